@@ -1,0 +1,1 @@
+"""Causes 3xx: framework builds and Python packages."""

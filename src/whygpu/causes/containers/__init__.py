@@ -1,0 +1,1 @@
+"""Causes 8xx: containers, WSL, schedulers and other vendors."""

@@ -1,0 +1,1 @@
+"""Causes 4xx: device selection, visibility and placement."""

@@ -1,0 +1,1 @@
+"""Causes 1xx: the NVIDIA driver and the hardware."""

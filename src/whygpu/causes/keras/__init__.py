@@ -1,0 +1,1 @@
+"""Causes 6xx: Keras and its backends."""

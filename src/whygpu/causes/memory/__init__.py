@@ -1,0 +1,1 @@
+"""Causes 5xx: memory."""

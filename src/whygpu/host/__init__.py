@@ -1,0 +1,1 @@
+"""The one door to the machine: everything whygpu learns of it passes through a Host."""

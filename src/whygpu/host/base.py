@@ -1,0 +1,92 @@
+"""The questions a collector may ask of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from whygpu.model.libraries import ElfFacts
+from whygpu.model.observed import Observed
+
+FileKind = Literal["file", "folder", "character-device", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    kind: FileKind
+    mode: str
+    """Permissions as ls prints them."""
+    size: int
+    group: str
+    """The owning group's name, or its number where it has none."""
+    usable: bool
+    """This process may read and write it."""
+    real_path: str
+    """With every symbolic link followed."""
+    identity: str
+    """The same for two names of one file: device and inode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """How a short command ended. `code` is negative for a signal, as subprocess has it."""
+
+    code: int
+    stdout: str
+    stderr: str
+    timed_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What the interpreter knows without asking anyone."""
+
+    system: str
+    """As platform.system(): Linux, Darwin, Windows."""
+    kernel: str
+    machine: str
+    cores: int
+    libc: str
+    """Name and version, as "glibc 2.36"; empty where the system does not say."""
+    home: str
+    user: str
+    host_name: str
+
+
+class Host(Protocol):
+    """A machine, local or replayed. Every answer is Known, Absent, or Unknown with its reason."""
+
+    @property
+    def platform(self) -> Platform: ...
+
+    @property
+    def environ(self) -> Mapping[str, str]: ...
+
+    def read(self, path: str, limit: int = 1 << 20) -> Observed[str]:
+        """The text of a file, at most `limit` bytes; bytes that are not UTF-8 are replaced."""
+
+    def read_bytes(self, path: str, limit: int = 1 << 24) -> Observed[bytes]: ...
+
+    def list(self, path: str) -> Observed[tuple[str, ...]]:
+        """The names in a folder, sorted."""
+
+    def stat(self, path: str) -> Observed[FileFacts]:
+        """Facts of what the path leads to, links followed."""
+
+    def disk(self, path: str) -> Observed[int]:
+        """Size in bytes of the file system that holds the path."""
+
+    def elf(self, path: str) -> Observed[ElfFacts]:
+        """The dynamic section; Unknown, in the loader's own words, when it is no sound ELF file."""
+
+    def symbols(self, path: str) -> Observed[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Names of dynamic symbols an ELF file defines, and of those it cannot do without."""
+
+    def gpu_code(self, path: str) -> Observed[tuple[str, ...]]:
+        """GPU architectures in an ELF file's fat binaries: sm_80, compute_90; sorted."""
+
+    def run(
+        self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None
+    ) -> Observed[Completed]:
+        """Run a short command with its output bounded. Absent when there is no such command."""

@@ -1,0 +1,87 @@
+"""Something that can be wrong: its code, its page, its detectors, and what it does to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, Severity
+from whygpu.model.snapshot import Snapshot
+
+Effect = Literal["broken", "cpu", "none"]
+"""What the cause does to its subject: it does not run at all, it runs on the CPU, or neither."""
+
+MachineDetector = Callable[[Snapshot], Iterator["Finding | Gap"]]
+
+
+class Cause:
+    """One entry of the catalogue. Made by cause(), once per cause file."""
+
+    def __init__(
+        self,
+        code: str,
+        module: str,
+        page: str,
+        *,
+        severity: Severity,
+        effect: Effect,
+        explains: tuple[str, ...],
+    ) -> None:
+        self.code = code
+        self.slug = module.rpartition(".")[2].replace("_", "-")
+        self.page = page
+        self.title = page.strip().partition("\n")[0].rstrip(".")
+        self.severity: Severity = severity
+        self.effect: Effect = effect
+        self.explains = explains
+        self.machine_detector: MachineDetector | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.code} {self.slug}>"
+
+    def on_machine(self, detector: MachineDetector) -> MachineDetector:
+        """Register the detector that reads a snapshot."""
+        if self.machine_detector is not None:
+            raise ValueError(f"{self.code} has two machine detectors")
+        self.machine_detector = detector
+        return detector
+
+    def finding(
+        self,
+        *,
+        subject: str,
+        message: str,
+        evidence: tuple[Evidence, ...],
+        remedies: tuple[Remedy, ...],
+        confidence: Confidence = "certain",
+        severity: Severity | None = None,
+    ) -> Finding:
+        return Finding(
+            code=self.code,
+            cause=self.slug,
+            severity=severity or self.severity,
+            subject=subject,
+            message=message,
+            evidence=evidence,
+            remedies=remedies,
+            confidence=confidence,
+        )
+
+
+def cause(
+    code: str,
+    module: str,
+    page: str | None,
+    *,
+    severity: Severity,
+    effect: Effect,
+    explains: tuple[str, ...] = (),
+) -> Cause:
+    """Declare the cause of a file: `cause("WG203", __name__, __doc__, ...)`.
+
+    The file's name is the slug and its docstring is the page, so that each is said once.
+    `explains` names the slugs of causes that follow from this one.
+    """
+    if not page:
+        raise ValueError(f"{module} has no docstring, and so no page")
+    return Cause(code, module, page, severity=severity, effect=effect, explains=explains)

@@ -1,0 +1,129 @@
+"""Frozen dataclasses to JSON values and back, strictly: what does not fit its type is an error."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+
+T = TypeVar("T")
+
+
+class DecodeError(ValueError):
+    """A JSON value is not what its type says; `path` is where."""
+
+    def __init__(self, path: str, expected: str, received: Any) -> None:
+        text = repr(received)
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        super().__init__(f"{path or 'top level'}: expected {expected}, received {shown}")
+
+
+def encode(value: Any) -> Any:
+    """A JSON value. Known, Absent and Unknown become objects with that one telling key."""
+    if isinstance(value, Known):
+        return {"known": encode(value.value), "source": value.source}
+    if isinstance(value, Absent):
+        return {"absent": value.source}
+    if isinstance(value, Unknown):
+        return {"unknown": value.reason}
+    if isinstance(value, tuple):
+        return [encode(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: encode(getattr(value, name)) for name, _ in hints(type(value))}
+    return value
+
+
+def decode(kind: type[T], data: Any, path: str = "") -> T:
+    """The value of type `kind` that encode() would have turned into `data`."""
+    result: T = _decode(kind, data, path)
+    return result
+
+
+@cache
+def hints(kind: type) -> tuple[tuple[str, Any], ...]:
+    """Field names and resolved types of a dataclass, in order."""
+    resolved = get_type_hints(kind)
+    return tuple((field.name, resolved[field.name]) for field in fields(kind))
+
+
+def _decode(kind: Any, data: Any, path: str) -> Any:
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _decode_union(kind, data, path)
+    if origin is Literal:
+        # An unknown word is an error: a later version's state must not read as a known one.
+        if data not in get_args(kind):
+            raise DecodeError(path, f"one of {', '.join(map(str, get_args(kind)))}", data)
+        return data
+    if origin is tuple:
+        return _decode_tuple(kind, data, path)
+    if is_dataclass(kind) and isinstance(kind, type):
+        return _decode_dataclass(kind, data, path)
+    if kind is float and type(data) in (int, float):
+        return float(data)
+    if type(data) is not kind:
+        raise DecodeError(path, getattr(kind, "__name__", str(kind)), data)
+    return data
+
+
+def _decode_union(kind: Any, data: Any, path: str) -> Any:
+    members = get_args(kind)
+    known = next((member for member in members if get_origin(member) is Known), None)
+    if known is None:
+        # The only other union in the model is "X | None".
+        if data is None and type(None) in members:
+            return None
+        (inner,) = (member for member in members if member is not type(None))
+        return _decode(inner, data, path)
+    (inner,) = get_args(known)
+    return decode_observed(inner, data, path)
+
+
+def decode_observed(inner: Any, data: Any, path: str = "") -> Observed[Any]:
+    """Known, Absent or Unknown, where a known value is of the type `inner`."""
+    if isinstance(data, dict):
+        if data.keys() == {"known", "source"}:
+            return Known(
+                _decode(inner, data["known"], f"{path}.known"),
+                _decode(str, data["source"], f"{path}.source"),
+            )
+        if data.keys() == {"absent"}:
+            return Absent(_decode(str, data["absent"], f"{path}.absent"))
+        if data.keys() == {"unknown"}:
+            return Unknown(_decode(str, data["unknown"], f"{path}.unknown"))
+    raise DecodeError(path, '{"known", "source"}, {"absent"} or {"unknown"}', data)
+
+
+def _decode_tuple(kind: Any, data: Any, path: str) -> Any:
+    if not isinstance(data, list):
+        raise DecodeError(path, "a list", data)
+    arguments = get_args(kind)
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        return tuple(_decode(arguments[0], item, f"{path}[{i}]") for i, item in enumerate(data))
+    if len(arguments) != len(data):
+        raise DecodeError(path, f"a list of {len(arguments)}", data)
+    pairs = enumerate(zip(arguments, data, strict=True))
+    return tuple(_decode(argument, item, f"{path}[{i}]") for i, (argument, item) in pairs)
+
+
+def _decode_dataclass(kind: type, data: Any, path: str) -> Any:
+    if not isinstance(data, dict):
+        raise DecodeError(path, f"an object ({kind.__name__})", data)
+    expected = dict(hints(kind))
+    for name in data:
+        if name not in expected:
+            raise DecodeError(
+                f"{path}.{name}".lstrip("."), f"no such field in {kind.__name__}", data
+            )
+    for name in expected:
+        if name not in data:
+            raise DecodeError(f"{path}.{name}".lstrip("."), "a value", None)
+    return kind(
+        **{
+            name: _decode(hint, data[name], f"{path}.{name}".lstrip("."))
+            for name, hint in expected.items()
+        }
+    )

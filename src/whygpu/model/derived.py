@@ -1,0 +1,71 @@
+"""Facts that follow from a snapshot and that several judgements share."""
+
+from __future__ import annotations
+
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.probe import Probe
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework
+
+DISPLAY_NAMES = {
+    "tensorflow": "TensorFlow",
+    "keras": "Keras",
+    "jax": "JAX",
+    "torch": "PyTorch",
+    "cupy": "CuPy",
+    "onnxruntime": "ONNX Runtime",
+    "numba": "Numba",
+    "cuda": "the CUDA driver",
+}
+
+
+def display_name(framework: str) -> str:
+    return DISPLAY_NAMES.get(framework, framework)
+
+
+def nvidia_gpu(machine: Snapshot) -> Observed[str]:
+    """What shows that an NVIDIA GPU is there; absent when nothing does."""
+    driver = machine.driver
+    if isinstance(driver.gpus, Known) and driver.gpus.value:
+        names = ", ".join(gpu.name for gpu in driver.gpus.value)
+        return Known(names, driver.gpus.source)
+    if isinstance(machine.graphics, Known):
+        for device in machine.graphics.value:
+            if device.vendor == "nvidia":
+                text = f"an NVIDIA device (id {device.device_id}) at {device.address}"
+                return Known(text, machine.graphics.source)
+    if isinstance(driver.kernel_module, Known):
+        text = f"the NVIDIA kernel module {driver.kernel_module.value} is loaded"
+        return Known(text, driver.kernel_module.source)
+    if isinstance(driver.device_nodes, Known):
+        for node in driver.device_nodes.value:
+            if node.path.startswith("/dev/nvidia") and node.path[len("/dev/nvidia") :].isdigit():
+                return Known(f"the device node {node.path}", driver.device_nodes.source)
+    if isinstance(driver.cuda_library, Known) and driver.cuda_library.value.kind == "wsl":
+        return Known("the Windows host's NVIDIA driver", driver.cuda_library.source)
+    if isinstance(machine.graphics, Unknown):
+        return machine.graphics
+    return Absent("the PCI bus and the NVIDIA driver")
+
+
+def gpu_proven_by(probe: Probe) -> bool:
+    """The framework really computed on a GPU, and correctly."""
+    return any(
+        operation.kind == "gpu"
+        and isinstance(operation.ran_on, Known)
+        and isinstance(operation.correct, Known)
+        and operation.correct.value
+        for operation in probe.operations
+    )
+
+
+def keras_backend(machine: Snapshot, framework: Framework) -> Observed[str]:
+    """The backend Keras runs on: what its probe saw, else what is configured."""
+    probe = machine.probe("keras")
+    if isinstance(probe, Known):
+        seen = probe.value.fact("backend")
+        if seen:
+            return Known(seen, probe.source)
+    if framework.keras is None:
+        return Absent(f"{framework.name} has no backends")
+    return framework.keras.backend

@@ -1,0 +1,93 @@
+"""Graphics hardware and the NVIDIA driver, as the machine shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from whygpu.model.observed import Observed
+
+Vendor = Literal["nvidia", "amd", "intel", "apple", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphicsDevice:
+    """A GPU as the bus shows it, with or without a driver."""
+
+    vendor: Vendor
+    address: str
+    device_id: str
+    """The PCI device id ("2335"), or the chip's name where there is no PCI bus."""
+    kernel_driver: Observed[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNode:
+    """A file under /dev through which programs reach the GPU."""
+
+    path: str
+    mode: str
+    """Permissions as ls prints them: crw-rw-rw-."""
+    group: str
+    usable: bool
+    """This user may read and write it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverLibrary:
+    """libcuda.so.1 or libnvidia-ml.so.1, as the loader would find it."""
+
+    path: str
+    version: Observed[str]
+    kind: Literal["driver", "toolkit-stub", "compat", "wsl"]
+    """A toolkit stub only serves linking; compat is NVIDIA's forward-compatibility package."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    pid: int
+    name: Observed[str]
+    memory_bytes: Observed[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU as the driver describes it. Its UUID is deliberately not kept."""
+
+    index: int
+    """In PCI bus order."""
+    name: str
+    pci_address: str
+    compute_capability: Observed[str]
+    memory_total_bytes: Observed[int]
+    memory_used_bytes: Observed[int]
+    compute_mode: Observed[Literal["default", "exclusive", "prohibited"]]
+    mig: Observed[bool]
+    ecc_uncorrected: Observed[int]
+    processes: Observed[tuple[GpuProcess, ...]]
+
+
+DriverState = Literal[
+    "working", "missing", "not-loaded", "mismatched", "hung", "denied", "lost", "failed"
+]
+"""What came of asking the driver: `missing` no driver library, `not-loaded` library but no kernel
+module, `mismatched` library and module of different versions, `hung` no answer in time, `denied`
+no permission, `lost` the GPU dropped off the bus, `failed` any other error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    state: Observed[DriverState]
+    detail: str
+    """The driver's own words about that state."""
+    version: Observed[str]
+    cuda: Observed[str]
+    """The newest CUDA version that the driver supports."""
+    kernel_module: Observed[str]
+    """Version of the loaded kernel module; absent when it is not loaded."""
+    uvm: Observed[bool]
+    """Whether nvidia_uvm, which CUDA needs and nvidia-smi does not, is loaded."""
+    cuda_library: Observed[DriverLibrary]
+    nvml_library: Observed[DriverLibrary]
+    device_nodes: Observed[tuple[DeviceNode, ...]]
+    gpus: Observed[tuple[Gpu, ...]]

@@ -1,0 +1,47 @@
+"""Environment variables that change GPU behaviour, and what they mean on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whygpu.model.observed import Absent, Known, Observed
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    name: str
+    value: str
+    meaning: str
+    """What this value does here, in one sentence."""
+    problem: str = ""
+    """Why it cannot do what it was set for; empty when it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredEntry:
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSelection:
+    """What CUDA_VISIBLE_DEVICES leaves visible."""
+
+    text: str
+    visible: Observed[tuple[int, ...]]
+    """Indices in PCI bus order; unknown where the driver cannot say what there is."""
+    ignored: tuple[IgnoredEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    variables: tuple[Variable, ...]
+    visible_gpus: Observed[GpuSelection]
+    """Absent when CUDA_VISIBLE_DEVICES is not set: every GPU is visible."""
+
+    def get(self, name: str) -> Observed[str]:
+        """The value of one variable of the allow-list."""
+        for variable in self.variables:
+            if variable.name == name:
+                return Known(variable.value, f"environment variable {name}")
+        return Absent(f"environment variable {name}")

@@ -1,0 +1,61 @@
+"""A thing that is wrong, with its evidence and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from whygpu.model.observed import Absent, Known, Observed
+
+Severity = Literal["error", "warning", "info"]
+Confidence = Literal["certain", "likely", "possible"]
+EvidenceKind = Literal["machine", "probe", "log", "code"]
+
+MACHINE = "machine"
+"""The subject of a finding that concerns every framework."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    kind: EvidenceKind
+    where: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    text: str
+    command: str | None = None
+    """Ready to paste; None when no single command does it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    code: str
+    cause: str
+    severity: Severity
+    subject: str
+    """A framework's name, or MACHINE."""
+    message: str
+    """What was seen, what was expected, where."""
+    evidence: tuple[Evidence, ...]
+    remedies: tuple[Remedy, ...]
+    confidence: Confidence = "certain"
+    explained_by: str | None = None
+    """The code of the root cause this follows from; None for a root cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something a detector could not judge, beside what it could."""
+
+    reason: str
+
+
+def seen(observed: Observed[Any], text: str | None = None) -> Evidence:
+    """Evidence from the snapshot: where the fact comes from, and the fact."""
+    if isinstance(observed, Known):
+        return Evidence("machine", observed.source, str(observed.value) if text is None else text)
+    if isinstance(observed, Absent):
+        return Evidence("machine", observed.source, "not there" if text is None else text)
+    return Evidence("machine", "not seen", observed.reason if text is None else text)

@@ -1,0 +1,53 @@
+"""Everything whygpu saw of one machine and one target, as a value that can be saved and posted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from whygpu.model.driver import Driver, GraphicsDevice
+from whygpu.model.environment import Environment
+from whygpu.model.libraries import CudaFiles
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.probe import Probe, ProbeName
+from whygpu.model.system import System
+from whygpu.model.target import Framework, FrameworkName, Target
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    schema: int
+    whygpu: str
+    """The version that took it."""
+    taken: str
+    """The day, as 2026-11-15."""
+    system: System
+    graphics: Observed[tuple[GraphicsDevice, ...]]
+    driver: Driver
+    environment: Environment
+    cuda: Observed[CudaFiles]
+    target: Target
+    probes: tuple[Probe, ...]
+    probes_left_out: str
+    """Why probes were not run; empty when they were."""
+
+    def framework(self, name: FrameworkName) -> Observed[Framework]:
+        frameworks = self.target.frameworks
+        if not isinstance(frameworks, Known):
+            return frameworks
+        for framework in frameworks.value:
+            if framework.name == name:
+                return Known(framework, frameworks.source)
+        return Absent(f"{name} in the target's packages")
+
+    def probe(self, name: ProbeName) -> Observed[Probe]:
+        for probe in self.probes:
+            if probe.name == name:
+                return Known(probe, f"{name} probe")
+        if self.probes_left_out:
+            return Unknown(f"{name} was not run: {self.probes_left_out}")
+        return Absent(f"{name} probe")
+
+    def with_probes(self, probes: tuple[Probe, ...]) -> Snapshot:
+        return replace(self, probes=probes, probes_left_out="")

@@ -1,0 +1,110 @@
+"""The Python environment under examination: interpreter, packages, frameworks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from whygpu.model.libraries import Resolution
+from whygpu.model.observed import Observed
+
+FrameworkName = Literal["tensorflow", "keras", "jax", "torch", "cupy", "onnxruntime", "numba"]
+BuildKind = Literal["cpu", "cuda", "rocm", "metal", "directml", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    path: str
+    version: str
+    implementation: str
+    prefix: str
+    isolated: bool
+    """A virtual or conda environment of its own."""
+    user_site: Observed[str]
+    """The user site folder on its path; absent when it is switched off."""
+    paths: tuple[str, ...]
+    """sys.path, in order."""
+    wheel_tags: tuple[str, ...]
+    """The interpreter's own tags, most specific first: cp311, abi3, ..., and its platform."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One installed distribution. Only packages that matter to GPU use carry requirements."""
+
+    name: str
+    """Normalised: lower case, dashes."""
+    version: str
+    location: str
+    """The folder on sys.path that holds it."""
+    shadowed: bool
+    """Another copy comes first on sys.path."""
+    requires: tuple[str, ...]
+    """Requires-Dist lines whose markers hold in the target, without extras."""
+    wheel_tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementConflict:
+    """An installed package that another installed package cannot work with."""
+
+    package: str
+    requirement: str
+    found: Observed[str]
+    """The version that is installed; absent when nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What a framework's binaries were built for."""
+
+    kind: Observed[BuildKind]
+    cuda: Observed[str]
+    cudnn: Observed[str]
+    architectures: Observed[tuple[str, ...]]
+    """Machine code as sm_80, intermediate code as compute_90, read from the binaries."""
+    cpu_features: Observed[tuple[str, ...]]
+    """Instruction sets that its binaries use without asking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A distribution that brings a framework its GPU support (JAX)."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class KerasSetup:
+    backend: Observed[str]
+    """The configured backend, with where it is configured as its source."""
+    generation: Literal["keras-2", "keras-3", "tf-keras"]
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    name: FrameworkName
+    distribution: str
+    """The package that provides it (tensorflow-cpu, cupy-cuda12x)."""
+    version: str
+    location: str
+    build: Build
+    libraries: Observed[tuple[Resolution, ...]]
+    """What it loads at run time, in the order in which it does; absent for CPU builds."""
+    plugins: tuple[Plugin, ...] = ()
+    keras: KerasSetup | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    interpreter: Observed[Interpreter]
+    packages: Observed[tuple[Package, ...]]
+    conflicts: Observed[tuple[RequirementConflict, ...]]
+    frameworks: Observed[tuple[Framework, ...]]
+
+
+def active(packages: tuple[Package, ...]) -> Iterator[Package]:
+    """The packages an import would reach: not those another copy hides."""
+    return (package for package in packages if not package.shadowed)

@@ -1,0 +1,172 @@
+"""The verdict on each framework, and on the machine as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from whygpu.model.cause import Cause
+from whygpu.model.derived import display_name, gpu_proven_by, keras_backend, nvidia_gpu
+from whygpu.model.finding import MACHINE, Finding
+from whygpu.model.observed import Absent, Known, Unknown
+from whygpu.model.probe import Probe, ProbeName
+from whygpu.model.report import FrameworkReport, FrameworkVerdict, MachineVerdict
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework
+
+PROBED = ("tensorflow", "keras", "jax", "torch")
+"""Frameworks that are run for real; others are told by their presence and build."""
+
+
+def judge_frameworks(
+    machine: Snapshot, findings: Sequence[Finding], causes: Mapping[str, Cause]
+) -> tuple[FrameworkReport, ...]:
+    """One verdict for each installed framework. What a probe saw outranks what files suggest."""
+    frameworks = machine.target.frameworks
+    if not isinstance(frameworks, Known):
+        return ()
+    reports: dict[str, FrameworkReport] = {}
+    # Keras last: without a probe of its own it is as well off as its backend.
+    for framework in sorted(frameworks.value, key=lambda item: item.name == "keras"):
+        reports[framework.name] = _judge(machine, framework, findings, causes, reports)
+    return tuple(reports[framework.name] for framework in frameworks.value)
+
+
+def _judge(
+    machine: Snapshot,
+    framework: Framework,
+    findings: Sequence[Finding],
+    causes: Mapping[str, Cause],
+    others: Mapping[str, FrameworkReport],
+) -> FrameworkReport:
+    blamed = [
+        finding
+        for finding in findings
+        if finding.severity == "error"
+        and finding.explained_by is None
+        and causes[finding.cause].effect != "none"
+        and finding.subject in (framework.name, MACHINE)
+    ]
+    probe = (
+        machine.probe(cast(ProbeName, framework.name))
+        if framework.name in PROBED
+        else Absent(f"whygpu has no probe for {display_name(framework.name)}")
+    )
+    if isinstance(probe, Known):
+        verdict, summary = _from_probe(probe.value)
+    else:
+        verdict, summary = _from_files(machine, framework, blamed, causes, probe)
+    if framework.name == "keras":
+        backend = keras_backend(machine, framework)
+        if isinstance(backend, Known):
+            summary = f"{display_name(backend.value)} backend: {summary}"
+            below = others.get(backend.value)
+            if below is not None and not isinstance(probe, Known) and verdict != "broken":
+                verdict, summary = below.verdict, f"as its backend {display_name(backend.value)}"
+            if below is not None and not blamed and verdict == below.verdict:
+                return _report(framework, verdict, below.because, summary)
+    codes = tuple(dict.fromkeys(finding.code for finding in blamed))
+    return _report(framework, verdict, () if verdict == "gpu" else codes, summary)
+
+
+def _report(
+    framework: Framework, verdict: FrameworkVerdict, because: tuple[str, ...], summary: str
+) -> FrameworkReport:
+    return FrameworkReport(framework.name, framework.version, verdict, because, summary)
+
+
+def _from_probe(probe: Probe) -> tuple[FrameworkVerdict, str]:
+    if gpu_proven_by(probe):
+        devices = probe.devices.value if isinstance(probe.devices, Known) else ()
+        names = [device.description or device.name for device in devices if device.kind == "gpu"]
+        failed = [
+            operation
+            for operation in probe.operations
+            if operation.kind == "gpu" and not isinstance(operation.ran_on, Known)
+        ]
+        if failed:
+            return "broken", f"{failed[0].operation} on {failed[0].requested} fails"
+        return "gpu", f"computes on {', '.join(dict.fromkeys(names)) or 'the GPU'}"
+    if probe.ended == "timed-out":
+        return "broken", f"does not finish within {probe.how} (at: {probe.stage})"
+    if probe.ended != "finished":
+        return "broken", f"fails at {probe.stage}: {probe.how}"
+    wrong = [operation for operation in probe.operations if operation.kind == "gpu"]
+    if wrong:
+        failure = wrong[0].ran_on
+        said = failure.reason if isinstance(failure, Unknown) else "its result is wrong"
+        return "broken", f"{wrong[0].operation} on {wrong[0].requested} fails: {said}"
+    return "cpu", "computes on the CPU"
+
+
+def _from_files(
+    machine: Snapshot,
+    framework: Framework,
+    blamed: Sequence[Finding],
+    causes: Mapping[str, Cause],
+    probe: Absent | Unknown,
+) -> tuple[FrameworkVerdict, str]:
+    certain = [finding for finding in blamed if finding.confidence == "certain"]
+    if any(causes[finding.cause].effect == "broken" for finding in certain):
+        return "broken", "cannot be imported"
+    if certain:
+        return "cpu", "runs on the CPU"
+    if isinstance(framework.build.kind, Known) and framework.build.kind.value == "cpu":
+        return "cpu", "a CPU build"
+    if isinstance(nvidia_gpu(machine), Absent):
+        return "cpu", "no GPU to run on"
+    reason = probe.reason if isinstance(probe, Unknown) else probe.source
+    return "unknown", f"nothing found against it, but {reason}"
+
+
+def judge_machine(
+    machine: Snapshot, findings: Sequence[Finding], frameworks: Sequence[FrameworkReport]
+) -> tuple[MachineVerdict, str]:
+    """The worst verdict among the frameworks that matter, and the sentence that says it."""
+    counted = [item for item in frameworks if item.name in PROBED] or list(frameworks)
+    gpu = nvidia_gpu(machine)
+    if not counted:
+        return _without_frameworks(machine, findings)
+    roots = [f for f in findings if f.explained_by is None and f.severity == "error"]
+    first = f": {roots[0].message}" if roots else ""
+    broken = [item for item in counted if item.verdict == "broken"]
+    if broken:
+        return "broken", f"{_names(broken)} {_do(broken, 'does', 'do')} not work{first}"
+    on_cpu = [item for item in counted if item.verdict == "cpu"]
+    on_gpu = [item for item in counted if item.verdict == "gpu"]
+    if isinstance(gpu, Absent) and not any(item.because for item in on_cpu) and on_cpu:
+        return "no-gpu", "this machine has no GPU; everything runs on the CPU; nothing to fix"
+    if on_cpu:
+        beside = f" ({_names(on_gpu)} {_do(on_gpu, 'does', 'do')})" if on_gpu else ""
+        said = f"{_names(on_cpu)} {_do(on_cpu, 'does', 'do')} not use the GPU{beside}"
+        return "cpu", said + first
+    unknown = [item for item in counted if item.verdict == "unknown"]
+    if unknown:
+        return "unknown", f"cannot tell whether the GPU is used: {unknown[0].summary}"
+    return "gpu", f"{_names(on_gpu)} {_do(on_gpu, 'uses', 'use')} the GPU"
+
+
+def _without_frameworks(
+    machine: Snapshot, findings: Sequence[Finding]
+) -> tuple[MachineVerdict, str]:
+    frameworks = machine.target.frameworks
+    if not isinstance(frameworks, Known):
+        reason = frameworks.reason if isinstance(frameworks, Unknown) else frameworks.source
+        return "unknown", f"cannot tell: the target environment could not be read: {reason}"
+    none = "no deep-learning framework is installed in the target environment"
+    gpu = nvidia_gpu(machine)
+    if isinstance(gpu, Absent):
+        return "no-gpu", f"this machine has no GPU, and {none}; nothing to fix"
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        return "cpu", f"{none}; and the GPU could not be used: {errors[0].message}"
+    return "unknown", none
+
+
+def _names(items: Sequence[FrameworkReport]) -> str:
+    names = [display_name(item.name) for item in items]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _do(items: Sequence[FrameworkReport], one: str, several: str) -> str:
+    return one if len(items) == 1 else several

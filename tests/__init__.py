@@ -1,0 +1,1 @@
+"""Tests of whygpu; they mirror src/whygpu."""

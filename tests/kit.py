@@ -1,0 +1,164 @@
+"""What tests share: a machine that differs from a healthy one, and a page's examples."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import is_dataclass
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+from tests.machines import healthy as machines
+from whygpu.causes import catalogue
+from whygpu.engine import outcome_of
+from whygpu.model.cause import Cause
+from whygpu.model.codec import decode, encode, hints
+from whygpu.model.environment import Variable
+from whygpu.model.libraries import LibraryCopy, OtherCopy, SearchedFolder
+from whygpu.model.observed import Known
+from whygpu.model.report import Outcome
+from whygpu.model.snapshot import Snapshot
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_STARTS = {"healthy": machines.healthy, "no-gpu": machines.without_gpu}
+
+_TEMPLATES: tuple[Any, ...] = (
+    machines.package("example", "1.0"),
+    machines.GPU,
+    machines.probe_of("torch", "2.8.0", None),
+    machines.FRAMEWORKS[3],
+    machines.resolution("libexample.so.1", "/example", "/example/requester.so"),
+    machines.operation("matmul", "CPU:0", "cpu"),
+    Variable("EXAMPLE", "", "an example"),
+    LibraryCopy("example", "libexample.so.1", "/example", Known("1.0", "example"), "system", ""),
+    SearchedFolder("/example", "default", "", "not-there"),
+    OtherCopy("/example", "an example"),
+)
+"""What a new item of a list starts from, by its type."""
+
+_KEYS = ("name", "index", "library", "path", "pid")
+"""The field that names an item of a list, so that an example can say which one it changes."""
+
+
+def machine(toml: str = "") -> Snapshot:
+    """A snapshot that differs from a healthy machine in what the TOML text says.
+
+    Tables follow the snapshot's fields. An observed fact is given by its bare value, or as
+    `{unknown = "reason"}` or `{absent = "where"}`. An item of a list is addressed by its name
+    (`[target.frameworks.torch]`, `[driver.gpus.0]`) and added if it is not there; `remove = true`
+    takes it away. Two words steer the start: `start = "no-gpu"`, and `only = ["torch"]`, which
+    keeps just those frameworks. Setting `probes_left_out` takes the probes away.
+    """
+    changes = tomllib.loads(toml)
+    start = _STARTS[changes.pop("start", "healthy")]()
+    base = encode(start)
+    only = changes.pop("only", None)
+    if only is not None:
+        frameworks = base["target"]["frameworks"]["known"]
+        base["target"]["frameworks"]["known"] = [f for f in frameworks if f["name"] in only]
+        base["probes"] = [p for p in base["probes"] if p["name"] in (*only, "cuda")]
+    if changes.get("probes_left_out"):
+        base["probes"] = []
+    return decode(Snapshot, _change(Snapshot, base, changes))
+
+
+def run(cause: Cause, snapshot: Snapshot) -> Outcome:
+    """What one cause says of a machine."""
+    return outcome_of(cause, snapshot)
+
+
+def cause_named(slug: str) -> Cause:
+    return next(cause for cause in catalogue() if cause.slug == slug)
+
+
+def _change(kind: Any, base: Any, change: Any) -> Any:
+    observed = next((m for m in get_args(kind) if get_origin(m) is Known), None)
+    if observed is not None:
+        if isinstance(change, dict) and change.keys() in ({"unknown"}, {"absent"}):
+            return change
+        (inner,) = get_args(observed)
+        below = base["known"] if isinstance(base, dict) and "known" in base else None
+        return {"known": _change(inner, below, change), "source": "example"}
+    if get_origin(kind) is tuple and isinstance(change, dict):
+        return _change_items(get_args(kind)[0], list(base or []), change)
+    members = [m for m in get_args(kind) if is_dataclass(m)]
+    if get_origin(kind) is not tuple and members:
+        return _change(members[0], base, change)
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(change, dict):
+        fields = dict(hints(kind))
+        result = dict(base) if base is not None else dict(_template(kind))
+        for name, value in change.items():
+            if name not in fields:
+                raise KeyError(f"{kind.__name__} has no field {name}")
+            result[name] = _change(fields[name], result.get(name), value)
+        return result
+    if get_origin(kind) is tuple and isinstance(change, list):
+        inner = get_args(kind)[0]
+        return [_change(inner, None, item) for item in change]
+    return change
+
+
+def _change_items(kind: Any, items: list[Any], change: dict[str, Any]) -> list[Any]:
+    key = next(name for name in _KEYS if name in dict(hints(kind)))
+    for name, value in change.items():
+        place = next((i for i, item in enumerate(items) if str(item[key]) == name), None)
+        if value.pop("remove", False):
+            assert place is not None, f"there is no {kind.__name__} {name} to remove"
+            del items[place]
+            continue
+        fresh = {**_template(kind), key: int(name) if key in ("index", "pid") else name}
+        changed = _change(kind, fresh if place is None else items[place], value)
+        if place is None:
+            items.append(changed)
+        else:
+            items[place] = changed
+    return items
+
+
+def _template(kind: type) -> dict[str, Any]:
+    template = next((item for item in _TEMPLATES if type(item) is kind), None)
+    if template is None:
+        return {}
+    result: dict[str, Any] = encode(template)
+    return result
+
+
+class Example(NamedTuple):
+    """One example of a cause's page."""
+
+    expectation: Literal["fires", "quiet", "cannot tell"]
+    kind: Literal["machine", "log", "code"]
+    text: str
+
+
+_SECTION = re.compile(r"^## (Fires|Quiet|Cannot tell) on(?: \((machine|log|code)\))?\s*$")
+
+
+def examples(page: str) -> list[Example]:
+    """The fenced examples under a page's Fires on, Quiet on and Cannot tell on headings."""
+    found: list[Example] = []
+    heading: re.Match[str] | None = None
+    block: list[str] | None = None
+    for line in page.splitlines():
+        if block is not None:
+            if line.startswith("```"):
+                assert heading is not None
+                found.append(_example(heading, block))
+                block = None
+            else:
+                block.append(line)
+        elif line.startswith("## "):
+            heading = _SECTION.match(line)
+        elif line.startswith("```") and heading is not None:
+            block = []
+    assert block is None, "an example is not closed"
+    return found
+
+
+def _example(heading: re.Match[str], lines: list[str]) -> Example:
+    expectation: Any = heading.group(1).lower()
+    kind: Any = heading.group(2) or "machine"
+    return Example(expectation, kind, "\n".join(lines))

@@ -1,0 +1,1 @@
+"""Example machines: healthy ones to vary, and recorded snapshots of real ones."""
