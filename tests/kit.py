@@ -39,7 +39,7 @@ _TEMPLATES: tuple[Any, ...] = (
 )
 """What a new item of a list starts from, by its type."""
 
-_KEYS = ("name", "index", "library", "path", "pid")
+_KEYS = ("index", "pid", "name", "library", "path")
 """The field that names an item of a list, so that an example can say which one it changes."""
 
 

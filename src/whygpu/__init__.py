@@ -2,5 +2,32 @@
 
 from whygpu import version as _version
 
+TYPE_CHECKING = False  # importing typing for it would cost `whygpu --help` a quarter of its time
+if TYPE_CHECKING:
+    from typing import Any
+
+    from whygpu.api import check as check
+    from whygpu.api import diagnose as diagnose
+    from whygpu.api import load_snapshot as load_snapshot
+    from whygpu.api import snapshot as snapshot
+    from whygpu.host.replay import ReplayHost as ReplayHost
+
 __version__ = _version.VERSION
-__all__ = ["__version__"]
+
+_LAZY = {
+    "check": "whygpu.api",
+    "diagnose": "whygpu.api",
+    "load_snapshot": "whygpu.api",
+    "snapshot": "whygpu.api",
+    "ReplayHost": "whygpu.host.replay",
+}
+__all__ = ["ReplayHost", "__version__", "check", "diagnose", "load_snapshot", "snapshot"]
+
+
+def __getattr__(name: str) -> "Any":
+    """Import a public name when it is first used, so that `import whygpu` costs nothing."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'whygpu' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)

@@ -26,8 +26,8 @@ def diagnose(snapshot: Snapshot, causes: Sequence[Cause]) -> Report:
     )
     by_slug = {cause.slug: cause for cause in causes}
     found = [finding for outcome in outcomes for finding in outcome.findings]
-    findings = arrange(fold(reconcile(found, snapshot, by_slug), by_slug), by_slug)
-    frameworks = judge_frameworks(snapshot, findings, by_slug)
+    findings = arrange(fold(reconcile(found, snapshot), by_slug))
+    frameworks = judge_frameworks(snapshot, findings)
     verdict, headline = judge_machine(snapshot, findings, frameworks)
     return Report(
         snapshot=snapshot,
@@ -67,9 +67,7 @@ def outcome_of(cause: Cause, snapshot: Snapshot) -> Outcome:
     return Outcome(cause.code, cause.slug, status, tuple(reasons), tuple(findings))
 
 
-def reconcile(
-    findings: Iterable[Finding], snapshot: Snapshot, causes: dict[str, Cause]
-) -> list[Finding]:
+def reconcile(findings: Iterable[Finding], snapshot: Snapshot) -> list[Finding]:
     """Take back what a probe refutes: a framework that computed on the GPU is not kept off it.
 
     Such a finding stays as a weak warning, because the files do show something odd; a wrong
@@ -79,8 +77,10 @@ def reconcile(
 
     def refuted(finding: Finding) -> bool:
         return (
-            causes[finding.cause].effect != "none"
+            finding.effect != "none"
             and finding.severity == "error"
+            # What a probe itself has shown, it does not refute.
+            and not any(evidence.kind == "probe" for evidence in finding.evidence)
             and (finding.subject in proven or (finding.subject == MACHINE and bool(proven)))
         )
 
@@ -109,22 +109,25 @@ def fold(findings: Iterable[Finding], causes: dict[str, Cause]) -> list[Finding]
 
 
 def _root_of(finding: Finding, findings: list[Finding], causes: dict[str, Cause]) -> Finding:
-    visited = [finding]
+    root, visited = finding, [finding]
     while True:
         parent = next(
             (
                 other
                 for other in findings
-                if finding.cause in causes[other.cause].explains
+                if root.cause in causes[other.cause].explains
+                # The whole chain has to be about what is explained: a fault of one framework
+                # may follow from the machine's, and yet not explain another framework's.
+                and _concerns(other, root)
                 and _concerns(other, finding)
                 and other not in visited
             ),
             None,
         )
         if parent is None:
-            return finding
+            return root
         visited.append(parent)
-        finding = parent
+        root = parent
 
 
 def _concerns(explaining: Finding, explained: Finding) -> bool:
@@ -133,13 +136,13 @@ def _concerns(explaining: Finding, explained: Finding) -> bool:
     )
 
 
-def arrange(findings: Sequence[Finding], causes: dict[str, Cause]) -> tuple[Finding, ...]:
+def arrange(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Roots in the order to mend them, each followed by what it explains."""
 
     def rank(finding: Finding) -> tuple[int, bool, int, str]:
         return (
             _SEVERITIES.index(finding.severity),
-            causes[finding.cause].effect != "broken",
+            finding.effect != "broken",
             _FAMILIES.index(finding.code[2]),
             finding.code,
         )
@@ -147,6 +150,10 @@ def arrange(findings: Sequence[Finding], causes: dict[str, Cause]) -> tuple[Find
     ordered: list[Finding] = []
     for root in sorted((f for f in findings if f.explained_by is None), key=rank):
         ordered.append(root)
-        followers = (f for f in findings if f.explained_by == root.code and f not in ordered)
+        followers = (
+            f
+            for f in findings
+            if f.explained_by == root.code and _concerns(root, f) and f not in ordered
+        )
         ordered.extend(sorted(followers, key=rank))
     return tuple(ordered)

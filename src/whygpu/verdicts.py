@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from whygpu.model.cause import Cause
 from whygpu.model.derived import display_name, gpu_proven_by, keras_backend, nvidia_gpu
 from whygpu.model.finding import MACHINE, Finding
 from whygpu.model.observed import Absent, Known, Unknown
@@ -18,9 +17,7 @@ PROBED = ("tensorflow", "keras", "jax", "torch")
 """Frameworks that are run for real; others are told by their presence and build."""
 
 
-def judge_frameworks(
-    machine: Snapshot, findings: Sequence[Finding], causes: Mapping[str, Cause]
-) -> tuple[FrameworkReport, ...]:
+def judge_frameworks(machine: Snapshot, findings: Sequence[Finding]) -> tuple[FrameworkReport, ...]:
     """One verdict for each installed framework. What a probe saw outranks what files suggest."""
     frameworks = machine.target.frameworks
     if not isinstance(frameworks, Known):
@@ -28,7 +25,7 @@ def judge_frameworks(
     reports: dict[str, FrameworkReport] = {}
     # Keras last: without a probe of its own it is as well off as its backend.
     for framework in sorted(frameworks.value, key=lambda item: item.name == "keras"):
-        reports[framework.name] = _judge(machine, framework, findings, causes, reports)
+        reports[framework.name] = _judge(machine, framework, findings, reports)
     return tuple(reports[framework.name] for framework in frameworks.value)
 
 
@@ -36,16 +33,16 @@ def _judge(
     machine: Snapshot,
     framework: Framework,
     findings: Sequence[Finding],
-    causes: Mapping[str, Cause],
     others: Mapping[str, FrameworkReport],
 ) -> FrameworkReport:
+    # What is wrong with the machine's GPU does not matter to a build that has no use for one.
+    kind = framework.build.kind
+    without_gpu_code = isinstance(kind, Known) and kind.value == "cpu"
+    subjects = (framework.name,) if without_gpu_code else (framework.name, MACHINE)
     blamed = [
         finding
         for finding in findings
-        if finding.severity == "error"
-        and finding.explained_by is None
-        and causes[finding.cause].effect != "none"
-        and finding.subject in (framework.name, MACHINE)
+        if finding.severity == "error" and finding.effect != "none" and finding.subject in subjects
     ]
     probe = (
         machine.probe(cast(ProbeName, framework.name))
@@ -55,7 +52,7 @@ def _judge(
     if isinstance(probe, Known):
         verdict, summary = _from_probe(probe.value)
     else:
-        verdict, summary = _from_files(machine, framework, blamed, causes, probe)
+        verdict, summary = _from_files(machine, framework, blamed, probe)
     if framework.name == "keras":
         backend = keras_backend(machine, framework)
         if isinstance(backend, Known):
@@ -65,7 +62,7 @@ def _judge(
                 verdict, summary = below.verdict, f"as its backend {display_name(backend.value)}"
             if below is not None and not blamed and verdict == below.verdict:
                 return _report(framework, verdict, below.because, summary)
-    codes = tuple(dict.fromkeys(finding.code for finding in blamed))
+    codes = tuple(dict.fromkeys(finding.explained_by or finding.code for finding in blamed))
     return _report(framework, verdict, () if verdict == "gpu" else codes, summary)
 
 
@@ -87,6 +84,8 @@ def _from_probe(probe: Probe) -> tuple[FrameworkVerdict, str]:
         if failed:
             return "broken", f"{failed[0].operation} on {failed[0].requested} fails"
         return "gpu", f"computes on {', '.join(dict.fromkeys(names)) or 'the GPU'}"
+    if probe.ended == "not-started":
+        return "unknown", f"the interpreter could not be started: {probe.how}"
     if probe.ended == "timed-out":
         return "broken", f"does not finish within {probe.how} (at: {probe.stage})"
     if probe.ended != "finished":
@@ -103,11 +102,10 @@ def _from_files(
     machine: Snapshot,
     framework: Framework,
     blamed: Sequence[Finding],
-    causes: Mapping[str, Cause],
     probe: Absent | Unknown,
 ) -> tuple[FrameworkVerdict, str]:
     certain = [finding for finding in blamed if finding.confidence == "certain"]
-    if any(causes[finding.cause].effect == "broken" for finding in certain):
+    if any(finding.effect == "broken" for finding in certain):
         return "broken", "cannot be imported"
     if certain:
         return "cpu", "runs on the CPU"
@@ -128,14 +126,16 @@ def judge_machine(
     if not counted:
         return _without_frameworks(machine, findings)
     roots = [f for f in findings if f.explained_by is None and f.severity == "error"]
-    first = f": {roots[0].message}" if roots else ""
+    first = f" ({roots[0].code} {roots[0].cause})" if roots else ""
     broken = [item for item in counted if item.verdict == "broken"]
     if broken:
         return "broken", f"{_names(broken)} {_do(broken, 'does', 'do')} not work{first}"
     on_cpu = [item for item in counted if item.verdict == "cpu"]
     on_gpu = [item for item in counted if item.verdict == "gpu"]
     if isinstance(gpu, Absent) and not any(item.because for item in on_cpu) and on_cpu:
-        return "no-gpu", "this machine has no GPU; everything runs on the CPU; nothing to fix"
+        odd = any(finding.severity != "info" for finding in findings)
+        rest = "but see below" if odd else "nothing to fix"
+        return "no-gpu", f"this machine has no GPU; everything runs on the CPU; {rest}"
     if on_cpu:
         beside = f" ({_names(on_gpu)} {_do(on_gpu, 'does', 'do')})" if on_gpu else ""
         said = f"{_names(on_cpu)} {_do(on_cpu, 'does', 'do')} not use the GPU{beside}"
@@ -159,7 +159,7 @@ def _without_frameworks(
         return "no-gpu", f"this machine has no GPU, and {none}; nothing to fix"
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
-        return "cpu", f"{none}; and the GPU could not be used: {errors[0].message}"
+        return "cpu", f"{none}; and the GPU could not be used ({errors[0].code} {errors[0].cause})"
     return "unknown", none
 
 

@@ -91,7 +91,7 @@ NO_DRIVER = Driver(
     uvm=Absent("/sys/module/nvidia_uvm"),
     cuda_library=Absent("libcuda.so.1"),
     nvml_library=Absent("libnvidia-ml.so.1"),
-    device_nodes=known(()),
+    device_nodes=Absent("/dev"),
     gpus=Absent("no NVIDIA driver"),
 )
 
@@ -219,6 +219,7 @@ PACKAGES = (
     package("numpy", "2.1.3"),
     package("protobuf", "6.31.1"),
     package("nvidia-cudnn-cu12", "9.10.2.21"),
+    package("nvidia-cuda-nvcc-cu12", "12.9.86"),
 )
 
 TARGET = Target(
@@ -324,7 +325,7 @@ def without_gpu() -> Snapshot:
     versions = {"tensorflow": "2.20.0", "keras": "3.11.3", "jax": "0.7.2", "torch": "2.8.0"}
     return replace(
         machine,
-        graphics=known(()),
+        graphics=Absent("/sys/bus/pci/devices"),
         driver=NO_DRIVER,
         probes=tuple(probe_of(name, versions[name], None) for name in names),  # type: ignore[arg-type]
     )

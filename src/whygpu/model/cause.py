@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal
 
-from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, Severity
+from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Remedy, Severity
 from whygpu.model.snapshot import Snapshot
-
-Effect = Literal["broken", "cpu", "none"]
-"""What the cause does to its subject: it does not run at all, it runs on the CPU, or neither."""
 
 MachineDetector = Callable[[Snapshot], Iterator["Finding | Gap"]]
 
@@ -55,7 +51,9 @@ class Cause:
         remedies: tuple[Remedy, ...],
         confidence: Confidence = "certain",
         severity: Severity | None = None,
+        effect: Effect | None = None,
     ) -> Finding:
+        """A finding of this cause; severity and effect are the cause's unless said otherwise."""
         return Finding(
             code=self.code,
             cause=self.slug,
@@ -64,6 +62,7 @@ class Cause:
             message=message,
             evidence=evidence,
             remedies=remedies,
+            effect=effect or self.effect,
             confidence=confidence,
         )
 

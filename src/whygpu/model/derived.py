@@ -49,8 +49,8 @@ def nvidia_gpu(machine: Snapshot) -> Observed[str]:
 
 
 def gpu_proven_by(probe: Probe) -> bool:
-    """The framework really computed on a GPU, and correctly."""
-    return any(
+    """The framework really computed on a GPU, correctly, and lived to tell."""
+    return probe.ended == "finished" and any(
         operation.kind == "gpu"
         and isinstance(operation.ran_on, Known)
         and isinstance(operation.correct, Known)

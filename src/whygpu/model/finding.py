@@ -9,6 +9,8 @@ from whygpu.model.observed import Absent, Known, Observed
 
 Severity = Literal["error", "warning", "info"]
 Confidence = Literal["certain", "likely", "possible"]
+Effect = Literal["broken", "cpu", "none"]
+"""What a cause does to its subject: it does not run at all, it runs on the CPU, or neither."""
 EvidenceKind = Literal["machine", "probe", "log", "code"]
 
 MACHINE = "machine"
@@ -40,6 +42,7 @@ class Finding:
     """What was seen, what was expected, where."""
     evidence: tuple[Evidence, ...]
     remedies: tuple[Remedy, ...]
+    effect: Effect
     confidence: Confidence = "certain"
     explained_by: str | None = None
     """The code of the root cause this follows from; None for a root cause."""

@@ -51,7 +51,7 @@ class Probe:
     facts: tuple[tuple[str, str], ...]
     """What only this framework can tell (cuInit's code, the backend Keras chose), name to text."""
     log: tuple[str, ...]
-    """Lines that native code wrote to file descriptor 2, bounded."""
+    """Lines written to file descriptors 1 and 2, native code's included, bounded."""
     log_cut: bool
     """More was written than is kept."""
 

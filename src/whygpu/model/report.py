@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from whygpu.model.finding import Finding
 from whygpu.model.snapshot import Snapshot
 
 Status = Literal["found", "passed", "not-applicable", "undetermined", "crashed"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 FrameworkVerdict = Literal["gpu", "cpu", "broken", "not-installed", "unknown"]
 MachineVerdict = Literal["gpu", "cpu", "broken", "no-gpu", "unknown"]
 

@@ -1,0 +1,60 @@
+# whygpu: `make check` diagnoses this machine, `make test` runs every test.
+# Needs Python 3.10 or newer and make; everything else is installed into .venv and .targets.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+FAST := --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware
+
+.PHONY: check test test-fast lint fix docs new-cause targets targets-cuda benchmark clean
+
+check: $(VENV)/ready ## Diagnose this machine
+	@$(BIN)/whygpu check; code=$$?; \
+	if [ $$code -eq 1 ] || [ $$code -eq 4 ]; then exit 0; else exit $$code; fi
+
+test: lint targets ## Everything: style, types, and all tests, real frameworks included
+	$(BIN)/python -m pytest
+
+test-fast: $(VENV)/dev ## The everyday suite: no frameworks, under a minute
+	$(BIN)/python -m pytest $(FAST)
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+fix: $(VENV)/dev ## Repair style where that can be done by itself
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/dev ## Generate docs/causes, the ledger of codes, and the JSON schemas
+	$(BIN)/python -m tools.docs
+	$(BIN)/python -m tools.schemas
+
+new-cause: $(VENV)/dev ## make new-cause FAMILY=libraries SLUG=some-defect
+	$(BIN)/python -m tools.new_cause "$(FAMILY)" "$(SLUG)"
+
+targets: $(VENV)/dev ## Build the framework environments that tests examine
+	$(BIN)/python -m tests.targets
+
+targets-cuda: $(VENV)/dev ## The ones with all CUDA wheels too (about 10 GB)
+	$(BIN)/python -m tests.targets tensorflow-2.21-cuda jax-cuda12
+
+benchmark: $(VENV)/dev targets ## Time whygpu beside its peers
+	$(BIN)/python -m benchmarks.check_speed
+
+clean:
+	rm -rf $(VENV) .targets build dist src/*.egg-info
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "whygpu needs Python 3.10 or newer; set PYTHON=/path/to/python3"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/ready: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q -e .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[dev]'
+	@touch $@ $(VENV)/ready

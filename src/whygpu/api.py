@@ -1,0 +1,110 @@
+"""What the verbs do, as functions: `import whygpu; whygpu.check()`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from whygpu.causes import catalogue
+from whygpu.engine import diagnose as _diagnose
+from whygpu.errors import UsageError
+from whygpu.host.local import LocalHost
+from whygpu.model.codec import DecodeError, decode
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.observed import Absent, Known
+from whygpu.model.report import Report
+from whygpu.model.snapshot import SCHEMA, Snapshot
+from whygpu.privacy import Redactor
+
+if TYPE_CHECKING:
+    from whygpu.probes.runner import Progress
+
+DEFAULT_TIMEOUT = 120.0
+
+
+def check(
+    python: str | None = None,
+    *,
+    probe: bool = True,
+    timeout: float = DEFAULT_TIMEOUT,
+    on_progress: Progress | None = None,
+) -> Report:
+    """Does each framework of the interpreter `python` use the GPU, and if not, why not?
+
+    `python` is an interpreter, a virtual environment, or None for the active environment.
+    """
+    return diagnose(snapshot(python, probe=probe, timeout=timeout, on_progress=on_progress))
+
+
+def snapshot(
+    python: str | None = None,
+    *,
+    probe: bool = True,
+    timeout: float = DEFAULT_TIMEOUT,
+    on_progress: Progress | None = None,
+) -> Snapshot:
+    """Everything whygpu sees of this machine and one environment, with private data removed."""
+    from whygpu.collectors.collect import collect
+
+    host = LocalHost()
+    taken = collect(host, python)
+    if probe:
+        taken = _probed(host, taken, timeout, on_progress)
+    return Redactor(host.platform).value(taken)
+
+
+def _probed(
+    host: LocalHost, taken: Snapshot, timeout: float, on_progress: Progress | None
+) -> Snapshot:
+    from whygpu.probes.runner import probes_for, run_probes
+
+    interpreter, frameworks = taken.target.interpreter, taken.target.frameworks
+    if not isinstance(interpreter, Known) or not isinstance(frameworks, Known):
+        return taken
+    memory = taken.system.memory.available_bytes
+    # The driver is asked wherever there may be one; where there is none, nothing can answer.
+    cuda = not isinstance(nvidia_gpu(taken), Absent) or isinstance(taken.driver.cuda_library, Known)
+    probes = run_probes(
+        interpreter.value.path,
+        probes_for([framework.name for framework in frameworks.value], cuda=cuda),
+        timeout=timeout,
+        environ=host.environ,
+        memory_available=memory.value if isinstance(memory, Known) else None,
+        on_progress=on_progress,
+    )
+    return taken.with_probes(probes)
+
+
+def diagnose(snapshot: Snapshot) -> Report:
+    """Judge a snapshot, of this machine or of another."""
+    return _diagnose(snapshot, catalogue())
+
+
+def load_snapshot(path: str) -> Snapshot:
+    """Read a snapshot from a file, or from standard input for "-"."""
+    try:
+        if path == "-":
+            data = json.load(sys.stdin)
+        else:
+            with open(path, encoding="utf-8") as file:
+                data = json.load(file)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UsageError(
+            f"{path} is no snapshot: {error}; `whygpu snapshot -o FILE` writes one"
+        ) from error
+    if isinstance(data, dict) and "snapshot" in data and "verdict" in data:
+        # The output of `check --json` holds the snapshot it was made from.
+        data = data["snapshot"]
+    found = data.get("schema") if isinstance(data, dict) else None
+    if found != SCHEMA:
+        raise UsageError(
+            f"{path} is no snapshot that this version reads: expected schema {SCHEMA}, "
+            f"received {found!r}; take it again with this version, or update whygpu"
+        )
+    try:
+        return decode(Snapshot, data)
+    except DecodeError as error:
+        raise UsageError(f"{path} is a damaged snapshot: {error}") from error

@@ -1,0 +1,5 @@
+"""Errors that are the user's to mend, as opposed to bugs in whygpu."""
+
+
+class UsageError(Exception):
+    """Wrong usage or unreadable input. The message says what to do about it."""

@@ -1,0 +1,105 @@
+"""The loader's cache, /etc/ld.so.cache: which file stands for which library name."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_OLD_MAGIC = b"ld.so-1.7.0\0"
+_NEW_MAGIC = b"glibc-ld.so.cache1.1"
+_OLD_ENTRY = struct.Struct("<i2I")
+_NEW_HEADER = struct.Struct("<20s2IB3xI12x")
+_NEW_ENTRY = struct.Struct("<i3IQ")
+_EXTENSION_MAGIC = 0xEAA42174
+_EXTENSION_SECTION = struct.Struct("<4I")
+_CAPABILITY_SECTION = 1
+_NAMED_CAPABILITY = 1 << 30
+"""In the upper half of an entry's capabilities: the lower half is an index of names."""
+
+FLAGS = {
+    ("x86_64", 64): 0x0303,
+    ("i386", 32): 0x0003,
+    ("aarch64", 64): 0x0A03,
+    ("ppc64le", 64): 0x0503,
+    ("s390x", 64): 0x0403,
+    ("riscv64", 64): 0x1003,
+    ("loongarch64", 64): 0x1103,
+}
+"""How entries for a machine are marked."""
+
+
+class CacheEntry(NamedTuple):
+    name: str
+    path: str
+    flags: int
+    capability: str
+    """The glibc-hwcaps subfolder it was found in; empty for an ordinary entry."""
+
+
+class BadCache(ValueError):
+    """The bytes are no loader cache."""
+
+
+def parse(content: bytes) -> tuple[CacheEntry, ...]:
+    """The entries in the file's order; the loader takes the first that fits."""
+    if content.startswith(_NEW_MAGIC):
+        return tuple(_new_entries(content))
+    if not content.startswith(_OLD_MAGIC):
+        raise BadCache("it begins with neither of the two known marks")
+    start = len(_OLD_MAGIC) + 4
+    (count,) = struct.unpack_from("<I", content.ljust(start, b"\0"), len(_OLD_MAGIC))
+    strings = start + count * _OLD_ENTRY.size
+    aligned = -(-strings // 8) * 8
+    if content.startswith(_NEW_MAGIC, aligned):
+        return tuple(_new_entries(content[aligned:]))
+    return tuple(_old_entries(content, start, strings))
+
+
+def _old_entries(content: bytes, start: int, strings: int) -> Iterator[CacheEntry]:
+    if strings > len(content):
+        raise BadCache("it is cut short")
+    for flags, name, path in _OLD_ENTRY.iter_unpack(content[start:strings]):
+        yield CacheEntry(_text(content, strings + name), _text(content, strings + path), flags, "")
+
+
+def _new_entries(content: bytes) -> Iterator[CacheEntry]:
+    if len(content) < _NEW_HEADER.size:
+        raise BadCache("it is cut short")
+    _, count, _, _, extension = _NEW_HEADER.unpack_from(content)
+    end = _NEW_HEADER.size + count * _NEW_ENTRY.size
+    if end > len(content):
+        raise BadCache("it is cut short")
+    names = _capability_names(content, extension)
+    for flags, name, path, _, capabilities in _NEW_ENTRY.iter_unpack(
+        content[_NEW_HEADER.size : end]
+    ):
+        capability = ""
+        if capabilities >> 32 == _NAMED_CAPABILITY:
+            index = capabilities & 0xFFFFFFFF
+            if index >= len(names):
+                continue
+            capability = names[index]
+        elif capabilities:
+            # The bit masks of old releases; an ordinary entry always stands beside such a one.
+            continue
+        yield CacheEntry(_text(content, name), _text(content, path), flags, capability)
+
+
+def _capability_names(content: bytes, extension: int) -> tuple[str, ...]:
+    if not extension or extension + 8 > len(content):
+        return ()
+    magic, count = struct.unpack_from("<2I", content, extension)
+    end = extension + 8 + count * _EXTENSION_SECTION.size
+    if magic != _EXTENSION_MAGIC or end > len(content):
+        return ()
+    for tag, _, offset, size in _EXTENSION_SECTION.iter_unpack(content[extension + 8 : end]):
+        if tag == _CAPABILITY_SECTION and offset + size <= len(content):
+            offsets = struct.unpack_from(f"<{size // 4}I", content, offset)
+            return tuple(_text(content, place) for place in offsets)
+    return ()
+
+
+def _text(content: bytes, offset: int) -> str:
+    end = content.find(b"\0", offset)
+    return content[offset : end if end >= 0 else None].decode("utf-8", "replace")
