@@ -1,0 +1,1 @@
+"""One file per source: Host in, one part of the Snapshot out; collect.py joins them."""

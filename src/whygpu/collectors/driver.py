@@ -1,0 +1,138 @@
+"""The NVIDIA driver: its files, and what it answers when asked under a time limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from whygpu.collectors import driver_files as files
+from whygpu.collectors import nvidia_smi, nvml
+from whygpu.collectors.driver_answer import DriverAnswer, GpuIds
+from whygpu.host.base import Host
+from whygpu.model.driver import DeviceNode, Driver, DriverLibrary, Gpu
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+
+TIME_LIMIT = 10.0
+"""Seconds to wait for the driver. Waking several GPUs takes a few; a hung driver takes for ever."""
+
+LibraryFinder = Callable[[str], Observed[str]]
+
+
+def collect(
+    host: Host, *, find_library: LibraryFinder | None = None, timeout: float = TIME_LIMIT
+) -> tuple[Driver, tuple[GpuIds, ...]]:
+    """The driver, and its GPUs' identifiers for environment.collect(); those stay private."""
+    find = find_library or (lambda name: files.find_library(host, name))
+    nvml_library = files.describe_library(host, find("libnvidia-ml.so.1"))
+    module = files.kernel_module(host)
+    nodes = files.device_nodes(host)
+    answer = _explained(_ask(host, nvml_library, module, nodes, timeout), module, nodes)
+    kernel_module = _hidden_module(answer, module)
+    driver = Driver(
+        state=answer.state,
+        detail=answer.detail,
+        version=_version(answer, nvml_library, module),
+        cuda=answer.cuda,
+        kernel_module=kernel_module,
+        uvm=files.uvm(host, kernel_module),
+        cuda_library=files.describe_library(host, find("libcuda.so.1")),
+        nvml_library=nvml_library,
+        device_nodes=nodes,
+        gpus=_named(host, answer),
+    )
+    return driver, answer.ids
+
+
+def _ask(
+    host: Host,
+    library: Observed[DriverLibrary],
+    module: Observed[str],
+    nodes: Observed[tuple[DeviceNode, ...]],
+    timeout: float,
+) -> DriverAnswer:
+    # Without library, module and device nodes no driver can answer: there is nobody to ask.
+    traces = (library, module, nodes)
+    if host.platform.system != "Windows" and all(isinstance(trace, Absent) for trace in traces):
+        return _no_driver()
+    try:
+        answer = nvml.ask(host, timeout=timeout)
+    except nvml.NotAsked as reason:
+        unasked = Unknown(f"NVML could not be asked: {reason}")
+        fallback = nvidia_smi.ask(host, timeout=timeout)
+        return fallback or DriverAnswer(unasked, str(reason), unasked, unasked, unasked)
+    if answer.state == Known("missing", nvml.SOURCE):
+        # nvidia-smi may know its way to a library that the loader does not find (NixOS).
+        fallback = nvidia_smi.ask(host, timeout=timeout)
+        if fallback and fallback.state == Known("working", nvidia_smi.SOURCE):
+            return fallback
+    return answer
+
+
+def _no_driver() -> DriverAnswer:
+    nothing = Absent("NVIDIA driver")
+    return DriverAnswer(
+        state=Known("missing", "driver library, kernel module and device nodes"),
+        detail="",
+        version=nothing,
+        cuda=nothing,
+        gpus=nothing,
+    )
+
+
+def _explained(
+    answer: DriverAnswer, module: Observed[str], nodes: Observed[tuple[DeviceNode, ...]]
+) -> DriverAnswer:
+    """NVML says "not loaded" whenever it cannot open the control node; the files tell why."""
+    if answer.state != Known("not-loaded", nvml.SOURCE) or not isinstance(module, Known):
+        return answer
+    if not isinstance(nodes, Known):
+        why = f"kernel module {module.value} is loaded, but its device nodes are not here"
+        return answer._replace(state=Known("failed", nvml.SOURCE), detail=f"{answer.detail}: {why}")
+    closed = [node for node in nodes.value if node.path == files.CONTROL_NODE and not node.usable]
+    if closed:
+        why = f"{closed[0].path} is {closed[0].mode}, group {closed[0].group}"
+        return answer._replace(state=Known("denied", "/dev"), detail=f"{answer.detail}: {why}")
+    why = f"kernel module {module.value} is loaded"
+    return answer._replace(state=Known("failed", nvml.SOURCE), detail=f"{answer.detail}, but {why}")
+
+
+def _version(
+    answer: DriverAnswer, library: Observed[DriverLibrary], module: Observed[str]
+) -> Observed[str]:
+    """The driver's version; a driver that does not answer still has its module's."""
+    if not isinstance(answer.version, Unknown):
+        return answer.version
+    if answer.state == Known("mismatched", nvml.SOURCE):
+        parts = (library.value.version if isinstance(library, Known) else library, module)
+        seen = [part.value if isinstance(part, Known) else "unknown" for part in parts]
+        return Unknown(f"library {seen[0]} and kernel module {seen[1]} differ")
+    return module if isinstance(module, Known) else answer.version
+
+
+def _hidden_module(answer: DriverAnswer, module: Observed[str]) -> Observed[str]:
+    """A sandbox may hide the module's files; a driver that answers has one all the same."""
+    answers = isinstance(answer.gpus, Known)
+    if answers and isinstance(module, Absent) and not module.source.startswith("WSL"):
+        return Unknown("the driver answers, but its kernel module's files are not visible here")
+    return module
+
+
+def _named(host: Host, answer: DriverAnswer) -> Observed[tuple[Gpu, ...]]:
+    """Fill in from /proc what a lost GPU cannot say of itself. Both lists are in bus order."""
+    gpus = answer.gpus
+    if not isinstance(gpus, Known) or all(gpu.pci_address for gpu in gpus.value):
+        return gpus
+    addresses = host.list(files.PROC_GPUS)
+    if not isinstance(addresses, Known) or len(addresses.value) != len(gpus.value):
+        return gpus
+    pairs = zip(gpus.value, addresses.value, strict=True)
+    return replace(gpus, value=tuple(_from_proc(host, gpu, address) for gpu, address in pairs))
+
+
+def _from_proc(host: Host, gpu: Gpu, address: str) -> Gpu:
+    if gpu.pci_address:
+        return gpu
+    text = host.read(f"{files.PROC_GPUS}/{address}/information")
+    lines = text.value.splitlines() if isinstance(text, Known) else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("Model:")]
+    return replace(gpu, pci_address=address, name=models[0] if models else gpu.name)

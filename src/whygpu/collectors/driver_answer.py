@@ -1,0 +1,31 @@
+"""What came of asking the driver about itself, whichever way it was asked."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from whygpu.model.driver import DriverState, Gpu
+from whygpu.model.observed import Observed
+
+
+class GpuIds(NamedTuple):
+    """Names under which CUDA_VISIBLE_DEVICES may select one GPU. Never part of a snapshot."""
+
+    uuid: str
+    """Empty for a GPU that does not answer."""
+    mig_uuids: tuple[str, ...] = ()
+
+
+class DriverAnswer(NamedTuple):
+    state: Observed[DriverState]
+    detail: str
+    version: Observed[str]
+    cuda: Observed[str]
+    gpus: Observed[tuple[Gpu, ...]]
+    ids: tuple[GpuIds, ...] = ()
+
+
+def bus_address(text: str) -> str:
+    """A PCI address as sysfs writes it; NVML writes the domain with eight digits."""
+    domain, _, rest = text.lower().partition(":")
+    return f"{domain[-4:]}:{rest}"

@@ -1,0 +1,170 @@
+"""Environment variables of the allow-list, each with what its value does on this machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from whygpu.collectors.driver_answer import GpuIds
+from whygpu.collectors.visible_devices import SOURCE, select, shorten
+from whygpu.host.base import Host
+from whygpu.model.driver import Driver
+from whygpu.model.environment import Environment, GpuSelection, Variable
+from whygpu.model.observed import Absent, Known, Observed
+from whygpu.tables.variable_readings import (
+    Files,
+    Flags,
+    Folder,
+    Folders,
+    GpuList,
+    Members,
+    Number,
+    Pairs,
+    Reading,
+    Text,
+    Words,
+)
+from whygpu.tables.variables import RANDOM_WORD, SECRET_VALUE, row_of
+
+CUDA_VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+
+FLAG = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
+"""A word in which quotes may hold blanks."""
+
+Judgement = tuple[str, str]
+"""What the value means, and its problem; the problem is empty where there is none."""
+
+
+def collect(host: Host, driver: Driver, ids: tuple[GpuIds, ...]) -> Environment:
+    selection = _selection(host, driver, ids)
+    variables = []
+    for name, value in sorted(host.environ.items()):
+        row = row_of(name)
+        if row is None or _is_secret(value, row.reading):
+            continue
+        if isinstance(row.reading, GpuList) and isinstance(selection, Known):
+            meaning, problem = _judge_selection(selection.value)
+        else:
+            meaning, problem = _READERS[type(row.reading)](row.reading, value, host)
+        variables.append(Variable(name, shorten(value), meaning, problem))
+    return Environment(tuple(variables), selection)
+
+
+def _selection(host: Host, driver: Driver, ids: tuple[GpuIds, ...]) -> Observed[GpuSelection]:
+    text = host.environ.get(CUDA_VISIBLE_DEVICES)
+    if text is None:
+        return Absent(SOURCE)
+    order = host.environ.get("CUDA_DEVICE_ORDER", "")
+    return Known(select(text, driver, ids, order), SOURCE)
+
+
+def _is_secret(value: str, reading: Reading) -> bool:
+    if SECRET_VALUE.search(value):
+        return True
+    is_path = isinstance(reading, Folder | Folders | Files | Flags | GpuList)
+    return not is_path and RANDOM_WORD.search(shorten(value)) is not None
+
+
+def _judge_selection(selection: GpuSelection) -> Judgement:
+    visible = selection.visible
+    problem = "; ".join(f"{entry.text!r}: {entry.reason}" for entry in selection.ignored)
+    if not isinstance(visible, Known):
+        reason = visible.source if isinstance(visible, Absent) else visible.reason
+        return f"selects GPUs; which ones cannot be told: {reason}", problem
+    if not visible.value:
+        return "hides every GPU from CUDA", problem
+    return f"CUDA sees GPU {', '.join(map(str, visible.value))} and no other", problem
+
+
+def _text(reading: Text, value: str, host: Host) -> Judgement:
+    return reading.meaning, ""
+
+
+def _words(reading: Words, value: str, host: Host) -> Judgement:
+    word = value.lower() if reading.any_case else value
+    for words, meaning in reading.meanings:
+        if word in words.split():
+            return meaning, ""
+    if value == "" and reading.empty_is_unset:
+        return "empty, as if it were not set", ""
+    if not reading.otherwise:
+        return "no effect that is known", ""
+    return "a word with no meaning here", f"{value!r}: {reading.otherwise}"
+
+
+def _number(reading: Number, value: str, host: Host) -> Judgement:
+    meaning = reading.meaning.format(value=value)
+    if reading.clashes_with in host.environ:
+        return meaning, f"it is set together with {reading.clashes_with}, which is an error"
+    try:
+        number = float(value)
+    except ValueError:
+        return "no number", f"{value!r}: {reading.otherwise}"
+    unlimited = reading.unlimited_with in host.environ
+    if number < reading.low or (number > reading.high and not unlimited):
+        return meaning, f"{value}: {reading.otherwise}"
+    return meaning, ""
+
+
+def _folder(reading: Folder, value: str, host: Host) -> Judgement:
+    missing = isinstance(host.stat(value), Absent)
+    return reading.meaning, f"there is no folder {value}" if missing else ""
+
+
+def _folders(reading: Folders, value: str, host: Host) -> Judgement:
+    folders = [folder for folder in value.split(":") if folder]
+    missing = [folder for folder in folders if isinstance(host.stat(folder), Absent)]
+    note = f" ({len(missing)} of {len(folders)} do not exist)" if missing else ""
+    return reading.meaning + note, ""
+
+
+def _files(reading: Files, value: str, host: Host) -> Judgement:
+    # A name without a slash is searched for like any library, and may well be found.
+    paths = [path for path in re.split(r"[: ]", value) if "/" in path]
+    missing = [path for path in paths if isinstance(host.stat(path), Absent)]
+    return reading.meaning, f"not there: {', '.join(missing)}" if missing else ""
+
+
+def _flags(reading: Flags, value: str, host: Host) -> Judgement:
+    meaning = reading.meaning
+    words = FLAG.findall(value)
+    if reading.file_allowed and words and not words[0].startswith("-"):
+        if isinstance(host.stat(value.strip()), Known):
+            return f"{meaning}, in the file {value}", ""
+        return meaning, f"there is no file {value}, and the program aborts when it wants to read it"
+    for word in words:
+        if not word.startswith(reading.prefix):
+            return meaning, f"{word} is no flag that it knows, and the program aborts over it"
+        flag, _, setting = word.partition("=")
+        folder = setting.strip("\"'")
+        if flag in reading.folder_flags and isinstance(host.stat(folder), Absent):
+            return meaning, f"{flag} names {folder or 'nothing'}, and there is no such folder"
+    return meaning, ""
+
+
+def _pairs(reading: Pairs, value: str, host: Host) -> Judgement:
+    # Commas inside brackets belong to one value: roundup_power2_divisions:[256:1,512:2].
+    items = re.sub(r"\[[^\]]*\]", "[]", value).split(",")
+    wrong = [item for item in items if item.strip() and ":" not in item]
+    return reading.meaning, f"{wrong[0]!r} is no key:value: {reading.otherwise}" if wrong else ""
+
+
+def _members(reading: Members, value: str, host: Host) -> Judgement:
+    meaning = dict(reading.alone).get(value.strip(), reading.meaning)
+    members = {word.strip() for word in value.split(",")}
+    lacking = bool(reading.required and value and not members & set(reading.required))
+    return meaning, f"{value}: {reading.otherwise}" if lacking else ""
+
+
+_READERS: dict[type, Callable[[Any, str, Host], Judgement]] = {
+    Text: _text,
+    Words: _words,
+    Number: _number,
+    Folder: _folder,
+    Folders: _folders,
+    Files: _files,
+    Flags: _flags,
+    Pairs: _pairs,
+    Members: _members,
+}

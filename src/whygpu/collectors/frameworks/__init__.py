@@ -1,0 +1,29 @@
+"""The frameworks of the target, from their files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from whygpu.collectors.frameworks import jax, keras, others, tensorflow, torch
+from whygpu.collectors.frameworks.shared import Loader, Scene
+from whygpu.host.base import Host
+from whygpu.model.observed import Known, Observed
+from whygpu.model.target import Framework, Interpreter, Package
+
+
+def collect(
+    host: Host,
+    interpreter: Observed[Interpreter],
+    packages: Observed[tuple[Package, ...]],
+    make_loader: Callable[[], Loader],
+) -> Observed[tuple[Framework, ...]]:
+    """Every framework that is installed, TensorFlow first. A loader is made for each of them."""
+    if not isinstance(interpreter, Known):
+        return interpreter
+    if not isinstance(packages, Known):
+        return packages
+    scene = Scene(host, interpreter.value, packages.value, make_loader)
+    found: list[Framework] = []
+    for collector in (tensorflow, keras, jax, torch, others):
+        found.extend(collector.collect(scene))
+    return Known(tuple(found), packages.source)

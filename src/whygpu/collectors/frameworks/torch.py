@@ -1,0 +1,204 @@
+"""PyTorch: its build, and the CUDA libraries that it is linked with."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from whygpu.collectors.frameworks.shared import (
+    Loader,
+    Scene,
+    architectures,
+    broken_installation,
+    build_without_cuda,
+    constants,
+    cpu_features,
+    cuda_needs,
+    follow,
+    module_folder,
+    no_cuda,
+    open_needs,
+)
+from whygpu.model.libraries import Resolution
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.target import Build, BuildKind, Framework, Package
+
+# Older releases split the CUDA code in two, and the oldest had it all in libtorch.so.
+_CUDA_BINARIES = (
+    "libtorch_cuda.so",
+    "libtorch_cuda_cu.so",
+    "libtorch_cuda_cpp.so",
+    "libtorch_cuda_linalg.so",
+    "libtorch.so",
+)
+
+# Loaded by the first operation that needs it.
+_ON_DEMAND = "libtorch_cuda_linalg.so"
+
+# Folders of NVIDIA's wheels, in the order in which torch loads their libraries by path.
+_PRELOADED = (
+    ("cublas", "libcublasLt"),
+    ("cublas", "libcublas"),
+    ("cudnn", "libcudnn"),
+    ("cuda_nvrtc", "libnvrtc"),
+    ("cuda_runtime", "libcudart"),
+    ("cuda_cupti", "libcupti"),
+    ("cufft", "libcufft"),
+    ("curand", "libcurand"),
+    ("nvjitlink", "libnvJitLink"),
+    ("cusparse", "libcusparse"),
+    ("cusparselt", "libcusparseLt"),
+    ("cusolver", "libcusolver"),
+    ("nccl", "libnccl"),
+    ("nvshmem", "libnvshmem_host"),
+    ("cufile", "libcufile"),
+)
+
+
+def collect(scene: Scene) -> Iterator[Framework]:
+    package = scene.provider("torch", "torch")
+    if package is None:
+        return
+    folder = module_folder(scene.host, package, "torch")
+    if folder is None:
+        yield broken_installation("torch", package)
+        return
+    stated = constants(scene.host, os.path.join(folder, "version.py"))
+    binaries = tuple(os.path.join(folder, "lib", name) for name in _CUDA_BINARIES)
+    build = _build(scene, package, binaries, stated)
+    yield Framework(
+        name="torch",
+        distribution=package.name,
+        version=_version(stated, package),
+        location=folder,
+        build=build,
+        libraries=_libraries(scene, folder, binaries, build),
+    )
+
+
+def _build(
+    scene: Scene,
+    package: Package,
+    binaries: tuple[str, ...],
+    stated: Observed[dict[str, Any]],
+) -> Build:
+    kind = _kind(scene, stated)
+    features = cpu_features(scene.host, package)
+    if not isinstance(stated, Known) or not isinstance(kind, Known) or kind.value != "cuda":
+        return build_without_cuda(kind, features)
+    return Build(
+        kind=kind,
+        cuda=Known(str(stated.value["cuda"]), stated.source),
+        cudnn=_cudnn(scene, package, binaries),
+        architectures=architectures(scene.host, binaries),
+        cpu_features=features,
+    )
+
+
+def _version(stated: Observed[dict[str, Any]], package: Package) -> str:
+    """The module's own word: of two metadata folders only one is true."""
+    version = stated.value.get("__version__") if isinstance(stated, Known) else None
+    return version if isinstance(version, str) else package.version
+
+
+def _kind(scene: Scene, stated: Observed[dict[str, Any]]) -> Observed[BuildKind]:
+    if isinstance(stated, Unknown):
+        return stated
+    if isinstance(stated, Absent):
+        return Unknown(f"{stated.source} is missing")
+    kinds: tuple[tuple[str, BuildKind], ...] = (("hip", "rocm"), ("cuda", "cuda"), ("xpu", "other"))
+    for key, kind in kinds:
+        if stated.value.get(key):
+            return Known(kind, stated.source)
+    if scene.host.platform.system == "Darwin":
+        return Known("metal", f"{stated.source}, on macOS")
+    return Known("cpu", stated.source)
+
+
+def _cudnn(scene: Scene, package: Package, binaries: tuple[str, ...]) -> Observed[str]:
+    for line in package.requires:
+        match = re.match(r"nvidia-cudnn-cu\d+\s*\(?==([\d.]+)", line)
+        if match:
+            return Known(match[1], f"what {package.name} {package.version} requires")
+    for path in binaries:
+        needs = cuda_needs(scene.host, path)
+        for name in needs.value if isinstance(needs, Known) else ():
+            match = re.match(r"libcudnn.*\.so\.(\d+)", name)
+            if match:
+                return Known(match[1], f"libraries that {path} needs")
+    return Unknown(f"nothing in {package.name} {package.version} says which cuDNN it needs")
+
+
+def _libraries(
+    scene: Scene, folder: str, binaries: tuple[str, ...], build: Build
+) -> Observed[tuple[Resolution, ...]]:
+    if not isinstance(build.cuda, Known):
+        return no_cuda(build.kind)
+    requesters: dict[str, str] = {}
+    for path in binaries:
+        needs = cuda_needs(scene.host, path)
+        if isinstance(needs, Unknown):
+            return needs
+        for name in needs.value if isinstance(needs, Known) else ():
+            requesters.setdefault(name, path)
+    if not requesters:
+        return Unknown(f"no file of {os.path.join(folder, 'lib')} is linked with a CUDA library")
+    cuda = build.cuda.value
+
+    def steps(loader: Loader) -> Iterator[Resolution]:
+        _load_first(scene, loader, folder, cuda)
+        runtime = scene.interpreter.path
+        for path in dict.fromkeys(requesters.values()):
+            needs = [name for name, requester in requesters.items() if requester == path]
+            required = os.path.basename(path) != _ON_DEMAND
+            for answer in open_needs(
+                loader, scene.interpreter.path, path, needs, required=required
+            ):
+                if answer.library.startswith("libcudart") and answer.outcome == "loads":
+                    runtime = answer.path or runtime
+                yield answer
+        # The runtime opens the driver's library when the first device is asked for.
+        yield loader.open("libcuda.so.1", requester=runtime)
+
+    return follow(scene, steps, ", ".join(dict.fromkeys(requesters.values())))
+
+
+def _load_first(scene: Scene, loader: Loader, folder: str, cuda: str) -> None:
+    """What `import torch` loads before its own code, so that later requests find it there."""
+    python = scene.interpreter.path
+    dependencies = os.path.join(folder, "lib", "libtorch_global_deps.so")
+    first = loader.open(dependencies, requester=python)
+    source = scene.host.read(os.path.join(folder, "__init__.py"))
+    # Some releases load the wheels' copies by path in any case, others only in need; those that do
+    # it always look first whether the CUDA runtime is among the files that are mapped.
+    always = isinstance(source, Known) and "/proc/self/maps" in source.value
+    if first.outcome == "loads" and not always:
+        return
+    for path in _wheel_copies(scene, cuda):
+        loader.open(path, requester=python, required=False)
+    if first.outcome != "loads":
+        loader.open(dependencies, requester=python)
+
+
+def _wheel_copies(scene: Scene, cuda: str) -> Iterator[str]:
+    """The copy in NVIDIA's wheels of each library that torch loads by path, where there is one."""
+    contents: dict[str, tuple[str, ...]] = {}
+    for folder, library in _PRELOADED:
+        pattern = re.compile(re.escape(library) + r"\.so\..*\d")
+        for path in _wheel_folders(scene, folder, cuda):
+            if path not in contents:
+                names = scene.host.list(path)
+                contents[path] = names.value if isinstance(names, Known) else ()
+            copy = next((name for name in contents[path] if pattern.fullmatch(name)), None)
+            if copy is not None:
+                yield os.path.join(path, copy)
+                break
+
+
+def _wheel_folders(scene: Scene, folder: str, cuda: str) -> Iterator[str]:
+    """Each library had a folder of its own; since CUDA 13 they share one."""
+    for path in scene.interpreter.paths:
+        for name in (folder, f"cu{cuda.partition('.')[0]}"):
+            yield os.path.join(path, "nvidia", name, "lib")

@@ -1,0 +1,109 @@
+"""Graphics hardware as the machine shows it, whether or not a driver serves it."""
+
+from __future__ import annotations
+
+import re
+
+from whygpu.collectors.system import apple_chip
+from whygpu.host.base import Host
+from whygpu.model.driver import GraphicsDevice, Vendor
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+
+PCI = "/sys/bus/pci/devices"
+DEVICE_TREE = "/proc/device-tree/compatible"
+
+VENDORS: dict[str, Vendor] = {"10de": "nvidia", "1002": "amd", "8086": "intel"}
+
+DISPLAY = "03"
+ACCELERATOR = "12"
+ACCELERATOR_VENDORS = ("nvidia", "amd")
+"""Whose accelerator class (AMD's Instinct) is a GPU. Intel's are neural processors."""
+
+
+def collect(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
+    """Every GPU; absent when the machine has none."""
+    system = host.platform.system
+    if system == "Darwin":
+        return _apple(host)
+    if system != "Linux":
+        return Unknown(f"graphics hardware is read on Linux and macOS only; this is {system}")
+    on_chip = _tegra(host)
+    on_bus = _pci(host)
+    if not on_chip:
+        return on_bus
+    return Known(on_chip + (on_bus.value if isinstance(on_bus, Known) else ()), DEVICE_TREE)
+
+
+def _pci(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
+    addresses = host.list(PCI)
+    if isinstance(addresses, Absent):
+        # A machine without a PCI bus is one thing, a sandbox without sysfs another.
+        buses = host.list("/sys/bus")
+        if isinstance(buses, Known) and "pci" not in buses.value:
+            return Absent("PCI bus in /sys/bus")
+        return Unknown(f"{PCI} is not there")
+    if isinstance(addresses, Unknown):
+        return addresses
+    devices = tuple(filter(None, (_pci_device(host, address) for address in addresses.value)))
+    return Known(devices, PCI) if devices else Absent(f"graphics device in {PCI}")
+
+
+def _pci_device(host: Host, address: str) -> GraphicsDevice | None:
+    folder = f"{PCI}/{address}"
+    kind = _hexadecimal(host, f"{folder}/class")[:2]
+    if kind not in (DISPLAY, ACCELERATOR):
+        return None
+    vendor = VENDORS.get(_hexadecimal(host, f"{folder}/vendor"), "other")
+    if kind == ACCELERATOR and vendor not in ACCELERATOR_VENDORS:
+        return None
+    return GraphicsDevice(
+        vendor=vendor,
+        address=address,
+        device_id=_hexadecimal(host, f"{folder}/device"),
+        kernel_driver=_kernel_driver(host, folder),
+    )
+
+
+def _hexadecimal(host: Host, path: str) -> str:
+    """What a sysfs file says, without its 0x; empty where the device went away meanwhile."""
+    text = host.read(path)
+    return text.value.strip().removeprefix("0x") if isinstance(text, Known) else ""
+
+
+def _kernel_driver(host: Host, folder: str) -> Observed[str]:
+    link = host.stat(f"{folder}/driver")
+    if isinstance(link, Known):
+        return Known(link.value.real_path.rpartition("/")[2], link.source)
+    return link
+
+
+def _tegra(host: Host) -> tuple[GraphicsDevice, ...]:
+    """NVIDIA's own boards (Jetson), whose GPU sits on the chip and not on a bus."""
+    compatible = host.read(DEVICE_TREE)
+    if not isinstance(compatible, Known):
+        return ()
+    chip = re.search(r"nvidia,(tegra\d+)", compatible.value)
+    if chip is None:
+        return ()
+    driver = host.stat("/sys/module/nvgpu")
+    return (
+        GraphicsDevice(
+            vendor="nvidia",
+            address="",
+            device_id=chip[1],
+            kernel_driver=Known("nvgpu", driver.source) if isinstance(driver, Known) else driver,
+        ),
+    )
+
+
+def _apple(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
+    if host.platform.machine != "arm64":
+        return Unknown("graphics hardware of Macs with an Intel processor is not read")
+    chip = apple_chip(host)
+    device = GraphicsDevice(
+        vendor="apple",
+        address="",
+        device_id=chip.value if isinstance(chip, Known) else "Apple silicon",
+        kernel_driver=Unknown("kernel drivers are not read on macOS"),
+    )
+    return Known((device,), "Apple silicon has its GPU on the chip")

@@ -1,0 +1,70 @@
+"""Copies of a library that exist on the machine and that the loader does not use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from whygpu.collectors.loader_search import Search, Searcher
+from whygpu.host.base import Host
+from whygpu.model.libraries import OtherCopy
+from whygpu.model.observed import Known
+
+
+def other_copies(
+    host: Host, searcher: Searcher, search: Search, used: str | None, folders: Sequence[str]
+) -> tuple[OtherCopy, ...]:
+    """Every copy in the given folders but the one that is used, each with why it is not."""
+    if "/" in search.name:
+        return ()
+    seen = {_identity(host, used)} if used else set()
+    copies: list[OtherCopy] = []
+    for path in _copies(searcher, search.name, folders):
+        identity = _identity(host, path)
+        if identity is None or identity not in seen:
+            seen.add(identity)
+            copies.append(OtherCopy(path, _reason(host, searcher, search, path)))
+    return tuple(copies)
+
+
+def _copies(searcher: Searcher, name: str, folders: Sequence[str]) -> Iterator[str]:
+    """Files of that name, or of that name with more version numbers behind it."""
+    for folder in folders:
+        names = searcher.names_in(folder) or frozenset()
+        longer = sorted(entry for entry in names if entry.startswith(f"{name}."))
+        yield from (os.path.join(folder, entry) for entry in ([name] if name in names else longer))
+
+
+def _identity(host: Host, path: str) -> str | None:
+    facts = host.stat(path)
+    return facts.value.identity if isinstance(facts, Known) else None
+
+
+def _reason(host: Host, searcher: Searcher, search: Search, path: str) -> str:
+    file = searcher.file(path)
+    if file.result == "not-there":
+        return "it is a link to a file that is not there"
+    if file.result == "broken":
+        return file.message
+    if file.result == "other-architecture":
+        return f"it is for {file.machine}"
+    if os.path.basename(path) != search.name:
+        return f"it has no link named {search.name}, the name that is asked for"
+    if search.searched and search.searched[0].kind == "loaded":
+        return f"{search.path} was loaded before"
+    if not _is_reachable(host, searcher, search, path):
+        return "its folder is on no search list"
+    if search.path is None:
+        return "the search ended before it came to its folder"
+    return f"its folder comes after {os.path.dirname(search.path)} on the search list"
+
+
+def _is_reachable(host: Host, searcher: Searcher, search: Search, path: str) -> bool:
+    """Whether the loader would come to the file if it found nothing before."""
+    if search.requester is None:
+        return False
+    wanted = _identity(host, path)
+    return any(
+        candidate == path or _identity(host, candidate) == wanted
+        for candidate in searcher.candidates(search.name, search.requester)
+    )

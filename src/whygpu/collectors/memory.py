@@ -1,0 +1,107 @@
+"""Memory that this process may use: the machine's, or less where a control group limits it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from whygpu.host.base import Host
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.system import Memory
+
+CGROUPS = "/sys/fs/cgroup"
+
+
+def collect(host: Host) -> Memory:
+    shared = host.disk("/dev/shm")
+    if host.platform.system != "Linux":
+        reason = Unknown(f"memory is read on Linux only; this is {host.platform.system}")
+        return Memory(reason, reason, shared)
+    text = host.read("/proc/meminfo")
+    total, available = _field(text, "MemTotal"), _field(text, "MemAvailable")
+    if isinstance(total, Known) and isinstance(available, Known):
+        limit = min(_limits(host), key=lambda limit: limit.bytes, default=None)
+        if limit and limit.bytes < total.value:
+            total = Known(limit.bytes, limit.source)
+            available = _smaller(available, limit.free(host))
+    return Memory(total, available, shared)
+
+
+class _Layout(NamedTuple):
+    """Where one version of control groups keeps what we ask for."""
+
+    root: str
+    limit: str
+    usage: str
+    reclaimable: str
+
+
+V1 = _Layout(
+    f"{CGROUPS}/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+)
+V2 = _Layout(CGROUPS, "memory.max", "memory.current", "inactive_file")
+
+
+class _Limit(NamedTuple):
+    folder: str
+    layout: _Layout
+    bytes: int
+
+    @property
+    def source(self) -> str:
+        return f"{self.folder}/{self.layout.limit}"
+
+    def free(self, host: Host) -> Observed[int]:
+        """What is left of it. Cached files count as used there, but give way when needed."""
+        usage = host.read(f"{self.folder}/{self.layout.usage}")
+        if not isinstance(usage, Known) or not usage.value.strip().isdigit():
+            return Unknown(f"{self.folder} does not tell its usage")
+        statistics = host.read(f"{self.folder}/memory.stat")
+        cached = 0
+        if isinstance(statistics, Known):
+            line = re.search(rf"^{self.layout.reclaimable} (\d+)$", statistics.value, re.MULTILINE)
+            cached = int(line[1]) if line else 0
+        return Known(max(0, self.bytes - int(usage.value) + cached), usage.source)
+
+
+def _limits(host: Host) -> Iterator[_Limit]:
+    """Limits of this process's control group and of every group around it."""
+    text = host.read("/proc/self/cgroup")
+    if not isinstance(text, Known):
+        return
+    for line in text.value.splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, group = rest.partition(":")
+        if controllers == "":
+            layout = V2
+        elif "memory" in controllers.split(","):
+            layout = V1
+        else:
+            continue
+        for folder in _upwards(layout.root, group):
+            value = host.read(f"{folder}/{layout.limit}")
+            if isinstance(value, Known) and value.value.strip().isdigit():
+                yield _Limit(folder, layout, int(value.value))
+
+
+def _upwards(root: str, group: str) -> Iterator[str]:
+    """The group's folder and those above it. Inside a container only the root may be there."""
+    parts = [part for part in group.split("/") if part and part != ".."]
+    for length in range(len(parts), -1, -1):
+        yield "/".join([root, *parts[:length]])
+
+
+def _smaller(first: Known[int], second: Observed[int]) -> Observed[int]:
+    if isinstance(second, Known):
+        return min(first, second, key=lambda known: known.value)
+    return second
+
+
+def _field(text: Observed[str], name: str) -> Observed[int]:
+    if isinstance(text, Unknown):
+        return text
+    if isinstance(text, Absent):
+        return Unknown(f"{text.source} is not there")
+    line = re.search(rf"^{name}:\s+(\d+) kB$", text.value, re.MULTILINE)
+    return Known(int(line[1]) * 1024, text.source) if line else Unknown(f"no {name} in meminfo")

@@ -1,0 +1,151 @@
+"""Asks NVML about the driver and every GPU, and prints one JSON object; run as a subprocess.
+
+NVML can hang inside the kernel, where no signal reaches it, so the caller waits for this process
+and not for NVML. A fact is {"value": ...} or {"error": NVML's code, "text": NVML's words}.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+NO_BINDINGS = -1
+"""Error code, beside NVML's own: this Python lacks nvidia-ml-py."""
+LIBRARY_NOT_FOUND = 12
+FUNCTION_NOT_FOUND = 13
+
+Fact = dict[str, Any]
+
+
+def main() -> None:
+    # On a line of its own: a toolkit's stub of the library writes warnings to stdout.
+    print("\n" + json.dumps(survey()))
+
+
+def survey() -> dict[str, Any]:
+    try:
+        import pynvml
+    except ImportError as error:
+        return {"error": NO_BINDINGS, "text": str(error)}
+    try:
+        if sys.platform != "win32":
+            # pynvml only says that it found no library; the loader's own words say why.
+            ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError as error:
+        return {"error": LIBRARY_NOT_FOUND, "text": str(error)}
+    return Nvml(pynvml).survey()
+
+
+class Nvml:
+    """NVML through its bindings, with each error as a value."""
+
+    def __init__(self, bindings: Any) -> None:
+        self._nvml = bindings
+
+    def survey(self) -> dict[str, Any]:
+        started = self.fact("nvmlInit")
+        if "error" in started:
+            return started
+        count = self.fact("nvmlDeviceGetCount")
+        return {
+            "driver": self.fact("nvmlSystemGetDriverVersion"),
+            "cuda": self.fact("nvmlSystemGetCudaDriverVersion"),
+            "count": count,
+            "gpus": [self.gpu(index) for index in range(count.get("value", 0))],
+        }
+
+    def fact(self, function: str, *arguments: Any) -> Fact:
+        return self.attempt(lambda: plain(getattr(self._nvml, function)(*arguments)))
+
+    def attempt(self, question: Callable[[], Any]) -> Fact:
+        try:
+            return {"value": question()}
+        except self._nvml.NVMLError as error:
+            return {"error": error.value, "text": str(error)}
+        except AttributeError as error:
+            # Bindings older than the function.
+            return {"error": FUNCTION_NOT_FOUND, "text": str(error)}
+
+    def gpu(self, index: int) -> dict[str, Any]:
+        try:
+            handle = self._nvml.nvmlDeviceGetHandleByIndex(index)
+        except self._nvml.NVMLError as error:
+            return {"error": error.value, "text": str(error)}
+        nvml = self._nvml
+        return {
+            "uuid": self.fact("nvmlDeviceGetUUID", handle),
+            "name": self.fact("nvmlDeviceGetName", handle),
+            "address": self.attempt(lambda: plain(nvml.nvmlDeviceGetPciInfo(handle).busId)),
+            "capability": self.fact("nvmlDeviceGetCudaComputeCapability", handle),
+            "memory_total": self.attempt(lambda: nvml.nvmlDeviceGetMemoryInfo(handle).total),
+            "memory_used": self.memory_used(handle),
+            "compute_mode": self.fact("nvmlDeviceGetComputeMode", handle),
+            "mig": self.attempt(lambda: nvml.nvmlDeviceGetMigMode(handle)[0]),
+            "mig_uuids": self.attempt(lambda: self.mig_uuids(handle)),
+            "ecc_uncorrected": self.attempt(
+                lambda: nvml.nvmlDeviceGetTotalEccErrors(
+                    handle, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
+                )
+            ),
+            "processes": self.attempt(lambda: self.processes(handle)),
+        }
+
+    def memory_used(self, handle: Any) -> Fact:
+        """As nvidia-smi counts it; the question's first form adds what the driver keeps free."""
+        nvml = self._nvml
+        fact = self.attempt(
+            lambda: nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2).used
+        )
+        if fact.get("error") == FUNCTION_NOT_FOUND:
+            return self.attempt(lambda: nvml.nvmlDeviceGetMemoryInfo(handle).used)
+        return fact
+
+    def mig_uuids(self, handle: Any) -> list[str]:
+        nvml = self._nvml
+        uuids = []
+        for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+            try:
+                instance = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
+            except nvml.NVMLError_NotFound:
+                continue
+            uuids.append(plain(nvml.nvmlDeviceGetUUID(instance)))
+        return uuids
+
+    def processes(self, handle: Any) -> list[dict[str, Any]]:
+        """Processes that compute or draw on the GPU, each once."""
+        found: dict[int, Any] = {}
+        for process in self.running("Graphics", handle) + self.running("Compute", handle):
+            found[process.pid] = process.usedGpuMemory
+        return [
+            {"pid": pid, "memory": memory, "name": self.fact("nvmlSystemGetProcessName", pid)}
+            for pid, memory in sorted(found.items())
+        ]
+
+    def running(self, kind: str, handle: Any) -> list[Any]:
+        """Old drivers know only old forms of this question."""
+        versions = ("_v3", "_v2", "")
+        for version in versions:
+            function = getattr(self._nvml, f"nvmlDeviceGet{kind}RunningProcesses{version}", None)
+            if function is None:
+                continue
+            try:
+                return list(function(handle))
+            except self._nvml.NVMLError_FunctionNotFound:
+                continue
+            except self._nvml.NVMLError_NotSupported:
+                if kind == "Compute":
+                    raise
+                return []
+        raise self._nvml.NVMLError(FUNCTION_NOT_FOUND)
+
+
+def plain(value: Any) -> Any:
+    """Old bindings answer in bytes."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+if __name__ == "__main__":
+    main()

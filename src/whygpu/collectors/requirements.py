@@ -1,0 +1,104 @@
+"""Requirements that installed packages place on each other, and which of them are not met."""
+
+from __future__ import annotations
+
+import re
+
+from whygpu.host.base import Platform
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.target import Interpreter, Package, RequirementConflict, active
+from whygpu.tables.distributions import matters
+
+_REQUIREMENT = re.compile(
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^]]*\])?\s*\(?(?P<versions>[^();@]*)\)?\s*"
+    r"(?P<url>@[^;]*)?"
+)
+_EXTRA = re.compile(r"\bextra\s*==")
+_SYSTEMS = {"Linux": "linux", "Darwin": "darwin", "Windows": "win32"}
+
+
+def holds_in(platform: Platform, interpreter: Interpreter, line: str) -> bool:
+    """Whether a Requires-Dist line is meant for this interpreter, extras left aside."""
+    marker = line.partition(";")[2]
+    if not marker.strip():
+        return True
+    if _EXTRA.search(marker):
+        return False
+    from packaging.markers import InvalidMarker, Marker
+
+    try:
+        return Marker(marker).evaluate(_marker_environment(platform, interpreter))
+    except InvalidMarker:
+        # Nobody can say; keeping the line lets its version be checked rather than overlooked.
+        return True
+
+
+def conflicts(
+    packages: Observed[tuple[Package, ...]],
+) -> Observed[tuple[RequirementConflict, ...]]:
+    """Unmet requirements among the packages that matter to GPU use."""
+    if not isinstance(packages, Known):
+        return packages
+    installed = {package.name: package.version for package in active(packages.value)}
+    found = tuple(
+        conflict
+        for package in active(packages.value)
+        for line in package.requires
+        if (conflict := _conflict(package, line, installed)) is not None
+    )
+    return Known(found, "Requires-Dist of the installed packages")
+
+
+def _conflict(package: Package, line: str, installed: dict[str, str]) -> RequirementConflict | None:
+    requirement = line.partition(";")[0].strip()
+    match = _REQUIREMENT.fullmatch(requirement)
+    if match is None:
+        return None
+    name = re.sub(r"[-_.]+", "-", match["name"]).lower()
+    if not matters(name):
+        return None
+    if name not in installed:
+        return RequirementConflict(package.name, requirement, Absent(f"{name} in the packages"))
+    versions = match["versions"].strip()
+    met = Known(True, requirement) if not versions else _met(versions, installed[name])
+    if isinstance(met, Unknown):
+        return RequirementConflict(package.name, requirement, met)
+    if met.value:
+        return None
+    found = Known(installed[name], f"metadata of {name}")
+    return RequirementConflict(package.name, requirement, found)
+
+
+def _met(versions: str, installed: str) -> Known[bool] | Unknown:
+    # Imported here because it costs more than reading all the metadata.
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Known(
+            SpecifierSet(versions).contains(Version(installed), prereleases=True), versions
+        )
+    except InvalidSpecifier:
+        return Unknown(f"{versions!r} is not a valid version requirement")
+    except InvalidVersion:
+        return Unknown(f"{installed!r} is not a valid version")
+
+
+def _marker_environment(platform: Platform, interpreter: Interpreter) -> dict[str, str]:
+    system = platform.system
+    return {
+        "extra": "",
+        "implementation_name": interpreter.implementation,
+        "implementation_version": interpreter.version,
+        "os_name": "nt" if system == "Windows" else "posix",
+        "platform_machine": platform.machine,
+        "platform_python_implementation": {"cpython": "CPython", "pypy": "PyPy"}.get(
+            interpreter.implementation, interpreter.implementation
+        ),
+        "platform_release": platform.kernel,
+        "platform_system": system,
+        "platform_version": "",
+        "python_full_version": interpreter.version,
+        "python_version": ".".join(interpreter.version.split(".")[:2]),
+        "sys_platform": _SYSTEMS.get(system, system.lower()),
+    }

@@ -1,0 +1,1 @@
+"""Knowledge as data: every row says where it comes from, and a test checks every table."""

@@ -1,0 +1,80 @@
+"""Which GPUs run which code: machine code (sm_80) and intermediate code (compute_90)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+SOURCES = (
+    "https://docs.nvidia.com/cuda/ada-compatibility-guide/index.html",
+    "https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html",
+)
+
+TEGRA = frozenset({(3, 2), (5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)})
+"""Capabilities of the Jetson and Drive chips. NVIDIA promises no exchange of machine code between
+these and other GPUs, whatever their numbers say."""
+
+Fit = Literal["binary", "compiled", "undocumented", "too-old", "too-new"]
+"""How a GPU is served by a set of code: by machine code, by code compiled from PTX on first use,
+by machine code that NVIDIA does not promise to run on it, or not at all, because the GPU is older
+than all of it or newer than what it could have run."""
+
+_NAME = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One kind of GPU code, by its name."""
+
+    binary: bool
+    capability: tuple[int, int]
+    scope: Literal["", "a", "f"]
+    """`a` runs on exactly that capability, `f` on its family (same major, same or higher minor)."""
+
+
+def parse_code(name: str) -> Code | None:
+    """Code by its name (sm_90a, compute_120); None for a name that has another form."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    kind, major, minor, scope = match.groups()
+    return Code(
+        binary=kind == "sm",
+        capability=(int(major), int(minor)),
+        scope="a" if scope == "a" else "f" if scope == "f" else "",
+    )
+
+
+def parse_capability(text: str) -> tuple[int, int] | None:
+    """A GPU's capability: parse_capability("8.6") is (8, 6)."""
+    major, dot, minor = text.partition(".")
+    return (int(major), int(minor)) if dot and major.isdigit() and minor.isdigit() else None
+
+
+def runs(code: Code, gpu: tuple[int, int]) -> bool:
+    """Whether a GPU of this capability can use this code, leaving Tegra's exception aside."""
+    if code.scope == "a":
+        return code.capability == gpu
+    if code.binary or code.scope == "f":
+        return code.capability[0] == gpu[0] and code.capability <= gpu
+    return code.capability <= gpu
+
+
+def fit(codes: Iterable[Code], gpu: tuple[int, int]) -> Fit:
+    """The best that a set of code can do for a GPU."""
+    every = tuple(codes)
+    usable = [code for code in every if runs(code, gpu)]
+    binaries = [code for code in usable if code.binary]
+    if any(_promised(code, gpu) for code in binaries):
+        return "binary"
+    if any(not code.binary for code in usable):
+        return "compiled"
+    if binaries:
+        return "undocumented"
+    return "too-old" if all(code.capability > gpu for code in every) else "too-new"
+
+
+def _promised(code: Code, gpu: tuple[int, int]) -> bool:
+    return code.capability == gpu or (code.capability in TEGRA) == (gpu in TEGRA)

@@ -1,0 +1,148 @@
+"""What the error codes of cuInit mean, and what to do about each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_CODES = "https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html"
+_COMPATIBILITY = "https://docs.nvidia.com/deploy/cuda-compatibility/"
+_WSL = "https://docs.nvidia.com/cuda/wsl-user-guide"
+_SUSPEND = "https://github.com/pytorch/pytorch/issues/88639"
+
+
+@dataclass(frozen=True, slots=True)
+class CudaError:
+    code: int
+    name: str
+    meaning: str
+    """What it says about the machine, as the rest of a sentence that starts with the code."""
+    advice: str
+    command: str | None
+    source: str
+
+
+CUDA_ERRORS = (
+    CudaError(
+        1,
+        "CUDA_ERROR_INVALID_VALUE",
+        "the driver took offence at how it was started",
+        "Check the variables that begin with CUDA_ and try without them.",
+        "env | grep '^CUDA_'",
+        _CODES,
+    ),
+    CudaError(
+        2,
+        "CUDA_ERROR_OUT_OF_MEMORY",
+        "the driver found no memory to start with, on the GPU or on the host",
+        "Look who holds the memory; a limit on address space (ulimit -v) has the same effect.",
+        "nvidia-smi; ulimit -v",
+        _CODES,
+    ),
+    CudaError(
+        3,
+        "CUDA_ERROR_NOT_INITIALIZED",
+        "the driver could not open its device files or start its kernel side",
+        "Load the module nvidia_uvm anew and see whether the kernel complains.",
+        "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm; sudo dmesg | tail",
+        _CODES,
+    ),
+    CudaError(
+        34,
+        "CUDA_ERROR_STUB_LIBRARY",
+        "the libcuda.so.1 that was loaded is the CUDA toolkit's stub, which only serves linking",
+        "Take the toolkit's folder 'stubs' out of LD_LIBRARY_PATH.",
+        'echo "$LD_LIBRARY_PATH"',
+        _CODES,
+    ),
+    CudaError(
+        36,
+        "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER",
+        "the driver is older than the call that was made",
+        "Update the NVIDIA driver.",
+        None,
+        _CODES,
+    ),
+    CudaError(
+        46,
+        "CUDA_ERROR_DEVICE_UNAVAILABLE",
+        "the GPU is busy, or in a compute mode that lets no further process in",
+        "See the compute mode and who is on the GPU.",
+        "nvidia-smi --query-gpu=index,compute_mode --format=csv; nvidia-smi",
+        _CODES,
+    ),
+    CudaError(
+        100,
+        "CUDA_ERROR_NO_DEVICE",
+        "the driver works, but has no GPU to offer to this process",
+        "See what nvidia-smi lists, and what CUDA_VISIBLE_DEVICES leaves of it.",
+        'nvidia-smi -L; echo "$CUDA_VISIBLE_DEVICES"',
+        _CODES,
+    ),
+    CudaError(
+        101,
+        "CUDA_ERROR_INVALID_DEVICE",
+        "a GPU was asked for that is not there, or is split (MIG) otherwise than was asked for",
+        "Compare CUDA_VISIBLE_DEVICES with what there is. A CUDA_DEVICE_ORDER other than "
+        "PCI_BUS_ID and FASTEST_FIRST has the same effect.",
+        'nvidia-smi -L; echo "$CUDA_VISIBLE_DEVICES" "$CUDA_DEVICE_ORDER"',
+        _CODES,
+    ),
+    CudaError(
+        304,
+        "CUDA_ERROR_OPERATING_SYSTEM",
+        "a call to the operating system failed: opening a device file, mapping memory, or a "
+        "limit or sandbox that forbids it",
+        "See which call it is.",
+        "strace -f -e trace=openat,ioctl,mmap python -c "
+        "'import ctypes; ctypes.CDLL(\"libcuda.so.1\").cuInit(0)' 2>&1 | grep -B2 -A2 EPERM",
+        _CODES,
+    ),
+    CudaError(
+        500,
+        "CUDA_ERROR_NOT_FOUND",
+        "the driver did not find a part of itself; under WSL, its Windows side",
+        "Update the driver, under WSL the one of Windows, and then WSL itself (wsl --update).",
+        None,
+        _WSL,
+    ),
+    CudaError(
+        802,
+        "CUDA_ERROR_SYSTEM_NOT_READY",
+        "the GPUs are there, but the system around them is not ready, as without the fabric "
+        "manager on machines with NVSwitch",
+        "Start the fabric manager, of exactly the driver's version.",
+        "sudo systemctl enable --now nvidia-fabricmanager",
+        _CODES,
+    ),
+    CudaError(
+        803,
+        "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+        "libcuda.so.1 and the loaded kernel module do not go together",
+        "Restart the machine; if that does not help, look for a second libcuda.so.1.",
+        "ldconfig -p | grep libcuda; cat /proc/driver/nvidia/version",
+        _COMPATIBILITY,
+    ),
+    CudaError(
+        804,
+        "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+        "a forward-compatibility libcuda.so.1 (package cuda-compat) was loaded, which serves "
+        "data-centre GPUs only",
+        "Keep the folder 'compat' off the library path and use the driver's own libcuda.so.1.",
+        'ldconfig -p | grep libcuda; echo "$LD_LIBRARY_PATH"',
+        _COMPATIBILITY,
+    ),
+    CudaError(
+        999,
+        "CUDA_ERROR_UNKNOWN",
+        "the driver does not say why; most often its module nvidia_uvm is in a bad state, as "
+        "after the machine slept, or a device file is missing",
+        "End all CUDA programs and load the module anew; if that does not help, restart.",
+        "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
+        _SUSPEND,
+    ),
+)
+
+
+def cuda_error(code: int) -> CudaError | None:
+    """The row of one code; None where we have none."""
+    return next((row for row in CUDA_ERRORS if row.code == code), None)

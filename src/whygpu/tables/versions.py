@@ -1,0 +1,11 @@
+"""Release numbers of a version, for looking it up in a table."""
+
+from __future__ import annotations
+
+import re
+
+
+def release_numbers(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version: release_numbers("2.21.0rc1+cpu") is (2, 21, 0)."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(number) for number in match.group().split(".")) if match else ()

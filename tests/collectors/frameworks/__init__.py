@@ -1,0 +1,1 @@
+"""Tests of the framework collectors on targets made by hand."""

@@ -1,0 +1,160 @@
+"""Finding the target's Python, asking it, and what is left when it does not answer."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import pytest
+
+from whygpu.collectors import interpreter
+from whygpu.host.local import LocalHost
+from whygpu.model.observed import Absent, Known, Unknown, need
+
+
+def program(path: pathlib.Path, text: str) -> pathlib.Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_an_interpreter_describes_itself() -> None:
+    seen = need(interpreter.collect(LocalHost(), sys.executable))
+    assert seen.version == ".".join(map(str, sys.version_info[:3]))
+    assert seen.prefix == sys.prefix
+    assert seen.isolated == (sys.prefix != sys.base_prefix)
+    assert set(seen.paths) >= {path for path in sys.path if path.endswith("site-packages")}
+    assert "" not in seen.paths
+    assert seen.wheel_tags[0] == f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    assert seen.wheel_tags[-1].startswith("linux_")
+
+
+def test_what_start_up_files_print_is_not_taken_for_the_answer(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('{\"version\": \"0\"}', end='')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    seen = need(interpreter.collect(LocalHost(), sys.executable))
+    assert seen.version.startswith("3.")
+    assert seen.paths[0] == str(tmp_path)
+
+
+def test_behind_a_wrapper_the_interpreter_itself_is_seen(tmp_path: pathlib.Path) -> None:
+    shim = program(tmp_path / "python", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    assert need(interpreter.collect(LocalHost(), str(shim))).path == sys.executable
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("#!/bin/sh\necho broken >&2; exit 3", "exit code 3: broken"),
+        ("#!/bin/sh\nkill -SEGV $$", "signal 11"),
+        ("#!/bin/sh\necho hello", "not the one a Python interpreter gives"),
+        ("#!/no/such/interpreter", "does not exist"),
+    ],
+)
+def test_one_that_does_not_start_is_unknown_with_its_reason(
+    tmp_path: pathlib.Path, script: str, reason: str
+) -> None:
+    python = program(tmp_path / "bin/python", script)
+    seen = interpreter.collect(LocalHost(), str(python))
+    assert isinstance(seen, Unknown)
+    assert reason in seen.reason
+
+
+def test_the_files_around_a_dead_interpreter_still_tell_where_packages_are(
+    tmp_path: pathlib.Path,
+) -> None:
+    (tmp_path / "lib/python3.7/site-packages").mkdir(parents=True)
+    (tmp_path / "pyvenv.cfg").write_text("home = /gone/bin\nversion = 3.7.16\n")
+    seen = need(interpreter.layout(LocalHost(), str(tmp_path / "bin/python")))
+    assert seen.version == "3.7.16"
+    assert seen.isolated
+    assert seen.paths == (str(tmp_path / "lib/python3.7/site-packages"),)
+
+
+def test_a_folder_with_two_pythons_is_not_guessed_about(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "lib/python3.7").mkdir(parents=True)
+    (tmp_path / "lib/python3.11").mkdir()
+    assert isinstance(interpreter.layout(LocalHost(), str(tmp_path / "bin/python")), Unknown)
+
+
+def test_the_user_site_counts_only_when_it_is_on_the_path(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = pathlib.Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info[1]}"
+    if not base.exists():
+        pytest.skip(f"no base interpreter at {base}")
+    monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path))
+    monkeypatch.delenv("PYTHONNOUSERSITE", raising=False)
+    folder = tmp_path / f"lib/python3.{sys.version_info[1]}/site-packages"
+    assert isinstance(need(interpreter.collect(LocalHost(), str(base))).user_site, Absent)
+    folder.mkdir(parents=True)
+    seen = need(interpreter.collect(LocalHost(), str(base))).user_site
+    assert seen == Known(str(folder), "site.getusersitepackages()")
+    monkeypatch.setenv("PYTHONNOUSERSITE", "1")
+    assert isinstance(need(interpreter.collect(LocalHost(), str(base))).user_site, Absent)
+
+
+@pytest.fixture
+def nothing_active(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> pathlib.Path:
+    """Neither an environment nor a Python on PATH; returns the one folder that is on it."""
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    return tmp_path / "path"
+
+
+def test_the_active_environment_comes_before_path(
+    tmp_path: pathlib.Path, nothing_active: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_path = program(nothing_active / "python3", "")
+    assert interpreter.find_default(LocalHost()) == str(on_path)
+    conda = program(tmp_path / "conda/bin/python", "")
+    monkeypatch.setenv("CONDA_PREFIX", str(tmp_path / "conda"))
+    assert interpreter.find_default(LocalHost()) == str(conda)
+    venv = program(tmp_path / "venv/bin/python", "")
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
+    assert interpreter.find_default(LocalHost()) == str(venv)
+
+
+def test_an_environment_that_was_deleted_is_passed_over(
+    nothing_active: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_path = program(nothing_active / "python", "")
+    monkeypatch.setenv("VIRTUAL_ENV", "/deleted")
+    assert interpreter.find_default(LocalHost()) == str(on_path)
+
+
+def test_no_python_at_all_says_what_to_do(nothing_active: pathlib.Path) -> None:
+    with pytest.raises(interpreter.NoInterpreter, match="--python"):
+        interpreter.find_default(LocalHost())
+
+
+def test_python_may_be_named_in_three_ways(
+    tmp_path: pathlib.Path, nothing_active: pathlib.Path
+) -> None:
+    venv = program(tmp_path / "venv/bin/python", "")
+    command = program(nothing_active / "python3.7", "")
+    host = LocalHost()
+    assert interpreter.resolve(host, str(venv)) == str(venv)
+    assert interpreter.resolve(host, str(tmp_path / "venv")) == str(venv)
+    assert interpreter.resolve(host, "python3.7") == str(command)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("/no/such/python", "no such file"),
+        ("python0.1", "nor a command on PATH"),
+        ("{here}", "no Python environment"),
+        ("{here}/note.txt", "not an executable file"),
+    ],
+)
+def test_what_cannot_be_resolved_says_why(
+    tmp_path: pathlib.Path, nothing_active: pathlib.Path, given: str, message: str
+) -> None:
+    (tmp_path / "note.txt").write_text("")
+    with pytest.raises(interpreter.NoInterpreter, match=message):
+        interpreter.resolve(LocalHost(), given.format(here=tmp_path))

@@ -1,0 +1,83 @@
+"""The driver collector on a stub driver: its worker really runs, loads NVML, and really hangs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.lab.driver import NoCompiler, StubDriver, StubGpu, StubProcess, build
+from whygpu.collectors import driver
+from whygpu.host.local import LocalHost
+from whygpu.model.driver import Driver
+from whygpu.model.observed import Known, Unknown
+
+Collect = Callable[..., Driver]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stub-driver")
+    try:
+        build(folder)
+    except NoCompiler as reason:
+        pytest.skip(str(reason))
+    return folder
+
+
+@pytest.fixture
+def collect(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Collect:
+    def collect(stub: StubDriver, timeout: float = driver.TIME_LIMIT) -> Driver:
+        for name, value in stub.install(tmp_path / "driver", cache=cache).items():
+            monkeypatch.setenv(name, value)
+        facts, _ = driver.collect(LocalHost(), timeout=timeout)
+        return facts
+
+    return collect
+
+
+def test_a_healthy_driver(collect: Collect) -> None:
+    training = StubProcess(4711, "/opt/conda/bin/python", 1024)
+    drawing = StubProcess(815, "/usr/lib/xorg/Xorg", None, graphics=True)
+    facts = collect(StubDriver(gpus=(StubGpu(processes=(training, drawing)), StubGpu(mig="on"))))
+    assert facts.state == Known("working", "NVML")
+    assert facts.version == Known("580.65.06", "NVML")
+    assert facts.cuda == Known("13.0", "NVML")
+    assert isinstance(facts.nvml_library, Known)
+    assert facts.nvml_library.value.kind == "driver"
+    assert isinstance(facts.gpus, Known)
+    first, second = facts.gpus.value
+    assert (first.name, first.compute_capability) == (
+        "NVIDIA A100-SXM4-40GB",
+        Known("8.0", "NVML"),
+    )
+    assert first.memory_used_bytes == Known(4 << 20, "NVML")
+    assert (first.mig, second.mig) == (Known(False, "NVML"), Known(True, "NVML"))
+    assert isinstance(first.processes, Known)
+    rows = [(process.pid, process.name, process.memory_bytes) for process in first.processes.value]
+    assert rows == [
+        (815, Known("Xorg", "NVML"), Unknown("NVML does not tell memory per process here")),
+        (4711, Known("python", "NVML"), Known(1 << 30, "NVML")),
+    ]
+
+
+def test_a_lost_gpu_leaves_the_other(collect: Collect) -> None:
+    facts = collect(StubDriver(gpus=(StubGpu(lost=True), StubGpu())))
+    assert facts.state == Known("lost", "NVML")
+    assert isinstance(facts.gpus, Known)
+    assert isinstance(facts.gpus.value[0].memory_used_bytes, Unknown)
+    assert isinstance(facts.gpus.value[1].memory_used_bytes, Known)
+
+
+@pytest.mark.parametrize(("code", "state"), [(18, "mismatched"), (4, "denied"), (999, "failed")])
+def test_nvml_does_not_start(collect: Collect, code: int, state: str) -> None:
+    assert collect(StubDriver(nvml_init=code)).state == Known(state, "NVML")
+
+
+def test_a_hung_driver_costs_its_time_limit_and_no_more(collect: Collect) -> None:
+    start = time.monotonic()
+    facts = collect(StubDriver(hang="nvmlInit"), timeout=1.0)
+    assert facts.state == Known("hung", "NVML")
+    assert time.monotonic() - start < 3

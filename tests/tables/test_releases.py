@@ -1,0 +1,63 @@
+"""What is on record about single TensorFlow releases is sound."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from whygpu.tables.architectures import parse_code
+from whygpu.tables.cudnn_floors import TENSORFLOW, cudnn_floor
+from whygpu.tables.release_defects import SEARCH_LIST_DEFECTS, search_list_defect
+from whygpu.tables.tensorflow_architectures import NEWEST_FIRST, newest_release_for
+from whygpu.tables.tensorflow_builds import build_of
+from whygpu.tables.versions import release_numbers
+
+
+def test_a_defect_names_a_release_without_it() -> None:
+    for row in SEARCH_LIST_DEFECTS:
+        assert row.source.startswith("https://")
+        assert search_list_defect(row.framework, row.version) is row
+        assert search_list_defect(row.framework, row.good_release) is None
+        theirs, ours = build_of(row.good_release), build_of(row.version)
+        assert theirs is not None
+        assert theirs is ours, "another CUDA release would need other libraries"
+
+
+def test_cudnn_floors_are_in_order_and_without_holes() -> None:
+    for before, after in itertools.pairwise(TENSORFLOW):
+        assert before.first <= before.last < after.first
+        assert release_numbers(before.cudnn) < release_numbers(after.cudnn)
+    assert all(row.source.startswith("https://") for row in TENSORFLOW)
+
+
+@pytest.mark.parametrize("minor", [*range(22)])
+def test_a_cudnn_floor_agrees_with_the_build_on_record(minor: int) -> None:
+    floor, build = cudnn_floor(f"2.{minor}.0"), build_of(f"2.{minor}.0")
+    assert floor is not None
+    assert build is not None
+    assert floor.partition(".")[0] == build.cudnn
+
+
+@pytest.mark.parametrize(
+    ("version", "floor"),
+    [("2.21.0", "9.3"), ("2.14.1", "8.7"), ("1.15.5", "7.4"), ("1.12.0", None), ("2.22.0", None)],
+)
+def test_the_cudnn_floor_of_a_release(version: str, floor: str | None) -> None:
+    assert cudnn_floor(version) == floor
+
+
+def test_architectures_on_record_are_well_formed_and_newest_first() -> None:
+    releases = [release_numbers(row.release) for row in NEWEST_FIRST]
+    assert releases == sorted(releases, reverse=True)
+    for row in NEWEST_FIRST:
+        assert all(parse_code(code) is not None for code in row.codes)
+        assert search_list_defect("tensorflow", row.release) is None
+
+
+@pytest.mark.parametrize(
+    ("gpu", "release"),
+    [((5, 2), "2.16.2"), ((3, 5), "2.14.1"), ((6, 1), "2.20.0"), ((3, 0), None)],
+)
+def test_the_newest_release_for_an_older_gpu(gpu: tuple[int, int], release: str | None) -> None:
+    assert newest_release_for(gpu) == release
