@@ -1,0 +1,1 @@
+"""Runs the frameworks for real, each in a subprocess of the target."""

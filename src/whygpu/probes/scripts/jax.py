@@ -1,0 +1,95 @@
+"""What JAX does, and why a backend is missing where it is: its own last word on that misleads."""
+
+import logging
+
+
+class Listener(logging.Filter):
+    """Keeps the messages of JAX's backend discovery, those below the printed level included.
+
+    A filter that lets everything pass, not a handler: with a handler, Python would no longer
+    print what JAX warns of.
+    """
+
+    def __init__(self, report):
+        logging.Filter.__init__(self)
+        self._report = report
+
+    def filter(self, record):
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            text += " (%s: %s)" % (type(error).__name__, error)
+        self._report.fact("backend message", " ".join(text.split()))
+        return True
+
+
+def probe(report, sums):
+    logger = logging.getLogger("jax._src.xla_bridge")
+    logger.setLevel(logging.INFO)
+    logger.addFilter(Listener(report))
+    report.stage("import")
+    import jax
+    import jaxlib
+
+    report.version(jax.__version__)
+    report.fact("location", jax.__file__)
+    report.ask("jaxlib", lambda: jaxlib.version.__version__)
+    report.ask("jax_platforms", lambda: jax.config.jax_platforms)
+
+    report.stage("devices")
+    devices = list(jax.devices())
+    report.fact("default backend", jax.default_backend())
+    for device in cpu_devices(jax):
+        if device not in devices:
+            devices.append(device)
+    report.devices([(name_of(device), device.device_kind) for device in devices])
+
+    for device in devices:
+        operate(report, sums, jax, device)
+    report.operate("matmul", "default", lambda: product(sums, jax, jax.numpy.asarray))
+
+
+def cpu_devices(jax):
+    try:
+        return jax.devices("cpu")
+    except RuntimeError:  # JAX_PLATFORMS can leave the CPU out
+        return []
+
+
+def operate(report, sums, jax, device):
+    import numpy
+
+    def put(numbers):
+        # From NumPy: a jax.numpy array would be made on the default device first.
+        return jax.device_put(numpy.asarray(numbers, dtype="float32"), device)
+
+    report.operate("matmul", name_of(device), lambda: product(sums, jax, put))
+    report.operate("convolution", name_of(device), lambda: convolution(sums, jax, put))
+
+
+def product(sums, jax, put):
+    result = jax.numpy.dot(put(sums.left), put(sums.right))
+    return landed(result, sums, "matmul")
+
+
+def convolution(sums, jax, put):
+    result = jax.lax.conv_general_dilated(
+        put(sums.image),
+        put(sums.kernel),
+        window_strides=(1, 1),
+        padding="SAME",
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+    )
+    return landed(result, sums, "convolution")
+
+
+def landed(result, sums, operation):
+    result.block_until_ready()
+    # devices() came with the arrays of JAX 0.4; before, there was device().
+    devices = result.devices() if hasattr(result, "devices") else [result.device()]
+    where = ", ".join(sorted(name_of(device) for device in devices))
+    return where, sums.agrees(operation, result.tolist())
+
+
+def name_of(device):
+    return "%s:%d" % (device.platform, device.id)
