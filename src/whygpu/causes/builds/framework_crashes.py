@@ -1,0 +1,134 @@
+"""The framework's process dies, without a Python error, when it is imported or computes.
+
+## Why it happens
+
+Native code aborts or touches memory that is not its own: libraries of different releases in one
+process, a setting such as `XLA_FLAGS` that it does not accept, a damaged installation, faulty
+hardware, or a defect of the framework. (An illegal instruction is another cause,
+avx-missing-sigill.)
+
+## What it looks like
+
+`Segmentation fault`, `Aborted`, `Floating point exception`, or an exit code without a traceback.
+The last lines before it, if there are any, name the check that failed.
+
+## Fix
+
+Start from the last native log line. Without one, look for a mixture of libraries: unset
+`LD_LIBRARY_PATH` and `LD_PRELOAD`, and install the framework into a fresh environment.
+
+## Fires on (machine)
+
+```toml
+[probes.torch]
+ended = "signal"
+how = "SIGSEGV"
+stage = "convolution cuda:0"
+```
+
+## Quiet on (machine)
+
+The processor's refusal is avx-missing-sigill's matter.
+
+```toml
+[probes.torch]
+ended = "signal"
+how = "SIGILL"
+stage = "import"
+```
+
+## Cannot tell on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+```
+
+## Sources
+
+- <https://docs.python.org/3/library/faulthandler.html>
+- <https://man7.org/linux/man-pages/man7/signal.7.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_probes import own_probes, quoted, shortened
+from whygpu.model.cause import cause
+from whygpu.model.derived import display_name
+from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.observed import Known, Unknown
+from whygpu.model.probe import Probe
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework
+
+CAUSE = cause("WG315", __name__, __doc__, severity="error", effect="broken")
+
+FATAL = re.compile(
+    r"^F\d{4} .+|: F .+\.cc:\d+\] .+|Check failed: .+|terminate called .+|libprotobuf FATAL .+"
+    r"|^\*\*\* .+ \*\*\*"
+)
+"""Lines with which native code says why it gives up."""
+
+_LIBRARY_VARIABLES = ("LD_PRELOAD", "LD_LIBRARY_PATH", "XLA_FLAGS", "TF_XLA_FLAGS")
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    for framework, probe in own_probes(machine):
+        if isinstance(probe, Unknown):
+            yield Gap(probe.reason)
+        elif isinstance(probe, Known) and _crashed(probe.value):
+            yield _finding(machine, framework, probe.value)
+
+
+def _crashed(probe: Probe) -> bool:
+    return probe.ended == "exit" or (probe.ended == "signal" and probe.how != "SIGILL")
+
+
+def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
+    words = next((line for line in reversed(probe.log) if FATAL.search(line)), None)
+    how = f"dies of {probe.how}" if probe.ended == "signal" else f"ends with {probe.how}"
+    why = f": {shortened(words.strip())}" if words else "; it leaves no message"
+    last = probe.log[-1:] if words is None else (words,)
+    return CAUSE.finding(
+        subject=framework.name,
+        message=f"{titled(framework)} {how} (at: {probe.stage}){why}",
+        evidence=(
+            quoted(probe, f"ended by {probe.how}"),
+            *(quoted(probe, line) for line in last),
+        ),
+        remedies=_remedies(machine, framework, probe),
+    )
+
+
+def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Remedy, ...]:
+    if probe.how == "SIGKILL":
+        return (
+            Remedy(
+                "See whether the kernel ended it for lack of memory, and give it more.",
+                "dmesg | grep -i 'out of memory'",
+            ),
+        )
+    remedies = [
+        Remedy(f"{name} is set; try without it.", f"unset {name}")
+        for name in _LIBRARY_VARIABLES
+        if isinstance(machine.environment.get(name), Known)
+    ]
+    module = "tf_keras" if framework.distribution.startswith("tf-keras") else framework.name
+    remedies.append(
+        Remedy(
+            f"See at which line of {display_name(framework.name)} it happens.",
+            f"python -X faulthandler -c 'import {module}'",
+        )
+    )
+    remedies.append(
+        Remedy(
+            "Install the same release into a fresh environment and compare.",
+            f"python -m venv fresh && fresh/bin/python -m pip install "
+            f"'{framework.distribution}=={framework.version.partition('+')[0]}'",
+        )
+    )
+    return tuple(remedies)

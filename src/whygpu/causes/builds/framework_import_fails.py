@@ -1,0 +1,108 @@
+"""The framework is installed, but raises an error before it can be used.
+
+## Why it happens
+
+A package it needs is missing or of the wrong version, one of its libraries cannot be loaded, or
+its installation is damaged. Where whygpu knows the reason, that reason is shown as the root
+cause and this one is folded under it.
+
+## What it looks like
+
+A traceback. Its last line is not always the reason: Keras and TensorFlow replace errors by
+sentences such as `Keras cannot be imported. Check that it is installed.`, and the real error
+stands further up, before `During handling of the above exception`.
+
+## Fix
+
+Mend what the first error of the chain names. When files of the framework itself are missing or
+damaged, install it again.
+
+## Fires on (machine)
+
+```toml
+[probes.torch]
+ended = "exception"
+stage = "import"
+how = "ImportError: libtorch_cpu.so: cannot enable executable stack"
+```
+
+## Quiet on (machine)
+
+```toml
+start = "no-gpu"
+```
+
+## Cannot tell on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+```
+
+## Sources
+
+- <https://docs.python.org/3/library/exceptions.html#exception-context>
+- <https://www.tensorflow.org/install/errors>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_probes import first_error, imported, own_probes, quoted, shortened
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.observed import Known, Unknown
+from whygpu.model.probe import Probe
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework
+
+CAUSE = cause("WG314", __name__, __doc__, severity="error", effect="broken")
+
+_MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    for framework, probe in own_probes(machine):
+        if isinstance(probe, Unknown):
+            yield Gap(probe.reason)
+        elif isinstance(probe, Known) and probe.value.ended == "not-started":
+            yield Gap(f"{titled(framework)} could not be run: {probe.value.how}")
+        elif isinstance(probe, Known) and probe.value.ended == "exception":
+            yield _finding(framework, probe.value)
+
+
+def _finding(framework: Framework, probe: Probe) -> Finding:
+    first, last = shortened(first_error(probe)), shortened(probe.how)
+    what = f"fails at {probe.stage}" if imported(probe) else "cannot be imported"
+    hidden = "" if first == last else f", which hides the first error: {first}"
+    return CAUSE.finding(
+        subject=framework.name,
+        message=f"{titled(framework)} {what}: {last}{hidden}",
+        evidence=tuple(quoted(probe, text) for text in dict.fromkeys((first, last))),
+        remedies=_remedies(framework, first),
+    )
+
+
+def _remedies(framework: Framework, error: str) -> tuple[Remedy, ...]:
+    reinstall = Remedy(
+        "Install this release again, with what it requires.",
+        f"python -m pip install --force-reinstall "
+        f"'{framework.distribution}=={framework.version.partition('+')[0]}'",
+    )
+    missing = _MISSING_MODULE.search(error)
+    if missing is None:
+        return (
+            Remedy("See whether packages are in each other's way.", "python -m pip check"),
+            reinstall,
+        )
+    module = missing[1]
+    return (
+        Remedy(
+            f"Find out which required package brings the module {module}, and install it.",
+            "python -m pip check",
+        ),
+        reinstall,
+    )

@@ -1,0 +1,215 @@
+"""The C or C++ library of the system is older than the framework's binaries need.
+
+## Why it happens
+
+Binaries for Linux run on the C library they were built against and on newer ones, never on older
+ones. An old distribution (CentOS 7 has glibc 2.17, Ubuntu 18.04 has 2.27), or an older libstdc++
+that stands first in `LD_LIBRARY_PATH` or in a conda environment, is below what a new wheel needs.
+
+## What it looks like
+
+``version `GLIBC_2.28' not found (required by ...)``, or the same with `GLIBCXX_3.4.29` or
+`CXXABI_1.3.13`. For a CUDA library, which is opened later, the framework goes on without the GPU.
+
+## Fix
+
+glibc cannot be replaced under a running system: use a newer distribution or a container, or an
+older release of the framework. A libstdc++ that is too old can be replaced by conda-forge's.
+
+## Fires on (machine)
+
+```toml
+[probes.torch]
+ended = "exception"
+stage = "import"
+how = "ImportError: libm.so.6: version `GLIBC_2.28' not found (required by libtorch_cpu.so)"
+```
+
+```toml
+probes_left_out = "--no-probe"
+[system.libc]
+name = "glibc"
+version = "2.17"
+[target.packages.torch]
+wheel_tags = ["cp311-cp311-manylinux_2_28_x86_64"]
+```
+
+## Quiet on (machine)
+
+```toml
+start = "no-gpu"
+[target.packages.torch]
+wheel_tags = ["cp311-cp311-manylinux_2_28_x86_64"]
+```
+
+## Cannot tell on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+[system]
+libc = {unknown = "ldd does not start"}
+[target.packages.torch]
+wheel_tags = ["cp311-cp311-manylinux_2_28_x86_64"]
+```
+
+## Sources
+
+- <https://peps.python.org/pep-0600/>
+- <https://gcc.gnu.org/onlinedocs/libstdc++/manual/abi.html>
+- <https://github.com/tensorflow/tensorflow/issues/1324>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_packages import package_named
+from whygpu.causes.shared_probes import failed_saying, own_probes, quoted
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Absent, Known, Unknown
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework
+from whygpu.tables.versions import release_numbers
+
+CAUSE = cause(
+    "WG307",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("framework-import-fails", "gpu-unused"),
+)
+
+MESSAGE = re.compile(
+    r"version [`'](?P<version>(?:GLIBC|GLIBCXX|CXXABI|GCC)_[\d.]+)' not found"
+    r"(?: \(required by (?P<file>[^)]+)\))?"
+)
+_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_\w+")
+_LEGACY_TAGS = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    without_gpu = isinstance(nvidia_gpu(machine), Absent)
+    for framework, probe in own_probes(machine):
+        if isinstance(probe, Known):
+            match = failed_saying(probe.value, MESSAGE)
+            if match:
+                line = quoted(probe.value, match.string)
+                yield _finding(machine, framework, _Shortage.of(match), line, "certain")
+                continue
+        in_library = None if without_gpu else _from_libraries(framework)
+        if in_library is not None:
+            shortage, line = in_library
+            # Without one of its CUDA libraries a framework most often still runs, on the CPU.
+            yield _finding(machine, framework, shortage, line, "certain", effect="cpu")
+        elif not isinstance(probe, Known):
+            yield from _from_wheel(machine, framework)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shortage:
+    version: str
+    """GLIBC_2.28 or the like."""
+    file: str
+    """What needs it; empty when the message does not say."""
+
+    @classmethod
+    def of(cls, match: re.Match[str]) -> _Shortage:
+        return cls(match["version"], match["file"] or "")
+
+
+def _from_libraries(framework: Framework) -> tuple[_Shortage, Evidence] | None:
+    if not isinstance(framework.libraries, Known):
+        return None
+    for resolution in framework.libraries.value:
+        match = MESSAGE.search(resolution.detail)
+        if resolution.outcome == "version-missing" and resolution.required and match:
+            where = f"loading {resolution.library} for {resolution.requester}"
+            return _Shortage.of(match), Evidence("machine", where, resolution.detail)
+    return None
+
+
+def _from_wheel(machine: Snapshot, framework: Framework) -> Iterator[Finding | Gap]:
+    """The wheel's tag says the glibc it was built for; only some of them can do with less."""
+    package = package_named(machine, framework.distribution)
+    floors = [_floor(tag) for tag in package.wheel_tags] if package else []
+    if not floors or None in floors:
+        return
+    floor = min(floor for floor in floors if floor is not None)
+    libc = machine.system.libc
+    if isinstance(libc, Unknown):
+        yield Gap(f"whether the C library is new enough for {titled(framework)}: {libc.reason}")
+    elif (
+        isinstance(libc, Known)
+        and libc.value.name == "glibc"
+        and release_numbers(libc.value.version)[:2] < floor
+    ):
+        wanted = f"GLIBC_{floor[0]}.{floor[1]}"
+        tags = ", ".join(package.wheel_tags) if package else ""
+        line = seen(machine.target.packages, f"{framework.distribution}: Tag {tags}")
+        yield _finding(machine, framework, _Shortage(wanted, ""), line, "likely")
+
+
+def _floor(tag: str) -> tuple[int, int] | None:
+    """The oldest glibc that a wheel's tag promises to run on; None when it promises nothing."""
+    platform = tag.rpartition("-")[2]
+    match = _MANYLINUX.fullmatch(platform)
+    if match:
+        return int(match[1]), int(match[2])
+    return _LEGACY_TAGS.get(platform.partition("_")[0])
+
+
+def _finding(
+    machine: Snapshot,
+    framework: Framework,
+    shortage: _Shortage,
+    line: Evidence,
+    confidence: Confidence,
+    *,
+    effect: Effect = "broken",
+) -> Finding:
+    libc = machine.system.libc
+    evidence = [line]
+    here = ""
+    if isinstance(libc, Known):
+        here = f"; this system has {libc.value.name} {libc.value.version}"
+        evidence.append(seen(libc, f"{libc.value.name} {libc.value.version}"))
+    of_c_plus_plus = shortage.version.startswith(("GLIBCXX", "CXXABI"))
+    library = "libstdc++" if of_c_plus_plus else "C library"
+    needs = f"needs {shortage.version}" + (f" (for {shortage.file})" if shortage.file else "")
+    return CAUSE.finding(
+        subject=framework.name,
+        message=f"the {library} is too old for {titled(framework)}, which {needs}{here}",
+        evidence=tuple(evidence),
+        remedies=_for_c_plus_plus() if of_c_plus_plus else _for_c(framework),
+        confidence=confidence,
+        effect=effect,
+    )
+
+
+def _for_c_plus_plus() -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "If an older libstdc++ is on LD_LIBRARY_PATH, try without it.", "unset LD_LIBRARY_PATH"
+        ),
+        Remedy(
+            "In a conda environment, install the newest one.",
+            "conda install -c conda-forge libstdcxx-ng",
+        ),
+    )
+
+
+def _for_c(framework: Framework) -> tuple[Remedy, ...]:
+    return (
+        Remedy("Use a newer distribution, on the machine or in a container (docker, apptainer)."),
+        Remedy(
+            "Or let pip choose the newest release that this system can run.",
+            f"python -m pip install --force-reinstall --only-binary :all: {framework.distribution}",
+        ),
+    )

@@ -1,0 +1,216 @@
+"""JAX's packages come from different releases.
+
+## Why it happens
+
+JAX is four packages: `jax`, `jaxlib`, and for the GPU `jax-cuda12-plugin` and `jax-cuda12-pjrt`.
+They have to be of one release. Upgrading only one of them, or a Python for which one of them has
+no newer wheel, leaves a mixture; pip accepts it, because the plugin does not require jaxlib.
+
+## What it looks like
+
+With another jaxlib the import fails: `jaxlib version 0.7.2 is newer than and incompatible with
+jax version 0.7.1`. With another plugin JAX runs on the CPU, and says it in a warning at most:
+`JAX plugin jax_cuda12_plugin version 0.7.1 is installed, but it is not compatible with the
+installed jaxlib version 0.7.2, so it will not be used`.
+
+## Fix
+
+Install all of them together, by the extra of `jax` itself.
+
+## Fires on (machine)
+
+```toml
+only = ["jax"]
+probes_left_out = "--no-probe"
+[target.frameworks.jax.plugins.jax-cuda12-plugin]
+version = "0.7.1"
+[target.packages.jax-cuda12-plugin]
+version = "0.7.1"
+```
+
+```toml
+[probes.jax]
+ended = "exception"
+stage = "import"
+how = "RuntimeError: jaxlib is version 0.6.2, but this version of jax requires version >= 0.7.2."
+[target.packages.jaxlib]
+version = "0.6.2"
+```
+
+## Quiet on (machine)
+
+A plugin that cannot be used does no harm where there is no GPU.
+
+```toml
+start = "no-gpu"
+[target.frameworks.jax.plugins.jax-cuda12-plugin]
+version = "0.7.1"
+```
+
+## Cannot tell on (machine)
+
+```toml
+only = ["jax"]
+[target.packages]
+unknown = "site-packages: permission denied"
+```
+
+## Sources
+
+- <https://docs.jax.dev/en/latest/installation.html>
+- <https://github.com/jax-ml/jax/blob/main/jaxlib/plugin_support.py>
+- <https://github.com/jax-ml/jax/blob/main/jax/_src/lib/__init__.py>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_packages import (
+    conflict_evidence,
+    framework_name_of,
+    package_named,
+    required_name,
+)
+from whygpu.causes.shared_probes import failed_saying, quoted, said
+from whygpu.model.cause import cause
+from whygpu.model.derived import gpu_proven_by, nvidia_gpu
+from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Absent, Known, Observed, Unknown, need
+from whygpu.model.probe import Probe
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework, Plugin, RequirementConflict
+from whygpu.tables.versions import release_numbers
+
+CAUSE = cause(
+    "WG310",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="cpu",
+    explains=("framework-import-fails", "gpu-unused"),
+)
+
+IMPORT_MESSAGES = re.compile(
+    r"jaxlib version .+ is newer than and incompatible with jax version"
+    r"|jaxlib is version .+, but this version of jax requires version"
+    r"|This version of jax requires jaxlib version"
+    r"|(?:cannot import name '\w+' from|module) 'jaxlib[\w.]*'"
+)
+PLUGIN_MESSAGES = re.compile(
+    r"JAX plugin .+ version .+ is installed, but it is not compatible with"
+    r"|Unexpected PJRT_\w+ size"
+    r"|The plugin is likely built with a (?:later|newer) version than the framework"
+)
+_CUDA_PLUGIN = re.compile(r"jax-(?P<extra>cuda\d+)-(?:plugin|pjrt)")
+"""AMD's plugins have releases of their own, and jaxlib does not compare them."""
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    jax = need(machine.framework("jax"))
+    need(machine.target.packages)
+    probe = machine.probe("jax")
+    broken = _broken_core(machine, jax, probe)
+    if broken is not None:
+        yield broken
+    elif not (isinstance(probe, Known) and gpu_proven_by(probe.value)):
+        yield from _unused_plugin(machine, jax, probe)
+
+
+def claims(machine: Snapshot, conflict: RequirementConflict) -> bool:
+    """Whether this cause reports a conflict between JAX's own packages."""
+    if not _among_jax(conflict):
+        return False
+    jax = machine.framework("jax")
+    if not isinstance(jax, Known):
+        return False
+    probe = machine.probe("jax")
+    if _broken_core(machine, jax.value, probe) is not None:
+        return True
+    proven = isinstance(probe, Known) and gpu_proven_by(probe.value)
+    return not proven and any(_unused_plugin(machine, jax.value, probe))
+
+
+def _among_jax(conflict: RequirementConflict) -> bool:
+    names = (conflict.package, required_name(conflict.requirement))
+    return all(framework_name_of(name) == "jax" for name in names)
+
+
+def _broken_core(machine: Snapshot, jax: Framework, probe: Observed[Probe]) -> Finding | None:
+    """jax and jaxlib of different releases: the import fails."""
+    jaxlib = package_named(machine, "jaxlib")
+    if isinstance(probe, Known):
+        match = failed_saying(probe.value, IMPORT_MESSAGES)
+        line = quoted(probe.value, match.string) if match else None
+    else:
+        line = _core_suspicion(machine, jax)
+    if line is None:
+        return None
+    version = f"jaxlib {jaxlib.version}" if jaxlib else "jaxlib is not installed"
+    return CAUSE.finding(
+        subject="jax",
+        message=f"jax {jax.version} cannot be imported with what is beside it: {version}",
+        evidence=(line, seen(machine.target.packages, f"jax {jax.version}, {version}")),
+        remedies=(_together(jax),),
+        confidence="certain" if isinstance(probe, Known) else "likely",
+        effect="broken",
+    )
+
+
+def _core_suspicion(machine: Snapshot, jax: Framework) -> Evidence | None:
+    conflicts = machine.target.conflicts
+    if isinstance(conflicts, Known):
+        for conflict in conflicts.value:
+            if conflict.package == "jax" and required_name(conflict.requirement) == "jaxlib":
+                return conflict_evidence(machine, conflict)
+    jaxlib = package_named(machine, "jaxlib")
+    if jaxlib and release_numbers(jaxlib.version) > release_numbers(jax.version):
+        text = f"jaxlib {jaxlib.version} is newer than jax {jax.version}, which jax does not accept"
+        return seen(machine.target.packages, text)
+    return None
+
+
+def _unused_plugin(
+    machine: Snapshot, jax: Framework, probe: Observed[Probe]
+) -> Iterator[Finding | Gap]:
+    """A CUDA plugin of another release than jaxlib: the GPU is not used."""
+    jaxlib = package_named(machine, "jaxlib")
+    if jaxlib is None:
+        return
+    others = [plugin for plugin in jax.plugins if _differs(plugin, jaxlib.version)]
+    gpu = nvidia_gpu(machine)
+    if not others or isinstance(gpu, Absent):
+        return
+    names = ", ".join(f"{plugin.name} {plugin.version}" for plugin in others)
+    if isinstance(gpu, Unknown):
+        yield Gap(f"whether {names} beside jaxlib {jaxlib.version} matters: {gpu.reason}")
+        return
+    match = said(probe.value, PLUGIN_MESSAGES) if isinstance(probe, Known) else None
+    lines = (quoted(probe.value, match.string),) if isinstance(probe, Known) and match else ()
+    yield CAUSE.finding(
+        subject="jax",
+        message=(
+            f"JAX's GPU plugin is of another release than jaxlib {jaxlib.version}: {names}; JAX "
+            "leaves such a plugin unused and runs on the CPU"
+        ),
+        evidence=(*lines, seen(machine.target.packages, f"jaxlib {jaxlib.version}, {names}")),
+        remedies=(_together(jax),),
+        confidence="certain" if match else "likely",
+    )
+
+
+def _differs(plugin: Plugin, jaxlib: str) -> bool:
+    return _CUDA_PLUGIN.fullmatch(plugin.name) is not None and (
+        release_numbers(plugin.version) != release_numbers(jaxlib)
+    )
+
+
+def _together(jax: Framework) -> Remedy:
+    extras = [match["extra"] for p in jax.plugins if (match := _CUDA_PLUGIN.fullmatch(p.name))]
+    extra = f"[{extras[0]}]" if extras else ""
+    return Remedy(
+        "Install all of JAX's packages in one release.",
+        f"python -m pip install --upgrade 'jax{extra}=={jax.version}'",
+    )

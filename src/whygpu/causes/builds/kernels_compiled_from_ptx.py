@@ -1,0 +1,141 @@
+"""The framework has no machine code for this GPU: its kernels are compiled when first used.
+
+## Why it happens
+
+The GPU came out after the release was built. Its binaries have intermediate code (PTX) that the
+driver can compile for the new GPU, kernel by kernel, when each is first used. The result is kept in
+a cache in the home directory, whose size is limited.
+
+## What it looks like
+
+TensorFlow: `TensorFlow was not built with CUDA kernel binaries compatible with compute capability
+12.0. CUDA kernels will be jit-compiled from PTX, which could take 30 minutes or longer.` The first
+run seems to hang; later ones start quickly, unless the cache is lost, as in a container, or too
+small.
+
+## Fix
+
+Install a release with machine code for the GPU. Until then give the cache room and a place that
+lasts.
+
+## Fires on (machine)
+
+```toml
+only = ["tensorflow"]
+[driver.gpus.0]
+name = "NVIDIA GeForce RTX 5090"
+compute_capability = "12.0"
+```
+
+## Quiet on (machine)
+
+```toml
+only = ["tensorflow"]
+[driver.gpus.0]
+name = "NVIDIA H200"
+compute_capability = "9.0"
+```
+
+## Cannot tell on (machine)
+
+```toml
+only = ["tensorflow"]
+[target.frameworks.tensorflow.build]
+architectures = {unknown = "libtensorflow_cc.so.2: permission denied"}
+```
+
+## Sources
+
+- <https://docs.nvidia.com/cuda/ada-compatibility-guide/index.html>
+- <https://developer.nvidia.com/blog/cuda-pro-tip-understand-fat-binaries-jit-caching/>
+- <https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Gap, Remedy, seen
+from whygpu.model.observed import Known
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework
+from whygpu.tables.architectures import parse_capability, parse_code, runs
+from whygpu.tables.versions import release_numbers
+
+CAUSE = cause(
+    "WG304",
+    __name__,
+    __doc__,
+    severity="warning",
+    effect="none",
+    explains=("framework-hangs",),
+)
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    for item in code_fits(machine):
+        if isinstance(item, Gap):
+            yield item
+            continue
+        framework, fits = item
+        compiled = [fit for fit in fits if fit.fit == "compiled"]
+        if compiled:
+            yield _finding(machine, framework, compiled)
+
+
+def _finding(machine: Snapshot, framework: Framework, fits: list[CodeFit]) -> Finding:
+    ptx = _newest_ptx(fits[0])
+    refusal = _driver_may_refuse(machine, framework)
+    return CAUSE.finding(
+        subject=framework.name,
+        message=(
+            f"{titled(framework)} has no machine code for {gpu_names(fits)}; its kernels are "
+            f"compiled from PTX ({ptx}) when first used, which takes minutes{refusal}"
+        ),
+        evidence=(
+            seen(framework.build.architectures, ", ".join(fits[0].codes)),
+            *(seen(f.gpu.compute_capability, f"{f.gpu.name}: {f.capability}") for f in fits),
+        ),
+        remedies=(
+            *((Remedy("Update the NVIDIA driver, so that it knows this PTX."),) if refusal else ()),
+            Remedy("Install a newer release, with machine code for this GPU."),
+            Remedy(
+                "Until then give the driver's cache of compiled kernels 4 GiB, the most it takes. "
+                "In a container set CUDA_CACHE_PATH to a folder that outlives it.",
+                "export CUDA_CACHE_MAXSIZE=4294967296",
+            ),
+        ),
+        # JAX brings few kernels of its own; most are compiled for the GPU at hand.
+        severity="info" if framework.name == "jax" else None,
+    )
+
+
+def _newest_ptx(served: CodeFit) -> str:
+    """The PTX that the driver takes: the newest that the GPU can use."""
+    gpu = parse_capability(served.capability)
+    usable = [
+        (code.capability, name)
+        for name in served.codes
+        if (code := parse_code(name)) is not None
+        and not code.binary
+        and gpu is not None
+        and runs(code, gpu)
+    ]
+    return max(usable)[1]
+
+
+def _driver_may_refuse(machine: Snapshot, framework: Framework) -> str:
+    """Minor-version compatibility does not extend to PTX: an older driver cannot read newer."""
+    driver, built = machine.driver.cuda, framework.build.cuda
+    if not isinstance(driver, Known) or not isinstance(built, Known):
+        return ""
+    wanted = release_numbers(built.value)[:2]
+    if len(wanted) < 2 or release_numbers(driver.value)[:2] >= wanted:
+        return ""
+    return (
+        f"; and the driver (CUDA {driver.value}) is older than the CUDA {built.value} that wrote "
+        "the PTX, and may refuse it (CUDA_ERROR_UNSUPPORTED_PTX_VERSION)"
+    )

@@ -1,0 +1,152 @@
+"""A copy of a package from outside the environment is imported instead of the installed one.
+
+## Why it happens
+
+Python takes the first copy on its path. Folders of `PYTHONPATH` come before the environment's
+own, and so does, for an interpreter that is not in a virtual environment, the user's
+`~/.local/lib/python3.x/site-packages`, where `pip install --user` once put a package.
+
+## What it looks like
+
+`pip list` of the environment shows one version and the program runs another: an old CPU build
+from the home folder in place of the GPU build, or a NumPy that no longer fits.
+
+## Fix
+
+Remove the stray copy, or keep its folder off the path: unset `PYTHONPATH`, or set
+`PYTHONNOUSERSITE=1`.
+
+## Fires on (machine)
+
+```toml
+[target.interpreter]
+user_site = "~/.local/lib/python3.11/site-packages"
+[[target.packages]]
+name = "torch"
+version = "2.1.0"
+location = "~/.local/lib/python3.11/site-packages"
+[[target.packages]]
+name = "torch"
+version = "2.8.0"
+shadowed = true
+```
+
+## Quiet on (machine)
+
+An environment's own copy hiding the system's is how environments work.
+
+```toml
+[[target.packages]]
+name = "numpy"
+version = "2.1.3"
+[[target.packages]]
+name = "numpy"
+version = "1.21.5"
+location = "/usr/lib/python3/dist-packages"
+shadowed = true
+```
+
+## Cannot tell on (machine)
+
+```toml
+[target.packages]
+unknown = "~/.local/lib/python3.11/site-packages: permission denied"
+```
+
+## Sources
+
+- <https://docs.python.org/3/library/site.html>
+- <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONNOUSERSITE>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_packages import framework_name_of
+from whygpu.model.cause import cause
+from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Known, need
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Interpreter, Package
+from whygpu.tables.distributions import matters, provider
+
+CAUSE = cause("WG312", __name__, __doc__, severity="warning", effect="none")
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    interpreter = need(machine.target.interpreter)
+    first: dict[str, Package] = {}
+    strays: dict[str, list[tuple[Package, Package]]] = {}
+    for package in need(machine.target.packages):
+        if not matters(package.name):
+            continue
+        winner = first.setdefault(_module(package), package)
+        if winner.location != package.location and _stray(interpreter, winner, package):
+            strays.setdefault(winner.location, []).append((winner, package))
+    for location, pairs in strays.items():
+        yield _finding(machine, interpreter, location, pairs)
+
+
+def _module(package: Package) -> str:
+    """What the copies compete for: tensorflow and tensorflow-cpu are the same import."""
+    row = provider(package.name)
+    return package.name if row is None else row.module
+
+
+def _stray(interpreter: Interpreter, winner: Package, hidden: Package) -> bool:
+    """The winner is from the user's folder or from outside, the hidden one is at home here."""
+    at_home = _inside(hidden.location, interpreter.prefix)
+    if _in_user_site(interpreter, winner):
+        return not _in_user_site(interpreter, hidden)
+    return at_home and not _inside(winner.location, interpreter.prefix)
+
+
+def _in_user_site(interpreter: Interpreter, package: Package) -> bool:
+    folder = interpreter.user_site
+    return isinstance(folder, Known) and _inside(package.location, folder.value)
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _finding(
+    machine: Snapshot,
+    interpreter: Interpreter,
+    location: str,
+    pairs: list[tuple[Package, Package]],
+) -> Finding:
+    texts = [
+        f"{winner.name} {winner.version} instead of {hidden.name} {hidden.version}"
+        for winner, hidden in pairs
+    ]
+    subjects = {framework_name_of(hidden.name) or MACHINE for _, hidden in pairs}
+    return CAUSE.finding(
+        subject=subjects.pop() if len(subjects) == 1 else MACHINE,
+        message=(
+            f"{location} comes before {pairs[0][1].location} on the path, so that these are "
+            f"imported from it: {', '.join(texts)}"
+        ),
+        evidence=tuple(seen(machine.target.packages, text) for text in texts),
+        remedies=_remedies(interpreter, location, [winner for winner, _ in pairs]),
+    )
+
+
+def _remedies(
+    interpreter: Interpreter, location: str, winners: list[Package]
+) -> tuple[Remedy, ...]:
+    if _in_user_site(interpreter, winners[0]):
+        return (
+            Remedy(
+                "Remove the copies in the home folder.",
+                f"{interpreter.path} -m pip uninstall "
+                f"{' '.join(dict.fromkeys(package.name for package in winners))}",
+            ),
+            Remedy("Or keep that folder off the path.", "export PYTHONNOUSERSITE=1"),
+        )
+    return (
+        Remedy(f"Take {location} off the path.", "unset PYTHONPATH"),
+        Remedy("Or see what else puts it there: a .pth file, or a script that changes sys.path."),
+    )

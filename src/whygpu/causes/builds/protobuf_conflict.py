@@ -1,0 +1,143 @@
+"""The installed protobuf does not fit the code that TensorFlow brings for it.
+
+## Why it happens
+
+TensorFlow contains code that was generated for one release of protobuf, and protobuf refuses
+code that is newer than itself, or older by more than a major version. Another package that was
+installed later often moves protobuf to the version it likes.
+
+## What it looks like
+
+The import fails before anything about a GPU is decided: `cannot import name 'runtime_version'
+from 'google.protobuf'`, `Detected mismatched Protobuf Gencode/Runtime major versions`, or, with
+older releases, `Descriptors cannot be created directly`.
+
+## Fix
+
+Install a protobuf within the range that the framework's own metadata names. If a second package
+insists on another range, the two belong in different environments.
+
+## Fires on (machine)
+
+```toml
+[probes.tensorflow]
+ended = "exception"
+stage = "import"
+how = "ImportError: cannot import name 'runtime_version' from 'google.protobuf' (__init__.py)"
+[target.packages.protobuf]
+version = "4.25.3"
+```
+
+```toml
+probes_left_out = "--no-probe"
+[[target.conflicts]]
+package = "tensorflow"
+requirement = "protobuf>=5.28.0"
+found = "4.25.3"
+```
+
+## Quiet on (machine)
+
+The metadata disagree, but the import was seen to work; that is only a requirement-conflict.
+
+```toml
+[[target.conflicts]]
+package = "tensorflow"
+requirement = "protobuf>=5.28.0"
+found = "5.27.1"
+```
+
+## Cannot tell on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+[target.conflicts]
+unknown = "site-packages: permission denied"
+```
+
+## Sources
+
+- <https://protobuf.dev/support/cross-version-runtime-guarantee/>
+- <https://github.com/tensorflow/tensorflow/issues/56266>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_packages import (
+    ImportFault,
+    import_faults,
+    package_named,
+    requirement_of,
+    tidy,
+)
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause(
+    "WG308",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("framework-import-fails", "framework-crashes"),
+)
+
+PACKAGE = "protobuf"
+MESSAGES = re.compile(
+    r"cannot import name '(?:runtime_version|builder|descriptor)' from 'google\.protobuf"
+    r"|Detected (?:mismatched|incompatible) Protobuf Gencode/Runtime"
+    r"(?:.*gencode (?P<gencode>[\d.]+\d) runtime (?P<runtime>[\d.]+\d))?"
+    r"|Descriptors (?:cannot (?:not )?|should not )be created directly"
+    r"|No module named 'google(?:\.protobuf)?(?:\.\w+)*'"
+    r"|'google\.protobuf[\w.]*' has no attribute"
+    r"|'MessageFactory' object has no attribute"
+    r"|This program (?:requires|was compiled against) version [\d.]+ of the Protocol Buffer"
+    r"|Couldn't build proto file into descriptor pool"
+)
+_FOR_PROTOBUF_3 = re.compile(r"Descriptors (?:cannot|should)")
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    for fault in import_faults(machine, PACKAGE, MESSAGES):
+        yield fault if isinstance(fault, Gap) else _finding(machine, fault)
+
+
+def _finding(machine: Snapshot, fault: ImportFault) -> Finding:
+    package = package_named(machine, PACKAGE)
+    installed = f"protobuf {package.version}" if package else "the installed protobuf"
+    wanted = tidy(fault.conflict.requirement) if fault.conflict else _wanted(machine, fault)
+    verb = "cannot be imported with" if fault.message else "will most likely not import with"
+    asked = f"; it needs {wanted}" if wanted else ""
+    return CAUSE.finding(
+        subject=fault.framework.name,
+        message=f"{titled(fault.framework)} {verb} {installed}{asked}",
+        evidence=fault.evidence,
+        remedies=(
+            Remedy(
+                f"Install a protobuf that {titled(fault.framework)} accepts.",
+                f"python -m pip install '{wanted}'"
+                if wanted
+                else "python -m pip install --upgrade protobuf",
+            ),
+            Remedy("Then see whether another package objects to it.", "python -m pip check"),
+        ),
+        confidence="certain" if fault.message else "likely",
+    )
+
+
+def _wanted(machine: Snapshot, fault: ImportFault) -> str | None:
+    """The range to ask for: the framework's own, else what the message lets one conclude."""
+    own = requirement_of(machine, fault.framework, PACKAGE)
+    if fault.message is None:
+        return own
+    if fault.message["gencode"]:
+        return f"protobuf>={fault.message['gencode']}"
+    if _FOR_PROTOBUF_3.search(fault.message.string):
+        return "protobuf<3.21"
+    return own

@@ -1,0 +1,116 @@
+"""An installed package is outside the versions that another installed package asks for.
+
+## Why it happens
+
+pip installs what the last command asks for and only warns that an earlier package objects. What
+was tested together is no longer what is installed together.
+
+## What it looks like
+
+Often nothing: the range was stricter than need be, or the part that does not fit is not used.
+Sometimes an error much later, in another place. Conflicts that are known to break the import have
+causes of their own (protobuf-conflict, numpy-abi, keras-tf-version-mismatch,
+jax-plugin-mismatch).
+
+## Fix
+
+Install a version that both accept, or put the two packages into different environments.
+
+## Fires on (machine)
+
+```toml
+[[target.conflicts]]
+package = "torch"
+requirement = "nvidia-cudnn-cu12==9.10.2.21"
+found = "9.1.0.70"
+```
+
+## Quiet on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+[[target.conflicts]]
+package = "tensorflow"
+requirement = "protobuf>=5.28.0"
+found = "4.25.3"
+```
+
+## Cannot tell on (machine)
+
+```toml
+[target.conflicts]
+unknown = "site-packages: permission denied"
+```
+
+## Sources
+
+- <https://pip.pypa.io/en/stable/cli/pip_check/>
+- <https://packaging.python.org/en/latest/specifications/dependency-specifiers/>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes import shared_packages
+from whygpu.causes.builds import jax_plugin_mismatch, numpy_abi, protobuf_conflict
+from whygpu.causes.keras import keras_tf_version_mismatch
+from whygpu.causes.shared_packages import (
+    conflict_evidence,
+    framework_name_of,
+    package_named,
+    required_name,
+    tidy,
+)
+from whygpu.model.cause import cause
+from whygpu.model.finding import MACHINE, Finding, Gap, Remedy
+from whygpu.model.observed import Known, Unknown, need
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import RequirementConflict
+
+CAUSE = cause("WG313", __name__, __doc__, severity="warning", effect="none")
+
+_ADVICE = (
+    "Install a version that is asked for; pip says whether another package then objects.",
+    "python -m pip install '{}' && python -m pip check",
+)
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    for conflict in need(machine.target.conflicts):
+        if isinstance(conflict.found, Unknown):
+            yield Gap(
+                f"whether {conflict.package}'s requirement {conflict.requirement} is met: "
+                f"{conflict.found.reason}"
+            )
+        elif not _has_cause_of_its_own(machine, conflict):
+            yield _finding(machine, conflict)
+
+
+def _has_cause_of_its_own(machine: Snapshot, conflict: RequirementConflict) -> bool:
+    return (
+        any(
+            shared_packages.claims(machine, conflict, module.PACKAGE, module.MESSAGES)
+            for module in (protobuf_conflict, numpy_abi)
+            if required_name(conflict.requirement) == module.PACKAGE
+        )
+        or keras_tf_version_mismatch.claims(machine, conflict)
+        or jax_plugin_mismatch.claims(machine, conflict)
+    )
+
+
+def _finding(machine: Snapshot, conflict: RequirementConflict) -> Finding:
+    package = package_named(machine, conflict.package)
+    version = f" {package.version}" if package else ""
+    name = required_name(conflict.requirement)
+    found = conflict.found
+    here = f"{name} {found.value} is installed" if isinstance(found, Known) else "it is missing"
+    text, command = _ADVICE
+    return CAUSE.finding(
+        subject=framework_name_of(conflict.package) or MACHINE,
+        message=f"{conflict.package}{version} requires {tidy(conflict.requirement)}; {here}",
+        evidence=(conflict_evidence(machine, conflict),),
+        remedies=(Remedy(text, command.format(tidy(conflict.requirement))),),
+        confidence="possible",
+    )

@@ -1,0 +1,147 @@
+"""Two installed packages wrote their files into the same module.
+
+## Why it happens
+
+`tensorflow` and `tensorflow-cpu`, `onnxruntime` and `onnxruntime-gpu`, `cupy-cuda11x` and
+`cupy-cuda12x` are different packages to pip and one folder on the disk. The second to be
+installed overwrites the first, and a requirement of some library installs the second unasked.
+
+## What it looks like
+
+The GPU build is in the list of packages and the CPU build's files are what is imported. Removing
+one of the two deletes files that the other needs.
+
+## Fix
+
+Uninstall all of them, then install the one that is wanted.
+
+## Fires on (machine)
+
+```toml
+[target.packages.tensorflow-cpu]
+version = "2.20.0"
+[target.frameworks.tensorflow.build]
+kind = "cpu"
+```
+
+## Quiet on (machine)
+
+A package that only brings in the other by its requirements is not a second copy.
+
+```toml
+[target.packages.tensorflow]
+requires = ["tensorflow-intel==2.20.0"]
+[target.packages.tensorflow-intel]
+version = "2.20.0"
+```
+
+## Cannot tell on (machine)
+
+```toml
+[target.packages]
+unknown = "site-packages: permission denied"
+```
+
+## Sources
+
+- <https://github.com/microsoft/onnxruntime/issues/26996>
+- <https://docs.cupy.dev/en/stable/install.html>
+- <https://www.tensorflow.org/install/pip>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_builds import and_list
+from whygpu.causes.shared_packages import required_name
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.finding import Confidence, Finding, Gap, Remedy, Severity, seen
+from whygpu.model.observed import Known, Observed, need
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import BuildKind, FrameworkName, Package, active
+from whygpu.tables.distributions import provider
+
+CAUSE = cause(
+    "WG311",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="cpu",
+    explains=("cpu-only-build", "gpu-unused", "framework-import-fails", "framework-crashes"),
+)
+
+_FOR_A_GPU = {"tensorflow": "'tensorflow[and-cuda]'", "onnxruntime": "onnxruntime-gpu"}
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    groups: dict[tuple[FrameworkName, str, str], list[Package]] = {}
+    for package in active(need(machine.target.packages)):
+        row = provider(package.name)
+        if row is not None:
+            groups.setdefault((row.framework, row.module, package.location), []).append(package)
+    for (framework, module, location), packages in groups.items():
+        rivals = [package for package in packages if not _brought_in(package, packages)]
+        if len({package.name for package in rivals}) > 1:
+            yield _finding(machine, framework, f"{location}/{module}", rivals)
+
+
+def _brought_in(package: Package, others: list[Package]) -> bool:
+    """Another of them requires it: then the files are meant to be shared."""
+    return any(
+        required_name(line) == package.name
+        for other in others
+        if other is not package
+        for line in other.requires
+    )
+
+
+def _finding(
+    machine: Snapshot, framework: FrameworkName, folder: str, packages: list[Package]
+) -> Finding:
+    names = and_list([f"{package.name} {package.version}" for package in packages])
+    severity, confidence = _weight(machine, framework, packages)
+    uninstall = f"python -m pip uninstall -y {' '.join(package.name for package in packages)}"
+    built = _kind(machine, framework)
+    now = f"; the files there now are of a {built.value} build" if isinstance(built, Known) else ""
+    return CAUSE.finding(
+        subject=framework,
+        message=f"{names} are both in {folder} and overwrite each other{now}",
+        evidence=(seen(machine.target.packages, names),),
+        remedies=(
+            Remedy(
+                "Remove all of them first, then install the one that is wanted.",
+                f"{uninstall} && python -m pip install {_wanted(machine, framework, packages)}",
+            ),
+        ),
+        severity=severity,
+        confidence=confidence,
+    )
+
+
+def _wanted(machine: Snapshot, framework: FrameworkName, packages: list[Package]) -> str:
+    """What to install afterwards: the GPU build for a GPU, else the framework's own name."""
+    if isinstance(nvidia_gpu(machine), Known) and framework in _FOR_A_GPU:
+        return _FOR_A_GPU[framework]
+    names = [package.name for package in packages]
+    return framework if framework in names else names[-1]
+
+
+def _weight(
+    machine: Snapshot, framework: FrameworkName, packages: list[Package]
+) -> tuple[Severity, Confidence]:
+    """An error only where builds of different kinds compete for a GPU, and the wrong one won."""
+    kinds = {row.kind for package in packages if (row := provider(package.name)) is not None}
+    built = _kind(machine, framework)
+    if len(kinds) < 2 or not isinstance(nvidia_gpu(machine), Known):
+        return "warning", "certain"
+    if isinstance(built, Known):
+        return ("warning" if built.value == "cuda" else "error"), "certain"
+    return "error", "likely"
+
+
+def _kind(machine: Snapshot, framework: FrameworkName) -> Observed[BuildKind]:
+    found = machine.framework(framework)
+    return found.value.build.kind if isinstance(found, Known) else found

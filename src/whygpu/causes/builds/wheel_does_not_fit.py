@@ -1,0 +1,194 @@
+"""An installed package was built for another Python or another platform than the target's.
+
+## Why it happens
+
+pip never installs such a wheel by itself. It comes about when a folder of packages is used with
+another interpreter: `PYTHONPATH` that names the site-packages of another Python, an environment
+that was copied from another machine, `pip install --target` or `--platform` for somewhere else,
+an upgrade of the system's Python underneath a virtual environment.
+
+## What it looks like
+
+The import fails with `No module named` a compiled part of the package
+(`numpy._core._multiarray_umath`), or with `wrong ELF class` or `invalid ELF header`.
+
+## Fix
+
+Install the package with the interpreter that is to use it, and keep folders of other
+interpreters off its path.
+
+## Fires on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+[target.packages.torch]
+wheel_tags = ["cp310-cp310-manylinux_2_28_x86_64"]
+```
+
+## Quiet on (machine)
+
+```toml
+[target.packages.torch]
+wheel_tags = ["cp311-cp311-manylinux_2_28_x86_64"]
+[target.packages.protobuf]
+wheel_tags = ["cp39-abi3-manylinux2014_x86_64"]
+```
+
+## Cannot tell on (machine)
+
+```toml
+[target.interpreter]
+unknown = "~/venv/bin/python does not start"
+```
+
+## Sources
+
+- <https://packaging.python.org/en/latest/specifications/platform-compatibility-tags/>
+- <https://numpy.org/devdocs/user/troubleshooting-importerror.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_builds import and_list, titled
+from whygpu.causes.shared_packages import framework_name_of, requirement_of
+from whygpu.causes.shared_probes import framework_probes, imported
+from whygpu.model.cause import cause
+from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Known, need
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework, Interpreter, Package, active
+from whygpu.tables.versions import release_numbers
+
+CAUSE = cause(
+    "WG305",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("framework-import-fails", "framework-crashes", "package-shadowed"),
+)
+
+_PYTHON = re.compile(r"(?P<kind>py|cp|pp)(?P<major>\d)(?P<minor>\d*)")
+_LINUX = re.compile(r"(?:linux|manylinux(?:\d+|_\d+_\d+)|musllinux_\d+_\d+)_(?P<machine>\w+)")
+_KINDS = {"cp": "cpython", "pp": "pypy"}
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    interpreter = need(machine.target.interpreter)
+    misfits: dict[str, list[Package]] = {}
+    for package in active(need(machine.target.packages)):
+        verdicts = [_fits(tag, interpreter) for tag in package.wheel_tags]
+        if not verdicts or True in verdicts or not _affected(machine, [package]):
+            continue
+        if None in verdicts:
+            tags = ", ".join(package.wheel_tags)
+            yield Gap(f"whether {package.name} {package.version} fits: its tags are {tags}")
+        else:
+            misfits.setdefault(package.location, []).append(package)
+    for location, packages in misfits.items():
+        yield _finding(machine, interpreter, location, packages)
+
+
+def _affected(machine: Snapshot, packages: list[Package]) -> list[Framework]:
+    """Frameworks that these packages are, or that require them, and that did not import."""
+    return [
+        framework
+        for framework, probe in framework_probes(machine)
+        if not (isinstance(probe, Known) and imported(probe.value))
+        and any(
+            framework_name_of(package.name) == framework.name
+            or requirement_of(machine, framework, package.name)
+            for package in packages
+        )
+    ]
+
+
+def _finding(
+    machine: Snapshot, interpreter: Interpreter, location: str, packages: list[Package]
+) -> Finding:
+    affected = _affected(machine, packages)
+    here = f"{interpreter.implementation} {interpreter.version}"
+    built = [f"{package.name} {package.version} ({package.wheel_tags[0]})" for package in packages]
+    names = " ".join(f"'{package.name}=={package.version}'" for package in packages)
+    return CAUSE.finding(
+        subject=affected[0].name if len(affected) == 1 else MACHINE,
+        message=(
+            f"packages in {location} were built for another Python or platform than the target, "
+            f"{here} on {_platform(interpreter) or 'an unknown platform'}: {', '.join(built)}; "
+            f"{and_list([titled(framework) for framework in affected])} cannot load them"
+        ),
+        evidence=(
+            *(
+                seen(machine.target.packages, f"{package.name}: {', '.join(package.wheel_tags)}")
+                for package in packages
+            ),
+            seen(machine.target.interpreter, f"{here}: {', '.join(interpreter.wheel_tags)}"),
+        ),
+        remedies=(
+            Remedy(
+                f"If {location} belongs to another interpreter, take it off the path.",
+                "unset PYTHONPATH",
+            ),
+            Remedy(
+                "Else install them again, with the interpreter that is to use them.",
+                f"{interpreter.path} -m pip install --force-reinstall {names}",
+            ),
+        ),
+    )
+
+
+def _fits(tag: str, interpreter: Interpreter) -> bool | None:
+    """Whether a wheel's tag suits the interpreter; None when the tag cannot be judged."""
+    python, _, rest = tag.partition("-")
+    abi, _, platform = rest.partition("-")
+    fits = [_python_fits(part, abi, interpreter) for part in python.split(".")]
+    answers = (
+        True if True in fits else None if None in fits else False,
+        _platform_fits(platform, interpreter),
+    )
+    return False if False in answers else None if None in answers else True
+
+
+def _python_fits(python: str, abi: str, interpreter: Interpreter) -> bool | None:
+    match = _PYTHON.fullmatch(python)
+    if match is None:
+        return None
+    here = release_numbers(interpreter.version)[:2]
+    wanted = (int(match["major"]), int(match["minor"] or 0))
+    if match["kind"] == "py":
+        return here[:1] == wanted[:1] and wanted <= here
+    if _KINDS[match["kind"]] != interpreter.implementation:
+        return False
+    if abi in ("abi3", "none"):
+        return here[:1] == wanted[:1] and wanted <= here
+    free_threaded = any(piece.endswith("t") for piece in _python_pieces(interpreter))
+    return wanted == here and abi.endswith("t") == free_threaded
+
+
+def _platform_fits(platform: str, interpreter: Interpreter) -> bool | None:
+    here = _platform(interpreter)
+    if platform == "any":
+        return True
+    if here is None:
+        return None
+    wanted, found = _LINUX.fullmatch(platform), _LINUX.fullmatch(here)
+    if wanted is None or found is None:
+        return wanted is None and found is None and platform.split("_")[0] == here.split("_")[0]
+    return wanted["machine"] == found["machine"]
+
+
+def _pieces(interpreter: Interpreter) -> list[str]:
+    return [piece for tag in interpreter.wheel_tags for piece in tag.split("-")]
+
+
+def _python_pieces(interpreter: Interpreter) -> list[str]:
+    return [piece for piece in _pieces(interpreter) if re.fullmatch(r"cp\d+[a-z]*", piece)]
+
+
+def _platform(interpreter: Interpreter) -> str | None:
+    prefixes = ("linux_", "macosx_", "win")
+    return next((piece for piece in _pieces(interpreter) if piece.startswith(prefixes)), None)

@@ -1,0 +1,392 @@
+"""The host has an NVIDIA GPU, but this container was not given it, or not all that CUDA needs.
+
+## Why it happens
+
+A container has the host's kernel, but its own files: the GPU's device nodes and the driver's
+libraries have to be passed in when it starts. Docker does so with `--gpus all` and the NVIDIA
+container toolkit, Kubernetes for pods that ask for `nvidia.com/gpu`, Apptainer with `--nv`.
+Whatever is missing of it, the hardware still shows on the bus.
+
+- Nothing was passed in: the option is missing, or the toolkit is.
+- Device nodes without libraries: NVIDIA_DRIVER_CAPABILITIES lacks `compute`, or the nodes were
+  passed by hand.
+- The image has a driver library of its own, which is not the host's version. It comes with
+  packages such as `cuda` or `nvidia-driver` in the Dockerfile, and hides the one passed in.
+- The container lost its access while it ran: a reload of systemd on the host resets the device
+  rules of containers whose devices it does not know.
+
+## What it looks like
+
+- TensorFlow: `failed call to cuInit: UNKNOWN ERROR (303)` or `CUDA_ERROR_NO_DEVICE`.
+- PyTorch: "Found no NVIDIA driver on your system".
+- `Failed to initialize NVML: Unknown Error` in a container that worked before.
+- nvidia-smi works on the host and not in the container.
+
+## Fix
+
+Start the container anew, with GPUs. Keep the driver out of images; CUDA toolkits may stay.
+
+## Fires on (machine)
+
+Docker without `--gpus`.
+
+```toml
+[system.container]
+runtime = "docker"
+driver_mounts = {absent = "NVIDIA driver files in /proc/self/mountinfo"}
+[driver]
+state = "missing"
+detail = "libnvidia-ml.so.1: cannot open shared object file: No such file or directory"
+cuda_library = {absent = "libcuda.so.1 in the usual folders"}
+nvml_library = {absent = "libnvidia-ml.so.1 in the usual folders"}
+device_nodes = {absent = "/dev/nvidia*, /dev/dxg"}
+gpus = {unknown = "NVML could not tell: libnvidia-ml.so.1 is missing"}
+[probes.cuda]
+facts = [["libcuda.so.1", "libcuda.so.1: cannot open shared object file"]]
+```
+
+A driver library in the image that is not the host's.
+
+```toml
+[system.container]
+runtime = "docker"
+driver_mounts = ["/dev/nvidia0", "/dev/nvidiactl"]
+[driver]
+state = "mismatched"
+detail = "Driver/library version mismatch"
+[driver.cuda_library]
+path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
+version = "550.54.14"
+[probes.cuda]
+facts = [["cuInit", "803 CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"]]
+```
+
+## Quiet on (machine)
+
+A container that got all it needs.
+
+```toml
+[system.container]
+runtime = "docker"
+driver_mounts = ["/dev/nvidia0", "/usr/lib/x86_64-linux-gnu/libcuda.so.580.65.06"]
+```
+
+A container on a machine without a GPU.
+
+```toml
+start = "no-gpu"
+[system.container]
+runtime = "docker"
+driver_mounts = {absent = "NVIDIA driver files in /proc/self/mountinfo"}
+```
+
+## Cannot tell on (machine)
+
+```toml
+start = "no-gpu"
+graphics = {unknown = "/sys/bus/pci/devices is not there"}
+[system.container]
+runtime = "docker"
+driver_mounts = {absent = "NVIDIA driver files in /proc/self/mountinfo"}
+```
+
+## Sources
+
+- <https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html>
+- <https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html>
+- <https://github.com/NVIDIA/nvidia-container-toolkit/issues/48>
+- <https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/>
+- <https://apptainer.org/docs/user/main/gpu.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from whygpu.causes.shared_driver import (
+    CONSEQUENCES,
+    CONTROL_NODES,
+    WSL_NODE,
+    cuda_starts,
+    device_nodes,
+    differing_libraries,
+    from_image,
+    gpu_nodes,
+    other_holders,
+    real_library,
+    withheld_at_start,
+)
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.driver import DeviceNode
+from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Absent, Known, Unknown, need
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.system import ContainerRuntime
+
+CAUSE = cause(
+    "WG801",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="cpu",
+    explains=(*CONSEQUENCES, "nvml-library-missing"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What the container lacks."""
+
+    what: str
+    evidence: tuple[Evidence, ...]
+    remedies: tuple[Remedy, ...]
+    confidence: Confidence = "certain"
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    container = machine.system.container
+    need(container)
+    gpu = nvidia_gpu(machine)
+    if not isinstance(machine.system.wsl, Absent) and not isinstance(gpu, Known):
+        yield Gap(
+            "whether the Windows machine around this container has an NVIDIA GPU; one is passed "
+            "in with docker run --gpus all"
+        )
+        return
+    need(gpu)
+    if cuda_starts(machine) or withheld_at_start(machine) is not None:
+        return
+    fault = _fault(machine)
+    if fault is not None:
+        yield CAUSE.finding(
+            subject=MACHINE,
+            message=f"this container ({_runtime(machine)}) {fault.what}",
+            evidence=(*fault.evidence, seen(gpu), seen(container, "this is a container")),
+            remedies=fault.remedies,
+            confidence=fault.confidence,
+        )
+
+
+def _runtime(machine: Snapshot) -> ContainerRuntime:
+    return need(machine.system.container).runtime
+
+
+def _fault(machine: Snapshot) -> _Fault | None:
+    nodes = device_nodes(machine)
+    if not isinstance(machine.system.wsl, Absent):
+        passed = any(node.path == WSL_NODE for node in nodes)
+        return None if passed else _nothing_passed_in(machine)
+    if not gpu_nodes(nodes):
+        return _nothing_passed_in(machine)
+    return (
+        _closed_nodes(machine, nodes)
+        or _without_library(machine)
+        or _library_of_the_image(machine)
+        or _incomplete_nodes(machine, nodes)
+        or _lost_access(machine)
+    )
+
+
+def _nothing_passed_in(machine: Snapshot) -> _Fault:
+    """No node of any GPU. The host's module tells whether it could have been otherwise."""
+    driver = machine.driver
+    evidence = (seen(driver.device_nodes, "no device node of a GPU"),)
+    if isinstance(driver.kernel_module, Absent) and isinstance(machine.system.wsl, Absent):
+        served = other_holders(machine)
+        by = f" (its card is served by {' and '.join(served)})" if served else ""
+        return _Fault(
+            f"runs on a host with an NVIDIA GPU on which NVIDIA's kernel module is not loaded{by}, "
+            "so that no GPU can be passed in",
+            (*evidence, seen(driver.kernel_module, "the host's module nvidia is not loaded")),
+            (
+                Remedy(
+                    "Install the NVIDIA driver on the host and see that this works there.",
+                    "nvidia-smi",
+                ),
+                *_ways_to_pass_in(_runtime(machine)),
+            ),
+        )
+    return _Fault(
+        "was given no GPU: the host has one, but no /dev/nvidia0 was passed in",
+        evidence,
+        _ways_to_pass_in(_runtime(machine)),
+    )
+
+
+def _closed_nodes(machine: Snapshot, nodes: tuple[DeviceNode, ...]) -> _Fault | None:
+    """Nodes whose modes let everyone in, and which still cannot be opened."""
+    needed = [*gpu_nodes(nodes), *(node for node in nodes if node.path in CONTROL_NODES)]
+    closed = [node for node in needed if not node.usable]
+    if not closed or any(not node.mode.endswith("rw-rw-rw-") for node in closed):
+        return None
+    if any(node.usable for node in gpu_nodes(nodes)) and all(
+        node.usable for node in needed if node.path in CONTROL_NODES
+    ):
+        return None
+    return _Fault(
+        f"may not open {closed[0].path}, although its mode is {closed[0].mode}: the container's "
+        "device rules or its security label forbid it",
+        tuple(
+            Evidence("machine", node.path, f"{node.mode}, and closed all the same")
+            for node in closed
+        ),
+        (
+            Remedy(
+                "If it worked before, a reload of systemd on the host took the access away: start "
+                "the container anew."
+            ),
+            Remedy(
+                "With SELinux on the host, start it without a label of its own.",
+                "podman run --security-opt label=disable --device nvidia.com/gpu=all ...",
+            ),
+            *_ways_to_pass_in(_runtime(machine)),
+        ),
+        "likely",
+    )
+
+
+def _without_library(machine: Snapshot) -> _Fault | None:
+    driver = machine.driver
+    if isinstance(driver.cuda_library, Unknown) or real_library(driver.cuda_library) is not None:
+        return None
+    capabilities = machine.environment.get("NVIDIA_DRIVER_CAPABILITIES")
+    asked = (
+        f" (it was started with NVIDIA_DRIVER_CAPABILITIES={capabilities.value})"
+        if isinstance(capabilities, Known)
+        else ""
+    )
+    return _Fault(
+        f"was given the GPU's device nodes, but not libcuda.so.1 of the host's driver{asked}",
+        (seen(driver.cuda_library),),
+        (
+            *_ways_to_pass_in(_runtime(machine)),
+            Remedy(
+                "Where NVIDIA_DRIVER_CAPABILITIES is set, it must contain compute.",
+                "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",
+            ),
+        ),
+    )
+
+
+def _library_of_the_image(machine: Snapshot) -> _Fault | None:
+    driver = machine.driver
+    state = driver.state.value if isinstance(driver.state, Known) else None
+    candidates = differing_libraries(machine)
+    if not candidates and state == "mismatched":
+        candidates = tuple(
+            library
+            for library in (driver.cuda_library, driver.nvml_library)
+            if isinstance(library, Known) and library.value.kind == "driver"
+        )
+    baked = [library for library in candidates if from_image(machine, library.value)]
+    if not baked:
+        return None
+    library = baked[0].value
+    version = library.version.value if isinstance(library.version, Known) else "another version"
+    module = driver.kernel_module
+    on_host = module.value if isinstance(module, Known) else "another one"
+    return _Fault(
+        f"uses {library.path} of driver {version} from its image, while the host's kernel module "
+        f"is {on_host}; the library has to be the host's",
+        (
+            *(seen(item, f"{item.value.path}, part of the image") for item in baked),
+            seen(module, f"the host's kernel module: {on_host}"),
+        ),
+        (
+            Remedy(
+                "Take the driver out of the image (in the Dockerfile, install cuda-toolkit and "
+                "not cuda), and start the container with GPUs.",
+                "apt-get purge -y 'libnvidia-*' 'nvidia-driver-*' libcuda1",
+            ),
+            *_ways_to_pass_in(_runtime(machine)),
+        ),
+    )
+
+
+def _incomplete_nodes(machine: Snapshot, nodes: tuple[DeviceNode, ...]) -> _Fault | None:
+    there = {node.path for node in nodes}
+    missing = [path for path in CONTROL_NODES if path not in there]
+    if not missing:
+        return None
+    return _Fault(
+        f"was given the GPU, but not {' and '.join(missing)}, which CUDA opens as well",
+        tuple(Evidence("machine", path, "not there") for path in missing),
+        (
+            *_ways_to_pass_in(_runtime(machine)),
+            Remedy(
+                "If the host lacks the node, too, create it there before the container starts.",
+                "sudo nvidia-modprobe -u -c=0",
+            ),
+        ),
+    )
+
+
+def _lost_access(machine: Snapshot) -> _Fault | None:
+    """All files are there, and the driver fails without a reason: as after a systemd reload."""
+    state = machine.driver.state
+    if not isinstance(state, Known) or state.value != "failed":
+        return None
+    return _Fault(
+        "has the GPU's device nodes and libraries, but the driver fails: "
+        f"{machine.driver.detail or 'no reason given'}; if it worked before, it has lost its "
+        "access, as after a reload of systemd on the host",
+        (seen(state, machine.driver.detail or "failed"),),
+        (
+            Remedy("Start the container anew."),
+            Remedy(
+                "To keep it from happening again, name the devices when it starts (or use CDI).",
+                "docker run --gpus all --device /dev/nvidia0 --device /dev/nvidiactl "
+                "--device /dev/nvidia-uvm ...",
+            ),
+        ),
+        "likely",
+    )
+
+
+_TOOLKIT = Remedy(
+    "If that fails, install the NVIDIA container toolkit on the host and register it.",
+    "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker",
+)
+
+
+def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
+    """How this kind of container gets a GPU."""
+    if runtime == "kubernetes":
+        return (
+            Remedy(
+                "Ask for a GPU in the pod: resources: {limits: {nvidia.com/gpu: 1}}. The node "
+                "needs NVIDIA's device plugin and offers what this shows.",
+                "kubectl describe nodes | grep nvidia.com/gpu",
+            ),
+        )
+    if runtime == "podman":
+        return (
+            Remedy(
+                "Start the container with GPUs; the host needs a CDI description of them.",
+                "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml && "
+                "podman run --device nvidia.com/gpu=all ...",
+            ),
+        )
+    if runtime == "apptainer":
+        return (Remedy("Start the container with --nv.", "apptainer exec --nv IMAGE.sif python"),)
+    if runtime == "lxc":
+        return (
+            Remedy(
+                "Give the container the GPU and the host's driver.",
+                "incus config device add NAME gpu gpu && incus config set NAME nvidia.runtime=true",
+            ),
+        )
+    if runtime == "containerd":
+        return (Remedy("Start the container with GPUs.", "nerdctl run --gpus all ..."), _TOOLKIT)
+    if runtime == "nspawn":
+        return (
+            Remedy(
+                "Bind the device nodes and the driver's libraries into the container.",
+                "systemd-nspawn --bind=/dev/nvidia0 --bind=/dev/nvidiactl --bind=/dev/nvidia-uvm "
+                "...",
+            ),
+        )
+    return (Remedy("Start the container with GPUs.", "docker run --gpus all ..."), _TOOLKIT)

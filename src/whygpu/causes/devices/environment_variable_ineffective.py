@@ -1,0 +1,128 @@
+"""An environment variable is set to a value that does not do what it is there for.
+
+## Why it happens
+
+Programs read these variables each in its own way, and most of them ignore what they do not
+understand: TF_FORCE_GPU_ALLOW_GROWTH knows the words true and false, and takes 1 for nothing;
+XLA_FLAGS ends the program over a flag that it does not know; a folder that has been removed stays
+in CUDA_HOME.
+
+## What it looks like
+
+Nothing, as a rule: the setting has no effect. With XLA_FLAGS and TF_XLA_FLAGS the program aborts
+when it first compiles.
+
+## Fix
+
+Correct the value, or unset the variable. `whygpu check -v` shows what every variable means here.
+
+## Fires on (machine)
+
+```toml
+[environment.variables.TF_FORCE_GPU_ALLOW_GROWTH]
+value = "1"
+meaning = "a word with no meaning here"
+problem = "'1': TensorFlow ignores it, because only the words \\"true\\" and \\"false\\" count here"
+```
+
+## Quiet on (machine)
+
+```toml
+[environment.variables.TF_FORCE_GPU_ALLOW_GROWTH]
+value = "true"
+meaning = "TensorFlow takes GPU memory as it needs it"
+```
+
+A variable of a framework that is not installed.
+
+```toml
+only = ["torch"]
+[environment.variables.TF_FORCE_GPU_ALLOW_GROWTH]
+value = "1"
+meaning = "a word with no meaning here"
+problem = "'1': TensorFlow ignores it"
+```
+
+## Cannot tell on (machine)
+
+```toml
+[target]
+frameworks = {unknown = "site-packages: permission denied"}
+[environment.variables.JAX_ENABLE_X64]
+value = "maybe"
+meaning = "a word with no meaning here"
+problem = "'maybe': JAX refuses it"
+```
+
+## Sources
+
+- <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
+- <https://openxla.org/xla/flags_guidance>
+- <https://docs.jax.dev/en/latest/gpu_memory_allocation.html>
+- <https://docs.pytorch.org/docs/stable/notes/cuda.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.environment import Variable
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
+from whygpu.model.observed import Absent, Unknown, need
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import FrameworkName
+
+CAUSE = cause("WG405", __name__, __doc__, severity="warning", effect="none")
+
+_TOLD_ELSEWHERE = (
+    "CUDA_DEVICE_ORDER",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "JAX_PLATFORMS",
+    "JAX_PLATFORM_NAME",
+    "KERAS_BACKEND",
+)
+"""Variables whose mistakes are causes of their own."""
+
+_OWNERS: tuple[tuple[str, FrameworkName], ...] = (
+    ("TF_USE_LEGACY_KERAS", "keras"),
+    ("TF_", "tensorflow"),
+    ("KERAS_", "keras"),
+    ("JAX_", "jax"),
+    ("XLA_PYTHON_", "jax"),
+    ("XLA_CLIENT_", "jax"),
+    ("PYTORCH_", "torch"),
+    ("TORCH_", "torch"),
+    ("NUMBA_", "numba"),
+    ("CUPY_", "cupy"),
+)
+"""Who reads a variable, by how its name begins; all others concern every program."""
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    for variable in machine.environment.variables:
+        if not variable.problem or variable.name in _TOLD_ELSEWHERE:
+            continue
+        owner = next((name for start, name in _OWNERS if variable.name.startswith(start)), None)
+        framework = None if owner is None else machine.framework(owner)
+        if isinstance(framework, Absent):
+            continue
+        if isinstance(framework, Unknown):
+            yield Gap(f"whether {variable.name} matters here: {framework.reason}")
+            continue
+        yield _finding(variable, owner or MACHINE)
+
+
+def _finding(variable: Variable, subject: str) -> Finding:
+    return CAUSE.finding(
+        subject=subject,
+        message=f"{variable.name}={variable.value} does not do what it is set for: "
+        f"{variable.problem}",
+        evidence=(Evidence("machine", f"environment variable {variable.name}", variable.problem),),
+        remedies=(Remedy("Correct the value, or take it away.", f"unset {variable.name}"),),
+    )

@@ -1,0 +1,179 @@
+"""The machine has a GPU, and the framework was run and did not use it.
+
+## Why it happens
+
+This is what the other causes lead to: where one of them is found, this finding is folded under it
+as its consequence. Where it stands alone, whygpu saw that the GPU is not used and does not know
+why; the lines that the framework printed are the best trace.
+
+## What it looks like
+
+The framework lists no GPU, or lists one and fails when it computes on it.
+
+## Fix
+
+Read the quoted lines. TensorFlow keeps the names of missing libraries to itself unless asked:
+`TF_CPP_VMODULE=dso_loader=1`.
+
+## Fires on (machine)
+
+```toml
+only = ["torch"]
+[probes.torch]
+devices = [{name = "cpu", kind = "cpu", description = ""}]
+operations = [
+    {operation = "matmul", requested = "cpu", ran_on = "cpu", kind = "cpu", correct = true},
+]
+facts = [["torch.cuda.init", "failed: RuntimeError: No CUDA GPUs are available"]]
+```
+
+The GPU is listed, and work on it fails.
+
+```toml
+only = ["jax"]
+[[probes]]
+name = "jax"
+devices = [{name = "cuda:0", kind = "gpu", description = "NVIDIA RTX A6000"}]
+[[probes.operations]]
+operation = "matmul"
+requested = "cuda:0"
+ran_on = {unknown = "XlaRuntimeError: INTERNAL: no kernel image is available"}
+kind = "gpu"
+correct = {unknown = "XlaRuntimeError: INTERNAL: no kernel image is available"}
+```
+
+## Quiet on (machine)
+
+```toml
+start = "no-gpu"
+```
+
+A framework that did not survive its import is another matter.
+
+```toml
+only = ["torch"]
+[probes.torch]
+ended = "exception"
+how = "ImportError: libtorch_cuda.so: undefined symbol"
+stage = "import"
+devices = {absent = "devices"}
+operations = []
+```
+
+## Cannot tell on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/gpu>
+- <https://docs.pytorch.org/docs/stable/notes/cuda.html>
+- <https://docs.jax.dev/en/latest/installation.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from whygpu.model.cause import cause
+from whygpu.model.derived import display_name, gpu_proven_by, nvidia_gpu
+from whygpu.model.finding import Effect, Evidence, Finding, Gap, Remedy
+from whygpu.model.observed import Absent, Known, Unknown, need
+from whygpu.model.probe import Probe, ProbeOperation
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause("WG404", __name__, __doc__, severity="error", effect="cpu")
+
+_PROBED: tuple[Literal["tensorflow", "jax", "torch"], ...] = ("tensorflow", "jax", "torch")
+"""Keras has no devices of its own: keras-backend-without-gpu judges it by its backend."""
+
+_TELLING = re.compile(r"cuda|cudnn|cublas|nvml|nvidia|gpu|dlopen|libcu", re.IGNORECASE)
+_NOISE = re.compile(
+    r"register(?:ing)? \w+ factory|cpu_feature_guard|InitializeLog|oneDNN|NUMA|TF-TRT|"
+    r"computation_placer",
+    re.IGNORECASE,
+)
+_TELLING_FACTS = ("warning", "torch.cuda.init", "backend message")
+_LINES = 5
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    for name in _PROBED:
+        if isinstance(machine.framework(name), Absent):
+            continue
+        probe = machine.probe(name)
+        if isinstance(probe, Unknown):
+            yield Gap(f"whether {display_name(name)} uses the GPU: {probe.reason}")
+        elif isinstance(probe, Known):
+            yield from _judge(probe.value)
+
+
+def _judge(probe: Probe) -> Iterator[Finding | Gap]:
+    if probe.ended != "finished" or gpu_proven_by(probe):
+        return
+    on_gpu = [operation for operation in probe.operations if operation.kind == "gpu"]
+    failed = [operation for operation in on_gpu if isinstance(operation.ran_on, Unknown)]
+    if failed:
+        yield _finding(probe, _failure(probe, failed[0]), "broken")
+    elif on_gpu:
+        # It computed there, wrongly: wrong-results-on-gpu.
+        return
+    elif isinstance(probe.devices, Unknown):
+        yield Gap(f"which devices {display_name(probe.name)} has: {probe.devices.reason}")
+    else:
+        yield _finding(
+            probe,
+            f"{_title(probe)} lists no GPU and computes on the CPU, although this machine has one",
+            "cpu",
+        )
+
+
+def _title(probe: Probe) -> str:
+    version = f" {probe.version.value}" if isinstance(probe.version, Known) else ""
+    return f"{display_name(probe.name)}{version}"
+
+
+def _failure(probe: Probe, operation: ProbeOperation) -> str:
+    reason = operation.ran_on.reason if isinstance(operation.ran_on, Unknown) else "no reason"
+    return (
+        f"{_title(probe)} lists {operation.requested}, but a {operation.operation} on it fails: "
+        f"{reason}"
+    )
+
+
+def _finding(probe: Probe, what: str, effect: Effect) -> Finding:
+    name = display_name(probe.name)
+    return CAUSE.finding(
+        subject=probe.name,
+        message=f"{what}; where no other finding explains it, the reason is not known",
+        evidence=tuple(_trace(probe)) or (Evidence("probe", f"{name} probe", what),),
+        remedies=_remedies(probe),
+        effect=effect,
+    )
+
+
+def _trace(probe: Probe) -> Iterator[Evidence]:
+    """What the framework itself said that may be to the point."""
+    name = display_name(probe.name)
+    said = [text for key, text in probe.facts if key in _TELLING_FACTS]
+    printed = [line for line in probe.log if _TELLING.search(line) and not _NOISE.search(line)]
+    for line in list(dict.fromkeys(said + printed))[:_LINES]:
+        yield Evidence("probe", f"{name} probe", line)
+
+
+def _remedies(probe: Probe) -> tuple[Remedy, ...]:
+    asks = {
+        "tensorflow": "TF_CPP_VMODULE=dso_loader=1,gpu_device=1 python -c "
+        "'import tensorflow as tf; tf.config.list_physical_devices()'",
+        "torch": "python -c 'import torch; torch.cuda.init()'",
+    }
+    command = asks.get(
+        probe.name, "JAX_PLATFORMS=cuda python -c 'import jax; print(jax.devices())'"
+    )
+    return (Remedy(f"Have {display_name(probe.name)} say why.", command),)

@@ -1,0 +1,235 @@
+"""An environment variable hides every GPU from programs.
+
+## Why it happens
+
+CUDA_VISIBLE_DEVICES says which GPUs a program may see. An empty value, -1 or a number that does
+not exist leaves none; so does a GPU that is named twice, over which CUDA fails to start. It is
+often left over: exported in a shell profile, set by a launcher for a machine with more GPUs, or
+set by a scheduler for a job that asked for none. ROCm builds read HIP_VISIBLE_DEVICES and
+ROCR_VISIBLE_DEVICES in the same way.
+
+NVIDIA_VISIBLE_DEVICES is read once, when a container starts: `none` and `void` pass in no GPU.
+Setting it inside the container changes nothing.
+
+## What it looks like
+
+Nothing fails: the list of GPUs is empty and everything runs on the CPU. TensorFlow and JAX print
+`CUDA_ERROR_NO_DEVICE`; PyTorch says "No CUDA GPUs are available".
+
+## Fix
+
+Unset the variable, or set it to GPUs that exist. If the GPU was hidden on purpose, all is well.
+
+## Fires on (machine)
+
+```toml
+[environment.visible_gpus]
+text = ""
+visible = []
+ignored = []
+```
+
+A number that does not exist here.
+
+```toml
+[environment.visible_gpus]
+text = "3"
+visible = []
+ignored = [{text = "3", reason = "there is no GPU 3: this machine has one GPU, number 0"}]
+```
+
+A container that was started with NVIDIA_VISIBLE_DEVICES=none.
+
+```toml
+[driver]
+gpus = []
+device_nodes = [{path = "/dev/nvidiactl", mode = "crw-rw-rw-", group = "root", usable = true}]
+[system.container]
+runtime = "docker"
+driver_mounts = ["/dev/nvidiactl"]
+[environment.variables.NVIDIA_VISIBLE_DEVICES]
+value = "none"
+```
+
+A word that CUDA does not know in CUDA_DEVICE_ORDER hides them all, too.
+
+```toml
+[environment.variables.CUDA_DEVICE_ORDER]
+value = "pci_bus_id"
+```
+
+## Quiet on (machine)
+
+```toml
+[environment.variables.CUDA_DEVICE_ORDER]
+value = "PCI_BUS_ID"
+```
+
+```toml
+[environment.visible_gpus]
+text = "0"
+visible = [0]
+ignored = []
+```
+
+Hiding GPUs that are not there harms nobody.
+
+```toml
+start = "no-gpu"
+[environment.visible_gpus]
+text = "-1"
+visible = []
+ignored = []
+```
+
+## Cannot tell on (machine)
+
+```toml
+[environment.visible_gpus]
+text = "1"
+visible = {unknown = "the GPUs are unlike, and CUDA numbers them by speed"}
+ignored = []
+```
+
+## Sources
+
+- <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
+- <https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html>
+- <https://rocm.docs.amd.com/en/latest/conceptual/gpu-isolation.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_driver import CONSEQUENCES, withheld_at_start
+from whygpu.model.cause import cause
+from whygpu.model.derived import display_name, nvidia_gpu
+from whygpu.model.environment import GpuSelection
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Known, Observed, Unknown, need
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause("WG401", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
+
+_ROCM_VARIABLES = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+_HIDES_ALL = ("", "-1")
+_DEVICE_ORDERS = ("FASTEST_FIRST", "PCI_BUS_ID")
+"""The driver knows these two words, to the letter. Any other makes cuInit fail with code 101
+(measured on an NVIDIA H200, driver 580.159.04)."""
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    yield from _rocm(machine)
+    gpu = nvidia_gpu(machine)
+    need(gpu)
+    withheld = withheld_at_start(machine)
+    if withheld is not None:
+        yield _withheld(withheld, gpu)
+    order = machine.environment.get("CUDA_DEVICE_ORDER")
+    if isinstance(order, Known) and order.value not in _DEVICE_ORDERS:
+        yield _no_order(order, gpu)
+    selection = machine.environment.visible_gpus
+    if isinstance(selection, Unknown):
+        yield Gap(f"what CUDA_VISIBLE_DEVICES leaves visible: {selection.reason}")
+    elif isinstance(selection, Known):
+        visible = selection.value.visible
+        if isinstance(visible, Unknown):
+            shown = f"CUDA_VISIBLE_DEVICES={selection.value.text}"
+            yield Gap(f"which GPUs {shown} leaves visible: {visible.reason}")
+        elif isinstance(visible, Known) and not visible.value and not _nothing_to_hide(machine):
+            yield _hidden(selection, gpu)
+
+
+def _nothing_to_hide(machine: Snapshot) -> bool:
+    """The driver itself has no GPU: then every entry is wrong, and not what is wrong here."""
+    gpus = machine.driver.gpus
+    return isinstance(gpus, Known) and not gpus.value
+
+
+def _hidden(selection: Known[GpuSelection], gpu: Observed[str]) -> Finding:
+    chosen = selection.value
+    why = _why(chosen)
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f'CUDA_VISIBLE_DEVICES="{chosen.text}" hides every GPU from CUDA programs{why}',
+        evidence=(
+            seen(selection, f'"{chosen.text}"'),
+            *(
+                Evidence("machine", selection.source, f"{entry.text!r}: {entry.reason}")
+                for entry in chosen.ignored
+            ),
+            seen(gpu),
+        ),
+        remedies=(
+            Remedy("Show every GPU.", "unset CUDA_VISIBLE_DEVICES"),
+            Remedy(
+                "Or name GPUs that exist; in bus order they have nvidia-smi's numbers.",
+                "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0",
+            ),
+            Remedy(
+                "If it comes back with every shell, find where it is set. In a scheduler's job, "
+                "ask for a GPU instead.",
+                "grep -n CUDA_VISIBLE_DEVICES ~/.bashrc ~/.profile /etc/environment "
+                "/etc/profile.d/* 2>/dev/null",
+            ),
+        ),
+    )
+
+
+def _why(selection: GpuSelection) -> str:
+    if not selection.ignored:
+        return ""
+    first = selection.ignored[0]
+    return f": of the entry {first.text!r}, {first.reason}"
+
+
+def _no_order(order: Known[str], gpu: Observed[str]) -> Finding:
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f'CUDA_DEVICE_ORDER="{order.value}" is no order that CUDA knows '
+        f"({' and '.join(_DEVICE_ORDERS)}, in capitals): the driver then refuses to start, and "
+        "programs see no GPU",
+        evidence=(seen(order, f'"{order.value}"'), seen(gpu)),
+        remedies=(
+            Remedy("Number the GPUs as nvidia-smi does.", "export CUDA_DEVICE_ORDER=PCI_BUS_ID"),
+            Remedy("Or leave the order to CUDA.", "unset CUDA_DEVICE_ORDER"),
+        ),
+    )
+
+
+def _withheld(value: Known[str], gpu: Observed[str]) -> Finding:
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f'this container was started with NVIDIA_VISIBLE_DEVICES="{value.value}", which '
+        "passes in no GPU; the host has one",
+        evidence=(seen(value, f'"{value.value}"'), seen(gpu)),
+        remedies=(
+            Remedy(
+                "Start the container with GPUs; the variable has no effect later on.",
+                "docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all ...",
+            ),
+        ),
+        confidence="likely",
+    )
+
+
+def _rocm(machine: Snapshot) -> Iterator[Finding | Gap]:
+    """The same for AMD's GPUs, for the frameworks that were built for them."""
+    graphics = machine.graphics
+    if not isinstance(graphics, Known) or all(item.vendor != "amd" for item in graphics.value):
+        return
+    for framework in need(machine.target.frameworks):
+        if not isinstance(framework.build.kind, Known) or framework.build.kind.value != "rocm":
+            continue
+        for name in _ROCM_VARIABLES:
+            value = machine.environment.get(name)
+            if isinstance(value, Known) and value.value.strip() in _HIDES_ALL:
+                yield CAUSE.finding(
+                    subject=framework.name,
+                    message=f'{name}="{value.value}" hides every AMD GPU from '
+                    f"{display_name(framework.name)} {framework.version}",
+                    evidence=(seen(value, f'"{value.value}"'), seen(framework.build.kind)),
+                    remedies=(Remedy("Show every GPU.", f"unset {name}"),),
+                )

@@ -1,0 +1,116 @@
+"""A framework computes on the GPU and gets a wrong result.
+
+## Why it happens
+
+The probe multiplies and convolves small whole numbers, whose results are known and exact in every
+precision that GPUs use by default. A result that is off by more than rounding means that
+something is broken: a faulty card or one that is clocked too high, a driver or library with a bug
+for this card, or CUDA libraries of several versions mixed in one process.
+
+## What it looks like
+
+Nothing fails. Training diverges, losses are NaN, and predictions differ from those on the CPU.
+
+## Fix
+
+Do not trust results from this GPU until it is found out. Update the driver and reinstall the
+framework with its own CUDA libraries; if the result stays wrong, test the card.
+
+## Fires on (machine)
+
+```toml
+only = ["torch"]
+[[probes]]
+name = "torch"
+[[probes.operations]]
+operation = "convolution"
+requested = "cuda:0"
+ran_on = "cuda:0"
+kind = "gpu"
+correct = false
+```
+
+## Quiet on (machine)
+
+```toml
+only = ["torch"]
+```
+
+## Cannot tell on (machine)
+
+It ran, and its result could not be compared.
+
+```toml
+only = ["torch"]
+[[probes]]
+name = "torch"
+[[probes.operations]]
+operation = "matmul"
+requested = "cuda:0"
+ran_on = "cuda:0"
+kind = "gpu"
+correct = {unknown = "the result could not be read back"}
+```
+
+## Sources
+
+- <https://docs.nvidia.com/deploy/xid-errors/>
+- <https://developer.nvidia.com/dcgm>
+- <https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.model.cause import cause
+from whygpu.model.derived import display_name, nvidia_gpu
+from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.observed import Known, Undetermined, Unknown, need
+from whygpu.model.probe import Probe, ProbeOperation
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause("WG406", __name__, __doc__, severity="error", effect="broken")
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    if machine.probes_left_out:
+        raise Undetermined(f"nothing was computed: {machine.probes_left_out}")
+    for probe in machine.probes:
+        wrong: list[ProbeOperation] = []
+        for operation in probe.operations:
+            if operation.kind != "gpu" or not isinstance(operation.ran_on, Known):
+                continue
+            if isinstance(operation.correct, Unknown):
+                yield Gap(
+                    f"the result of {display_name(probe.name)}'s {operation.operation} on "
+                    f"{operation.requested}: {operation.correct.reason}"
+                )
+            elif isinstance(operation.correct, Known) and not operation.correct.value:
+                wrong.append(operation)
+        if wrong:
+            yield _finding(probe, wrong)
+
+
+def _finding(probe: Probe, wrong: list[ProbeOperation]) -> Finding:
+    name = display_name(probe.name)
+    what = " and ".join(f"{item.operation} on {item.requested}" for item in wrong)
+    return CAUSE.finding(
+        subject=probe.name,
+        message=f"{name} computes wrongly on the GPU: the result of {what} differs from the true "
+        "one by more than rounding",
+        evidence=tuple(
+            Evidence("probe", f"{name} probe", f"{item.operation} on {item.requested}: wrong")
+            for item in wrong
+        ),
+        remedies=(
+            Remedy("Look for faults that the driver noted.", "sudo dmesg | grep -i xid"),
+            Remedy(
+                "Reinstall the framework, so that its own CUDA libraries are whole.",
+                f"python -m pip install --force-reinstall --no-deps {probe.name}",
+            ),
+            Remedy("Test the card (NVIDIA DCGM; it takes some minutes).", "dcgmi diag -r 2"),
+        ),
+    )

@@ -1,0 +1,146 @@
+"""The GPU's compute mode keeps this program off it.
+
+## Why it happens
+
+An administrator can set a GPU to let in no CUDA program at all (prohibited) or one process at a
+time (exclusive). Clusters use both. In exclusive mode the second process gets an error although
+memory and time are free. Where NVIDIA's MPS server runs, exclusive mode is as it should be: the
+server is the one process, and programs go through it.
+
+## What it looks like
+
+- `CUDA_ERROR_DEVICE_UNAVAILABLE`, "all CUDA-capable devices are busy or unavailable" (46).
+- nvidia-smi lists the GPU as usual; its mode is in the column "Compute M.".
+
+## Fix
+
+Set the mode to default, wait for the other process, or choose another GPU with
+CUDA_VISIBLE_DEVICES.
+
+## Fires on (machine)
+
+```toml
+[driver.gpus.0]
+compute_mode = "prohibited"
+```
+
+One process at a time, and one is there.
+
+```toml
+[driver.gpus.0]
+compute_mode = "exclusive"
+processes = [{pid = 4711, name = "python", memory_bytes = 2000000000}]
+```
+
+## Quiet on (machine)
+
+Exclusive, and nobody on it; or the one process on it is MPS.
+
+```toml
+[driver.gpus.0]
+compute_mode = "exclusive"
+```
+
+```toml
+[driver.gpus.0]
+compute_mode = "exclusive"
+processes = [{pid = 99, name = "nvidia-cuda-mps-server", memory_bytes = 30000000}]
+```
+
+## Cannot tell on (machine)
+
+```toml
+[driver.gpus.0]
+compute_mode = {unknown = "NVML: Unknown Error"}
+```
+
+## Sources
+
+- <https://docs.nvidia.com/deploy/mps/index.html>
+- <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-modes>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_driver import CONSEQUENCES, selected_gpus
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.driver import Gpu, GpuProcess
+from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, Severity, seen
+from whygpu.model.observed import Known, Unknown, need
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause("WG109", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
+
+_DRAWS_ONLY = ("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland", "plasmashell")
+"""Processes that draw: they have no CUDA context, which is what exclusive mode counts."""
+
+_SHARES = ("nvidia-cuda-mps-server", "nvidia-cuda-mps-control")
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    gpus = selected_gpus(machine)
+    blocked: list[tuple[Gpu, tuple[GpuProcess, ...]]] = []
+    for gpu in gpus:
+        mode = gpu.compute_mode
+        if isinstance(mode, Unknown):
+            yield Gap(f"the compute mode of GPU {gpu.index} ({gpu.name}): {mode.reason}")
+        elif isinstance(mode, Known) and mode.value == "prohibited":
+            blocked.append((gpu, ()))
+        elif isinstance(mode, Known) and mode.value == "exclusive":
+            if isinstance(gpu.processes, Unknown):
+                yield Gap(f"who uses GPU {gpu.index}, which is exclusive: {gpu.processes.reason}")
+            elif owners := _owners(gpu):
+                blocked.append((gpu, owners))
+    # One GPU that lets programs in is enough; the others are then only worth a warning.
+    severity: Severity = "error" if len(blocked) == len(gpus) else "warning"
+    for gpu, owners in blocked:
+        yield _finding(gpu, owners, severity)
+
+
+def _owners(gpu: Gpu) -> tuple[GpuProcess, ...]:
+    """Processes that hold an exclusive GPU; none where MPS shares it."""
+    processes = gpu.processes.value if isinstance(gpu.processes, Known) else ()
+    names = {process.pid: _name(process) for process in processes}
+    if any(name in _SHARES for name in names.values()):
+        return ()
+    return tuple(process for process in processes if names[process.pid] not in _DRAWS_ONLY)
+
+
+def _name(process: GpuProcess) -> str:
+    return process.name.value if isinstance(process.name, Known) else "a process"
+
+
+def _finding(gpu: Gpu, owners: tuple[GpuProcess, ...], severity: Severity) -> Finding:
+    confidence: Confidence = "certain"
+    if owners:
+        who = ", ".join(f"{_name(process)} (pid {process.pid})" for process in owners)
+        says = f"lets in one process at a time (exclusive), and {who} is on it"
+        # The process may be drawing only, or be gone by the time a program starts.
+        confidence = "likely"
+    else:
+        says = "lets in no CUDA program (prohibited)"
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f"GPU {gpu.index} ({gpu.name}) {says}; its compute mode should be default",
+        evidence=(
+            seen(gpu.compute_mode, f"compute mode {need(gpu.compute_mode)}"),
+            *(
+                Evidence("machine", f"pid {process.pid}", f"{_name(process)} uses the GPU")
+                for process in owners
+            ),
+        ),
+        remedies=(
+            Remedy(
+                "Let every process in (until the next restart).",
+                f"sudo nvidia-smi -i {gpu.index} -c DEFAULT",
+            ),
+            Remedy("Or wait for the other process, or choose another GPU.", "nvidia-smi"),
+        ),
+        confidence=confidence,
+        severity=severity,
+    )

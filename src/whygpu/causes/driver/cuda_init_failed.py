@@ -1,0 +1,242 @@
+"""The CUDA driver does not start.
+
+## Why it happens
+
+Every CUDA program begins with one call into the driver, cuInit, and gives up the GPU when that
+fails. The code it returns is the driver's only word on the reason. Where whygpu knows the reason
+behind the code (no permission, another library version, a hidden GPU, ...), that cause is shown
+instead and this one is folded under it; what is left here are the codes that stand alone:
+
+- 999: no reason given; often the module nvidia_uvm after the machine slept.
+- 804: the forward-compatibility libcuda of a container image, on a GPU that is not made for data
+  centres.
+- 803: libcuda and the kernel module do not go together.
+- 304: the operating system refused something.
+- 100: no GPU is offered to this process; also when MIG is on and no instance was created.
+
+## What it looks like
+
+- TensorFlow: `failed call to cuInit: ... CUDA_ERROR_UNKNOWN`, then everything on the CPU.
+- JAX: `operation cuInit(0) failed: CUDA_ERROR_...`, then "Falling back to cpu".
+- PyTorch: `torch.cuda.is_available()` is False, with a warning that names the code.
+
+## Fix
+
+It depends on the code; the finding says it.
+
+## Fires on (machine)
+
+After a laptop woke up.
+
+```toml
+[probes.cuda]
+devices = {unknown = "cuInit: 999 CUDA_ERROR_UNKNOWN"}
+facts = [["libcuda.so.1", "loaded"], ["cuInit", "999 CUDA_ERROR_UNKNOWN"]]
+```
+
+A container image with NVIDIA's compat package on a GeForce card.
+
+```toml
+[driver.cuda_library]
+path = "/usr/local/cuda/compat/libcuda.so.1"
+version = "590.44.01"
+kind = "compat"
+[probes.cuda]
+devices = {unknown = "cuInit: 804 CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"}
+facts = [["cuInit", "804 CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"]]
+```
+
+NVML fails and nothing was run.
+
+```toml
+probes_left_out = "--no-probe"
+[driver]
+state = "failed"
+detail = "Unknown Error"
+gpus = {unknown = "NVML could not tell: Unknown Error"}
+```
+
+## Quiet on (machine)
+
+A login node of a cluster has the driver's libraries and no GPU.
+
+```toml
+start = "no-gpu"
+[driver]
+state = "failed"
+[driver.cuda_library]
+path = "/usr/lib64/libcuda.so.1"
+version = "580.65.06"
+kind = "driver"
+```
+
+## Cannot tell on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+```
+
+## Sources
+
+- <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html>
+- <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__INITIALIZE.html>
+- <https://docs.nvidia.com/deploy/cuda-compatibility/>
+- <https://docs.nvidia.com/datacenter/tesla/mig-user-guide/>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_driver import CuInit, cu_init, probed, real_library
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Absent, Known, Unknown, need
+from whygpu.model.probe import Probe
+from whygpu.model.snapshot import Snapshot
+from whygpu.tables.cuda_errors import cuda_error
+
+CAUSE = cause(
+    "WG108",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="cpu",
+    explains=("gpu-unused", "keras-backend-without-gpu"),
+)
+
+_RENEW_WSL = Remedy(
+    "Update NVIDIA's driver in Windows and restart WSL; in PowerShell:",
+    "wsl --update; wsl --shutdown",
+)
+
+_NO_DEVICE = 100
+_COMPAT_NOT_SUPPORTED = 804
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    state = machine.driver.state
+    nvml_fails = isinstance(state, Known) and state.value == "failed"
+    probe = machine.probe("cuda")
+    answer = cu_init(machine)
+    if isinstance(answer, Known) and answer.value.code != 0:
+        yield _refused(machine, answer)
+    elif isinstance(probe, Known) and (trouble := _trouble(machine, probe.value)):
+        yield _failed(machine, trouble, probe.source)
+    elif isinstance(probe, Known) and probe.value.ended in ("exception", "exit", "not-started"):
+        yield Gap(f"whether CUDA starts: the probe that asks it failed ({probe.value.how})")
+    elif nvml_fails:
+        yield _only_nvml(machine, starts=isinstance(answer, Known))
+    else:
+        need(probe)
+
+
+def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
+    code = answer.value.code
+    row = cuda_error(code)
+    meaning = f": {row.meaning}" if row else ""
+    library = real_library(machine.driver.cuda_library)
+    evidence = [probed(answer)]
+    if library is not None:
+        evidence.append(seen(library, f"libcuda.so.1 is {library.value.path}"))
+    remedies = [Remedy(row.advice, row.command)] if row else []
+    if isinstance(machine.system.wsl, Known):
+        # Linux has no part of the driver there that could be reloaded.
+        remedies = [_RENEW_WSL]
+    split = _split_without_instances(machine) if code == _NO_DEVICE else ()
+    if split:
+        evidence += split
+        meaning += "; MIG is switched on, and then CUDA sees only instances that were created"
+        remedies.insert(
+            0,
+            Remedy(
+                "Create an instance of the GPU (profiles are listed by nvidia-smi mig -lgip), or "
+                "switch MIG off with nvidia-smi -mig 0.",
+                "sudo nvidia-smi mig -cgi 0 -C",
+            ),
+        )
+    if code == _COMPAT_NOT_SUPPORTED and library is not None and library.value.kind == "compat":
+        remedies.insert(0, _leave_out_compat(library.value.path))
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f"the CUDA driver does not start: cuInit returned {answer.value.text}{meaning}",
+        evidence=tuple(evidence),
+        remedies=tuple(remedies) or (_LOOK,),
+    )
+
+
+def _split_without_instances(machine: Snapshot) -> tuple[Evidence, ...]:
+    """Evidence that MIG is on for every GPU there is."""
+    gpus = machine.driver.gpus
+    if not isinstance(gpus, Known) or not gpus.value:
+        return ()
+    modes = [gpu.mig for gpu in gpus.value]
+    if not all(isinstance(mode, Known) and mode.value for mode in modes):
+        return ()
+    return tuple(seen(gpu.mig, f"MIG is on for GPU {gpu.index} ({gpu.name})") for gpu in gpus.value)
+
+
+def _leave_out_compat(path: str) -> Remedy:
+    folder = path.rpartition("/")[0]
+    return Remedy(
+        f"Keep {folder} out of LD_LIBRARY_PATH and of the loader's cache, so that the driver's "
+        "own libcuda.so.1 is found; in a container, choose an image whose CUDA version the "
+        "host's driver supports without it.",
+        f"export LD_LIBRARY_PATH=$(printf %s \"$LD_LIBRARY_PATH\" | tr : '\\n' | "
+        f"grep -vxF {folder} | paste -sd:)",
+    )
+
+
+_LOOK = Remedy(
+    "The kernel's log may have the reason.", "sudo dmesg | grep -i -E 'nvrm|nvidia' | tail -20"
+)
+
+
+def _trouble(machine: Snapshot, probe: Probe) -> str | None:
+    """What went wrong without a code from cuInit; None when nothing did."""
+    if probe.ended == "signal":
+        return f"the process died of {probe.how} (at: {probe.stage})"
+    loaded = probe.fact("libcuda.so.1")
+    if loaded not in (None, "loaded"):
+        # Where there is no such library at all, that is the finding, and not this.
+        absent = isinstance(machine.driver.cuda_library, Absent)
+        return None if absent else f"libcuda.so.1 cannot be loaded: {loaded}"
+    if isinstance(probe.devices, Unknown):
+        return probe.devices.reason if probe.ended == "finished" else None
+    if isinstance(probe.devices, Known) and probe.fact("cuInit") and not probe.devices.value:
+        return "cuInit succeeded, but the driver counts no GPU"
+    return None
+
+
+def _failed(machine: Snapshot, trouble: str, source: str) -> Finding:
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f"the CUDA driver does not start: {trouble}",
+        evidence=(Evidence("probe", source, trouble), seen(machine.driver.cuda_library)),
+        remedies=(
+            Remedy(
+                "See which copy of the library is found.",
+                'ldconfig -p | grep libcuda; echo "$LD_LIBRARY_PATH"',
+            ),
+            _LOOK,
+        ),
+    )
+
+
+def _only_nvml(machine: Snapshot, *, starts: bool) -> Finding:
+    detail = machine.driver.detail or "no reason given"
+    then = (
+        "; CUDA itself starts, but programs that ask NVML first, TensorFlow among them, see no GPU"
+        if starts
+        else ""
+    )
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f"the NVIDIA driver fails when it is asked about its GPUs (NVML): {detail}{then}",
+        evidence=(seen(machine.driver.state, detail), seen(nvidia_gpu(machine))),
+        remedies=(Remedy("See whether nvidia-smi says more.", "nvidia-smi"), _LOOK),
+        confidence="likely",
+    )

@@ -1,0 +1,202 @@
+"""The GPU's device nodes are there, but this user may not open them.
+
+## Why it happens
+
+Programs reach the GPU by opening /dev/nvidia0, /dev/nvidiactl and /dev/nvidia-uvm for reading and
+writing. Usually everyone may; some distributions and administrators restrict them to a group
+(`video`, `render`), and a rootless container keeps none of the user's extra groups. On a cluster
+the scheduler closes the nodes of every GPU that a job did not ask for.
+
+## What it looks like
+
+- `Failed to initialize NVML: Insufficient Permissions`, or "Driver Not Loaded" although it is.
+- `CUDA_ERROR_NO_DEVICE`, `CUDA_ERROR_OPERATING_SYSTEM` (304) or `CUDA_ERROR_NOT_INITIALIZED` (3).
+- The same program works under sudo.
+
+## Fix
+
+Join the group that owns the nodes and log in again (group membership is read at login). On a
+cluster, ask the scheduler for a GPU.
+
+## Fires on (machine)
+
+```toml
+[driver]
+state = "denied"
+detail = "Driver Not Loaded: /dev/nvidiactl is crw-rw----, group video"
+gpus = {unknown = "NVML could not tell: Driver Not Loaded"}
+[driver.device_nodes."/dev/nvidiactl"]
+mode = "crw-rw----"
+group = "video"
+usable = false
+[driver.device_nodes."/dev/nvidia0"]
+mode = "crw-rw----"
+group = "video"
+usable = false
+[probes.cuda]
+devices = {unknown = "cuInit: 304 CUDA_ERROR_OPERATING_SYSTEM"}
+facts = [["cuInit", "304 CUDA_ERROR_OPERATING_SYSTEM"]]
+```
+
+## Quiet on (machine)
+
+A job that got one of two GPUs: the other one is closed to it, as it should be.
+
+```toml
+[driver.device_nodes."/dev/nvidia1"]
+mode = "crw-rw-rw-"
+group = "root"
+usable = false
+[probes.cuda]
+facts = []
+```
+
+## Cannot tell on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+[driver]
+device_nodes = {unknown = "/dev cannot be listed"}
+```
+
+## Sources
+
+- <https://download.nvidia.com/XFree86/Linux-x86_64/580.65.06/README/faq.html>
+- <https://slurm.schedmd.com/gres.html>
+- <https://github.com/NVIDIA/nvidia-container-toolkit/issues/210>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_driver import (
+    CONSEQUENCES,
+    CONTROL_NODES,
+    WSL_NODE,
+    cuda_starts,
+    device_nodes,
+    gpu_nodes,
+    place_of,
+)
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.driver import DeviceNode
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Known, need
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.system import ContainerRuntime
+
+CAUSE = cause("WG104", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
+
+_OPEN_TO_ALL = "rw-rw-rw-"
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    if cuda_starts(machine):
+        return
+    closed = _closed(device_nodes(machine))
+    state = machine.driver.state
+    denied = isinstance(state, Known) and state.value == "denied"
+    if not closed and not denied:
+        return
+    by_mode = [node for node in closed if not node.mode.endswith(_OPEN_TO_ALL)]
+    if closed and not by_mode and place_of(machine) == "container":
+        # Their modes would allow it: the container's device rules do not (docker-no-gpu-runtime).
+        return
+    yield CAUSE.finding(
+        subject=MACHINE,
+        message=_message(machine, closed),
+        evidence=_evidence(machine, closed),
+        remedies=_remedies(machine, by_mode),
+        confidence="certain" if closed else "likely",
+    )
+
+
+def _closed(nodes: tuple[DeviceNode, ...]) -> tuple[DeviceNode, ...]:
+    """Nodes without which CUDA cannot start, and that this user may not open.
+
+    One open GPU is enough: schedulers close those of other jobs.
+    """
+    needed = [node for node in nodes if node.path in (*CONTROL_NODES, WSL_NODE)]
+    closed = [node for node in needed if not node.usable]
+    cards = gpu_nodes(nodes)
+    if cards and not any(node.usable for node in cards):
+        closed += cards
+    return tuple(sorted(closed, key=lambda node: node.path))
+
+
+def _message(machine: Snapshot, closed: tuple[DeviceNode, ...]) -> str:
+    if not closed:
+        return (
+            "the NVIDIA driver refuses this user: "
+            f"{machine.driver.detail or 'insufficient permissions'}"
+        )
+    first = closed[0]
+    more = f" (and {len(closed) - 1} more)" if len(closed) > 1 else ""
+    return (
+        f"this user may not read and write {first.path}{more}: its mode is {first.mode}, its "
+        f"group {first.group}; CUDA has to open it"
+    )
+
+
+def _evidence(machine: Snapshot, closed: tuple[DeviceNode, ...]) -> tuple[Evidence, ...]:
+    evidence = [
+        Evidence("machine", node.path, f"{node.mode}, group {node.group}, closed to this user")
+        for node in closed
+    ]
+    state = machine.driver.state
+    if isinstance(state, Known) and state.value == "denied":
+        evidence.append(seen(state, machine.driver.detail or "denied"))
+    return tuple(evidence)
+
+
+def _group_in_container(runtime: ContainerRuntime, group: str) -> Remedy:
+    if runtime == "podman":
+        return Remedy(
+            "Start the container with the groups that you have on the host.",
+            "podman run --group-add keep-groups --device nvidia.com/gpu=all ...",
+        )
+    if runtime == "kubernetes":
+        return Remedy(
+            f"Add the number of the host's group {group} to the pod's "
+            "securityContext.supplementalGroups."
+        )
+    if runtime == "apptainer":
+        return Remedy(
+            f"Join the group {group} on the host, then log in there again.",
+            f'sudo usermod -aG {group} "$USER"',
+        )
+    return Remedy(
+        f"Start the container with the group {group} (by its number where the container does not "
+        "know the name).",
+        f"docker run --gpus all --group-add {group} ...",
+    )
+
+
+def _remedies(machine: Snapshot, by_mode: list[DeviceNode]) -> tuple[Remedy, ...]:
+    scheduler = Remedy(
+        "On a cluster, ask the scheduler for a GPU; it opens the nodes of the job's own.",
+        "srun --gres=gpu:1 --pty bash",
+    )
+    groups = [node.group for node in by_mode if node.group != "root" and "rw-" in node.mode[4:7]]
+    if not groups:
+        reset = Remedy(
+            "Let every user open the nodes, as the driver does by default; after a restart the "
+            "module's option NVreg_DeviceFileMode decides again.",
+            "sudo chmod 0666 /dev/nvidia*",
+        )
+        return (reset, scheduler) if by_mode else (scheduler,)
+    group = groups[0]
+    container = machine.system.container
+    if isinstance(container, Known):
+        return (_group_in_container(container.value.runtime, group),)
+    return (
+        Remedy(
+            f"Join the group {group}, then log out and in again.",
+            f'sudo usermod -aG {group} "$USER"',
+        ),
+        scheduler,
+    )

@@ -1,0 +1,125 @@
+"""The NVIDIA driver does not answer.
+
+## Why it happens
+
+A call into the driver waits inside the kernel and never returns: the GPU has crashed, another
+process holds the driver's lock while it dies, or a reset or an update is under way. A cold machine
+with many GPUs and no persistence daemon can take half a minute to wake them all, which looks the
+same from outside.
+
+## What it looks like
+
+`nvidia-smi`, `import` of a framework or the first operation hangs and does not react to Ctrl-C;
+the process stays in state D even under SIGKILL.
+
+## Fix
+
+Read the kernel's log for Xid messages, end the processes that hold the GPU, reset it, and if that
+hangs, too, restart the machine.
+
+## Fires on (machine)
+
+```toml
+[driver]
+state = "hung"
+detail = "NVML gave no answer within 10 seconds"
+version = {unknown = "NVML could not tell: NVML gave no answer within 10 seconds"}
+cuda = {unknown = "NVML could not tell: NVML gave no answer within 10 seconds"}
+gpus = {unknown = "NVML could not tell: NVML gave no answer within 10 seconds"}
+```
+
+NVML answers, CUDA does not.
+
+```toml
+[probes.cuda]
+ended = "timed-out"
+how = "60 s"
+stage = "cuInit"
+facts = [["libcuda.so.1", "loaded"]]
+```
+
+## Quiet on (machine)
+
+A probe that ran out of time before it reached the driver says nothing about it.
+
+```toml
+[probes.cuda]
+ended = "timed-out"
+how = "60 s"
+stage = "start"
+facts = []
+```
+
+## Cannot tell on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+[driver]
+state = {unknown = "NVML could not be asked: no pynvml"}
+```
+
+## Sources
+
+- <https://docs.nvidia.com/deploy/xid-errors/>
+- <https://docs.nvidia.com/deploy/driver-persistence/>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_driver import CONSEQUENCES
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Known, need
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause(
+    "WG105",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="cpu",
+    explains=(*CONSEQUENCES, "framework-hangs"),
+)
+
+_BEFORE_THE_DRIVER = "start"
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    state = machine.driver.state
+    evidence: list[Evidence] = []
+    if isinstance(state, Known) and state.value == "hung":
+        evidence.append(seen(state, machine.driver.detail or "no answer in time"))
+    probe = machine.probe("cuda")
+    if (
+        isinstance(probe, Known)
+        and probe.value.ended == "timed-out"
+        and probe.value.stage != _BEFORE_THE_DRIVER
+    ):
+        text = f"no answer within {probe.value.how} (at: {probe.value.stage})"
+        evidence.append(Evidence("probe", probe.source, text))
+    if not evidence:
+        if not isinstance(probe, Known):
+            need(state)
+        return
+    yield CAUSE.finding(
+        subject=MACHINE,
+        message=f"the NVIDIA driver does not answer: {'; '.join(item.text for item in evidence)}",
+        evidence=tuple(evidence),
+        remedies=(
+            Remedy(
+                "Look for Xid messages of the driver in the kernel's log.",
+                "sudo dmesg | grep -i -E 'nvrm|xid'",
+            ),
+            Remedy("See who holds the GPU, and end what is stuck.", "sudo fuser -v /dev/nvidia*"),
+            Remedy(
+                "Where waking the GPUs takes long, keep them awake.",
+                "sudo systemctl enable --now nvidia-persistenced",
+            ),
+            Remedy("If nothing helps, restart the machine.", "sudo reboot"),
+        ),
+    )

@@ -1,0 +1,186 @@
+"""The driver's libraries and the loaded kernel module are of different versions.
+
+## Why it happens
+
+NVIDIA's driver has two halves that must be of exactly the same version: a kernel module and
+libraries such as libcuda.so.1. An update replaces both on disk, while the old module stays in the
+running kernel until the machine restarts. Unattended upgrades do this overnight. If a restart
+does not help, two drivers are installed side by side (a package and a `.run` file), or an old
+module sits in the initial ramdisk.
+
+A library that was baked into a container image is another matter: see docker-no-gpu-runtime.
+
+## What it looks like
+
+- `Failed to initialize NVML: Driver/library version mismatch`.
+- `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH`, code 803: "system has unsupported display driver / cuda
+  driver combination".
+- TensorFlow registers no GPU; PyTorch says that CUDA is not available.
+
+## Fix
+
+Restart the machine. Where that has to wait, stop everything that uses the GPU (the desktop
+included) and load the new module in place of the old one.
+
+## Fires on (machine)
+
+```toml
+[driver]
+state = "mismatched"
+detail = "Driver/library version mismatch"
+version = {unknown = "library 580.82.07 and kernel module 580.65.06 differ"}
+cuda = {unknown = "NVML could not tell: Driver/library version mismatch"}
+gpus = {unknown = "NVML could not tell: Driver/library version mismatch"}
+[driver.nvml_library]
+path = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"
+version = "580.82.07"
+```
+
+NVML agrees with the module, but another libcuda is found.
+
+```toml
+[driver.cuda_library]
+path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
+version = "550.54.14"
+```
+
+## Quiet on (machine)
+
+NVIDIA's forward-compatibility package is newer than the module on purpose.
+
+```toml
+[driver.cuda_library]
+path = "/usr/local/cuda/compat/libcuda.so.1"
+version = "590.44.01"
+kind = "compat"
+```
+
+## Cannot tell on (machine)
+
+```toml
+[driver]
+state = {unknown = "NVML could not be asked: no pynvml"}
+kernel_module = {unknown = "/sys is not mounted"}
+```
+
+## Sources
+
+- <https://docs.nvidia.com/deploy/cuda-compatibility/>
+- <https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html>
+- <https://github.com/NVIDIA/nvidia-container-toolkit/issues/394>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_driver import (
+    CONSEQUENCES,
+    cu_init,
+    differing_libraries,
+    from_image,
+    place_of,
+    probed,
+)
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.driver import DriverLibrary
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Known, NotApplicable, need
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause("WG102", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
+
+_DRIVER_MISMATCH = 803
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    if place_of(machine) == "wsl":
+        raise NotApplicable("NVIDIA kernel module under WSL")
+    driver = machine.driver
+    differing = differing_libraries(machine)
+    libraries = differing or _driver_libraries(machine)
+    if any(from_image(machine, library.value) for library in libraries):
+        raise NotApplicable("driver library of the host's: this one is the image's")
+    refused = isinstance(driver.state, Known) and driver.state.value == "mismatched"
+    if not differing and not refused:
+        if not isinstance(driver.kernel_module, Known):
+            need(driver.state)
+        return
+    yield CAUSE.finding(
+        subject=MACHINE,
+        message=_message(machine, differing),
+        evidence=_evidence(machine, differing),
+        remedies=_remedies(machine),
+    )
+
+
+def _driver_libraries(machine: Snapshot) -> tuple[Known[DriverLibrary], ...]:
+    return tuple(
+        library
+        for library in (machine.driver.cuda_library, machine.driver.nvml_library)
+        if isinstance(library, Known) and library.value.kind == "driver"
+    )
+
+
+def _message(machine: Snapshot, differing: tuple[Known[DriverLibrary], ...]) -> str:
+    module = machine.driver.kernel_module
+    if not differing or not isinstance(module, Known):
+        return (
+            "the NVIDIA driver's libraries and its loaded kernel module are of different "
+            f"versions: {machine.driver.detail or 'the driver refuses to work'}"
+        )
+    found = " and ".join(
+        f"{library.value.path} is of driver {_version(library)}" for library in differing
+    )
+    return (
+        f"the loaded NVIDIA kernel module is version {module.value}, but {found}; they must "
+        "be the same"
+    )
+
+
+def _version(library: Known[DriverLibrary]) -> str:
+    version = library.value.version
+    return version.value if isinstance(version, Known) else "another version"
+
+
+def _evidence(
+    machine: Snapshot, differing: tuple[Known[DriverLibrary], ...]
+) -> tuple[Evidence, ...]:
+    driver = machine.driver
+    module = driver.kernel_module
+    evidence = [
+        seen(module, f"kernel module {module.value}" if isinstance(module, Known) else None)
+    ]
+    evidence += [seen(library, f"driver {_version(library)}") for library in differing]
+    if isinstance(driver.state, Known) and driver.state.value == "mismatched":
+        evidence.append(seen(driver.state, driver.detail or "mismatched"))
+    answer = cu_init(machine)
+    if isinstance(answer, Known) and answer.value.code == _DRIVER_MISMATCH:
+        evidence.append(probed(answer))
+    return tuple(evidence)
+
+
+def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
+    if place_of(machine) == "container":
+        return (
+            Remedy(
+                "The host's driver was updated and its old kernel module still runs: restart the "
+                "host, then start this container anew."
+            ),
+        )
+    return (
+        Remedy("Restart the machine, so that it loads the new module.", "sudo reboot"),
+        Remedy(
+            "Without a restart: stop the desktop and all that uses the GPU, then reload the "
+            "module.",
+            "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia_uvm",
+        ),
+        Remedy(
+            "If it is still so after a restart, two drivers are installed: remove one of them "
+            "(nvidia-uninstall takes away one that a .run file installed) and rebuild the initial "
+            "ramdisk."
+        ),
+    )

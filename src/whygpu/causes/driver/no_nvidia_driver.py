@@ -1,0 +1,189 @@
+"""The machine has an NVIDIA GPU, but no NVIDIA driver that programs could load.
+
+## Why it happens
+
+A CUDA program reaches the GPU through libcuda.so.1, which comes with NVIDIA's driver and with
+nothing else: no framework, no CUDA toolkit and no `nvidia-*` wheel from PyPI contains it. On a
+fresh Linux the card is often served by nouveau, which draws the desktop but cannot run CUDA; on
+servers it is served by nothing at all. Half a driver is as good as none: packages exist that
+bring the kernel module or nvidia-smi without libcuda.
+
+Inside a container the driver is the host's (see docker-no-gpu-runtime), under WSL it is the one
+of Windows (see wsl-no-gpu).
+
+## What it looks like
+
+- TensorFlow: `failed call to cuInit: ... UNKNOWN ERROR (303)`, then everything on the CPU.
+- PyTorch: `Found no NVIDIA driver on your system`.
+- JAX: `Unable to initialize backend 'cuda'`, or silence and `CpuDevice(id=0)`.
+- `nvidia-smi: command not found`.
+
+## Fix
+
+Install the driver that your distribution packages, restart, and look at `nvidia-smi`. With Secure
+Boot switched on, the restart asks to enrol the key that the module is signed with: do so, or the
+module is refused. The driver's own installer (`.run`) works as well, but the two must not be
+mixed.
+
+## Fires on (machine)
+
+A laptop whose card is served by nouveau.
+
+```toml
+[[graphics]]
+vendor = "nvidia"
+address = "0000:01:00.0"
+device_id = "25a2"
+kernel_driver = "nouveau"
+[driver]
+state = "missing"
+version = {absent = "NVIDIA driver"}
+cuda = {absent = "NVIDIA driver"}
+kernel_module = {absent = "/proc/driver/nvidia/version"}
+uvm = false
+cuda_library = {absent = "libcuda.so.1 in the usual folders"}
+nvml_library = {absent = "libnvidia-ml.so.1 in the usual folders"}
+device_nodes = {absent = "/dev/nvidia*"}
+gpus = {absent = "NVIDIA driver"}
+```
+
+A kernel module and nvidia-smi without the library that CUDA needs.
+
+```toml
+[driver]
+cuda_library = {absent = "libcuda.so.1 in the usual folders"}
+```
+
+## Quiet on (machine)
+
+The same card inside a container: what is missing there has to be passed in.
+
+```toml
+[driver]
+state = "missing"
+cuda_library = {absent = "libcuda.so.1 in the usual folders"}
+nvml_library = {absent = "libnvidia-ml.so.1 in the usual folders"}
+[system.container]
+runtime = "docker"
+driver_mounts = {absent = "NVIDIA driver files in /proc/self/mountinfo"}
+```
+
+## Cannot tell on (machine)
+
+```toml
+[driver]
+cuda_library = {unknown = "/etc/ld.so.cache: permission denied"}
+```
+
+## Sources
+
+- <https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/>
+- <https://wiki.debian.org/NvidiaGraphicsDrivers>
+- <https://documentation.ubuntu.com/server/how-to/graphics/install-nvidia-drivers/>
+- <https://nouveau.freedesktop.org/FeatureMatrix.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_driver import (
+    CONSEQUENCES,
+    install_driver,
+    nvidia_hardware,
+    other_holders,
+    place_of,
+)
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Absent, Known, NotApplicable, Unknown, need, need_or
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause("WG101", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    gpu = nvidia_gpu(machine)
+    need(gpu)
+    if place_of(machine) != "bare":
+        raise NotApplicable("driver of its own: here it is the host's or Windows'")
+    driver = machine.driver
+    library = need_or(driver.cuda_library, None)
+    if library is not None and library.kind != "toolkit-stub":
+        return
+    if library is not None and not isinstance(driver.nvml_library, Absent):
+        # A driver is there; that its library is not the one found is library-path-conflict's.
+        return
+    yield CAUSE.finding(
+        subject=MACHINE,
+        message=_message(machine),
+        evidence=(
+            seen(gpu),
+            seen(driver.cuda_library, None if library is None else f"{library.path} is a stub"),
+            *_who_serves_the_card(machine),
+        ),
+        remedies=_remedies(machine),
+    )
+
+
+def _message(machine: Snapshot) -> str:
+    driver = machine.driver
+    if isinstance(driver.kernel_module, Known):
+        return (
+            f"the NVIDIA kernel module {driver.kernel_module.value} is loaded, but libcuda.so.1, "
+            "the part of the driver that programs load, is not installed"
+        )
+    if not isinstance(driver.nvml_library, Absent):
+        return (
+            "this machine has an NVIDIA GPU and a part of NVIDIA's driver, but libcuda.so.1, "
+            "which CUDA programs load, is not installed"
+        )
+    served = other_holders(machine)
+    by = f"; the card is served by {' and '.join(served)}, with which CUDA cannot work"
+    return "this machine has an NVIDIA GPU, but NVIDIA's driver is not installed" + (
+        by if served else ""
+    )
+
+
+def _who_serves_the_card(machine: Snapshot) -> tuple[Evidence, ...]:
+    return tuple(
+        seen(device.kernel_driver, f"{device.address} is served by {device.kernel_driver.value}")
+        for device in nvidia_hardware(machine)
+        if isinstance(device.kernel_driver, Known)
+    )
+
+
+def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
+    module = machine.driver.kernel_module
+    if isinstance(module, Known):
+        branch = module.value.partition(".")[0]
+        name = machine.system.distribution
+        ubuntu = not isinstance(name, (Absent, Unknown)) and "Ubuntu" in name.value
+        return (
+            Remedy(
+                "Install the driver's compute library, of exactly the version of the loaded "
+                f"module ({module.value}).",
+                f"sudo apt install libnvidia-compute-{branch}" if ubuntu else None,
+            ),
+        )
+    remedies = [install_driver(machine)]
+    if "vfio-pci" in other_holders(machine):
+        remedies.insert(
+            0,
+            Remedy(
+                "The card is reserved for virtual machines (vfio-pci). Run the program in the "
+                "virtual machine that owns it, or take the reservation off the kernel's command "
+                "line."
+            ),
+        )
+    if "nouveau" in other_holders(machine):
+        remedies.append(
+            Remedy(
+                "The packages switch nouveau off at the next start; if it comes back, check that "
+                "it is on the deny list.",
+                "grep -r nouveau /etc/modprobe.d /usr/lib/modprobe.d",
+            )
+        )
+    return tuple(remedies)

@@ -1,0 +1,336 @@
+"""The NVIDIA driver is installed, but its kernel side is not ready for CUDA.
+
+## Why it happens
+
+Beside its libraries the driver needs the kernel modules nvidia and nvidia_uvm, the device nodes
+under /dev, and on machines with NVSwitch a running fabric manager. Each can be missing:
+
+- the module is not loaded: Secure Boot refused it, it was not rebuilt for a new kernel, nouveau
+  or vfio-pci holds the card, or a laptop's graphics switch turned the card off;
+- the module is loaded, but could start none of the cards;
+- nvidia_uvm or a device node is missing, and nothing on the machine creates it on demand;
+- the fabric manager does not run, so that CUDA waits for an NVLink network that nobody set up.
+
+## What it looks like
+
+- `NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver`.
+- `No devices were found` from nvidia-smi.
+- nvidia-smi works, and CUDA says `CUDA_ERROR_UNKNOWN` (999) or `CUDA_ERROR_SYSTEM_NOT_READY`
+  (802).
+
+## Fix
+
+`sudo modprobe nvidia` either loads the module or says why not, and `sudo dmesg` has the driver's
+own words. "Key was rejected by service" is Secure Boot; "not found in directory" is a module that
+was not built for this kernel.
+
+## Fires on (machine)
+
+Secure Boot refuses the module.
+
+```toml
+[[graphics]]
+vendor = "nvidia"
+address = "0000:01:00.0"
+device_id = "2684"
+kernel_driver = {absent = "/sys/bus/pci/devices/0000:01:00.0/driver"}
+[driver]
+state = "not-loaded"
+detail = "Driver Not Loaded"
+version = {unknown = "NVML could not tell: Driver Not Loaded"}
+cuda = {unknown = "NVML could not tell: Driver Not Loaded"}
+kernel_module = {absent = "/proc/driver/nvidia/version, /sys/module/nvidia/version"}
+uvm = false
+device_nodes = {absent = "/dev/nvidia*, /dev/dxg"}
+gpus = {unknown = "NVML could not tell: Driver Not Loaded"}
+[probes.cuda]
+devices = []
+facts = [["cuInit", "100 CUDA_ERROR_NO_DEVICE"]]
+```
+
+A machine with NVSwitch whose fabric manager does not run.
+
+```toml
+[probes.cuda]
+devices = {unknown = "cuInit: 802 CUDA_ERROR_SYSTEM_NOT_READY"}
+facts = [["cuInit", "802 CUDA_ERROR_SYSTEM_NOT_READY"]]
+```
+
+The module runs and could start no card.
+
+```toml
+[driver]
+gpus = []
+[probes.cuda]
+devices = []
+facts = [["cuInit", "100 CUDA_ERROR_NO_DEVICE"]]
+```
+
+## Quiet on (machine)
+
+Before the first CUDA program of the day nvidia_uvm is often not loaded; the driver loads it.
+
+```toml
+[driver]
+uvm = false
+```
+
+## Cannot tell on (machine)
+
+Whether the driver manages to load nvidia_uvm shows only when a program tries.
+
+```toml
+probes_left_out = "--no-probe"
+[driver]
+uvm = false
+```
+
+## Sources
+
+- <https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/>
+- <https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide>
+- <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html>
+- <https://wiki.debian.org/SecureBoot>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_driver import (
+    CONSEQUENCES,
+    CONTROL_NODES,
+    CuInit,
+    cu_init,
+    cuda_starts,
+    device_nodes,
+    gpu_nodes,
+    nvidia_hardware,
+    on_tegra,
+    other_holders,
+    place_of,
+    probed,
+    real_library,
+)
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Absent, Known, NotApplicable, need
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause("WG103", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
+
+_NO_DEVICE = 100
+_SYSTEM_NOT_READY = 802
+_TOLD_BY_OTHERS = (34, _NO_DEVICE, _SYSTEM_NOT_READY, 803, 804)
+"""Codes of cuInit that have a reason of their own, whatever nvidia_uvm does."""
+
+_SAYS_NOTHING_ELSE = (None, "missing", "not-loaded", "failed")
+"""States of the driver that a missing module explains; the others have their own causes."""
+
+_LOOK = Remedy(
+    "The kernel's log has the driver's own words on the reason.",
+    "sudo dmesg | grep -i -E 'nvrm|nvidia'",
+)
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    answer = cu_init(machine)
+    if isinstance(answer, Known) and answer.value.code == _SYSTEM_NOT_READY:
+        yield _fabric_manager(machine, answer)
+        return
+    if place_of(machine) != "bare" or on_tegra(machine):
+        raise NotApplicable("NVIDIA kernel module that is this system's own")
+    if real_library(machine.driver.cuda_library) is None:
+        raise NotApplicable("NVIDIA driver whose kernel side could be judged")
+    if not cuda_starts(machine):
+        yield from _judge_module(machine)
+
+
+def _judge_module(machine: Snapshot) -> Iterator[Finding | Gap]:
+    driver = machine.driver
+    state = driver.state.value if isinstance(driver.state, Known) else None
+    if isinstance(driver.kernel_module, Absent) and state in _SAYS_NOTHING_ELSE:
+        yield _not_loaded(machine)
+    elif state == "working" and isinstance(driver.gpus, Known) and not driver.gpus.value:
+        yield _no_card_started(machine)
+    elif state in ("failed", "not-loaded") and not gpu_nodes(device_nodes(machine)):
+        yield _without_nodes(machine)
+    elif state is None and not isinstance(driver.kernel_module, Known):
+        need(driver.kernel_module)
+    elif state in (None, "working"):
+        yield from _judge_uvm(machine)
+
+
+def _judge_uvm(machine: Snapshot) -> Iterator[Finding | Gap]:
+    driver = machine.driver
+    node = CONTROL_NODES[1]
+    has_node = any(item.path == node for item in device_nodes(machine))
+    if has_node and not isinstance(driver.kernel_module, Known):
+        # A sandbox that hides the modules' files: the node is what counts there.
+        return
+    loaded = need(driver.uvm)
+    if loaded and has_node:
+        return
+    what = f"its device node {node} is missing" if loaded else "it is not loaded"
+    answer = cu_init(machine)
+    if not isinstance(answer, Known):
+        yield Gap(
+            f"CUDA needs the kernel module nvidia_uvm, and {what}; the driver can often mend that "
+            "by itself, but CUDA was not started to see"
+        )
+    elif answer.value.code not in (0, *_TOLD_BY_OTHERS):
+        yield CAUSE.finding(
+            subject=MACHINE,
+            message=f"CUDA does not start ({answer.value.text}): it needs the kernel module "
+            f"nvidia_uvm beside nvidia {_version(machine)}, and {what}",
+            evidence=(seen(driver.uvm, "loaded" if loaded else "not loaded"), probed(answer)),
+            remedies=(
+                Remedy("Load it.", "sudo modprobe nvidia_uvm"),
+                Remedy(
+                    "Create the device nodes and load the modules at every start.",
+                    "sudo nvidia-modprobe -u -c=0",
+                ),
+                _LOOK,
+            ),
+        )
+
+
+def _version(machine: Snapshot) -> str:
+    module = machine.driver.kernel_module
+    return module.value if isinstance(module, Known) else ""
+
+
+def _not_loaded(machine: Snapshot) -> Finding:
+    driver = machine.driver
+    library = need(driver.cuda_library)
+    holders = other_holders(machine)
+    held = f"; the card is held by {' and '.join(holders)}" if holders else ""
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f"NVIDIA's driver is installed ({library.path}), but its kernel module is not "
+        f"loaded{held}",
+        evidence=(
+            seen(driver.kernel_module, "the module nvidia is not loaded"),
+            seen(driver.state, driver.detail or None),
+            seen(nvidia_gpu(machine)),
+        ),
+        remedies=_ways_to_load(holders),
+    )
+
+
+def _ways_to_load(holders: tuple[str, ...]) -> tuple[Remedy, ...]:
+    if "vfio-pci" in holders:
+        return (
+            Remedy(
+                "The card is reserved for virtual machines (vfio-pci). Run the program in the "
+                "virtual machine that owns it, or take the reservation off the kernel's command "
+                "line and restart."
+            ),
+        )
+    first = (
+        Remedy(
+            "Put nouveau on the deny list, rebuild the initial ramdisk "
+            "(update-initramfs -u or dracut -f) and restart.",
+            "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | "
+            "sudo tee /etc/modprobe.d/no-nouveau.conf",
+        )
+        if "nouveau" in holders
+        else Remedy("Load it; if that fails, the error is the reason.", "sudo modprobe nvidia")
+    )
+    return (
+        first,
+        Remedy(
+            "Refused with 'Key was rejected by service': Secure Boot is on and the module's key "
+            "is not enrolled. Enrol it and restart, or switch Secure Boot off.",
+            "mokutil --sb-state",
+        ),
+        Remedy(
+            "'Module nvidia not found': it was not built for the running kernel. Install that "
+            "kernel's headers and build it.",
+            "sudo dkms autoinstall && sudo modprobe nvidia",
+        ),
+        Remedy(
+            "On a laptop with two graphics chips, the NVIDIA one may be switched off.",
+            "sudo prime-select on-demand",
+        ),
+    )
+
+
+def _no_card_started(machine: Snapshot) -> Finding:
+    driver = machine.driver
+    cards = ", ".join(device.address for device in nvidia_hardware(machine))
+    holders = other_holders(machine)
+    held = f", which {' and '.join(holders)} holds" if holders else ""
+    where = f"though the bus shows one at {cards}{held}" if cards else "though one was there"
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f"the NVIDIA driver {_version(machine)} is loaded and has no GPU, {where}: it "
+        "could not start the card, or may not show it here",
+        evidence=(
+            seen(driver.gpus, driver.detail or "the driver lists no GPU"),
+            seen(nvidia_gpu(machine)),
+        ),
+        remedies=(
+            _LOOK,
+            Remedy(
+                "'RmInitAdapter failed' there: the driver does not serve this card (cards from "
+                "2025 on need the open kernel modules, cards before 2018 the proprietary ones), "
+                "or the card lacks power or is not passed through properly."
+            ),
+            Remedy(
+                "On a cluster, a job without a GPU sees none: ask the scheduler for one.",
+                "srun --gres=gpu:1 --pty bash",
+            ),
+        ),
+    )
+
+
+def _without_nodes(machine: Snapshot) -> Finding:
+    driver = machine.driver
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f"the NVIDIA kernel module {_version(machine)} is loaded, but there is no "
+        "device node /dev/nvidia0 through which programs could reach it",
+        evidence=(
+            seen(driver.device_nodes, "no node of a GPU"),
+            seen(driver.state, driver.detail or None),
+        ),
+        remedies=(
+            Remedy("Create the nodes.", "sudo nvidia-modprobe -u -c=0"),
+            Remedy(
+                "To have them after every start, install the package nvidia-modprobe or run the "
+                "driver's persistence daemon.",
+                "sudo systemctl enable --now nvidia-persistenced",
+            ),
+            _LOOK,
+        ),
+    )
+
+
+def _fabric_manager(machine: Snapshot, answer: Known[CuInit]) -> Finding:
+    version = machine.driver.version
+    exact = f" {version.value}" if isinstance(version, Known) else ""
+    on_host = " (on the host)" if place_of(machine) == "container" else ""
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f"CUDA does not start ({answer.value.text}): the GPUs are there, but the system "
+        "around them is not ready; on machines with NVSwitch that is the fabric manager, which "
+        "has to run",
+        evidence=(probed(answer), seen(nvidia_gpu(machine))),
+        remedies=(
+            Remedy(
+                f"Start the fabric manager{on_host}.",
+                "sudo systemctl enable --now nvidia-fabricmanager",
+            ),
+            Remedy(
+                f"It must be of exactly the driver's version{exact}; another one stops at once "
+                "and says so.",
+                "systemctl status nvidia-fabricmanager",
+            ),
+            Remedy("See whether the GPUs joined the fabric.", "nvidia-smi -q | grep -A3 Fabric"),
+        ),
+        confidence="likely",
+    )

@@ -1,0 +1,145 @@
+"""Keras is configured for a backend that is not installed, or that does not exist.
+
+## Why it happens
+
+Keras 3 does not bring a backend. It takes the one that `KERAS_BACKEND` names, else the one in
+`~/.keras/keras.json`, else TensorFlow, whether that is installed or not. The file is written by
+the first Keras that ever ran and outlives the environment it was written for.
+
+## What it looks like
+
+`No module named 'tensorflow'` (or jax, or torch) from `import keras`. Through TensorFlow it is
+misleading: `tf.keras` raises `Keras cannot be imported. Check that it is installed.`, although
+Keras is installed, and the missing backend is only named further up in the traceback. A name that
+is no backend gives `Unable to import backend : name`.
+
+## Fix
+
+Name a backend that is installed, or install the one that is named.
+
+## Fires on (machine)
+
+```toml
+only = ["keras", "tensorflow"]
+[environment.variables.KERAS_BACKEND]
+value = "jax"
+[target.frameworks.keras.keras]
+backend = "jax"
+[probes.keras]
+ended = "exception"
+stage = "import"
+how = "ModuleNotFoundError: No module named 'jax'"
+facts = []
+```
+
+```toml
+probes_left_out = "--no-probe"
+[target.frameworks.keras.keras]
+backend = "theano"
+```
+
+## Quiet on (machine)
+
+```toml
+start = "no-gpu"
+[target.frameworks.keras.keras]
+backend = "torch"
+```
+
+## Cannot tell on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+[target.frameworks.keras.keras]
+backend = {unknown = "~/.keras/keras.json: permission denied"}
+```
+
+## Sources
+
+- <https://keras.io/getting_started/#configuring-your-backend>
+- <https://github.com/keras-team/keras/blob/master/keras/src/backend/config.py>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_builds import and_list, titled
+from whygpu.causes.shared_keras import BACKENDS, Choice, choice_of
+from whygpu.causes.shared_packages import package_named
+from whygpu.causes.shared_probes import imported, quoted, said
+from whygpu.model.cause import cause
+from whygpu.model.derived import display_name, nvidia_gpu
+from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.observed import Absent, Known, Observed, need
+from whygpu.model.probe import Probe
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause(
+    "WG602",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("framework-import-fails", "keras-generations-mixed"),
+)
+
+MESSAGES = re.compile(
+    r"No module named '(?:tensorflow|jax|torch|openvino)'|Unable to import backend ?: ?\S+"
+)
+
+_EXTRAS = {"tensorflow": "[and-cuda]", "jax": "[cuda12]", "torch": "", "openvino": ""}
+"""Backends of Keras that are packages of their own, with what adds the GPU to each."""
+
+_NEEDS_NOTHING = "numpy"
+"""Keras requires NumPy itself."""
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    keras = need(machine.framework("keras"))
+    if keras.keras is None or keras.keras.generation != "keras-3":
+        return
+    probe = machine.probe("keras")
+    if isinstance(probe, Known) and imported(probe.value):
+        return
+    backend = need(keras.keras.backend)
+    installed = _installed(machine)
+    if backend in installed or backend == _NEEDS_NOTHING:
+        return
+    choice = choice_of(machine, keras, backend)
+    with_gpu = not isinstance(nvidia_gpu(machine), Absent)
+    exists = backend in _EXTRAS
+    yield CAUSE.finding(
+        subject="keras",
+        message=(
+            f"{titled(keras)} cannot be imported: its backend is {backend}, {choice.sentence}, "
+            f"which is {'not installed here' if exists else 'no backend of Keras'} (installed: "
+            f"{and_list([display_name(name) for name in installed]) if installed else 'none'})"
+        ),
+        evidence=(*_line(probe), choice.evidence),
+        remedies=tuple(_remedies(choice, installed, with_gpu=with_gpu)),
+    )
+
+
+def _installed(machine: Snapshot) -> list[str]:
+    """The backends that can be imported here."""
+    frameworks = {framework.name for framework in need(machine.target.frameworks)}
+    found: list[str] = [name for name in BACKENDS if name in frameworks]
+    need(machine.target.packages)
+    return [*found, "openvino"] if package_named(machine, "openvino") else found
+
+
+def _line(probe: Observed[Probe]) -> tuple[Evidence, ...]:
+    match = said(probe.value, MESSAGES) if isinstance(probe, Known) else None
+    return (quoted(probe.value, match.string),) if isinstance(probe, Known) and match else ()
+
+
+def _remedies(choice: Choice, installed: list[str], *, with_gpu: bool) -> Iterator[Remedy]:
+    for name in installed:
+        yield from choice.switch_to(name)
+    if choice.backend in _EXTRAS or not installed:
+        name = choice.backend if choice.backend in _EXTRAS else "tensorflow"
+        package = name + (_EXTRAS[name] if with_gpu else "")
+        yield Remedy(f"Install {display_name(name)}.", f"python -m pip install '{package}'")

@@ -1,0 +1,119 @@
+"""TF_USE_LEGACY_KERAS asks for the package tf-keras, which is not installed.
+
+## Why it happens
+
+With `TF_USE_LEGACY_KERAS=1`, TensorFlow takes `tf.keras` from the package `tf-keras`, the
+continuation of Keras 2, and from nowhere else. The package is not among TensorFlow's requirements.
+
+## What it looks like
+
+`import tensorflow` and `import keras` work. The first use of `tf.keras` raises `Keras cannot be
+imported. Check that it is installed.`, although Keras is installed; a warning before it names
+`tf_keras`.
+
+## Fix
+
+Install the `tf-keras` that has TensorFlow's number, or unset the variable.
+
+## Fires on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+[environment.variables.TF_USE_LEGACY_KERAS]
+value = "1"
+```
+
+## Quiet on (machine)
+
+```toml
+[environment.variables.TF_USE_LEGACY_KERAS]
+value = "1"
+[target.packages.tf-keras]
+version = "2.20.1"
+```
+
+## Cannot tell on (machine)
+
+```toml
+[environment.variables.TF_USE_LEGACY_KERAS]
+value = "1"
+[target.packages]
+unknown = "site-packages: permission denied"
+```
+
+## Sources
+
+- <https://keras.io/getting_started/#tensorflow--keras-2-backwards-compatibility>
+- <https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/util/lazy_loader.py>
+- <https://github.com/huggingface/transformers/pull/40391>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_keras import LEGACY_SWITCH, uses_legacy_keras
+from whygpu.causes.shared_probes import imported, quoted
+from whygpu.model.cause import cause
+from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Known, Observed, need
+from whygpu.model.probe import Probe
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import active
+from whygpu.tables.versions import release_numbers
+
+CAUSE = cause(
+    "WG604",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("framework-import-fails",),
+)
+
+_FIRST_WITH_SWITCH = (2, 15)
+_PACKAGES = ("tf-keras", "tf-keras-nightly")
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    if not uses_legacy_keras(machine):
+        return
+    tensorflow = need(machine.framework("tensorflow"))
+    packages = need(machine.target.packages)
+    numbers = release_numbers(tensorflow.version)
+    if numbers < _FIRST_WITH_SWITCH or any(p.name in _PACKAGES for p in active(packages)):
+        return
+    switch, probe = machine.environment.get(LEGACY_SWITCH), machine.probe("keras")
+    value = switch.value if isinstance(switch, Known) else ""
+    number = ".".join(map(str, numbers[:2]))
+    yield CAUSE.finding(
+        subject="keras",
+        message=(
+            f"tf.keras of {titled(tensorflow)} cannot be imported: {LEGACY_SWITCH}={value} asks "
+            "for the package tf-keras, which is not installed (`import keras` is not affected)"
+        ),
+        evidence=(
+            seen(switch),
+            seen(machine.target.packages, "no tf-keras among the packages"),
+            *_line(probe),
+        ),
+        remedies=(
+            Remedy(
+                "Install the tf-keras of TensorFlow's number.",
+                f"python -m pip install 'tf-keras=={number}.*'",
+            ),
+            Remedy("Or use Keras 3.", f"unset {LEGACY_SWITCH}"),
+        ),
+        # `import keras` has a verdict of its own where it was seen to work.
+        effect="none" if isinstance(probe, Known) and imported(probe.value) else None,
+    )
+
+
+def _line(probe: Observed[Probe]) -> tuple[Evidence, ...]:
+    """What the probe saw of tf.keras."""
+    text = probe.value.fact("tf.keras") if isinstance(probe, Known) else None
+    if not isinstance(probe, Known) or text is None:
+        return ()
+    return (quoted(probe.value, f"tf.keras: {text}"),)

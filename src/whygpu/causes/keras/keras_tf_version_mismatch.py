@@ -1,0 +1,202 @@
+"""The installed Keras is of a release that does not fit the installed TensorFlow.
+
+## Why it happens
+
+Each TensorFlow works with certain releases of Keras: up to 2.15 with the Keras 2 of the same
+number, from 2.16 on with Keras 3, and `tf-keras` only with the TensorFlow of its own number.
+Installing one without the other, or pinning `keras<3` beside a new TensorFlow, breaks the pair.
+
+## What it looks like
+
+Errors that name insides of the other package: `module 'tensorflow._api.v2.compat.v2.__internal__'
+has no attribute 'register_load_context_function'`, `cannot import name 'dtensor' from
+'tensorflow.compat.v2.experimental'`, or from `tf.keras` a `RecursionError`. TensorFlow alone works.
+
+## Fix
+
+Install the Keras that this TensorFlow asks for.
+
+## Fires on (machine)
+
+```toml
+[target.frameworks.keras]
+version = "2.15.0"
+[probes.keras]
+ended = "exception"
+stage = "import"
+how = "AttributeError: module 'tensorflow._api.v2.compat.v2.__internal__' has no attribute 'x'"
+traceback = ['  File "~/venv/lib/python3.11/site-packages/keras/src/x.py", line 68, in f']
+```
+
+```toml
+probes_left_out = "--no-probe"
+[[target.conflicts]]
+package = "tensorflow"
+requirement = "keras>=3.10.0"
+found = "2.15.0"
+```
+
+## Quiet on (machine)
+
+The import was seen to work, so the unmet requirement is only a requirement-conflict.
+
+```toml
+start = "no-gpu"
+[[target.conflicts]]
+package = "tensorflow"
+requirement = "keras>=3.10.0"
+found = "3.9.2"
+```
+
+## Cannot tell on (machine)
+
+```toml
+probes_left_out = "--no-probe"
+[target.conflicts]
+unknown = "site-packages: permission denied"
+```
+
+## Sources
+
+- <https://keras.io/getting_started/#tensorflow--keras-2-backwards-compatibility>
+- <https://github.com/tensorflow/tensorflow/releases/tag/v2.16.1>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_packages import (
+    conflict_evidence,
+    framework_name_of,
+    required_name,
+    requirement_of,
+    tidy,
+)
+from whygpu.causes.shared_probes import failed_saying, own_probes, quoted, said
+from whygpu.model.cause import cause
+from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.observed import Known, Observed, Unknown, need
+from whygpu.model.probe import Probe
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework, RequirementConflict
+from whygpu.tables.versions import release_numbers
+
+CAUSE = cause(
+    "WG603",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("framework-import-fails",),
+)
+
+MESSAGES = re.compile(
+    r"(?<!partially initialized )module '(?:tensorflow|keras|tf_keras)[\w.]*' has no attribute"
+    r"|cannot import name '\w+' from '(?:tensorflow|keras|tf_keras)[\w.]*'"
+    r"|No module named '(?:tensorflow|keras|tf_keras)\.[\w.]+'"
+    r"|Keras requires TensorFlow [\d.]+ or higher"
+    r"|RecursionError: maximum recursion depth exceeded"
+)
+INSIDE_KERAS = re.compile(r'File ".*[/\\](?:tf_)?keras[/\\]|lazy_loader\.py')
+"""The error has to come out of Keras's code, or out of TensorFlow's loader of it."""
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    tensorflow = need(machine.framework("tensorflow"))
+    keras = need(machine.framework("keras"))
+    proven = False
+    for framework, probe in own_probes(machine):
+        line = _proof(machine, framework, probe)
+        if line is not None:
+            proven = True
+            yield _finding(machine, framework, keras, tensorflow, line)
+    if proven or isinstance(machine.probe("keras"), Known):
+        return
+    if isinstance(machine.target.conflicts, Unknown):
+        reason = machine.target.conflicts.reason
+        yield Gap(f"whether {titled(keras)} fits {titled(tensorflow)}: {reason}")
+    elif any(_pair_conflicts(machine)):
+        yield _finding(machine, keras, keras, tensorflow, None)
+
+
+def claims(machine: Snapshot, conflict: RequirementConflict) -> bool:
+    """Whether this cause reports a conflict between Keras and TensorFlow."""
+    if conflict not in _pair_conflicts(machine):
+        return False
+    if not isinstance(machine.probe("keras"), Known):
+        return True
+    return any(_proof(machine, *item) is not None for item in own_probes(machine))
+
+
+def _pair_conflicts(machine: Snapshot) -> list[RequirementConflict]:
+    """Unmet requirements of TensorFlow on Keras or the other way round."""
+    conflicts = machine.target.conflicts
+    if not isinstance(conflicts, Known):
+        return []
+    pair = {"tensorflow", "keras"}
+    return [
+        conflict
+        for conflict in conflicts.value
+        if isinstance(conflict.found, Known)
+        and {
+            framework_name_of(conflict.package),
+            framework_name_of(required_name(conflict.requirement)),
+        }
+        == pair
+    ]
+
+
+def _proof(machine: Snapshot, framework: Framework, probe: Observed[Probe]) -> Evidence | None:
+    if framework.name not in ("tensorflow", "keras") or not isinstance(probe, Known):
+        return None
+    match = failed_saying(probe.value, MESSAGES)
+    if match is None or said(probe.value, INSIDE_KERAS) is None:
+        return None
+    return quoted(probe.value, match.string)
+
+
+def _finding(
+    machine: Snapshot,
+    broken: Framework,
+    keras: Framework,
+    tensorflow: Framework,
+    line: Evidence | None,
+) -> Finding:
+    conflicts = _pair_conflicts(machine)
+    wanted = _wanted(machine, tensorflow, conflicts)
+    evidence = [conflict_evidence(machine, conflict) for conflict in conflicts]
+    asks = f"; this TensorFlow asks for {wanted}" if wanted else ""
+    verb = "do not fit each other" if line else "most likely do not fit each other"
+    pair = f"{titled(keras)} ({keras.distribution}) and {titled(tensorflow)}"
+    return CAUSE.finding(
+        subject=broken.name,
+        message=f"{pair} {verb}{asks}",
+        evidence=(*([line] if line else []), *evidence),
+        remedies=(
+            Remedy(
+                "Install the Keras that belongs to this TensorFlow.",
+                f"python -m pip install '{wanted or _by_number(keras, tensorflow)}'",
+            ),
+        ),
+        confidence="certain" if line else "likely",
+    )
+
+
+def _wanted(
+    machine: Snapshot, tensorflow: Framework, conflicts: list[RequirementConflict]
+) -> str | None:
+    of_keras = (tidy(c.requirement) for c in conflicts if required_name(c.requirement) == "keras")
+    return next(of_keras, None) or requirement_of(machine, tensorflow, "keras")
+
+
+def _by_number(keras: Framework, tensorflow: Framework) -> str:
+    """The rule of the releases, where no metadata says it."""
+    numbers = release_numbers(tensorflow.version)
+    number = ".".join(map(str, numbers[:2]))
+    if keras.distribution.startswith("tf-keras"):
+        return f"tf-keras=={number}.*"
+    return "keras>=3" if numbers >= (2, 16) else f"keras=={number}.*"

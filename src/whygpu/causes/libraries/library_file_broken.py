@@ -1,0 +1,134 @@
+"""The copy of a library that the loader finds first is no usable library.
+
+## Why it happens
+
+An interrupted download or a full disk leaves an empty or truncated file; a copy over a network
+share turns links into text files; an image for another processor was unpacked. The loader stops
+at the first file of the right name: a broken copy found first is worse than none, because sound
+copies further down its list are not tried.
+
+## What it looks like
+
+`libcudnn.so.9: file too short` or `invalid ELF header`, where the framework shows the loader's
+words at all. TensorFlow shows only `Cannot dlopen some GPU libraries`.
+
+## Fix
+
+Install the package again that owns the file, or delete the file if nothing does.
+
+## Fires on (machine)
+
+```toml
+only = ["tensorflow"]
+[target.frameworks.tensorflow.libraries."libcudnn.so.9"]
+outcome = "broken-file"
+chain = ["libcudnn.so.9"]
+detail = "~/venv/lib/python3.11/site-packages/nvidia/cudnn/lib/libcudnn.so.9: file too short"
+```
+
+## Quiet on (machine)
+
+```toml
+only = ["tensorflow"]
+[target.frameworks.tensorflow.libraries."libcusolver.so.11"]
+outcome = "not-found"
+chain = ["libcusolver.so.11"]
+```
+
+## Cannot tell on (machine)
+
+```toml
+only = ["torch"]
+[target.frameworks.torch]
+libraries = {unknown = "libtorch_cuda.so: permission denied"}
+```
+
+## Sources
+
+- <https://man7.org/linux/man-pages/man8/ld.so.8.html>
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+
+from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_installs import install_remedies, reinstall
+from whygpu.causes.shared_libraries import (
+    Failure,
+    consequence,
+    copies_or_none,
+    copy_at,
+    effect_on,
+    failures,
+)
+from whygpu.causes.shared_search import dlopen_warning, requests_seen, shell_path
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.libraries import Resolution
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework
+
+CAUSE = cause(
+    "WG207",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="cpu",
+    explains=("gpu-unused", "keras-backend-without-gpu", "framework-import-fails"),
+)
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    for item in failures(machine, "library-file-broken"):
+        if isinstance(item, Gap):
+            yield item
+            continue
+        framework, failing = item
+        files = "; ".join(_said(failure) for failure in failing)
+        yield CAUSE.finding(
+            subject=framework.name,
+            effect=effect_on(framework),
+            message=(
+                f"{titled(framework)} cannot load what the loader finds first: {files}; the "
+                f"loader does not go on to another copy, and {consequence(framework, failing)}"
+            ),
+            evidence=requests_seen(failing) + dlopen_warning(machine, framework),
+            remedies=tuple(
+                remedy for failure in failing for remedy in _remedies(machine, framework, failure)
+            ),
+        )
+
+
+def _said(failure: Failure) -> str:
+    path = _broken_path(failure)
+    if path in failure.first.detail:
+        return failure.first.detail
+    return f"{path}: {failure.first.detail or 'not a library for this processor'}"
+
+
+def _broken_path(failure: Failure) -> str:
+    request: Resolution = failure.first
+    for folder in request.searched:
+        if folder.result in ("broken", "other-architecture"):
+            return posixpath.join(folder.path, failure.library)
+    return request.path or failure.library
+
+
+def _remedies(machine: Snapshot, framework: Framework, failure: Failure) -> tuple[Remedy, ...]:
+    path = _broken_path(failure)
+    copy = copy_at(path, copies_or_none(machine))
+    if copy is not None and copy.origin == "wheel" and " " in copy.owner:
+        name, _, version = copy.owner.partition(" ")
+        text = f"Install {name} again: it owns the broken file."
+        return (Remedy(text, reinstall([f"{name}=={version}"])),)
+    if "/nvidia/" in path:
+        return install_remedies(machine, framework, [failure.library])
+    return (
+        Remedy(
+            "Move the broken file out of the way; the loader then goes on to the next copy.",
+            f'mv "{shell_path(path)}" "{shell_path(path)}.broken"',
+        ),
+    )

@@ -1,0 +1,113 @@
+"""Nearly all of the GPU's memory is held by other processes.
+
+## Why it happens
+
+TensorFlow takes almost all free memory of a GPU when it starts, JAX three quarters of it, and both
+keep it to the end. A notebook left open, a run that did not end, or a colleague's job therefore
+leaves next to nothing, even if it does not compute.
+
+## What it looks like
+
+Often nothing at first: TensorFlow creates its device with the few hundred megabytes that are left,
+and the first large batch fails with `ResourceExhaustedError`. JAX prints a ladder of "Failed to
+allocate" lines, PyTorch raises `torch.cuda.OutOfMemoryError`, and cuDNN or cuBLAS may fail to
+start.
+
+## Fix
+
+End the process, or choose another GPU. To share one, have every program take memory as it needs
+it: TF_FORCE_GPU_ALLOW_GROWTH=true, XLA_PYTHON_CLIENT_PREALLOCATE=false.
+
+## Fires on (machine)
+
+```toml
+[driver.gpus.0]
+memory_used_bytes = 50000000000
+processes = [{pid = 4711, name = "python", memory_bytes = 49000000000}]
+```
+
+## Quiet on (machine)
+
+A full GPU that this program does not get to see.
+
+```toml
+[[driver.gpus]]
+index = 0
+[[driver.gpus]]
+index = 1
+memory_used_bytes = 50000000000
+[environment.visible_gpus]
+text = "0"
+visible = [0]
+ignored = []
+```
+
+## Cannot tell on (machine)
+
+```toml
+[driver.gpus.0]
+memory_used_bytes = {unknown = "NVML: Not Supported"}
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth>
+- <https://docs.jax.dev/en/latest/gpu_memory_allocation.html>
+- <https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_driver import selected_gpus
+from whygpu.causes.shared_memory import described, gibibytes, holders, named_holders, share_used
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.driver import Gpu
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.observed import Known, Unknown, need
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause("WG501", __name__, __doc__, severity="warning", effect="none")
+
+_NEARLY_ALL = 0.9
+"""Above this share a framework still starts, and then fails with the first real batch."""
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    for gpu in selected_gpus(machine):
+        share = share_used(gpu)
+        if isinstance(share, Unknown):
+            yield Gap(f"how full the memory of GPU {gpu.index} ({gpu.name}) is: {share.reason}")
+        elif isinstance(share, Known) and share.value >= _NEARLY_ALL:
+            yield _finding(gpu)
+
+
+def _finding(gpu: Gpu) -> Finding:
+    used, total = need(gpu.memory_used_bytes), need(gpu.memory_total_bytes)
+    who = named_holders(gpu)
+    by = f"by {who}" if who else "by processes that are not visible from here"
+    stuck = holders(gpu)
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=f"GPU {gpu.index} ({gpu.name}) has {gibibytes(total - used)} of its "
+        f"{gibibytes(total)} left: {gibibytes(used)} are held {by}",
+        evidence=(
+            seen(gpu.memory_used_bytes, f"{gibibytes(used)} of {gibibytes(total)} in use"),
+            *(Evidence("machine", f"pid {item.pid}", described(item)) for item in stuck[:3]),
+        ),
+        remedies=(
+            Remedy("See who holds it.", "nvidia-smi"),
+            Remedy(
+                "If it is yours and not needed, end it.",
+                f"kill {stuck[0].pid}" if stuck else None,
+            ),
+            Remedy(
+                "Or choose a GPU with more room, by its number in CUDA_VISIBLE_DEVICES.",
+                "nvidia-smi --query-gpu=index,memory.free --format=csv",
+            ),
+        ),
+    )

@@ -1,0 +1,50 @@
+"""How full a GPU's memory is, and who fills it, for the causes of the memory family."""
+
+from __future__ import annotations
+
+from whygpu.model.driver import Gpu, GpuProcess
+from whygpu.model.observed import Known, Observed, Unknown
+
+GIB = 1 << 30
+
+
+def share_used(gpu: Gpu) -> Observed[float]:
+    """The part of the GPU's memory that is taken, from 0 to 1."""
+    total, used = gpu.memory_total_bytes, gpu.memory_used_bytes
+    if not isinstance(total, Known):
+        return total
+    if not isinstance(used, Known):
+        return used
+    if total.value <= 0:
+        return Unknown("the driver gives the memory's size as 0")
+    return Known(used.value / total.value, used.source)
+
+
+def gibibytes(count: int) -> str:
+    return f"{count / GIB:.1f} GiB"
+
+
+def holders(gpu: Gpu) -> tuple[GpuProcess, ...]:
+    """The processes on the GPU, the greediest first."""
+    if not isinstance(gpu.processes, Known):
+        return ()
+    return tuple(sorted(gpu.processes.value, key=_memory, reverse=True))
+
+
+def _memory(process: GpuProcess) -> int:
+    return process.memory_bytes.value if isinstance(process.memory_bytes, Known) else 0
+
+
+def described(process: GpuProcess) -> str:
+    """python (pid 4711, 40.1 GiB)."""
+    name = process.name.value if isinstance(process.name, Known) else "a process"
+    memory = process.memory_bytes
+    size = f", {gibibytes(memory.value)}" if isinstance(memory, Known) else ""
+    return f"{name} (pid {process.pid}{size})"
+
+
+def named_holders(gpu: Gpu, limit: int = 3) -> str:
+    """Who holds the memory, in words; empty where the driver does not tell."""
+    found = holders(gpu)
+    more = f" and {len(found) - limit} more" if len(found) > limit else ""
+    return ", ".join(described(process) for process in found[:limit]) + more

@@ -1,0 +1,102 @@
+"""What the frameworks' probes tell about a failure, for the causes that read it there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from whygpu.model.derived import keras_backend
+from whygpu.model.finding import Evidence
+from whygpu.model.observed import Known, Observed, need
+from whygpu.model.probe import Probe, ProbeName
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework, FrameworkName
+
+_PROBES: Mapping[FrameworkName, ProbeName] = {
+    "tensorflow": "tensorflow",
+    "keras": "keras",
+    "jax": "jax",
+    "torch": "torch",
+}
+
+
+def framework_probes(machine: Snapshot) -> Iterator[tuple[Framework, Observed[Probe]]]:
+    """Each installed framework that can be run, with what running it gave."""
+    for framework in need(machine.target.frameworks):
+        name = _PROBES.get(framework.name)
+        if name is not None:
+            yield framework, machine.probe(name)
+
+
+def own_probes(machine: Snapshot) -> Iterator[tuple[Framework, Observed[Probe]]]:
+    """Like framework_probes, without a Keras that only fails because its backend does."""
+    for framework, probe in framework_probes(machine):
+        if not (isinstance(probe, Known) and fails_like_its_backend(machine, framework)):
+            yield framework, probe
+
+
+def fails_like_its_backend(machine: Snapshot, framework: Framework) -> bool:
+    """Whether this is Keras and its backend's probe ended just as its own did."""
+    if framework.name != "keras":
+        return False
+    backend = keras_backend(machine, framework)
+    probe = machine.probe("keras")
+    below = next(
+        (
+            machine.probe(name)
+            for name in _PROBES.values()
+            if isinstance(backend, Known) and backend.value == name
+        ),
+        None,
+    )
+    return (
+        isinstance(probe, Known)
+        and isinstance(below, Known)
+        and probe.value.ended not in ("finished", "not-started")
+        and (probe.value.ended, first_error(probe.value))
+        == (below.value.ended, first_error(below.value))
+    )
+
+
+def imported(probe: Probe) -> bool:
+    """The import went through: the probe got beyond it."""
+    return probe.stage not in ("start", "import")
+
+
+def first_error(probe: Probe) -> str:
+    """The error at the bottom of the chain: what is raised last often hides it."""
+    return probe.fact("first exception") or probe.how
+
+
+def said(probe: Probe, message: re.Pattern[str]) -> re.Match[str] | None:
+    """Where a probe shows a message: in its error first, then in its facts and log."""
+    facts = (text for _, text in probe.facts)
+    return _find(message, (*_error_lines(probe), *facts, *probe.log))
+
+
+def failed_saying(probe: Probe, message: re.Pattern[str]) -> re.Match[str] | None:
+    """The message with which an import failed.
+
+    Where an exception ended it, only the exception counts: what a framework prints and survives
+    is not why it failed. Where native code ended it, its log is all there is.
+    """
+    if probe.ended == "finished" or imported(probe):
+        return None
+    return _find(message, _error_lines(probe) if probe.ended == "exception" else probe.log)
+
+
+def _error_lines(probe: Probe) -> tuple[str, ...]:
+    return (first_error(probe), probe.how, *reversed(probe.traceback))
+
+
+def _find(message: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | None:
+    return next((match for line in lines if (match := message.search(line))), None)
+
+
+def quoted(probe: Probe, text: str) -> Evidence:
+    """A line of the probe as evidence."""
+    return Evidence("probe", f"{probe.name} probe, stage {probe.stage}", shortened(text.strip()))
+
+
+def shortened(text: str, limit: int = 300) -> str:
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,283 @@
+"""protobuf, NumPy, glibc and AVX: the messages of real failures, and what is only noise."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import cause_named, machine, run
+
+# Raised by TensorFlow 2.21.0 with these releases of protobuf, or by older TensorFlow releases.
+PROTOBUF = [
+    "ImportError: cannot import name 'runtime_version' from 'google.protobuf' (__init__.py)",
+    "VersionError: Detected mismatched Protobuf Gencode/Runtime major versions when loading "
+    "tensorflow/core/framework/attr_value.proto: gencode 6.31.1 runtime 5.29.5. Same major",
+    "VersionError: Detected incompatible Protobuf Gencode/Runtime versions when loading "
+    "tensorflow/core/framework/attr_value.proto: gencode 6.31.1 runtime 6.30.2. Runtime version",
+    "TypeError: Descriptors cannot not be created directly.",
+    "TypeError: Descriptors cannot be created directly.",
+    "ImportError: cannot import name 'builder' from 'google.protobuf.internal' (__init__.py)",
+    "ModuleNotFoundError: No module named 'google.protobuf'",
+    "AttributeError: 'MessageFactory' object has no attribute 'GetPrototype'",
+]
+NUMPY = [
+    "ImportError: numpy.core.umath failed to import",
+    "AttributeError: `np.complex_` was removed in the NumPy 2.0 release. Use `np.complex128`.",
+    "AttributeError: _ARRAY_API not found",
+    "ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from "
+    "C header, got 88 from PyObject",
+    "RuntimeError: module compiled against API version 0xc but this version of numpy is 0xb",
+    "AttributeError: module 'numpy' has no attribute 'object'.",
+]
+
+
+def failing(how: str, name: str = "tensorflow", more: str = "") -> str:
+    return f"""
+        [probes.{name}]
+        ended = "exception"
+        stage = "import"
+        operations = []
+        how = '''{how}'''
+        {more}
+    """
+
+
+@pytest.mark.parametrize("how", PROTOBUF)
+def test_every_wording_of_a_protobuf_conflict_is_certain(how: str) -> None:
+    (found,) = run(cause_named("protobuf-conflict"), machine(failing(how))).findings
+    assert (found.subject, found.confidence) == ("tensorflow", "certain")
+    assert how.startswith(found.evidence[0].text[:40])
+
+
+@pytest.mark.parametrize("how", NUMPY)
+def test_every_wording_of_a_numpy_mismatch_is_certain(how: str) -> None:
+    (found,) = run(cause_named("numpy-abi"), machine(failing(how))).findings
+    assert (found.subject, found.confidence) == ("tensorflow", "certain")
+
+
+@pytest.mark.parametrize("how", [*NUMPY, "ImportError: libcublas.so.9.0: cannot open"])
+def test_protobuf_is_not_blamed_for_other_errors(how: str) -> None:
+    assert run(cause_named("protobuf-conflict"), machine(failing(how))).status == "passed"
+
+
+@pytest.mark.parametrize("how", [*PROTOBUF, "ImportError: libcublas.so.9.0: cannot open"])
+def test_numpy_is_not_blamed_for_other_errors(how: str) -> None:
+    assert run(cause_named("numpy-abi"), machine(failing(how))).status == "passed"
+
+
+def test_the_real_error_is_found_beneath_the_one_that_hides_it() -> None:
+    hidden = failing(
+        "ImportError: Keras cannot be imported. Check that it is installed.",
+        more=f"facts = [['first exception', '''{PROTOBUF[0]}''']]",
+    )
+    assert run(cause_named("protobuf-conflict"), machine(hidden)).status == "found"
+
+
+def test_what_is_printed_and_survived_is_not_the_reason_of_a_failure() -> None:
+    """TensorFlow 2.15 with protobuf 7 and NumPy 2 prints the first and fails with the second."""
+    both = failing(NUMPY[1], more=f"log = ['''{PROTOBUF[-1]}''']")
+    assert run(cause_named("protobuf-conflict"), machine(both)).status == "passed"
+    assert run(cause_named("numpy-abi"), machine(both)).status == "found"
+
+
+def test_the_log_speaks_where_native_code_ended_the_process() -> None:
+    aborted = """
+        [probes.torch]
+        ended = "signal"
+        how = "SIGABRT"
+        stage = "import"
+        log = ["[libprotobuf FATAL] This program requires version 3.9.0 of the Protocol Buffer"]
+    """
+    (found,) = run(cause_named("protobuf-conflict"), machine(aborted)).findings
+    assert found.subject == "torch"
+
+
+def test_a_keras_that_fails_with_its_backend_is_not_reported_twice() -> None:
+    both = failing(PROTOBUF[0]) + failing(PROTOBUF[0], "keras", "facts = []")
+    (found,) = run(cause_named("protobuf-conflict"), machine(both)).findings
+    assert found.subject == "tensorflow"
+
+
+@pytest.mark.parametrize(
+    ("how", "command"),
+    [
+        (PROTOBUF[0], "python -m pip install 'protobuf>=5.28.0'"),
+        (PROTOBUF[1], "python -m pip install 'protobuf>=6.31.1'"),
+        (PROTOBUF[3], "python -m pip install 'protobuf<3.21'"),
+    ],
+)
+def test_the_protobuf_to_install_follows_from_message_and_metadata(how: str, command: str) -> None:
+    (found,) = run(cause_named("protobuf-conflict"), machine(failing(how))).findings
+    assert found.remedies[0].command == command
+
+
+@pytest.mark.parametrize(
+    ("how", "installed", "wanted"),
+    [
+        (NUMPY[0], "2.1.3", "numpy<2"),
+        (NUMPY[0], "1.16.0", "numpy>1.16.0"),
+        (NUMPY[3], "2.1.3", "numpy<2"),
+        (NUMPY[3].replace("96", "0").replace("88", "96").replace("Expected 0", "Expected 88"),
+         "1.26.4", "numpy>=2"),
+        (NUMPY[4], "1.11.0", "numpy>1.11.0"),
+        (NUMPY[5], "1.26.4", "numpy<1.24"),
+    ],
+)  # fmt: skip
+def test_the_numpy_to_install_lies_on_the_right_side(how: str, installed: str, wanted: str) -> None:
+    text = f'{failing(how)}\n[target.packages.numpy]\nversion = "{installed}"'
+    (found,) = run(cause_named("numpy-abi"), machine(text)).findings
+    assert found.remedies[0].command == f"python -m pip install '{wanted}'"
+
+
+def test_the_range_of_the_metadata_is_given_as_pip_takes_it() -> None:
+    text = """
+        probes_left_out = "--no-probe"
+        [[target.conflicts]]
+        package = "tensorflow"
+        requirement = "numpy (<2.0.0,>=1.23.5)"
+        found = "2.4.6"
+    """
+    (found,) = run(cause_named("numpy-abi"), machine(text)).findings
+    assert found.confidence == "likely"
+    assert found.remedies[0].command == "python -m pip install 'numpy<2.0.0,>=1.23.5'"
+
+
+def test_a_pytorch_that_lost_only_its_bridge_to_numpy_is_a_warning() -> None:
+    text = """
+        [probes.torch]
+        log = ["UserWarning: Failed to initialize NumPy: _ARRAY_API not found (Triggered ...)"]
+    """
+    (found,) = run(cause_named("numpy-abi"), machine(text)).findings
+    assert (found.subject, found.severity) == ("torch", "warning")
+
+
+def test_a_missing_package_is_not_a_wrong_one() -> None:
+    text = """
+        probes_left_out = "--no-probe"
+        [[target.conflicts]]
+        package = "tensorflow"
+        requirement = "numpy>=1.26.0"
+        found = {absent = "numpy in the packages"}
+    """
+    assert run(cause_named("numpy-abi"), machine(text)).status == "passed"
+
+
+GLIBC = (
+    "ImportError: /lib64/libm.so.6: version `GLIBC_2.23' not found (required by "
+    "~/venv/lib/python3.7/site-packages/tensorflow/python/_pywrap_tensorflow_internal.so)"
+)
+GLIBCXX = "ImportError: libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by x.so)"
+
+
+@pytest.mark.parametrize(
+    ("how", "word", "remedy"),
+    [(GLIBC, "C library", "container"), (GLIBCXX, "libstdc++", "LD_LIBRARY_PATH")],
+)
+def test_the_c_and_the_c_plus_plus_library_have_different_remedies(
+    how: str, word: str, remedy: str
+) -> None:
+    (found,) = run(cause_named("glibc-too-old"), machine(failing(how))).findings
+    assert found.message.startswith(f"the {word} is too old")
+    assert remedy in found.remedies[0].text
+    assert found.confidence == "certain"
+
+
+def library(detail: str, outcome: str = "version-missing") -> str:
+    return f"""
+        only = ["tensorflow"]
+        [probes.tensorflow]
+        operations = []
+        [target.frameworks.tensorflow.libraries."libcudnn.so.9"]
+        outcome = "{outcome}"
+        detail = "{detail}"
+    """
+
+
+DETAIL = "libc.so.6: version `GLIBC_2.34' not found (required by libcudnn.so.9)"
+
+
+def test_a_cuda_library_that_needs_a_newer_system_costs_the_gpu_and_is_named() -> None:
+    (found,) = run(cause_named("glibc-too-old"), machine(library(DETAIL))).findings
+    assert found.effect == "cpu"
+    assert "GLIBC_2.34" in found.message
+    assert "libcudnn.so.9" in found.message
+
+
+def test_another_missing_version_is_not_the_c_librarys() -> None:
+    detail = "libcublas.so.12: version `libcublas.so.12' not found"
+    assert run(cause_named("glibc-too-old"), machine(library(detail))).status == "passed"
+
+
+def test_a_cuda_library_does_not_matter_where_there_is_no_gpu() -> None:
+    text = 'start = "no-gpu"\n' + library(DETAIL)
+    assert run(cause_named("glibc-too-old"), machine(text)).status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("glibc", "tag", "status"),
+    [
+        ("2.27", "manylinux_2_28_x86_64", "found"),
+        ("2.28", "manylinux_2_28_x86_64", "passed"),
+        ("2.9", "manylinux_2_28_x86_64", "found"),
+        ("2.16", "manylinux2014_x86_64", "found"),
+        ("2.17", "manylinux2014_x86_64", "passed"),
+        ("2.2", "linux_x86_64", "passed"),
+    ],
+)
+def test_the_floor_of_the_wheels_tag_itself_is_enough(glibc: str, tag: str, status: str) -> None:
+    text = f"""
+        only = ["torch"]
+        probes_left_out = "--no-probe"
+        [system.libc]
+        version = "{glibc}"
+        [target.packages.torch]
+        wheel_tags = ["cp311-cp311-{tag}"]
+    """
+    assert run(cause_named("glibc-too-old"), machine(text)).status == status
+
+
+def test_an_illegal_instruction_without_a_known_lack_is_only_likely() -> None:
+    text = '[probes.torch]\nended = "signal"\nhow = "SIGILL"\nstage = "convolution cpu"'
+    (found,) = run(cause_named("avx-missing-sigill"), machine(text)).findings
+    assert (found.subject, found.confidence) == ("torch", "likely")
+
+
+def test_the_lacking_instructions_are_named() -> None:
+    text = """
+        [system.cpu]
+        instruction_sets = ["sse4_2"]
+        [probes.tensorflow]
+        ended = "signal"
+        how = "SIGILL"
+        stage = "import"
+    """
+    (found,) = run(cause_named("avx-missing-sigill"), machine(text)).findings
+    assert found.confidence == "certain"
+    assert "uses AVX instructions, which this processor (AMD EPYC 7543) lacks" in found.message
+
+
+def test_jaxlib_says_it_in_words() -> None:
+    how = (
+        "RuntimeError: This version of jaxlib was built using AVX instructions, which your CPU "
+        "and/or operating system do not support."
+    )
+    (found,) = run(cause_named("avx-missing-sigill"), machine(failing(how, "jax"))).findings
+    assert found.subject == "jax"
+
+
+def test_a_framework_that_was_imported_has_the_instructions_it_needs() -> None:
+    text = '[system.cpu]\ninstruction_sets = ["sse4_2"]'
+    assert run(cause_named("avx-missing-sigill"), machine(text)).status == "passed"
+
+
+def test_a_build_whose_needs_are_not_on_record_is_a_gap_beside_the_finding() -> None:
+    text = """
+        only = ["tensorflow", "torch"]
+        probes_left_out = "--no-probe"
+        [system.cpu]
+        instruction_sets = ["sse4_2"]
+        [target.frameworks.torch.build]
+        cpu_features = {unknown = "not on record"}
+    """
+    outcome = run(cause_named("avx-missing-sigill"), machine(text))
+    assert [finding.subject for finding in outcome.findings] == ["tensorflow"]
+    assert outcome.reasons == ("not on record",)

@@ -1,0 +1,55 @@
+"""Broken files: whose they are decides what to do about them."""
+
+from __future__ import annotations
+
+from tests.kit import cause_named, machine, run
+
+CAUSE = cause_named("library-file-broken")
+SITE = "~/venv/lib/python3.11/site-packages"
+
+
+def broken(folder: str, detail: str, result: str = "broken", outcome: str = "broken-file") -> str:
+    return f"""
+only = ["tensorflow"]
+[target.frameworks.tensorflow.libraries."libcudnn.so.9"]
+outcome = "{outcome}"
+path = "{folder}/libcudnn.so.9"
+chain = ["libcudnn.so.9"]
+detail = "{detail}"
+searched = [{{path = "{folder}", kind = "runpath", result = "{result}"}}]
+"""
+
+
+def test_a_wheels_file_is_restored_by_its_wheel() -> None:
+    folder = f"{SITE}/nvidia/cudnn/lib"
+    text = broken(folder, f"{folder}/libcudnn.so.9: file too short")
+    (finding,) = run(CAUSE, machine(text)).findings
+    assert f"{folder}/libcudnn.so.9: file too short" in finding.message
+    assert finding.message.count("file too short") == 1
+    assert [remedy.command for remedy in finding.remedies] == [
+        "python -m pip install --force-reinstall --no-deps nvidia-cudnn-cu12==9.10.2.21"
+    ]
+
+
+def test_a_file_of_nobody_is_moved_out_of_the_way() -> None:
+    text = broken("/opt/cudnn", "/opt/cudnn/libcudnn.so.9: invalid ELF header")
+    (finding,) = run(CAUSE, machine(text)).findings
+    assert finding.remedies[0].command == (
+        'mv "/opt/cudnn/libcudnn.so.9" "/opt/cudnn/libcudnn.so.9.broken"'
+    )
+
+
+def test_a_file_that_may_not_be_read_is_named() -> None:
+    detail = "libcudnn.so.9: cannot open shared object file: Permission denied"
+    (finding,) = run(CAUSE, machine(broken("/opt/cudnn", detail, outcome="not-found"))).findings
+    assert "/opt/cudnn/libcudnn.so.9" in finding.message
+    assert "Permission denied" in finding.message
+
+
+def test_the_only_copy_is_for_another_processor() -> None:
+    detail = "libcudnn.so.9: cannot open shared object file: No such file or directory"
+    text = broken("/opt/arm", detail, "other-architecture", "not-found") + (
+        "[cuda.copies.cudnn]\nremove = true\n"
+    )
+    (finding,) = run(CAUSE, machine(text)).findings
+    assert "/opt/arm/libcudnn.so.9" in finding.message

@@ -1,0 +1,133 @@
+"""framework-import-fails, framework-crashes and framework-hangs: how a probe can end."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import cause_named, machine, run
+
+ENDS = {
+    "framework-import-fails": 'ended = "exception"\nstage = "import"\nhow = "ImportError: x"',
+    "framework-crashes": 'ended = "signal"\nstage = "import"\nhow = "SIGSEGV"',
+    "framework-hangs": 'ended = "timed-out"\nstage = "devices"\nhow = "120 s"',
+}
+
+
+@pytest.mark.parametrize("slug", ENDS)
+@pytest.mark.parametrize("end", ENDS)
+def test_each_end_belongs_to_one_cause(slug: str, end: str) -> None:
+    outcome = run(cause_named(slug), machine(f"[probes.torch]\n{ENDS[end]}"))
+    assert outcome.status == ("found" if slug == end else "passed")
+
+
+@pytest.mark.parametrize("slug", ENDS)
+def test_only_the_framework_concerned_is_blamed(slug: str) -> None:
+    outcome = run(cause_named(slug), machine(f"[probes.jax]\n{ENDS[slug]}"))
+    assert [finding.subject for finding in outcome.findings] == ["jax"]
+
+
+@pytest.mark.parametrize("slug", ENDS)
+def test_keras_is_left_out_when_it_ends_as_its_backend_does(slug: str) -> None:
+    both = f"[probes.tensorflow]\n{ENDS[slug]}\n[probes.keras]\n{ENDS[slug]}"
+    outcome = run(cause_named(slug), machine(both))
+    assert [finding.subject for finding in outcome.findings] == ["tensorflow"]
+
+
+def test_keras_is_named_when_it_fails_in_its_own_way() -> None:
+    text = (
+        f"[probes.tensorflow]\n{ENDS['framework-import-fails']}\n"
+        '[probes.keras]\nended = "exception"\nstage = "import"\nhow = "ImportError: y"'
+    )
+    outcome = run(cause_named("framework-import-fails"), machine(text))
+    assert [finding.subject for finding in outcome.findings] == ["tensorflow", "keras"]
+
+
+def test_the_error_that_hides_another_is_quoted_with_it() -> None:
+    text = """
+        [probes.keras]
+        ended = "exception"
+        stage = "import"
+        how = "ImportError: Keras cannot be imported. Check that it is installed."
+        facts = [["first exception", "ModuleNotFoundError: No module named 'jax'"]]
+    """
+    (found,) = run(cause_named("framework-import-fails"), machine(text)).findings
+    assert "Keras cannot be imported. Check that it is installed., which hides" in found.message
+    assert found.message.endswith("ModuleNotFoundError: No module named 'jax'")
+    assert len(found.evidence) == 2
+
+
+def test_an_error_after_the_import_says_at_which_stage() -> None:
+    text = '[probes.jax]\nended = "exception"\nstage = "devices"\nhow = "RuntimeError: no cuda"'
+    (found,) = run(cause_named("framework-import-fails"), machine(text)).findings
+    assert found.message == "JAX 0.7.2 fails at devices: RuntimeError: no cuda"
+
+
+def test_a_probe_that_never_started_says_nothing_about_the_framework() -> None:
+    text = '[probes.torch]\nended = "not-started"\nstage = "start"\nhow = "permission denied"'
+    outcome = run(cause_named("framework-import-fails"), machine(text))
+    assert outcome.status == "undetermined"
+    assert "permission denied" in outcome.reasons[0]
+
+
+def test_a_very_long_error_is_cut() -> None:
+    text = f'[probes.torch]\nended = "exception"\nstage = "import"\nhow = "{"x" * 5000}"'
+    (found,) = run(cause_named("framework-import-fails"), machine(text)).findings
+    assert len(found.message) < 400
+
+
+def test_the_line_with_which_native_code_gives_up_is_the_message() -> None:
+    text = """
+        [probes.tensorflow]
+        ended = "exit"
+        stage = "matmul default"
+        how = "exit code 1"
+        log = [
+            "I0000 00:00:1794706054.111205 20431 cpu_feature_guard.cc:227] optimized",
+            "F0000 00:00:1794706057.9 20431 parse_flags.cc:1] Unknown flag in XLA_FLAGS: --garbage",
+            "    @ 0x7f0 (unknown)",
+        ]
+        [environment.variables.XLA_FLAGS]
+        value = "--garbage"
+    """
+    (found,) = run(cause_named("framework-crashes"), machine(text)).findings
+    assert "Unknown flag in XLA_FLAGS: --garbage" in found.message
+    assert found.remedies[0].command == "unset XLA_FLAGS"
+
+
+def test_a_silent_crash_is_called_silent() -> None:
+    text = '[probes.torch]\nended = "signal"\nstage = "convolution cuda:0"\nhow = "SIGFPE"'
+    (found,) = run(cause_named("framework-crashes"), machine(text)).findings
+    assert found.message == (
+        "PyTorch 2.8.0 dies of SIGFPE (at: convolution cuda:0); it leaves no message"
+    )
+
+
+def test_a_killed_process_is_not_debugged() -> None:
+    text = '[probes.torch]\nended = "signal"\nstage = "import"\nhow = "SIGKILL"'
+    (found,) = run(cause_named("framework-crashes"), machine(text)).findings
+    assert "memory" in found.remedies[0].text
+
+
+def test_a_crash_after_the_work_is_done_is_none() -> None:
+    text = '[probes.torch]\nfacts = [["after the work", "SIGSEGV"]]'
+    assert run(cause_named("framework-crashes"), machine(text)).status == "passed"
+
+
+def test_a_framework_that_compiles_its_kernels_is_given_time() -> None:
+    text = """
+        [probes.tensorflow]
+        ended = "timed-out"
+        how = "120 s"
+        stage = "matmul GPU:0"
+        log = ["W0000 gpu_device.cc:2459] CUDA kernels will be jit-compiled from PTX, which could \
+take 30 minutes or longer."]
+    """
+    (found,) = run(cause_named("framework-hangs"), machine(text)).findings
+    assert "compiles its kernels" in found.message
+    assert [remedy.command for remedy in found.remedies] == ["whygpu check --timeout 1800"]
+
+
+def test_an_import_that_hangs_is_not_blamed_on_the_driver() -> None:
+    text = '[probes.torch]\nended = "timed-out"\nhow = "120 s"\nstage = "import"'
+    (found,) = run(cause_named("framework-hangs"), machine(text)).findings
+    assert "nvidia-smi" not in str(found.remedies)
