@@ -1,0 +1,1 @@
+"""Measurements: ratios between things timed side by side in one run, never absolute limits."""

@@ -1,0 +1,98 @@
+"""Does each framework use the GPU? If not: the root cause, the evidence, the fix."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+EXAMPLES = """\
+examples:
+  whygpu check                         the active environment
+  whygpu check --python ~/old/bin/python
+  whygpu check --no-probe              files only, in a fraction of a second
+  whygpu check --json > report.json
+  whygpu check --snapshot FILE         a machine that is far away
+"""
+
+DEFAULT_TIMEOUT = 120.0
+
+
+def add_target_arguments(parser: argparse.ArgumentParser) -> None:
+    """What check and snapshot share: which interpreter to look at, and how far to go."""
+    parser.add_argument(
+        "--python",
+        metavar="PYTHON",
+        help="the interpreter (or virtual environment) to examine; "
+        "default: the active environment, else python on PATH",
+    )
+    parser.add_argument(
+        "--no-probe",
+        action="store_true",
+        help="read files only; do not run the frameworks (leaves some things unknown)",
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        default=DEFAULT_TIMEOUT,
+        help=f"time limit for running each framework (default: {DEFAULT_TIMEOUT:.0f})",
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_target_arguments(parser)
+    parser.add_argument(
+        "--snapshot", metavar="FILE", help="diagnose a saved snapshot instead (- for stdin)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="show the outcome of every cause"
+    )
+    parser.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colour: on a terminal (default), always, or never; NO_COLOR is honoured",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds") from None
+    if not 0 < seconds < 86400:
+        raise argparse.ArgumentTypeError("expected a number of seconds between 0 and a day")
+    return seconds
+
+
+def run(options: argparse.Namespace) -> int:
+    from whygpu import api
+    from whygpu.cli.progress import progress
+
+    if options.snapshot:
+        report = api.diagnose(api.load_snapshot(options.snapshot))
+    else:
+        with progress() as show:
+            report = api.check(
+                options.python,
+                probe=not options.no_probe,
+                timeout=options.timeout,
+                on_progress=show,
+            )
+    if options.json:
+        from whygpu.render.json import render
+
+        sys.stdout.write(render(report))
+    else:
+        from whygpu.cli.terminal import use_color, width
+        from whygpu.render.text import render as render_text
+
+        text = render_text(
+            report,
+            width=width(),
+            color=use_color(options.color),
+            verbose=options.verbose,
+        )
+        sys.stdout.write(text)
+    return report.exit_code

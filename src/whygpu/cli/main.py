@@ -1,0 +1,105 @@
+"""The entry point: words to options, verbs to their modules, every failure to an exit code.
+
+Everything heavy is imported by the verb that needs it: `whygpu --help` is to cost little more
+than starting Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from whygpu.cli import check, rule, snapshot
+from whygpu.errors import UsageError
+from whygpu.version import VERSION
+
+EXIT_USAGE = 2
+EXIT_BUG = 3
+EXIT_INTERRUPTED = 130
+EXIT_PIPE_CLOSED = 141
+
+VERBS = {"check": check, "rule": rule, "snapshot": snapshot}
+
+EPILOG = """\
+examples:
+  whygpu                              does each framework here use the GPU, and if not, why?
+  whygpu --python ~/venv/bin/python   the same for another environment
+  whygpu check --json | jq .verdict   for scripts
+  whygpu snapshot -o machine.json     save what was seen, safe to post in an issue
+  whygpu check --snapshot FILE        diagnose a machine from its snapshot
+  whygpu rule WG203                   what one code means
+
+exit codes:
+  0 nothing wrong   1 something found   2 wrong usage   3 a bug in whygpu   4 cannot tell
+"""
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """argparse's own would import shutil, and with it three compression libraries."""
+
+    def __init__(self, prog: str) -> None:
+        try:
+            columns = os.get_terminal_size().columns
+        except OSError:
+            columns = 80
+        super().__init__(prog, width=min(columns, 100) - 2)
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="whygpu",
+        description="Tells why a deep-learning program does or does not use its GPU.",
+        epilog=EPILOG,
+        formatter_class=HelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"whygpu {VERSION}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs")
+    for name, module in VERBS.items():
+        summary = (module.__doc__ or "").partition("\n")[0]
+        verb = verbs.add_parser(
+            name,
+            help=summary,
+            description=summary,
+            epilog=module.EXAMPLES,
+            formatter_class=HelpFormatter,
+        )
+        module.add_arguments(verb)
+    return top
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """`whygpu` alone, or with options only, is `whygpu check`."""
+    words = list(arguments)
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
+        words.insert(0, "check")
+    return parser().parse_args(words)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        options = parse(words)
+        code: int = VERBS[options.verb].run(options)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        print(f"whygpu: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        print("\nwhygpu: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (`whygpu | head`); Python would complain once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE_CLOSED
+    except Exception as error:
+        from whygpu.cli import bug
+
+        print(bug.report(error, words), file=sys.stderr)
+        return EXIT_BUG
+
+
+if __name__ == "__main__":
+    sys.exit(main())

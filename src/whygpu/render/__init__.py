@@ -1,0 +1,1 @@
+"""Report to text: values in, strings out. A renderer never looks at the machine."""

@@ -1,0 +1,64 @@
+"""Reports and snapshots as JSON; the schemas are in whygpu/schemas."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from whygpu.model.codec import encode
+from whygpu.model.finding import Finding
+from whygpu.model.report import STATUSES, Report
+from whygpu.model.snapshot import Snapshot
+
+REPORT_SCHEMA = 1
+FINDING_FIELDS = (
+    "code",
+    "cause",
+    "severity",
+    "subject",
+    "message",
+    "evidence",
+    "remedies",
+    "confidence",
+    "explained_by",
+)
+
+
+def as_dict(report: Report) -> dict[str, Any]:
+    counts = Counter(outcome.status for outcome in report.outcomes)
+    return {
+        "schema": REPORT_SCHEMA,
+        "verdict": report.verdict,
+        "frameworks": [
+            {
+                "name": item.name,
+                "version": item.version,
+                "verdict": item.verdict,
+                "because": list(item.because),
+            }
+            for item in report.frameworks
+        ],
+        "root_causes": [_finding(finding) for finding in report.root_causes],
+        "findings": [_finding(finding) for finding in report.findings],
+        "outcomes": {status: counts[status] for status in STATUSES},
+        "undetermined": [
+            {"code": outcome.code, "reason": reason}
+            for outcome in report.undetermined
+            for reason in outcome.reasons
+        ],
+        "snapshot": encode(report.snapshot),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    encoded = encode(finding)
+    return {name: encoded[name] for name in FINDING_FIELDS}
+
+
+def render(report: Report) -> str:
+    return json.dumps(as_dict(report), indent=2, ensure_ascii=False) + "\n"
+
+
+def render_snapshot(snapshot: Snapshot) -> str:
+    return json.dumps(encode(snapshot), indent=1, ensure_ascii=False) + "\n"

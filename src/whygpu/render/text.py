@@ -1,0 +1,167 @@
+"""The report for people: the verdict first, then each root cause with its evidence and its fix."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from whygpu.model.derived import display_name
+from whygpu.model.finding import MACHINE, Finding
+from whygpu.model.report import STATUSES, Outcome, Report
+
+_MARKS = {"gpu": "✓", "cpu": "✗", "broken": "✗", "no-gpu": "✓", "unknown": "?"}
+_STYLES = {
+    "gpu": "bold green",
+    "no-gpu": "bold green",
+    "cpu": "bold red",
+    "broken": "bold red",
+    "unknown": "bold yellow",
+    "error": "bold red",
+    "warning": "bold yellow",
+    "info": "bold cyan",
+}
+_MOST_EVIDENCE = 6
+_LONGEST_EVIDENCE = 360
+"""More evidence than this, and longer, is for -v."""
+
+
+def render(report: Report, *, width: int, color: bool, verbose: bool) -> str:
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=color,
+        no_color=not color,
+        color_system="standard" if color else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    with console.capture() as captured:
+        _headline(console, report)
+        _frameworks(console, report)
+        for number, root in enumerate(report.root_causes, 1):
+            _root(console, number, root, report, verbose)
+        _undetermined(console, report.undetermined, verbose)
+        if verbose:
+            _outcomes(console, report.outcomes)
+        _summary(console, report, verbose)
+    lines = captured.get().splitlines()
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _headline(console: Console, report: Report) -> None:
+    sentence = report.headline[:1].upper() + report.headline[1:]
+    mark = _MARKS[report.verdict]
+    console.print(_hanging(mark, Text(sentence, _STYLES[report.verdict]), 2))
+
+
+def _frameworks(console: Console, report: Report) -> None:
+    if not report.frameworks:
+        return
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    for item in report.frameworks:
+        because = f" [{', '.join(item.because)}]" if item.because else ""
+        table.add_row(
+            display_name(item.name),
+            item.version,
+            Text(item.verdict, _STYLES[item.verdict]),
+            Text(item.summary + because),
+        )
+    console.print()
+    console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _root(console: Console, number: int, root: Finding, report: Report, verbose: bool) -> None:
+    title = Text.assemble(
+        (f"{root.code} {root.cause}", _STYLES[root.severity]),
+        f"  {root.severity}",
+        "" if root.subject == MACHINE else f", {display_name(root.subject)}",
+        "" if root.confidence == "certain" else f", {root.confidence}",
+    )
+    console.print()
+    console.print(_hanging(f"{number}.", title, 3))
+    _paragraph(console, root.message)
+    shown = root.evidence if verbose else root.evidence[:_MOST_EVIDENCE]
+    for evidence in shown:
+        text = f"{evidence.where}: {evidence.text}"
+        console.print(_labelled("seen", text if verbose else _shortened(text)))
+    if len(shown) < len(root.evidence):
+        console.print(_labelled("", f"... and {len(root.evidence) - len(shown)} more (-v)"))
+    for remedy in root.remedies:
+        console.print(_labelled("fix", remedy.text))
+        if remedy.command is not None:
+            # Not wrapped: a command has to survive copy and paste.
+            console.print(Text(f"          {remedy.command}", "bold"), soft_wrap=True)
+    followers = [f for f in report.findings if f.explained_by == root.code]
+    names = dict.fromkeys(f"{f.code} {f.cause} ({display_name(f.subject)})" for f in followers)
+    if names:
+        console.print(_labelled("so", f"explains {', '.join(names)}"))
+
+
+def _undetermined(console: Console, outcomes: Sequence[Outcome], verbose: bool) -> None:
+    if not outcomes:
+        return
+    reasons: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        for reason in outcome.reasons:
+            reasons.setdefault(reason, []).append(outcome.code)
+    console.print()
+    console.print(Text("Could not tell:", _STYLES["unknown"]))
+    for reason, codes in reasons.items():
+        shown = codes if verbose or len(codes) <= 3 else [*codes[:3], f"and {len(codes) - 3} more"]
+        console.print(Padding(Text(f"{reason} ({', '.join(shown)})"), (0, 0, 0, 3)))
+
+
+def _outcomes(console: Console, outcomes: Sequence[Outcome]) -> None:
+    console.print()
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for outcome in outcomes:
+        reason = outcome.reasons[0] if outcome.reasons else ""
+        table.add_row(outcome.code, outcome.cause, outcome.status, reason)
+    console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _summary(console: Console, report: Report, verbose: bool) -> None:
+    counts = Counter(outcome.status for outcome in report.outcomes)
+    parts = [
+        f"{counts[status]} {status.replace('-', ' ')}" for status in STATUSES if counts[status]
+    ]
+    console.print()
+    console.print(Text(f"{len(report.outcomes)} causes looked at: {', '.join(parts)}.", "dim"))
+    if report.root_causes:
+        more = "" if verbose else "; all outcomes: whygpu check -v"
+        console.print(
+            Text(f"More about one: whygpu rule {report.root_causes[0].code}{more}", "dim")
+        )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_EVIDENCE else f"{text[:_LONGEST_EVIDENCE]} ... (-v)"
+
+
+def _paragraph(console: Console, text: str) -> None:
+    console.print(Padding(Text(text), (0, 0, 0, 3)))
+
+
+def _labelled(label: str, text: str) -> Table:
+    return _hanging(f"   {label}", Text(text), 10)
+
+
+def _hanging(label: str, body: Text, indent: int) -> Table:
+    """A label with the text beside it, so that wrapped lines start under the text."""
+    table = Table.grid()
+    table.add_column(width=indent, no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    table.add_row(label, body)
+    return table

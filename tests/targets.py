@@ -1,0 +1,152 @@
+"""Real framework environments that tests examine, each apart from whygpu's own.
+
+`python -m tests.targets` builds them under .targets/ (or WHYGPU_TARGETS); `python_of(name)` gives
+a test the interpreter of one, or skips the test with the reason why it is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class TargetSpec:
+    python: tuple[str, ...]
+    """Versions that will do, best first."""
+    requirements: tuple[str, ...]
+    """What pip is told to install."""
+    everyday: bool = True
+    """Built by default; the others take gigabytes and are built when named."""
+
+    @property
+    def stamp(self) -> str:
+        return hashlib.sha256("\n".join(self.requirements).encode()).hexdigest()[:16]
+
+
+MODERN = ("3.11", "3.12", "3.13", "3.10")
+
+TARGETS = {
+    "tensorflow-2.21": TargetSpec(MODERN, ("tensorflow==2.21.0",)),
+    "jax": TargetSpec(("3.12", "3.13", "3.11"), ("jax", "keras")),
+    # The local version keeps pip from taking the default build with its gigabytes of CUDA wheels.
+    "torch": TargetSpec(("3.11",), ("torch==2.13.0+cpu", "keras")),
+    "tensorflow-gpu-1.15": TargetSpec(("3.7",), ("tensorflow-gpu==1.15.5", "protobuf<3.21")),
+    # Everything by name: pip 18 takes packages that are too new for Python 3.6 where the index
+    # does not say which Python they need.
+    "tensorflow-gpu-1.12": TargetSpec(
+        ("3.6",),
+        (
+            "--no-deps",
+            "tensorflow-gpu==1.12.0",
+            "tensorboard==1.12.2",
+            "absl-py==0.15.0",
+            "astor==0.8.1",
+            "gast==0.4.0",
+            "grpcio==1.48.2",
+            "h5py==2.10.0",
+            "keras-applications==1.0.8",
+            "keras-preprocessing==1.1.2",
+            "markdown==3.3.7",
+            "numpy==1.19.5",
+            "protobuf==3.19.6",
+            "six==1.16.0",
+            "termcolor==1.1.0",
+            "werkzeug==2.0.3",
+            "wheel==0.37.1",
+        ),
+    ),
+    "tensorflow-2.21-cuda": TargetSpec(MODERN, ("tensorflow[and-cuda]==2.21.0",), everyday=False),
+    "jax-cuda12": TargetSpec(("3.12", "3.13", "3.11"), ("jax[cuda12]",), everyday=False),
+}
+
+
+def folder() -> pathlib.Path:
+    given = os.environ.get("WHYGPU_TARGETS")
+    return pathlib.Path(given) if given else ROOT / ".targets"
+
+
+def python_of(name: str) -> str:
+    """The interpreter of a target that is built; skips the calling test when it is not."""
+    import pytest
+
+    python = folder() / name / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"the target {name} is not built: {_why_not(name)}")
+    return str(python)
+
+
+def _why_not(name: str) -> str:
+    note = folder() / f"{name}.failed"
+    return note.read_text().strip() if note.exists() else f"run `python -m tests.targets {name}`"
+
+
+def find_interpreter(versions: tuple[str, ...]) -> str | None:
+    """A CPython of one of these versions: this one, on PATH, or in pyenv."""
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for version in versions:
+        if version == own:
+            return sys.executable
+        # pyenv's shims are on PATH for every version it knows and fail for those not selected.
+        pyenv = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"))
+        candidates = [*sorted(pyenv.glob(f"versions/{version}.*/bin/python"))]
+        on_path = shutil.which(f"python{version}")
+        if on_path:
+            candidates.append(pathlib.Path(on_path))
+        for candidate in candidates:
+            if subprocess.run([candidate, "-c", ""], capture_output=True).returncode == 0:
+                return str(candidate)
+    return None
+
+
+def build(name: str, spec: TargetSpec) -> str:
+    """Make one target, or leave a note that says why it cannot be made. Returns what was done."""
+    place = folder() / name
+    stamp = place / "whygpu-target"
+    note = folder() / f"{name}.failed"
+    if stamp.exists() and stamp.read_text() == spec.stamp:
+        return "is there"
+    if place.is_symlink():
+        return "is somebody else's link: left alone"
+    interpreter = find_interpreter(spec.python)
+    note.parent.mkdir(parents=True, exist_ok=True)
+    if interpreter is None:
+        note.write_text(f"no Python {' or '.join(spec.python)} on this machine")
+        return note.read_text()
+    shutil.rmtree(place, ignore_errors=True)
+    subprocess.run([interpreter, "-m", "venv", place], check=True)
+    # Byte code is made when a module is first imported; compiling all of it takes a minute.
+    install = [str(place / "bin" / "python"), "-m", "pip", "install", "-q", "--no-compile"]
+    done = subprocess.run([*install, *spec.requirements], capture_output=True, text=True)
+    if done.returncode:
+        shutil.rmtree(place, ignore_errors=True)
+        note.write_text(f"pip install {' '.join(spec.requirements)} failed: {done.stderr[-500:]}")
+        return note.read_text()
+    note.unlink(missing_ok=True)
+    stamp.write_text(spec.stamp)
+    return "built"
+
+
+def main(names: list[str]) -> int:
+    chosen = names or [name for name, spec in TARGETS.items() if spec.everyday]
+    unknown = sorted(set(chosen) - TARGETS.keys())
+    if unknown:
+        print(f"no such target: {', '.join(unknown)}; there are {', '.join(TARGETS)}")
+        return 2
+    for name in chosen:
+        began = time.monotonic()
+        print(f"target {name} ...", end=" ", flush=True)
+        print(f"{build(name, TARGETS[name])} ({time.monotonic() - began:.0f} s)", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,94 @@
+"""Imports go one way, public names exist, and generated files are current."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import whygpu
+from tools import docs, schemas
+
+SOURCE = pathlib.Path(whygpu.__path__[0])
+
+LAYERS = (
+    ("model", "version", "errors"),
+    ("tables",),
+    ("host", "readers"),
+    ("causes", "privacy", "verdicts"),
+    ("engine", "collectors", "probes", "render"),
+    ("api",),
+    ("cli", "__main__", "__init__"),
+)
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+APART = {"render": {"collectors", "probes", "host"}, "causes": {"host", "readers"}}
+"""Within the order, some may not meet: a renderer never looks at the machine, a cause neither."""
+
+MODULES = sorted(
+    path for path in SOURCE.rglob("*.py") if "scripts" not in path.relative_to(SOURCE).parts
+)
+
+
+def part_of(path: pathlib.Path) -> str:
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports_of(path: pathlib.Path) -> set[str]:
+    """The parts of whygpu that a module imports, at its top or inside a function."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            words = name.split(".")
+            if words[0] == "whygpu" and len(words) > 1 and words[1] in RANK:
+                found.add(words[1])
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_one_way(path: pathlib.Path) -> None:
+    part = part_of(path)
+    assert part in RANK, f"{part} has no place in the layers"
+    for other in imports_of(path) - {part}:
+        assert RANK[other] <= RANK[part], f"{part} imports {other}, which lies above it"
+        assert other not in APART.get(part, set()), f"{part} must not know {other}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_every_module_says_what_it_is_for(path: pathlib.Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name", whygpu.__all__)
+def test_public_names_exist(name: str) -> None:
+    assert getattr(whygpu, name) is not None
+
+
+def test_importing_whygpu_imports_nothing_heavy() -> None:
+    code = "import sys; import whygpu.cli.main; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    heavy = {"dataclasses", "rich", "pynvml", "packaging", "json", "subprocess", "whygpu.engine"}
+    assert heavy.isdisjoint(loaded)
+
+
+def test_the_documentation_of_causes_is_current() -> None:
+    for name, text in docs.pages().items():
+        assert (docs.FOLDER / name).read_text(encoding="utf-8") == text, "run `make docs`"
+    extra = {path.name for path in docs.FOLDER.glob("*.md")} - docs.pages().keys()
+    assert not extra, "run `make docs`"
+    assert docs.LEDGER.read_text(encoding="utf-8") == docs.ledger(), "run `make docs`"
+
+
+def test_the_schemas_are_current() -> None:
+    for name, text in schemas.files().items():
+        assert (schemas.FOLDER / name).read_text(encoding="utf-8") == text, "run `make docs`"

@@ -1,0 +1,1 @@
+"""Makers of files that are kept in the repository: documentation, schemas, new causes."""

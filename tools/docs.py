@@ -1,0 +1,67 @@
+"""Write docs/causes from the pages in the cause files, and enter new codes in the ledger."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+from whygpu.causes import catalogue
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs" / "causes"
+LEDGER = FOLDER / "ledger.txt"
+
+
+def pages() -> dict[str, str]:
+    """File name to text, for everything under docs/causes but the ledger."""
+    causes = catalogue()
+    files = {
+        f"{cause.code}-{cause.slug}.md": f"# {cause.code} {cause.slug}\n\n{cause.page.strip()}\n"
+        for cause in causes
+    }
+    rows = [
+        f"| [{cause.code}]({cause.code}-{cause.slug}.md) | {cause.slug} | {cause.severity} "
+        f"| {cause.title} |"
+        for cause in causes
+    ]
+    files["README.md"] = "\n".join(
+        [
+            "# Causes",
+            "",
+            "Made by `make docs` from the cause files; `whygpu rule CODE` prints the same pages.",
+            "",
+            "| code | name | severity | what is wrong |",
+            "| --- | --- | --- | --- |",
+            *rows,
+            "",
+        ]
+    )
+    return files
+
+
+def ledger() -> str:
+    """Every code that was ever given and its name. It only grows: a code is never used again."""
+    entries: dict[str, str] = {}
+    if LEDGER.exists():
+        for line in LEDGER.read_text().splitlines():
+            code, slug = line.split()
+            entries[code] = slug
+    for cause in catalogue():
+        held = entries.setdefault(cause.code, cause.slug)
+        if held != cause.slug:
+            sys.exit(f"{cause.code} belongs to {held}; give {cause.slug} a new code")
+    return "".join(f"{code} {slug}\n" for code, slug in sorted(entries.items()))
+
+
+def main() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    files = pages()
+    for old in FOLDER.glob("*.md"):
+        if old.name not in files:
+            old.unlink()
+    for name, text in files.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    LEDGER.write_text(ledger(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

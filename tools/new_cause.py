@@ -1,0 +1,99 @@
+"""Start a new cause: the file, with the next free code of its family and a page to fill in."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import sys
+
+from tests.test_catalogue import FAMILIES
+from tools.docs import LEDGER
+from whygpu import causes
+
+TEMPLATE = '''"""<The defect in one sentence>.
+
+## Why it happens
+
+<...>
+
+## What it looks like
+
+<...>
+
+## Fix
+
+<...>
+
+## Fires on (machine)
+
+```toml
+<in what this machine differs from a healthy one>
+```
+
+## Quiet on (machine)
+
+```toml
+```
+
+## Cannot tell on (machine)
+
+```toml
+<the same, with a fact unknown>
+```
+
+## Sources
+
+- <https://...>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.observed import need
+from whygpu.model.snapshot import Snapshot
+
+CAUSE = cause("CODE", __name__, __doc__, severity="error", effect="cpu", explains=("gpu-unused",))
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    raise NotImplementedError
+    yield CAUSE.finding(
+        subject=MACHINE,
+        message="<what was seen, what was expected, where>",
+        evidence=(seen(machine.driver.version),),
+        remedies=(Remedy("<what to do>", "<command>"),),
+    )
+'''
+
+
+def next_code(family: str) -> str:
+    """The first code of the family that was never given: the ledger remembers withdrawn ones."""
+    digit = next(digit for digit, name in FAMILIES.items() if name == family)
+    given = {line.split()[0] for line in LEDGER.read_text().splitlines()}
+    given |= {cause.code for cause in causes.catalogue()}
+    return next(f"WG{digit}{n:02}" for n in range(1, 100) if f"WG{digit}{n:02}" not in given)
+
+
+def main(family: str, slug: str) -> None:
+    if family not in FAMILIES.values() or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug):
+        sys.exit(
+            "usage: make new-cause FAMILY=<folder> SLUG=<name-of-the-defect>\n"
+            f"families: {', '.join(FAMILIES.values())}"
+        )
+    path = pathlib.Path(causes.__path__[0]) / family / f"{slug.replace('-', '_')}.py"
+    if path.exists():
+        sys.exit(f"{path} is there already")
+    code = next_code(family)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(TEMPLATE.replace("CODE", code), encoding="utf-8")
+    print(f"{code}: fill in {path}, then `make docs` and `make test-fast`")
+
+
+if __name__ == "__main__":
+    main(*(sys.argv[1:3] if len(sys.argv) >= 3 else ("", "")))

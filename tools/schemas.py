@@ -1,0 +1,122 @@
+"""Write the JSON schemas of snapshots and reports from the types that produce them."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import types
+from dataclasses import is_dataclass
+from typing import Any, Literal, Union, get_args, get_origin
+
+import whygpu
+from whygpu.model.codec import hints
+from whygpu.model.finding import Finding
+from whygpu.model.observed import Known
+from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
+from whygpu.model.snapshot import Snapshot
+from whygpu.render.json import FINDING_FIELDS
+
+FOLDER = pathlib.Path(whygpu.__path__[0]) / "schemas"
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def schema_of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema of what the codec makes of a type; dataclasses go into `definitions`."""
+    origin = get_origin(kind)
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    if origin is Literal:
+        return {"enum": list(get_args(kind))}
+    if origin is tuple:
+        arguments = get_args(kind)
+        if arguments[1:] == (Ellipsis,):
+            return {"type": "array", "items": schema_of(arguments[0], definitions)}
+        items = [schema_of(argument, definitions) for argument in arguments]
+        return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items)}
+    if origin in (Union, types.UnionType):
+        return _union(kind, definitions)
+    if isinstance(kind, type) and is_dataclass(kind):
+        if kind.__name__ not in definitions:
+            definitions[kind.__name__] = {}
+            fields = {name: schema_of(hint, definitions) for name, hint in hints(kind)}
+            definitions[kind.__name__] = _object(fields)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+    raise TypeError(f"no schema for {kind}")
+
+
+def _union(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    members = get_args(kind)
+    known = next((member for member in members if get_origin(member) is Known), None)
+    if known is None:
+        (inner,) = (member for member in members if member is not type(None))
+        return {"anyOf": [schema_of(inner, definitions), {"type": "null"}]}
+    (inner,) = get_args(known)
+    text = {"type": "string"}
+    return {
+        "oneOf": [
+            _object({"known": schema_of(inner, definitions), "source": text}),
+            _object({"absent": text}),
+            _object({"unknown": text}),
+        ]
+    }
+
+
+def _object(fields: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+
+
+def snapshot_schema() -> dict[str, Any]:
+    definitions: dict[str, Any] = {}
+    top = schema_of(Snapshot, definitions)
+    return {"$schema": DRAFT, "title": "whygpu snapshot", **top, "$defs": definitions}
+
+
+def check_schema() -> dict[str, Any]:
+    """What `whygpu check --json` prints."""
+    definitions: dict[str, Any] = {}
+    schema_of(Finding, definitions)
+    fields = definitions["Finding"]["properties"]
+    definitions["Finding"] = _object({name: fields[name] for name in FINDING_FIELDS})
+    findings = {"type": "array", "items": {"$ref": "#/$defs/Finding"}}
+    text = {"type": "string"}
+    framework = _object(
+        {
+            "name": text,
+            "version": text,
+            "verdict": schema_of(FrameworkVerdict, definitions),
+            "because": {"type": "array", "items": text},
+        }
+    )
+    fields = {
+        "schema": {"const": 1},
+        "verdict": schema_of(MachineVerdict, definitions),
+        "frameworks": {"type": "array", "items": framework},
+        "root_causes": findings,
+        "findings": findings,
+        "outcomes": _object({name: {"type": "integer"} for name in STATUSES}),
+        "undetermined": {"type": "array", "items": _object({"code": text, "reason": text})},
+        "snapshot": schema_of(Snapshot, definitions),
+    }
+    top = _object(fields)
+    return {"$schema": DRAFT, "title": "whygpu check --json", **top, "$defs": definitions}
+
+
+def files() -> dict[str, str]:
+    made = {"snapshot.schema.json": snapshot_schema(), "check.schema.json": check_schema()}
+    return {name: json.dumps(schema, indent=1) + "\n" for name, schema in made.items()}
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in files().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
