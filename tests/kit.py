@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import is_dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from tests.machines import healthy as machines
 from whygpu.causes import catalogue
 from whygpu.engine import outcome_of
 from whygpu.model.cause import Cause
-from whygpu.model.codec import decode, encode, hints
+from whygpu.model.codec import decode, encode, hints, is_record
 from whygpu.model.environment import Variable
 from whygpu.model.libraries import LibraryCopy, OtherCopy, SearchedFolder
 from whygpu.model.observed import Known
@@ -39,7 +38,7 @@ _TEMPLATES: tuple[Any, ...] = (
 )
 """What a new item of a list starts from, by its type."""
 
-_KEYS = ("index", "pid", "name", "library", "path")
+_KEYS = ("number", "pid", "name", "library", "path")
 """The field that names an item of a list, so that an example can say which one it changes."""
 
 
@@ -84,10 +83,10 @@ def _change(kind: Any, base: Any, change: Any) -> Any:
         return {"known": _change(inner, below, change), "source": "example"}
     if get_origin(kind) is tuple and isinstance(change, dict):
         return _change_items(get_args(kind)[0], list(base or []), change)
-    members = [m for m in get_args(kind) if is_dataclass(m)]
+    members = [m for m in get_args(kind) if is_record(m)]
     if get_origin(kind) is not tuple and members:
         return _change(members[0], base, change)
-    if isinstance(kind, type) and is_dataclass(kind) and isinstance(change, dict):
+    if is_record(kind) and isinstance(change, dict):
         fields = dict(hints(kind))
         result = dict(base) if base is not None else dict(_template(kind))
         for name, value in change.items():
@@ -109,7 +108,7 @@ def _change_items(kind: Any, items: list[Any], change: dict[str, Any]) -> list[A
             assert place is not None, f"there is no {kind.__name__} {name} to remove"
             del items[place]
             continue
-        fresh = {**_template(kind), key: int(name) if key in ("index", "pid") else name}
+        fresh = {**_template(kind), key: int(name) if key in ("number", "pid") else name}
         changed = _change(kind, fresh if place is None else items[place], value)
         if place is None:
             items.append(changed)

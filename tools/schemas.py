@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import pathlib
 import types
-from dataclasses import is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin
 
 import whygpu
-from whygpu.model.codec import hints
+from whygpu.model.codec import hints, is_record
 from whygpu.model.finding import Finding
 from whygpu.model.observed import Known
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
@@ -22,7 +21,7 @@ _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def schema_of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema of what the codec makes of a type; dataclasses go into `definitions`."""
+    """The schema of what the codec makes of a type; records go into `definitions`."""
     origin = get_origin(kind)
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
@@ -36,7 +35,7 @@ def schema_of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items)}
     if origin in (Union, types.UnionType):
         return _union(kind, definitions)
-    if isinstance(kind, type) and is_dataclass(kind):
+    if is_record(kind):
         if kind.__name__ not in definitions:
             definitions[kind.__name__] = {}
             fields = {name: schema_of(hint, definitions) for name, hint in hints(kind)}

@@ -48,7 +48,8 @@ def snapshot(
     from whygpu.collectors.collect import collect
 
     host = LocalHost()
-    taken = collect(host, python)
+    # Importing fifty causes takes about as long as the target takes to answer.
+    taken = collect(host, python, meanwhile=catalogue)
     if probe:
         taken = _probed(host, taken, timeout, on_progress)
     return Redactor(host.platform).value(taken)

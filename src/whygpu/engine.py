@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from whygpu.model.cause import Cause
 from whygpu.model.derived import gpu_proven_by
@@ -85,8 +84,7 @@ def reconcile(findings: Iterable[Finding], snapshot: Snapshot) -> list[Finding]:
         )
 
     return [
-        replace(
-            finding,
+        finding._replace(
             severity="warning",
             confidence="possible",
             message=f"{finding.message}; yet the probe computed on the GPU, so this does not "
@@ -102,7 +100,7 @@ def fold(findings: Iterable[Finding], causes: dict[str, Cause]) -> list[Finding]
     """Mark each finding that another one explains with the code of its root cause."""
     pending = list(findings)
     return [
-        replace(finding, explained_by=root.code) if root is not finding else finding
+        finding._replace(explained_by=root.code) if root is not finding else finding
         for finding in pending
         for root in [_root_of(finding, pending, causes)]
     ]

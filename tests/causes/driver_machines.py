@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tests.machines import healthy as machines
@@ -36,11 +36,10 @@ def library(name: str, version: str, kind: Any = "driver", folder: str = LIBRARI
 def driver_that(state: DriverState, **changes: Any) -> Driver:
     """A driver in trouble: it is installed and loaded, but what it would tell is not known."""
     facts: dict[str, Any] = {"version": SILENT, "cuda": SILENT, "gpus": SILENT, **changes}
-    return replace(DRIVER, state=known(state), detail=f"the driver says: {state}", **facts)
+    return DRIVER._replace(state=known(state), detail=f"the driver says: {state}", **facts)
 
 
-NO_DRIVER = replace(
-    machines.NO_DRIVER,
+NO_DRIVER = machines.NO_DRIVER._replace(
     uvm=known(False),
     device_nodes=Absent("/dev/nvidia*, /dev/dxg"),
 )
@@ -70,7 +69,7 @@ ON_BARE_METAL: dict[DriverState, tuple[Driver, str | None]] = {
 IN_A_CONTAINER: dict[DriverState, tuple[Driver, str | None]] = {
     "working": (DRIVER, None),
     "missing": (
-        replace(NO_DRIVER, kernel_module=DRIVER.kernel_module, gpus=SILENT, uvm=known(True)),
+        NO_DRIVER._replace(kernel_module=DRIVER.kernel_module, gpus=SILENT, uvm=known(True)),
         "docker-no-gpu-runtime",
     ),
     "not-loaded": (NOT_LOADED, "docker-no-gpu-runtime"),
@@ -84,8 +83,7 @@ IN_A_CONTAINER: dict[DriverState, tuple[Driver, str | None]] = {
 
 def under_windows(driver: Driver) -> Driver:
     """The same driver as WSL shows it: Windows' libraries, /dev/dxg and no module."""
-    return replace(
-        driver,
+    return driver._replace(
         kernel_module=Absent("WSL: the kernel's part of the driver runs in Windows"),
         uvm=known(False),
         device_nodes=known((DXG,)),
@@ -94,7 +92,7 @@ def under_windows(driver: Driver) -> Driver:
     )
 
 
-LINUX_DRIVER_IN_WSL = replace(NOT_LOADED, device_nodes=known((DXG,)))
+LINUX_DRIVER_IN_WSL = NOT_LOADED._replace(device_nodes=known((DXG,)))
 
 UNDER_WSL: dict[DriverState, tuple[Driver, str | None]] = {
     "working": (under_windows(DRIVER), None),
@@ -108,12 +106,11 @@ def cuda_probe(driver: Driver, code: str | None) -> Probe:
     """The CUDA probe on this driver; without a code, one that found no libcuda."""
     if isinstance(driver.cuda_library, Absent):
         missing = "libcuda.so.1: cannot open shared object file: No such file or directory"
-        return replace(
-            machines.CUDA_PROBE, facts=(("libcuda.so.1", missing),), devices=Absent(missing)
+        return machines.CUDA_PROBE._replace(
+            facts=(("libcuda.so.1", missing),), devices=Absent(missing)
         )
     if isinstance(driver.state, Known) and driver.state.value == "hung":
-        return replace(
-            machines.CUDA_PROBE,
+        return machines.CUDA_PROBE._replace(
             ended="timed-out",
             how="60 s",
             stage="cuInit",
@@ -123,8 +120,7 @@ def cuda_probe(driver: Driver, code: str | None) -> Probe:
     assert code is not None
     if code.startswith("0"):
         return machines.CUDA_PROBE
-    return replace(
-        machines.CUDA_PROBE,
+    return machines.CUDA_PROBE._replace(
         facts=(("libcuda.so.1", "loaded"), ("cuInit", code)),
         devices=known(()) if code.startswith("100") else Unknown(f"cuInit: {code}"),
     )
@@ -161,14 +157,13 @@ def container(runtime: ContainerRuntime = "docker", *mounts: str) -> Known[Conta
 
 
 def machine_with(driver: Driver, **changes: Any) -> Snapshot:
-    system = replace(
-        HEALTHY.system,
+    system = HEALTHY.system._replace(
         container=changes.pop("container", HEALTHY.system.container),
         wsl=changes.pop("wsl", HEALTHY.system.wsl),
     )
     if isinstance(system.wsl, Known):
         changes["graphics"] = Absent("graphics device in /sys/bus/pci/devices")
-    return replace(HEALTHY, driver=driver, system=system, **changes)
+    return HEALTHY._replace(driver=driver, system=system, **changes)
 
 
 def environment(**values: str) -> Environment:
@@ -185,9 +180,8 @@ def only(machine: Snapshot, *names: str) -> Snapshot:
     frameworks = machine.target.frameworks
     assert isinstance(frameworks, Known)
     kept = known(tuple(item for item in frameworks.value if item.name in names))
-    return replace(
-        machine,
-        target=replace(machine.target, frameworks=kept),
+    return machine._replace(
+        target=machine.target._replace(frameworks=kept),
         probes=tuple(probe for probe in machine.probes if probe.name in ("cuda", *names)),
     )
 
@@ -250,7 +244,7 @@ def bare_machines() -> Iterator[Case]:
     )
     yield Case(
         "the card could not be started (pass-through, wrong module flavour)",
-        on_the_cpu(machine_with(replace(DRIVER, gpus=known(())))),
+        on_the_cpu(machine_with(DRIVER._replace(gpus=known(())))),
         "nvidia-kernel-module-state",
     )
     yield Case(
@@ -260,7 +254,7 @@ def bare_machines() -> Iterator[Case]:
     )
     yield Case(
         "nvidia_uvm not loaded, and nobody loads it",
-        on_the_cpu(machine_with(replace(DRIVER, uvm=known(False))), "999 CUDA_ERROR_UNKNOWN"),
+        on_the_cpu(machine_with(DRIVER._replace(uvm=known(False))), "999 CUDA_ERROR_UNKNOWN"),
         "nvidia-kernel-module-state",
         static=False,
     )
@@ -276,18 +270,18 @@ def bare_machines() -> Iterator[Case]:
         "cuda-init-failed",
         static=False,
     )
-    split = replace(machines.GPU, mig=known(True))
+    split = machines.GPU._replace(mig=known(True))
     yield Case(
         "MIG switched on, no instance created",
-        on_the_cpu(machine_with(replace(DRIVER, gpus=known((split,)))), "100 CUDA_ERROR_NO_DEVICE"),
+        on_the_cpu(machine_with(DRIVER._replace(gpus=known((split,)))), "100 CUDA_ERROR_NO_DEVICE"),
         "cuda-init-failed",
         static=False,
     )
-    prohibited = replace(machines.GPU, compute_mode=known("prohibited"))
+    prohibited = machines.GPU._replace(compute_mode=known("prohibited"))
     yield Case(
         "compute mode prohibited",
         on_the_cpu(
-            machine_with(replace(DRIVER, gpus=known((prohibited,)))),
+            machine_with(DRIVER._replace(gpus=known((prohibited,)))),
             "46 CUDA_ERROR_DEVICE_UNAVAILABLE",
         ),
         "compute-mode-blocks",
@@ -309,7 +303,7 @@ def bare_machines() -> Iterator[Case]:
     )
     yield Case(
         "nothing known against it, and still unused",
-        only(replace(on_the_cpu(HEALTHY, "0"), probes=_torch_on_the_cpu()), "torch"),
+        only(on_the_cpu(HEALTHY, "0")._replace(probes=_torch_on_the_cpu()), "torch"),
         "gpu-unused",
         static=False,
     )
@@ -344,7 +338,7 @@ def containers() -> Iterator[Case]:
         "capability utility without compute",
         on_the_cpu(
             machine_with(
-                replace(DRIVER, cuda_library=Absent("libcuda.so.1")),
+                DRIVER._replace(cuda_library=Absent("libcuda.so.1")),
                 container=container("docker", "/dev/nvidia0"),
             )
         ),
@@ -390,8 +384,7 @@ def containers() -> Iterator[Case]:
         "a compat image without --gpus",
         on_the_cpu(
             machine_with(
-                replace(
-                    in_pod,
+                in_pod._replace(
                     cuda_library=library("libcuda.so.1", "590.44.01", "compat", "/cuda/compat"),
                 ),
                 container=container(),
@@ -405,8 +398,7 @@ def containers() -> Iterator[Case]:
         "a compat image on a GeForce card",
         on_the_cpu(
             machine_with(
-                replace(
-                    DRIVER,
+                DRIVER._replace(
                     cuda_library=library("libcuda.so.1", "590.44.01", "compat", "/cuda/compat"),
                 ),
                 container=mounted,

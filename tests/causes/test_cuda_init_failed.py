@@ -47,7 +47,7 @@ facts = [["cuInit", "804 CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"]]
 def test_mig_is_named_where_it_is_on(mig: str, named: bool) -> None:
     snapshot = machine(f"""
 [[driver.gpus]]
-index = 0
+number = 0
 mig = {mig}
 [probes.cuda]
 devices = []

@@ -177,10 +177,10 @@ def test_what_other_causes_tell_is_not_told_twice() -> None:
 def two_gpus(first: str, second: str) -> str:
     return f"""
 [[driver.gpus]]
-index = 0
+number = 0
 compute_mode = {first}
 [[driver.gpus]]
-index = 1
+number = 1
 compute_mode = {second}
 """
 
@@ -213,7 +213,7 @@ def test_one_gpu_that_lets_programs_in_is_enough(
 def test_an_exclusive_gpu_is_held_by_who_computes(process: str, status: str) -> None:
     snapshot = machine(f"""
 [[driver.gpus]]
-index = 0
+number = 0
 compute_mode = "exclusive"
 processes = [{process}]
 """)

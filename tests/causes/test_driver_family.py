@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -50,7 +49,7 @@ def test_one_fault_gives_one_root_cause(case: Case) -> None:
     "case", [case for case in CASES if case.static], ids=lambda case: case.name
 )
 def test_without_probes_the_same_root_cause_comes_out(case: Case) -> None:
-    machine = replace(case.machine, probes=(), probes_left_out="--no-probe")
+    machine = case.machine._replace(probes=(), probes_left_out="--no-probe")
     report = diagnose(machine, catalogue())
     assert roots(report) == ([case.root] if case.root else []), report.root_causes
 
@@ -66,8 +65,8 @@ LOGIN_NODE_STATES: tuple[DriverState, ...] = ("missing", "not-loaded", "failed",
 @pytest.mark.parametrize("place", ["bare", "docker"])
 def test_the_libraries_of_a_driver_are_no_gpu(state: DriverState, place: str) -> None:
     """A login node: libcuda and NVML are installed, and nothing is on the bus."""
-    driver = replace(
-        NOT_LOADED, state=known(state), gpus=known(()) if state == "working" else SILENT
+    driver = NOT_LOADED._replace(
+        state=known(state), gpus=known(()) if state == "working" else SILENT
     )
     changes: dict[str, Any] = {"graphics": Absent("graphics device in /sys/bus/pci/devices")}
     if place == "docker":
@@ -79,7 +78,7 @@ def test_the_libraries_of_a_driver_are_no_gpu(state: DriverState, place: str) ->
 
 
 def test_a_wsl_machine_without_traces_of_nvidia_is_left_undetermined() -> None:
-    bare = replace(NO_DRIVER, device_nodes=known((DXG,)))
+    bare = NO_DRIVER._replace(device_nodes=known((DXG,)))
     report = diagnose(on_the_cpu(machine_with(bare, wsl=known(2))), catalogue())
     assert report.findings == ()
     assert "wsl-no-gpu" in [outcome.cause for outcome in report.undetermined]
@@ -90,19 +89,19 @@ def test_no_driver_and_a_cpu_build_are_two_faults() -> None:
     frameworks = machine.target.frameworks
     assert isinstance(frameworks, Known)
     changed = tuple(
-        replace(item, build=replace(item.build, kind=known("cpu")), libraries=Absent("CPU build"))
+        item._replace(build=item.build._replace(kind=known("cpu")), libraries=Absent("CPU build"))
         if item.name == "torch"
         else item
         for item in frameworks.value
     )
-    target = replace(machine.target, frameworks=known(changed))
-    report = diagnose(replace(machine, target=target), catalogue())
+    target = machine.target._replace(frameworks=known(changed))
+    report = diagnose(machine._replace(target=target), catalogue())
     assert sorted(roots(report)) == ["cpu-only-build", "no-nvidia-driver"]
 
 
 def test_no_driver_and_a_stub_that_would_hide_it_are_two_faults() -> None:
     stub = library("libcuda.so.1", "12.8", "toolkit-stub", "/usr/local/cuda/lib64/stubs")
-    machine = machine_with(replace(NO_DRIVER, cuda_library=stub))
+    machine = machine_with(NO_DRIVER._replace(cuda_library=stub))
     report = diagnose(on_the_cpu(machine, "34 CUDA_ERROR_STUB_LIBRARY"), catalogue())
     assert sorted(roots(report)) == ["library-path-conflict", "no-nvidia-driver"]
 
@@ -110,5 +109,5 @@ def test_no_driver_and_a_stub_that_would_hide_it_are_two_faults() -> None:
 def test_a_wrong_selection_is_not_blamed_where_the_driver_has_no_gpu() -> None:
     ignored = (IgnoredEntry("0", "there is no GPU 0: this machine has none"),)
     selection = known(GpuSelection("0", known(()), ignored))
-    machine = machine_with(replace(DRIVER, gpus=known(())), environment=Environment((), selection))
+    machine = machine_with(DRIVER._replace(gpus=known(())), environment=Environment((), selection))
     assert roots(diagnose(on_the_cpu(machine), catalogue())) == ["nvidia-kernel-module-state"]

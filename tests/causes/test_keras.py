@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.kit import cause_named, machine, run
@@ -295,12 +293,12 @@ def configured_in_file(
 ) -> Snapshot:
     """The same machine with a keras.json; an example's facts all have the source "example"."""
     frameworks = tuple(
-        replace(item, keras=replace(item.keras, backend=Known(backend, source)))
+        item._replace(keras=item.keras._replace(backend=Known(backend, source)))
         if item.keras is not None
         else item
         for item in need(snapshot.target.frameworks)
     )
-    return replace(snapshot, target=replace(snapshot.target, frameworks=Known(frameworks, "x")))
+    return snapshot._replace(target=snapshot.target._replace(frameworks=Known(frameworks, "x")))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ GIB = 1 << 30
 def gpu(used: int, processes: str = "[]", index: int = 0) -> str:
     return f"""
 [[driver.gpus]]
-index = {index}
+number = {index}
 memory_total_bytes = {100 * GIB}
 memory_used_bytes = {used}
 processes = {processes}
@@ -46,7 +46,7 @@ def test_processes_out_of_sight_are_said_to_be() -> None:
 
 
 def test_one_full_gpu_is_told_beside_one_that_keeps_silent() -> None:
-    silent = '[[driver.gpus]]\nindex = 1\nmemory_used_bytes = {unknown = "lost"}\n'
+    silent = '[[driver.gpus]]\nnumber = 1\nmemory_used_bytes = {unknown = "lost"}\n'
     outcome = run(NEIGHBOUR, machine(gpu(95 * GIB) + silent))
     assert len(outcome.findings) == 1
     assert "lost" in outcome.reasons[0]

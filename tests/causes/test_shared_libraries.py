@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -38,8 +37,7 @@ def failing(
     others: tuple[OtherCopy, ...] = (),
 ) -> Resolution:
     loads = machines.resolution(chain[0], "/nowhere", machines.TENSORFLOW_CC)
-    return replace(
-        loads,
+    return loads._replace(
         outcome=outcome or ("not-found" if len(chain) == 1 else "dependency-missing"),
         path=None,
         chain=chain,
@@ -109,7 +107,7 @@ UNSEARCHED = (OtherCopy("/wheels/libcusolver.so.11", "its folder is on no search
         (failing("libcuda.so.1"), (), None),
         (failing("libnvidia-ml.so.1"), (), None),
         (failing("libcupti.so.12", "libcuda.so.1"), (), None),
-        (replace(failing("libnccl.so.2"), required=False), (), None),
+        (failing("libnccl.so.2")._replace(required=False), (), None),
         (machines.TENSORFLOW_LIBRARIES[0], (), None),
     ],
 )

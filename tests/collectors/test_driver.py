@@ -80,7 +80,7 @@ def test_a_working_driver() -> None:
     ]
     assert gpus_of(facts) == (
         Gpu(
-            index=0,
+            number=0,
             name="NVIDIA A100-SXM4-40GB",
             pci_address="0000:41:00.0",
             compute_capability=Known("8.0", "NVML"),
@@ -321,7 +321,7 @@ def test_this_machine() -> None:
     state = state_of(facts)
     if state == "working":
         assert len(ids) == len(gpus_of(facts))
-        assert [found.index for found in gpus_of(facts)] == list(range(len(ids)))
+        assert [found.number for found in gpus_of(facts)] == list(range(len(ids)))
     if isinstance(facts.nvml_library, Absent) and isinstance(facts.device_nodes, Absent):
         assert state == "missing"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.machines.healthy import DRIVER, GPU, NO_DRIVER
@@ -38,10 +36,10 @@ HIDING = [
 
 
 def driver_with(count: int, *names: str) -> Driver:
-    gpus = tuple(replace(GPU, index=index) for index in range(count))
+    gpus = tuple(GPU._replace(number=index) for index in range(count))
     if names:
-        gpus = tuple(replace(gpu, name=name) for gpu, name in zip(gpus, names, strict=True))
-    return replace(DRIVER, gpus=Known(gpus, "test"))
+        gpus = tuple(gpu._replace(name=name) for gpu, name in zip(gpus, names, strict=True))
+    return DRIVER._replace(gpus=Known(gpus, "test"))
 
 
 def visible(selection: GpuSelection) -> tuple[int, ...]:
@@ -141,10 +139,10 @@ def test_what_can_be_told_of_unlike_gpus_is_told(text: str, expected: tuple[int,
 
 
 def test_a_split_gpu_among_several_makes_numbers_uncertain() -> None:
-    gpus = (replace(GPU, mig=Known(True, "test")), replace(GPU, index=1))
-    split = replace(DRIVER, gpus=Known(gpus, "test"))
+    gpus = (GPU._replace(mig=Known(True, "test")), GPU._replace(number=1))
+    split = DRIVER._replace(gpus=Known(gpus, "test"))
     assert isinstance(select("0", split, TWO, "PCI_BUS_ID").visible, Unknown)
-    alone = replace(DRIVER, gpus=Known(gpus[:1], "test"))
+    alone = DRIVER._replace(gpus=Known(gpus[:1], "test"))
     assert visible(select("0", alone, ONE, "")) == (0,)
 
 
@@ -156,7 +154,7 @@ def test_a_silent_gpu_makes_numbers_uncertain() -> None:
 @pytest.mark.parametrize("text", ["0", "0,1", UUID, INSTANCE])
 def test_without_a_driver_it_cannot_be_told_what_is_selected(text: str) -> None:
     assert isinstance(select(text, NO_DRIVER, (), "").visible, Unknown)
-    hung = replace(NO_DRIVER, gpus=Unknown("NVML gave no answer"))
+    hung = NO_DRIVER._replace(gpus=Unknown("NVML gave no answer"))
     assert select(text, hung, (), "").visible == Unknown("NVML gave no answer")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal
 
 from whygpu.model.driver import DeviceNode, Driver, DriverLibrary, Gpu, GraphicsDevice
@@ -44,7 +43,7 @@ SYSTEM = System(
 )
 
 GPU = Gpu(
-    index=0,
+    number=0,
     name="NVIDIA RTX A6000",
     pci_address="0000:41:00.0",
     compute_capability=known("8.6"),
@@ -271,8 +270,7 @@ def probe_of(name: ProbeName, version: str, gpu_device: str | None) -> Probe:
     )
 
 
-CUDA_PROBE = replace(
-    probe_of("cuda", "13.0", None),
+CUDA_PROBE = probe_of("cuda", "13.0", None)._replace(
     devices=known((ProbeDevice("cuda:0", "gpu", GPU.name),)),
     operations=(),
     facts=(("cuInit", "0 CUDA_SUCCESS"),),
@@ -323,8 +321,7 @@ def without_gpu() -> Snapshot:
     machine = healthy()
     names: tuple[FrameworkName, ...] = ("tensorflow", "keras", "jax", "torch")
     versions = {"tensorflow": "2.20.0", "keras": "3.11.3", "jax": "0.7.2", "torch": "2.8.0"}
-    return replace(
-        machine,
+    return machine._replace(
         graphics=Absent("/sys/bus/pci/devices"),
         driver=NO_DRIVER,
         probes=tuple(probe_of(name, versions[name], None) for name in names),  # type: ignore[arg-type]

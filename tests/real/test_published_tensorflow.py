@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tests.machines import healthy
 from tests.targets import python_of
 from whygpu.causes import catalogue
@@ -16,8 +14,8 @@ from whygpu.model.finding import Finding
 def errors(target: str) -> tuple[Finding, ...]:
     """Root causes in a real environment, if this machine had the example's GPU and driver."""
     good = healthy.healthy()
-    snapshot = replace(
-        collect(LocalHost(), python_of(target)), graphics=good.graphics, driver=good.driver
+    snapshot = collect(LocalHost(), python_of(target))._replace(
+        graphics=good.graphics, driver=good.driver
     )
     roots = diagnose(snapshot, catalogue()).root_causes
     return tuple(finding for finding in roots if finding.severity == "error")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
@@ -39,11 +39,10 @@ def visible_gpus(machine: Snapshot) -> tuple[Gpu, ...]:
     if isinstance(selection, Absent):
         return gpus
     chosen = need(need(selection).visible)
-    return tuple(gpu for gpu in gpus if gpu.index in chosen)
+    return tuple(gpu for gpu in gpus if gpu.number in chosen)
 
 
-@dataclass(frozen=True, slots=True)
-class CodeFit:
+class CodeFit(NamedTuple):
     """How one framework's code serves one GPU."""
 
     framework: Framework
@@ -71,7 +70,7 @@ def _code_fit(framework: Framework, gpu: Gpu, names: tuple[str, ...]) -> CodeFit
     capability = gpu.compute_capability
     if not isinstance(capability, Known):
         reason = capability.reason if isinstance(capability, Unknown) else capability.source
-        return Gap(f"compute capability of GPU {gpu.index} ({gpu.name}): {reason}")
+        return Gap(f"compute capability of GPU {gpu.number} ({gpu.name}): {reason}")
     numbers = parse_capability(capability.value)
     codes = [parse_code(name) for name in names]
     if numbers is None or not names or None in codes:

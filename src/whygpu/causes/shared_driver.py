@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from whygpu.model.driver import DeviceNode, DriverLibrary, Gpu, GraphicsDevice
 from whygpu.model.finding import Evidence, Remedy
@@ -34,8 +33,7 @@ def place_of(machine: Snapshot) -> Place:
     return "bare"
 
 
-@dataclass(frozen=True, slots=True)
-class CuInit:
+class CuInit(NamedTuple):
     """What the driver's first call returned."""
 
     code: int
@@ -163,7 +161,7 @@ def selected_gpus(machine: Snapshot) -> tuple[Gpu, ...]:
     selection = machine.environment.visible_gpus
     if not isinstance(selection, Known) or not isinstance(selection.value.visible, Known):
         return gpus
-    return tuple(gpu for gpu in gpus if gpu.index in selection.value.visible.value)
+    return tuple(gpu for gpu in gpus if gpu.number in selection.value.visible.value)
 
 
 _INSTALL_COMMANDS = (

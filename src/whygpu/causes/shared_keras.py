@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Evidence, Remedy
@@ -24,8 +23,7 @@ _LEGACY_VALUES = ("1", "true", "True")
 """The spellings that TensorFlow accepts; any other leaves the switch off."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """What made Keras use the backend it has."""
 
     backend: str

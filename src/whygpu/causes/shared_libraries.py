@@ -5,8 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from whygpu.causes.shared_builds import cuda_builds, titled
 from whygpu.model.derived import display_name, nvidia_gpu
@@ -54,8 +53,7 @@ _UNUSABLE = (
 """What a collector says of a copy that would not load even if it were found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """One library that does not load, and the requests that fail with it."""
 
     library: str

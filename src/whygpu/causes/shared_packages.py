@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.causes.shared_builds import and_list, titled
 from whygpu.causes.shared_probes import failed_saying, own_probes, quoted
@@ -74,8 +74,7 @@ def conflict_evidence(machine: Snapshot, conflict: RequirementConflict) -> Evide
     return seen(machine.target.conflicts, said + version)
 
 
-@dataclass(frozen=True, slots=True)
-class ImportFault:
+class ImportFault(NamedTuple):
     """A framework that another package keeps from being imported."""
 
     framework: Framework

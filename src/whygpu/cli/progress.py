@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from whygpu.model.derived import display_name
-from whygpu.probes.runner import Progress, ProgressEvent
+
+if TYPE_CHECKING:
+    from whygpu.probes.runner import Progress, ProgressEvent
 
 
 @contextmanager

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 
 from whygpu.collectors import (
     cuda_files,
@@ -17,6 +16,7 @@ from whygpu.collectors import (
     requirements,
     system,
 )
+from whygpu.collectors.background import Background
 from whygpu.collectors.loader import LoaderProcess
 from whygpu.errors import UsageError
 from whygpu.host.base import Host
@@ -29,25 +29,30 @@ from whygpu.version import VERSION
 NOT_PROBED = "probes were left out (--no-probe)"
 
 
-def collect(host: Host, python: str | None) -> Snapshot:
-    """A snapshot without probes. `python` names the target; None means the active environment."""
+def collect(
+    host: Host, python: str | None, *, meanwhile: Callable[[], object] = lambda: None
+) -> Snapshot:
+    """A snapshot without probes. `python` names the target; None means the active environment.
+
+    `meanwhile` is work of the caller's that can be done while the target is being asked.
+    """
     try:
         chosen = interpreter.resolve(host, python) if python else interpreter.find_default(host)
     except interpreter.NoInterpreter as error:
         raise UsageError(str(error)) from error
     # The driver and the target answer in processes of their own: wait for both at once.
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        asked: Future[tuple[Target, Observed[CudaFiles]]] = pool.submit(_target, host, chosen)
-        machine = system.collect(host)
-        devices = graphics.collect(host)
-        nvidia, gpu_ids = driver.collect(host)
-        variables = environment.collect(host, nvidia, gpu_ids)
-        target, files = asked.result()
+    asked = Background(lambda: _target(host, chosen))
+    machine = system.collect(host)
+    devices = graphics.collect(host)
+    nvidia, gpu_ids = driver.collect(host)
+    variables = environment.collect(host, nvidia, gpu_ids)
+    meanwhile()
+    target, files = asked.result()
     silent = target.interpreter
     return Snapshot(
         schema=SCHEMA,
         whygpu=VERSION,
-        taken=datetime.date.today().isoformat(),
+        taken=time.strftime("%Y-%m-%d"),
         system=machine,
         graphics=devices,
         driver=nvidia,
@@ -67,6 +72,8 @@ def _target(host: Host, python: str) -> tuple[Target, Observed[CudaFiles]]:
         unread = Unknown(known.reason if isinstance(known, Unknown) else known.source)
         return Target(told, unread, unread, unread), unread
     folders = cuda_files.library_folders(host, known.value)
+    # Libraries that do not say their version in their name are asked for it, in a process.
+    copies = Background(lambda: cuda_files.collect(host, known.value, folders))
     installed = packages.collect(host, known.value)
     target = Target(
         interpreter=told,
@@ -74,7 +81,7 @@ def _target(host: Host, python: str) -> tuple[Target, Observed[CudaFiles]]:
         conflicts=requirements.conflicts(installed),
         frameworks=frameworks.collect(host, known, installed, _loaders(host, known.value, folders)),
     )
-    return target, cuda_files.collect(host, known.value, folders)
+    return target, copies.result()
 
 
 def _loaders(

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from whygpu.collectors.file_owners import Owners
 from whygpu.collectors.library_versions import QUESTIONS, ask
@@ -32,8 +32,7 @@ _TOOLKIT_FOLDERS = ("lib64", "lib", "extras/CUPTI/lib64")
 _WHEEL_FOLDERS = ("torch/lib", "tensorrt_libs", "tensorrt")
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryFolder:
+class LibraryFolder(NamedTuple):
     """A folder that may hold CUDA libraries."""
 
     path: str
@@ -166,7 +165,7 @@ def _with_told_versions(host: Host, copies: list[LibraryCopy]) -> list[LibraryCo
     }
     told = ask(host, silent) if silent else {}
     return [
-        replace(copy, version=told.get(copy.path, Unknown(f"nothing in {copy.path} tells it")))
+        copy._replace(version=told.get(copy.path, Unknown(f"nothing in {copy.path} tells it")))
         if isinstance(copy.version, Absent)
         else copy
         for copy in copies

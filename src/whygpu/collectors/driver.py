@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from whygpu.collectors import driver_files as files
 from whygpu.collectors import nvidia_smi, nvml
@@ -126,7 +125,7 @@ def _named(host: Host, answer: DriverAnswer) -> Observed[tuple[Gpu, ...]]:
     if not isinstance(addresses, Known) or len(addresses.value) != len(gpus.value):
         return gpus
     pairs = zip(gpus.value, addresses.value, strict=True)
-    return replace(gpus, value=tuple(_from_proc(host, gpu, address) for gpu, address in pairs))
+    return Known(tuple(_from_proc(host, gpu, address) for gpu, address in pairs), gpus.source)
 
 
 def _from_proc(host: Host, gpu: Gpu, address: str) -> Gpu:
@@ -135,4 +134,4 @@ def _from_proc(host: Host, gpu: Gpu, address: str) -> Gpu:
     text = host.read(f"{files.PROC_GPUS}/{address}/information")
     lines = text.value.splitlines() if isinstance(text, Known) else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("Model:")]
-    return replace(gpu, pci_address=address, name=models[0] if models else gpu.name)
+    return gpu._replace(pci_address=address, name=models[0] if models else gpu.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.host.base import Host
 from whygpu.model.observed import Known
@@ -16,8 +16,7 @@ _CONDA_PACKAGE = re.compile(r"((?:cuda|libcu|libnv|cudnn|nccl)[\w-]*)-([^-]+)-[^
 _RECORD_LIMIT = 1 << 22
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(NamedTuple):
     distribution: str
     version: str
     record: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from whygpu.collectors.cuda_files import LibraryFolder
 from whygpu.collectors.loader_copies import other_copies
@@ -189,7 +188,7 @@ class LoaderProcess:
         if unmet.provider is not None:
             culprit = unmet.provider
             chain = (*chain, os.path.basename(culprit.search.name))
-        return _Break(outcome, chain, replace(culprit.search, message=unmet.message))
+        return _Break(outcome, chain, culprit.search._replace(message=unmet.message))
 
     def _failed(self, library: str, requester: str, required: bool, failure: _Break) -> Resolution:
         search = failure.search
@@ -271,7 +270,7 @@ def _as_found(library: str, file: Loaded, *, is_new: bool) -> Search:
         return file.search
     folder = os.path.normpath(os.path.dirname(file.path) or ".")
     found = SearchedFolder(folder, "loaded", "", "found")
-    return replace(file.search, name=library, searched=(found,))
+    return file.search._replace(name=library, searched=(found,))
 
 
 def _chain(tree: Sequence[Loaded], target: Loaded, library: str) -> tuple[str, ...]:

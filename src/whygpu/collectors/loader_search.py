@@ -50,8 +50,7 @@ class FolderList(NamedTuple):
     folders: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(NamedTuple):
     """How the search for one name went."""
 
     name: str

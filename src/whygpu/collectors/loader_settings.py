@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.host import loader_cache
 from whygpu.host.base import Host
@@ -21,8 +21,7 @@ _LEGACY_CAPABILITIES = {"x86_64": {1: "x86_64", 2: "avx512_1"}, "aarch64": {8: "
 _SETTING = re.compile(r'^([\w.]+)(?:\[0x[0-9a-f]+\])?=(?:"(.*)"|0x([0-9a-f]+))$', re.M)
 
 
-@dataclass(frozen=True, slots=True)
-class LoaderSettings:
+class LoaderSettings(NamedTuple):
     default_folders: tuple[str, ...]
     subfolders: tuple[str, ...]
     """Tried inside every folder before the folder itself, for code tuned to this processor."""

@@ -91,7 +91,7 @@ def _failed(state: DriverState, detail: str) -> DriverAnswer:
 
 def _gpu(index: int, row: dict[str, str]) -> Gpu:
     return Gpu(
-        index=index,
+        number=index,
         name=row["name"],
         pci_address=bus_address(row["pci.bus_id"]),
         compute_capability=_told(row.get("compute_cap", "")),

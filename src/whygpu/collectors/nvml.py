@@ -142,7 +142,7 @@ def _gpu(index: int, gpu: dict[str, Any]) -> Gpu:
     if "error" in gpu:
         return _silent(index, Unknown(f"NVML: {gpu['text']}"))
     return Gpu(
-        index=index,
+        number=index,
         name=gpu["name"].get("value", SILENT_GPU),
         pci_address=bus_address(gpu["address"]["value"]) if "value" in gpu["address"] else "",
         compute_capability=_fact(gpu["capability"], lambda pair: f"{pair[0]}.{pair[1]}"),

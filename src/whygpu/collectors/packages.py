@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.collectors.requirements import holds_in
 from whygpu.host.base import Host
@@ -45,8 +45,7 @@ def collect(host: Host, interpreter: Interpreter) -> Observed[tuple[Package, ...
     return Known(tuple(found), f"metadata folders on sys.path of {interpreter.path}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     name: str
     version: str
     location: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from whygpu.model.libraries import ElfFacts
 from whygpu.model.observed import Observed
@@ -12,8 +11,7 @@ from whygpu.model.observed import Observed
 FileKind = Literal["file", "folder", "character-device", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileFacts(NamedTuple):
     kind: FileKind
     mode: str
     """Permissions as ls prints them."""
@@ -28,8 +26,7 @@ class FileFacts:
     """The same for two names of one file: device and inode."""
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(NamedTuple):
     """How a short command ended. `code` is negative for a signal, as subprocess has it."""
 
     code: int
@@ -38,8 +35,7 @@ class Completed:
     timed_out: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Platform:
+class Platform(NamedTuple):
     """What the interpreter knows without asking anyone."""
 
     system: str

@@ -5,10 +5,8 @@ from __future__ import annotations
 import grp
 import mmap
 import os
-import platform
 import pwd
 import signal
-import socket
 import stat
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +40,7 @@ class LocalHost:
             libc=_libc(),
             home=os.path.expanduser("~"),
             user=_user_name(),
-            host_name=socket.gethostname(),
+            host_name=facts.nodename,
         )
 
     @cached_property
@@ -175,6 +173,8 @@ def _libc() -> str:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (AttributeError, OSError, ValueError):
         # musl has no such name; platform.libc_ver reads the interpreter's binary instead.
+        import platform
+
         return " ".join(platform.libc_ver()).strip()
 
 

@@ -1,9 +1,8 @@
-"""Frozen dataclasses to JSON values and back, strictly: what does not fit its type is an error."""
+"""Records to JSON values and back, strictly: what does not fit its type is an error."""
 
 from __future__ import annotations
 
 import types
-from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -30,9 +29,9 @@ def encode(value: Any) -> Any:
     if isinstance(value, Unknown):
         return {"unknown": value.reason}
     if isinstance(value, tuple):
-        return [encode(item) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {name: encode(getattr(value, name)) for name, _ in hints(type(value))}
+        items = [encode(item) for item in value]
+        names = getattr(value, "_fields", None)
+        return items if names is None else dict(zip(names, items, strict=True))
     return value
 
 
@@ -42,11 +41,16 @@ def decode(kind: type[T], data: Any, path: str = "") -> T:
     return result
 
 
+def is_record(kind: Any) -> bool:
+    """Whether a type is one of the model's: a named tuple."""
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
 @cache
 def hints(kind: type) -> tuple[tuple[str, Any], ...]:
-    """Field names and resolved types of a dataclass, in order."""
+    """Field names and resolved types of a record, in order."""
     resolved = get_type_hints(kind)
-    return tuple((field.name, resolved[field.name]) for field in fields(kind))
+    return tuple((name, resolved[name]) for name in kind._fields)  # type: ignore[attr-defined]
 
 
 def _decode(kind: Any, data: Any, path: str) -> Any:
@@ -60,8 +64,8 @@ def _decode(kind: Any, data: Any, path: str) -> Any:
         return data
     if origin is tuple:
         return _decode_tuple(kind, data, path)
-    if is_dataclass(kind) and isinstance(kind, type):
-        return _decode_dataclass(kind, data, path)
+    if is_record(kind):
+        return _decode_record(kind, data, path)
     if kind is float and type(data) in (int, float):
         return float(data)
     if type(data) is not kind:
@@ -109,7 +113,7 @@ def _decode_tuple(kind: Any, data: Any, path: str) -> Any:
     return tuple(_decode(argument, item, f"{path}[{i}]") for i, (argument, item) in pairs)
 
 
-def _decode_dataclass(kind: type, data: Any, path: str) -> Any:
+def _decode_record(kind: type, data: Any, path: str) -> Any:
     if not isinstance(data, dict):
         raise DecodeError(path, f"an object ({kind.__name__})", data)
     expected = dict(hints(kind))

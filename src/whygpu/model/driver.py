@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from whygpu.model.observed import Observed
 
 Vendor = Literal["nvidia", "amd", "intel", "apple", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class GraphicsDevice:
+class GraphicsDevice(NamedTuple):
     """A GPU as the bus shows it, with or without a driver."""
 
     vendor: Vendor
@@ -21,8 +19,7 @@ class GraphicsDevice:
     kernel_driver: Observed[str]
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceNode:
+class DeviceNode(NamedTuple):
     """A file under /dev through which programs reach the GPU."""
 
     path: str
@@ -33,8 +30,7 @@ class DeviceNode:
     """This user may read and write it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriverLibrary:
+class DriverLibrary(NamedTuple):
     """libcuda.so.1 or libnvidia-ml.so.1, as the loader would find it."""
 
     path: str
@@ -43,19 +39,17 @@ class DriverLibrary:
     """A toolkit stub only serves linking; compat is NVIDIA's forward-compatibility package."""
 
 
-@dataclass(frozen=True, slots=True)
-class GpuProcess:
+class GpuProcess(NamedTuple):
     pid: int
     name: Observed[str]
     memory_bytes: Observed[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
+class Gpu(NamedTuple):
     """One GPU as the driver describes it. Its UUID is deliberately not kept."""
 
-    index: int
-    """In PCI bus order."""
+    number: int
+    """Its place in PCI bus order, as nvidia-smi numbers it."""
     name: str
     pci_address: str
     compute_capability: Observed[str]
@@ -75,8 +69,7 @@ module, `mismatched` library and module of different versions, `hung` no answer 
 no permission, `lost` the GPU dropped off the bus, `failed` any other error."""
 
 
-@dataclass(frozen=True, slots=True)
-class Driver:
+class Driver(NamedTuple):
     state: Observed[DriverState]
     detail: str
     """The driver's own words about that state."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.model.observed import Absent, Known, Observed
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     name: str
     value: str
     meaning: str
@@ -17,14 +16,12 @@ class Variable:
     """Why it cannot do what it was set for; empty when it can."""
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoredEntry:
+class IgnoredEntry(NamedTuple):
     text: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class GpuSelection:
+class GpuSelection(NamedTuple):
     """What CUDA_VISIBLE_DEVICES leaves visible."""
 
     text: str
@@ -33,8 +30,7 @@ class GpuSelection:
     ignored: tuple[IgnoredEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(NamedTuple):
     variables: tuple[Variable, ...]
     visible_gpus: Observed[GpuSelection]
     """Absent when CUDA_VISIBLE_DEVICES is not set: every GPU is visible."""

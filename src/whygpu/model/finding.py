@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from whygpu.model.observed import Absent, Known, Observed
 
@@ -17,22 +16,19 @@ MACHINE = "machine"
 """The subject of a finding that concerns every framework."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     kind: EvidenceKind
     where: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(NamedTuple):
     text: str
     command: str | None = None
     """Ready to paste; None when no single command does it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     code: str
     cause: str
     severity: Severity
@@ -48,8 +44,7 @@ class Finding:
     """The code of the root cause this follows from; None for a root cause."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """Something a detector could not judge, beside what it could."""
 
     reason: str

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from whygpu.model.observed import Observed
 
 
-@dataclass(frozen=True, slots=True)
-class VersionNeed:
+class VersionNeed(NamedTuple):
     """Symbol versions that a file requires of one library (GLIBC_2.34 of libc.so.6)."""
 
     library: str
     versions: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ElfFacts:
+class ElfFacts(NamedTuple):
     """The dynamic section of one ELF file, as far as loading depends on it."""
 
     machine: str
@@ -37,8 +34,7 @@ SearchKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class SearchedFolder:
+class SearchedFolder(NamedTuple):
     path: str
     kind: SearchKind
     owner: str
@@ -46,8 +42,7 @@ class SearchedFolder:
     result: Literal["found", "not-there", "other-architecture", "broken"]
 
 
-@dataclass(frozen=True, slots=True)
-class OtherCopy:
+class OtherCopy(NamedTuple):
     """A copy of the library that exists and is not used."""
 
     path: str
@@ -59,8 +54,7 @@ ResolutionOutcome = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(NamedTuple):
     """What the dynamic loader does when one file asks for one library."""
 
     library: str
@@ -83,8 +77,7 @@ class Resolution:
 CopyOrigin = Literal["wheel", "conda", "toolkit", "ld-library-path", "system"]
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryCopy:
+class LibraryCopy(NamedTuple):
     """One copy of a CUDA library on this machine."""
 
     name: str
@@ -98,16 +91,14 @@ class LibraryCopy:
     """The distribution that installed it ("nvidia-cudnn-cu12 9.27.0.42"); empty if unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Toolkit:
+class Toolkit(NamedTuple):
     """A CUDA toolkit on the machine."""
 
     path: str
     version: Observed[str]
 
 
-@dataclass(frozen=True, slots=True)
-class CudaFiles:
+class CudaFiles(NamedTuple):
     """CUDA as files: toolkits and library copies."""
 
     toolkits: tuple[Toolkit, ...]

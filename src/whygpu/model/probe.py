@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from whygpu.model.observed import Observed
 
@@ -12,16 +11,14 @@ ProbeName = Literal["cuda", "tensorflow", "keras", "jax", "torch"]
 ProbeEnd = Literal["finished", "exception", "exit", "signal", "timed-out", "not-started"]
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeDevice:
+class ProbeDevice(NamedTuple):
     name: str
     """As the framework spells it: GPU:0, cuda:0."""
     kind: DeviceKind
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeOperation:
+class ProbeOperation(NamedTuple):
     """One piece of real work: a matrix product, a convolution, a training step."""
 
     operation: Literal["matmul", "convolution", "training-step"]
@@ -35,8 +32,7 @@ class ProbeOperation:
     """Whether the result agrees with the CPU's, up to rounding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(NamedTuple):
     name: ProbeName
     ended: ProbeEnd
     how: str

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from whygpu.model.finding import Finding
 from whygpu.model.snapshot import Snapshot
@@ -20,8 +19,7 @@ EXIT_BUG = 3
 EXIT_UNDETERMINED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came of one cause. A detector's crash is an outcome, never a pass."""
 
     code: str
@@ -32,8 +30,7 @@ class Outcome:
     findings: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FrameworkReport:
+class FrameworkReport(NamedTuple):
     name: str
     version: str
     verdict: FrameworkVerdict
@@ -43,8 +40,7 @@ class FrameworkReport:
     """The verdict in a few words: what was seen that decides it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     snapshot: Snapshot
     outcomes: tuple[Outcome, ...]
     findings: tuple[Finding, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from whygpu.model.driver import Driver, GraphicsDevice
 from whygpu.model.environment import Environment
@@ -15,8 +15,7 @@ from whygpu.model.target import Framework, FrameworkName, Target
 SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     schema: int
     whygpu: str
     """The version that took it."""
@@ -50,4 +49,4 @@ class Snapshot:
         return Absent(f"{name} probe")
 
     def with_probes(self, probes: tuple[Probe, ...]) -> Snapshot:
-        return replace(self, probes=probes, probes_left_out="")
+        return self._replace(probes=probes, probes_left_out="")

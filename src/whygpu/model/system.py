@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from whygpu.model.observed import Observed
 
@@ -13,8 +12,7 @@ ContainerRuntime = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Cpu:
+class Cpu(NamedTuple):
     architecture: str
     """As the kernel names it: x86_64, aarch64, arm64."""
     model: Observed[str]
@@ -23,29 +21,25 @@ class Cpu:
     cores: int
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     total_bytes: Observed[int]
     available_bytes: Observed[int]
     shared_bytes: Observed[int]
     """Size of /dev/shm, through which data-loader workers pass their batches."""
 
 
-@dataclass(frozen=True, slots=True)
-class Libc:
+class Libc(NamedTuple):
     name: Literal["glibc", "musl", "other"]
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(NamedTuple):
     runtime: ContainerRuntime
     driver_mounts: Observed[tuple[str, ...]]
     """Driver files that the host's container hook mounted into this container."""
 
 
-@dataclass(frozen=True, slots=True)
-class System:
+class System(NamedTuple):
     os: OperatingSystem
     kernel: str
     distribution: Observed[str]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from whygpu.model.libraries import Resolution
 from whygpu.model.observed import Observed
@@ -13,8 +12,7 @@ FrameworkName = Literal["tensorflow", "keras", "jax", "torch", "cupy", "onnxrunt
 BuildKind = Literal["cpu", "cuda", "rocm", "metal", "directml", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class Interpreter:
+class Interpreter(NamedTuple):
     path: str
     version: str
     implementation: str
@@ -29,8 +27,7 @@ class Interpreter:
     """The interpreter's own tags, most specific first: cp311, abi3, ..., and its platform."""
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(NamedTuple):
     """One installed distribution. Only packages that matter to GPU use carry requirements."""
 
     name: str
@@ -45,8 +42,7 @@ class Package:
     wheel_tags: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RequirementConflict:
+class RequirementConflict(NamedTuple):
     """An installed package that another installed package cannot work with."""
 
     package: str
@@ -55,8 +51,7 @@ class RequirementConflict:
     """The version that is installed; absent when nothing is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Build:
+class Build(NamedTuple):
     """What a framework's binaries were built for."""
 
     kind: Observed[BuildKind]
@@ -68,23 +63,20 @@ class Build:
     """Instruction sets that its binaries use without asking."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin:
+class Plugin(NamedTuple):
     """A distribution that brings a framework its GPU support (JAX)."""
 
     name: str
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class KerasSetup:
+class KerasSetup(NamedTuple):
     backend: Observed[str]
     """The configured backend, with where it is configured as its source."""
     generation: Literal["keras-2", "keras-3", "tf-keras"]
 
 
-@dataclass(frozen=True, slots=True)
-class Framework:
+class Framework(NamedTuple):
     name: FrameworkName
     distribution: str
     """The package that provides it (tensorflow-cpu, cupy-cuda12x)."""
@@ -97,8 +89,7 @@ class Framework:
     keras: KerasSetup | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     interpreter: Observed[Interpreter]
     packages: Observed[tuple[Package, ...]]
     conflicts: Observed[tuple[RequirementConflict, ...]]

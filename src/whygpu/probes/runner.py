@@ -8,9 +8,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from whygpu.model.probe import Probe, ProbeName
 from whygpu.model.target import FrameworkName
@@ -51,8 +50,7 @@ _ENVIRONMENT: Mapping[ProbeName, Mapping[str, str]] = {
 """What a probe adds: words where the framework is silent, and modesty with GPU memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressEvent:
+class ProgressEvent(NamedTuple):
     probe: ProbeName
     kind: Literal["started", "stage", "ended"]
     text: str

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 SOURCES = (
     "https://docs.nvidia.com/cuda/ada-compatibility-guide/index.html",
@@ -24,8 +23,7 @@ than all of it or newer than what it could have run."""
 _NAME = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """One kind of GPU code, by its name."""
 
     binary: bool

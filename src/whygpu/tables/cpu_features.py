@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.tables.versions import release_numbers
 
 
-@dataclass(frozen=True, slots=True)
-class CpuFeatures:
+class CpuFeatures(NamedTuple):
     distribution: str
     """The distribution with the binaries: jaxlib, not jax."""
     machine: str

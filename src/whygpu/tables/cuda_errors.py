@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _CODES = "https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html"
 _COMPATIBILITY = "https://docs.nvidia.com/deploy/cuda-compatibility/"
@@ -10,8 +10,7 @@ _WSL = "https://docs.nvidia.com/cuda/wsl-user-guide"
 _SUSPEND = "https://github.com/pytorch/pytorch/issues/88639"
 
 
-@dataclass(frozen=True, slots=True)
-class CudaError:
+class CudaError(NamedTuple):
     code: int
     name: str
     meaning: str

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _RELEASE_NOTES = "https://docs.nvidia.com/cuda/archive/{}/cuda-toolkit-release-notes/"
 
 
-@dataclass(frozen=True, slots=True)
-class CudaRelease:
+class CudaRelease(NamedTuple):
     """Library name (as in lib<name>.so) to the suffix of its soname, for a range of releases."""
 
     first: tuple[int, int]

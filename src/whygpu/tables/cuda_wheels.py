@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _CU11 = "RECORD of the nvidia-*-cu11 wheels on PyPI"
 _CU12 = "RECORD of the nvidia-*-cu12 wheels on PyPI"
 _CU13 = "https://github.com/unslothai/unsloth/pull/10324"
 
 
-@dataclass(frozen=True, slots=True)
-class CudaWheel:
+class CudaWheel(NamedTuple):
     library: str
     """As in lib<library>.so."""
     cuda: int

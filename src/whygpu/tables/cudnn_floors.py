@@ -5,15 +5,14 @@ The loaded cuDNN has to be of the same major release and at least of the same mi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.tables.versions import release_numbers
 
 _TESTED = "https://www.tensorflow.org/install/source#gpu"
 
 
-@dataclass(frozen=True, slots=True)
-class CudnnFloor:
+class CudnnFloor(NamedTuple):
     first: tuple[int, int]
     last: tuple[int, int]
     cudnn: str

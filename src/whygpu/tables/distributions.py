@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.model.target import BuildKind, FrameworkName
 
@@ -12,8 +12,7 @@ _CUPY = "https://docs.cupy.dev/en/stable/install.html"
 _ONNX = "https://onnxruntime.ai/docs/install/"
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Distribution(NamedTuple):
     """A distribution that brings a framework's module."""
 
     name: str

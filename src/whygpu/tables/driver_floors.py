@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.tables.versions import release_numbers
 
@@ -16,8 +16,7 @@ FAMILIES_FROM = 11
 """From this major release on, one driver floor serves every minor release of a major one."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriverFloor:
+class DriverFloor(NamedTuple):
     """The oldest driver for the CUDA releases from `first` to `last`."""
 
     first: tuple[int, int]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 _AMDGPU = "https://github.com/torvalds/linux/blob/master/drivers/gpu/drm/amd/amdgpu/amdgpu_drv.c"
 _RADEON = "https://github.com/torvalds/linux/blob/master/include/drm/drm_pciids.h"
 _PCI_IDS = "https://pci-ids.ucw.cz/read/PC/1002"
 
 
-@dataclass(frozen=True, slots=True)
-class DisplayOnly:
+class DisplayOnly(NamedTuple):
     """A range of device ids, both ends included."""
 
     vendor: Literal["amd"]

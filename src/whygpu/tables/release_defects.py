@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class SearchListDefect:
+class SearchListDefect(NamedTuple):
     """A release whose binaries leave folders of its own wheels out of their RUNPATH."""
 
     framework: str

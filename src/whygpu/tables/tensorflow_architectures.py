@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.tables.architectures import fit, parse_code
 
 _WHEELS = "tensorflow/python/platform/build_info.py in the wheels on PyPI"
 
 
-@dataclass(frozen=True, slots=True)
-class TensorflowCode:
+class TensorflowCode(NamedTuple):
     release: str
     """The newest release with this code that also finds its libraries."""
     codes: tuple[str, ...]

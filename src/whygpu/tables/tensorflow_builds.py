@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.tables.versions import release_numbers
 
@@ -10,8 +10,7 @@ _WHEEL = "tensorflow/python/platform/build_info.py and sonames in the wheels on 
 _TABLE = "https://www.tensorflow.org/install/source#gpu"
 
 
-@dataclass(frozen=True, slots=True)
-class TensorflowBuild:
+class TensorflowBuild(NamedTuple):
     """What the CUDA builds of a range of minor releases were made for."""
 
     first: tuple[int, int]
@@ -38,8 +37,7 @@ BUILDS: tuple[TensorflowBuild, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """A library that TensorFlow opens by name, in which releases, and whether it can do without."""
 
     library: str

@@ -6,7 +6,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
@@ -50,7 +49,7 @@ def site(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def collect(folder: pathlib.Path) -> Framework:
-    host, python = LocalHost(), replace(interpreter(folder), path=sys.executable)
+    host, python = LocalHost(), interpreter(folder)._replace(path=sys.executable)
     found = packages.collect(host, python)
     known = Known(python, "test")
     (seen,) = need(

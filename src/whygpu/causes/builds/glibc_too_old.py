@@ -63,7 +63,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_packages import package_named
@@ -112,8 +112,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield from _from_wheel(machine, framework)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shortage:
+class _Shortage(NamedTuple):
     version: str
     """GLIBC_2.28 or the like."""
     file: str

@@ -102,7 +102,7 @@ driver_mounts = {absent = "NVIDIA driver files in /proc/self/mountinfo"}
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.causes.shared_driver import (
     CONSEQUENCES,
@@ -135,8 +135,7 @@ CAUSE = cause(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
+class _Fault(NamedTuple):
     """What the container lacks."""
 
     what: str

@@ -88,12 +88,12 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for gpu in gpus:
         mode = gpu.compute_mode
         if isinstance(mode, Unknown):
-            yield Gap(f"the compute mode of GPU {gpu.index} ({gpu.name}): {mode.reason}")
+            yield Gap(f"the compute mode of GPU {gpu.number} ({gpu.name}): {mode.reason}")
         elif isinstance(mode, Known) and mode.value == "prohibited":
             blocked.append((gpu, ()))
         elif isinstance(mode, Known) and mode.value == "exclusive":
             if isinstance(gpu.processes, Unknown):
-                yield Gap(f"who uses GPU {gpu.index}, which is exclusive: {gpu.processes.reason}")
+                yield Gap(f"who uses GPU {gpu.number}, which is exclusive: {gpu.processes.reason}")
             elif owners := _owners(gpu):
                 blocked.append((gpu, owners))
     # One GPU that lets programs in is enough; the others are then only worth a warning.
@@ -126,7 +126,7 @@ def _finding(gpu: Gpu, owners: tuple[GpuProcess, ...], severity: Severity) -> Fi
         says = "lets in no CUDA program (prohibited)"
     return CAUSE.finding(
         subject=MACHINE,
-        message=f"GPU {gpu.index} ({gpu.name}) {says}; its compute mode should be default",
+        message=f"GPU {gpu.number} ({gpu.name}) {says}; its compute mode should be default",
         evidence=(
             seen(gpu.compute_mode, f"compute mode {need(gpu.compute_mode)}"),
             *(
@@ -137,7 +137,7 @@ def _finding(gpu: Gpu, owners: tuple[GpuProcess, ...], severity: Severity) -> Fi
         remedies=(
             Remedy(
                 "Let every process in (until the next restart).",
-                f"sudo nvidia-smi -i {gpu.index} -c DEFAULT",
+                f"sudo nvidia-smi -i {gpu.number} -c DEFAULT",
             ),
             Remedy("Or wait for the other process, or choose another GPU.", "nvidia-smi"),
         ),

@@ -176,7 +176,9 @@ def _split_without_instances(machine: Snapshot) -> tuple[Evidence, ...]:
     modes = [gpu.mig for gpu in gpus.value]
     if not all(isinstance(mode, Known) and mode.value for mode in modes):
         return ()
-    return tuple(seen(gpu.mig, f"MIG is on for GPU {gpu.index} ({gpu.name})") for gpu in gpus.value)
+    return tuple(
+        seen(gpu.mig, f"MIG is on for GPU {gpu.number} ({gpu.name})") for gpu in gpus.value
+    )
 
 
 def _leave_out_compat(path: str) -> Remedy:

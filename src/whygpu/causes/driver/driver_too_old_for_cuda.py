@@ -64,7 +64,7 @@ cuda = "99.0"
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.causes.shared_builds import cuda_builds, titled
 from whygpu.model.cause import cause
@@ -116,8 +116,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Driver:
+class _Driver(NamedTuple):
     """The driver that programs get, as far as it can be compared with CUDA releases."""
 
     linux: str | None

@@ -97,7 +97,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for gpu in need_or(machine.driver.gpus, ()):
         errors = gpu.ecc_uncorrected
         if isinstance(errors, Unknown):
-            yield Gap(f"errors in the memory of GPU {gpu.index} ({gpu.name}): {errors.reason}")
+            yield Gap(f"errors in the memory of GPU {gpu.number} ({gpu.name}): {errors.reason}")
         elif isinstance(errors, Known) and errors.value:
             counted = True
             yield _memory_errors(gpu, errors, failures)
@@ -141,17 +141,17 @@ def _memory_errors(gpu: Gpu, errors: Known[int], failures: tuple[Evidence, ...])
     times = "one error" if errors.value == 1 else f"{errors.value} errors"
     return CAUSE.finding(
         subject=MACHINE,
-        message=f"GPU {gpu.index} ({gpu.name}) has had {times} in its memory that could not be "
+        message=f"GPU {gpu.number} ({gpu.name}) has had {times} in its memory that could not be "
         "corrected since its driver was loaded; programs that touched that memory were ended",
         evidence=(seen(errors, f"{times} not corrected"), *failures),
         remedies=(
             Remedy(
                 "End all work on the GPU and reset it, so that the bad memory is taken out of use.",
-                f"sudo nvidia-smi --gpu-reset -i {gpu.index}",
+                f"sudo nvidia-smi --gpu-reset -i {gpu.number}",
             ),
             Remedy(
                 "See whether replacement memory is left.",
-                f"nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {gpu.index}",
+                f"nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {gpu.number}",
             ),
             _LOOK,
         ),

@@ -73,7 +73,7 @@ backend = {unknown = "~/.keras/keras.json: permission denied"}
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.causes.shared_builds import and_list, titled
 from whygpu.causes.shared_keras import BACKENDS, Choice, choice_of
@@ -119,8 +119,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield _finding(machine, keras, choice_of(machine, keras, backend), reason, owners)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reason:
+class _Reason(NamedTuple):
     """Why the backend does not bring Keras to the GPU."""
 
     text: str

@@ -87,7 +87,7 @@ CAUSE = cause(
     severity="error",
     effect="cpu",
     explains=(
-        "cuda-runtime-missing",
+        "cudnn-missing",
         "gpu-unused",
         "keras-backend-without-gpu",
         "framework-import-fails",

@@ -130,7 +130,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         if isinstance(share, Known) and share.value >= _MUCH:
             full.append(gpu)
         elif isinstance(share, Unknown):
-            unclear.append(f"GPU {gpu.index} ({gpu.name}): {share.reason}")
+            unclear.append(f"GPU {gpu.number} ({gpu.name}): {share.reason}")
     for probe, words in failed:
         if full:
             yield _finding(probe, words, full[0])
@@ -161,7 +161,7 @@ def _finding(probe: Probe, words: str, gpu: Gpu) -> Finding:
     return CAUSE.finding(
         subject=probe.name,
         message=f"{name} fails on the GPU ({words}) while {gibibytes(used)} of the "
-        f"{gibibytes(total)} of GPU {gpu.index} ({gpu.name}) are taken{by}",
+        f"{gibibytes(total)} of GPU {gpu.number} ({gpu.name}) are taken{by}",
         evidence=(
             Evidence("probe", f"{name} probe", words),
             seen(gpu.memory_used_bytes, f"{gibibytes(used)} of {gibibytes(total)} in use"),

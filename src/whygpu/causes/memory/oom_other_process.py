@@ -32,9 +32,9 @@ A full GPU that this program does not get to see.
 
 ```toml
 [[driver.gpus]]
-index = 0
+number = 0
 [[driver.gpus]]
-index = 1
+number = 1
 memory_used_bytes = 50000000000
 [environment.visible_gpus]
 text = "0"
@@ -81,7 +81,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for gpu in selected_gpus(machine):
         share = share_used(gpu)
         if isinstance(share, Unknown):
-            yield Gap(f"how full the memory of GPU {gpu.index} ({gpu.name}) is: {share.reason}")
+            yield Gap(f"how full the memory of GPU {gpu.number} ({gpu.name}) is: {share.reason}")
         elif isinstance(share, Known) and share.value >= _NEARLY_ALL:
             yield _finding(gpu)
 
@@ -93,7 +93,7 @@ def _finding(gpu: Gpu) -> Finding:
     stuck = holders(gpu)
     return CAUSE.finding(
         subject=MACHINE,
-        message=f"GPU {gpu.index} ({gpu.name}) has {gibibytes(total - used)} of its "
+        message=f"GPU {gpu.number} ({gpu.name}) has {gibibytes(total - used)} of its "
         f"{gibibytes(total)} left: {gibibytes(used)} are held {by}",
         evidence=(
             seen(gpu.memory_used_bytes, f"{gibibytes(used)} of {gibibytes(total)} in use"),

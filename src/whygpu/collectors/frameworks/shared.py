@@ -6,8 +6,7 @@ import ast
 import os.path
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from whygpu.host.base import Host
 from whygpu.model.libraries import Resolution
@@ -33,8 +32,7 @@ class Loader(Protocol):
     def open(self, library: str, *, requester: str, required: bool = True) -> Resolution: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(NamedTuple):
     """The target as the collector of one framework sees it."""
 
     host: Host

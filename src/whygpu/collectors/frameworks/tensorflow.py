@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from whygpu.collectors.frameworks.shared import (
     Loader,
@@ -44,8 +43,7 @@ _BINARIES = (
 _DRIVER_LIBRARIES = {"cuda": "libcuda.so.1", "nvidia-ml": "libnvidia-ml.so.1"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Installation:
+class _Installation(NamedTuple):
     scene: Scene
     package: Package
     binaries: tuple[str, ...]
