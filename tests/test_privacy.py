@@ -14,7 +14,17 @@ from whygpu.model.codec import decode, encode
 from whygpu.model.snapshot import Snapshot
 from whygpu.privacy import Redactor
 
-ALICE = Platform("Linux", "6.8", "x86_64", 8, "glibc 2.39", "/home/alice", "alice", "deepthought")
+ALICE = Platform(
+    system="Linux",
+    kernel="6.8",
+    machine="x86_64",
+    cores=8,
+    python="/usr/bin/python3",
+    libc="glibc 2.39",
+    home="/home/alice",
+    user="alice",
+    host_name="deepthought",
+)
 ROOT = ALICE._replace(home="/root", user="root", host_name="localhost")
 
 SECRETS = {

@@ -300,6 +300,25 @@ def test_no_frameworks_and_no_driver_is_still_worth_mending() -> None:
     assert "WG101" in headline
 
 
+def test_a_build_for_another_makers_gpu_that_is_there_and_not_used_is_on_the_cpu() -> None:
+    snapshot = machine(
+        """
+        start = "no-gpu"
+        only = ["torch"]
+        [[graphics]]
+        vendor = "amd"
+        address = "0000:03:00.0"
+        device_id = "744c"
+        kernel_driver = "amdgpu"
+        [target.frameworks.torch.build]
+        kind = "rocm"
+        """
+    )
+    report = diagnose(snapshot, ())
+    assert report.verdict == "cpu"
+    assert "has no GPU" not in report.headline
+
+
 def test_no_frameworks_and_no_gpu_is_nothing_to_fix() -> None:
     verdict, headline = verdict_of(machine('start = "no-gpu"\nonly = []'))
     assert verdict == "no-gpu"
@@ -338,7 +357,7 @@ def test_keras_on_jax_that_is_kept_on_the_cpu_while_torch_has_the_gpu() -> None:
     )
     because = {item.name: (item.verdict, item.because) for item in report.frameworks}
     assert because == {
-        "keras": ("cpu", ("WG601",)),
+        "keras": ("cpu", ("WG403",)),
         "jax": ("cpu", ("WG403",)),
         "torch": ("gpu", ()),
     }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from whygpu.model.cause import Cause
-from whygpu.model.derived import gpu_proven_by
+from whygpu.model.derived import gpu_proven_by, keras_backend
 from whygpu.model.finding import MACHINE, Finding, Gap
-from whygpu.model.observed import NotApplicable, Undetermined
+from whygpu.model.observed import Known, NotApplicable, Undetermined
 from whygpu.model.report import Outcome, Report, Status
 from whygpu.model.snapshot import Snapshot
 from whygpu.verdicts import judge_frameworks, judge_machine
@@ -18,6 +18,11 @@ _FAMILIES = "814236579"
 builds, Keras, memory, program, noise. The first one is what has to be mended first."""
 
 
+Kin = Mapping[str, str]
+"""Frameworks that rest on another: whose faults explain theirs as well."""
+NO_KIN: Kin = {}
+
+
 def diagnose(snapshot: Snapshot, causes: Sequence[Cause]) -> Report:
     """The whole judgement. Pure: the same snapshot and catalogue always give the same report."""
     outcomes = tuple(
@@ -25,7 +30,7 @@ def diagnose(snapshot: Snapshot, causes: Sequence[Cause]) -> Report:
     )
     by_slug = {cause.slug: cause for cause in causes}
     found = [finding for outcome in outcomes for finding in outcome.findings]
-    findings = arrange(fold(reconcile(found, snapshot), by_slug))
+    findings = arrange(fold(reconcile(found, snapshot), by_slug, _kin(snapshot)))
     frameworks = judge_frameworks(snapshot, findings)
     verdict, headline = judge_machine(snapshot, findings, frameworks)
     return Report(
@@ -96,17 +101,26 @@ def reconcile(findings: Iterable[Finding], snapshot: Snapshot) -> list[Finding]:
     ]
 
 
-def fold(findings: Iterable[Finding], causes: dict[str, Cause]) -> list[Finding]:
+def _kin(snapshot: Snapshot) -> Kin:
+    """Keras rests on its backend: what is wrong there explains what Keras does."""
+    keras = snapshot.framework("keras")
+    backend = keras_backend(snapshot, keras.value) if isinstance(keras, Known) else keras
+    return {"keras": backend.value} if isinstance(backend, Known) else {}
+
+
+def fold(findings: Iterable[Finding], causes: dict[str, Cause], kin: Kin = NO_KIN) -> list[Finding]:
     """Mark each finding that another one explains with the code of its root cause."""
     pending = list(findings)
     return [
         finding._replace(explained_by=root.code) if root is not finding else finding
         for finding in pending
-        for root in [_root_of(finding, pending, causes)]
+        for root in [_root_of(finding, pending, causes, kin)]
     ]
 
 
-def _root_of(finding: Finding, findings: list[Finding], causes: dict[str, Cause]) -> Finding:
+def _root_of(
+    finding: Finding, findings: list[Finding], causes: dict[str, Cause], kin: Kin
+) -> Finding:
     root, visited = finding, [finding]
     while True:
         parent = next(
@@ -116,8 +130,8 @@ def _root_of(finding: Finding, findings: list[Finding], causes: dict[str, Cause]
                 if root.cause in causes[other.cause].explains
                 # The whole chain has to be about what is explained: a fault of one framework
                 # may follow from the machine's, and yet not explain another framework's.
-                and _concerns(other, root)
-                and _concerns(other, finding)
+                and _concerns(other, root, kin)
+                and _concerns(other, finding, kin)
                 and other not in visited
             ),
             None,
@@ -128,9 +142,12 @@ def _root_of(finding: Finding, findings: list[Finding], causes: dict[str, Cause]
         root = parent
 
 
-def _concerns(explaining: Finding, explained: Finding) -> bool:
-    return MACHINE in (explaining.subject, explained.subject) or (
-        explaining.subject == explained.subject
+def _concerns(explaining: Finding, explained: Finding, kin: Kin) -> bool:
+    subjects = (explaining.subject, explained.subject)
+    return (
+        MACHINE in subjects
+        or explaining.subject == explained.subject
+        or kin.get(explained.subject) == explaining.subject
     )
 
 
@@ -148,10 +165,8 @@ def arrange(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     ordered: list[Finding] = []
     for root in sorted((f for f in findings if f.explained_by is None), key=rank):
         ordered.append(root)
-        followers = (
-            f
-            for f in findings
-            if f.explained_by == root.code and _concerns(root, f) and f not in ordered
-        )
-        ordered.extend(sorted(followers, key=rank))
+        followers = [f for f in findings if f.explained_by == root.code and f not in ordered]
+        # With two roots of one code, each is followed by what concerns its own subject.
+        others = {f.subject for f in findings if f.code == root.code} - {root.subject}
+        ordered.extend(sorted((f for f in followers if f.subject not in others), key=rank))
     return tuple(ordered)

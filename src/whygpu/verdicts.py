@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from whygpu.model.derived import display_name, gpu_proven_by, keras_backend, nvidia_gpu
+from whygpu.model.derived import display_name, gpu_proven_by, keras_backend, usable_gpu
 from whygpu.model.finding import MACHINE, Finding
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.probe import Probe, ProbeName
@@ -111,7 +111,7 @@ def _from_files(
         return "cpu", "runs on the CPU"
     if isinstance(framework.build.kind, Known) and framework.build.kind.value == "cpu":
         return "cpu", "a CPU build"
-    if isinstance(nvidia_gpu(machine), Absent):
+    if isinstance(usable_gpu(machine), Absent):
         return "cpu", "no GPU to run on"
     reason = probe.reason if isinstance(probe, Unknown) else probe.source
     return "unknown", f"nothing found against it, but {reason}"
@@ -122,7 +122,7 @@ def judge_machine(
 ) -> tuple[MachineVerdict, str]:
     """The worst verdict among the frameworks that matter, and the sentence that says it."""
     counted = [item for item in frameworks if item.name in PROBED] or list(frameworks)
-    gpu = nvidia_gpu(machine)
+    gpu = usable_gpu(machine)
     if not counted:
         return _without_frameworks(machine, findings)
     roots = [f for f in findings if f.explained_by is None and f.severity == "error"]
@@ -154,7 +154,7 @@ def _without_frameworks(
         reason = frameworks.reason if isinstance(frameworks, Unknown) else frameworks.source
         return "unknown", f"cannot tell: the target environment could not be read: {reason}"
     none = "no deep-learning framework is installed in the target environment"
-    gpu = nvidia_gpu(machine)
+    gpu = usable_gpu(machine)
     if isinstance(gpu, Absent):
         return "no-gpu", f"this machine has no GPU, and {none}; nothing to fix"
     errors = [finding for finding in findings if finding.severity == "error"]

@@ -121,7 +121,8 @@ def test_one_answer_has_one_cause(
     "reason", ["it is a link to a file that is not there", "it is for EM_AARCH64 (64 bits)"]
 )
 def test_a_copy_that_would_not_load_is_no_copy(reason: str) -> None:
-    resolution = failing("libcusolver.so.11", others=(OtherCopy("/x/libcusolver.so.11", reason),))
+    other = OtherCopy("/x/libcusolver.so.11", reason, usable=False)
+    resolution = failing("libcusolver.so.11", others=(other,))
     assert fault_of(resolution, TENSORFLOW, ()) == "cuda-runtime-missing"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.collectors.transcripts import printed
+from tests.collectors.transcripts import PLATFORM, printed
 from whygpu.collectors import nvml
 from whygpu.host.base import Completed
 
 GIB = 1 << 30
-ASK = "run " + " ".join(nvml.COMMAND)
+ASK = f"run {PLATFORM['python']} -c {nvml.WORKER}"
 
 NOT_SUPPORTED = {"error": 3, "text": "Not Supported"}
 LOST = {"error": 15, "text": "GPU is lost"}

@@ -15,6 +15,7 @@ PLATFORM = {
     "kernel": "6.8.0-40-generic",
     "machine": "x86_64",
     "cores": 16,
+    "python": "/usr/bin/python3",
     "libc": "glibc 2.39",
     "home": "/home/someone",
     "user": "someone",

@@ -19,6 +19,7 @@ PLATFORM = {
     "kernel": "6.8",
     "machine": "x86_64",
     "cores": 2,
+    "python": "/usr/bin/python3",
     "libc": "glibc 2.39",
     "home": "/home/someone",
     "user": "someone",

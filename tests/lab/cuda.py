@@ -6,13 +6,12 @@ They load, and answer the questions about their version; they compute nothing.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.lab.driver import NoCompiler
@@ -100,10 +99,7 @@ class Wheel:
     version: str
     folder: str
     libraries: tuple[StubLibrary, ...]
-    other_files: Mapping[str, bytes] | None = None
-
-    def __hash__(self) -> int:
-        return hash((self.distribution, self.version))
+    other_files: Mapping[str, bytes] = field(default_factory=dict, hash=False)
 
 
 def cudart(version: tuple[int, int, int] = (12, 9, 79)) -> StubLibrary:

@@ -42,16 +42,6 @@ _INSTALLABLE: tuple[LibraryFault, ...] = (
 )
 """Faults that one installation mends together."""
 
-_UNUSABLE = (
-    "it is a link to a file that is not there",
-    "it is for ",
-    "file too short",
-    "invalid ELF",
-    "cannot read",
-    "Permission denied",
-)
-"""What a collector says of a copy that would not load even if it were found."""
-
 
 class Failure(NamedTuple):
     """One library that does not load, and the requests that fail with it."""
@@ -142,11 +132,7 @@ def usable_copies(
     libcusolver.so.11 belongs to CUDA 11 as well as to CUDA 12, and the two cannot be mixed.
     """
     library = culprit(resolution)
-    paths = [
-        other.path
-        for other in resolution.other_copies
-        if not any(flaw in other.reason for flaw in _UNUSABLE)
-    ]
+    paths = [other.path for other in resolution.other_copies if other.usable]
     paths += [copy.path for copy in copies if copy.soname == library]
     return tuple(
         path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Literal
 
@@ -71,7 +70,7 @@ for question in sys.argv[1:]:
 def ask(host: Host, libraries: Mapping[str, str]) -> dict[str, Observed[str]]:
     """The version of each library, given as path to name (cudart); only names in QUESTIONS."""
     questions = [f"{path}|{'|'.join(QUESTIONS[name])}" for path, name in libraries.items()]
-    command = (sys.executable, "-I", "-S", "-c", _SCRIPT, *questions)
+    command = (host.platform.python, "-I", "-S", "-c", _SCRIPT, *questions)
     answer = host.run(command, timeout=TIME_LIMIT)
     if not isinstance(answer, Known):
         reason = answer.source if isinstance(answer, Absent) else answer.reason

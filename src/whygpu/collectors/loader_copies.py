@@ -23,7 +23,7 @@ def other_copies(
         identity = _identity(host, path)
         if identity is None or identity not in seen:
             seen.add(identity)
-            copies.append(OtherCopy(path, _reason(host, searcher, search, path)))
+            copies.append(_other_copy(host, searcher, search, path))
     return tuple(copies)
 
 
@@ -40,14 +40,19 @@ def _identity(host: Host, path: str) -> str | None:
     return facts.value.identity if isinstance(facts, Known) else None
 
 
-def _reason(host: Host, searcher: Searcher, search: Search, path: str) -> str:
+def _other_copy(host: Host, searcher: Searcher, search: Search, path: str) -> OtherCopy:
     file = searcher.file(path)
     if file.result == "not-there":
-        return "it is a link to a file that is not there"
+        return OtherCopy(path, "it is a link to a file that is not there", usable=False)
     if file.result == "broken":
-        return file.message
+        return OtherCopy(path, file.message, usable=False)
     if file.result == "other-architecture":
-        return f"it is for {file.machine}"
+        return OtherCopy(path, f"it is for {file.machine}", usable=False)
+    return OtherCopy(path, _reason(host, searcher, search, path))
+
+
+def _reason(host: Host, searcher: Searcher, search: Search, path: str) -> str:
+    """Why a sound copy is not the one that is used."""
     if os.path.basename(path) != search.name:
         return f"it has no link named {search.name}, the name that is asked for"
     if search.searched and search.searched[0].kind == "loaded":

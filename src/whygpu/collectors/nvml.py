@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
@@ -17,7 +16,11 @@ from whygpu.model.observed import Absent, Known, Observed, Unknown
 T = TypeVar("T")
 
 SOURCE = "NVML"
-COMMAND = (sys.executable, "-m", "whygpu.collectors.nvml_worker")
+WORKER = (
+    # The folder of the moment is no place to import from: it may hold a json.py of the user's.
+    "import sys; sys.path[:] = [path for path in sys.path if path]; "
+    "from whygpu.collectors.nvml_worker import main; main()"
+)
 
 NOT_SUPPORTED = 3
 DRIVER_NOT_LOADED = 9
@@ -52,7 +55,7 @@ def ask(host: Host, *, timeout: float) -> DriverAnswer:
     """Run the worker. Raises NotAsked when this Python cannot reach any NVML."""
     # Keeps a pynvml.py in the current folder out of the worker's way (Python 3.11 and later).
     env = {**host.environ, "PYTHONSAFEPATH": "1"}
-    answer = host.run(COMMAND, timeout=timeout, env=env)
+    answer = host.run((host.platform.python, "-c", WORKER), timeout=timeout, env=env)
     if isinstance(answer, Known):
         return _read(answer.value, timeout)
     raise NotAsked(answer.reason if isinstance(answer, Unknown) else f"no {answer.source}")

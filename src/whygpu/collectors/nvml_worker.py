@@ -145,7 +145,3 @@ class Nvml:
 def plain(value: Any) -> Any:
     """Old bindings answer in bytes."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
-if __name__ == "__main__":
-    main()

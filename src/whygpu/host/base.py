@@ -43,6 +43,8 @@ class Platform(NamedTuple):
     kernel: str
     machine: str
     cores: int
+    python: str
+    """The interpreter that whygpu itself runs on."""
     libc: str
     """Name and version, as "glibc 2.36"; empty where the system does not say."""
     home: str

@@ -9,6 +9,7 @@ import pwd
 import signal
 import stat
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -37,6 +38,7 @@ class LocalHost:
             kernel=facts.release,
             machine=facts.machine,
             cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1,
+            python=sys.executable,
             libc=_libc(),
             home=os.path.expanduser("~"),
             user=_user_name(),

@@ -48,6 +48,27 @@ def nvidia_gpu(machine: Snapshot) -> Observed[str]:
     return Absent("the PCI bus and the NVIDIA driver")
 
 
+_BUILDS_FOR = {"amd": "rocm", "apple": "metal"}
+
+
+def usable_gpu(machine: Snapshot) -> Observed[str]:
+    """A GPU that can be used here: NVIDIA's, or another maker's that a framework is built for."""
+    nvidia, graphics, frameworks = nvidia_gpu(machine), machine.graphics, machine.target.frameworks
+    if not (
+        isinstance(nvidia, Absent) and isinstance(graphics, Known) and isinstance(frameworks, Known)
+    ):
+        return nvidia
+    kinds = {
+        framework.build.kind.value
+        for framework in frameworks.value
+        if isinstance(framework.build.kind, Known)
+    }
+    for device in graphics.value:
+        if _BUILDS_FOR.get(device.vendor) in kinds:
+            return Known(f"a GPU of {device.vendor} at {device.address}", graphics.source)
+    return nvidia
+
+
 def gpu_proven_by(probe: Probe) -> bool:
     """The framework really computed on a GPU, correctly, and lived to tell."""
     return probe.ended == "finished" and any(

@@ -47,6 +47,8 @@ class OtherCopy(NamedTuple):
 
     path: str
     reason: str
+    usable: bool = True
+    """It would load if it were found: it is whole, and for this processor."""
 
 
 ResolutionOutcome = Literal[

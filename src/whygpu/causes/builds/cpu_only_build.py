@@ -68,7 +68,7 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=("gpu-unused", "keras-backend-without-gpu"),
+    explains=("gpu-unused",),
 )
 
 _BESIDE_THE_POINT = ("onnxruntime", "cupy", "numba")

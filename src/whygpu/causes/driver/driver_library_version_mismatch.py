@@ -8,6 +8,10 @@ running kernel until the machine restarts. Unattended upgrades do this overnight
 does not help, two drivers are installed side by side (a package and a `.run` file), or an old
 module sits in the initial ramdisk.
 
+NVIDIA's forward-compatibility package (a folder `compat` in a CUDA toolkit) brings a libcuda that
+is newer than the module on purpose. Once the driver has overtaken it, it is just an old copy that
+is found first.
+
 A library that was baked into a container image is another matter: see docker-no-gpu-runtime.
 
 ## What it looks like
@@ -44,6 +48,15 @@ path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
 version = "550.54.14"
 ```
 
+The compatibility package is older than the driver by now.
+
+```toml
+[driver.cuda_library]
+path = "/usr/local/cuda/compat/libcuda.so.1"
+version = "550.54.15"
+kind = "compat"
+```
+
 ## Quiet on (machine)
 
 NVIDIA's forward-compatibility package is newer than the module on purpose.
@@ -72,6 +85,7 @@ kernel_module = {unknown = "/sys is not mounted"}
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import (
@@ -79,9 +93,11 @@ from whygpu.causes.shared_driver import (
     cu_init,
     differing_libraries,
     from_image,
+    numbers,
     place_of,
     probed,
 )
+from whygpu.causes.shared_search import search_without
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DriverLibrary
@@ -100,6 +116,10 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     if place_of(machine) == "wsl":
         raise NotApplicable("NVIDIA kernel module under WSL")
     driver = machine.driver
+    outdated = _outdated_compat(machine)
+    if outdated is not None:
+        yield _compat_finding(machine, outdated)
+        return
     differing = differing_libraries(machine)
     libraries = differing or _driver_libraries(machine)
     if any(from_image(machine, library.value) for library in libraries):
@@ -114,6 +134,44 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         message=_message(machine, differing),
         evidence=_evidence(machine, differing),
         remedies=_remedies(machine),
+    )
+
+
+def _outdated_compat(machine: Snapshot) -> Known[DriverLibrary] | None:
+    """The compatibility package's libcuda, where the loaded module is newer than it."""
+    library, module = machine.driver.cuda_library, machine.driver.kernel_module
+    if not isinstance(library, Known) or library.value.kind != "compat":
+        return None
+    version = library.value.version
+    if not isinstance(version, Known) or not isinstance(module, Known):
+        return None
+    return library if numbers(version.value) < numbers(module.value) else None
+
+
+def _compat_finding(machine: Snapshot, library: Known[DriverLibrary]) -> Finding:
+    answer = cu_init(machine)
+    refused = isinstance(answer, Known) and answer.value.code == _DRIVER_MISMATCH
+    folder = posixpath.dirname(library.value.path)
+    without = search_without(machine, folder)
+    remedy = (
+        Remedy("Take that folder off LD_LIBRARY_PATH; the driver needs no help.", without)
+        if without
+        else Remedy(
+            "Keep the loader from finding it there: remove the package, or the entry that names "
+            "the folder.",
+            f"grep -rn compat /etc/ld.so.conf.d/; ls -l {folder}",
+        )
+    )
+    return CAUSE.finding(
+        subject=MACHINE,
+        message=(
+            f"libcuda.so.1 is taken from NVIDIA's compatibility package in {folder}, of driver "
+            f"{_version(library)}; the loaded kernel module "
+            f"{need(machine.driver.kernel_module)} is newer, and the two do not go together"
+        ),
+        evidence=_evidence(machine, (library,)),
+        remedies=(remedy,),
+        confidence="certain" if refused else "likely",
     )
 
 

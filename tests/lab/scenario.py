@@ -1,0 +1,208 @@
+"""A scenario: a machine broken in a known way, what the framework does there, what whygpu says.
+
+`run(scenario, folder)` lays the machine out, sees the framework fail (so that the fault is known to
+be real), runs `whygpu check --json` as any user would, and compares.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pytest
+
+from tests.lab import stage as stages
+from tests.lab.bench import Bench, cache
+from tests.lab.driver import NoCompiler, StubDriver
+from tests.lab.stage import Stage
+from tests.lab.wheels import NotFetched
+
+Severity = Literal["error", "warning", "info"]
+
+_LIMIT = 120
+"""Seconds for the framework on its own; whygpu's probes have their own limit."""
+
+
+class Root(NamedTuple):
+    """A root cause that has to be named."""
+
+    cause: str
+    subject: str
+    severity: Severity = "error"
+
+
+def warning(cause: str, subject: str) -> Root:
+    return Root(cause, subject, "warning")
+
+
+def info(cause: str, subject: str) -> Root:
+    return Root(cause, subject, "info")
+
+
+@dataclass(frozen=True)
+class Does:
+    """What a program does on the machine, which proves that the fault is real there."""
+
+    code: str
+    """Python, run by the target's interpreter."""
+    says: str = ""
+    """A regular expression that its output has to match."""
+    keeps_quiet_about: str = ""
+    """A regular expression that its output must not match."""
+    exit_code: int = 0
+    """Negative: the signal that ends it."""
+    hangs_for: float | None = None
+    """It is still running after so many seconds."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    target: str
+    """The shared environment that it starts from; see tests/targets.py."""
+    does: Does
+    roots: tuple[Root, ...]
+    """Every root cause that whygpu names, in the order in which it names them."""
+    verdicts: Mapping[str, str]
+    """By framework."""
+    verdict: str
+    """On the machine as a whole."""
+    exit_code: int = 1
+    driver: StubDriver | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+    stage: Stage | None = None
+    lay_out: Callable[[Bench], None] | None = None
+    """Whatever else is to be done to the machine."""
+    probe: bool = True
+    timeout: float | None = None
+    """The probes' limit, where it matters."""
+    slow: bool = False
+    """Needs one of the large environments; part of the long run only."""
+
+    @property
+    def causes(self) -> set[str]:
+        return {root.cause for root in self.roots}
+
+
+def run(scenario: Scenario, folder: Path) -> None:
+    """Carry a scenario out; an AssertionError says in what the machine or whygpu differs."""
+    before = _before_commands(scenario, folder)
+    bench = Bench(scenario.target, folder)
+    try:
+        _lay_out(scenario, bench)
+        _watch_framework(scenario.does, bench, before)
+        report, code = _check(scenario, bench, before)
+    except (NoCompiler, NotFetched) as reason:
+        pytest.skip(str(reason))
+    finally:
+        bench.close()
+    _compare(scenario, report, code)
+
+
+def _before_commands(scenario: Scenario, folder: Path) -> list[str]:
+    if scenario.stage is None:
+        return []
+    reason = stages.unavailable(cache())
+    if reason is not None:
+        pytest.skip(reason)
+    return stages.command(scenario.stage, folder)
+
+
+def _lay_out(scenario: Scenario, bench: Bench) -> None:
+    if scenario.driver is not None:
+        installed = scenario.driver.install(bench.folder / "driver", cache=cache())
+        bench.set(**installed)
+    bench.set(**scenario.environ)
+    if scenario.lay_out is not None:
+        scenario.lay_out(bench)
+
+
+def _watch_framework(does: Does, bench: Bench, before: list[str]) -> None:
+    try:
+        done = subprocess.run(
+            [*before, bench.python, "-c", does.code],
+            env=bench.environ,
+            cwd=bench.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=does.hangs_for or _LIMIT,
+        )
+    except subprocess.TimeoutExpired:
+        assert does.hangs_for is not None, f"the program does not end within {_LIMIT} s"
+        return
+    output = done.stdout.decode(errors="replace")
+    assert does.hangs_for is None, f"the program ends, instead of hanging:\n{output[-3000:]}"
+    assert done.returncode == does.exit_code, (
+        f"the program ends with {_how(done.returncode)}, not {_how(does.exit_code)}:\n"
+        f"{output[-3000:]}"
+    )
+    if does.says:
+        assert re.search(does.says, output), f"{does.says!r} is not in:\n{output[-3000:]}"
+    if does.keeps_quiet_about:
+        unexpected = re.search(does.keeps_quiet_about, output)
+        assert unexpected is None, f"{unexpected!r} is in:\n{output[-3000:]}"
+
+
+def _how(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+def _check(scenario: Scenario, bench: Bench, before: list[str]) -> tuple[dict[str, Any], int]:
+    command = [sys.executable, "-m", "whygpu", "check", "--json", "--python", bench.python]
+    if not scenario.probe:
+        command.append("--no-probe")
+    if scenario.timeout is not None:
+        command += ["--timeout", str(scenario.timeout)]
+    done = subprocess.run(
+        [*before, *command],
+        env=bench.environ,
+        cwd=bench.folder,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode in (0, 1, 4), f"whygpu ends with {done.returncode}:\n{done.stderr}"
+    if keep := os.environ.get("WHYGPU_LAB_REPORTS"):
+        (Path(keep) / f"{scenario.name}.json").write_text(done.stdout)
+    return json.loads(done.stdout), done.returncode
+
+
+def _compare(scenario: Scenario, report: dict[str, Any], code: int) -> None:
+    seen = _Seen.of(report, code)
+    expected = _Seen(scenario.roots, dict(scenario.verdicts), scenario.verdict, scenario.exit_code)
+    told = "\n".join(
+        f"- {item['code']} {item['cause']} ({item['severity']}): {item['message']}"
+        for item in report["root_causes"]
+    )
+    cannot = "\n".join(f"- {item['code']}: {item['reason']}" for item in report["undetermined"])
+    crashed = report["outcomes"]["crashed"]
+    assert seen == expected, f"whygpu said:\n{told}\nand could not tell:\n{cannot}"
+    assert crashed == 0, f"a detector crashed:\n{cannot}"
+
+
+class _Seen(NamedTuple):
+    roots: tuple[Root, ...]
+    verdicts: dict[str, str]
+    verdict: str
+    exit_code: int
+
+    @classmethod
+    def of(cls, report: dict[str, Any], code: int) -> _Seen:
+        return cls(
+            tuple(
+                Root(item["cause"], item["subject"], item["severity"])
+                for item in report["root_causes"]
+            ),
+            {item["name"]: item["verdict"] for item in report["frameworks"]},
+            report["verdict"],
+            code,
+        )

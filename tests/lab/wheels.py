@@ -1,0 +1,45 @@
+"""Packages of another version, for environments that do not fit together; fetched once, by pip."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.targets import folder
+
+PINNED = {
+    "keras-2": "keras==2.15.0",
+    "protobuf-4": "protobuf==4.25.8",
+    "protobuf-5": "protobuf==5.29.5",
+    "tf-keras": "tf_keras==2.21.0",
+    "jax-old": "jax==0.4.30",
+    "jax-cuda12-plugin": "jax-cuda12-plugin==0.10.1",
+    "numpy-1": "numpy==1.23.5",
+    "cuda-runtime": "nvidia-cuda-runtime-cu12==12.9.79",
+}
+"""By a name of ours, what pip is asked for. Small ones only: all of them together are 60 MB."""
+
+
+class NotFetched(Exception):
+    """The package index could not be reached, or does not have it for this Python."""
+
+
+def wheel(name: str, python: str) -> Path:
+    """The wheel, in a version that fits an interpreter."""
+    requirement = PINNED[name]
+    place = folder() / "wheels" / f"{name}-{_tag(python)}"
+    found = sorted(place.glob("*.whl"))
+    if not found:
+        command = [python, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:"]
+        command += ["--disable-pip-version-check", "--dest", str(place), requirement]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        if done.returncode:
+            reason = done.stderr.strip().rpartition("\n")[2]
+            raise NotFetched(f"{requirement} cannot be fetched: {reason}")
+        found = sorted(place.glob("*.whl"))
+    return found[0]
+
+
+def _tag(python: str) -> str:
+    code = "import sys; print('cp%d%d' % sys.version_info[:2])"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.strip()
