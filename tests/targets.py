@@ -24,6 +24,8 @@ class TargetSpec:
     """Versions that will do, best first."""
     requirements: tuple[str, ...]
     """What pip is told to install."""
+    pip: str = ""
+    """The pip to install with, where the one that comes with the interpreter is too old."""
     everyday: bool = True
     """Built by default; the others take gigabytes and are built when named."""
 
@@ -40,8 +42,8 @@ TARGETS = {
     # The local version keeps pip from taking the default build with its gigabytes of CUDA wheels.
     "torch": TargetSpec(("3.11",), ("torch==2.13.0+cpu", "keras")),
     "tensorflow-gpu-1.15": TargetSpec(("3.7",), ("tensorflow-gpu==1.15.5", "protobuf<3.21")),
-    # Everything by name: pip 18 takes packages that are too new for Python 3.6 where the index
-    # does not say which Python they need.
+    # Everything by name, because packages too new for Python 3.6 are taken where the index does
+    # not say which Python they need; and by a pip that knows the wheels of that time.
     "tensorflow-gpu-1.12": TargetSpec(
         ("3.6",),
         (
@@ -63,6 +65,7 @@ TARGETS = {
             "werkzeug==2.0.3",
             "wheel==0.37.1",
         ),
+        pip="pip==21.3.1",
     ),
     "tensorflow-2.21-cuda": TargetSpec(MODERN, ("tensorflow[and-cuda]==2.21.0",), everyday=False),
     "jax-cuda12": TargetSpec(("3.12", "3.13", "3.11"), ("jax[cuda12]",), everyday=False),
@@ -125,7 +128,11 @@ def build(name: str, spec: TargetSpec) -> str:
     subprocess.run([interpreter, "-m", "venv", place], check=True)
     # Byte code is made when a module is first imported; compiling all of it takes a minute.
     install = [str(place / "bin" / "python"), "-m", "pip", "install", "-q", "--no-compile"]
-    done = subprocess.run([*install, *spec.requirements], capture_output=True, text=True)
+    steps = [[*install, spec.pip]] if spec.pip else []
+    for step in [*steps, [*install, "--prefer-binary", *spec.requirements]]:
+        done = subprocess.run(step, capture_output=True, text=True)
+        if done.returncode:
+            break
     if done.returncode:
         shutil.rmtree(place, ignore_errors=True)
         note.write_text(f"pip install {' '.join(spec.requirements)} failed: {done.stderr[-500:]}")

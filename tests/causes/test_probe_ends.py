@@ -58,8 +58,17 @@ def test_the_error_that_hides_another_is_quoted_with_it() -> None:
 
 def test_an_error_after_the_import_says_at_which_stage() -> None:
     text = '[probes.jax]\nended = "exception"\nstage = "devices"\nhow = "RuntimeError: no cuda"'
-    (found,) = run(cause_named("framework-import-fails"), machine(text)).findings
+    without_gpu = machine(f'start = "no-gpu"\n{text}')
+    (found,) = run(cause_named("framework-import-fails"), without_gpu).findings
     assert found.message == "JAX 0.7.2 fails at devices: RuntimeError: no cuda"
+
+
+def test_an_error_after_the_import_where_there_is_a_gpu_is_a_matter_of_the_gpu() -> None:
+    text = '[probes.jax]\nended = "exception"\nstage = "devices"\nhow = "RuntimeError: no cuda"'
+    assert run(cause_named("framework-import-fails"), machine(text)).status == "passed"
+    (found,) = run(cause_named("gpu-unused"), machine(text)).findings
+    assert "JAX 0.7.2 imports, but fails at devices: RuntimeError: no cuda" in found.message
+    assert found.effect == "broken"
 
 
 def test_a_probe_that_never_started_says_nothing_about_the_framework() -> None:

@@ -106,7 +106,8 @@ def test_a_dev_that_cannot_be_listed_does_not_tell() -> None:
             "toolkit-stub",
             None,
         ),
-        ("/x/libcuda.so.1", "/x/libcuda.so.1", 1 << 16, "toolkit-stub", None),
+        # No version in its name and small: odd, but only its folder says that it is a stub.
+        ("/x/libcuda.so.1", "/x/libcuda.so.1", 1 << 16, "driver", None),
         (
             "/usr/local/cuda/compat/libcuda.so.1",
             "/usr/local/cuda-12.4/compat/libcuda.so.550.54.15",

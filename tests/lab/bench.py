@@ -64,6 +64,10 @@ class Bench:
         (site,) = self._copy.glob("lib/python3*/site-packages")
         return site
 
+    @property
+    def _own_site(self) -> Path | None:
+        return None if self._copy is None else self.site
+
     def close(self) -> None:
         if self._copy is not None:
             shutil.rmtree(self._copy)
@@ -72,21 +76,15 @@ class Bench:
 
     def replace(self, file: str, content: bytes | str) -> Path:
         """A file of the target with other content, or a new one."""
+        _make_own(self.site, self.site / file)
         return _write(self.site / file, content)
-
-    def delete(self, path: str) -> None:
-        place = self.site / path
-        if place.is_dir():
-            shutil.rmtree(place)
-        else:
-            place.unlink()
 
     def remove(self, distribution: str) -> None:
         """Uninstall, by the distribution's own list of files."""
         info = self._info(distribution)
-        for line in (info / "RECORD").read_text().splitlines():
-            (self.site / line.split(",")[0]).unlink(missing_ok=True)
-        shutil.rmtree(info)
+        for path in self.distribution_files(distribution):
+            _make_own(self.site, self.site / path)
+            (self.site / path).unlink(missing_ok=True)
 
     def install(self, name: str) -> None:
         """Install one of wheels.PINNED; what it replaces goes first."""
@@ -95,11 +93,14 @@ class Bench:
     def unpack(self, name: str, place: Path) -> None:
         """Put one of wheels.PINNED into any folder."""
         file = wheel(name, str(self._target / "bin" / "python"))
-        if self._copy is not None and place == self.site:
+        if place == self._own_site:
             distribution = file.name.split("-")[0]
             if list(_infos(self.site, distribution)):
                 self.remove(distribution)
         with zipfile.ZipFile(file) as archive:
+            if place == self._own_site:
+                for name in archive.namelist():
+                    _make_own(self.site, self.site / name)
             archive.extractall(place)
 
     def add_distribution(
@@ -108,12 +109,11 @@ class Bench:
         version: str,
         files: Mapping[str, bytes],
         requires: Collection[str] = (),
-        place: Path | None = None,
     ) -> None:
         """A package of our own making, with the metadata that pip would have left."""
-        place = place or self.site
         for path, content in files.items():
-            _write(place / path, content)
+            self.replace(path, content)
+        place = self.site
         info = f"{name.replace('-', '_')}-{version}.dist-info"
         needs = "".join(f"Requires-Dist: {text}\n" for text in requires)
         metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}"
@@ -188,23 +188,54 @@ def _plain(name: str) -> str:
 
 
 def _link_environment(source: Path, place: Path) -> None:
-    """A virtual environment whose files are hard links: its own paths, no space, half a second."""
+    """A virtual environment with paths of its own that takes no space and no time.
+
+    Folders with shared objects are real ones with hard links in them, because the loader resolves
+    $ORIGIN/.. by the folder's real place; all others are links to the shared target's folders.
+    """
     (place / "bin").mkdir()
     interpreter = source / "bin" / "python"
     real = os.readlink(interpreter) if interpreter.is_symlink() else str(interpreter)
     (place / "bin" / "python").symlink_to(os.path.join(interpreter.parent, real))
     shutil.copy(source / "pyvenv.cfg", place)
-    _link_tree(source / "lib", place / "lib")
+    (site,) = source.glob("lib/python3*/site-packages")
+    own = place / site.relative_to(source)
+    own.parent.mkdir(parents=True)
+    _link_folder(str(site), str(own), _folders_with_libraries(str(site)))
 
 
-def _link_tree(source: Path, place: Path) -> None:
+def _link_folder(source: str, place: str, real_ones: Collection[str] = ()) -> None:
     os.mkdir(place)
     with os.scandir(source) as entries:
         for entry in entries:
             target = os.path.join(place, entry.name)
-            if entry.is_symlink():
+            if entry.path in real_ones:
+                _link_folder(entry.path, target, real_ones)
+            elif entry.is_symlink():
                 os.symlink(os.readlink(entry.path), target)
             elif entry.is_dir():
-                _link_tree(Path(entry.path), Path(target))
+                os.symlink(entry.path, target)
             else:
                 os.link(entry.path, target)
+
+
+@functools.cache
+def _folders_with_libraries(site: str) -> frozenset[str]:
+    """Folders that have a shared object in them, or in a folder below."""
+    found: set[str] = set()
+    for folder, _, files in os.walk(site):
+        if any(".so" in name for name in files):
+            while folder != site and folder not in found:
+                found.add(folder)
+                folder = os.path.dirname(folder)
+    return frozenset(found)
+
+
+def _make_own(site: Path, path: Path) -> None:
+    """Turn links on the way to a path into folders of the copy."""
+    for folder in reversed(path.relative_to(site).parents):
+        place = site / folder
+        if place.is_symlink():
+            source = os.readlink(place)
+            place.unlink()
+            _link_folder(source, str(place))

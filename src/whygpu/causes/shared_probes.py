@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
 
 from whygpu.model.derived import keras_backend
 from whygpu.model.finding import Evidence
@@ -18,6 +19,10 @@ _PROBES: Mapping[FrameworkName, ProbeName] = {
     "jax": "jax",
     "torch": "torch",
 }
+
+
+GPU_USERS: tuple[Literal["tensorflow", "jax", "torch"], ...] = ("tensorflow", "jax", "torch")
+"""Frameworks with devices of their own. Keras has none: it is judged by its backend."""
 
 
 def framework_probes(machine: Snapshot) -> Iterator[tuple[Framework, Observed[Probe]]]:

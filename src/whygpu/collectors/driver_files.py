@@ -34,8 +34,6 @@ OTHER_FOLDERS = ("/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/run/opengl-dri
 """Where WSL, some clusters and NixOS keep the driver; the loader looks there only when told to."""
 
 DRIVER_VERSION = re.compile(r"\.so\.(\d{3,}(?:\.\d+)+)$")
-STUB_SIZE = 1 << 19
-"""A driver library without a version in its name (Jetson's) is larger than this, a stub smaller."""
 
 
 def kernel_module(host: Host) -> Observed[str]:
@@ -108,8 +106,6 @@ def _library(path: str, facts: FileFacts) -> DriverLibrary:
         return DriverLibrary(path, version, "wsl")
     if any(folder == "compat" or folder.startswith("cuda-compat") for folder in folders):
         return DriverLibrary(path, version, "compat")
-    if match is None and facts.size < STUB_SIZE:
-        return DriverLibrary(path, version, "toolkit-stub")
     return DriverLibrary(path, version, "driver")
 
 

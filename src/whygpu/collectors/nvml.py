@@ -177,7 +177,8 @@ def _fact(
 def _compute_mode(fact: dict[str, Any]) -> Observed[ComputeMode]:
     if "value" in fact and fact["value"] not in COMPUTE_MODES:
         return Unknown(f"NVML names a compute mode that we do not know: {fact['value']}")
-    return _fact(fact, lambda number: COMPUTE_MODES[number])
+    absent = Absent("compute modes on this GPU")
+    return _fact(fact, lambda number: COMPUTE_MODES[number], unsupported=absent)
 
 
 def _cuda_version(number: int) -> str:

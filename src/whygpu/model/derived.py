@@ -18,6 +18,9 @@ DISPLAY_NAMES = {
     "cuda": "the CUDA driver",
 }
 
+_ANSWERS_OF_A_DRIVER = ("mismatched", "denied", "lost", "hung")
+"""What only a kernel driver can say, and that is loaded only where there is a GPU."""
+
 
 def display_name(framework: str) -> str:
     return DISPLAY_NAMES.get(framework, framework)
@@ -37,6 +40,9 @@ def nvidia_gpu(machine: Snapshot) -> Observed[str]:
     if isinstance(driver.kernel_module, Known):
         text = f"the NVIDIA kernel module {driver.kernel_module.value} is loaded"
         return Known(text, driver.kernel_module.source)
+    if isinstance(driver.state, Known) and driver.state.value in _ANSWERS_OF_A_DRIVER:
+        text = f"a driver that answers: {driver.detail or driver.state.value}"
+        return Known(text, driver.state.source)
     if isinstance(driver.device_nodes, Known):
         for node in driver.device_nodes.value:
             if node.path.startswith("/dev/nvidia") and node.path[len("/dev/nvidia") :].isdigit():

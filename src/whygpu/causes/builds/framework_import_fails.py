@@ -50,8 +50,16 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_probes import first_error, imported, own_probes, quoted, shortened
+from whygpu.causes.shared_probes import (
+    GPU_USERS,
+    first_error,
+    imported,
+    own_probes,
+    quoted,
+    shortened,
+)
 from whygpu.model.cause import cause
+from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe
@@ -70,8 +78,17 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield Gap(probe.reason)
         elif isinstance(probe, Known) and probe.value.ended == "not-started":
             yield Gap(f"{titled(framework)} could not be run: {probe.value.how}")
-        elif isinstance(probe, Known) and probe.value.ended == "exception":
+        elif (
+            isinstance(probe, Known)
+            and probe.value.ended == "exception"
+            and not _fails_on_the_gpu(machine, probe.value)
+        ):
             yield _finding(framework, probe.value)
+
+
+def _fails_on_the_gpu(machine: Snapshot, probe: Probe) -> bool:
+    """It imports, and fails when it turns to its devices: gpu-unused tells of that."""
+    return imported(probe) and probe.name in GPU_USERS and isinstance(nvidia_gpu(machine), Known)
 
 
 def _finding(framework: Framework, probe: Probe) -> Finding:

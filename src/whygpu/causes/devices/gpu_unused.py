@@ -77,8 +77,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal
 
+from whygpu.causes.shared_probes import GPU_USERS, imported, shortened
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Effect, Evidence, Finding, Gap, Remedy
@@ -87,9 +87,6 @@ from whygpu.model.probe import Probe, ProbeOperation
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG404", __name__, __doc__, severity="error", effect="cpu")
-
-_PROBED: tuple[Literal["tensorflow", "jax", "torch"], ...] = ("tensorflow", "jax", "torch")
-"""Keras has no devices of its own: keras-backend-without-gpu judges it by its backend."""
 
 _TELLING = re.compile(r"cuda|cudnn|cublas|nvml|nvidia|gpu|dlopen|libcu", re.IGNORECASE)
 _NOISE = re.compile(
@@ -104,7 +101,7 @@ _LINES = 5
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     need(nvidia_gpu(machine))
-    for name in _PROBED:
+    for name in GPU_USERS:
         if isinstance(machine.framework(name), Absent):
             continue
         probe = machine.probe(name)
@@ -115,6 +112,10 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _judge(probe: Probe) -> Iterator[Finding | Gap]:
+    if probe.ended == "exception" and imported(probe):
+        what = f"{_title(probe)} imports, but fails at {probe.stage}: {shortened(probe.how)}"
+        yield _finding(probe, what, "broken")
+        return
     if probe.ended != "finished" or gpu_proven_by(probe):
         return
     on_gpu = [operation for operation in probe.operations if operation.kind == "gpu"]
