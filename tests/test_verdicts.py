@@ -319,6 +319,11 @@ def test_a_build_for_another_makers_gpu_that_is_there_and_not_used_is_on_the_cpu
     assert "has no GPU" not in report.headline
 
 
+def test_an_interpreter_that_does_not_start_is_never_nothing_to_fix() -> None:
+    report = whole('start = "no-gpu"\nonly = []\n[target]\ninterpreter = {unknown = "exit code 1"}')
+    assert (report.verdict, report.headline) == ("unknown", "cannot tell: exit code 1")
+
+
 def test_no_frameworks_and_no_gpu_is_nothing_to_fix() -> None:
     verdict, headline = verdict_of(machine('start = "no-gpu"\nonly = []'))
     assert verdict == "no-gpu"

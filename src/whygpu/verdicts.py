@@ -153,6 +153,9 @@ def _without_frameworks(
     if not isinstance(frameworks, Known):
         reason = frameworks.reason if isinstance(frameworks, Unknown) else frameworks.source
         return "unknown", f"cannot tell: the target environment could not be read: {reason}"
+    interpreter = machine.target.interpreter
+    if isinstance(interpreter, Unknown):
+        return "unknown", f"cannot tell: {interpreter.reason}"
     none = "no deep-learning framework is installed in the target environment"
     gpu = usable_gpu(machine)
     if isinstance(gpu, Absent):

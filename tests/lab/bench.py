@@ -101,6 +101,8 @@ class Bench:
             if place == self._own_site:
                 for name in archive.namelist():
                     _make_own(self.site, self.site / name)
+                    if not name.endswith("/"):
+                        (self.site / name).unlink(missing_ok=True)
             archive.extractall(place)
 
     def add_distribution(

@@ -43,6 +43,8 @@ print("\n" + json.dumps({
 }))
 """
 
+LONGEST_REASON = 160
+
 
 class NoInterpreter(Exception):
     """What was named as the target, or what stands in for it, is not a Python interpreter."""
@@ -185,7 +187,7 @@ def _failure(completed: Completed) -> str:
         return "its answer is not the one a Python interpreter gives"
     last = completed.stderr.strip().rpartition("\n")[2]
     ended = f"signal {-completed.code}" if completed.code < 0 else f"exit code {completed.code}"
-    return f"{ended}: {last}" if last else ended
+    return f"{ended}: {last[:LONGEST_REASON]}" if last else ended
 
 
 def _pyvenv(host: Host, prefix: str) -> dict[str, str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import selectors
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -80,11 +81,8 @@ def run_probes(
     However a probe ends, it ends as a Probe. On KeyboardInterrupt, and whatever else ends us,
     the processes are killed first.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="whygpu-") as scratch,
-        _Crew(on_progress or (lambda event: None)) as crew,
-    ):
-        environ = {**environ, **_traceless(environ, scratch)}
+    with _traceless(environ) as traceless, _Crew(on_progress or (lambda event: None)) as crew:
+        environ = {**environ, **traceless}
         waiting = list(names)
         while waiting or crew.at_work:
             while waiting and _has_room(waiting[0], crew.at_work, memory_available):
@@ -95,10 +93,23 @@ def run_probes(
     return tuple(crew.ended[name] for name in names)
 
 
-def _traceless(environ: Mapping[str, str], scratch: str) -> dict[str, str]:
+@contextmanager
+def _traceless(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Keras writes its settings file where there is none; that must not be into a user's home."""
     home = environ.get("KERAS_HOME") or os.path.join(os.path.expanduser("~"), ".keras")
-    return {} if os.path.exists(os.path.join(home, "keras.json")) else {"KERAS_HOME": scratch}
+    if os.path.exists(os.path.join(home, "keras.json")):
+        yield {}
+        return
+    try:
+        scratch = tempfile.mkdtemp(prefix="whygpu-")
+    except OSError:
+        # Nowhere to write: then Keras has nowhere to write either.
+        yield {}
+        return
+    try:
+        yield {"KERAS_HOME": scratch}
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _has_room(
