@@ -53,8 +53,10 @@ $(VENV)/bin/python:
 
 $(VENV)/ready: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install -q -e .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install -q -e '.[dev]'
+	@$(BIN)/python -m compileall -q src
 	@touch $@ $(VENV)/ready

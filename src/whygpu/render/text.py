@@ -48,7 +48,7 @@ def render(report: Report, *, width: int, color: bool, verbose: bool) -> str:
         _frameworks(console, report)
         for number, root in enumerate(report.root_causes, 1):
             _root(console, number, root, report, verbose)
-        _undetermined(console, report.undetermined, verbose)
+        _undetermined(console, report, verbose)
         if verbose:
             _outcomes(console, report.outcomes)
         _summary(console, report, verbose)
@@ -109,13 +109,19 @@ def _root(console: Console, number: int, root: Finding, report: Report, verbose:
         console.print(_labelled("so", f"explains {', '.join(names)}"))
 
 
-def _undetermined(console: Console, outcomes: Sequence[Outcome], verbose: bool) -> None:
-    if not outcomes:
+def _undetermined(console: Console, report: Report, verbose: bool) -> None:
+    if not report.undetermined:
         return
+    left_out = report.snapshot.probes_left_out
     reasons: dict[str, list[str]] = {}
-    for outcome in outcomes:
+    for outcome in report.undetermined:
         for reason in outcome.reasons:
-            reasons.setdefault(reason, []).append(outcome.code)
+            # What only running them could tell has one reason, whatever each cause calls it.
+            unrun = left_out and left_out in reason and not verbose
+            told = f"what running the frameworks would show: {left_out}" if unrun else reason
+            codes = reasons.setdefault(told, [])
+            if outcome.code not in codes:
+                codes.append(outcome.code)
     console.print()
     console.print(Text("Could not tell:", _STYLES["unknown"]))
     for reason, codes in reasons.items():
@@ -126,6 +132,9 @@ def _undetermined(console: Console, outcomes: Sequence[Outcome], verbose: bool) 
 def _outcomes(console: Console, outcomes: Sequence[Outcome]) -> None:
     console.print()
     table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in ("code", "cause", "status"):
+        table.add_column(no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
     for outcome in outcomes:
         reason = outcome.reasons[0] if outcome.reasons else ""
         table.add_row(outcome.code, outcome.cause, outcome.status, reason)
