@@ -7,6 +7,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 FAST := --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware
 
+# Byte code is wanted: some environments switch it off, and every import then takes thrice as long.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: check test test-fast lint fix docs new-cause targets targets-cuda benchmark clean
 
 check: $(VENV)/ready ## Diagnose this machine

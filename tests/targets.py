@@ -24,6 +24,8 @@ class TargetSpec:
     """Versions that will do, best first."""
     requirements: tuple[str, ...]
     """What pip is told to install."""
+    first_use: str = ""
+    """What is run once after the installation, so that byte code is there for what tests import."""
     pip: str = ""
     """The pip to install with, where the one that comes with the interpreter is too old."""
     everyday: bool = True
@@ -34,14 +36,18 @@ class TargetSpec:
         return hashlib.sha256("\n".join(self.requirements).encode()).hexdigest()[:16]
 
 
+TENSORFLOW = "import tensorflow as tf; tf.keras.Sequential"
+KERAS = "import os; os.environ['KERAS_BACKEND'] = '{}'; import keras"
 MODERN = ("3.11", "3.12", "3.13", "3.10")
 
 TARGETS = {
-    "tensorflow-2.21": TargetSpec(MODERN, ("tensorflow==2.21.0",)),
-    "jax": TargetSpec(("3.12", "3.13", "3.11"), ("jax", "keras")),
+    "tensorflow-2.21": TargetSpec(MODERN, ("tensorflow==2.21.0",), TENSORFLOW),
+    "jax": TargetSpec(("3.12", "3.13", "3.11"), ("jax", "keras"), KERAS.format("jax")),
     # The local version keeps pip from taking the default build with its gigabytes of CUDA wheels.
-    "torch": TargetSpec(("3.11",), ("torch==2.13.0+cpu", "keras")),
-    "tensorflow-gpu-1.15": TargetSpec(("3.7",), ("tensorflow-gpu==1.15.5", "protobuf<3.21")),
+    "torch": TargetSpec(("3.11",), ("torch==2.13.0+cpu", "keras"), KERAS.format("torch")),
+    "tensorflow-gpu-1.15": TargetSpec(
+        ("3.7",), ("tensorflow-gpu==1.15.5", "protobuf<3.21"), TENSORFLOW
+    ),
     # Everything by name, because packages too new for Python 3.6 are taken where the index does
     # not say which Python they need; and by a pip that knows the wheels of that time.
     "tensorflow-gpu-1.12": TargetSpec(
@@ -67,8 +73,12 @@ TARGETS = {
         ),
         pip="pip==21.3.1",
     ),
-    "tensorflow-2.21-cuda": TargetSpec(MODERN, ("tensorflow[and-cuda]==2.21.0",), everyday=False),
-    "jax-cuda12": TargetSpec(("3.12", "3.13", "3.11"), ("jax[cuda12]",), everyday=False),
+    "tensorflow-2.21-cuda": TargetSpec(
+        MODERN, ("tensorflow[and-cuda]==2.21.0",), TENSORFLOW, everyday=False
+    ),
+    "jax-cuda12": TargetSpec(
+        ("3.12", "3.13", "3.11"), ("jax[cuda12]",), "import jax", everyday=False
+    ),
 }
 
 
@@ -137,6 +147,11 @@ def build(name: str, spec: TargetSpec) -> str:
         shutil.rmtree(place, ignore_errors=True)
         note.write_text(f"pip install {' '.join(spec.requirements)} failed: {done.stderr[-500:]}")
         return note.read_text()
+    # Probes write no byte code into a target, and compiling it in memory triples each import.
+    if spec.first_use:
+        environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "KERAS_HOME": str(place)}
+        command = [place / "bin" / "python", "-c", spec.first_use]
+        subprocess.run(command, env=environ, capture_output=True, timeout=300)
     note.unlink(missing_ok=True)
     stamp.write_text(spec.stamp)
     return "built"
