@@ -150,7 +150,7 @@ def build(name: str, spec: TargetSpec) -> str:
     # Probes write no byte code into a target, and compiling it in memory triples each import.
     if spec.first_use:
         environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "KERAS_HOME": str(place)}
-        command = [place / "bin" / "python", "-c", spec.first_use]
+        command = [str(place / "bin" / "python"), "-c", spec.first_use]
         subprocess.run(command, env=environ, capture_output=True, timeout=300)
     note.unlink(missing_ok=True)
     stamp.write_text(spec.stamp)
