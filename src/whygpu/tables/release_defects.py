@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from whygpu.tables.releases import Release, versions_of
+
 
 class SearchListDefect(NamedTuple):
     """A release whose binaries leave folders of its own wheels out of their RUNPATH."""
@@ -15,33 +17,23 @@ class SearchListDefect(NamedTuple):
     good_release: str
     """The nearest release without the defect."""
     source: str
-
-
-SEARCH_LIST_DEFECTS: tuple[SearchListDefect, ...] = (
-    SearchListDefect(
-        "tensorflow",
-        "2.16.1",
-        ("cublas", "cublasLt", "cudnn", "cufft", "cusolver", "cusparse"),
-        "2.16.2",
-        "https://github.com/tensorflow/tensorflow/issues/63362",
-    ),
-    SearchListDefect(
-        "tensorflow",
-        "2.21.0",
-        ("cusolver",),
-        "2.20.0",
-        "https://github.com/tensorflow/tensorflow/pull/112973",
-    ),
-)
+    """The wheel that shows it."""
 
 
 def search_list_defect(framework: str, version: str) -> SearchListDefect | None:
     """What is known against a release; None when nothing is."""
-    return next(
-        (
-            row
-            for row in SEARCH_LIST_DEFECTS
-            if row.framework == framework and row.version == version
-        ),
-        None,
+    rows = versions_of(framework)
+    place = next((i for i, row in enumerate(rows) if row.version == version), None)
+    if place is None or not rows[place].unsearched:
+        return None
+    bad = rows[place]
+    return SearchListDefect(
+        framework, version, bad.unsearched, _nearest_sound(rows, place), bad.file
     )
+
+
+def _nearest_sound(rows: tuple[Release, ...], place: int) -> str:
+    """A later release for the same CUDA if there is one: it is what the defect was mended in."""
+    later = [row for row in rows[place + 1 :] if row.cuda == rows[place].cuda]
+    earlier = rows[:place][::-1]
+    return next(row.version for row in (*later, *earlier) if not row.unsearched)

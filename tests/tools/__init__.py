@@ -1,0 +1,1 @@
+"""Tests of the tools that make the project's own files."""

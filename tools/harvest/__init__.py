@@ -1,0 +1,1 @@
+"""Reads published releases from the package index into src/whygpu/tables/releases.json."""

@@ -1,0 +1,194 @@
+"""From published releases to rows of the release table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.tags import Tag
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from tools.harvest.build_facts import BuildFacts, reader_of
+from tools.harvest.index import PublishedRelease, Wheel
+from tools.harvest.remote import RemoteWheel
+from tools.harvest.web import Web
+from whygpu.tables.releases import Release
+
+CUPY = ("80", "90", "92", *(str(number) for number in (100, 101, 102, *range(110, 118))))
+PACKAGES: tuple[str, ...] = (
+    "tensorflow",
+    "tensorflow-gpu",
+    "tensorflow-cpu",
+    "tf-keras",
+    "keras",
+    "jax",
+    "jaxlib",
+    "jax-cuda11-plugin",
+    "jax-cuda12-plugin",
+    "jax-cuda12-pjrt",
+    "jax-cuda13-plugin",
+    "jax-cuda13-pjrt",
+    "torch",
+    "onnxruntime-gpu",
+    *(f"cupy-cuda{release}" for release in (*CUPY, "11x", "12x", "13x")),
+    "cuda-toolkit",
+    "h5py",
+    "ml-dtypes",
+    "numpy",
+    "protobuf",
+)
+
+_PAGE_ONLY = frozenset({"numpy", "protobuf"})
+"""Packages that require nothing of the others: their page says all there is to know."""
+_SHARED = frozenset({*PACKAGES, "typing-extensions", "flatbuffers", "scipy", "triton"})
+_OTHER_EXTRAS = re.compile(
+    r"""extra == ["'](ci|minimum-jaxlib|tpu|rocm.*|oneapi|australis|all|dev|doc|test"""
+    r"""|jenkins|stylecheck|setup)["']"""
+)
+"""Extras of developers, and of hardware other than NVIDIA's."""
+_TOOLKIT_PARTS = re.compile(r"cu(blas|dart|fft|file|pti|rand|solver|sparse)|nv(cc|jitlink|rtc|tx)")
+"""The parts of cuda-toolkit that frameworks ask for."""
+_LINUX = {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64"}
+_LEGACY_GLIBC = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
+_MANYLINUX = re.compile(r"(?:manylinux_(\d+)_(\d+)|(manylinux\d+))_x86_64")
+
+
+def names_nvidia(package: str) -> bool:
+    """Whether a package is one of NVIDIA's own, of which the page says enough."""
+    return package.startswith(("nvidia-", "cuda-", "tensorrt"))
+
+
+def row_of(web: Web, release: PublishedRelease) -> Release:
+    """Raises Unreadable, or ValueError where a wheel is not as its readers expect."""
+    relevant = _for_linux(release.wheels)
+    wheel = max(relevant, key=_preference)
+    requirements: tuple[Requirement, ...] = ()
+    facts = BuildFacts()
+    requires_python = wheel.requires_python
+    package_is_read = release.package not in _PAGE_ONLY and not (
+        names_nvidia(release.package) and release.package != "cuda-toolkit"
+    )
+    if package_is_read:
+        archive = RemoteWheel(web, wheel.url)
+        metadata = archive.metadata()
+        requires_python = requires_python or metadata.get("Requires-Python", "")
+        requirements = requirements_that_matter(metadata.get_all("Requires-Dist", []))
+        if release.package == "cuda-toolkit":
+            requirements = toolkit_parts(requirements)
+        reader = reader_of(release.package)
+        if reader is not None:
+            facts = reader(archive, str(release.version), requirements)
+    return Release(
+        package=release.package,
+        version=str(release.version),
+        file="; architectures from ".join(filter(None, (wheel.filename, facts.architectures_from))),
+        pythons=python_versions(tag for one in relevant for tag in one.tags),
+        requires_python=requires_python,
+        platforms=tuple(sorted({tag.platform for one in release.wheels for tag in one.tags})),
+        glibc=glibc_floor(tag.platform for one in release.wheels for tag in one.tags),
+        cuda=facts.cuda,
+        cudnn=facts.cudnn,
+        architectures=facts.architectures,
+        requires=tuple(dict.fromkeys(map(str, requirements))),
+        unsearched=facts.unsearched,
+    )
+
+
+def _for_linux(wheels: tuple[Wheel, ...]) -> tuple[Wheel, ...]:
+    """The wheels for Linux on x86_64; all of them where there are none."""
+    return tuple(wheel for wheel in wheels if _runs_on_linux(wheel)) or wheels
+
+
+def _runs_on_linux(wheel: Wheel) -> bool:
+    return any(
+        tag.platform == "any" or (tag.platform.endswith("_x86_64") and "linux" in tag.platform)
+        for tag in wheel.tags
+    )
+
+
+def _preference(wheel: Wheel) -> tuple[bool, bool, tuple[int, int], str]:
+    """The newest ordinary Python, on glibc."""
+    return (
+        not any("musllinux" in tag.platform for tag in wheel.tags),
+        not any(tag.abi.endswith("t") for tag in wheel.tags),
+        max(_python_of(tag) for tag in wheel.tags),
+        wheel.filename,
+    )
+
+
+def _python_of(tag: Tag) -> tuple[int, int]:
+    match = re.fullmatch(r"(?:cp|py)(\d)(\d*)", tag.interpreter)
+    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+
+
+def python_versions(tags: Iterable[Tag]) -> tuple[str, ...]:
+    """Empty where one wheel serves them all, as far as Requires-Python lets it."""
+    found = set()
+    for tag in tags:
+        if "musllinux" in tag.platform or tag.abi.endswith("t"):
+            continue
+        if tag.abi == "abi3" or tag.interpreter == "py3":
+            return ()
+        if tag.interpreter.startswith("cp"):
+            found.add(_python_of(tag))
+    return tuple(f"{major}.{minor}" for major, minor in sorted(found))
+
+
+def glibc_floor(platforms: Iterable[str]) -> str:
+    """The oldest glibc that some wheel for x86_64 runs on; empty where none says."""
+    floors = []
+    for platform in platforms:
+        match = _MANYLINUX.fullmatch(platform)
+        if match:
+            floors.append(_LEGACY_GLIBC.get(match[3]) or f"{match[1]}.{match[2]}")
+    return min(floors, key=Version, default="")
+
+
+def requirements_that_matter(lines: Iterable[str]) -> tuple[Requirement, ...]:
+    """On packages of the table, as published; lines that cannot be parsed are left out."""
+    found = []
+    for line in lines:
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            continue
+        requirement.name = canonicalize_name(requirement.name)
+        shared = requirement.name in _SHARED or names_nvidia(requirement.name)
+        if shared and not _OTHER_EXTRAS.search(line):
+            found.append(requirement)
+    return tuple(found)
+
+
+def toolkit_parts(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
+    """What the parts of cuda-toolkit are on Linux; its markers for every machine are long."""
+    parts = []
+    for requirement in requirements:
+        marker = requirement.marker
+        for extra in re.findall(r'extra == "([\w-]+)"', str(marker)):
+            there = {**_LINUX, "extra": extra}
+            if marker and _TOOLKIT_PARTS.fullmatch(extra) and marker.evaluate(there):
+                bare = str(requirement).partition(";")[0].strip()
+                parts.append(Requirement(f'{bare}; extra == "{extra}"'))
+    return tuple(parts)
+
+
+def nvidia_packages(rows: Iterable[Release]) -> tuple[str, ...]:
+    """NVIDIA's packages that the rows require, in alphabetical order."""
+    names = {Requirement(line).name for row in rows for line in row.requires}
+    return tuple(sorted(name for name in names if names_nvidia(name) and name not in PACKAGES))
+
+
+def document(rows: Iterable[Release], harvested: str) -> str:
+    """The table as JSON, a row on each line, so that changes can be read."""
+    ordered = sorted(rows, key=lambda row: (row.package, Version(row.version)))
+    lines = ",\n".join(_compact(row) for row in ordered)
+    return f'{{"schema": 1, "harvested": "{harvested}", "releases": [\n{lines}\n]}}\n'
+
+
+def _compact(row: Release) -> str:
+    fields: list[Any] = [list(field) if isinstance(field, tuple) else field for field in row]
+    return json.dumps(fields, separators=(",", ":"))
