@@ -194,7 +194,17 @@ def test_folding_a_circle_comes_to_an_end() -> None:
         make("WG102", "other", explains=("one",)),
     )
     findings = fold([find("WG101", "one"), find("WG102", "other")], by_slug(one, other))
-    assert len(findings) == 2
+    assert len(arrange(findings)) == 2
+
+
+def test_what_follows_from_another_frameworks_fault_by_way_of_the_machine_is_not_lost() -> None:
+    findings = [
+        find("WG101", "root", "torch"),
+        find("WG201", "middle", MACHINE),
+        find("WG404", "leaf", "jax"),
+    ]
+    assert folded(findings, CHAIN) == {"root": None, "middle": "WG101", "leaf": "WG101"}
+    assert len(arrange(fold(findings, CHAIN))) == 3
 
 
 def test_findings_come_in_the_order_to_mend_them_however_they_were_found() -> None:

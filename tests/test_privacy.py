@@ -33,9 +33,12 @@ SECRETS = {
     "/Users/carol/x": "carol",
     r"C:\Users\Dave\x": "Dave",
     "/data/alice/models": "alice",
+    "LD_LIBRARY_PATH=/scratch/alice:/usr/lib": "alice",
+    "KERAS_HOME=/scratch/alice": "alice",
     "ssh alice@example": "alice@",
     "on deepthought now": "deepthought",
     "deepthought": "deepthought",
+    "driver not running on this host (deepthought.lab.example.org)": "example",
     "alice": "alice",
     "connect to 192.168.17.4:8470": "192.168.17.4",
     "peer 10.11.12.13": "10.11.12.13",
@@ -133,6 +136,20 @@ def test_the_word_root_in_prose_and_keys_is_left_alone_for_root() -> None:
     assert redactor.text("root cause") == "root cause"
     assert redactor.tree({"root_causes": ["a root"]}) == {"root_causes": ["a root"]}
     assert redactor.text("/opt/root/lib") == "/opt/root/lib"
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda", "nvidia", "torch", "linux", "wheel", "python"])
+def test_a_machine_or_user_named_like_a_part_of_every_snapshot(name: str) -> None:
+    machine = decode(Snapshot, encode(healthy()))
+    assert Redactor(ALICE._replace(host_name=name)).value(machine) == machine
+    assert Redactor(ALICE._replace(user=name, home=f"/home/{name}")).value(machine) == machine
+    assert Redactor(ALICE._replace(home=f"/home/{name}")).text(f"/home/{name}/x") == "~/x"
+
+
+def test_the_short_name_of_a_machine_that_knows_its_domain_is_removed() -> None:
+    redactor = Redactor(ALICE._replace(host_name="deepthought.lab.example.org"))
+    assert redactor.text("on deepthought now") == "on <host> now"
+    assert redactor.text("on deepthought.lab.example.org") == "on <host>"
 
 
 def test_versions_with_four_numbers_stay_where_versions_belong() -> None:

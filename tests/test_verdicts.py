@@ -55,6 +55,62 @@ def test_a_framework_that_computed_on_the_gpu_uses_it() -> None:
     assert reports["keras"].summary == "TensorFlow backend: computes on NVIDIA RTX A6000"
 
 
+def test_a_framework_cannot_leave_unused_what_is_not_there() -> None:
+    """Without a GPU, a fault of a framework is worth telling, and is not why none is used."""
+    bare = machine('start = "no-gpu"')
+    reports = judge_frameworks(bare, [])
+    fault = finding("keras-tf-version-mismatch", "keras", confidence="likely")
+    verdict, headline = judge_machine(bare, [fault], reports)
+    assert (verdict, headline.rpartition("; ")[2]) == ("no-gpu", "but see below")
+    verdict, _ = judge_machine(bare, [finding("docker-no-gpu-runtime", MACHINE)], reports)
+    assert verdict == "cpu"
+
+
+def test_the_headline_blames_what_concerns_the_frameworks_it_names() -> None:
+    report = diagnose(
+        machine(
+            """
+            only = ["torch", "jax"]
+            [target.frameworks.torch.build]
+            kind = "cpu"
+            [probes.torch]
+            operations = []
+            """
+        ),
+        catalogue(),
+    )
+    other = finding("driver-too-old-for-cuda", "jax")
+    _, headline = judge_machine(report.snapshot, [other, *report.findings], report.frameworks)
+    assert headline == "PyTorch does not use the GPU (JAX does) (WG301 cpu-only-build)"
+
+
+def test_a_gpu_that_was_computed_on_is_there() -> None:
+    bare = machine('start = "no-gpu"\nonly = ["torch", "jax"]')
+    reports = [
+        FrameworkReport("jax", "1", "gpu", (), ""),
+        FrameworkReport("torch", "1", "cpu", (), ""),
+    ]
+    assert judge_machine(bare, [], reports) == ("cpu", "PyTorch does not use the GPU (JAX does)")
+
+
+def test_what_cannot_be_told_of_one_framework_does_not_hide_what_another_does() -> None:
+    reports = [
+        FrameworkReport("jax", "1", "gpu", (), ""),
+        FrameworkReport("torch", "1", "unknown", (), "it was not run"),
+    ]
+    assert judge_machine(machine(), [], reports) == (
+        "unknown",
+        "cannot tell whether PyTorch uses the GPU (JAX does): it was not run",
+    )
+
+
+def test_nothing_to_fix_is_not_said_beside_a_warning() -> None:
+    bare = machine('start = "no-gpu"\nonly = []')
+    assert judge_machine(bare, [], [])[1].endswith("nothing to fix")
+    warning = finding("requirement-conflict", "torch", severity="warning")
+    assert judge_machine(bare, [warning], [])[1].endswith("but see below")
+
+
 def test_reports_come_in_the_order_of_the_frameworks() -> None:
     assert list(judge(machine())) == ["tensorflow", "keras", "jax", "torch"]
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from whygpu.probes.runner import Progress
 
 DEFAULT_TIMEOUT = 120.0
+LARGEST_SNAPSHOT = 1 << 26
 
 
 def check(
@@ -86,13 +87,17 @@ def load_snapshot(path: str) -> Snapshot:
     """Read a snapshot from a file, or from standard input for "-"."""
     try:
         if path == "-":
-            data = json.load(sys.stdin)
+            content = sys.stdin.buffer.read(LARGEST_SNAPSHOT + 1)
         else:
-            with open(path, encoding="utf-8") as file:
-                data = json.load(file)
+            with open(path, "rb") as file:
+                content = file.read(LARGEST_SNAPSHOT + 1)
+        if len(content) > LARGEST_SNAPSHOT:
+            raise ValueError(f"it is larger than {LARGEST_SNAPSHOT >> 20} MiB")
+        # Bytes, because a Windows shell writes what is redirected to a file as UTF-16.
+        data = json.loads(content)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(
             f"{path} is no snapshot: {error}; `whygpu snapshot -o FILE` writes one"
         ) from error

@@ -114,7 +114,9 @@ def fold(findings: Iterable[Finding], causes: dict[str, Cause], kin: Kin = NO_KI
     return [
         finding._replace(explained_by=root.code) if root is not finding else finding
         for finding in pending
-        for root in [_root_of(finding, pending, causes, kin)]
+        for nearer in [_root_of(finding, pending, causes, kin)]
+        # The machine's fault that explains a finding may be another framework's doing in its turn.
+        for root in [_root_of(nearer, pending, causes, kin)]
     ]
 
 
@@ -167,6 +169,7 @@ def arrange(findings: Sequence[Finding]) -> tuple[Finding, ...]:
         ordered.append(root)
         followers = [f for f in findings if f.explained_by == root.code and f not in ordered]
         # With two roots of one code, each is followed by what concerns its own subject.
-        others = {f.subject for f in findings if f.code == root.code} - {root.subject}
+        others = {f.subject for f in findings if f.code == root.code and f.explained_by is None}
+        others.discard(root.subject)
         ordered.extend(sorted((f for f in followers if f.subject not in others), key=rank))
     return tuple(ordered)

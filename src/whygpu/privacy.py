@@ -12,7 +12,8 @@ import re
 from typing import TypeVar
 
 from whygpu.host.base import Platform
-from whygpu.model.codec import decode, encode
+from whygpu.model.codec import decode, encode, vocabulary
+from whygpu.model.snapshot import Snapshot
 
 T = TypeVar("T")
 
@@ -59,7 +60,10 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
 )
 
-_NOBODYS_NAMES = ("", "root", "localhost")
+_NOBODYS_NAMES = frozenset(
+    ("", "root", "localhost", "nvidia", "python", "lib", "bin", "numpy", "conda", "ubuntu", "user")
+)
+"""Names that tell nothing of anyone, and parts of every path and package name."""
 _HARMLESS = re.compile(r"[a-z_.-]{0,15}|[\d.+]{0,9}|[a-z-]+ [\d.]{1,8}")
 """Short words and versions, which are most of a snapshot and cannot hold anything private."""
 _IPV4 = re.compile(
@@ -83,6 +87,11 @@ def _address(match: re.Match[str]) -> str:
     return match.group() if is_version else "<ip removed>"
 
 
+def _tells_something(name: str) -> bool:
+    """A machine may be called gpu and its user nvidia; a snapshot without these words is none."""
+    return len(name) > 1 and name not in _NOBODYS_NAMES | vocabulary(Snapshot)
+
+
 class Redactor:
     """Cleans text. Knows whose machine it is, to recognise its user and its name in paths."""
 
@@ -92,18 +101,20 @@ class Redactor:
         if len(home) > 1:
             rules.append((re.compile(rf"(?<![\w.-]){re.escape(home)}(?![\w.-])"), "~"))
         rules += [(_HOMES, "~"), (_ROOT_HOME, "~")]
-        if len(platform.user) > 1:
+        host_name = platform.host_name.partition(".")[0]
+        if _tells_something(platform.user):
             name = re.escape(platform.user)
             # Only where a path or an address names a person: prose may use the same word.
-            rules.append((re.compile(rf"(?<=[/\\]){name}(?=[/\\])(?<!/root(?=/))"), "<user>"))
+            rules.append((re.compile(rf"(?<=[/\\]){name}(?=[/\\:;,'\")\s]|$)"), "<user>"))
             rules.append((re.compile(rf"(?<![\w.-]){name}(?=@)"), "<user>"))
-        if len(platform.host_name) > 2 and platform.host_name not in _NOBODYS_NAMES:
-            name = re.escape(platform.host_name)
-            rules.append((re.compile(rf"(?<![\w-]){name}(?![\w-])"), "<host>"))
+        if len(host_name) > 2 and _tells_something(host_name):
+            name = re.escape(host_name)
+            # With its domain, whether or not the machine itself knows it.
+            rules.append((re.compile(rf"(?<![\w-]){name}(?:\.[A-Za-z][\w-]*)*(?![\w-])"), "<host>"))
         self._rules = (*rules, *_RULES)
         self._cleaned: dict[tuple[str, bool], str] = {}
-        names = {platform.user: "<user>", platform.host_name: "<host>"}
-        self._names = {name: word for name, word in names.items() if name not in _NOBODYS_NAMES}
+        names = {platform.user: "<user>", host_name: "<host>", platform.host_name: "<host>"}
+        self._names = {name: word for name, word in names.items() if _tells_something(name)}
 
     def text(self, text: str, *, versions: bool = False) -> str:
         """`versions`: four numbers with dots are a version here, not an address."""

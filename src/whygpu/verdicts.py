@@ -126,23 +126,25 @@ def judge_machine(
     if not counted:
         return _without_frameworks(machine, findings)
     roots = [f for f in findings if f.explained_by is None and f.severity == "error"]
-    first = f" ({roots[0].code} {roots[0].cause})" if roots else ""
     broken = [item for item in counted if item.verdict == "broken"]
     if broken:
-        return "broken", f"{_names(broken)} {_do(broken, 'does', 'do')} not work{first}"
+        said = f"{_names(broken)} {_do(broken, 'does', 'do')} not work"
+        return "broken", said + _blamed(broken, roots)
     on_cpu = [item for item in counted if item.verdict == "cpu"]
     on_gpu = [item for item in counted if item.verdict == "gpu"]
-    if isinstance(gpu, Absent) and not any(item.because for item in on_cpu) and on_cpu:
-        odd = any(finding.severity != "info" for finding in findings)
-        rest = "but see below" if odd else "nothing to fix"
+    # What a probe has computed on is there, whatever the files say.
+    no_gpu = isinstance(gpu, Absent) and not on_gpu and not any(map(_hides_gpus, roots))
+    if on_cpu and no_gpu:
+        rest = _to_fix(findings)
         return "no-gpu", f"this machine has no GPU; everything runs on the CPU; {rest}"
+    beside = f" ({_names(on_gpu)} {_do(on_gpu, 'does', 'do')})" if on_gpu else ""
     if on_cpu:
-        beside = f" ({_names(on_gpu)} {_do(on_gpu, 'does', 'do')})" if on_gpu else ""
-        said = f"{_names(on_cpu)} {_do(on_cpu, 'does', 'do')} not use the GPU{beside}"
-        return "cpu", said + first
+        said = f"{_names(on_cpu)} {_do(on_cpu, 'does', 'do')} not use the GPU"
+        return "cpu", said + beside + _blamed(on_cpu, roots)
     unknown = [item for item in counted if item.verdict == "unknown"]
     if unknown:
-        return "unknown", f"cannot tell whether the GPU is used: {unknown[0].summary}"
+        said = f"cannot tell whether {_names(unknown)} {_do(unknown, 'uses', 'use')} the GPU"
+        return "unknown", f"{said}{beside}: {unknown[0].summary}"
     return "gpu", f"{_names(on_gpu)} {_do(on_gpu, 'uses', 'use')} the GPU"
 
 
@@ -159,11 +161,28 @@ def _without_frameworks(
     none = "no deep-learning framework is installed in the target environment"
     gpu = usable_gpu(machine)
     if isinstance(gpu, Absent):
-        return "no-gpu", f"this machine has no GPU, and {none}; nothing to fix"
+        return "no-gpu", f"this machine has no GPU, and {none}; {_to_fix(findings)}"
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         return "cpu", f"{none}; and the GPU could not be used ({errors[0].code} {errors[0].cause})"
     return "unknown", none
+
+
+def _blamed(items: Sequence[FrameworkReport], roots: Sequence[Finding]) -> str:
+    """The first root cause that any of these frameworks has to do with."""
+    codes = {code for item in items for code in item.because}
+    root = next((root for root in roots if root.code in codes), None)
+    return f" ({root.code} {root.cause})" if root is not None else ""
+
+
+def _hides_gpus(finding: Finding) -> bool:
+    """Where no GPU is seen, a fault of the machine may be why; one of a framework cannot."""
+    return finding.subject == MACHINE and finding.effect != "none"
+
+
+def _to_fix(findings: Sequence[Finding]) -> str:
+    odd = any(finding.severity != "info" for finding in findings)
+    return "but see below" if odd else "nothing to fix"
 
 
 def _names(items: Sequence[FrameworkReport]) -> str:

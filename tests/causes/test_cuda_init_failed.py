@@ -117,3 +117,8 @@ facts = [["cuInit", "999 CUDA_ERROR_UNKNOWN"]]
 """)
     (finding,) = run(CAUSE, snapshot).findings
     assert [remedy.command for remedy in finding.remedies] == ["wsl --update; wsl --shutdown"]
+
+
+def test_a_code_that_is_no_number_is_not_judged() -> None:
+    outcome = run(CAUSE, machine('[probes.cuda]\nfacts = [["cuInit", "gone"]]'))
+    assert outcome.status == "undetermined"

@@ -27,6 +27,8 @@ NUMPY = [
     "C header, got 88 from PyObject",
     "RuntimeError: module compiled against API version 0xc but this version of numpy is 0xb",
     "AttributeError: module 'numpy' has no attribute 'object'.",
+    "AttributeError: module 'numpy' has no attribute 'exceptions'",
+    "ModuleNotFoundError: No module named 'numpy._core'",
 ]
 
 
@@ -59,7 +61,15 @@ def test_protobuf_is_not_blamed_for_other_errors(how: str) -> None:
     assert run(cause_named("protobuf-conflict"), machine(failing(how))).status == "passed"
 
 
-@pytest.mark.parametrize("how", [*PROTOBUF, "ImportError: libcublas.so.9.0: cannot open"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        *PROTOBUF,
+        "ImportError: libcublas.so.9.0: cannot open",
+        # Its own compiled parts are missing: it was installed for another Python.
+        "ModuleNotFoundError: No module named 'numpy._core._multiarray_umath'",
+    ],
+)
 def test_numpy_is_not_blamed_for_other_errors(how: str) -> None:
     assert run(cause_named("numpy-abi"), machine(failing(how))).status == "passed"
 

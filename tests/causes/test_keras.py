@@ -168,6 +168,22 @@ def test_keras_2_has_no_choice() -> None:
     assert missing(text) == []
 
 
+def test_a_hollow_tensorflow_is_no_matter_of_versions() -> None:
+    """`pip uninstall tensorflow-cpu` leaves the folder that tensorflow shared with it empty."""
+    text = f"""
+        [probes.tensorflow]
+        ended = "exception"
+        stage = "import"
+        how = "AttributeError: module 'tensorflow' has no attribute '__version__'"
+        [probes.keras]
+        ended = "exception"
+        stage = "import"
+        how = "AttributeError: module 'tensorflow' has no attribute 'compat'"
+        traceback = ['{FRAME}']
+    """
+    assert mismatch(text) == []
+
+
 def mismatch(text: str) -> list[Finding]:
     return list(run(cause_named("keras-tf-version-mismatch"), machine(text)).findings)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tests.kit import cause_named, machine, run
+from whygpu.causes import catalogue
+from whygpu.engine import diagnose
 
 CAUSE = cause_named("library-file-broken")
 SITE = "~/venv/lib/python3.11/site-packages"
@@ -31,6 +33,17 @@ def test_a_wheels_file_is_restored_by_its_wheel() -> None:
     ]
 
 
+def test_a_crash_while_loading_it_is_its_consequence() -> None:
+    """A file that is cut short is mapped beyond its end, and reading there is a bus error."""
+    folder = f"{SITE}/nvidia/cublas/lib"
+    text = broken(folder, f"{folder}/libcudnn.so.9: the file is cut short") + (
+        '[probes.tensorflow]\nended = "signal"\nhow = "SIGBUS"\nstage = "devices"\n'
+        "operations = []\n"
+    )
+    report = diagnose(machine(text), catalogue())
+    assert [finding.cause for finding in report.root_causes] == ["library-file-broken"]
+
+
 def test_a_file_of_nobody_is_moved_out_of_the_way() -> None:
     text = broken("/opt/cudnn", "/opt/cudnn/libcudnn.so.9: invalid ELF header")
     (finding,) = run(CAUSE, machine(text)).findings
@@ -44,6 +57,18 @@ def test_a_file_that_may_not_be_read_is_named() -> None:
     (finding,) = run(CAUSE, machine(broken("/opt/cudnn", detail, outcome="not-found"))).findings
     assert "/opt/cudnn/libcudnn.so.9" in finding.message
     assert "Permission denied" in finding.message
+
+
+def test_a_copy_that_was_passed_over_is_named_with_its_own_fault() -> None:
+    """The loader's words are that it found none, and it has gone on searching."""
+    detail = "libcudnn.so.9: cannot open shared object file: No such file or directory"
+    text = broken("/opt/arm", detail, "other-architecture", "not-found") + (
+        'other_copies = [{path = "/opt/arm/libcudnn.so.9", reason = "it is for aarch64, 64 bits", '
+        "usable = false}]\n[cuda.copies.cudnn]\nremove = true\n"
+    )
+    (finding,) = run(CAUSE, machine(text)).findings
+    assert "/opt/arm/libcudnn.so.9: it is for aarch64, 64 bits" in finding.message
+    assert "does not go on" not in finding.message
 
 
 def test_the_only_copy_is_for_another_processor() -> None:

@@ -94,6 +94,22 @@ def test_a_kill_is_an_error_and_little_shared_memory_a_warning() -> None:
     assert (finding.severity, finding.effect) == ("warning", "none")
 
 
+def test_keras_killed_with_its_backend_is_not_told_twice() -> None:
+    text = (
+        killed(GIB).replace('only = ["torch"]', 'only = ["torch", "keras"]')
+        + """
+[target.frameworks.keras.keras]
+backend = "torch"
+[probes.keras]
+ended = "signal"
+how = "SIGKILL"
+stage = "import"
+facts = [["backend", "torch"]]
+"""
+    )
+    assert [finding.subject for finding in run(HOST, machine(text)).findings] == ["torch"]
+
+
 def failing(words: str) -> str:
     return f"""
 [[probes]]

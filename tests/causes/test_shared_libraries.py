@@ -126,6 +126,15 @@ def test_a_copy_that_would_not_load_is_no_copy(reason: str) -> None:
     assert fault_of(resolution, TENSORFLOW, ()) == "cuda-runtime-missing"
 
 
+def test_a_wheels_copy_for_another_processor_is_no_copy_either() -> None:
+    """It is in a folder that the loader does search: the search list has nothing wrong."""
+    other = OtherCopy("/wheels/libcufft.so.11", "it is for aarch64, 64 bits", usable=False)
+    searched = (SearchedFolder("/wheels", "runpath", "", "other-architecture"),)
+    resolution = failing("libcufft.so.11", searched=searched, others=(other,))
+    copies = (copy("libcufft.so.11", "/wheels"),)
+    assert fault_of(resolution, TENSORFLOW, copies) == "library-file-broken"
+
+
 def test_the_same_name_in_another_cuda_release_does_not_count() -> None:
     cuda_11 = (copy("libcusolver.so.11", "/cuda-11"), copy("libcudart.so.11.0", "/cuda-11"))
     cuda_12 = (copy("libcusolver.so.11", "/cuda-12"), copy("libcudart.so.12", "/cuda-12"))

@@ -78,6 +78,9 @@ def test_the_output_of_check_can_be_checked_again(
         ('{"schema": 99}', "expected schema 1, received 99"),
         ('{"schema": 1}', "damaged snapshot"),
         (b"\xff\xfe\x00", "is no snapshot"),
+        ("[" * 200_000, "is no snapshot"),
+        ('{"schema": ' + "9" * 5000 + "}", "is no snapshot"),
+        ('{"schema": NaN}', "expected schema 1, received nan"),
     ],
 )
 def test_a_bad_snapshot_is_wrong_usage_and_says_why(
@@ -137,7 +140,7 @@ def test_a_bug_leaves_a_report_without_private_data(
     a_verb_that: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(options: object) -> int:
-        raise ZeroDivisionError("token=abcdefgh12345678")
+        raise ZeroDivisionError("token=abcdefgh12345678 \udcff")
 
     a_verb_that(fail)
     assert cli.main(["made-up"]) == 3
@@ -148,7 +151,7 @@ def test_a_bug_leaves_a_report_without_private_data(
     assert "ZeroDivisionError" in text
     assert f"whygpu {VERSION}" in text
     assert "def fail" in text or "in fail" in text
-    assert "abcdefgh12345678" not in text
+    assert "abcdefgh12345678" not in text + said
 
 
 def test_an_interrupt_is_clean(a_verb_that: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,8 +163,13 @@ def test_an_interrupt_is_clean(a_verb_that: Any, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == "\nwhygpu: interrupted\n"
 
 
-def test_ctrl_c_while_a_framework_hangs_leaves_nothing_behind(tmp_path: pathlib.Path) -> None:
-    """A real interrupt, with a framework whose import never ends."""
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_being_stopped_while_a_framework_hangs_leaves_nothing_behind(
+    tmp_path: pathlib.Path, number: signal.Signals, code: int
+) -> None:
+    """A real signal, with a framework whose import never ends."""
     site = tmp_path / "site"
     (site / "torch").mkdir(parents=True)
     note = tmp_path / "pid"
@@ -184,9 +192,9 @@ def test_ctrl_c_while_a_framework_hangs_leaves_nothing_behind(tmp_path: pathlib.
         assert time.monotonic() < deadline, process.communicate(timeout=1)
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "Traceback" not in out + err
     with pytest.raises(ProcessLookupError):
         os.kill(int(note.read_text()), 0)
@@ -196,6 +204,72 @@ def test_a_closed_pipe_is_no_bug(saved: Any) -> None:
     command = f"{sys.executable} -m whygpu check --json --snapshot {saved()} | head -c 10"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert done.stderr == ""
+
+
+def test_a_snapshot_may_come_from_a_windows_shell(
+    saved: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = pathlib.Path(saved())
+    path.write_bytes(path.read_text().encode("utf-16"))
+    assert cli.main(["check", "--snapshot", str(path)]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--snapshot", ""], ["--python", ""]])
+def test_an_empty_name_is_not_taken_for_none(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else `--snapshot "$UNSET"` would report on another machine than the one that is meant."""
+    assert cli.main(["check", *words]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m whygpu {command}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_nothing_but_where_the_answer_goes(saved: Any, closed: str) -> None:
+    done = shell(f"check --snapshot {saved()} {closed}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("✓") == (">&-" not in closed.replace("2>&-", ""))
+
+
+def test_nowhere_to_read_a_snapshot_from_is_wrong_usage() -> None:
+    done = shell("check --snapshot - <&-")
+    assert done.returncode == 2
+    assert "is no snapshot" in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_a_full_disk_is_said_and_is_no_bug(saved: Any) -> None:
+    done = shell(f"check --snapshot {saved()} > /dev/full")
+    assert done.returncode == 2
+    assert done.stderr == "whygpu: cannot write to standard output: No space left on device\n"
+
+
+def test_a_terminal_without_unicode_gets_its_answer(saved: Any) -> None:
+    done = shell(f"check --snapshot {saved()}", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert done.stdout.startswith("+ ")
+    assert done.stdout.isascii()
+
+
+def test_json_is_for_any_terminal(tmp_path: pathlib.Path, saved: Any) -> None:
+    path = saved('[driver.gpus.0]\nname = "GPU der Größe 1"')
+    done = shell(f"check --json --snapshot {path}", PYTHONIOENCODING="ascii")
+    assert "Größe" in json.loads(done.stdout)["snapshot"]["driver"]["gpus"]["known"][0]["name"]
+
+
+def test_pages_are_there_when_python_drops_docstrings() -> None:
+    done = shell("rule WG203", PYTHONOPTIMIZE="2")
+    assert done.stdout.startswith("# WG203 library-path-conflict\n")
+    assert done.stdout == shell("rule WG203").stdout
 
 
 def test_rule_prints_the_page_and_lists_all(capsys: pytest.CaptureFixture[str]) -> None:

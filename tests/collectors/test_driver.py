@@ -10,6 +10,7 @@ from tests.collectors.nvml_answers import ASK, GIB, LOST, NOT_SUPPORTED, gpu, re
 from tests.collectors.transcripts import HUNG, file, folder, host, node, printed
 from whygpu.collectors import driver, nvidia_smi
 from whygpu.collectors.driver_answer import GpuIds
+from whygpu.collectors.nvml_worker import Nvml
 from whygpu.host.local import LocalHost
 from whygpu.host.replay import ReplayHost
 from whygpu.model.driver import Driver, DriverLibrary, Gpu, GpuProcess
@@ -288,6 +289,22 @@ def test_a_stubs_warning_on_stdout_does_not_hide_the_answer() -> None:
     answer = refusal(999, "Unknown Error")
     noisy = printed("WARNING:\nYou should always run with ...\n" + answer.stdout)
     assert state_of(collect(host({**HEALTHY, ASK: noisy}))) == "failed"
+
+
+def test_what_start_up_files_print_is_not_taken_for_the_answer() -> None:
+    noisy = printed("{'a': 1}\n{}\n" + survey(gpu()).stdout + '{"bye": 1}\n')
+    assert state_of(collect(host({**HEALTHY, ASK: noisy}))) == "working"
+
+
+def test_a_name_that_the_bindings_cannot_read_costs_that_name_alone() -> None:
+    class Bindings:
+        NVMLError = OSError
+
+        def nvmlSystemGetProcessName(self, pid: int) -> str:  # noqa: N802
+            return b"\xff".decode()
+
+    told = Nvml(Bindings()).fact("nvmlSystemGetProcessName", 1)
+    assert "UnicodeDecodeError" in told["text"]
 
 
 def test_wsl_has_no_kernel_module_and_misses_none() -> None:

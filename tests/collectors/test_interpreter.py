@@ -40,6 +40,31 @@ def test_what_start_up_files_print_is_not_taken_for_the_answer(
     assert seen.paths[0] == str(tmp_path)
 
 
+def test_what_is_printed_at_the_exit_is_not_taken_for_the_answer(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import atexit\natexit.register(print, 'bye')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert need(interpreter.collect(LocalHost(), sys.executable)).version.startswith("3.")
+
+
+def test_modules_in_the_current_folder_are_not_imported(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("json", "os", "sysconfig"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    assert need(interpreter.collect(LocalHost(), sys.executable)).prefix == sys.prefix
+
+
+def test_a_python_that_is_too_old_is_called_so(tmp_path: pathlib.Path) -> None:
+    real = f'exec "{sys.executable}" "$@" | sed -E \'s/"numbers": .[0-9, ]+./"numbers": [2, 7]/\''
+    python = program(tmp_path / "python", f"#!/bin/sh\n{real}\n")
+    seen = interpreter.collect(LocalHost(), str(python))
+    assert isinstance(seen, Unknown)
+    assert "whygpu examines 3.6 and later" in seen.reason
+
+
 def test_behind_a_wrapper_the_interpreter_itself_is_seen(tmp_path: pathlib.Path) -> None:
     shim = program(tmp_path / "python", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     assert need(interpreter.collect(LocalHost(), str(shim))).path == sys.executable
@@ -51,6 +76,15 @@ def test_behind_a_wrapper_the_interpreter_itself_is_seen(tmp_path: pathlib.Path)
         ("#!/bin/sh\necho broken >&2; exit 3", "exit code 3: broken"),
         ("#!/bin/sh\nkill -SEGV $$", "signal 11"),
         ("#!/bin/sh\necho hello", "not the one a Python interpreter gives"),
+        ("#!/bin/sh\necho '{\"version\": 3}'", "not the one a Python interpreter gives"),
+        (
+            "#!/bin/sh\nprintf 'pyenv: version 9 is not installed\\nSee pyenv help\\n' >&2; exit 1",
+            "exit code 1: pyenv: version 9 is not installed",
+        ),
+        (
+            "#!/bin/sh\nprintf 'ModuleNotFoundError: no encodings\\n\\n<no frame>\\n' >&2; exit 1",
+            "exit code 1: ModuleNotFoundError: no encodings",
+        ),
         ("#!/no/such/interpreter", "does not exist"),
     ],
 )
@@ -125,6 +159,21 @@ def test_an_environment_that_was_deleted_is_passed_over(
     on_path = program(nothing_active / "python", "")
     monkeypatch.setenv("VIRTUAL_ENV", "/deleted")
     assert interpreter.find_default(LocalHost()) == str(on_path)
+
+
+def test_an_environment_whose_base_is_gone_is_not_passed_over(
+    tmp_path: pathlib.Path, nothing_active: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Python that is next on PATH is not the one that is meant."""
+    program(nothing_active / "python", "")
+    (tmp_path / "venv/bin").mkdir(parents=True)
+    (tmp_path / "venv/bin/python").symlink_to("/gone/python3")
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
+    with pytest.raises(interpreter.NoInterpreter, match="no longer there"):
+        interpreter.find_default(LocalHost())
+    for given in ("venv", "venv/bin/python"):
+        with pytest.raises(interpreter.NoInterpreter, match="no longer there"):
+            interpreter.resolve(LocalHost(), str(tmp_path / given))
 
 
 def test_no_python_at_all_says_what_to_do(nothing_active: pathlib.Path) -> None:

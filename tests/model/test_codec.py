@@ -44,6 +44,9 @@ def damaged(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
         (("probes", 0, "facts"), [["cuInit"]], r"probes\[0\]\.facts\[0\]: expected a list of 2"),
         (("surprise",), 1, "surprise: expected no such field"),
         (("target",), None, "target: expected an object"),
+        (("probes", 0, "seconds"), float("inf"), r"probes\[0\]\.seconds: expected a number"),
+        (("probes", 0, "seconds"), float("nan"), r"probes\[0\]\.seconds: expected a number"),
+        (("system", "cpu", "cores"), 10**400, r"system\.cpu\.cores: expected a number"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_place(
@@ -58,3 +61,10 @@ def test_a_missing_field_is_refused() -> None:
     del data["driver"]["uvm"]
     with pytest.raises(DecodeError, match=r"driver\.uvm: expected a value"):
         decode(Snapshot, data)
+
+
+def test_text_from_elsewhere_has_no_say_over_the_terminal() -> None:
+    assert decode(str, "a\x1b[31mb\rc\x9bd\udcff") == "a\N{REPLACEMENT CHARACTER}[31mb" + "".join(
+        f"\N{REPLACEMENT CHARACTER}{rest}" for rest in ("c", "d", "")
+    )
+    assert decode(str, "two\nlines\tÄ日本") == "two\nlines\tÄ日本"

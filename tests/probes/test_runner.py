@@ -129,6 +129,35 @@ def test_an_exit_without_a_finished_report(write: Callable[..., Path], leave: st
     assert (probe.ended, probe.how, probe.stage) == ("exit", "exit code 3", "import")
 
 
+def test_an_exception_that_cannot_be_shown_is_still_one(write: Callable[..., Path]) -> None:
+    probe = run(
+        write("""
+            class Shy(Exception):
+                def __str__(self):
+                    raise ValueError
+            raise Shy
+        """)
+    )
+    assert (probe.ended, probe.how) == (
+        "exception",
+        "Shy: its message cannot be shown (ValueError)",
+    )
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "GeneratorExit", "BaseException"])
+def test_an_exception_outside_the_usual_family_is_one(
+    write: Callable[..., Path], error: str
+) -> None:
+    probe = run(write(f'raise {error}("told to stop")'))
+    assert (probe.ended, probe.how) == ("exception", f"{error}: told to stop")
+
+
+def test_half_characters_in_a_message_are_made_whole(write: Callable[..., Path]) -> None:
+    probe = run(write(r'raise RuntimeError("\udcff \x1b[31m")'))
+    probe.how.encode()
+    assert "\x1b" not in probe.how
+
+
 def test_even_a_clean_exit_is_not_a_finish(write: Callable[..., Path]) -> None:
     probe = run(write("os._exit(0)"))
     assert (probe.ended, probe.how) == ("exit", "exit code 0")

@@ -68,7 +68,7 @@ def test_a_root_cause_with_its_evidence_its_fix_and_what_it_explains() -> None:
 
 def test_without_probes_one_line_says_what_stays_unknown() -> None:
     report = text('only = ["torch"]\nprobes_left_out = "probes were left out (--no-probe)"')
-    assert report.startswith("? Cannot tell whether the GPU is used")
+    assert report.startswith("? Cannot tell whether PyTorch uses the GPU: ")
     unknown = report.partition("Could not tell:\n")[2].partition("\n\n")[0]
     assert unknown.startswith(
         "   what running the frameworks would show: probes were left out (--no-probe)"
@@ -123,3 +123,18 @@ def test_colour_only_when_asked_for() -> None:
 def test_brackets_and_markup_in_messages_stay_as_they_are() -> None:
     toml = '[target.frameworks.torch.build]\nkind = {unknown = "[bold]not markup[/bold] :smile:"}'
     assert "[bold]not markup[/bold] :smile:" in text(toml)
+
+
+def test_a_long_story_is_cut_short_in_the_table_of_frameworks() -> None:
+    toml = f"""
+    only = ["torch"]
+    [probes.torch]
+    ended = "exception"
+    stage = "import"
+    how = "RuntimeError: {"x" * 2000}"
+    operations = []
+    """
+    table, _, _ = text(toml).partition("\n1. ")
+    assert "xxx ... (-v)" in table
+    assert len(table) < 600
+    assert "... (-v)" not in text(toml, verbose=True)

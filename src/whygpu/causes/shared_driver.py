@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.driver import DeviceNode, DriverLibrary, Gpu, GraphicsDevice
 from whygpu.model.finding import Evidence, Remedy
-from whygpu.model.observed import Absent, Known, Observed, need, need_or
+from whygpu.model.observed import Absent, Known, Observed, Unknown, need, need_or
 from whygpu.model.snapshot import Snapshot
 
 CONSEQUENCES = ("gpu-unused", "cuda-init-failed", "keras-backend-without-gpu")
@@ -49,7 +49,10 @@ def cu_init(machine: Snapshot) -> Observed[CuInit]:
     text = probe.value.fact("cuInit")
     if text is None:
         return Absent("result of cuInit")
-    return Known(CuInit(int(text.partition(" ")[0]), text), "cuInit in the CUDA probe")
+    code = text.partition(" ")[0]
+    if not code.isdecimal():
+        return Unknown(f"the CUDA probe tells a result of cuInit that is no number: {text!r}")
+    return Known(CuInit(int(code), text), "cuInit in the CUDA probe")
 
 
 def cuda_starts(machine: Snapshot) -> bool:

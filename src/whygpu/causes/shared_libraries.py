@@ -133,7 +133,9 @@ def usable_copies(
     """
     library = culprit(resolution)
     paths = [other.path for other in resolution.other_copies if other.usable]
-    paths += [copy.path for copy in copies if copy.soname == library]
+    # A file that the loader passed over is a copy by its name only.
+    unfit = {other.path for other in resolution.other_copies if not other.usable}
+    paths += [copy.path for copy in copies if copy.soname == library and copy.path not in unfit]
     return tuple(
         path
         for path in dict.fromkeys(paths)

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Sequence
 
 from whygpu.host.local import LocalHost
+from whygpu.model.codec import printable
 from whygpu.privacy import Redactor
 from whygpu.version import VERSION
 
@@ -22,8 +23,9 @@ def report(error: BaseException, arguments: Sequence[str]) -> str:
         f"Command: `whygpu {' '.join(arguments)}`\n\n"
         f"```\n{trace}```\n"
     )
-    text = Redactor(LocalHost().platform).text(text)
-    said = f"whygpu: this is a bug in whygpu: {type(error).__name__}: {error}\n"
+    redactor = Redactor(LocalHost().platform)
+    text = printable(redactor.text(text))
+    said = redactor.text(f"whygpu: this is a bug in whygpu: {type(error).__name__}: {error}\n")
     try:
         number, path = tempfile.mkstemp(prefix="whygpu-bug-", suffix=".md")
         with os.fdopen(number, "w", encoding="utf-8") as file:

@@ -69,8 +69,9 @@ def _seconds(text: str) -> float:
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli.progress import progress
+    from whygpu.cli.terminal import shows, use_color, width, write
 
-    if options.snapshot:
+    if options.snapshot is not None:
         report = api.diagnose(api.load_snapshot(options.snapshot))
     else:
         with progress() as show:
@@ -83,9 +84,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         from whygpu.render.json import render
 
-        sys.stdout.write(render(report))
+        write(render(report))
     else:
-        from whygpu.cli.terminal import use_color, width
+        from whygpu.render.text import MARKS, PLAIN_MARKS
         from whygpu.render.text import render as render_text
 
         text = render_text(
@@ -93,6 +94,7 @@ def run(options: argparse.Namespace) -> int:
             width=width(),
             color=use_color(options.color),
             verbose=options.verbose,
+            marks=MARKS if shows("".join(MARKS.values()), sys.stdout) else PLAIN_MARKS,
         )
-        sys.stdout.write(text)
+        write(text)
     return report.exit_code

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from whygpu.cli import check, rule, snapshot
+from whygpu.cli.surroundings import discard_output, open_streams, stopped_cleanly
 from whygpu.errors import UsageError
 from whygpu.version import VERSION
 
@@ -79,6 +80,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
+    open_streams()
+    with stopped_cleanly():
+        return _run(words)
+
+
+def _run(words: Sequence[str]) -> int:
     try:
         options = parse(words)
         code: int = VERBS[options.verb].run(options)
@@ -91,8 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nwhygpu: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone (`whygpu | head`); Python would complain once more when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has gone: `whygpu | head`.
+        discard_output()
         return EXIT_PIPE_CLOSED
     except Exception as error:
         from whygpu.cli import bug

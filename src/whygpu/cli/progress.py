@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from whygpu.cli.terminal import shows
 from whygpu.model.derived import display_name
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def progress() -> Iterator[Progress | None]:
 
     console = Console(stderr=True)
     running: dict[str, str] = {}
-    with console.status("looking at this machine ...") as status:
+    spinner = "dots" if shows("⠋", sys.stderr) else "line"
+    with console.status("looking at this machine ...", spinner=spinner) as status:
 
         def show(event: ProgressEvent) -> None:
             if event.kind == "ended":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from whygpu.errors import UsageError
 
@@ -23,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from whygpu.causes import catalogue, find_cause
+    from whygpu.cli.terminal import use_color, width, write
     from whygpu.render import page
 
     if options.name is None:
@@ -33,14 +33,12 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(_unknown(options.name))
         chosen = (cause,)
     if options.json:
-        sys.stdout.write(page.render_json(chosen))
+        write(page.render_json(chosen))
     elif options.name is None:
-        sys.stdout.write(page.render_list(chosen))
+        write(page.render_list(chosen))
     else:
-        from whygpu.cli.terminal import use_color, width
-
         color = use_color(options.color)
-        sys.stdout.write(page.render(chosen[0], width=width(), color=color))
+        write(page.render(chosen[0], width=width(), color=color))
     return 0
 
 

@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli.progress import progress
+    from whygpu.cli.terminal import write
     from whygpu.render.json import render_snapshot
 
     with progress() as show:
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         )
     text = render_snapshot(taken)
     if options.output == "-":
-        sys.stdout.write(text)
+        write(text)
         return 0
     try:
         with open(options.output, "w", encoding="utf-8") as file:

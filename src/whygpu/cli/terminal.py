@@ -1,10 +1,13 @@
-"""What the terminal can show."""
+"""What the terminal can show, and the way to it."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
+from typing import TextIO
+
+from whygpu.cli.surroundings import discard_output
+from whygpu.errors import UsageError
 
 NARROWEST = 40
 WIDEST = 100
@@ -12,8 +15,31 @@ WIDEST = 100
 
 def width() -> int:
     """Columns to use: the terminal's, within reason; 80 where there is no terminal."""
+    import shutil
+
     columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
     return max(NARROWEST, min(columns, WIDEST))
+
+
+def write(text: str) -> None:
+    """Print an answer. Where it cannot be taken, that is the caller's to mend."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard_output()
+        raise UsageError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def shows(text: str, stream: TextIO) -> bool:
+    """Whether these characters can be written there."""
+    try:
+        text.encode(stream.encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def use_color(choice: str) -> bool:

@@ -37,7 +37,9 @@ def collect(
     `meanwhile` is work of the caller's that can be done while the target is being asked.
     """
     try:
-        chosen = interpreter.resolve(host, python) if python else interpreter.find_default(host)
+        chosen = (
+            interpreter.find_default(host) if python is None else interpreter.resolve(host, python)
+        )
     except interpreter.NoInterpreter as error:
         raise UsageError(str(error)) from error
     # The driver and the target answer in processes of their own: wait for both at once.
@@ -69,7 +71,7 @@ def _target(host: Host, python: str) -> tuple[Target, Observed[CudaFiles]]:
     # An interpreter that does not start still has its packages around it.
     known = told if isinstance(told, Known) else interpreter.layout(host, python)
     if not isinstance(known, Known):
-        unread = Unknown(known.reason if isinstance(known, Unknown) else known.source)
+        unread = Unknown(told.reason if isinstance(told, Unknown) else f"no {python}")
         return Target(told, unread, unread, unread), unread
     folders = cuda_files.library_folders(host, known.value)
     # Libraries that do not say their version in their name are asked for it, in a process.

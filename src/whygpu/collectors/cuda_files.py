@@ -191,7 +191,7 @@ def _toolkit_version(host: Host, root: str) -> Observed[str]:
     if isinstance(described, Known):
         try:
             return Known(str(json.loads(described.value)["cuda"]["version"]), described.source)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return Unknown(f"{described.source} does not name a CUDA version")
     noted = host.read(os.path.join(root, "version.txt"))
     match = re.search(r"CUDA Version (\d[\d.]*)", noted.value) if isinstance(noted, Known) else None

@@ -12,11 +12,14 @@ from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.target import Interpreter
 
 TIME_LIMIT = 10.0
+OLDEST = (3, 6)
 
 # Runs in the target, which may be Python 3.6: standard library only, and as little of it as
-# possible. What it prints goes last, because sitecustomize and .pth files may print, too.
+# possible. Its answer is one line among others, because sitecustomize and .pth files may print.
 _SCRIPT = r"""
-import json, os, sys
+import sys
+sys.path[:] = [path for path in sys.path if path]  # the current folder may hold a json.py
+import json, os
 site = sys.modules.get("site")
 enabled = bool(getattr(site, "ENABLE_USER_SITE", False))
 try:
@@ -32,18 +35,20 @@ print("\n" + json.dumps({
     "executable": sys.executable,
     "version": sys.version.split()[0],
     "numbers": sys.version_info[:2],
-    "implementation": sys.implementation.name,
+    "implementation": getattr(getattr(sys, "implementation", None), "name", "cpython"),
     "prefix": sys.prefix,
-    "base_prefix": sys.base_prefix,
+    "base_prefix": getattr(sys, "base_prefix", sys.prefix),
     "user_site": site.getusersitepackages() if enabled else None,
-    "paths": [path for path in sys.path if path],
+    "paths": sys.path,
     "abi_flags": getattr(sys, "abiflags", ""),
     "platform": platform,
     "libc": libc,
 }))
 """
 
+_FACTS = set(re.findall(r'^    "(\w+)":', _SCRIPT, re.MULTILINE))
 LONGEST_REASON = 160
+LOST_BASE = "was made from a Python that is no longer there: make the environment anew"
 
 
 class NoInterpreter(Exception):
@@ -57,6 +62,9 @@ def find_default(host: Host) -> str:
         python = _in_environment(host, folder) if folder else None
         if python is not None:
             return python
+        if folder and _lost_base(host, folder):
+            # The next Python on PATH would be another environment than the one that is meant.
+            raise NoInterpreter(f"the active environment, {folder}, {LOST_BASE}")
     python = _on_path(host, "python") or _on_path(host, "python3")
     if python is None:
         raise NoInterpreter(
@@ -72,16 +80,23 @@ def resolve(host: Host, given: str) -> str:
     facts = host.stat(path)
     if isinstance(facts, Known) and facts.value.kind == "folder":
         python = _in_environment(host, path)
+        if python is None and _lost_base(host, path):
+            raise NoInterpreter(f"{given} {LOST_BASE}")
         if python is None:
+            inside = host.stat(os.path.join(path, "bin", "python"))
+            if isinstance(inside, Unknown):
+                raise NoInterpreter(inside.reason)
             raise NoInterpreter(f"{given} is a folder without bin/python: no Python environment")
         return python
     if isinstance(facts, Known) and (os.sep in given or _on_path(host, given) is None):
         if not _is_program(host, path):
             raise NoInterpreter(f"{given} is not an executable file")
         return os.path.abspath(path)
+    if os.sep in given and _lost_base(host, os.path.dirname(os.path.dirname(path))):
+        raise NoInterpreter(f"{given} {LOST_BASE}")
     if os.sep in given:
-        reason = facts.reason if isinstance(facts, Unknown) else "there is no such file"
-        raise NoInterpreter(f"{given}: {reason}")
+        missing = f"{given}: there is no such file"
+        raise NoInterpreter(facts.reason if isinstance(facts, Unknown) else missing)
     python = _on_path(host, given)
     if python is None:
         raise NoInterpreter(f"{given}: there is no such file or folder, nor a command on PATH")
@@ -98,6 +113,8 @@ def collect(host: Host, python: str) -> Observed[Interpreter]:
     facts = _parse(answer.value)
     if facts is None:
         return Unknown(f"{python} does not start: {_failure(answer.value)}")
+    if tuple(facts["numbers"]) < OLDEST:
+        return Unknown(f"{python} is Python {facts['version']}; whygpu examines 3.6 and later")
     # What was started may be a wrapper, such as pyenv's shims.
     return Known(_interpreter(host, facts["executable"] or python, facts), python)
 
@@ -173,11 +190,15 @@ def _wheel_tags(facts: dict[str, Any]) -> tuple[str, ...]:
 def _parse(completed: Completed) -> dict[str, Any] | None:
     if completed.code != 0 or completed.timed_out:
         return None
-    try:
-        facts = json.loads(completed.stdout.rstrip("\n").rpartition("\n")[2])
-    except ValueError:
-        return None
-    return facts if isinstance(facts, dict) else None
+    # What is registered to run at the exit may print as well.
+    for line in reversed(completed.stdout.splitlines()):
+        try:
+            facts = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(facts, dict) and facts.keys() == _FACTS:
+            return facts
+    return None
 
 
 def _failure(completed: Completed) -> str:
@@ -185,9 +206,16 @@ def _failure(completed: Completed) -> str:
         return f"no answer in {TIME_LIMIT:g} s"
     if completed.code == 0:
         return "its answer is not the one a Python interpreter gives"
-    last = completed.stderr.strip().rpartition("\n")[2]
+    told = _telling_line(completed.stderr)
     ended = f"signal {-completed.code}" if completed.code < 0 else f"exit code {completed.code}"
-    return f"{ended}: {last[:LONGEST_REASON]}" if last else ended
+    return f"{ended}: {told[:LONGEST_REASON]}" if told else ended
+
+
+def _telling_line(text: str) -> str:
+    """Python ends with the exception, or nearly; other programs begin with what is wrong."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    return errors[-1] if errors else lines[0] if lines else ""
 
 
 def _pyvenv(host: Host, prefix: str) -> dict[str, str]:
@@ -196,6 +224,18 @@ def _pyvenv(host: Host, prefix: str) -> dict[str, str]:
         return {}
     pairs = (line.partition("=") for line in text.value.splitlines())
     return {key.strip().lower(): value.strip() for key, equals, value in pairs if equals}
+
+
+def _lost_base(host: Host, folder: str) -> bool:
+    """Whether an environment has links named python and none of them leads anywhere."""
+    programs = os.path.join(folder, "bin")
+    names = host.list(programs)
+    pythons = [
+        name for name in ("python", "python3") if isinstance(names, Known) and name in names.value
+    ]
+    return bool(pythons) and all(
+        isinstance(host.stat(os.path.join(programs, name)), Absent) for name in pythons
+    )
 
 
 def _in_environment(host: Host, folder: str) -> str | None:

@@ -64,12 +64,11 @@ def ask(host: Host, *, timeout: float) -> DriverAnswer:
 def _read(answer: Completed, timeout: float) -> DriverAnswer:
     if answer.timed_out:
         return failed("hung", f"NVML gave no answer within {timeout:g} seconds")
-    line = next((line for line in answer.stdout.splitlines() if line.startswith("{")), None)
-    if line is None:
+    survey = _survey(answer.stdout)
+    if survey is None:
         if answer.code < 0:
             return failed("failed", f"NVML crashed ({_signal(answer.code)})")
         raise NotAsked(_last_line(answer.stderr) or "the worker printed no answer")
-    survey = json.loads(line)
     if "error" in survey:
         if survey["error"] == NO_BINDINGS:
             raise NotAsked(survey["text"])
@@ -77,6 +76,18 @@ def _read(answer: Completed, timeout: float) -> DriverAnswer:
     if "error" in survey["count"]:
         return failed(_state(survey["count"]), survey["count"]["text"])
     return _answer(survey)
+
+
+def _survey(text: str) -> dict[str, Any] | None:
+    """The worker's line among what start-up files and a toolkit's stub may print beside it."""
+    for line in reversed(text.splitlines()):
+        try:
+            survey = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(survey, dict) and survey.keys() & {"error", "count"}:
+            return survey
+    return None
 
 
 def failed(state: DriverState, detail: str) -> DriverAnswer:

@@ -16,6 +16,7 @@ NO_BINDINGS = -1
 """Error code, beside NVML's own: this Python lacks nvidia-ml-py."""
 LIBRARY_NOT_FOUND = 12
 FUNCTION_NOT_FOUND = 13
+UNREADABLE = 999
 
 Fact = dict[str, Any]
 
@@ -68,6 +69,9 @@ class Nvml:
         except AttributeError as error:
             # Bindings older than the function.
             return {"error": FUNCTION_NOT_FOUND, "text": str(error)}
+        except (TypeError, ValueError) as error:
+            # Bindings with another signature, or an answer they cannot read (a name in Latin-1).
+            return {"error": UNREADABLE, "text": f"{type(error).__name__}: {error}"}
 
     def gpu(self, index: int) -> dict[str, Any]:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import grp
 import mmap
 import os
@@ -25,6 +26,15 @@ T = TypeVar("T")
 
 OUTPUT_LIMIT = 1 << 20
 """A short command that prints more than this is not one we can use."""
+
+_running: set[subprocess.Popen[bytes]] = set()
+
+
+@atexit.register
+def _leave_nothing_running() -> None:
+    """When we are stopped, a thread may still be waiting for a command that does not answer."""
+    for process in tuple(_running):
+        _kill(process)
 
 
 class LocalHost:
@@ -57,7 +67,7 @@ class LocalHost:
 
     def read_bytes(self, path: str, limit: int = 1 << 24) -> Observed[bytes]:
         def read() -> bytes:
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=_open_file) as file:
                 return file.read(limit)
 
         return _ask(path, read)
@@ -101,6 +111,7 @@ class LocalHost:
             return Absent(name)
         except OSError as error:
             return Unknown(f"{name} cannot be started: {error.strerror}")
+        _running.add(process)
         try:
             stdout, stderr = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -108,6 +119,8 @@ class LocalHost:
         except BaseException:
             _give_up(process)
             raise
+        finally:
+            _running.discard(process)
         return Known(Completed(process.returncode, _text(stdout), _text(stderr), False), name)
 
 
@@ -127,9 +140,19 @@ def _ask(path: str, question: Callable[[], T]) -> Observed[T]:
         return Unknown(f"{path}: {reason}")
 
 
+def _open_file(path: str, flags: int) -> int:
+    """Open a file, and nothing else: a pipe would make us wait for a writer for ever."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+    if kind not in (stat.S_IFREG, stat.S_IFDIR):
+        os.close(descriptor)
+        raise OSError("not a regular file")
+    return descriptor
+
+
 def _mapped(path: str, read: Callable[[Any], T]) -> T:
     """Read a file through a memory map: of a 1 GB library only a few pages are touched."""
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=_open_file) as file:
         if os.fstat(file.fileno()).st_size == 0:
             raise elf_reader.BadElf("file too short")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as buffer:
@@ -182,12 +205,16 @@ def _libc() -> str:
 
 def _give_up(process: subprocess.Popen[bytes]) -> Completed:
     """Kill the whole group. A child stuck in the kernel is left behind, not waited for."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    _kill(process)
     stdout = stderr = b""
     with suppress(subprocess.TimeoutExpired):
         stdout, stderr = process.communicate(timeout=0.5)
     return Completed(-signal.SIGKILL, _text(stdout), _text(stderr), True)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _text(output: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 
 from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Remedy, Severity
@@ -81,6 +82,16 @@ def cause(
     The file's name is the slug and its docstring is the page, so that each is said once.
     `explains` names the slugs of causes that follow from this one.
     """
+    if page is None and sys.flags.optimize > 1:
+        page = _docstring(module)
     if not page:
         raise ValueError(f"{module} has no docstring, and so no page")
     return Cause(code, module, page, severity=severity, effect=effect, explains=explains)
+
+
+def _docstring(module: str) -> str | None:
+    """From the source, because PYTHONOPTIMIZE=2 drops it from what is run."""
+    import ast
+
+    source = sys.modules[module].__loader__.get_source(module)  # type: ignore[union-attr]
+    return ast.get_docstring(ast.parse(source or ""), clean=False)

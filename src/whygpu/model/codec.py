@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -9,6 +10,10 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 
 T = TypeVar("T")
+
+_LARGEST = 1e30
+"""Nothing that is counted here is larger; infinity and not-a-number are no JSON at all."""
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class DecodeError(ValueError):
@@ -35,6 +40,14 @@ def encode(value: Any) -> Any:
     return value
 
 
+def printable(text: str) -> str:
+    """Text that can be shown and sent: no terminal's commands, no halves of characters.
+
+    Names of files and messages of programs may hold any byte, and snapshots come from strangers.
+    """
+    return text if text.isprintable() else _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def decode(kind: type[T], data: Any, path: str = "") -> T:
     """The value of type `kind` that encode() would have turned into `data`."""
     result: T = _decode(kind, data, path)
@@ -53,6 +66,15 @@ def hints(kind: type) -> tuple[tuple[str, Any], ...]:
     return tuple((name, resolved[name]) for name in kind._fields)  # type: ignore[attr-defined]
 
 
+@cache
+def vocabulary(kind: Any) -> frozenset[str]:
+    """Every word that has a fixed meaning somewhere in a type."""
+    if get_origin(kind) is Literal:
+        return frozenset(word for word in get_args(kind) if isinstance(word, str))
+    parts = [hint for _, hint in hints(kind)] if is_record(kind) else get_args(kind)
+    return frozenset().union(*(vocabulary(part) for part in parts))
+
+
 def _decode(kind: Any, data: Any, path: str) -> Any:
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
@@ -66,11 +88,13 @@ def _decode(kind: Any, data: Any, path: str) -> Any:
         return _decode_tuple(kind, data, path)
     if is_record(kind):
         return _decode_record(kind, data, path)
-    if kind is float and type(data) in (int, float):
+    if kind in (int, float) and type(data) in (int, kind) and not abs(data) < _LARGEST:
+        raise DecodeError(path, "a number of a size that can be", data)
+    if kind is float and type(data) is int:
         return float(data)
     if type(data) is not kind:
         raise DecodeError(path, getattr(kind, "__name__", str(kind)), data)
-    return data
+    return printable(data) if kind is str else data
 
 
 def _decode_union(kind: Any, data: Any, path: str) -> Any:

@@ -57,8 +57,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def render(report: Report) -> str:
-    return json.dumps(as_dict(report), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(as_dict(report), indent=2) + "\n"
 
 
 def render_snapshot(snapshot: Snapshot) -> str:
-    return json.dumps(encode(snapshot), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(encode(snapshot), indent=1) + "\n"

@@ -39,4 +39,4 @@ def render_json(causes: Sequence[Cause]) -> str:
         }
         for cause in causes
     ]
-    return json.dumps({"schema": 1, "causes": entries}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({"schema": 1, "causes": entries}, indent=2) + "\n"

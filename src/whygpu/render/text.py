@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
@@ -15,7 +15,9 @@ from whygpu.model.derived import display_name
 from whygpu.model.finding import MACHINE, Finding
 from whygpu.model.report import STATUSES, Outcome, Report
 
-_MARKS = {"gpu": "✓", "cpu": "✗", "broken": "✗", "no-gpu": "✓", "unknown": "?"}
+MARKS = {"gpu": "✓", "cpu": "✗", "broken": "✗", "no-gpu": "✓", "unknown": "?"}
+PLAIN_MARKS = {"gpu": "+", "cpu": "x", "broken": "x", "no-gpu": "+", "unknown": "?"}
+"""For a terminal that knows no others."""
 _STYLES = {
     "gpu": "bold green",
     "no-gpu": "bold green",
@@ -29,9 +31,12 @@ _STYLES = {
 _MOST_EVIDENCE = 6
 _LONGEST_EVIDENCE = 360
 """More evidence than this, and longer, is for -v."""
+_LONGEST_SUMMARY = 200
 
 
-def render(report: Report, *, width: int, color: bool, verbose: bool) -> str:
+def render(
+    report: Report, *, width: int, color: bool, verbose: bool, marks: Mapping[str, str] = MARKS
+) -> str:
     console = Console(
         file=io.StringIO(),
         width=width,
@@ -44,8 +49,8 @@ def render(report: Report, *, width: int, color: bool, verbose: bool) -> str:
         legacy_windows=False,
     )
     with console.capture() as captured:
-        _headline(console, report)
-        _frameworks(console, report)
+        _headline(console, report, marks[report.verdict])
+        _frameworks(console, report, verbose)
         for number, root in enumerate(report.root_causes, 1):
             _root(console, number, root, report, verbose)
         _undetermined(console, report, verbose)
@@ -56,13 +61,12 @@ def render(report: Report, *, width: int, color: bool, verbose: bool) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _headline(console: Console, report: Report) -> None:
+def _headline(console: Console, report: Report, mark: str) -> None:
     sentence = report.headline[:1].upper() + report.headline[1:]
-    mark = _MARKS[report.verdict]
     console.print(_hanging(mark, Text(sentence, _STYLES[report.verdict]), 2))
 
 
-def _frameworks(console: Console, report: Report) -> None:
+def _frameworks(console: Console, report: Report, verbose: bool) -> None:
     if not report.frameworks:
         return
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -76,7 +80,9 @@ def _frameworks(console: Console, report: Report) -> None:
             display_name(item.name),
             item.version,
             Text(item.verdict, _STYLES[item.verdict]),
-            Text(item.summary + because),
+            Text(
+                (item.summary if verbose else _shortened(item.summary, _LONGEST_SUMMARY)) + because
+            ),
         )
     console.print()
     console.print(Padding(table, (0, 0, 0, 2)))
@@ -155,8 +161,8 @@ def _summary(console: Console, report: Report, verbose: bool) -> None:
         )
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_EVIDENCE else f"{text[:_LONGEST_EVIDENCE]} ... (-v)"
+def _shortened(text: str, longest: int = _LONGEST_EVIDENCE) -> str:
+    return text if len(text) <= longest else f"{text[:longest]} ... (-v)"
 
 
 def _paragraph(console: Console, text: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.collectors.frameworks.scenes import collect, only
 from tests.collectors.sites import install, write
 from whygpu.model.observed import Absent, Known, Unknown, need
+from whygpu.model.target import FrameworkName
 
 BUILD_INFO = "tensorflow/python/platform/build_info.py"
 
@@ -208,3 +209,29 @@ def test_of_two_distributions_in_one_folder_the_newest_is_taken(tmp_path: pathli
     install(tmp_path, "tensorflow-cpu", "2.21.0")
     write(tmp_path / BUILD_INFO, "")
     assert only("tensorflow", tmp_path).distribution == "tensorflow-cpu"
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "version"),
+    [("torch", "__version__ = '2.9.0a0+git1'", "2.9.0a0+git1"), ("jax", "", "unknown")],
+)
+def test_a_checkout_on_the_path_is_a_framework_without_metadata(
+    tmp_path: pathlib.Path, name: FrameworkName, line: str, version: str
+) -> None:
+    write(tmp_path / name / "__init__.py", "")
+    write(tmp_path / name / "version.py", line)
+    seen = only(name, tmp_path)
+    assert (seen.version, seen.location) == (version, str(tmp_path / name))
+    assert isinstance(seen.build.kind, Unknown)
+    assert "no metadata" in seen.build.kind.reason
+
+
+def test_a_folder_named_after_a_framework_is_none(tmp_path: pathlib.Path) -> None:
+    write(tmp_path / "torch" / "notes.txt", "")
+    assert collect(tmp_path) == ()
+
+
+def test_a_file_that_no_parser_reads_is_unknown(tmp_path: pathlib.Path) -> None:
+    install(tmp_path, "torch", "2.8.0")
+    write(tmp_path / "torch/version.py", "cuda = " + "(" * 100_000)
+    assert isinstance(only("torch", tmp_path).build.kind, Unknown)

@@ -98,6 +98,8 @@ MESSAGES = re.compile(
     r"|module compiled against A[BP]I version \S+ but this version of numpy is"
     r"|np\.\w+`? was removed in the NumPy 2"
     r"|module 'numpy' has no attribute '(?:object|bool|int|float|complex|str|typeDict)'"
+    r"|module 'numpy' has no attribute '(?:exceptions|dtypes|_core)'"
+    r"|No module named 'numpy\.(?:exceptions|dtypes|_core)'"
 )
 WITHOUT_BRIDGE = re.compile(r"Failed to initialize NumPy: .+")
 """PyTorch's word for an import that works and a NumPy that does not."""
@@ -105,7 +107,11 @@ WITHOUT_BRIDGE = re.compile(r"Failed to initialize NumPy: .+")
 _RANGES = (
     (re.compile(r"has no attribute '(?:object|bool|int|float|complex|str|typeDict)'"), "<1.24"),
     (re.compile(r"using NumPy 1\.x|_ARRAY_API|in the NumPy 2|Expected 96 from C header"), "<2"),
-    (re.compile(r"Expected 88 from C header"), ">=2"),
+    (re.compile(r"Expected 88 from C header|numpy' has no attribute '_core|numpy\._core"), ">=2"),
+    (
+        re.compile(r"numpy' has no attribute '(?:exceptions|dtypes)'|numpy\.(?:exceptions|dtypes)"),
+        ">=1.25",
+    ),
 )
 """What a message says about the NumPy that would do."""
 

@@ -128,6 +128,8 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         yield _failed(machine, trouble, probe.source)
     elif isinstance(probe, Known) and probe.value.ended in ("exception", "exit", "not-started"):
         yield Gap(f"whether CUDA starts: the probe that asks it failed ({probe.value.how})")
+    elif isinstance(probe, Known) and isinstance(answer, Unknown):
+        yield Gap(f"whether CUDA starts: {answer.reason}")
     elif nvml_fails:
         yield _only_nvml(machine, starts=isinstance(answer, Known))
     else:

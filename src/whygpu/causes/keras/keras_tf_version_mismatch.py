@@ -75,7 +75,7 @@ from whygpu.causes.shared_packages import (
     requirement_of,
     tidy,
 )
-from whygpu.causes.shared_probes import failed_saying, own_probes, quoted, said
+from whygpu.causes.shared_probes import failed_saying, imported, own_probes, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
 from whygpu.model.observed import Known, Observed, Unknown, need
@@ -154,9 +154,19 @@ def _proof(machine: Snapshot, framework: Framework, probe: Observed[Probe]) -> E
     if framework.name not in ("tensorflow", "keras") or not isinstance(probe, Known):
         return None
     match = failed_saying(probe.value, MESSAGES)
-    if match is None or said(probe.value, INSIDE_KERAS) is None:
+    if match is None or said(probe.value, INSIDE_KERAS) is None or _fails_alone(machine):
         return None
     return quoted(probe.value, match.string)
+
+
+def _fails_alone(machine: Snapshot) -> bool:
+    """TensorFlow cannot be imported, and Keras has no part in that."""
+    probe = machine.probe("tensorflow")
+    return (
+        isinstance(probe, Known)
+        and not imported(probe.value)
+        and said(probe.value, INSIDE_KERAS) is None
+    )
 
 
 def _finding(

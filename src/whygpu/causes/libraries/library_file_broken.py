@@ -51,7 +51,7 @@ libraries = {unknown = "libtorch_cuda.so: permission denied"}
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_installs import install_remedies, reinstall
@@ -63,8 +63,9 @@ from whygpu.causes.shared_libraries import (
     effect_on,
     failures,
 )
-from whygpu.causes.shared_search import dlopen_warning, requests_seen, shell_path
+from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen, shell_path
 from whygpu.model.cause import cause
+from whygpu.model.derived import display_name
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.libraries import Resolution
 from whygpu.model.snapshot import Snapshot
@@ -76,8 +77,16 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=("gpu-unused", "keras-backend-without-gpu", "framework-import-fails"),
+    # The loader does not survive a file that is shorter than its own tables say.
+    explains=(
+        "gpu-unused",
+        "keras-backend-without-gpu",
+        "framework-import-fails",
+        "framework-crashes",
+    ),
 )
+
+_UNFIT = "not a library for this processor"
 
 
 @CAUSE.on_machine
@@ -92,8 +101,8 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             subject=framework.name,
             effect=effect_on(framework),
             message=(
-                f"{titled(framework)} cannot load what the loader finds first: {files}; the "
-                f"loader does not go on to another copy, and {consequence(framework, failing)}"
+                f"{titled(framework)} cannot load {listed(failing)} as it is here: {files}; "
+                f"{_then(framework, failing)}"
             ),
             evidence=requests_seen(failing) + dlopen_warning(machine, framework),
             remedies=tuple(
@@ -104,9 +113,23 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 def _said(failure: Failure) -> str:
     path = _broken_path(failure)
-    if path in failure.first.detail:
-        return failure.first.detail
-    return f"{path}: {failure.first.detail or 'not a library for this processor'}"
+    # Where the loader passes a file over, its own words are only that it found none.
+    for copy in failure.first.other_copies:
+        if copy.path == path and not copy.usable:
+            return f"{path}: {copy.reason}"
+    detail = failure.first.detail
+    if path in detail:
+        return detail
+    return f"{path}: {detail.rpartition(f'/{failure.library}: ')[2] or _UNFIT}"
+
+
+def _then(framework: Framework, failing: Sequence[Failure]) -> str:
+    """What comes of it: the loader ends its search at a broken file, or dies of it."""
+    if any("SIGBUS" in failure.first.detail for failure in failing):
+        return f"{display_name(framework.name)} dies when it looks for a GPU"
+    stops = any(failure.first.outcome == "broken-file" for failure in failing)
+    search = "the loader does not go on to another copy, and " if stops else ""
+    return search + consequence(framework, failing)
 
 
 def _broken_path(failure: Failure) -> str:

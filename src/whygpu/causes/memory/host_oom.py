@@ -81,6 +81,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.shared_memory import GIB, gibibytes
+from whygpu.causes.shared_probes import own_probes
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
@@ -100,16 +101,18 @@ CAUSE = cause(
 _LITTLE = 4 * GIB
 """Frameworks with CUDA libraries take 1 to 3 GiB until their first operation is done."""
 
+_KILLED = ("signal", "SIGKILL")
+
 _SHARED_FLOOR = 64 << 20
 """Docker's default. Real work passes single batches larger than this."""
 
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
-    for probe in machine.probes:
-        if probe.name != "cuda" and probe.ended == "signal" and probe.how == "SIGKILL":
-            yield from _killed(machine, probe)
     yield from _shared(machine)
+    for _, probe in own_probes(machine):
+        if isinstance(probe, Known) and (probe.value.ended, probe.value.how) == _KILLED:
+            yield from _killed(machine, probe.value)
 
 
 def _killed(machine: Snapshot, probe: Probe) -> Iterator[Finding | Gap]:

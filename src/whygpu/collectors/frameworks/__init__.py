@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from whygpu.collectors.frameworks import jax, keras, others, tensorflow, torch
+from whygpu.collectors.frameworks import bare, jax, keras, others, tensorflow, torch
 from whygpu.collectors.frameworks.shared import Loader, Scene
 from whygpu.host.base import Host
 from whygpu.model.observed import Known, Observed
@@ -26,4 +26,5 @@ def collect(
     found: list[Framework] = []
     for collector in (tensorflow, keras, jax, torch, others):
         found.extend(collector.collect(scene))
+    found.extend(bare.collect(scene, {framework.name for framework in found}))
     return Known(tuple(found), packages.source)

@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterator
 
 from whygpu.collectors.frameworks.shared import (
+    UNPARSABLE,
     Loader,
     Scene,
     architectures,
     build_without_cuda,
     cpu_features,
     follow,
+    literal_of,
     module_folder,
     no_cuda,
     wheel_requirement,
@@ -204,14 +206,14 @@ def _preloaded(scene: Scene, pjrt: str) -> Iterator[str]:
         return
     try:
         module = ast.parse(text.value)
-    except (SyntaxError, ValueError):
+    except UNPARSABLE:
         return
     for node in ast.walk(module):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
             continue
         if node.func.id == "_load" and len(node.args) == 2:
-            package, libraries = map(ast.literal_eval, node.args)
-            folder = _nvidia_folder(scene, package)
+            (named, package), (listed, libraries) = map(literal_of, node.args)
+            folder = _nvidia_folder(scene, package) if named and listed else None
             if folder is not None:
                 yield from (os.path.join(folder, "lib", library) for library in libraries)
 

@@ -70,6 +70,8 @@ def _backend(host: Host) -> Observed[str]:
         return text
     try:
         settings = json.loads(text.value)
+    except RecursionError:
+        return Unknown(f"{path} is nested too deeply to be read")
     except ValueError:
         return Known(_DEFAULT, f"Keras's default; {path} is not valid JSON and Keras ignores it")
     if not isinstance(settings, dict):

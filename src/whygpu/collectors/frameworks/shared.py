@@ -72,6 +72,10 @@ def newest(packages: Sequence[Package]) -> Package:
     return max(packages, key=lambda package: release_numbers(package.version))
 
 
+UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What Python's parser raises for a text that is no program, or nested too deeply."""
+
+
 def constants(host: Host, path: str) -> Observed[dict[str, Any]]:
     """The literal values assigned at the top level of a Python file, without running it."""
     text = host.read(path)
@@ -79,8 +83,8 @@ def constants(host: Host, path: str) -> Observed[dict[str, Any]]:
         return text
     try:
         module = ast.parse(text.value)
-    except (SyntaxError, ValueError) as error:
-        return Unknown(f"{path}: {error}")
+    except UNPARSABLE as error:
+        return Unknown(f"{path}: {error or 'too complex to be read'}")
     values: dict[str, Any] = {}
     for statement in module.body:
         if isinstance(statement, ast.Assign):
@@ -91,19 +95,19 @@ def constants(host: Host, path: str) -> Observed[dict[str, Any]]:
             continue
         for target in targets:
             if isinstance(target, ast.Name):
-                known, literal = _literal(value)
+                known, literal = literal_of(value)
                 if known:
                     values[target.id] = literal
     return Known(values, path)
 
 
-def _literal(node: ast.expr) -> tuple[bool, Any]:
+def literal_of(node: ast.expr) -> tuple[bool, Any]:
     """The value of a literal, or of a call such as OrderedDict([...]) around one."""
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
         node = node.args[0]
     try:
         return True, ast.literal_eval(node)
-    except (ValueError, TypeError):
+    except (*UNPARSABLE, TypeError):
         return False, None
 
 

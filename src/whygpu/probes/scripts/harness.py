@@ -96,7 +96,7 @@ class Report(object):
     def exception(self, error):
         chain = chain_of(error)
         last = chain[0]
-        if str(last).startswith("Traceback (most recent call last)"):
+        if words_of(last).startswith("Traceback (most recent call last)"):
             # A message that only quotes another error: the quoted one says more.
             last = chain[-1]
         if len(chain) > 1:
@@ -197,9 +197,17 @@ def bounded(text):
     return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 3] + "..."
 
 
+def words_of(error):
+    """The message of an exception, which is a program's own and may fail in its turn."""
+    try:
+        return str(error)
+    except Exception as failure:
+        return "its message cannot be shown (%s)" % type(failure).__name__
+
+
 def summary(error):
     """An exception in one line; where it has no words, with the line of code that raised it."""
-    text = " ".join(str(error).split())
+    text = " ".join(words_of(error).split())
     if not text:
         frames = traceback.extract_tb(error.__traceback__)
         text = "%s (%s, line %s)" % (frames[-1][3], frames[-1][0], frames[-1][1]) if frames else ""
@@ -235,7 +243,9 @@ def main():
     sys.argv = [script]
     try:
         load(script)(report, Sums())
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:
         report.exception(error)
     else:
         report.finished()

@@ -1,0 +1,89 @@
+"""The verb plan: from words to text, JSON and exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+
+import pytest
+
+from whygpu.cli import plan
+from whygpu.errors import UsageError
+
+H200 = ["--python", "3.12", "--driver", "580.65.06", "--gpu", "H200", "--glibc", "2.39"]
+
+
+def run(*words: str) -> int:
+    parser = argparse.ArgumentParser()
+    plan.add_arguments(parser)
+    return plan.run(parser.parse_args(list(words)))
+
+
+def test_a_plan_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("tensorflow", *H200, "--color", "never") == 0
+    assert capsys.readouterr().out.startswith("✓ TensorFlow 2.")
+
+
+def test_no_plan_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("tensorflow==2.12", *H200) == 1
+    assert "Possible with:" in capsys.readouterr().out
+
+
+def test_missing_facts_end_with_4(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = "tests/machines/h200-healthy-keras-jax.json"
+    assert run("tensorflow", "--snapshot", machine) == 0
+    assert run("tensorflow", "--snapshot", machine, "--platform", "linux_x86_64") == 4
+    assert "(--glibc)" in capsys.readouterr().out
+
+
+def test_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    run("tensorflow", "jax", *H200, "--json")
+    data = json.loads(capsys.readouterr().out)
+    assert data["machine"]["python"] == {"known": "3.12", "source": "--python"}
+    assert data["plan"] is not None
+    assert {item["name"] for item in data["candidates"]} >= {"tensorflow", "jax"}
+
+
+def test_why_not_judges_one_release(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--why-not", "tensorflow==2.12", *H200) == 1
+    assert "✗  python" in capsys.readouterr().out
+
+
+def test_the_matrix_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    run("tensorflow", *H200, "--matrix", "--color", "never")
+    assert capsys.readouterr().out.startswith("release")
+
+
+def test_this_machine_is_looked_at_where_options_say_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("tensorflow", "--json") in (0, 1, 4)
+    machine = json.loads(capsys.readouterr().out)["machine"]
+    assert "known" in machine["python"]
+    assert "known" in machine["platform"]
+
+
+def test_an_interpreter_that_does_not_start_is_unknown(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    assert run("tensorflow", "--python", str(broken), "--json") == 4
+    assert "does not start" in json.loads(capsys.readouterr().out)["machine"]["python"]["unknown"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["tensroflow"],
+        ["--gpu", "Voodoo 2"],
+        ["--python", "no/such/python"],
+        ["--snapshot", "no/such/file"],
+        ["tensorflow==99"],
+    ],
+)
+def test_wrong_usage(words: list[str]) -> None:
+    with pytest.raises(UsageError):
+        run(*words)

@@ -1,0 +1,99 @@
+"""Every detector matters: broken on purpose, the examples on its cause's page notice it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.kit import examples, machine, run
+from whygpu.causes import catalogue
+from whygpu.model.cause import Cause, MachineDetector
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
+from whygpu.model.observed import Undetermined
+from whygpu.model.snapshot import Snapshot
+
+EXPECTED = {
+    "fires": ("found",),
+    "quiet": ("passed", "not-applicable"),
+    "cannot tell": ("undetermined",),
+}
+
+JUDGED = [cause for cause in catalogue() if cause.machine_detector is not None]
+
+every_cause = pytest.mark.parametrize("cause", JUDGED, ids=lambda cause: cause.slug)
+
+
+def _blind(cause: Cause, snapshot: Snapshot) -> Iterator[Finding | Gap]:
+    """Finds nothing, ever."""
+    yield from ()
+
+
+def _eager(cause: Cause, snapshot: Snapshot) -> Iterator[Finding | Gap]:
+    """Finds its fault on every machine."""
+    yield cause.finding(
+        subject=MACHINE,
+        message="as always",
+        evidence=(Evidence("machine", "nowhere", "nothing"),),
+        remedies=(Remedy("None."),),
+    )
+
+
+def _timid(cause: Cause, snapshot: Snapshot) -> Iterator[Finding | Gap]:
+    """Can never tell."""
+    yield Gap("it could not look")
+
+
+def _reckless(cause: Cause, snapshot: Snapshot) -> Iterator[Finding | Gap]:
+    """The real one, but what could not be judged counts as fine."""
+    detector = cause.machine_detector
+    assert detector is not None
+    try:
+        yield from (item for item in detector(snapshot) if not isinstance(item, Gap))
+    except Undetermined:
+        return
+
+
+Break = Callable[[Cause, Snapshot], Iterator[Finding | Gap]]
+
+
+def mutant(cause: Cause, broken: Break) -> Cause:
+    """A copy of a cause with a detector that is wrong in one way."""
+    copy = Cause(
+        cause.code,
+        cause.slug.replace("-", "_"),
+        cause.page,
+        severity=cause.severity,
+        effect=cause.effect,
+        explains=cause.explains,
+    )
+    detector: MachineDetector = lambda snapshot: broken(cause, snapshot)  # noqa: E731
+    copy.on_machine(detector)
+    return copy
+
+
+def survives(cause: Cause) -> bool:
+    """Every example on its page is judged as the page says."""
+    return all(
+        run(cause, machine(example.text)).status in EXPECTED[example.expectation]
+        for example in examples(cause.page)
+        if example.kind == "machine"
+    )
+
+
+@every_cause
+def test_the_detector_itself_survives(cause: Cause) -> None:
+    assert survives(mutant(cause, lambda original, snapshot: _real(original, snapshot)))
+
+
+def _real(cause: Cause, snapshot: Snapshot) -> Iterator[Finding | Gap]:
+    assert cause.machine_detector is not None
+    yield from cause.machine_detector(snapshot)
+
+
+@every_cause
+@pytest.mark.parametrize(
+    "broken", [_blind, _eager, _timid, _reckless], ids=lambda f: f.__name__[1:]
+)
+def test_a_broken_detector_is_noticed(cause: Cause, broken: Break) -> None:
+    assert not survives(mutant(cause, broken)), f"{cause.code} {cause.slug}: {broken.__doc__}"

@@ -1,0 +1,120 @@
+"""What holds for every report, whatever the machine: random snapshots, judged and shown."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections import Counter
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from jsonschema import Draft202012Validator
+from rich.cells import cell_len
+
+from tests.kit import examples, machine
+from tests.machines.healthy import healthy, without_gpu
+from tests.mutation import mutants
+from whygpu import diagnose
+from whygpu.causes import catalogue
+from whygpu.model.codec import decode, encode
+from whygpu.model.derived import usable_gpu
+from whygpu.model.finding import MACHINE
+from whygpu.model.observed import Absent
+from whygpu.model.report import Report
+from whygpu.model.snapshot import Snapshot
+from whygpu.render.json import render as render_json
+from whygpu.render.text import render as render_text
+from whygpu.verdicts import PROBED
+
+RECORDED = sorted((pathlib.Path(__file__).parent / "machines").glob("*.json"))
+SCHEMA = pathlib.Path(__file__).parents[1] / "src/whygpu/schemas/check.schema.json"
+VALIDATOR = Draft202012Validator(json.loads(SCHEMA.read_text()))
+
+
+def seeds() -> list[Any]:
+    """Machines that really were, the two made ones, and every example of a fault."""
+    pages = (
+        example.text
+        for cause in catalogue()
+        for example in examples(cause.page)
+        if example.kind == "machine"
+    )
+    made = [healthy(), without_gpu(), *map(machine, pages)]
+    return [json.loads(path.read_text()) for path in RECORDED] + [encode(each) for each in made]
+
+
+def judged(data: Any) -> Report:
+    report = diagnose(decode(Snapshot, data))
+    crashed = [outcome for outcome in report.outcomes if outcome.status == "crashed"]
+    assert not crashed, crashed
+    return report
+
+
+SEEDS = seeds()
+random_machines = given(mutants(Snapshot, SEEDS))
+thorough = settings(
+    # The same machines each time: what fails is what was changed. More are for when one has time.
+    max_examples=100,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@thorough
+@random_machines
+def test_every_finding_is_shown_once_and_under_a_root(data: Any) -> None:
+    report = judged(data)
+    found = Counter((f.code, f.subject) for o in report.outcomes for f in o.findings)
+    assert Counter((f.code, f.subject) for f in report.findings) == found
+    roots = {finding.code for finding in report.root_causes}
+    assert {f.explained_by for f in report.findings if f.explained_by} <= roots
+    assert bool(report.findings) == bool(roots)
+
+
+@thorough
+@random_machines
+def test_verdicts_findings_and_exit_code_agree(data: Any) -> None:
+    report = judged(data)
+    codes = {finding.code for finding in report.findings}
+    for framework in report.frameworks:
+        assert set(framework.because) <= codes
+        assert not (framework.verdict == "gpu" and framework.because)
+    faults = [finding for finding in report.findings if finding.severity != "info"]
+    if report.exit_code == 0:
+        assert report.verdict in ("gpu", "no-gpu")
+        assert not report.undetermined
+    assert (report.exit_code == 1) == bool(faults)
+    if "nothing to fix" in report.headline:
+        assert not faults
+    if report.verdict == "gpu":
+        assert {f.verdict for f in report.frameworks if f.name in PROBED} <= {"gpu"}
+        assert "gpu" in {f.verdict for f in report.frameworks}
+    if report.verdict in ("cpu", "broken"):
+        assert report.exit_code != 0
+        named = {
+            code for f in report.frameworks if f.verdict == report.verdict for code in f.because
+        }
+        mentioned = {code for code in codes if f"({code} " in report.headline}
+        assert mentioned <= named or not report.frameworks
+    if report.verdict == "no-gpu":
+        assert "gpu" not in {f.verdict for f in report.frameworks if f.name in PROBED}
+    if report.verdict == "cpu" and isinstance(usable_gpu(report.snapshot), Absent):
+        assert any(finding.subject == MACHINE for finding in faults)
+
+
+@thorough
+@random_machines
+def test_json_obeys_its_schema_and_text_its_width(data: Any) -> None:
+    report = judged(data)
+    VALIDATOR.validate(json.loads(render_json(report)))
+    for width in (40, 100):
+        text = render_text(report, width=width, color=False, verbose=width == 100)
+        commands = {r.command for f in report.findings for r in f.remedies if r.command}
+        wide = [
+            line
+            for line in text.splitlines()
+            if cell_len(line) > width and not any(line.strip() in c for c in commands)
+        ]
+        assert not wide
+        assert all(root.code in text for root in report.root_causes)
