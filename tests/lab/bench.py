@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -33,9 +34,7 @@ class Bench:
         self._copy: Path | None = None
         home = folder / "home"
         home.mkdir(parents=True)
-        self.environ = {
-            name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ
-        }
+        self.environ = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         self.environ["HOME"] = str(home)
 
     # --- variables ---
@@ -59,14 +58,11 @@ class Bench:
         """The folder with the packages of a target of our own."""
         near = self._target.resolve().parent / ".whygpu-lab"
         near.mkdir(exist_ok=True)
+        _remove_leftovers(near)
         self._copy = Path(tempfile.mkdtemp(dir=near))
         _link_environment(self._target, self._copy)
         (site,) = self._copy.glob("lib/python3*/site-packages")
         return site
-
-    @property
-    def _own_site(self) -> Path | None:
-        return None if self._copy is None else self.site
 
     def close(self) -> None:
         if self._copy is not None:
@@ -76,34 +72,46 @@ class Bench:
 
     def replace(self, file: str, content: bytes | str) -> Path:
         """A file of the target with other content, or a new one."""
-        _make_own(self.site, self.site / file)
-        return _write(self.site / file, content)
+        place = self.site / file
+        _make_own(self.site, place)
+        if place.suffix == ".py":
+            # Its byte code is of the other content, and shared.
+            code = place.parent / "__pycache__"
+            _make_own(self.site, code / "any")
+            for compiled in code.glob(f"{place.stem}.*.pyc"):
+                compiled.unlink()
+        return _write(place, content)
 
-    def remove(self, distribution: str) -> None:
+    def remove(self, distribution: str, *, keep_metadata: bool = False) -> None:
         """Uninstall, by the distribution's own list of files."""
-        info = self._info(distribution)
+        folders: set[Path] = set()
         for path in self.distribution_files(distribution):
-            _make_own(self.site, self.site / path)
-            (self.site / path).unlink(missing_ok=True)
+            if keep_metadata and ".dist-info/" in path:
+                continue
+            file = self.site / path
+            _make_own(self.site, file)
+            file.unlink(missing_ok=True)
+            folders.add(file.parent)
+        _sweep(self.site, folders)
 
     def install(self, name: str) -> None:
         """Install one of wheels.PINNED; what it replaces goes first."""
-        self.unpack(name, self.site)
+        file = self._wheel(name)
+        distribution = file.name.split("-")[0]
+        if any(_infos(self.site, distribution)):
+            self.remove(distribution)
+        with zipfile.ZipFile(file) as archive:
+            for path in archive.namelist():
+                if not path.endswith("/"):
+                    self.replace(path, archive.read(path))
 
     def unpack(self, name: str, place: Path) -> None:
-        """Put one of wheels.PINNED into any folder."""
-        file = wheel(name, str(self._target / "bin" / "python"))
-        if place == self._own_site:
-            distribution = file.name.split("-")[0]
-            if list(_infos(self.site, distribution)):
-                self.remove(distribution)
-        with zipfile.ZipFile(file) as archive:
-            if place == self._own_site:
-                for name in archive.namelist():
-                    _make_own(self.site, self.site / name)
-                    if not name.endswith("/"):
-                        (self.site / name).unlink(missing_ok=True)
+        """Put one of wheels.PINNED into a folder outside the target."""
+        with zipfile.ZipFile(self._wheel(name)) as archive:
             archive.extractall(place)
+
+    def _wheel(self, name: str) -> Path:
+        return wheel(name, str(self._target / "bin" / "python"))
 
     def add_distribution(
         self,
@@ -113,19 +121,19 @@ class Bench:
         requires: Collection[str] = (),
     ) -> None:
         """A package of our own making, with the metadata that pip would have left."""
-        for path, content in files.items():
-            self.replace(path, content)
-        place = self.site
         info = f"{name.replace('-', '_')}-{version}.dist-info"
         needs = "".join(f"Requires-Dist: {text}\n" for text in requires)
         metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}"
-        _write(place / info / "METADATA", metadata)
-        _write(
-            place / info / "WHEEL",
-            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-manylinux2014_x86_64\n",
-        )
+        tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-manylinux2014_x86_64\n"
         record = [*files, f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"]
-        _write(place / info / "RECORD", "".join(f"{path},,\n" for path in record))
+        content: dict[str, bytes | str] = {
+            **files,
+            f"{info}/METADATA": metadata,
+            f"{info}/WHEEL": tags,
+            f"{info}/RECORD": "".join(f"{path},,\n" for path in record),
+        }
+        for path, text in content.items():
+            self.replace(path, text)
 
     def distribution_files(self, distribution: str) -> list[str]:
         text = (self._info(distribution) / "RECORD").read_text()
@@ -163,11 +171,24 @@ class Bench:
         return _write(place / stub.soname, stub.build(cache()).read_bytes())
 
 
+def site_of(target: str) -> Path:
+    """The packages of a shared target, to be left as they are."""
+    (site,) = Path(python_of(target)).parent.parent.glob("lib/python3*/site-packages")
+    return site
+
+
 def cache() -> Path:
     """Where compiled stubs are kept from one run to the next."""
     place = targets_folder() / "stubs"
     place.mkdir(parents=True, exist_ok=True)
     return place
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Copies of runs that were killed. No run takes an hour."""
+    for place in folder.iterdir():
+        if time.time() - place.stat().st_mtime > 3600:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _write(file: Path, content: bytes | str) -> Path:
@@ -176,6 +197,18 @@ def _write(file: Path, content: bytes | str) -> Path:
     file.unlink(missing_ok=True)
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     return file
+
+
+def _sweep(site: Path, folders: set[Path]) -> None:
+    """Remove byte code, and folders that are empty without it, as pip does."""
+    for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
+        code = folder / "__pycache__"
+        if code.is_symlink():
+            code.unlink()
+        shutil.rmtree(code, ignore_errors=True)
+        while folder != site and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+            folder = folder.parent
 
 
 def _infos(site: Path, distribution: str) -> Iterator[Path]:

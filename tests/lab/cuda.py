@@ -111,7 +111,9 @@ def cudart(version: tuple[int, int, int] = (12, 9, 79)) -> StubLibrary:
 
 
 def cudnn(version: tuple[int, int, int] = (9, 27, 0)) -> StubLibrary:
-    return StubLibrary(f"libcudnn.so.{version[0]}", version=version, property_call="cudnnGetProperty")
+    return StubLibrary(
+        f"libcudnn.so.{version[0]}", version=version, property_call="cudnnGetProperty"
+    )
 
 
 def cublas(version: tuple[int, int, int] = (12, 9, 2), *, old: bool = False) -> StubLibrary:
@@ -145,9 +147,7 @@ CUSPARSE = StubLibrary(
     version=(12, 5, 10),
     property_call="cusparseGetProperty",
 )
-CUFFT = StubLibrary(
-    "libcufft.so.11", version=(11, 4, 1), property_call="cufftGetProperty"
-)
+CUFFT = StubLibrary("libcufft.so.11", version=(11, 4, 1), property_call="cufftGetProperty")
 NVJITLINK = StubLibrary("libnvJitLink.so.12", version=(12, 9, 0))
 
 CUDA_12: Mapping[str, Wheel] = {

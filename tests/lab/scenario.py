@@ -12,7 +12,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -24,6 +25,14 @@ from tests.lab.bench import Bench, cache
 from tests.lab.driver import NoCompiler, StubDriver
 from tests.lab.stage import Stage
 from tests.lab.wheels import NotFetched
+from whygpu.causes import catalogue
+from whygpu.engine import diagnose
+from whygpu.model.cause import Cause
+from whygpu.model.codec import decode
+from whygpu.model.snapshot import Snapshot
+
+NO_GPU = Stage(pci=())
+"""Where a scenario says nothing about the hardware, and the kernel lets us choose it."""
 
 Severity = Literal["error", "warning", "info"]
 
@@ -79,13 +88,13 @@ class Scenario:
     driver: StubDriver | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     stage: Stage | None = None
-    lay_out: Callable[[Bench], None] | None = None
-    """Whatever else is to be done to the machine."""
+    lay_out: tuple[Callable[[Bench], None], ...] = ()
+    """What else is done to the machine, step by step; tests/lab/machines.py has common steps."""
     probe: bool = True
     timeout: float | None = None
     """The probes' limit, where it matters."""
     slow: bool = False
-    """Needs one of the large environments; part of the long run only."""
+    """Starts from one of the large environments, which only the long run has."""
 
     @property
     def causes(self) -> set[str]:
@@ -98,22 +107,25 @@ def run(scenario: Scenario, folder: Path) -> None:
     bench = Bench(scenario.target, folder)
     try:
         _lay_out(scenario, bench)
-        _watch_framework(scenario.does, bench, before)
-        report, code = _check(scenario, bench, before)
+        with ThreadPoolExecutor(1) as pool:
+            watched = pool.submit(_watch_framework, scenario.does, bench, before)
+            report, code = _check(scenario, bench, before)
+            watched.result()
     except (NoCompiler, NotFetched) as reason:
         pytest.skip(str(reason))
     finally:
         bench.close()
     _compare(scenario, report, code)
+    _break_detectors(scenario, report)
 
 
 def _before_commands(scenario: Scenario, folder: Path) -> list[str]:
-    if scenario.stage is None:
-        return []
     reason = stages.unavailable(cache())
-    if reason is not None:
+    if reason is None:
+        return stages.command(scenario.stage or NO_GPU, folder)
+    if scenario.stage is not None:
         pytest.skip(reason)
-    return stages.command(scenario.stage, folder)
+    return []
 
 
 def _lay_out(scenario: Scenario, bench: Bench) -> None:
@@ -121,14 +133,14 @@ def _lay_out(scenario: Scenario, bench: Bench) -> None:
         installed = scenario.driver.install(bench.folder / "driver", cache=cache())
         bench.set(**installed)
     bench.set(**scenario.environ)
-    if scenario.lay_out is not None:
-        scenario.lay_out(bench)
+    for step in scenario.lay_out:
+        step(bench)
 
 
 def _watch_framework(does: Does, bench: Bench, before: list[str]) -> None:
     try:
         done = subprocess.run(
-            [*before, bench.python, "-c", does.code],
+            [*before, bench.python, "-u", "-c", does.code],
             env=bench.environ,
             cwd=bench.folder,
             stdin=subprocess.DEVNULL,
@@ -185,8 +197,26 @@ def _compare(scenario: Scenario, report: dict[str, Any], code: int) -> None:
     )
     cannot = "\n".join(f"- {item['code']}: {item['reason']}" for item in report["undetermined"])
     crashed = report["outcomes"]["crashed"]
-    assert seen == expected, f"whygpu said:\n{told}\nand could not tell:\n{cannot}"
+    assert seen == expected, (
+        f"expected {expected}\nreceived {seen}\nwhygpu said:\n{told}\ncould not tell:\n{cannot}"
+    )
     assert crashed == 0, f"a detector crashed:\n{cannot}"
+
+
+def _break_detectors(scenario: Scenario, report: dict[str, Any]) -> None:
+    """Without any one of the detectors that it is about, the scenario would not pass."""
+    snapshot = decode(Snapshot, report["snapshot"])
+    assert _roots(snapshot, catalogue()) == scenario.roots, "the saved snapshot tells another story"
+    for slug in scenario.causes:
+        others = [cause for cause in catalogue() if cause.slug != slug]
+        assert _roots(snapshot, others) != scenario.roots, f"{slug} makes no difference"
+
+
+def _roots(snapshot: Snapshot, causes: Sequence[Cause]) -> tuple[Root, ...]:
+    return tuple(
+        Root(finding.cause, finding.subject, finding.severity)
+        for finding in diagnose(snapshot, causes).root_causes
+    )
 
 
 class _Seen(NamedTuple):

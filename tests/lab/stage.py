@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import glob
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 _NEW_USER, _NEW_MOUNTS = 0x10000000, 0x00020000
@@ -66,7 +68,9 @@ class Stage:
         """The mounts, as the program below takes them."""
         folders: dict[str, dict[str, Any]] = {}
         if self.pci is not None:
-            folders["/sys/bus/pci/devices"] = _folder(files=_bus(self.pci), links=_drivers(self.pci))
+            folders["/sys/bus/pci/devices"] = _folder(
+                files=_bus(self.pci), links=_drivers(self.pci)
+            )
         if self.module is not None:
             modules = {"nvidia/version": f"{self.module}\n"}
             if self.uvm:
@@ -75,19 +79,30 @@ class Stage:
             text = MODULE_TEXT.format(version=self.module)
             folders["/proc/driver"] = _folder(files={"nvidia/version": text})
         if self.nodes:
-            folders["/dev"] = _folder(files=dict.fromkeys(self.nodes, ""), modes=self.nodes, keep=1)
+            files = dict.fromkeys(self.nodes, "")
+            folders["/dev"] = _folder(files=files, modes=self.nodes, keep_all_but="nvidia")
         if self.run is not None:
             folders["/run"] = _folder(files=self.run)
+        # A toolkit of the machine that runs this is no part of any scenario.
+        for place in ("/usr/local", "/opt"):
+            if glob.glob(f"{place}/cuda*"):
+                folders[place] = _folder(keep_all_but="cuda")
         return {"folders": folders, "files": dict(self.files)}
 
 
 def _folder(
-    files: Mapping[str, str],
-    links: Mapping[str, str] | None = None,
-    modes: Mapping[str, int] | None = None,
-    keep: int = 0,
+    files: Mapping[str, str] = MappingProxyType({}),
+    links: Mapping[str, str] = MappingProxyType({}),
+    modes: Mapping[str, int] = MappingProxyType({}),
+    keep_all_but: str | None = None,
 ) -> dict[str, Any]:
-    return {"files": dict(files), "links": links or {}, "modes": dict(modes or {}), "keep": keep}
+    """A folder with other content; what was there stays, but for names that begin so."""
+    return {
+        "files": dict(files),
+        "links": dict(links),
+        "modes": dict(modes),
+        "keep_all_but": keep_all_but,
+    }
 
 
 def _bus(devices: tuple[PciDevice, ...]) -> dict[str, str]:
@@ -121,9 +136,7 @@ def command(stage: Stage, folder: Path) -> list[str]:
 @functools.cache
 def unavailable(scratch: Path) -> str | None:
     """Why this machine cannot set a stage; None when it can."""
-    whole = Stage(
-        pci=(), module="1", nodes={"nvidia0": 0o666}, run={}, files={"/proc/cpuinfo": ""}
-    )
+    whole = Stage(pci=(), module="1", nodes={"nvidia0": 0o666}, run={}, files={"/proc/cpuinfo": ""})
     scratch.mkdir(parents=True, exist_ok=True)
     done = subprocess.run([*command(whole, scratch), "true"], capture_output=True, text=True)
     if done.returncode == 0:
@@ -166,10 +179,12 @@ def _enter_name_spaces() -> None:
 
 def _replace_folder(path: str, folder: dict[str, Any]) -> None:
     before = os.open(path, os.O_RDONLY)
-    _mount("none", path, "tmpfs", 0)
-    if folder["keep"]:
+    # Not open to all: in such a folder the kernel refuses writing to other users' /dev/null.
+    _mount("none", path, "tmpfs", 0, "mode=0755")
+    if folder["keep_all_but"] is not None:
         for name in os.listdir(before):
-            _bring_over(f"/proc/self/fd/{before}/{name}", f"{path}/{name}")
+            if not name.startswith(folder["keep_all_but"]):
+                _bring_over(f"/proc/self/fd/{before}/{name}", f"{path}/{name}")
     for name, text in folder["files"].items():
         file = os.path.join(path, name)
         os.makedirs(os.path.dirname(file), exist_ok=True)
@@ -198,10 +213,11 @@ def _give_up_privileges() -> None:
         _libc().prctl(_DROP_FROM_BOUNDING_SET, number, 0, 0, 0)
 
 
-def _mount(source: str, place: str, kind: str | None, flags: int) -> None:
-    result = _libc().mount(
-        source.encode(), place.encode(), kind and kind.encode(), ctypes.c_ulong(flags), None
-    )
+def _mount(
+    source: str, place: str, kind: str | None, flags: int, options: str | None = None
+) -> None:
+    words = [text and text.encode() for text in (source, place, kind, options)]
+    result = _libc().mount(*words[:3], ctypes.c_ulong(flags), words[3])
     _check(result, f"mount {place}")
 
 

@@ -18,7 +18,7 @@ no_gpu_here = pytest.mark.skipif(
 
 
 @no_gpu_here
-@pytest.mark.parametrize("scenario", EVERYDAY, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", every_scenario(), ids=lambda scenario: scenario.name)
 def test_scenario(scenario: Scenario, tmp_path: Path) -> None:
     run(scenario, tmp_path)
 
@@ -29,9 +29,7 @@ def test_there_are_enough() -> None:
     assert len(EVERYDAY) >= 40
     assert len(set.union(*(scenario.causes for scenario in EVERYDAY))) >= 28
     assert sum(not scenario.roots for scenario in EVERYDAY) >= 5
-    errors = [
-        sum(root.severity == "error" for root in scenario.roots) for scenario in EVERYDAY
-    ]
+    errors = [sum(root.severity == "error" for root in scenario.roots) for scenario in EVERYDAY]
     assert sum(count >= 2 for count in errors) >= 5
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.elfwriter import Library, write
-from tests.lab.bench import Bench
+from tests.lab.bench import Bench, site_of
 from tests.lab.driver import StubDriver, StubGpu
-from tests.lab.machines import GPU_MACHINE, complete_cuda
+from tests.lab.machines import GPU_MACHINE, complete_cuda, install, remove, run_first
 from tests.lab.programs import JAX_DEVICES, LIST_GPUS, TORCH_CUDA
 from tests.lab.scenario import Does, Root, Scenario, warning
 from tests.lab.stage import Stage
@@ -14,6 +14,7 @@ ON_CPU = {"tensorflow": "cpu", "keras": "cpu"}
 BROKEN = {"tensorflow": "broken", "keras": "broken"}
 
 SLEEPS = "import time\ntime.sleep(600)\n"
+WRITES_A_GIGABYTE = "import os\nfor _ in range(16384): os.write(2, b'word\\n' * 13107)\n"
 
 CPU_WITHOUT_AVX = """\
 processor\t: 0
@@ -32,16 +33,6 @@ SwapTotal:             0 kB
 ILLEGAL_INSTRUCTION = bytes.fromhex("0f0b")
 
 
-def _first_in(module: str, code: str):  # type: ignore[no-untyped-def]
-    """Code that runs when a package is imported, before anything of it."""
-
-    def lay_out(bench: Bench) -> None:
-        file = bench.site / module / "__init__.py"
-        bench.replace(f"{module}/__init__.py", code + "\n" + file.read_text())
-
-    return lay_out
-
-
 def _illegal_instruction(bench: Bench) -> None:
     """Native code of TensorFlow that uses an instruction which no processor has."""
     path = "tensorflow/python/platform/_pywrap_cpu_feature_guard.so"
@@ -56,16 +47,22 @@ def _glibc_of_tomorrow(bench: Bench) -> None:
 
 
 def _tensorflow_cpu_beside(bench: Bench) -> None:
+    """As pip leaves it when both are installed, tensorflow last: the same files, twice owned."""
     files = {
         path: (bench.site / path).read_bytes()
         for path in bench.distribution_files("tensorflow")
         if path.startswith("tensorflow/python/platform/") and path.endswith(".py")
     }
-    build_info = "tensorflow/python/platform/build_info.py"
-    files[build_info] = files[build_info].replace(
-        b'"is_cuda_build": True', b'"is_cuda_build": False'
-    )
     bench.add_distribution("tensorflow-cpu", "2.21.0", files)
+
+
+def _half_uninstalled(bench: Bench) -> None:
+    """What is left of tensorflow after `pip uninstall tensorflow-cpu`, which had the same files."""
+    bench.remove("tensorflow", keep_metadata=True)
+
+
+def _packages_of_another_python(bench: Bench) -> None:
+    bench.prepend("PYTHONPATH", site_of("jax"))
 
 
 def _keras_on_the_path(bench: Bench) -> None:
@@ -103,7 +100,7 @@ SCENARIOS = (
         Does(LIST_GPUS, r"Cuda compute capability 3\.0[\s\S]*GPUs: 0"),
         driver=StubDriver(gpus=(StubGpu("GeForce GTX 680", compute_capability="3.0"),)),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         roots=(Root("compute-capability-too-old", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -114,7 +111,7 @@ SCENARIOS = (
         Does(LIST_GPUS, r"jit-compiled from PTX[\s\S]*GPUs: 1"),
         driver=StubDriver(gpus=(StubGpu("NVIDIA RTX 5090", compute_capability="12.0"),)),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         probe=False,
         roots=(warning("kernels-compiled-from-ptx", "tensorflow"),),
         verdicts={"tensorflow": "unknown", "keras": "unknown"},
@@ -125,7 +122,7 @@ SCENARIOS = (
         "tensorflow-2.21",
         Does("import tensorflow", exit_code=-4),
         stage=Stage(pci=(), files={"/proc/cpuinfo": CPU_WITHOUT_AVX}),
-        lay_out=_illegal_instruction,
+        lay_out=(_illegal_instruction,),
         roots=(Root("avx-missing-sigill", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
@@ -134,7 +131,7 @@ SCENARIOS = (
         "built-for-a-newer-c-library",
         "tensorflow-2.21",
         Does("import tensorflow", "version `GLIBC_2.99' not found", exit_code=1),
-        lay_out=_glibc_of_tomorrow,
+        lay_out=(_glibc_of_tomorrow,),
         roots=(Root("glibc-too-old", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
@@ -143,7 +140,7 @@ SCENARIOS = (
         "protobuf-4",
         "tensorflow-2.21",
         Does("import tensorflow", "cannot import name 'runtime_version'", exit_code=1),
-        lay_out=lambda bench: bench.install("protobuf-4"),
+        lay_out=(install("protobuf-4"),),
         roots=(Root("protobuf-conflict", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
@@ -152,7 +149,7 @@ SCENARIOS = (
         "protobuf-5",
         "tensorflow-2.21",
         Does("import tensorflow", "mismatched Protobuf Gencode/Runtime", exit_code=1),
-        lay_out=lambda bench: bench.install("protobuf-5"),
+        lay_out=(install("protobuf-5"),),
         roots=(Root("protobuf-conflict", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
@@ -162,7 +159,7 @@ SCENARIOS = (
         "jax",
         Does("import jax", "jaxlib", exit_code=1),
         environ={"KERAS_BACKEND": "jax"},
-        lay_out=lambda bench: bench.install("jax-old"),
+        lay_out=(install("jax-old"),),
         roots=(Root("jax-plugin-mismatch", "jax"),),
         verdicts={"jax": "broken", "keras": "broken"},
         verdict="broken",
@@ -174,7 +171,7 @@ SCENARIOS = (
         driver=StubDriver(),
         stage=GPU_MACHINE,
         environ={"KERAS_BACKEND": "jax"},
-        lay_out=lambda bench: bench.install("jax-cuda12-plugin"),
+        lay_out=(install("jax-cuda12-plugin"),),
         roots=(Root("jax-plugin-mismatch", "jax"),),
         verdicts={"jax": "cpu", "keras": "cpu"},
         verdict="cpu",
@@ -183,21 +180,23 @@ SCENARIOS = (
         "tensorflow-cpu-beside-tensorflow",
         "tensorflow-2.21",
         Does(
-            "import importlib.metadata as m\nprint(sorted(m.packages_distributions()['tensorflow']))",
+            "import importlib.metadata as metadata\n"
+            "print(sorted(metadata.packages_distributions()['tensorflow']))",
             r"\['tensorflow', 'tensorflow-cpu'\]",
         ),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=lambda bench: (complete_cuda(bench), _tensorflow_cpu_beside(bench))[0],
-        roots=(Root("two-packages-one-module", "tensorflow"),),
-        verdicts=ON_CPU,
-        verdict="cpu",
+        lay_out=(complete_cuda, _tensorflow_cpu_beside),
+        probe=False,
+        roots=(warning("two-packages-one-module", "tensorflow"),),
+        verdicts={"tensorflow": "unknown", "keras": "unknown"},
+        verdict="unknown",
     ),
     Scenario(
         "required-package-missing",
         "tensorflow-2.21",
-        Does("import tensorflow", "No module named 'astunparse'", exit_code=1),
-        lay_out=lambda bench: bench.remove("astunparse"),
+        Does("import tensorflow", "No module named 'wrapt'", exit_code=1),
+        lay_out=(remove("wrapt"),),
         roots=(Root("framework-import-fails", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
@@ -215,9 +214,9 @@ SCENARIOS = (
         "import-hangs",
         "tensorflow-2.21",
         Does("import tensorflow", hangs_for=4),
-        lay_out=_first_in("tensorflow", SLEEPS),
+        lay_out=(run_first("tensorflow", SLEEPS),),
         timeout=4,
-        roots=(Root("framework-hangs", "tensorflow"), Root("framework-hangs", "keras")),
+        roots=(Root("framework-hangs", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
     ),
@@ -226,8 +225,8 @@ SCENARIOS = (
         "tensorflow-2.21",
         Does("import tensorflow", exit_code=-9),
         stage=Stage(pci=(), files={"/proc/meminfo": LITTLE_MEMORY}),
-        lay_out=_first_in("tensorflow", "import os\nos.kill(os.getpid(), 9)\n"),
-        roots=(Root("host-oom", "tensorflow"), Root("host-oom", "keras")),
+        lay_out=(run_first("tensorflow", "import os\nos.kill(os.getpid(), 9)\n"),),
+        roots=(Root("host-oom", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
     ),
@@ -235,9 +234,7 @@ SCENARIOS = (
         "gigabyte-of-words",
         "tensorflow-2.21",
         Does(LIST_GPUS, "GPUs: 0"),
-        lay_out=_first_in(
-            "tensorflow", "import os\nfor _ in range(16384): os.write(2, b'word\\n' * 13107)\n"
-        ),
+        lay_out=(run_first("tensorflow", WRITES_A_GIGABYTE),),
         roots=(),
         verdicts=ON_CPU,
         verdict="no-gpu",
@@ -246,10 +243,62 @@ SCENARIOS = (
     Scenario(
         "older-keras-on-pythonpath",
         "tensorflow-2.21",
-        Does("import keras; print(keras.__version__)", "2.15.0"),
-        lay_out=_keras_on_the_path,
+        Does("import keras", "old-packages/keras[\\s\\S]*AttributeError", exit_code=1),
+        lay_out=(_keras_on_the_path,),
         roots=(Root("keras-tf-version-mismatch", "keras"), warning("package-shadowed", "keras")),
         verdicts={"tensorflow": "cpu", "keras": "broken"},
         verdict="broken",
+    ),
+    Scenario(
+        "one-of-two-tensorflows-uninstalled",
+        "tensorflow-2.21",
+        Does("import tensorflow as tf\ntf.ones(1)", "No module named|no attribute", exit_code=1),
+        lay_out=(_half_uninstalled,),
+        roots=(Root("framework-import-fails", "tensorflow"),),
+        verdicts=BROKEN,
+        verdict="broken",
+    ),
+    Scenario(
+        "packages-of-another-python",
+        "tensorflow-2.21",
+        Does("import numpy", "from .*site-packages|C-extensions failed", exit_code=1),
+        lay_out=(_packages_of_another_python,),
+        roots=(
+            Root("wheel-does-not-fit", "machine"),
+            warning("requirement-conflict", "tensorflow"),
+        ),
+        verdicts={**BROKEN, "jax": "broken"},
+        verdict="broken",
+    ),
+    Scenario(
+        "numpy-of-another-abi",
+        "tensorflow-2.21",
+        Does("import tensorflow", "compiled using NumPy 1.x cannot be run in", exit_code=1),
+        lay_out=(install("ml-dtypes-for-numpy-1"),),
+        roots=(Root("numpy-abi", "tensorflow"), warning("requirement-conflict", "tensorflow")),
+        verdicts=BROKEN,
+        verdict="broken",
+    ),
+    Scenario(
+        "numpy-too-old",
+        "tensorflow-2.21",
+        Does("import tensorflow", "'numpy' has no attribute 'exceptions'", exit_code=1),
+        lay_out=(install("numpy-1"),),
+        roots=(Root("numpy-abi", "tensorflow"), warning("requirement-conflict", "machine")),
+        verdicts=BROKEN,
+        verdict="broken",
+    ),
+    Scenario(
+        # TensorFlow asks for an older one: pip would object, Python does not.
+        "requirement-not-met",
+        "tensorflow-2.21",
+        Does(
+            LIST_GPUS + "import importlib.metadata as m\nprint('has', m.version('h5py'))",
+            r"GPUs: 0[\s\S]*has 3\.15\.1",
+        ),
+        lay_out=(install("h5py-new"),),
+        roots=(warning("requirement-conflict", "tensorflow"),),
+        verdicts=ON_CPU,
+        verdict="no-gpu",
     ),
 )

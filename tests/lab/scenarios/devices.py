@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tests.lab.bench import Bench
 from tests.lab.driver import StubDriver, StubGpu, StubProcess
-from tests.lab.machines import GPU_MACHINE, complete_cuda
+from tests.lab.machines import GPU_MACHINE, complete_cuda, run_first
 from tests.lab.programs import JAX_DEVICES, LIST_GPUS
 from tests.lab.scenario import Does, Root, Scenario, warning
 
 ON_CPU = {"tensorflow": "cpu", "keras": "cpu"}
+HIDES_GPUS = "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = ''\n"
 CANNOT_SAY = {"tensorflow": "unknown", "keras": "unknown"}
 
 
@@ -27,7 +28,7 @@ SCENARIOS = (
         Does(LIST_GPUS, r"CUDA_ERROR_NO_DEVICE[\s\S]*GPUs: 0"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         environ={"CUDA_VISIBLE_DEVICES": ""},
         roots=(Root("visible-devices-hides-gpu", "machine"),),
         verdicts=ON_CPU,
@@ -39,7 +40,7 @@ SCENARIOS = (
         Does(LIST_GPUS, r"CUDA_ERROR_NO_DEVICE[\s\S]*GPUs: 0"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         environ={"CUDA_VISIBLE_DEVICES": "1"},
         roots=(Root("visible-devices-hides-gpu", "machine"),),
         verdicts=ON_CPU,
@@ -51,7 +52,7 @@ SCENARIOS = (
         Does(LIST_GPUS, "GPUs: 1"),
         driver=StubDriver(gpus=(StubGpu(), StubGpu(), StubGpu())),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         environ={"CUDA_VISIBLE_DEVICES": "0,7,1"},
         probe=False,
         roots=(warning("visible-devices-cut-short", "machine"),),
@@ -64,7 +65,7 @@ SCENARIOS = (
         Does(JAX_DEVICES, r"devices: \['cpu'\]"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_jax_plugin,
+        lay_out=(_jax_plugin,),
         environ={"JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"},
         roots=(Root("platform-variable-excludes-gpu", "jax"),),
         verdicts={"jax": "cpu", "keras": "cpu"},
@@ -76,7 +77,7 @@ SCENARIOS = (
         Does(LIST_GPUS, "GPUs: 1"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         environ={"TF_GPU_ALLOCATOR": "cuda_malloc_asinc"},
         probe=False,
         roots=(warning("environment-variable-ineffective", "tensorflow"),),
@@ -88,16 +89,26 @@ SCENARIOS = (
         "tensorflow-2.21",
         Does(LIST_GPUS, "GPUs: 1"),
         driver=StubDriver(
-            gpus=(
-                StubGpu(memory_used_mib=40500, processes=(StubProcess(4711, "python", 40400),)),
-            )
+            gpus=(StubGpu(memory_used_mib=40500, processes=(StubProcess(4711, "python", 40400),)),)
         ),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         probe=False,
         roots=(warning("oom-other-process", "machine"),),
         verdicts=CANNOT_SAY,
         verdict="unknown",
+    ),
+    Scenario(
+        # A package that TensorFlow imports hides the GPU from it, and says nothing.
+        "gpu-hidden-by-a-package",
+        "tensorflow-2.21",
+        Does(LIST_GPUS, "GPUs: 0"),
+        driver=StubDriver(),
+        stage=GPU_MACHINE,
+        lay_out=(complete_cuda, run_first("absl", HIDES_GPUS)),
+        roots=(Root("gpu-unused", "tensorflow"),),
+        verdicts=ON_CPU,
+        verdict="cpu",
     ),
     Scenario(
         "device-count-fails",
@@ -105,8 +116,8 @@ SCENARIOS = (
         Does(LIST_GPUS, r"could not retrieve CUDA device count[\s\S]*GPUs: 0"),
         driver=StubDriver(returns={"cuDeviceGetCount": 999}),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
-        roots=(Root("gpu-unused", "tensorflow"),),
+        lay_out=(complete_cuda,),
+        roots=(Root("cuda-init-failed", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
     ),

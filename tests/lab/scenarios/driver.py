@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from tests.lab.driver import StubDriver, StubGpu
-from tests.lab.machines import GPU_MACHINE, MODULE, complete_cuda
+from tests.lab.machines import GPU_MACHINE, MODULE, complete_cuda, install
 from tests.lab.programs import LIST_GPUS
 from tests.lab.scenario import Does, Root, Scenario
 from tests.lab.stage import EVERY_NODE, PciDevice, Stage
 
 ON_CPU = {"tensorflow": "cpu", "keras": "cpu"}
+
+OPEN_CONTEXT = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0
+print("result:", cuda.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0))
+"""
+"""What a framework does first on a GPU that it has chosen."""
+
+PROHIBITED = StubGpu(compute_mode="prohibited", returns={"cuDevicePrimaryCtxRetain": 46})
 
 SCENARIOS = (
     Scenario(
@@ -16,7 +26,7 @@ SCENARIOS = (
         "tensorflow-2.21",
         Does(LIST_GPUS, r"failed call to cuInit.*303[\s\S]*GPUs: 0"),
         stage=Stage(pci=(PciDevice(driver=None),)),
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         roots=(Root("no-nvidia-driver", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -27,7 +37,7 @@ SCENARIOS = (
         Does(LIST_GPUS, r"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH[\s\S]*GPUs: 0"),
         driver=StubDriver(nvml_init=18, cu_init=803),
         stage=Stage(pci=(PciDevice(),), module="570.86.15", nodes=EVERY_NODE),
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         roots=(Root("driver-library-version-mismatch", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -38,7 +48,7 @@ SCENARIOS = (
         Does(LIST_GPUS, r"CUDA_ERROR_UNKNOWN[\s\S]*GPUs: 0"),
         driver=StubDriver(nvml_init=9, cu_init=999),
         stage=Stage(pci=(PciDevice(driver=None),)),
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         roots=(Root("nvidia-kernel-module-state", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -49,7 +59,7 @@ SCENARIOS = (
         Does(LIST_GPUS, r"CUDA_ERROR_NO_DEVICE[\s\S]*GPUs: 0"),
         driver=StubDriver(nvml_init=9, cu_init=100),
         stage=Stage(pci=(PciDevice(driver="nouveau", kind="030000"),)),
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         roots=(Root("nvidia-kernel-module-state", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -65,7 +75,7 @@ SCENARIOS = (
             uvm=False,
             nodes={"nvidia0": 0o666, "nvidiactl": 0o666},
         ),
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         roots=(Root("nvidia-kernel-module-state", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -76,7 +86,7 @@ SCENARIOS = (
         Does(LIST_GPUS, r"CUDA_ERROR_SYSTEM_NOT_READY[\s\S]*GPUs: 0"),
         driver=StubDriver(cu_init=802),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         roots=(Root("nvidia-kernel-module-state", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -91,10 +101,8 @@ SCENARIOS = (
         ),
         driver=StubDriver(nvml_init=4, cu_init=100),
         # The owner is whoever runs this; only the group may use it.
-        stage=Stage(
-            pci=(PciDevice(),), module=MODULE, nodes=dict.fromkeys(EVERY_NODE, 0o060)
-        ),
-        lay_out=complete_cuda,
+        stage=Stage(pci=(PciDevice(),), module=MODULE, nodes=dict.fromkeys(EVERY_NODE, 0o060)),
+        lay_out=(complete_cuda,),
         roots=(Root("device-permission-denied", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -105,7 +113,7 @@ SCENARIOS = (
         Does(LIST_GPUS, hangs_for=6),
         driver=StubDriver(hang="nvmlInit"),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         timeout=6,
         roots=(Root("driver-hung", "machine"),),
         verdicts={"tensorflow": "broken", "keras": "broken"},
@@ -121,7 +129,7 @@ SCENARIOS = (
         ),
         driver=StubDriver(version="470.57.02", cuda="11.4"),
         stage=Stage(pci=(PciDevice(),), module="470.57.02", nodes=EVERY_NODE),
-        lay_out=lambda bench: (complete_cuda(bench), bench.install("cuda-runtime"))[0],
+        lay_out=(complete_cuda, install("cuda-runtime")),
         roots=(Root("driver-too-old-for-cuda", "tensorflow"),),
         verdicts={"tensorflow": "broken", "keras": "broken"},
         verdict="broken",
@@ -132,7 +140,7 @@ SCENARIOS = (
         Does(LIST_GPUS, "GPUs: 0"),
         driver=StubDriver(gpus=(StubGpu(lost=True),), cu_init=100),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         roots=(Root("ecc-xid-hardware-error", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -143,7 +151,7 @@ SCENARIOS = (
         Does(LIST_GPUS, r"CUDA_ERROR_UNKNOWN[\s\S]*GPUs: 0"),
         driver=StubDriver(cu_init=999),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         roots=(Root("cuda-init-failed", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -151,10 +159,11 @@ SCENARIOS = (
     Scenario(
         "compute-mode-prohibited",
         "tensorflow-2.21",
-        Does(LIST_GPUS, "GPUs: 0"),
-        driver=StubDriver(gpus=(StubGpu(compute_mode="prohibited"),)),
+        Does(OPEN_CONTEXT, "result: 46"),
+        driver=StubDriver(gpus=(PROHIBITED,)),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
+        probe=False,
         roots=(Root("compute-mode-blocks", "machine"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -166,7 +175,7 @@ SCENARIOS = (
         Does(LIST_GPUS, "GPUs: 0", keeps_quiet_about="nvidia-ml|NVML|cuInit|dlopen"),
         driver=StubDriver(libraries=("cuda",)),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         roots=(Root("nvml-library-missing", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",

@@ -75,7 +75,7 @@ SCENARIOS = (
         Does(LIST_GPUS, "GPUs: 1"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=complete_cuda,
+        lay_out=(complete_cuda,),
         probe=False,
         roots=(),
         verdicts={"tensorflow": "unknown", "keras": "unknown"},

@@ -5,13 +5,21 @@ from __future__ import annotations
 from tests.elfwriter import Library, write
 from tests.lab.bench import Bench
 from tests.lab.cuda import CUDA_12, StubLibrary, Wheel, cublas, cublas_lt, cudart, cudnn
-from tests.lab.driver import StubDriver
-from tests.lab.machines import GPU_MACHINE, complete_cuda
+from tests.lab.driver import StubDriver, StubGpu
+from tests.lab.machines import (
+    GPU_MACHINE,
+    complete_cuda,
+    cuda_without,
+    official_cuda,
+    replace,
+)
 from tests.lab.programs import LIST_GPUS, LIST_GPUS_V1, NAMING_LIBRARIES
 from tests.lab.scenario import Does, Root, Scenario, warning
 
 ON_CPU = {"tensorflow": "cpu", "keras": "cpu"}
+BROKEN = {"tensorflow": "broken", "keras": "broken"}
 
+V100 = StubGpu("Tesla V100-SXM2-16GB", compute_capability="7.0")
 CANNOT_LOAD = "Could not load dynamic library '{}'; dlerror: [^;]*{}"
 
 
@@ -21,21 +29,8 @@ def _missing(soname: str, reason: str = "cannot open shared object file") -> Doe
     return Does(NAMING_LIBRARIES + LIST_GPUS, says)
 
 
-def _without(*folders: str):  # type: ignore[no-untyped-def]
-    def lay_out(bench: Bench) -> None:
-        bench.cuda_wheels(without=folders)
-        if "cusolver" not in folders:
-            bench.search_cusolver()
-
-    return lay_out
-
-
-def _instead(path: str, content: bytes):  # type: ignore[no-untyped-def]
-    def lay_out(bench: Bench) -> None:
-        complete_cuda(bench)
-        bench.replace(f"nvidia/{path}", content)
-
-    return lay_out
+def _compiler_only(bench: Bench) -> None:
+    bench.cuda_wheel(CUDA_12["cuda_nvcc"])
 
 
 def _truncated_cublas(bench: Bench) -> None:
@@ -75,7 +70,7 @@ def _cuda_11_only(bench: Bench) -> None:
 
 
 def _cudnn_8_only(bench: Bench) -> None:
-    _without("cudnn")(bench)
+    cuda_without("cudnn")(bench)
     bench.cuda_wheel(Wheel("nvidia-cudnn-cu12", "8.9.7.29", "cudnn", (cudnn((8, 9, 7)),)))
 
 
@@ -93,7 +88,7 @@ SCENARIOS = (
         Does(LIST_GPUS, r"Could not find cuda drivers[\s\S]*GPUs: 0"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=lambda bench: bench.cuda_wheel(CUDA_12["cuda_nvcc"]),
+        lay_out=(_compiler_only,),
         roots=(Root("cuda-runtime-missing", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -104,7 +99,7 @@ SCENARIOS = (
         _missing("libcudnn.so.9"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_without("cudnn"),
+        lay_out=(cuda_without("cudnn"),),
         roots=(Root("cudnn-missing", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -116,19 +111,18 @@ SCENARIOS = (
         _missing("libcusparse.so.12", "libnvJitLink.so.12"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_without("nvjitlink"),
+        lay_out=(cuda_without("nvjitlink"),),
         roots=(Root("cuda-runtime-missing", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
     ),
     Scenario(
-        # What `pip install tensorflow[and-cuda]==2.21.0` gives.
         "official-install-of-2.21",
         "tensorflow-2.21",
         _missing("libcusolver.so.11"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=lambda bench: bench.cuda_wheels(),
+        lay_out=(official_cuda,),
         roots=(Root("library-path-conflict", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -139,7 +133,7 @@ SCENARIOS = (
         _missing("libcusolver.so.11", "undefined symbol: cublasSetEnvironmentMode"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_old_cublas_first,
+        lay_out=(_old_cublas_first,),
         roots=(Root("library-path-conflict", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -150,7 +144,7 @@ SCENARIOS = (
         _missing("libcudnn.so.9", "file too short"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_instead("cudnn/lib/libcudnn.so.9", b""),
+        lay_out=(complete_cuda, replace("nvidia/cudnn/lib/libcudnn.so.9", b"")),
         roots=(Root("library-file-broken", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -158,13 +152,13 @@ SCENARIOS = (
     Scenario(
         "cublas-file-cut-off",
         "tensorflow-2.21",
-        _missing("libcublas.so.12", "libcublasLt.so.12"),
+        Does(LIST_GPUS, exit_code=-7),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_truncated_cublas,
+        lay_out=(_truncated_cublas,),
         roots=(Root("library-file-broken", "tensorflow"),),
-        verdicts=ON_CPU,
-        verdict="cpu",
+        verdicts=BROKEN,
+        verdict="broken",
     ),
     Scenario(
         "cufft-of-another-architecture",
@@ -172,8 +166,12 @@ SCENARIOS = (
         _missing("libcufft.so.11"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_instead(
-            "cufft/lib/libcufft.so.11", write(Library("libcufft.so.11", machine="aarch64"))
+        lay_out=(
+            complete_cuda,
+            replace(
+                "nvidia/cufft/lib/libcufft.so.11",
+                write(Library("libcufft.so.11", machine="aarch64")),
+            ),
         ),
         roots=(Root("library-file-broken", "tensorflow"),),
         verdicts=ON_CPU,
@@ -182,10 +180,10 @@ SCENARIOS = (
     Scenario(
         "cufft-unreadable",
         "tensorflow-2.21",
-        _missing("libcufft.so.11", "Permission denied"),
+        _missing("libcufft.so.11"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_unreadable_cufft,
+        lay_out=(_unreadable_cufft,),
         roots=(Root("library-file-broken", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -196,7 +194,7 @@ SCENARIOS = (
         _missing("libcudart.so.12"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_cuda_11_only,
+        lay_out=(_cuda_11_only,),
         roots=(Root("cuda-version-mismatch", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -207,7 +205,7 @@ SCENARIOS = (
         _missing("libcudnn.so.9"),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_cudnn_8_only,
+        lay_out=(_cudnn_8_only,),
         roots=(Root("cudnn-version-mismatch", "tensorflow"),),
         verdicts=ON_CPU,
         verdict="cpu",
@@ -221,7 +219,7 @@ SCENARIOS = (
         ),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_other_cudnn_first,
+        lay_out=(_other_cudnn_first,),
         probe=False,
         roots=(warning("cudnn-copy-differs", "tensorflow"),),
         verdicts={"tensorflow": "unknown", "keras": "unknown"},
@@ -237,7 +235,7 @@ SCENARIOS = (
         ),
         driver=StubDriver(),
         stage=GPU_MACHINE,
-        lay_out=_without("cuda_nvcc"),
+        lay_out=(cuda_without("cuda_nvcc"),),
         probe=False,
         roots=(warning("ptxas-libdevice-missing", "tensorflow"),),
         verdicts={"tensorflow": "unknown", "keras": "unknown"},
@@ -247,7 +245,7 @@ SCENARIOS = (
         "tensorflow-1.15-without-cuda-10",
         "tensorflow-gpu-1.15",
         Does(LIST_GPUS_V1, r"Could not load dynamic library 'libcudart.so.10.0'[\s\S]*GPUs: 0"),
-        driver=StubDriver(),
+        driver=StubDriver(gpus=(V100,)),
         stage=GPU_MACHINE,
         roots=(Root("cuda-runtime-missing", "tensorflow"),),
         verdicts={"tensorflow": "cpu"},
@@ -257,7 +255,7 @@ SCENARIOS = (
         "tensorflow-1.12-without-cuda-9",
         "tensorflow-gpu-1.12",
         Does("import tensorflow", "ImportError: libcublas.so.9.0", exit_code=1),
-        driver=StubDriver(),
+        driver=StubDriver(gpus=(V100,)),
         stage=GPU_MACHINE,
         roots=(Root("cuda-runtime-missing", "tensorflow"),),
         verdicts={"tensorflow": "broken"},
