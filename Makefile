@@ -10,7 +10,7 @@ FAST := --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware
 # Byte code is wanted: some environments switch it off, and every import then takes thrice as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: check test test-fast lint fix docs new-cause targets targets-cuda benchmark clean
+.PHONY: check test test-fast test-lab-full lint fix docs new-cause targets targets-cuda benchmark clean
 
 check: $(VENV)/ready ## Diagnose this machine
 	@$(BIN)/whygpu check; code=$$?; \
@@ -18,6 +18,9 @@ check: $(VENV)/ready ## Diagnose this machine
 
 test: lint targets ## Everything: style, types, and all tests, real frameworks included
 	$(BIN)/python -m pytest
+
+test-lab-full: targets-cuda ## The fault lab with NVIDIA's real wheels as well
+	$(BIN)/python -m pytest tests/lab
 
 test-fast: $(VENV)/dev ## The everyday suite: no frameworks, under a minute
 	$(BIN)/python -m pytest $(FAST)

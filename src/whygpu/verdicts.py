@@ -176,8 +176,12 @@ def _blamed(items: Sequence[FrameworkReport], roots: Sequence[Finding]) -> str:
 
 
 def _hides_gpus(finding: Finding) -> bool:
-    """Where no GPU is seen, a fault of the machine may be why; one of a framework cannot."""
-    return finding.subject == MACHINE and finding.effect != "none"
+    """Where no GPU is seen, a fault of the machine may be why; one of a framework cannot.
+
+    But a build that is for GPUs of another maker than the one that is there does show a GPU.
+    """
+    concerns_all = finding.subject == MACHINE or finding.cause == "non-nvidia-backend"
+    return concerns_all and finding.effect != "none"
 
 
 def _to_fix(findings: Sequence[Finding]) -> str:
