@@ -13,6 +13,7 @@ from whygpu.model.finding import Finding
 from whygpu.model.observed import Known
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
 from whygpu.model.snapshot import Snapshot
+from whygpu.planner.machine import MachineSpec
 from whygpu.render.json import FINDING_FIELDS
 
 FOLDER = pathlib.Path(whygpu.__path__[0]) / "schemas"
@@ -106,8 +107,54 @@ def check_schema() -> dict[str, Any]:
     return {"$schema": DRAFT, "title": "whygpu check --json", **top, "$defs": definitions}
 
 
+def plan_schema() -> dict[str, Any]:
+    """What `whygpu plan --json` prints."""
+    definitions: dict[str, Any] = {}
+    text = {"type": "string"}
+    perhaps = {"type": ["string", "null"]}
+    texts = {"type": "array", "items": text}
+    packages = {"type": "array", "items": _object({"name": text, "version": text})}
+    plan = _object(
+        {
+            "packages": packages,
+            "commands": texts,
+            "notes": texts,
+            "verify": text,
+            "verified": perhaps,
+        }
+    )
+    candidate = _object(
+        {
+            "name": text,
+            "version": text,
+            "extra": perhaps,
+            "fits": {"type": "boolean"},
+            "breaks": perhaps,
+            "reason": text,
+        }
+    )
+    fields = {
+        "schema": {"const": 1},
+        "machine": schema_of(MachineSpec, definitions),
+        "plan": {"anyOf": [plan, {"type": "null"}]},
+        "candidates": {"type": "array", "items": candidate},
+        "changes": {"type": "array", "items": _object({"what": text, "packages": packages})},
+        "unchecked": texts,
+    }
+    return {
+        "$schema": DRAFT,
+        "title": "whygpu plan --json",
+        **_object(fields),
+        "$defs": definitions,
+    }
+
+
 def files() -> dict[str, str]:
-    made = {"snapshot.schema.json": snapshot_schema(), "check.schema.json": check_schema()}
+    made = {
+        "snapshot.schema.json": snapshot_schema(),
+        "check.schema.json": check_schema(),
+        "plan.schema.json": plan_schema(),
+    }
     return {name: json.dumps(schema, indent=1) + "\n" for name, schema in made.items()}
 
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from whygpu.api import check as check
     from whygpu.api import diagnose as diagnose
     from whygpu.api import load_snapshot as load_snapshot
+    from whygpu.api import plan as plan
     from whygpu.api import snapshot as snapshot
     from whygpu.host.replay import ReplayHost as ReplayHost
 
@@ -18,10 +19,11 @@ _LAZY = {
     "check": "whygpu.api",
     "diagnose": "whygpu.api",
     "load_snapshot": "whygpu.api",
+    "plan": "whygpu.api",
     "snapshot": "whygpu.api",
     "ReplayHost": "whygpu.host.replay",
 }
-__all__ = ["ReplayHost", "__version__", "check", "diagnose", "load_snapshot", "snapshot"]
+__all__ = ["ReplayHost", "__version__", "check", "diagnose", "load_snapshot", "plan", "snapshot"]
 
 
 def __getattr__(name: str) -> "Any":

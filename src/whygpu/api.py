@@ -18,6 +18,7 @@ from whygpu.model.snapshot import SCHEMA, Snapshot
 from whygpu.privacy import Redactor
 
 if TYPE_CHECKING:
+    from whygpu.planner.plan import Answer
     from whygpu.probes.runner import Progress
 
 DEFAULT_TIMEOUT = 120.0
@@ -81,6 +82,37 @@ def _probed(
 def diagnose(snapshot: Snapshot) -> Report:
     """Judge a snapshot, of this machine or of another."""
     return _diagnose(snapshot, catalogue())
+
+
+def plan(
+    *wishes: str,
+    machine: Snapshot | None = None,
+    python: str | None = None,
+    driver: str | None = None,
+    gpu: str | None = None,
+    glibc: str | None = None,
+    platform: str | None = None,
+) -> Answer:
+    """Which releases can use the GPU of a machine, together: plan("tensorflow", "jax==0.10").
+
+    The machine is this one or a snapshot's; each option overrides one of its facts, so that
+    plan("torch", python="3.12", driver="535.54", gpu="RTX 4090") needs no machine at all.
+    """
+    from whygpu.planner.candidates import Table
+    from whygpu.planner.machine import described, from_snapshot
+    from whygpu.planner.plan import make_plan
+    from whygpu.planner.wishes import parse_all
+    from whygpu.tables.releases import versions_of
+
+    spec = described(
+        from_snapshot(machine or snapshot(probe=False)),
+        python=python,
+        driver=driver,
+        gpu=gpu,
+        glibc=glibc,
+        platform=platform,
+    )
+    return make_plan(spec, parse_all(list(wishes)), Table(versions_of))
 
 
 def load_snapshot(path: str) -> Snapshot:

@@ -8,8 +8,12 @@ import pathlib
 
 import pytest
 
+from tests.machines.healthy import without_gpu
 from whygpu.cli import plan
 from whygpu.errors import UsageError
+from whygpu.render.json import render_snapshot
+
+MACHINES = pathlib.Path(__file__).parent.parent / "machines"
 
 H200 = ["--python", "3.12", "--driver", "580.65.06", "--gpu", "H200", "--glibc", "2.39"]
 
@@ -30,11 +34,19 @@ def test_no_plan_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Possible with:" in capsys.readouterr().out
 
 
-def test_missing_facts_end_with_4(capsys: pytest.CaptureFixture[str]) -> None:
-    machine = "tests/machines/h200-healthy-keras-jax.json"
-    assert run("tensorflow", "--snapshot", machine) == 0
-    assert run("tensorflow", "--snapshot", machine, "--platform", "linux_x86_64") == 4
-    assert "(--glibc)" in capsys.readouterr().out
+def test_a_snapshot_is_planned_for() -> None:
+    assert run("tensorflow", "--snapshot", str(MACHINES / "h200-healthy-keras-jax.json")) == 0
+
+
+def test_missing_facts_end_with_4(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "machine.json"
+    path.write_text(render_snapshot(without_gpu()), encoding="utf-8")
+    assert run("tensorflow", "--snapshot", str(path)) == 4
+    assert "none was found" in capsys.readouterr().out
+    assert run("tensorflow", "--snapshot", str(path), "--gpu", "T4") == 4
+    assert run("tensorflow", "--snapshot", str(path), "--gpu", "T4", "--driver", "535.54") == 0
 
 
 def test_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import pathlib
 
+import jsonschema
+import pytest
+
+import whygpu
 from tests.planner.small_table import RTX_5090, TABLE, machine
+from whygpu.cli.main import main
 from whygpu.planner.advice import advice
 from whygpu.planner.changes import changes
 from whygpu.planner.machine import MachineSpec
@@ -28,7 +34,7 @@ PLAN = """\
   Python 3.11, Linux on x86_64, glibc 2.39, driver 470.82, RTX A6000 (8.6)
 
 First:
-   conda install -c conda-forge cudatoolkit=11.8 cudnn=8.6
+   conda install -c conda-forge cudatoolkit=11.8 'cudnn>=8.6,<9'
 
 Install, with pip or with uv:
    python3.11 -m pip install 'tensorflow==2.12.1'
@@ -159,3 +165,21 @@ def test_json_without_a_plan_has_null_and_the_changes() -> None:
         "what": "Python 3.11",
         "packages": [{"name": "tensorflow", "version": "2.12.1"}],
     }
+
+
+SCHEMA = json.loads((pathlib.Path(whygpu.__path__[0]) / "schemas" / "plan.schema.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["tensorflow", "--python", "3.12", "--driver", "550.54.14", "--gpu", "H100"],
+        ["tensorflow==2.15", "--python", "3.13", "--driver", "535.54", "--gpu", "A100"],
+        ["jax", "torch", "--python", "3.11", "--driver", "470.82", "--gpu", "RTX 3090"],
+    ],
+)
+def test_the_json_of_a_plan_obeys_its_schema(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["plan", "--json", *words])
+    jsonschema.validate(json.loads(capsys.readouterr().out), SCHEMA)

@@ -31,6 +31,10 @@ RELEASES: tuple[PythonRelease, ...] = (
     PythonRelease("3.15", "2031-10", _STATUS),
 )
 
+OLD_PIP_UP_TO = (3, 6)
+"""Environments of these get pip 18 or older, which sees no wheel newer than manylinux1; pip 20.3
+sees them all and is the last for Python 2.7 and 3.5 (https://pip.pypa.io/en/stable/news/)."""
+
 _BY_VERSION = {row.version: row for row in RELEASES}
 
 

@@ -1,0 +1,129 @@
+"""A second opinion on a plan: pip, or uv, resolves it against the real package index."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from whygpu.model.observed import Known
+from whygpu.planner.advice import requirements
+from whygpu.planner.machine import MachineSpec
+from whygpu.planner.plan import Plan, python_of
+from whygpu.tables.versions import release_numbers
+
+TIME_LIMIT = 600.0
+LONGEST_WORDS = 400
+_OLDEST_TAGS = ((5, "manylinux1"), (12, "manylinux2010"), (17, "manylinux2014"))
+_NEWEST_GLIBC = 40
+
+
+class Verified(NamedTuple):
+    text: str
+    """What came of it, in a sentence."""
+    refuted: bool
+    """The resolver refused the plan; not that it could not be asked."""
+
+
+def verify(plan: Plan, machine: MachineSpec) -> Verified:
+    wanted = requirements(plan)
+    uv = shutil.which("uv")
+    with tempfile.TemporaryDirectory(prefix="whygpu-") as folder:
+        command = _uv(uv, wanted, machine, folder) if uv else _pip(wanted, machine, folder)
+        name = "uv pip compile" if uv else "pip install --dry-run"
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=TIME_LIMIT,
+            )
+        except subprocess.TimeoutExpired:
+            return Verified(f"{name} did not finish within {TIME_LIMIT:.0f} s", False)
+        except OSError as error:
+            return Verified(f"{name} could not be started: {error.strerror}", False)
+    return _outcome(name, done)
+
+
+def _outcome(name: str, done: subprocess.CompletedProcess[str]) -> Verified:
+    if done.returncode == 0:
+        return Verified(f"{name} finds every package and no conflict", False)
+    words = " ".join((done.stderr or done.stdout).split())
+    said = words[-LONGEST_WORDS:]
+    if "No module named pip" in words or "no such option" in words:
+        return Verified(f"{name} is not available here: {said}", False)
+    # An index that cannot be reached looks to pip like one that has nothing.
+    refuted = "(from versions: none)" not in words and any(
+        text in words
+        for text in ("ResolutionImpossible", "No matching distribution", "No solution found")
+    )
+    verb = "refuses the plan" if refuted else "failed"
+    return Verified(f"{name} {verb}: {said}", refuted)
+
+
+def _uv(uv: str, wanted: Sequence[str], machine: MachineSpec, folder: str) -> tuple[str, ...]:
+    listing = os.path.join(folder, "requirements.in")
+    with open(listing, "w", encoding="utf-8") as file:
+        file.write("\n".join(wanted) + "\n")
+    python = python_of(machine)
+    return (
+        uv,
+        "pip",
+        "compile",
+        "--quiet",
+        "--no-build",
+        *(("--python-version", python) if python else ()),
+        *_uv_platform(machine),
+        listing,
+    )
+
+
+def _uv_platform(machine: MachineSpec) -> tuple[str, ...]:
+    if not isinstance(machine.platform, Known):
+        return ()
+    system, _, architecture = machine.platform.value.partition("_")
+    if system == "linux" and isinstance(machine.glibc, Known):
+        numbers = release_numbers(machine.glibc.value)
+        return ("--python-platform", f"{architecture}-manylinux_{numbers[0]}_{numbers[1]}")
+    names = {"linux": "linux", "win": "windows", "macosx": "macos"}
+    return ("--python-platform", names[system])
+
+
+def _pip(wanted: Sequence[str], machine: MachineSpec, folder: str) -> tuple[str, ...]:
+    python = python_of(machine)
+    return (
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--dry-run",
+        "--ignore-installed",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--only-binary=:all:",
+        # pip plans for another Python or platform only where it would not install beside itself.
+        f"--target={folder}",
+        *((f"--python-version={python}",) if python else ()),
+        *(f"--platform={tag}" for tag in _tags(machine)),
+        *wanted,
+    )
+
+
+def _tags(machine: MachineSpec) -> tuple[str, ...]:
+    """The platform tags that the machine takes; none where pip's own will do."""
+    if not isinstance(machine.platform, Known):
+        return ()
+    if not machine.platform.value.startswith("linux_"):
+        return (machine.platform.value,)
+    architecture = machine.platform.value.partition("_")[2]
+    glibc = machine.glibc
+    newest = release_numbers(glibc.value)[1] if isinstance(glibc, Known) else _NEWEST_GLIBC
+    modern = [f"manylinux_2_{minor}_{architecture}" for minor in range(newest, 4, -1)]
+    old = [f"{name}_{architecture}" for minor, name in _OLDEST_TAGS if minor <= newest]
+    return (*modern, *old, machine.platform.value)

@@ -1,0 +1,178 @@
+"""The releases that can fulfil a wish, each with what its GPU build is made for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from whygpu.tables.distributions import PROVIDERS
+from whygpu.tables.releases import Release
+from whygpu.tables.tensorflow_builds import build_of
+from whygpu.tables.versions import release_numbers
+
+AND_CUDA = "and-cuda"
+_HAS_AND_CUDA = re.compile(r"""extra\s*==\s*['"]and[-_]cuda['"]""")
+_JAX_EXTRA = re.compile(
+    r"jax[-_]cuda(\d+)[-_]plugin\s*\[with[-_]cuda\].*extra\s*==\s*['\"](cuda\d+)['\"]"
+)
+_NO_PLUGIN = "its GPU builds were never on the package index, only on the project's own page"
+
+
+class Table:
+    """The release table, by package; versions from old to new."""
+
+    def __init__(self, versions_of: Callable[[str], Sequence[Release]]) -> None:
+        self.versions = versions_of
+
+    def __contains__(self, package: str) -> bool:
+        return bool(self.versions(package))
+
+
+class Candidate(NamedTuple):
+    framework: str
+    package: str
+    version: str
+    extra: str
+    """The extra that brings the CUDA libraries; empty where there is none."""
+    parts: tuple[Release, ...]
+    """The wheels that must exist for the machine: its own, and those with its GPU code."""
+    cuda: str
+    cudnn: str
+    architectures: tuple[str, ...]
+    unsearched: tuple[str, ...]
+    no_build: str = ""
+    """Why there is no GPU build to install; empty where there is one."""
+
+    @property
+    def requirement(self) -> str:
+        extra = f"[{self.extra}]" if self.extra else ""
+        return f"{self.package}{extra}=={self.version}"
+
+    @property
+    def needs_cuda(self) -> bool:
+        """Keras has no GPU code of its own."""
+        return self.framework != "keras"
+
+
+def candidates(framework: str, table: Table) -> tuple[Candidate, ...]:
+    """Every release of a framework, newest first."""
+    return tuple(_FINDERS[framework](table))
+
+
+def _plain(framework: str, row: Release, extra: str = "", no_build: str = "") -> Candidate:
+    return Candidate(
+        framework=framework,
+        package=row.package,
+        version=row.version,
+        extra=extra,
+        parts=(row,),
+        cuda=row.cuda,
+        cudnn=row.cudnn,
+        architectures=row.architectures,
+        unsearched=row.unsearched,
+        no_build=no_build,
+    )
+
+
+def _tensorflow(table: Table) -> Iterator[Candidate]:
+    """Before 2.1 the package with CUDA was tensorflow-gpu."""
+    by_version = {row.version: row for row in table.versions("tensorflow-gpu") if row.cuda}
+    both = {row.version: row for row in table.versions("tensorflow")}
+    versions = sorted(by_version.keys() | both.keys(), key=release_numbers, reverse=True)
+    for version in versions:
+        row = both.get(version)
+        if row is None or (not row.cuda and version in by_version):
+            row = by_version[version]
+        brings_cuda = any(_HAS_AND_CUDA.search(line) for line in row.requires)
+        no_build = "" if row.cuda else "is built without CUDA"
+        found = _plain("tensorflow", row, AND_CUDA if brings_cuda else "", no_build)
+        yield found._replace(cuda=_exact_cuda(row))
+
+
+def _exact_cuda(row: Release) -> str:
+    """Binaries that link their libraries show only the major CUDA release."""
+    known = build_of(row.version)
+    if known is None or not row.cuda or "." in row.cuda:
+        return row.cuda
+    return known.cuda
+
+
+def _jax(table: Table) -> Iterator[Candidate]:
+    for row in reversed(table.versions("jax")):
+        extras = {
+            match.group(2): int(match.group(1))
+            for line in row.requires
+            if (match := _JAX_EXTRA.search(line))
+        }
+        for extra, cuda in sorted(extras.items(), key=lambda item: -item[1]):
+            yield _jax_with(row, extra, cuda, table)
+        if not extras:
+            yield _plain("jax", row, no_build=_NO_PLUGIN)
+
+
+def _jax_with(row: Release, extra: str, cuda: int, table: Table) -> Candidate:
+    plugin = _companion(table.versions(f"jax-cuda{cuda}-plugin"), row.version)
+    pjrt = _companion(table.versions(f"jax-cuda{cuda}-pjrt"), row.version)
+    parts = tuple(part for part in (row, plugin, pjrt) if part is not None)
+    if plugin is None:
+        return _plain("jax", row, extra, f"its jax-cuda{cuda}-plugin is not on the package index")
+    codes = plugin.architectures or (pjrt.architectures if pjrt else ())
+    return Candidate(
+        framework="jax",
+        package="jax",
+        version=row.version,
+        extra=extra,
+        parts=parts,
+        cuda=plugin.cuda or (pjrt.cuda if pjrt else "") or str(cuda),
+        cudnn=plugin.cudnn or (pjrt.cudnn if pjrt else ""),
+        architectures=codes,
+        unsearched=(),
+    )
+
+
+def _companion(rows: Sequence[Release], version: str) -> Release | None:
+    """The newest release of a plugin that is not newer than the framework's."""
+    limit = release_numbers(version)
+    return next((row for row in reversed(rows) if release_numbers(row.version) <= limit), None)
+
+
+def _cupy(table: Table) -> Iterator[Candidate]:
+    packages = [row.name for row in PROVIDERS if row.name.startswith("cupy-cuda")]
+    rows = [row for package in packages for row in table.versions(package)]
+    rows.sort(key=lambda row: (release_numbers(row.version), _cupy_cuda(row)), reverse=True)
+    for row in rows:
+        yield _plain("cupy", row)._replace(cuda=row.cuda or ".".join(map(str, _cupy_cuda(row))))
+
+
+def _cupy_cuda(row: Release) -> tuple[int, ...]:
+    """The CUDA release in its name: cupy-cuda12x is 12, cupy-cuda102 is 10.2."""
+    digits = row.package.removeprefix("cupy-cuda")
+    if digits.endswith("x"):
+        return (int(digits[:-1]),)
+    return (int(digits[:-1]), int(digits[-1]))
+
+
+def _torch(table: Table) -> Iterator[Candidate]:
+    for row in reversed(table.versions("torch")):
+        yield _plain("torch", row, no_build="" if row.cuda else "is built without CUDA")
+
+
+def _onnxruntime(table: Table) -> Iterator[Candidate]:
+    for row in reversed(table.versions("onnxruntime-gpu")):
+        yield _plain("onnxruntime", row)
+
+
+def _keras(table: Table) -> Iterator[Candidate]:
+    for row in reversed(table.versions("keras")):
+        yield _plain("keras", row)
+
+
+_FINDERS = {
+    "tensorflow": _tensorflow,
+    "jax": _jax,
+    "torch": _torch,
+    "cupy": _cupy,
+    "onnxruntime": _onnxruntime,
+    "keras": _keras,
+}

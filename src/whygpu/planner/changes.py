@@ -1,0 +1,153 @@
+"""Impossible wishes: the smallest change to the machine or the wishes that makes them possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations, product
+from typing import Literal, NamedTuple
+
+from whygpu.model.observed import Known
+from whygpu.planner.candidates import Candidate, Table, candidates
+from whygpu.planner.constraints import first_branch_knowing
+from whygpu.planner.machine import MachineSpec
+from whygpu.planner.plan import make_plan, python_of
+from whygpu.planner.wishes import Wish
+from whygpu.tables.driver_branches import last_branch_for
+from whygpu.tables.driver_floors import FLOORS
+from whygpu.tables.python_releases import RELEASES
+from whygpu.tables.versions import release_numbers
+
+Kind = Literal["release", "python", "driver", "glibc", "platform"]
+
+
+class Relaxed(NamedTuple):
+    """One change: of facts of the machine, or of the wishes."""
+
+    kind: Kind
+    what: str
+    """The change, as the end of a sentence that begins "Possible with"."""
+    facts: dict[str, Known[str]]
+    wishes: tuple[Wish, ...] | None = None
+
+
+class Change(NamedTuple):
+    kinds: tuple[Kind, ...]
+    what: str
+    chosen: tuple[Candidate, ...]
+    """What would be installed then."""
+
+
+def changes(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> tuple[Change, ...]:
+    """One change of each kind that suffices; two at a time only where no single one does."""
+    kinds = [options for options in _relaxations(machine, wishes, table) if options]
+
+    def first(options: Iterable[tuple[Relaxed, ...]]) -> Change | None:
+        made = (_made_possible(option, machine, wishes, table) for option in options)
+        return next((change for change in made if change is not None), None)
+
+    singles = [first((option,) for option in options) for options in kinds]
+    if any(singles):
+        return tuple(change for change in singles if change)
+    pairs = [first(product(*two)) for two in combinations(kinds, 2)]
+    return tuple(change for change in pairs if change)[:2]
+
+
+def _made_possible(
+    option: tuple[Relaxed, ...], machine: MachineSpec, wishes: tuple[Wish, ...], table: Table
+) -> Change | None:
+    for relaxed in option:
+        machine = machine._replace(**relaxed.facts)  # type: ignore[arg-type]
+        wishes = relaxed.wishes or wishes
+    plan = make_plan(machine, wishes, table).plan
+    if plan is None:
+        return None
+    what = " and ".join(relaxed.what for relaxed in option)
+    return Change(tuple(relaxed.kind for relaxed in option), what, plan.chosen)
+
+
+def _relaxations(
+    machine: MachineSpec, wishes: tuple[Wish, ...], table: Table
+) -> Iterator[list[Relaxed]]:
+    """The changes of each kind, smallest first."""
+    yield [
+        Relaxed("release", f"another release of {wish.framework}", {}, _open(wishes, place))
+        for place, wish in enumerate(wishes)
+        if wish.specifier
+    ]
+    yield [
+        Relaxed("python", f"Python {version}", {"python": _as(version)})
+        for version in _pythons(machine)
+    ]
+    yield [
+        Relaxed("driver", f"driver {driver} or newer{_compat(machine)}", {"driver": _as(driver)})
+        for driver in _drivers(machine)
+    ]
+    yield [
+        Relaxed("glibc", f"a system with glibc {glibc} or newer", {"glibc": _as(glibc)})
+        for glibc in _glibcs(machine, wishes, table)
+    ]
+    if isinstance(machine.platform, Known) and machine.platform.value == "win_amd64":
+        yield [Relaxed("platform", "Linux, as in WSL2", {"platform": _as("linux_x86_64")})]
+
+
+def _compat(machine: MachineSpec) -> str:
+    """NVIDIA lets data-center GPUs run newer CUDA releases on an older kernel driver."""
+    gpus = machine.gpus.value if isinstance(machine.gpus, Known) else ()
+    if gpus and all(gpu.kind == "data-center" for gpu in gpus):
+        return " (or NVIDIA's forward-compatibility package, cuda-compat)"
+    return ""
+
+
+def _open(wishes: tuple[Wish, ...], place: int) -> tuple[Wish, ...]:
+    return (*wishes[:place], wishes[place]._replace(specifier=""), *wishes[place + 1 :])
+
+
+def _as(value: str) -> Known[str]:
+    return Known(value, "a change")
+
+
+def _pythons(machine: MachineSpec) -> list[str]:
+    """Other Python versions, the nearest first, newer before older."""
+    mine = python_of(machine)
+    if mine is None:
+        return []
+    own = release_numbers(mine)
+    others = [row.version for row in RELEASES if row.version != mine and own[:1] == (3,)]
+
+    def distance(version: str) -> tuple[int, int]:
+        major, minor = release_numbers(version)
+        return (abs((major - own[0]) * 10 + minor - own[1]), -minor)
+
+    return sorted(others, key=distance)
+
+
+def _drivers(machine: MachineSpec) -> list[str]:
+    """Newer drivers that matter, as far as they still serve the GPU; the smallest step first."""
+    if not isinstance(machine.driver, Known):
+        return []
+    mine = release_numbers(machine.driver.value)
+    gpus = machine.gpus.value if isinstance(machine.gpus, Known) else ()
+    last = [row.branch for gpu in gpus if (row := last_branch_for(gpu.capability))]
+    known = [first for gpu in gpus if (first := first_branch_knowing(gpu.capability))]
+    floors = {row.driver for row in FLOORS} | {str(first.branch) for first in known}
+    return [
+        floor
+        for floor in sorted(floors, key=release_numbers)
+        if release_numbers(floor) > mine and (not last or release_numbers(floor)[0] <= min(last))
+    ]
+
+
+def _glibcs(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> list[str]:
+    """The floors above this machine's glibc that releases have."""
+    if not isinstance(machine.glibc, Known):
+        return []
+    floors = {
+        part.glibc
+        for wish in wishes
+        for candidate in candidates(wish.framework, table)
+        if wish.allows(candidate.version)
+        for part in candidate.parts
+        if part.glibc
+    }
+    mine = release_numbers(machine.glibc.value)
+    return sorted((f for f in floors if release_numbers(f) > mine), key=release_numbers)

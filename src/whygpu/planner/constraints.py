@@ -1,0 +1,305 @@
+"""Whether a release fits a machine: a chain of constraints with reasons, in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.planner.candidates import Candidate
+from whygpu.planner.machine import PLATFORMS, MachineSpec, PlannedGpu, dotted
+from whygpu.planner.wishes import contains
+from whygpu.tables.architectures import TEGRA, fit, parse_code
+from whygpu.tables.cuda_architectures import ROWS as CUDA_ROWS
+from whygpu.tables.cuda_architectures import built_for
+from whygpu.tables.driver_branches import DriverBranch, branch_of, first_branch_for
+from whygpu.tables.driver_floors import DriverFloor, driver_floors
+from whygpu.tables.platform_builds import build_without_cuda
+from whygpu.tables.releases import Release
+from whygpu.tables.versions import release_numbers
+from whygpu.tables.windows_driver_floors import windows_driver_floors
+
+Constraint = Literal[
+    "python", "platform", "glibc", "build", "driver", "architecture", "defect", "conflict"
+]
+Outcome = Literal["holds", "note", "unchecked", "breaks"]
+"""`note`: it holds, with something to know; `unchecked`: a fact that decides is missing."""
+
+
+class Step(NamedTuple):
+    constraint: Constraint
+    outcome: Outcome
+    reason: str
+    """The rest of a sentence that begins with the release, as in "needs driver 525.60.13"."""
+
+
+def steps(candidate: Candidate, machine: MachineSpec) -> Iterator[Step]:
+    """Every constraint that the release alone meets or breaks, one by one."""
+    yield _python(candidate, machine)
+    yield _platform(candidate, machine)
+    yield _glibc(candidate, machine)
+    if candidate.needs_cuda:
+        yield _build(candidate)
+        yield _driver(candidate, machine)
+        yield _architecture(candidate, machine)
+        yield _defect(candidate)
+
+
+def usable(row: Release, machine: MachineSpec) -> bool:
+    """Whether a package has a wheel for the machine; what is not known excludes nothing."""
+    return (
+        _python_problem(row, machine.python) is None
+        and not (isinstance(machine.platform, Known) and not _on(row, machine.platform.value))
+        and _glibc_problem(row, machine) is None
+    )
+
+
+def _python(candidate: Candidate, machine: MachineSpec) -> Step:
+    if not isinstance(machine.python, Known):
+        return Step("python", "unchecked", _missing("the Python version", machine.python))
+    for part in candidate.parts:
+        problem = _python_problem(part, machine.python)
+        if problem is not None:
+            return Step("python", "breaks", f"{_whose(candidate, part)}{problem}")
+    return Step("python", "holds", f"has wheels for Python {_minor(machine.python.value)}")
+
+
+def _python_problem(row: Release, python: Observed[str]) -> str | None:
+    if not isinstance(python, Known):
+        return None
+    mine = _minor(python.value)
+    if row.pythons and mine not in row.pythons:
+        return f"has wheels for Python {_range(row.pythons)}, you have {mine}"
+    # 3.11 alone stands for the newest of its patch releases.
+    full = python.value if python.value.count(".") > 1 else f"{python.value}.99"
+    if not contains(row.requires_python, full):
+        return f"needs Python {row.requires_python}, you have {python.value}"
+    return None
+
+
+def _platform(candidate: Candidate, machine: MachineSpec) -> Step:
+    if not isinstance(machine.platform, Known):
+        return Step("platform", "unchecked", _missing("the platform", machine.platform))
+    tag = machine.platform.value
+    name = PLATFORMS[tag]
+    for part in candidate.parts:
+        if not _on(part, tag):
+            return Step("platform", "breaks", f"{_whose(candidate, part)}has no wheel for {name}")
+    if candidate.needs_cuda and tag.startswith("macosx"):
+        return Step("platform", "breaks", "has no GPU support on macOS: NVIDIA's CUDA ended there")
+    row = build_without_cuda(candidate.package, candidate.version, tag)
+    if row is not None:
+        return Step("platform", "breaks", f"has no GPU support on {name}: {row.instead}")
+    return Step("platform", "holds", f"has wheels for {name}")
+
+
+def _on(row: Release, platform: str) -> bool:
+    system, _, machine = platform.partition("_")
+    prefixes = ("manylinux", "linux") if system == "linux" else (system,)
+    return not row.platforms or any(
+        tag == "any" or (tag.startswith(prefixes) and tag.endswith((machine, "universal2")))
+        for tag in row.platforms
+    )
+
+
+def _glibc(candidate: Candidate, machine: MachineSpec) -> Step:
+    if isinstance(machine.platform, Known) and machine.platform.value != "linux_x86_64":
+        return Step("glibc", "holds", "is not on record for other systems than Linux on x86_64")
+    floors = [part.glibc for part in candidate.parts if part.glibc]
+    if not floors:
+        return Step("glibc", "holds", "has no need of a certain glibc")
+    if isinstance(machine.glibc, Unknown):
+        return Step("glibc", "unchecked", _missing("glibc", machine.glibc))
+    for part in candidate.parts:
+        problem = _glibc_problem(part, machine)
+        if problem is not None:
+            return Step("glibc", "breaks", f"{_whose(candidate, part)}{problem}")
+    return Step("glibc", "holds", f"needs glibc {max(floors, key=release_numbers)} or newer")
+
+
+def _glibc_problem(row: Release, machine: MachineSpec) -> str | None:
+    if not row.glibc or isinstance(machine.glibc, Unknown):
+        return None
+    if isinstance(machine.platform, Known) and machine.platform.value != "linux_x86_64":
+        return None
+    if isinstance(machine.glibc, Absent):
+        return f"needs glibc, and {machine.glibc.source}"
+    if release_numbers(machine.glibc.value) < release_numbers(row.glibc):
+        return f"needs glibc {row.glibc} or newer, you have {machine.glibc.value}"
+    return None
+
+
+def _build(candidate: Candidate) -> Step:
+    if candidate.no_build:
+        return Step("build", "breaks", candidate.no_build)
+    cudnn = f" and cuDNN {candidate.cudnn}" if candidate.cudnn else ""
+    return Step("build", "holds", f"is built for CUDA {candidate.cuda}{cudnn}")
+
+
+def _driver(candidate: Candidate, machine: MachineSpec) -> Step:
+    windows = isinstance(machine.platform, Known) and machine.platform.value == "win_amd64"
+    floors = (windows_driver_floors if windows else driver_floors)(candidate.cuda)
+    if not floors:
+        known = f"no driver floor is on record for CUDA {candidate.cuda}"
+        return Step("driver", "unchecked", known)
+    if isinstance(machine.driver, Absent):
+        reason = f"needs driver {floors[-1].driver} or newer, none is here"
+        return Step("driver", "unchecked", reason)
+    if isinstance(machine.driver, Unknown):
+        reason = f"needs driver {floors[-1].driver} or newer: {machine.driver.reason}"
+        return Step("driver", "unchecked", reason)
+    return _against_floors(candidate, machine, machine.driver.value, floors)
+
+
+def _against_floors(
+    candidate: Candidate, machine: MachineSpec, driver: str, floors: tuple[DriverFloor, ...]
+) -> Step:
+    mine = release_numbers(driver)
+    lowest, highest = floors[0].driver, floors[-1].driver
+    if mine < release_numbers(lowest):
+        return Step("driver", "breaks", f"needs driver {lowest} or newer, you have {driver}")
+    if mine < release_numbers(highest):
+        reason = f"needs driver {lowest} or {highest}, by its exact CUDA; you have {driver}"
+        return Step("driver", "unchecked", reason)
+    further = _gpu_floor(machine, driver) or _ptx_floor(candidate, machine, driver)
+    if further is not None:
+        return Step("driver", "breaks", further)
+    return Step("driver", "holds", f"needs driver {lowest} or newer, you have {driver}")
+
+
+def _gpu_floor(machine: MachineSpec, driver: str) -> str | None:
+    """A driver older than the GPU does not know it, whatever is installed."""
+    for gpu in _gpus(machine):
+        first = first_branch_knowing(gpu.capability)
+        if first is not None and release_numbers(driver)[0] < first.branch:
+            return f"needs driver {first.branch} or newer for {gpu}, you have {driver}"
+    return None
+
+
+def first_branch_knowing(gpu: tuple[int, int]) -> DriverBranch | None:
+    """The first driver branch for a GPU: the one that came with the first CUDA to build for it."""
+    if gpu in TEGRA:
+        return None
+    first = next((row.first for row in CUDA_ROWS if row.newest >= gpu), None)
+    return first_branch_for(first) if first is not None else None
+
+
+def _ptx_floor(candidate: Candidate, machine: MachineSpec, driver: str) -> str | None:
+    """Compatibility between minor releases of CUDA leaves out PTX: an older driver refuses it."""
+    compiled = [gpu for gpu in _gpus(machine) if _fit(candidate, gpu) == "compiled"]
+    built, branch = release_numbers(candidate.cuda)[:2], branch_of(driver)
+    if not compiled or len(built) < 2 or branch is None or branch.cuda >= built:
+        return None
+    first = first_branch_for((built[0], built[1]))
+    if first is None:
+        return None
+    return (
+        f"needs driver {first.branch} or newer to compile its PTX (CUDA {dotted(first.cuda)}) for "
+        f"{compiled[0]}, you have {driver}"
+    )
+
+
+def _architecture(candidate: Candidate, machine: MachineSpec) -> Step:
+    if not isinstance(machine.gpus, Known):
+        return Step("architecture", "unchecked", _missing("the GPU", machine.gpus))
+    judged = [_on_gpu(candidate, gpu) for gpu in machine.gpus.value]
+    for outcome in ("breaks", "unchecked", "note"):
+        for step in judged:
+            if step.outcome == outcome:
+                return step
+    return judged[0]
+
+
+def _on_gpu(candidate: Candidate, gpu: PlannedGpu) -> Step:
+    if not candidate.architectures:
+        return _by_cuda(candidate, gpu)
+    has = _codes(candidate.architectures)
+    result = _fit(candidate, gpu)
+    if result == "binary":
+        return Step("architecture", "holds", f"has machine code for {gpu}: {has}")
+    if result == "compiled":
+        if candidate.framework == "jax":
+            text = f"has {has}: on {gpu} its few own kernels are compiled at first use"
+        else:
+            text = f"has {has}: on {gpu} every kernel is compiled at first use; expect minutes"
+        return Step("architecture", "note", text)
+    if result == "undocumented":
+        text = f"has {has}: NVIDIA does not promise that this runs on {gpu}"
+        return Step("architecture", "unchecked", text)
+    age = "older than all of it" if result == "too-old" else "newer than any of it serves"
+    return Step("architecture", "breaks", f"has {has}: {gpu} is {age}")
+
+
+def _by_cuda(candidate: Candidate, gpu: PlannedGpu) -> Step:
+    """Where the binaries were not read, the CUDA release tells at least what they cannot have."""
+    row = built_for(candidate.cuda)
+    if row is None:
+        reason = "its GPU code is not on record"
+        return Step("architecture", "unchecked", reason)
+    if gpu.capability < row.oldest:
+        reason = f"is built for CUDA {candidate.cuda}, which needs {dotted(row.oldest)}: not {gpu}"
+        return Step("architecture", "breaks", reason)
+    if gpu.capability > row.newest:
+        reason = (
+            f"is built for CUDA {candidate.cuda}, which knows up to {dotted(row.newest)}: "
+            f"whether it has PTX for {gpu} is not on record"
+        )
+        return Step("architecture", "unchecked", reason)
+    reason = (
+        f"is built for CUDA {candidate.cuda}, which serves {gpu}; "
+        "the GPU code inside is not on record"
+    )
+    return Step("architecture", "note", reason)
+
+
+def _fit(candidate: Candidate, gpu: PlannedGpu) -> str:
+    codes = [code for name in candidate.architectures if (code := parse_code(name)) is not None]
+    return fit(codes, gpu.capability) if codes else "unknown"
+
+
+def _codes(names: tuple[str, ...]) -> str:
+    """Code in few words: sm_60 to sm_90 and PTX for 9.0."""
+    codes = sorted(
+        (code.capability, code.binary, name)
+        for name in names
+        if (code := parse_code(name)) is not None
+    )
+    binaries = [name for _, binary, name in codes if binary]
+    ptx = [dotted(capability) for capability, binary, _ in codes if not binary]
+    parts = []
+    if binaries:
+        parts.append(binaries[0] if len(binaries) == 1 else f"{binaries[0]} to {binaries[-1]}")
+    if ptx:
+        parts.append(f"PTX for {' and '.join(ptx)}")
+    return " and ".join(parts)
+
+
+def _defect(candidate: Candidate) -> Step:
+    if not candidate.unsearched:
+        return Step("defect", "holds", "has no defect on record")
+    libraries = ", ".join(candidate.unsearched)
+    reason = f"does not search the folder of its own {libraries}, and so finds no GPU as installed"
+    return Step("defect", "breaks", reason)
+
+
+def _gpus(machine: MachineSpec) -> tuple[PlannedGpu, ...]:
+    return machine.gpus.value if isinstance(machine.gpus, Known) else ()
+
+
+def _missing(what: str, fact: Observed[object]) -> str:
+    if isinstance(fact, Absent):
+        return f"was not checked against {what}: none was found ({fact.source})"
+    reason = fact.reason if isinstance(fact, Unknown) else ""
+    return f"was not checked against {what}: {reason}"
+
+
+def _whose(candidate: Candidate, part: Release) -> str:
+    return "" if part.package == candidate.package else f"its {part.package} "
+
+
+def _minor(python: str) -> str:
+    return ".".join(python.split(".")[:2])
+
+
+def _range(versions: tuple[str, ...]) -> str:
+    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"

@@ -1,0 +1,195 @@
+"""The facts of a machine that decide what fits it: seen in a snapshot, or told by options."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from whygpu.errors import UsageError
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.driver import Driver, Gpu
+from whygpu.model.observed import Absent, Known, Observed, Unknown, transform
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.system import System
+from whygpu.model.target import Interpreter
+from whygpu.tables import gpus
+from whygpu.tables.architectures import parse_capability
+
+PLATFORMS = {
+    "linux_x86_64": "Linux on x86_64",
+    "linux_aarch64": "Linux on aarch64",
+    "win_amd64": "Windows",
+    "macosx_arm64": "macOS on Apple silicon",
+    "macosx_x86_64": "macOS on Intel",
+}
+_ALIASES = {
+    "linux": "linux_x86_64",
+    "windows": "win_amd64",
+    "macos": "macosx_arm64",
+}
+_SYSTEMS = {"linux": "linux", "darwin": "macosx", "windows": "win"}
+
+
+class PlannedGpu(NamedTuple):
+    name: str
+    capability: tuple[int, int]
+    kind: gpus.Kind | None
+    """None for a model that is not on record."""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({dotted(self.capability)})"
+
+
+class MachineSpec(NamedTuple):
+    python: Observed[str]
+    """As 3.11 or 3.11.9."""
+    platform: Observed[str]
+    """A key of PLATFORMS."""
+    glibc: Observed[str]
+    """Absent where the C library is another one, or has no say."""
+    driver: Observed[str]
+    gpus: Observed[tuple[PlannedGpu, ...]]
+
+
+def dotted(capability: tuple[int, int]) -> str:
+    return f"{capability[0]}.{capability[1]}"
+
+
+def from_snapshot(taken: Snapshot) -> MachineSpec:
+    return MachineSpec(
+        python=_python(taken.target.interpreter),
+        platform=_platform(taken.system),
+        glibc=_glibc(taken.system),
+        driver=taken.driver.version,
+        gpus=_gpus(taken.driver, nvidia_gpu(taken)),
+    )
+
+
+def _python(interpreter: Observed[Interpreter]) -> Observed[str]:
+    if isinstance(interpreter, Known) and interpreter.value.implementation != "cpython":
+        name = interpreter.value.implementation
+        return Unknown(f"the interpreter is {name}, and the table has CPython's wheels (--python)")
+    return transform(interpreter, lambda known: known.version)
+
+
+def described(
+    machine: MachineSpec,
+    *,
+    python: str | None = None,
+    driver: str | None = None,
+    gpu: str | None = None,
+    glibc: str | None = None,
+    platform: str | None = None,
+) -> MachineSpec:
+    """The machine with what the options say about it."""
+    named = _named(gpu) if gpu is not None else None
+    if platform is not None:
+        machine = _moved(machine, _platform_name(platform), "platform")
+    elif named is not None and named.kind == "jetson":
+        machine = _moved(machine, "linux_aarch64", "gpu")
+    if python is not None:
+        machine = machine._replace(python=_told(_version(python, "python", "3.11"), "python"))
+    if glibc is not None:
+        machine = machine._replace(glibc=_told(_version(glibc, "glibc", "2.31"), "glibc"))
+    if named is not None:
+        machine = machine._replace(gpus=_told((named,), "gpu"))
+        if not isinstance(machine.driver, Known):
+            untold = Unknown("the driver of that machine was not told (--driver)")
+            machine = machine._replace(driver=untold)
+    if driver is not None:
+        machine = machine._replace(driver=_told(_version(driver, "driver", "535.54.03"), "driver"))
+        if not isinstance(machine.gpus, Known):
+            untold = Unknown("the GPU of that machine was not told (--gpu)")
+            machine = machine._replace(gpus=untold)
+    return machine
+
+
+def _moved(machine: MachineSpec, platform: str, option: str) -> MachineSpec:
+    """Another system has another C library, which the options may go on to name."""
+    here = machine.platform
+    if not isinstance(here, Known) or here.value != platform:
+        untold = Unknown("the C library of that machine was not told (--glibc)")
+        machine = machine._replace(glibc=untold)
+    return machine._replace(platform=_told(platform, option))
+
+
+def _told(value: object, option: str) -> Known:  # type: ignore[type-arg]
+    return Known(value, f"--{option}")
+
+
+def _version(text: str, option: str, example: str) -> str:
+    if not re.fullmatch(r"\d+(\.\d+)*", text):
+        raise UsageError(f"--{option} {text}: expected a version, such as {example}")
+    return text
+
+
+def _platform_name(text: str) -> str:
+    name = text.lower().replace("-", "_")
+    name = _ALIASES.get(name, name)
+    if name not in PLATFORMS:
+        raise UsageError(f"--platform {text}: expected one of {', '.join(PLATFORMS)}")
+    return name
+
+
+def _named(text: str) -> PlannedGpu:
+    """A GPU by its name, or by its compute capability."""
+    capability = parse_capability(text)
+    if capability is not None:
+        return PlannedGpu("a GPU", capability, None)
+    found = gpus.find(text)
+    capabilities = dict.fromkeys(model.capability for model in found)
+    if not found:
+        raise UsageError(
+            f"--gpu {text!r}: no such model on record; give its compute capability instead, "
+            "such as --gpu 8.6 (see https://developer.nvidia.com/cuda-gpus)"
+        )
+    if len(capabilities) > 1:
+        names = ", ".join(f"{model.name} ({dotted(model.capability)})" for model in found)
+        raise UsageError(f"--gpu {text!r} may be any of {names}: say which")
+    name = found[0].name if len(found) == 1 else text
+    return PlannedGpu(name, found[0].capability, found[0].kind)
+
+
+def _platform(system: System) -> Observed[str]:
+    name = _SYSTEMS.get(system.os)
+    machine = system.cpu.architecture.lower()
+    if name == "win":
+        machine = {"x86_64": "amd64"}.get(machine, machine)
+    tag = f"{name}_{machine}"
+    if tag not in PLATFORMS:
+        return Unknown(f"{system.os} on {machine} is not on record")
+    return Known(tag, "the running system")
+
+
+def _glibc(system: System) -> Observed[str]:
+    libc = system.libc
+    if not isinstance(libc, Known):
+        return libc
+    if libc.value.name != "glibc":
+        return Absent(f"the C library is {libc.value.name} {libc.value.version}".rstrip())
+    return Known(libc.value.version, libc.source)
+
+
+def _gpus(driver: Driver, seen: Observed[str]) -> Observed[tuple[PlannedGpu, ...]]:
+    listed = driver.gpus
+    if isinstance(listed, Known) and listed.value:
+        known = [_planned(gpu) for gpu in listed.value]
+        unclear = [gpu for gpu in known if isinstance(gpu, Unknown)]
+        if unclear:
+            return unclear[0]
+        return Known(tuple(gpu for gpu in known if isinstance(gpu, PlannedGpu)), listed.source)
+    if isinstance(seen, Known):
+        return Unknown(f"{seen.value} is here, but only a working driver tells its model (--gpu)")
+    return seen
+
+
+def _planned(gpu: Gpu) -> PlannedGpu | Unknown:
+    models = gpus.find(gpu.name)
+    kind = models[0].kind if models else None
+    told = gpu.compute_capability
+    capability = parse_capability(told.value) if isinstance(told, Known) else None
+    if capability is None and len({model.capability for model in models}) == 1:
+        capability = models[0].capability
+    if capability is None:
+        return Unknown(f"the compute capability of {gpu.name} is not known (--gpu)")
+    return PlannedGpu(gpu.name, capability, kind)

@@ -1,0 +1,208 @@
+"""What the release table has for one machine: usable releases, and what each asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from whygpu.model.observed import Known
+from whygpu.planner.candidates import Candidate, Table
+from whygpu.planner.constraints import usable
+from whygpu.planner.machine import MachineSpec
+from whygpu.planner.wishes import contains
+from whygpu.tables.cudnn_support import cudnn_support
+from whygpu.tables.releases import Release
+from whygpu.tables.undeclared_limits import undeclared_limits
+
+SHARED_FOLDERS = ("cudnn", "nccl", "cusparselt", "nvshmem")
+"""NVIDIA's wheels of these write the same files whatever CUDA release they are for."""
+_ASSUMED_PYTHON = "3.12"
+_SYSTEMS = {
+    "linux": ("linux", "Linux", "posix"),
+    "win": ("win32", "Windows", "nt"),
+    "macosx": ("darwin", "Darwin", "posix"),
+}
+
+
+class Need(NamedTuple):
+    """A requirement: of the user, or of a package."""
+
+    name: str
+    """A package, one with an extra, a wish ("wish:jax"), or a shared folder ("folder:cudnn")."""
+    specifier: str
+    owner: str = ""
+    """The release whose metadata say so: jax-cuda12-plugin 0.7.2."""
+
+
+class Shelf:
+    """Remembers what it has worked out: a plan asks for the same things many times over."""
+
+    def __init__(self, machine: MachineSpec, table: Table) -> None:
+        self.machine = machine
+        self.table = table
+        self._environment = _marker_environment(machine)
+        self._by_version: dict[str, dict[str, Release]] = {}
+        self._usable: dict[tuple[str, str], bool] = {}
+        self._lines: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        self._needs: dict[tuple[str, str], list[Need]] = {}
+        self._closures: dict[str, list[Need]] = {}
+        self.met: dict[tuple[str, str], bool] = {}
+        """Needs, by name and specifier, that something here meets, or nothing."""
+
+    def rows(self, package: str, specifiers: Iterable[str] = ()) -> Iterator[Release]:
+        """The releases of a package that can be installed and serve the GPU, newest first.
+
+        Where a specifier is an exact pin, only that one: the rest would be looked at for nothing.
+        """
+        exact = next((_exact(specifier) for specifier in specifiers if _exact(specifier)), None)
+        if exact is not None:
+            row = self._row(package, exact)
+            return iter(() if row is None else (row,))
+        return (row for row in reversed(self.table.versions(package)) if self._is_usable(row))
+
+    def _row(self, package: str, version: str) -> Release | None:
+        """One release, if it is usable."""
+        if package not in self._by_version:
+            self._by_version[package] = {row.version: row for row in self.table.versions(package)}
+        row = self._by_version[package].get(version)
+        return row if row is not None and self._is_usable(row) else None
+
+    def _is_usable(self, row: Release) -> bool:
+        key = (row.package, row.version)
+        if key not in self._usable:
+            self._usable[key] = usable(row, self.machine) and not self.cudnn_refuses(row)
+        return self._usable[key]
+
+    def cudnn_refuses(self, row: Release) -> bool:
+        """cuDNN drops old GPUs within a major release, which no metadata say."""
+        gpus = self.machine.gpus
+        if not row.package.startswith("nvidia-cudnn-cu") or not isinstance(gpus, Known):
+            return False
+        served = cudnn_support(row.version)
+        return served is not None and any(gpu.capability < served.oldest for gpu in gpus.value)
+
+    def closure(self, candidate: Candidate) -> list[Need]:
+        """All that a candidate asks for through exact pins, at once.
+
+        The resolver then sees a conflict between two wishes when it tries them, not after having
+        tried every version of everything in between.
+        """
+        key = candidate.requirement
+        if key not in self._closures:
+            extra = f"[{candidate.extra}]" if candidate.extra else ""
+            first = Need(f"{candidate.package}{extra}", f"=={candidate.version}")
+            self._closures[key] = self._expanded(first)
+        return self._closures[key]
+
+    def _expanded(self, first: Need) -> list[Need]:
+        needs, waiting = {first: None}, [first]
+        while waiting:
+            need = waiting.pop()
+            exact = _exact(need.specifier) if ":" not in need.name else None
+            row = self._row(need.name.partition("[")[0], exact) if exact else None
+            if row is not None:
+                found = [item for item in self.needs_of(need.name, row) if item not in needs]
+                needs.update(dict.fromkeys(found))
+                waiting += found
+        # Shared folders first: they are the quickest way to see that two builds do not mix.
+        return sorted(needs, key=lambda need: not need.name.startswith("folder:"))
+
+    def needs_of(self, name: str, row: Release) -> list[Need]:
+        """What a package asks for, or a package with an extra; undeclared limits included."""
+        key = (name, row.version)
+        if key not in self._needs:
+            if "[" in name:
+                package, _, extra = name.rstrip("]").partition("[")
+                needs = [Need(package, f"=={row.version}"), *self.declared(row, extra)]
+            else:
+                needs = self.declared(row, "")
+                owner = f"{row.package} {row.version}"
+                for limit in undeclared_limits(row.package, row.version):
+                    asked = self._asked(limit.requirement, "")
+                    needs += [Need(other, specifier, owner) for other, specifier in asked]
+            self._needs[key] = needs
+        return self._needs[key]
+
+    def declared(self, row: Release, extra: str) -> list[Need]:
+        """What the metadata ask for: without an extra, or only what the extra adds."""
+        owner = f"{row.package} {row.version}"
+        return [
+            Need(name, specifier, owner)
+            for line in row.requires
+            if ("extra" in line.partition(";")[2]) == bool(extra)
+            for name, specifier in self._asked(line, extra)
+        ]
+
+    def _asked(self, line: str, extra: str) -> list[tuple[str, str]]:
+        """What one line of metadata comes to here; releases have most of their lines in common."""
+        key = (line, extra)
+        if key not in self._lines:
+            wanted = _parsed(line)
+            applies = wanted is not None and (
+                wanted.marker is None
+                or wanted.marker.evaluate({**self._environment, "extra": extra})
+            )
+            self._lines[key] = self._names(wanted) if wanted is not None and applies else []
+        return self._lines[key]
+
+    def _names(self, wanted: Requirement) -> list[tuple[str, str]]:
+        name = str(canonicalize_name(wanted.name))
+        specifier = str(wanted.specifier)
+        if wanted.extras and name in self.table:
+            extras = sorted(canonicalize_name(extra) for extra in wanted.extras)
+            return [(f"{name}[{extra}]", specifier) for extra in extras]
+        folder = next((f for f in SHARED_FOLDERS if name.startswith(f"nvidia-{f}-cu")), None)
+        shared = [] if folder is None else [(f"folder:{folder}", f"=={name}")]
+        return [(name, specifier), *shared]
+
+    def allowed(self, package: str, specifiers: set[str]) -> list[Release]:
+        """The releases that pip could take, which knows metadata only."""
+        return [
+            row
+            for row in self.table.versions(package)
+            if all(contains(specifier, row.version) for specifier in specifiers)
+            and usable(row, self.machine)
+        ]
+
+
+@cache
+def _exact(specifier: str) -> str | None:
+    """The one version that a specifier leaves: "==1.2", or "<=1.2,>=1.2" as JAX has it."""
+    parts = specifier.split(",")
+    versions = {part.strip("<>=") for part in parts}
+    operators = {part.rstrip("0123456789.") for part in parts}
+    pinned = len(versions) == 1 and operators in ({"=="}, {"<=", ">="})
+    return versions.pop() if pinned else None
+
+
+@cache
+def _parsed(line: str) -> Requirement | None:
+    try:
+        return Requirement(line)
+    except InvalidRequirement:
+        return None
+
+
+def _marker_environment(machine: MachineSpec) -> dict[str, str]:
+    python = machine.python.value if isinstance(machine.python, Known) else _ASSUMED_PYTHON
+    platform = machine.platform.value if isinstance(machine.platform, Known) else "linux_x86_64"
+    system, _, architecture = platform.partition("_")
+    sys_platform, platform_system, os_name = _SYSTEMS[system]
+    full = python if python.count(".") > 1 else f"{python}.0"
+    return {
+        "python_version": ".".join(python.split(".")[:2]),
+        "python_full_version": full,
+        "sys_platform": sys_platform,
+        "platform_system": platform_system,
+        "os_name": os_name,
+        "platform_machine": architecture.upper() if system == "win" else architecture,
+        "platform_release": "",
+        "platform_version": "",
+        "implementation_name": "cpython",
+        "implementation_version": full,
+        "platform_python_implementation": "CPython",
+    }

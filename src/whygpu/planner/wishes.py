@@ -1,0 +1,78 @@
+"""What the user asks for: frameworks, and which of their releases will do."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from whygpu.errors import UsageError
+
+FRAMEWORKS = ("tensorflow", "keras", "jax", "torch", "cupy", "onnxruntime")
+_ALIASES = {
+    "tf": "tensorflow",
+    "tensorflow-gpu": "tensorflow",
+    "pytorch": "torch",
+    "onnxruntime-gpu": "onnxruntime",
+}
+BACKENDS = ("tensorflow", "jax", "torch")
+"""What Keras can compute with."""
+
+_WISH = re.compile(r"\s*([A-Za-z][\w.-]*)\s*(?:\[[\w, -]*\])?\s*(.*)")
+_SHORT = re.compile(r"(==|!=)\s*(\d+(?:\.\d+)?)\s*(?=,|$)")
+
+
+class Wish(NamedTuple):
+    framework: str
+    specifier: str
+    """Empty where any release will do."""
+
+    def __str__(self) -> str:
+        return f"{self.framework}{self.specifier}"
+
+    def allows(self, version: str) -> bool:
+        return contains(self.specifier, version)
+
+
+@cache
+def specifier_set(text: str) -> SpecifierSet:
+    return SpecifierSet(text)
+
+
+@cache
+def contains(specifier: str, version: str) -> bool:
+    """Whether a range (>=1.2,<2) has a version in it; remembered, because it takes its time."""
+    return not specifier or specifier_set(specifier).contains(version)
+
+
+def parse(text: str) -> Wish:
+    """A wish in pip's notation. `==2.15` means any 2.15.x, as people mean it."""
+    match = _WISH.fullmatch(text)
+    name = match.group(1).lower().replace("_", "-") if match else ""
+    framework = _ALIASES.get(name, name)
+    if match is None or framework not in FRAMEWORKS:
+        raise UsageError(f"{text!r}: expected one of {', '.join(FRAMEWORKS)}, with ==VERSION or so")
+    specifier = _SHORT.sub(r"\1\2.*", match.group(2).strip())
+    try:
+        specifier_set(specifier)
+    except InvalidSpecifier:
+        raise UsageError(
+            f"{text!r}: {match.group(2)!r} names no versions; write it as in {framework}==2.15"
+        ) from None
+    return Wish(framework, specifier)
+
+
+def parse_all(texts: list[str]) -> tuple[Wish, ...]:
+    """The wishes in their order; Keras without a backend gets its default one."""
+    wishes = tuple(parse(text) for text in texts) or (Wish("tensorflow", ""),)
+    names = [wish.framework for wish in wishes]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"{name} is wished for twice; give one range, as in {name}>=2.14,<2.17"
+            )
+    if "keras" in names and not set(names) & set(BACKENDS):
+        return (*wishes, Wish("tensorflow", ""))
+    return wishes

@@ -1,0 +1,280 @@
+"""Plans for people: what to install, and why nothing newer.
+
+Written without rich, which takes longer to import than a plan takes to make.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from whygpu.model.derived import display_name
+from whygpu.model.observed import Absent, Known, Observed
+from whygpu.planner.advice import Advice
+from whygpu.planner.candidates import Candidate
+from whygpu.planner.changes import Change
+from whygpu.planner.constraints import Step
+from whygpu.planner.machine import PLATFORMS, MachineSpec
+from whygpu.planner.plan import Answer, Plan, Verdict
+from whygpu.tables.driver_floors import driver_floors
+from whygpu.tables.versions import release_numbers
+
+MARKS = {"holds": "✓", "note": "✓", "unchecked": "?", "breaks": "✗"}
+PLAIN_MARKS = {"holds": "+", "note": "+", "unchecked": "?", "breaks": "x"}
+"""For a terminal that knows no others."""
+_STYLES = {"holds": "32", "note": "32", "unchecked": "33", "breaks": "31"}
+_BOLD, _GREEN, _CYAN, _DIM = "1", "32", "1;36", "2"
+_PLURALS = {
+    "needs": "need",
+    "has": "have",
+    "is": "are",
+    "was": "were",
+    "does": "do",
+    "its": "their",
+}
+
+
+class _Page:
+    """Lines of text, wrapped under their labels, in colour or not."""
+
+    def __init__(self, width: int, color: bool) -> None:
+        self._width = width
+        self._color = color
+        self._lines: list[str] = []
+
+    def styled(self, text: str, style: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if self._color and style and text else text
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """One line as it is: a command has to survive copy and paste."""
+        self._lines.append(self.styled(text, style))
+
+    def hanging(self, label: str, text: str, indent: int, style: str = "", mark: str = "") -> None:
+        """A label with the text beside it; wrapped lines start under the text."""
+        room = max(self._width - indent, 20)
+        first, *rest = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+        shown = self.styled(label, mark) + " " * (indent - len(label))
+        self._lines.append(shown + self.styled(first, style))
+        self._lines += [" " * indent + self.styled(line, style) for line in rest]
+
+    def section(self, title: str) -> None:
+        self.line()
+        self.line(f"{title}:", _CYAN)
+
+    def text(self) -> str:
+        return "\n".join(line.rstrip() for line in self._lines) + "\n"
+
+
+def render(
+    answer: Answer,
+    advice: Advice | None,
+    changes: Sequence[Change],
+    verified: str,
+    *,
+    width: int,
+    color: bool,
+    marks: Mapping[str, str] = MARKS,
+) -> str:
+    page = _Page(width, color)
+    _headline(page, answer, marks)
+    _machine(page, answer.machine)
+    if advice is not None:
+        _advice(page, advice)
+    if verified:
+        page.section("Verified")
+        page.hanging("", verified, 3)
+    if changes:
+        page.section("Possible with")
+        for change in changes:
+            names = _and([f"{item.package} {item.version}" for item in change.chosen])
+            page.hanging("   -", f"{change.what}: {names}", 5)
+    _candidates(page, answer)
+    return page.text()
+
+
+def _headline(page: _Page, answer: Answer, marks: Mapping[str, str]) -> None:
+    if answer.plan is None:
+        wanted = _and([str(wish) for wish in answer.wishes])
+        why = f": {answer.conflict}" if answer.conflict else ""
+        trouble = "do not go together" if answer.conflict else "cannot use the GPU"
+        _verdict(page, "breaks", f"{wanted} {trouble} on this machine{why}.", marks)
+        return
+    names = _and([f"{display_name(c.framework)} {c.version}" for c in answer.plan.chosen])
+    fit = "fits" if len(answer.plan.chosen) == 1 else "go together and fit"
+    if answer.unchecked:
+        _verdict(page, "unchecked", f"{names} {fit} as far as this machine is known.", marks)
+    else:
+        _verdict(page, "holds", f"{names} {fit} this machine.", marks)
+
+
+def _verdict(page: _Page, outcome: str, text: str, marks: Mapping[str, str]) -> None:
+    page.hanging(marks[outcome], text, 2, f"1;{_STYLES[outcome]}")
+
+
+def _machine(page: _Page, machine: MachineSpec) -> None:
+    platform = machine.platform
+    name = PLATFORMS[platform.value] if isinstance(platform, Known) else "unknown platform"
+    gpus = machine.gpus
+    shown = ", ".join(map(str, gpus.value)) if isinstance(gpus, Known) else _fact("GPU", gpus)
+    parts = [
+        _fact("Python", machine.python),
+        name,
+        *([_fact("glibc", machine.glibc)] if "linux" in name.lower() else []),
+        _fact("driver", machine.driver),
+        shown,
+    ]
+    page.hanging("", ", ".join(parts), 2)
+
+
+def _fact(name: str, fact: Observed[Any]) -> str:
+    if isinstance(fact, Known):
+        return f"{name} {fact.value}"
+    return f"no {name}" if isinstance(fact, Absent) else f"{name} unknown"
+
+
+def _advice(page: _Page, advice: Advice) -> None:
+    if advice.preparations:
+        _commands(page, "First", advice.preparations)
+    _commands(page, "Install, with pip or with uv", advice.commands)
+    if advice.remedies:
+        _commands(page, "Then, in every shell", advice.remedies)
+    _commands(page, "Check", (advice.verify,))
+    if advice.notes:
+        page.section("To know")
+        for note in advice.notes:
+            page.hanging("   -", note, 5)
+
+
+def _commands(page: _Page, title: str, commands: Sequence[str]) -> None:
+    page.section(title)
+    for command in commands:
+        page.line(f"   {command}", _BOLD)
+
+
+def _candidates(page: _Page, answer: Answer) -> None:
+    flavours = dict.fromkeys(_flavour(verdict) for verdict in answer.candidates)
+    for framework, build in flavours:
+        title = f"Releases of {display_name(framework)}" + (f" with {build}" if build else "")
+        page.section(title)
+        verdicts = [v for v in answer.candidates if _flavour(v) == (framework, build)]
+        groups = list(_groups(verdicts, answer.plan))
+        indent = 5 + max(len(versions) for versions, _, _ in groups)
+        for versions, text, fits in groups:
+            page.hanging(f"   {versions}", text, indent, _GREEN if fits else "")
+
+
+def _groups(verdicts: list[Verdict], plan: Plan | None) -> Iterator[tuple[str, str, bool]]:
+    """Adjacent releases with the same fate in one line."""
+    chosen = plan.chosen if plan else ()
+
+    def fate(verdict: Verdict) -> tuple[str, bool]:
+        if verdict.candidate in chosen:
+            return "the newest that fits" if len(chosen) == 1 else "chosen", True
+        if verdict.fits:
+            alone = "fits by itself" if len(chosen) > 1 else "fits"
+            return "; ".join((*verdict.notes, *verdict.unchecked)) or alone, True
+        return "" if verdict.breaks == "python" else verdict.reason, False
+
+    for (text, fits), group in groupby(verdicts, fate):
+        members = list(group)
+        versions = list(dict.fromkeys(member.candidate.version for member in members))
+        said = text or _python_reason(members)
+        if len(versions) == 1:
+            yield versions[0], said, fits
+        else:
+            yield f"{versions[-1]} to {versions[0]}", _plural(said), fits
+
+
+def _python_reason(members: list[Verdict]) -> str:
+    """One reason for all that have no wheel for this Python: the range of all their wheels."""
+    pythons = [python for m in members for part in m.candidate.parts for python in part.pythons]
+    if len(members) == 1 or not pythons:
+        return members[0].reason
+    first, last = (f(pythons, key=release_numbers) for f in (min, max))
+    you = members[0].reason.rpartition(", ")[2]
+    return f"has wheels for Python {first} to {last}, {you}"
+
+
+def _flavour(verdict: Verdict) -> tuple[str, str]:
+    """The framework, and which of its GPU builds, where a release has several."""
+    candidate = verdict.candidate
+    if candidate.framework == "cupy":
+        return candidate.framework, candidate.package
+    return candidate.framework, candidate.extra if candidate.framework == "jax" else ""
+
+
+def _plural(reason: str) -> str:
+    first, space, rest = reason.partition(" ")
+    if first == "fits":
+        return "fit by themselves" if rest else "fit"
+    return f"{_PLURALS.get(first, first)}{space}{rest}"
+
+
+def render_chain(
+    candidate: Candidate,
+    chain: Sequence[Step],
+    machine: MachineSpec,
+    *,
+    width: int,
+    color: bool,
+    marks: Mapping[str, str] = MARKS,
+) -> str:
+    """One release against every constraint."""
+    page = _Page(width, color)
+    broken = sum(step.outcome == "breaks" for step in chain)
+    name = f"{candidate.package} {candidate.version}"
+    if broken:
+        count = "one thing stands" if broken == 1 else f"{broken} things stand"
+        text = f"{name} does not fit this machine: {count} in its way."
+        _verdict(page, "breaks", text, marks)
+    elif any(step.outcome == "unchecked" for step in chain):
+        _verdict(page, "unchecked", f"{name} fits as far as this machine is known.", marks)
+    else:
+        _verdict(page, "holds", f"{name} fits this machine.", marks)
+    _machine(page, machine)
+    page.line()
+    indent = 7 + max(len(step.constraint) for step in chain)
+    for step in chain:
+        label = f"  {marks[step.outcome]}  {step.constraint}"
+        page.hanging(label, step.reason, indent, mark=_STYLES[step.outcome])
+    page.line()
+    for part in candidate.parts:
+        page.line(f"Read from {part.file}", _DIM)
+    return page.text()
+
+
+_HEADS = ("release", "fits", "Python", "glibc", "CUDA", "cuDNN", "driver", "GPU code")
+
+
+def render_matrix(answer: Answer, *, color: bool) -> str:
+    """Every release as a row, as wide as it has to be: for a pager or a file."""
+    page = _Page(0, color)
+    rows = [_HEADS, *(_matrix_row(verdict) for verdict in answer.candidates)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEADS))]
+    for number, row in enumerate(rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        page.line("  ".join(cells), _BOLD if number == 0 else "")
+    return page.text()
+
+
+def _matrix_row(verdict: Verdict) -> tuple[str, ...]:
+    candidate = verdict.candidate
+    binary = next((part for part in candidate.parts if part.pythons), candidate.parts[0])
+    floors = driver_floors(candidate.cuda)
+    pythons = binary.pythons
+    return (
+        candidate.requirement,
+        verdict.breaks or "yes",
+        f"{pythons[0]}-{pythons[-1]}" if pythons else binary.requires_python or "any",
+        binary.glibc,
+        candidate.cuda,
+        candidate.cudnn,
+        f">={floors[-1].driver}" if floors else "",
+        " ".join(candidate.architectures),
+    )
+
+
+def _and(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

@@ -1,0 +1,71 @@
+"""A second opinion on a plan, from a program that resolves for real or fails to."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from tests.planner.small_table import TABLE, machine
+from whygpu.cli.verify import verify
+from whygpu.planner.plan import Plan, make_plan
+from whygpu.planner.wishes import parse_all
+
+
+def a_plan() -> Plan:
+    found = make_plan(machine(), parse_all(["tensorflow", "jax"]), TABLE).plan
+    assert found is not None
+    return found
+
+
+def uv(folder: pathlib.Path, script: str, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A program called uv, alone on PATH, that notes what it was asked."""
+    program = folder / "uv"
+    program.write_text(f'#!/bin/sh\necho "$@" > {folder}/words\nfor last; do :; done\n{script}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return folder / "words"
+
+
+def test_uv_is_asked_for_the_machine_that_is_planned_for(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = uv(tmp_path, f'cat "$last" > {tmp_path}/wanted', monkeypatch)
+    outcome = verify(a_plan(), machine())
+    assert outcome.text == "uv pip compile finds every package and no conflict"
+    assert not outcome.refuted
+    asked = words.read_text()
+    assert "--python-version 3.11 --python-platform x86_64-manylinux_2_39" in asked
+    assert (tmp_path / "wanted").read_text().split() == [
+        "tensorflow[and-cuda]==2.20.0",
+        "jax[cuda12]==0.7.2",
+    ]
+
+
+def test_a_refusal_refutes_the_plan_and_is_quoted(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uv(tmp_path, "echo 'No solution found: a needs b' >&2; exit 1", monkeypatch)
+    outcome = verify(a_plan(), machine())
+    assert outcome.refuted
+    assert outcome.text == "uv pip compile refuses the plan: No solution found: a needs b"
+
+
+def test_a_failure_of_another_kind_refutes_nothing(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uv(tmp_path, "echo 'no route to host' >&2; exit 2", monkeypatch)
+    outcome = verify(a_plan(), machine())
+    assert not outcome.refuted
+    assert outcome.text == "uv pip compile failed: no route to host"
+
+
+def test_pip_stands_in_for_uv(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked of an index that is not there: it fails, and says so."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    outcome = verify(a_plan(), machine())
+    assert outcome.text.startswith("pip install --dry-run ")
+    assert "No matching distribution" in outcome.text or "not available" in outcome.text
+    assert not outcome.refuted

@@ -1,0 +1,81 @@
+"""Commands that install the plan, and what to know about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.planner.small_table import GTX_1080, TABLE, machine
+from whygpu.model.observed import Unknown
+from whygpu.planner.advice import Advice, advice
+from whygpu.planner.machine import MachineSpec
+from whygpu.planner.plan import make_plan
+from whygpu.planner.wishes import parse_all
+
+TODAY = "2026-11-15"
+
+
+def advised(wishes: str, where: MachineSpec | None = None) -> Advice:
+    answer = make_plan(where or machine(), parse_all(wishes.split()), TABLE)
+    assert answer.plan is not None
+    return advice(answer, answer.plan, TODAY)
+
+
+def test_pip_and_uv_install_the_same() -> None:
+    assert advised("tensorflow jax").commands == (
+        "python3.11 -m pip install 'tensorflow[and-cuda]==2.20.0' 'jax[cuda12]==0.7.2'",
+        "uv venv --python 3.11 && uv pip install 'tensorflow[and-cuda]==2.20.0' "
+        "'jax[cuda12]==0.7.2'",
+    )
+
+
+def test_pins_are_part_of_the_command_and_explained() -> None:
+    found = advised("tensorflow", machine(gpu=GTX_1080))
+    assert all("'nvidia-cudnn-cu12==9.10.2.21'" in command for command in found.commands)
+    assert any(note.startswith("nvidia-cudnn-cu12==9.10.2.21 because") for note in found.notes)
+
+
+def test_an_old_release_gets_its_cuda_from_conda() -> None:
+    found = advised("tensorflow==2.12")
+    assert found.preparations == ("conda install -c conda-forge cudatoolkit=11.8 'cudnn>=8.6,<9'",)
+    assert any("brings no CUDA libraries" in note for note in found.notes)
+    assert advised("tensorflow").preparations == ()
+
+
+def test_a_pip_that_sees_no_wheels_is_updated_first() -> None:
+    old = advised("tensorflow", machine(python="3.6", gpu=GTX_1080))
+    assert old.preparations[0] == "python3.6 -m pip install --upgrade 'pip<21'"
+    assert not any("--upgrade" in command for command in advised("tensorflow").preparations)
+
+
+def test_a_defect_gets_its_remedy() -> None:
+    found = advised("tensorflow==2.21")
+    (remedy,) = found.remedies
+    assert remedy.endswith('export LD_LIBRARY_PATH="$NVIDIA/cusolver/lib:$LD_LIBRARY_PATH"')
+    assert any("set LD_LIBRARY_PATH" in note for note in found.notes)
+
+
+def test_keras_without_tensorflow_has_to_be_told_its_backend() -> None:
+    assert any("KERAS_BACKEND=jax" in note for note in advised("keras jax").notes)
+    assert not any("KERAS_BACKEND" in note for note in advised("keras tensorflow jax").notes)
+
+
+def test_pytorch_has_an_index_of_its_own() -> None:
+    assert any("download.pytorch.org" in note for note in advised("torch").notes)
+
+
+@pytest.mark.parametrize(
+    ("where", "note"),
+    [
+        (machine(python="3.9"), "Python 3.9 gets no more security fixes since 2025-10"),
+        (machine(driver="535.54.03"), "driver branch 535 is at the end of its life since 2026-06"),
+    ],
+)
+def test_what_is_at_its_end_of_life(where: MachineSpec, note: str) -> None:
+    assert note in advised("tensorflow", where).notes
+    assert note not in advised("tensorflow").notes
+
+
+def test_an_unknown_driver_leaves_a_note_with_the_floor() -> None:
+    where = machine()._replace(driver=Unknown("nobody asked"))
+    expected = "tensorflow 2.20.0 needs driver 525.60.13 or newer: nobody asked"
+    assert expected in advised("tensorflow", where).notes

@@ -1,0 +1,56 @@
+"""Which releases can fulfil a wish, and with which package and extra."""
+
+from __future__ import annotations
+
+from tests.planner.small_table import TABLE, release, table_of
+from whygpu.planner.candidates import candidates
+
+
+def test_tensorflow_is_newest_first_and_from_the_package_that_has_cuda() -> None:
+    found = [item.requirement for item in candidates("tensorflow", TABLE)]
+    assert found == [
+        "tensorflow[and-cuda]==2.21.0",
+        "tensorflow[and-cuda]==2.20.0",
+        "tensorflow[and-cuda]==2.19.1",
+        "tensorflow[and-cuda]==2.15.1",
+        "tensorflow==2.12.1",
+        "tensorflow==2.10.1",
+        "tensorflow-gpu==2.0.0",
+        "tensorflow-gpu==1.15.5",
+    ]
+
+
+def test_jax_has_a_candidate_for_each_cuda_release_newer_cuda_first() -> None:
+    found = [(item.requirement, item.cuda) for item in candidates("jax", TABLE)]
+    assert found == [
+        ("jax[cuda13]==0.7.2", "13"),
+        ("jax[cuda12]==0.7.2", "12"),
+        ("jax==0.4.20", ""),
+    ]
+    assert "never on the package index" in candidates("jax", TABLE)[-1].no_build
+
+
+def test_jax_without_its_plugin_on_the_index_has_no_build() -> None:
+    rows = [row for row in TABLE.versions("jax") if row.version == "0.7.2"]
+    found = candidates("jax", table_of(rows))
+    assert all("is not on the package index" in item.no_build for item in found)
+
+
+def test_a_build_without_cuda_says_so() -> None:
+    (only,) = candidates("tensorflow", table_of([release("tensorflow", "2.0.0")]))
+    assert only.no_build == "is built without CUDA"
+
+
+def test_a_major_cuda_release_is_completed_from_the_builds_on_record() -> None:
+    row = release("tensorflow-gpu", "1.15.5", cuda="10")
+    (only,) = candidates("tensorflow", table_of([row]))
+    assert only.cuda == "10.0"
+
+
+def test_cupy_names_its_cuda_in_the_package() -> None:
+    rows = [release("cupy-cuda12x", "13.6.0"), release("cupy-cuda102", "12.0.0")]
+    found = candidates("cupy", table_of(rows))
+    assert [(item.requirement, item.cuda) for item in found] == [
+        ("cupy-cuda12x==13.6.0", "12"),
+        ("cupy-cuda102==12.0.0", "10.2"),
+    ]

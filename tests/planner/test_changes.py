@@ -1,0 +1,60 @@
+"""Impossible wishes get the smallest change that makes them possible."""
+
+from __future__ import annotations
+
+from tests.planner.small_table import GTX_1080, K80, TABLE, machine, table_of, tensorflow
+from whygpu.planner.changes import changes
+from whygpu.planner.machine import MachineSpec
+from whygpu.planner.wishes import parse_all
+
+
+def possible(wishes: str, where: MachineSpec) -> list[tuple[str, list[str]]]:
+    found = changes(where, parse_all(wishes.split()), TABLE)
+    return [(change.what, [item.version for item in change.chosen]) for change in found]
+
+
+def test_another_release_or_the_nearest_other_python() -> None:
+    assert possible("tensorflow==2.12", machine(python="3.13")) == [
+        ("another release of tensorflow", ["2.20.0"]),
+        ("Python 3.11", ["2.12.1"]),
+    ]
+
+
+def test_the_smallest_step_of_the_driver() -> None:
+    assert possible("tensorflow==2.20", machine(driver="390.48")) == [
+        ("driver 525.60.13 or newer", ["2.20.0"]),
+    ]
+
+
+def test_no_driver_is_proposed_that_has_dropped_the_gpu() -> None:
+    """Driver 470 is the last for Kepler, whatever a release was built for."""
+    table = table_of([tensorflow("2.15.0", "3.11", "12.2", architectures=("sm_35",))])
+    wishes = parse_all(["tensorflow"])
+    assert changes(machine(driver="470.82", gpu=K80), wishes, table) == ()
+    newer = K80._replace(capability=(5, 0))
+    served = table_of([tensorflow("2.15.0", "3.11", "12.2", architectures=("sm_50",))])
+    assert changes(machine(driver="470.82", gpu=newer), wishes, served) != ()
+
+
+def test_data_center_gpus_may_keep_their_driver() -> None:
+    v100 = GTX_1080._replace(name="V100", capability=(7, 0), kind="data-center")
+    what = [what for what, _ in possible("tensorflow==2.20", machine(driver="470.82", gpu=v100))]
+    assert "cuda-compat" in what[-1]
+    assert "another release of tensorflow" in what
+
+
+def test_a_newer_system_where_only_its_c_library_is_too_old() -> None:
+    assert possible("jax", machine(glibc="2.17")) == [
+        ("a system with glibc 2.27 or newer", ["0.7.2"])
+    ]
+
+
+def test_windows_gets_wsl() -> None:
+    found = possible("tensorflow==2.20", machine(platform="win_amd64"))
+    assert ("Linux, as in WSL2", ["2.20.0"]) in found
+
+
+def test_two_changes_where_no_single_one_is_enough() -> None:
+    found = possible("tensorflow==2.20", machine(python="3.14", driver="470.82"))
+    assert ("Python 3.13 and driver 525.60.13 or newer", ["2.20.0"]) in found
+    assert all(" and " in what for what, _ in found)

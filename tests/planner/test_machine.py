@@ -1,0 +1,125 @@
+"""A machine's facts come from a snapshot, and options override them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.machines.healthy import DRIVER, GPU, SYSTEM, healthy, known, without_gpu
+from tests.planner.small_table import machine
+from whygpu.errors import UsageError
+from whygpu.model.observed import Absent, Known, Unknown
+from whygpu.model.system import Libc
+from whygpu.planner.machine import described, from_snapshot
+
+
+def test_a_healthy_snapshot_tells_everything() -> None:
+    seen = from_snapshot(healthy())
+    facts = (seen.python, seen.platform, seen.glibc, seen.driver)
+    assert [fact.value for fact in facts if isinstance(fact, Known)] == [
+        "3.11.9",
+        "linux_x86_64",
+        "2.39",
+        "580.65.06",
+    ]
+    assert isinstance(seen.gpus, Known)
+    assert [(gpu.capability, gpu.kind) for gpu in seen.gpus.value] == [((8, 6), "workstation")]
+
+
+def test_no_gpu_is_absent_and_not_unknown() -> None:
+    seen = from_snapshot(without_gpu())
+    assert isinstance(seen.gpus, Absent)
+    assert isinstance(seen.driver, Absent)
+
+
+def test_a_gpu_without_a_driver_is_unknown_and_says_what_to_do() -> None:
+    taken = healthy()._replace(driver=DRIVER._replace(gpus=Unknown("no answer")))
+    seen = from_snapshot(taken)
+    assert isinstance(seen.gpus, Unknown)
+    assert "--gpu" in seen.gpus.reason
+
+
+def test_a_capability_the_driver_does_not_tell_comes_from_the_model() -> None:
+    silent = GPU._replace(compute_capability=Unknown("NVML is too old"))
+    seen = from_snapshot(healthy()._replace(driver=DRIVER._replace(gpus=known((silent,)))))
+    assert isinstance(seen.gpus, Known)
+    assert seen.gpus.value[0].capability == (8, 6)
+
+
+def test_a_model_that_nobody_knows_is_unknown() -> None:
+    odd = GPU._replace(compute_capability=Unknown("NVML is too old"), name="NVIDIA Graphics Device")
+    seen = from_snapshot(healthy()._replace(driver=DRIVER._replace(gpus=known((odd,)))))
+    assert isinstance(seen.gpus, Unknown)
+
+
+def test_musl_is_no_glibc() -> None:
+    alpine = SYSTEM._replace(libc=known(Libc("musl", "1.2.5")))
+    seen = from_snapshot(healthy()._replace(system=alpine))
+    assert seen.glibc == Absent("the C library is musl 1.2.5")
+
+
+def test_options_override_what_was_seen() -> None:
+    told = described(
+        machine(), python="3.9", driver="470.82", gpu="H200", glibc="2.28", platform="windows"
+    )
+    assert told.python == Known("3.9", "--python")
+    assert told.driver == Known("470.82", "--driver")
+    assert told.glibc == Known("2.28", "--glibc")
+    assert told.platform == Known("win_amd64", "--platform")
+    assert isinstance(told.gpus, Known)
+    assert told.gpus.value[0].capability == (9, 0)
+
+
+def test_nothing_told_changes_nothing() -> None:
+    assert described(machine()) == machine()
+
+
+def test_a_described_gpu_does_not_make_a_missing_driver_this_machines() -> None:
+    bare = from_snapshot(without_gpu())
+    told = described(bare, gpu="T4")
+    assert isinstance(told.driver, Unknown)
+    assert "--driver" in told.driver.reason
+    told = described(bare, driver="535.54.03")
+    assert isinstance(told.gpus, Unknown)
+    assert "--gpu" in told.gpus.reason
+
+
+def test_another_platform_has_another_c_library() -> None:
+    assert isinstance(described(machine(), platform="linux_aarch64").glibc, Unknown)
+    assert described(machine(), platform="linux").glibc == machine().glibc
+
+
+def test_a_jetson_is_no_x86_machine() -> None:
+    told = described(machine(), gpu="Jetson Orin")
+    assert told.platform == Known("linux_aarch64", "--gpu")
+    assert isinstance(told.glibc, Unknown)
+
+
+def test_an_interpreter_other_than_cpython_is_not_in_the_table() -> None:
+    taken = healthy()
+    assert isinstance(taken.target.interpreter, Known)
+    pypy = taken.target.interpreter.value._replace(implementation="pypy", version="3.10.14")
+    seen = from_snapshot(taken._replace(target=taken.target._replace(interpreter=known(pypy))))
+    assert isinstance(seen.python, Unknown)
+    assert "pypy" in seen.python.reason
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"python": "three"}, "--python three: expected a version"),
+        ({"driver": "new"}, "--driver new: expected a version"),
+        ({"gpu": "Voodoo 2"}, "no such model on record"),
+        ({"gpu": "RTX 6000"}, "may be any of RTX 6000 Ada (8.9), "),
+        ({"platform": "amiga"}, "expected one of linux_x86_64"),
+    ],
+)
+def test_wrong_options_say_what_is_expected(options: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        described(machine(), **options)
+    assert words in str(caught.value)
+
+
+def test_a_capability_stands_for_a_gpu() -> None:
+    told = described(machine(), gpu="7.5")
+    assert isinstance(told.gpus, Known)
+    assert told.gpus.value[0].capability == (7, 5)

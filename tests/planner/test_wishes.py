@@ -1,0 +1,51 @@
+"""Wishes are read as people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from whygpu.errors import UsageError
+from whygpu.planner.wishes import Wish, parse, parse_all
+
+
+@pytest.mark.parametrize(
+    ("text", "wish"),
+    [
+        ("tensorflow", Wish("tensorflow", "")),
+        ("tensorflow==2.15", Wish("tensorflow", "==2.15.*")),
+        ("tensorflow==2.15.1", Wish("tensorflow", "==2.15.1")),
+        ("tensorflow==2", Wish("tensorflow", "==2.*")),
+        ("TensorFlow >= 2.14, != 2.16", Wish("tensorflow", ">= 2.14, !=2.16.*")),
+        ("tensorflow[and-cuda]==2.15", Wish("tensorflow", "==2.15.*")),
+        ("pytorch", Wish("torch", "")),
+        ("tf", Wish("tensorflow", "")),
+    ],
+)
+def test_a_wish(text: str, wish: Wish) -> None:
+    assert parse(text) == wish
+
+
+def test_a_short_version_means_its_patch_releases() -> None:
+    wish = parse("tensorflow==2.15")
+    assert wish.allows("2.15.1")
+    assert not wish.allows("2.16.0")
+
+
+@pytest.mark.parametrize("text", ["tensroflow", "tensorflow=2.15", "tensorflow==new", "==2", ""])
+def test_what_is_no_wish(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse(text)
+
+
+def test_nothing_wished_for_is_tensorflow() -> None:
+    assert parse_all([]) == (Wish("tensorflow", ""),)
+
+
+def test_keras_alone_gets_its_default_backend() -> None:
+    assert [wish.framework for wish in parse_all(["keras"])] == ["keras", "tensorflow"]
+    assert [wish.framework for wish in parse_all(["keras", "jax"])] == ["keras", "jax"]
+
+
+def test_a_framework_wished_for_twice_is_an_error() -> None:
+    with pytest.raises(UsageError, match="wished for twice"):
+        parse_all(["tf>=2.14", "tensorflow<2.17"])
