@@ -25,16 +25,16 @@ VERBS = {"check": check, "plan": plan, "rule": rule, "snapshot": snapshot}
 
 EPILOG = """\
 examples:
-  whygpu                              does each framework here use the GPU, and if not, why?
+  whygpu                              does each framework here use the GPU?
   whygpu --python ~/venv/bin/python   the same for another environment
   whygpu check --json | jq .verdict   for scripts
-  whygpu snapshot -o machine.json     save what was seen, safe to post in an issue
+  whygpu snapshot -o machine.json     save what was seen, safe to post
   whygpu check --snapshot FILE        diagnose a machine from its snapshot
-  whygpu plan tensorflow jax          which releases fit this machine, and how to install them
+  whygpu plan tensorflow jax          which releases fit this machine
   whygpu rule WG203                   what one code means
 
 exit codes:
-  0 nothing wrong   1 something found   2 wrong usage   3 a bug in whygpu   4 cannot tell
+  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
 
 
