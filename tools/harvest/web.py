@@ -13,7 +13,6 @@ import time
 import urllib.error
 import urllib.request
 
-DEFAULT_INDEX = "https://pypi.org/simple"
 CONNECTIONS = 4
 _ATTEMPTS = 6
 _TIMEOUT_SECONDS = 60
@@ -26,13 +25,19 @@ class Unreadable(Exception):
 
 def configured_index() -> str:
     """The package index that pip is configured for."""
-    url = os.environ.get("PIP_INDEX_URL") or _asked_of_pip() or DEFAULT_INDEX
+    url = (
+        os.environ.get("PIP_INDEX_URL")
+        or _said("-m", "pip", "config", "get", "global.index-url")
+        or _said("-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)")
+    )
+    if not url:
+        raise Unreadable("pip names no package index; set PIP_INDEX_URL")
     return url.rstrip("/")
 
 
-def _asked_of_pip() -> str:
-    command = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+def _said(*words: str) -> str:
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 class Web:
