@@ -44,6 +44,8 @@ def test_every_candidate_with_a_build_can_be_judged(framework: str) -> None:
         ("tensorflow==2.15", machine(), ["tensorflow[and-cuda]==2.15.1"]),
         ("tensorflow", machine(python="3.10", platform="win_amd64"), ["tensorflow==2.10.1"]),
         ("torch<2.16", machine(gpu=GTX_1080), ["torch==2.7.1"]),
+        # It pins cuda-toolkit==13.0.3, which was published as 13.0.3.0.
+        ("torch==2.13.0", machine(gpu=H200), ["torch==2.13.0"]),
         (
             "tensorflow<2.22 jax<=0.12.0.1 torch<2.16",
             machine(python="3.12", gpu=RTX_5090),

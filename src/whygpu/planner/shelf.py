@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from whygpu.tables.undeclared_limits import undeclared_limits
 SHARED_FOLDERS = ("cudnn", "nccl", "cusparselt", "nvshmem")
 """NVIDIA's wheels of these write the same files whatever CUDA release they are for."""
 _ASSUMED_PYTHON = "3.12"
+_ZEROS = re.compile(r"(?:\.0)+$")
 _SYSTEMS = {
     "linux": ("linux", "Linux", "posix"),
     "win": ("win32", "Windows", "nt"),
@@ -67,8 +69,9 @@ class Shelf:
     def _row(self, package: str, version: str) -> Release | None:
         """One release, if it is usable."""
         if package not in self._by_version:
-            self._by_version[package] = {row.version: row for row in self.table.versions(package)}
-        row = self._by_version[package].get(version)
+            rows = self.table.versions(package)
+            self._by_version[package] = {_shortest(row.version): row for row in rows}
+        row = self._by_version[package].get(_shortest(version))
         return row if row is not None and self._is_usable(row) else None
 
     def _is_usable(self, row: Release) -> bool:
@@ -167,6 +170,11 @@ class Shelf:
             if all(contains(specifier, row.version) for specifier in specifiers)
             and usable(row, self.machine)
         ]
+
+
+def _shortest(version: str) -> str:
+    """Zeros at the end do not count: ==13.0.3 is met by 13.0.3.0."""
+    return _ZEROS.sub("", version)
 
 
 @cache
