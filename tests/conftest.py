@@ -1,0 +1,15 @@
+"""What holds for every test."""
+
+from __future__ import annotations
+
+import signal
+
+
+def pytest_configure() -> None:
+    """Give signals their ordinary meaning, whoever started us.
+
+    A shell starts what runs in the background with SIGINT ignored, nohup with SIGHUP ignored, and
+    both are inherited: tests that send these signals would then wait in vain.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
