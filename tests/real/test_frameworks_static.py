@@ -18,6 +18,7 @@ from whygpu.host.local import LocalHost
 from whygpu.model.libraries import Resolution
 from whygpu.model.observed import Absent, Known, need
 from whygpu.model.target import Framework, FrameworkName
+from whygpu.tables.distributions import normalised
 
 
 @pytest.fixture(autouse=True)
@@ -203,7 +204,7 @@ def test_packages_are_those_the_target_itself_lists(target: str) -> None:
     script = LIST_PACKAGES_OLD if target == "tensorflow-gpu-1.15" else LIST_PACKAGES
     listed = subprocess.run([python, "-c", script], capture_output=True, text=True, check=True)
     theirs = {
-        (packages.normalise(name), version)
+        (normalised(name), version)
         for name, _, version in (line.partition("=") for line in listed.stdout.split())
     }
     assert {(each.name, each.version) for each in found} == theirs

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from whygpu.collectors.packages import normalise
-from whygpu.tables.distributions import PROVIDERS, Distribution, matters, provider
+from whygpu.tables.distributions import PROVIDERS, Distribution, matters, normalised, provider
 
 
 def test_names_are_unique_and_normalised() -> None:
     names = [row.name for row in PROVIDERS]
     assert len(set(names)) == len(names)
-    assert [normalise(name) for name in names] == names
+    assert [normalised(name) for name in names] == names
 
 
 @pytest.mark.parametrize("row", PROVIDERS, ids=lambda row: row.name)

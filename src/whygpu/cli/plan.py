@@ -77,13 +77,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    machine = _machine(options)
+
     from whygpu.planner.candidates import Table
     from whygpu.planner.wishes import parse, parse_all
     from whygpu.tables.releases import versions_of
 
     wishes = parse_all(options.wishes) if options.wishes or not options.why_not else ()
     asked = parse(options.why_not) if options.why_not else None
-    machine = _machine(options)
     table = Table(versions_of)
     if asked is not None:
         return _why_not(options, machine, asked, wishes, table)
@@ -191,6 +192,7 @@ def _this_machine(options: argparse.Namespace, version: str | None) -> Snapshot:
     import time
 
     from whygpu.collectors import system
+    from whygpu.collectors.background import Background
     from whygpu.host.local import LocalHost
     from whygpu.model.environment import Environment
     from whygpu.model.observed import Absent, Unknown
@@ -200,17 +202,23 @@ def _this_machine(options: argparse.Namespace, version: str | None) -> Snapshot:
 
     host = LocalHost()
     told = Unknown("told by an option")
+    asked = None if version else Background(lambda: _python(host, options.python))
+    machine, graphics = system.collect(host), told if options.gpu else _graphics(host)
+    driver = _untold() if options.driver and options.gpu else _driver(host)
+    # Importing the planner takes about as long as the interpreter takes to answer.
+    from whygpu.planner import advice, plan  # noqa: F401
+
     unread = Unknown("not looked at for a plan")
     return Snapshot(
         schema=SCHEMA,
         whygpu=VERSION,
         taken=time.strftime("%Y-%m-%d"),
-        system=system.collect(host),
-        graphics=told if options.gpu else _graphics(host),
-        driver=_untold() if options.driver and options.gpu else _driver(host),
+        system=machine,
+        graphics=graphics,
+        driver=driver,
         environment=Environment((), Absent("not looked at for a plan")),
         cuda=unread,
-        target=Target(told if version else _python(host, options.python), unread, unread, unread),
+        target=Target(told if asked is None else asked.result(), unread, unread, unread),
         probes=(),
         probes_left_out="a plan runs nothing",
     )

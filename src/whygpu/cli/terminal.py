@@ -36,7 +36,7 @@ def write(text: str) -> None:
 def shows(text: str, stream: TextIO) -> bool:
     """Whether these characters can be written there."""
     try:
-        text.encode(stream.encoding)
+        text.encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:
         return False
     return True

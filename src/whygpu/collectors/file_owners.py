@@ -9,6 +9,7 @@ from typing import NamedTuple
 from whygpu.host.base import Host
 from whygpu.model.observed import Known
 from whygpu.model.target import Interpreter
+from whygpu.tables.distributions import normalised
 
 _LISTED = re.compile(r"^([^,\n]+\.so(?:\.[\d.]+)?),[^,\n]*,(\d*)\r?$", re.M)
 _DIST_INFO = re.compile(r"((?:nvidia|tensorrt|torch)[\w.]*)-([^-]+)\.dist-info")
@@ -48,7 +49,7 @@ class Owners:
             for folder in self._entries(site):
                 match = _DIST_INFO.fullmatch(folder)
                 if match is not None:
-                    name = re.sub(r"[-_.]+", "-", match[1]).lower()
+                    name = normalised(match[1])
                     record = os.path.join(site, folder, "RECORD")
                     self._known[site].update(self._recorded(record, name, match[2]))
         return self._known[site]

@@ -11,7 +11,7 @@ from whygpu.collectors.requirements import holds_in
 from whygpu.host.base import Host
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.target import Interpreter, Package
-from whygpu.tables.distributions import matters
+from whygpu.tables.distributions import matters, normalised
 
 METADATA_LIMIT = 1 << 18
 
@@ -20,11 +20,6 @@ _METADATA_FOLDER = re.compile(
     r"(?:-py\d[\d.]*(?:-.+)?)?\.(?:dist-info|egg-info|egg)"
 )
 _DEVELOP_FOLDER = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\.egg-info")
-
-
-def normalise(name: str) -> str:
-    """The one spelling of a distribution's name: lower case, single dashes."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def collect(host: Host, interpreter: Interpreter) -> Observed[tuple[Package, ...]]:
@@ -74,7 +69,7 @@ def _entries(host: Host, folder: str, names: tuple[str, ...]) -> Iterator[_Entry
         own = _METADATA_FOLDER.fullmatch(os.path.basename(folder))
         if own:
             metadata = os.path.join(folder, "EGG-INFO")
-            yield _Entry(normalise(own["name"]), own["version"], folder, metadata)
+            yield _Entry(normalised(own["name"]), own["version"], folder, metadata)
     for name in names:
         # A leading "~" is what pip leaves behind when it cannot finish an uninstallation.
         if not name.endswith(("-info", ".egg-link")) or name.startswith("~"):
@@ -88,7 +83,7 @@ def _entry(host: Host, folder: str, name: str) -> _Entry | None:
     path = os.path.join(folder, name)
     match = _METADATA_FOLDER.fullmatch(name)
     if match:
-        return _Entry(normalise(match["name"]), match["version"], folder, path)
+        return _Entry(normalised(match["name"]), match["version"], folder, path)
     if name.endswith(".egg-link"):
         link = host.read(path)
         if not isinstance(link, Known) or not link.value.strip():
@@ -106,7 +101,7 @@ def _developed(host: Host, folder: str, name: str) -> _Entry | None:
         return None
     path = os.path.join(folder, name)
     version = next((value for key, value in _headers(host, path) if key == "version"), None)
-    return None if version is None else _Entry(normalise(match["name"]), version, folder, path)
+    return None if version is None else _Entry(normalised(match["name"]), version, folder, path)
 
 
 def _package(host: Host, interpreter: Interpreter, entry: _Entry, *, shadowed: bool) -> Package:

@@ -7,7 +7,7 @@ import re
 from whygpu.host.base import Platform
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.target import Interpreter, Package, RequirementConflict, active
-from whygpu.tables.distributions import matters
+from whygpu.tables.distributions import matters, normalised
 
 _REQUIREMENT = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^]]*\])?\s*\(?(?P<versions>[^();@]*)\)?\s*"
@@ -54,7 +54,7 @@ def _conflict(package: Package, line: str, installed: dict[str, str]) -> Require
     match = _REQUIREMENT.fullmatch(requirement)
     if match is None:
         return None
-    name = re.sub(r"[-_.]+", "-", match["name"]).lower()
+    name = normalised(match["name"])
     if not matters(name):
         return None
     if name not in installed:

@@ -8,7 +8,6 @@ from functools import cache
 from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 
 from whygpu.model.observed import Known
 from whygpu.planner.candidates import Candidate, Table
@@ -16,6 +15,7 @@ from whygpu.planner.constraints import usable
 from whygpu.planner.machine import MachineSpec
 from whygpu.planner.wishes import contains
 from whygpu.tables.cudnn_support import cudnn_support
+from whygpu.tables.distributions import normalised
 from whygpu.tables.releases import Release
 from whygpu.tables.undeclared_limits import undeclared_limits
 
@@ -153,10 +153,10 @@ class Shelf:
         return self._lines[key]
 
     def _names(self, wanted: Requirement) -> list[tuple[str, str]]:
-        name = str(canonicalize_name(wanted.name))
+        name = normalised(wanted.name)
         specifier = str(wanted.specifier)
         if wanted.extras and name in self.table:
-            extras = sorted(canonicalize_name(extra) for extra in wanted.extras)
+            extras = sorted(normalised(extra) for extra in wanted.extras)
             return [(f"{name}[{extra}]", specifier) for extra in extras]
         folder = next((f for f in SHARED_FOLDERS if name.startswith(f"nvidia-{f}-cu")), None)
         shared = [] if folder is None else [(f"folder:{folder}", f"=={name}")]

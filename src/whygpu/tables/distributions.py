@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from whygpu.model.target import BuildKind, FrameworkName
@@ -144,6 +145,11 @@ _SUPPORTING_NAMES = frozenset(
 _SUPPORTING_PREFIXES = ("nvidia-", "jax-cuda", "jax-rocm", "cuda-", "cupy-")
 
 _BY_NAME = {provider.name: provider for provider in PROVIDERS}
+
+
+def normalised(name: str) -> str:
+    """The one spelling of a distribution's name: lower case, single dashes."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def provider(name: str) -> Distribution | None:
