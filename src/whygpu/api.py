@@ -16,12 +16,12 @@ from whygpu.model.observed import Absent, Known
 from whygpu.model.report import Report
 from whygpu.model.snapshot import SCHEMA, Snapshot
 from whygpu.privacy import Redactor
+from whygpu.probes import DEFAULT_TIMEOUT
 
 if TYPE_CHECKING:
     from whygpu.planner.plan import Answer
     from whygpu.probes.runner import Progress
 
-DEFAULT_TIMEOUT = 120.0
 LARGEST_SNAPSHOT = 1 << 26
 
 

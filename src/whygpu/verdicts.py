@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from whygpu.model.derived import display_name, gpu_proven_by, keras_backend, usable_gpu
+from whygpu.model.derived import and_list, display_name, gpu_proven_by, keras_backend, usable_gpu
 from whygpu.model.finding import MACHINE, Finding
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.probe import Probe, ProbeName
@@ -190,8 +190,7 @@ def _to_fix(findings: Sequence[Finding]) -> str:
 
 
 def _names(items: Sequence[FrameworkReport]) -> str:
-    names = [display_name(item.name) for item in items]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return and_list([display_name(item.name) for item in items])
 
 
 def _do(items: Sequence[FrameworkReport], one: str, several: str) -> str:

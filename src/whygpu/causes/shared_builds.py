@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from whygpu.model.derived import display_name, nvidia_gpu
+from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import Gap
 from whygpu.model.observed import Absent, Known, Unknown, need
@@ -87,8 +87,3 @@ def gpu_names(fits: Sequence[CodeFit]) -> str:
     texts = [f"{item.gpu.name} (compute capability {item.capability})" for item in fits]
     counted = {text: texts.count(text) for text in texts}
     return and_list([text if n == 1 else f"{n} x {text}" for text, n in counted.items()])
-
-
-def and_list(items: Sequence[str]) -> str:
-    """a, b and c."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whygpu.causes.shared_builds import and_list
 from whygpu.causes.shared_libraries import base_name, cuda_major
-from whygpu.model.derived import nvidia_gpu
+from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import Remedy
 from whygpu.model.observed import Absent, Known
 from whygpu.model.snapshot import Snapshot

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.shared_builds import and_list, titled
+from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_probes import failed_saying, own_probes, quoted
+from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Gap, seen
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.snapshot import Snapshot

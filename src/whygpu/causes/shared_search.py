@@ -6,8 +6,8 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from whygpu.causes.shared_builds import and_list
 from whygpu.causes.shared_libraries import Failure
+from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence
 from whygpu.model.libraries import Resolution, SearchedFolder
 from whygpu.model.observed import Known

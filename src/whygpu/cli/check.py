@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from whygpu.probes import DEFAULT_TIMEOUT
+
 EXAMPLES = """\
 examples:
   whygpu check                         the active environment
@@ -13,8 +15,6 @@ examples:
   whygpu check --json > report.json
   whygpu check --snapshot FILE         a machine that is far away
 """
-
-DEFAULT_TIMEOUT = 120.0
 
 
 def add_target_arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -24,6 +26,11 @@ _ANSWERS_OF_A_DRIVER = ("mismatched", "denied", "lost", "hung")
 
 def display_name(framework: str) -> str:
     return DISPLAY_NAMES.get(framework, framework)
+
+
+def and_list(items: Sequence[str]) -> str:
+    """a, b and c."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def nvidia_gpu(machine: Snapshot) -> Observed[str]:

@@ -14,8 +14,6 @@ MachineVerdict = Literal["gpu", "cpu", "broken", "no-gpu", "unknown"]
 
 EXIT_FINE = 0
 EXIT_FOUND = 1
-EXIT_USAGE = 2
-EXIT_BUG = 3
 EXIT_UNDETERMINED = 4
 
 

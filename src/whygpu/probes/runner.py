@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple, get_args
 
 from whygpu.model.probe import Probe, ProbeName
 from whygpu.model.target import FrameworkName
+from whygpu.probes import DEFAULT_TIMEOUT
 from whygpu.probes.process import HARNESS, ProbeProcess
 from whygpu.probes.result import Result
 
-DEFAULT_TIMEOUT = 120.0
 SCRIPTS: Mapping[ProbeName, Path] = {
     name: HARNESS.parent / f"{name}.py" for name in get_args(ProbeName)
 }

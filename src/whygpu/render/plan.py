@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from whygpu.model.derived import display_name
+from whygpu.model.derived import and_list, display_name
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.planner.advice import Advice
 from whygpu.planner.candidates import Candidate
@@ -88,7 +88,7 @@ def render(
     if changes:
         page.section("Possible with")
         for change in changes:
-            names = _and([f"{item.package} {item.version}" for item in change.chosen])
+            names = and_list([f"{item.package} {item.version}" for item in change.chosen])
             page.hanging("   -", f"{change.what}: {names}", 5)
     _candidates(page, answer)
     return page.text()
@@ -96,12 +96,12 @@ def render(
 
 def _headline(page: _Page, answer: Answer, marks: Mapping[str, str]) -> None:
     if answer.plan is None:
-        wanted = _and([str(wish) for wish in answer.wishes])
+        wanted = and_list([str(wish) for wish in answer.wishes])
         why = f": {answer.conflict}" if answer.conflict else ""
         trouble = "do not go together" if answer.conflict else "cannot use the GPU"
         _verdict(page, "breaks", f"{wanted} {trouble} on this machine{why}.", marks)
         return
-    names = _and([f"{display_name(c.framework)} {c.version}" for c in answer.plan.chosen])
+    names = and_list([f"{display_name(c.framework)} {c.version}" for c in answer.plan.chosen])
     fit = "fits" if len(answer.plan.chosen) == 1 else "go together and fit"
     if answer.unchecked:
         _verdict(page, "unchecked", f"{names} {fit} as far as this machine is known.", marks)
@@ -274,7 +274,3 @@ def _matrix_row(verdict: Verdict) -> tuple[str, ...]:
         f">={floors[-1].driver}" if floors else "",
         " ".join(candidate.architectures),
     )
-
-
-def _and(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

@@ -61,9 +61,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import and_list, titled
+from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_probes import failed_saying, imported, own_probes, quoted
 from whygpu.model.cause import cause
+from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe

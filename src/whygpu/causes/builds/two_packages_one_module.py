@@ -53,10 +53,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import and_list
 from whygpu.causes.shared_packages import required_name
 from whygpu.model.cause import cause
-from whygpu.model.derived import nvidia_gpu
+from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, Severity, seen
 from whygpu.model.observed import Known, Observed, need
 from whygpu.model.snapshot import Snapshot

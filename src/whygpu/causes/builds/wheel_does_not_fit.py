@@ -52,10 +52,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import and_list, titled
+from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_packages import framework_name_of, requirement_of
 from whygpu.causes.shared_probes import framework_probes, imported
 from whygpu.model.cause import cause
+from whygpu.model.derived import and_list
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot

@@ -65,12 +65,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import and_list, titled
+from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_keras import BACKENDS, Choice, choice_of
 from whygpu.causes.shared_packages import package_named
 from whygpu.causes.shared_probes import imported, quoted, said
 from whygpu.model.cause import cause
-from whygpu.model.derived import display_name, nvidia_gpu
+from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
 from whygpu.model.observed import Absent, Known, Observed, need
 from whygpu.model.probe import Probe

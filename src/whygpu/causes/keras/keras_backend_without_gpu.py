@@ -75,10 +75,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.shared_builds import and_list, titled
+from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_keras import BACKENDS, Choice, choice_of
 from whygpu.model.cause import cause
-from whygpu.model.derived import display_name, gpu_proven_by, keras_backend, nvidia_gpu
+from whygpu.model.derived import and_list, display_name, gpu_proven_by, keras_backend, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.probe import ProbeName

@@ -69,10 +69,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from whygpu.causes.shared_builds import and_list, cuda_builds, titled
+from whygpu.causes.shared_builds import cuda_builds, titled
 from whygpu.causes.shared_libraries import copy_at, is_driver_library, libraries_of
 from whygpu.model.cause import cause
-from whygpu.model.derived import display_name, nvidia_gpu
+from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.libraries import LibraryCopy
 from whygpu.model.observed import Known, Unknown, need

@@ -62,7 +62,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import and_list, titled
+from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_installs import install_remedies
 from whygpu.causes.shared_libraries import (
     consequence,
@@ -74,6 +74,7 @@ from whygpu.causes.shared_libraries import (
 )
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
+from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap
 from whygpu.model.libraries import LibraryCopy
 from whygpu.model.observed import Known

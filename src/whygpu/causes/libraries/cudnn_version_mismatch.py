@@ -75,7 +75,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import and_list, cuda_builds, titled
+from whygpu.causes.shared_builds import cuda_builds, titled
 from whygpu.causes.shared_installs import install_remedies
 from whygpu.causes.shared_libraries import (
     consequence,
@@ -97,6 +97,7 @@ from whygpu.causes.shared_search import (
     search_without,
 )
 from whygpu.model.cause import cause
+from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
 from whygpu.model.libraries import LibraryCopy, Resolution
 from whygpu.model.observed import Known, Unknown

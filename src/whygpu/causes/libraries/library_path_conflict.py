@@ -87,7 +87,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 
-from whygpu.causes.shared_builds import and_list, titled
+from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_installs import install_remedies, tensorflow_release
 from whygpu.causes.shared_libraries import (
     Failure,
@@ -110,7 +110,7 @@ from whygpu.causes.shared_search import (
     shell_path,
 )
 from whygpu.model.cause import cause
-from whygpu.model.derived import nvidia_gpu
+from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.libraries import Resolution
 from whygpu.model.observed import Known, need
