@@ -9,13 +9,16 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from tests.machines import healthy as machines
 from whygpu.causes import catalogue
 from whygpu.engine import outcome_of
+from whygpu.explainer import explain
 from whygpu.model.cause import Cause
 from whygpu.model.codec import decode, encode, hints, is_record
 from whygpu.model.environment import Variable
+from whygpu.model.explanation import Explanation
 from whygpu.model.libraries import LibraryCopy, OtherCopy, SearchedFolder
 from whygpu.model.observed import Known
 from whygpu.model.report import Outcome
 from whygpu.model.snapshot import Snapshot
+from whygpu.readers.log import read_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -67,6 +70,11 @@ def machine(toml: str = "") -> Snapshot:
 def run(cause: Cause, snapshot: Snapshot) -> Outcome:
     """What one cause says of a machine."""
     return outcome_of(cause, snapshot)
+
+
+def explained(log: str) -> Explanation:
+    """What a log means, by the whole catalogue."""
+    return explain(read_text(log), catalogue())
 
 
 def cause_named(slug: str) -> Cause:

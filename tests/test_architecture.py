@@ -20,6 +20,7 @@ LAYERS = (
     ("host", "readers"),
     ("causes", "privacy", "verdicts"),
     ("engine", "collectors", "probes", "planner", "render"),
+    ("explainer", "corroboration"),
     ("api",),
     ("cli", "__main__", "__init__"),
 )

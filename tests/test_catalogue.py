@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from tests.kit import examples, machine, run
+from tests.kit import examples, explained, machine, run
 from whygpu import causes
 from whygpu.causes import catalogue, find_cause
 from whygpu.model.cause import Cause
@@ -25,6 +25,10 @@ FAMILIES = {
 LEDGER = pathlib.Path(__file__).parent.parent / "docs" / "causes" / "ledger.txt"
 HEADINGS = ("Why it happens", "What it looks like", "Fix", "Fires on", "Quiet on", "Sources")
 
+ON_MACHINES = [cause for cause in catalogue() if cause.machine_detector is not None]
+IN_LOGS = [cause for cause in catalogue() if cause.log_detector is not None]
+on_machines = pytest.mark.parametrize("cause", ON_MACHINES, ids=lambda cause: cause.slug)
+in_logs = pytest.mark.parametrize("cause", IN_LOGS, ids=lambda cause: cause.slug)
 every_cause = pytest.mark.parametrize("cause", catalogue(), ids=lambda cause: cause.slug)
 
 
@@ -57,11 +61,17 @@ def test_it_is_found_by_code_and_by_name(cause: Cause) -> None:
     assert find_cause(cause.slug) is cause
 
 
+def _prose(page: str) -> list[str]:
+    """The lines outside of examples: a log's lines are as long as they are."""
+    parts = page.split("```")
+    return [line for part in parts[::2] for line in part.splitlines()]
+
+
 @every_cause
 def test_its_page_is_complete(cause: Cause) -> None:
     for heading in HEADINGS:
         assert f"\n## {heading}" in cause.page, f"{cause.code} has no section {heading}"
-    assert all(len(line) <= 100 for line in cause.page.splitlines())
+    assert all(len(line) <= 100 for line in _prose(cause.page))
     assert "<http" in cause.page.partition("## Sources")[2]
 
 
@@ -73,6 +83,34 @@ def test_what_it_explains_exists(cause: Cause) -> None:
 
 
 @every_cause
+def test_it_has_a_detector_and_no_example_without_one(cause: Cause) -> None:
+    kinds = {example.kind for example in examples(cause.page)}
+    detectors = {"machine": cause.machine_detector, "log": cause.log_detector}
+    assert any(detectors.values())
+    assert kinds == {kind for kind, detector in detectors.items() if detector is not None}
+
+
+@in_logs
+def test_the_logs_on_its_page_mean_what_it_says(cause: Cause) -> None:
+    chosen = [example for example in examples(cause.page) if example.kind == "log"]
+    assert {example.expectation for example in chosen} == {"fires", "quiet"}
+    for example in chosen:
+        explanation = explained(example.text)
+        assert not explanation.crashed
+        answers = explanation.noise if cause.code[2] == "9" else explanation.root_causes
+        if example.expectation == "quiet":
+            assert cause.slug not in [finding.cause for finding in answers], example.text
+            continue
+        assert cause.slug in [finding.cause for finding in answers], (answers, example.text)
+        if cause.code[2] != "9":
+            assert explanation.root_causes[0].cause == cause.slug, (answers, example.text)
+        for finding in answers:
+            assert finding.message
+            assert finding.remedies
+            assert all(evidence.line is not None for evidence in finding.evidence)
+
+
+@on_machines
 @pytest.mark.parametrize("expectation", ["fires", "quiet", "cannot tell"])
 def test_the_examples_on_its_page_do_what_they_say(cause: Cause, expectation: str) -> None:
     chosen = [
@@ -95,7 +133,7 @@ def test_the_examples_on_its_page_do_what_they_say(cause: Cause, expectation: st
             assert outcome.status == "undetermined", (outcome, example.text)
 
 
-@every_cause
+@on_machines
 @pytest.mark.parametrize("start", ["healthy", "no-gpu"])
 def test_it_is_quiet_on_a_healthy_machine(cause: Cause, start: str) -> None:
     outcome = run(cause, machine(f'start = "{start}"'))

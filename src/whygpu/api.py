@@ -19,6 +19,9 @@ from whygpu.privacy import Redactor
 from whygpu.probes import DEFAULT_TIMEOUT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whygpu.model.explanation import Explanation
     from whygpu.planner.plan import Answer
     from whygpu.probes.runner import Progress
 
@@ -82,6 +85,34 @@ def _probed(
 def diagnose(snapshot: Snapshot) -> Report:
     """Judge a snapshot, of this machine or of another."""
     return _diagnose(snapshot, catalogue())
+
+
+def explain(log: str | bytes | BaseException, *, here: Snapshot | None = None) -> Explanation:
+    """What a log, a traceback or an exception means.
+
+    `here` is a snapshot of the machine that wrote it, whose facts confirm or refute.
+    """
+    if isinstance(log, BaseException):
+        import traceback
+
+        log = "".join(traceback.format_exception(type(log), log, log.__traceback__))
+    piece = log.encode("utf-8", "surrogateescape") if isinstance(log, str) else log
+    return explain_pieces([piece], here=here)
+
+
+def explain_pieces(
+    pieces: Iterable[bytes], name: str = "", *, here: Snapshot | None = None
+) -> Explanation:
+    """The same for a log of any size, as it comes."""
+    from whygpu.explainer import explain as _explain
+    from whygpu.readers.log import read_pieces
+
+    explanation = _explain(read_pieces(pieces, name), catalogue())
+    if here is None:
+        return explanation
+    from whygpu.corroboration import corroborate
+
+    return corroborate(explanation, diagnose(here))
 
 
 def plan(

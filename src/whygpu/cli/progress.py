@@ -1,9 +1,9 @@
-"""What is going on, on standard error, while frameworks are being run."""
+"""What is going on, on standard error, while something takes long."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,9 @@ from whygpu.model.derived import display_name
 
 if TYPE_CHECKING:
     from whygpu.probes.runner import Progress, ProgressEvent
+
+WORTH_SHOWING = 1 << 26
+"""Bytes that take longer to read than a moment."""
 
 
 @contextmanager
@@ -36,3 +39,21 @@ def progress() -> Iterator[Progress | None]:
             status.update("running " + ", ".join(words) if running else "judging ...")
 
         yield show
+
+
+@contextmanager
+def reading(name: str, size: int) -> Iterator[Callable[[int], None]]:
+    """A callback for bytes read, which draws a bar for what takes longer than a moment."""
+    if not sys.stderr.isatty() or (name != "-" and size < WORTH_SHOWING):
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("reading {task.description}"), BarColumn(), DownloadColumn())
+    with Bar(
+        *columns, TransferSpeedColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task(name if name != "-" else "standard input", total=size or None)
+        yield lambda count: bar.advance(task, count)

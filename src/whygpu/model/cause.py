@@ -6,9 +6,11 @@ import sys
 from collections.abc import Callable, Iterator
 
 from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Remedy, Severity
+from whygpu.model.log import Log
 from whygpu.model.snapshot import Snapshot
 
 MachineDetector = Callable[[Snapshot], Iterator["Finding | Gap"]]
+LogDetector = Callable[[Log], Iterator[Finding]]
 
 
 class Cause:
@@ -32,6 +34,7 @@ class Cause:
         self.effect: Effect = effect
         self.explains = explains
         self.machine_detector: MachineDetector | None = None
+        self.log_detector: LogDetector | None = None
 
     def __repr__(self) -> str:
         return f"<{self.code} {self.slug}>"
@@ -41,6 +44,13 @@ class Cause:
         if self.machine_detector is not None:
             raise ValueError(f"{self.code} has two machine detectors")
         self.machine_detector = detector
+        return detector
+
+    def on_log(self, detector: LogDetector) -> LogDetector:
+        """Register the detector that reads a log."""
+        if self.log_detector is not None:
+            raise ValueError(f"{self.code} has two log detectors")
+        self.log_detector = detector
         return detector
 
     def finding(
@@ -53,6 +63,7 @@ class Cause:
         confidence: Confidence = "certain",
         severity: Severity | None = None,
         effect: Effect | None = None,
+        ask: str | None = None,
     ) -> Finding:
         """A finding of this cause; severity and effect are the cause's unless said otherwise."""
         return Finding(
@@ -65,6 +76,7 @@ class Cause:
             remedies=remedies,
             effect=effect or self.effect,
             confidence=confidence,
+            ask=ask,
         )
 
 

@@ -20,6 +20,8 @@ class Evidence(NamedTuple):
     kind: EvidenceKind
     where: str
     text: str
+    line: int | None = None
+    """Of a log or a source file."""
 
 
 class Remedy(NamedTuple):
@@ -42,6 +44,8 @@ class Finding(NamedTuple):
     confidence: Confidence = "certain"
     explained_by: str | None = None
     """The code of the root cause this follows from; None for a root cause."""
+    ask: str | None = None
+    """The question or command that would settle it, where the evidence alone does not."""
 
 
 class Gap(NamedTuple):

@@ -18,7 +18,7 @@ from whygpu.model.report import STATUSES, Outcome, Report
 MARKS = {"gpu": "✓", "cpu": "✗", "broken": "✗", "no-gpu": "✓", "unknown": "?"}
 PLAIN_MARKS = {"gpu": "+", "cpu": "x", "broken": "x", "no-gpu": "+", "unknown": "?"}
 """For a terminal that knows no others."""
-_STYLES = {
+STYLES = {
     "gpu": "bold green",
     "no-gpu": "bold green",
     "cpu": "bold red",
@@ -37,7 +37,22 @@ _LONGEST_SUMMARY = 200
 def render(
     report: Report, *, width: int, color: bool, verbose: bool, marks: Mapping[str, str] = MARKS
 ) -> str:
-    console = Console(
+    console = console_of(width, color)
+    with console.capture() as captured:
+        _headline(console, report, marks[report.verdict])
+        _frameworks(console, report, verbose)
+        for number, root in enumerate(report.root_causes, 1):
+            _root(console, number, root, report, verbose)
+        _undetermined(console, report, verbose)
+        if verbose:
+            _outcomes(console, report.outcomes)
+        _summary(console, report, verbose)
+    return text_of(captured.get())
+
+
+def console_of(width: int, color: bool) -> Console:
+    """A console that prints nowhere: what it captures is the answer."""
+    return Console(
         file=io.StringIO(),
         width=width,
         force_terminal=color,
@@ -48,22 +63,15 @@ def render(
         emoji=False,
         legacy_windows=False,
     )
-    with console.capture() as captured:
-        _headline(console, report, marks[report.verdict])
-        _frameworks(console, report, verbose)
-        for number, root in enumerate(report.root_causes, 1):
-            _root(console, number, root, report, verbose)
-        _undetermined(console, report, verbose)
-        if verbose:
-            _outcomes(console, report.outcomes)
-        _summary(console, report, verbose)
-    lines = captured.get().splitlines()
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def text_of(captured: str) -> str:
+    return "\n".join(line.rstrip() for line in captured.splitlines()) + "\n"
 
 
 def _headline(console: Console, report: Report, mark: str) -> None:
     sentence = report.headline[:1].upper() + report.headline[1:]
-    console.print(_hanging(mark, Text(sentence, _STYLES[report.verdict]), 2))
+    console.print(hanging(mark, Text(sentence, STYLES[report.verdict]), 2))
 
 
 def _frameworks(console: Console, report: Report, verbose: bool) -> None:
@@ -79,9 +87,9 @@ def _frameworks(console: Console, report: Report, verbose: bool) -> None:
         table.add_row(
             display_name(item.name),
             item.version,
-            Text(item.verdict, _STYLES[item.verdict]),
+            Text(item.verdict, STYLES[item.verdict]),
             Text(
-                (item.summary if verbose else _shortened(item.summary, _LONGEST_SUMMARY)) + because
+                (item.summary if verbose else shortened(item.summary, _LONGEST_SUMMARY)) + because
             ),
         )
     console.print()
@@ -90,29 +98,29 @@ def _frameworks(console: Console, report: Report, verbose: bool) -> None:
 
 def _root(console: Console, number: int, root: Finding, report: Report, verbose: bool) -> None:
     title = Text.assemble(
-        (f"{root.code} {root.cause}", _STYLES[root.severity]),
+        (f"{root.code} {root.cause}", STYLES[root.severity]),
         f"  {root.severity}",
         "" if root.subject == MACHINE else f", {display_name(root.subject)}",
         "" if root.confidence == "certain" else f", {root.confidence}",
     )
     console.print()
-    console.print(_hanging(f"{number}.", title, 3))
-    _paragraph(console, root.message)
+    console.print(hanging(f"{number}.", title, 3))
+    paragraph(console, root.message)
     shown = root.evidence if verbose else root.evidence[:_MOST_EVIDENCE]
     for evidence in shown:
         text = f"{evidence.where}: {evidence.text}"
-        console.print(_labelled("seen", text if verbose else _shortened(text)))
+        console.print(labelled("seen", text if verbose else shortened(text)))
     if len(shown) < len(root.evidence):
-        console.print(_labelled("", f"... and {len(root.evidence) - len(shown)} more (-v)"))
+        console.print(labelled("", f"... and {len(root.evidence) - len(shown)} more (-v)"))
     for remedy in root.remedies:
-        console.print(_labelled("fix", remedy.text))
+        console.print(labelled("fix", remedy.text))
         if remedy.command is not None:
             # Not wrapped: a command has to survive copy and paste.
             console.print(Text(f"          {remedy.command}", "bold"), soft_wrap=True)
     followers = [f for f in report.findings if f.explained_by == root.code]
     names = dict.fromkeys(f"{f.code} {f.cause} ({display_name(f.subject)})" for f in followers)
     if names:
-        console.print(_labelled("so", f"explains {', '.join(names)}"))
+        console.print(labelled("so", f"explains {', '.join(names)}"))
 
 
 def _undetermined(console: Console, report: Report, verbose: bool) -> None:
@@ -129,7 +137,7 @@ def _undetermined(console: Console, report: Report, verbose: bool) -> None:
             if outcome.code not in codes:
                 codes.append(outcome.code)
     console.print()
-    console.print(Text("Could not tell:", _STYLES["unknown"]))
+    console.print(Text("Could not tell:", STYLES["unknown"]))
     for reason, codes in reasons.items():
         shown = codes if verbose or len(codes) <= 3 else [*codes[:3], f"and {len(codes) - 3} more"]
         console.print(Padding(Text(f"{reason} ({', '.join(shown)})"), (0, 0, 0, 3)))
@@ -161,19 +169,19 @@ def _summary(console: Console, report: Report, verbose: bool) -> None:
         )
 
 
-def _shortened(text: str, longest: int = _LONGEST_EVIDENCE) -> str:
+def shortened(text: str, longest: int = _LONGEST_EVIDENCE) -> str:
     return text if len(text) <= longest else f"{text[:longest]} ... (-v)"
 
 
-def _paragraph(console: Console, text: str) -> None:
+def paragraph(console: Console, text: str) -> None:
     console.print(Padding(Text(text), (0, 0, 0, 3)))
 
 
-def _labelled(label: str, text: str) -> Table:
-    return _hanging(f"   {label}", Text(text), 10)
+def labelled(label: str, text: str) -> Table:
+    return hanging(f"   {label}", Text(text), 10)
 
 
-def _hanging(label: str, body: Text, indent: int) -> Table:
+def hanging(label: str, body: Text, indent: int) -> Table:
     """A label with the text beside it, so that wrapped lines start under the text."""
     table = Table.grid()
     table.add_column(width=indent, no_wrap=True)

@@ -55,6 +55,23 @@ probes_left_out = "--no-probe"
 unknown = "site-packages: permission denied"
 ```
 
+## Fires on (log)
+
+```
+TypeError: Descriptors cannot not be created directly.
+If this call came from a _pb2.py file, your generated code is out of date
+```
+
+```
+[libprotobuf FATAL google/protobuf/stubs/common.cc:61] This program requires version 3.9.0 of the Protocol Buffer runtime library, but the installed version is 2.6.1.
+```
+
+## Quiet on (log)
+
+```
+ImportError: cannot import name 'builder' from 'mypackage.protos' (/app/mypackage/protos.py)
+```
+
 ## Sources
 
 - <https://protobuf.dev/support/cross-version-runtime-guarantee/>
@@ -67,6 +84,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_logs import framework_title, subject_of
 from whygpu.causes.shared_packages import (
     ImportFault,
     import_faults,
@@ -76,6 +94,7 @@ from whygpu.causes.shared_packages import (
 )
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.log import Log
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -141,3 +160,28 @@ def _wanted(machine: Snapshot, fault: ImportFault) -> str | None:
     if _FOR_PROTOBUF_3.search(fault.message.string):
         return "protobuf<3.21"
     return own
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    match = log.first(MESSAGES)
+    if match is None:
+        return
+    wanted = None
+    if match.groups["gencode"]:
+        wanted = f"protobuf>={match.groups['gencode']}"
+    elif _FOR_PROTOBUF_3.search(match.text):
+        wanted = "protobuf<3.21"
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"the installed protobuf does not fit the code that {framework_title(log)} brings "
+        "for it, so the import ends there",
+        evidence=log.evidence(match.line),
+        remedies=(
+            Remedy(
+                "Install a protobuf that the code was generated for.",
+                f"python -m pip install '{wanted or 'protobuf'}'",
+            ),
+            Remedy("Then see whether another package objects to it.", "python -m pip check"),
+        ),
+    )

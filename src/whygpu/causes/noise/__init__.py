@@ -1,0 +1,1 @@
+"""Causes 9xx: what looks like trouble and is none."""

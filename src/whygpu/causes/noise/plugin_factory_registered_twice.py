@@ -1,0 +1,57 @@
+"""TensorFlow says that it cannot register a cuDNN, cuFFT or cuBLAS factory: harmless.
+
+## Why it happens
+
+Releases 2.10 to 2.19 contain the code that registers these libraries twice. The second registration
+is refused, and the refusal is logged as an error; the first one stands, and the libraries are used.
+
+## What it looks like
+
+`Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has
+already been registered`, usually three of them in a row, each marked with an E.
+
+## Fix
+
+None is needed. They are printed on machines with and without a GPU, and do not tell which it is.
+
+## Fires on (log)
+
+```
+2024-02-18 02:43:26.283147: E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been registered
+```
+
+## Quiet on (log)
+
+```
+2021-07-09 00:20:22.851873: I tensorflow/stream_executor/cuda/cuda_dnn.cc:359] Loaded cuDNN version 8101
+```
+
+## Sources
+
+- <https://github.com/tensorflow/tensorflow/issues/62075>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG901", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(r"Unable to register cu\w{2,8} factory|Attempting to register factory for plugin")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "TensorFlow registers its CUDA plug-ins twice and logs that the second time is refused; "
+        "the first stands",
+    )

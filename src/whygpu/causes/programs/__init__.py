@@ -1,0 +1,1 @@
+"""Causes 7xx: what a program itself does wrong."""

@@ -1,0 +1,152 @@
+"""From what a log says to what it means: root causes first, noise apart, and honest doubt.
+
+Several symptoms compete. What explains another comes before it; what ended the program comes before
+what it survived; certain comes before likely, and early before late. A failure that no cause
+accounts for and that has nothing to do with a GPU makes the GPU's lines beside it irrelevant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from whygpu.engine import fold
+from whygpu.model.cause import Cause
+from whygpu.model.explanation import Explanation, LogVerdict
+from whygpu.model.finding import Evidence, Finding
+from whygpu.model.log import Failure, Log
+
+_CONFIDENCE = ("certain", "likely", "possible")
+_NOISE_FAMILY = "9"
+_ABOUT_GPUS = re.compile(
+    r"cuda|cudnn|cublas|gpu|nvidia|nccl|nvml|\bxla\b|\bdevice\b|out of memory|\boom\b|hip\w*error"
+    r"|rocm|driver|libcu|ptx|kernel image",
+    re.IGNORECASE,
+)
+_SUSPICIOUS = re.compile(
+    r"error|exception|fail|cannot|could not|unable|abort|fatal|not found|invalid|killed",
+    re.IGNORECASE,
+)
+_MOST_UNEXPLAINED = 8
+
+
+def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
+    """The whole judgement. Pure: the same log and catalogue always give the same answer."""
+    found, crashed = _detect(log, causes)
+    by_slug = {cause.slug: cause for cause in causes}
+    noise = tuple(finding for finding in found if finding.code[2] == _NOISE_FAMILY)
+    real = [finding for finding in found if finding.code[2] != _NOISE_FAMILY]
+    folded = fold(real, by_slug)
+    roots = sorted((f for f in folded if f.explained_by is None), key=lambda f: _rank(f, log))
+    symptoms = [f for f in folded if f.explained_by is not None]
+    unexplained = _unexplained_failures(log, found)
+    verdict = _verdict(log, roots, noise, unexplained)
+    if verdict in ("not-gpu", "nothing-wrong"):
+        # What the log says of the GPU is true, and beside the point.
+        symptoms, roots = [*roots, *symptoms], []
+    return Explanation(
+        verdict=verdict,
+        headline=_headline(verdict, roots, unexplained, log),
+        root_causes=tuple(roots),
+        symptoms=tuple(symptoms),
+        noise=noise,
+        unexplained=_shown(log, verdict, found, unexplained),
+        crashed=crashed,
+        name=log.name,
+        lines_read=log.lines_read,
+    )
+
+
+def _detect(log: Log, causes: Sequence[Cause]) -> tuple[list[Finding], tuple[str, ...]]:
+    found: list[Finding] = []
+    crashed: list[str] = []
+    for cause in causes:
+        if cause.log_detector is None:
+            continue
+        try:
+            found.extend(cause.log_detector(log))
+        except Exception as error:
+            # A bug in one detector must not take the answer down, nor pass in silence.
+            crashed.append(f"{cause.code}: {type(error).__name__}: {error}")
+    return found, tuple(crashed)
+
+
+def _rank(finding: Finding, log: Log) -> tuple[int, bool, bool, int, str]:
+    lines = [evidence.line for evidence in finding.evidence if evidence.line is not None]
+    ends = {n for failure in log.failures for n in range(failure.line, failure.last + 1)}
+    return (
+        _CONFIDENCE.index(finding.confidence),
+        finding.severity == "info",
+        not ends.intersection(lines),
+        min(lines, default=0),
+        finding.code,
+    )
+
+
+def _unexplained_failures(log: Log, found: Sequence[Finding]) -> list[Failure]:
+    """What ended the program and no finding has among its evidence."""
+    claimed = {evidence.line for finding in found for evidence in finding.evidence}
+    return [
+        failure
+        for failure in log.failures
+        if not claimed.intersection(range(failure.line, failure.last + 1))
+    ]
+
+
+def _verdict(
+    log: Log, roots: Sequence[Finding], noise: Sequence[Finding], unexplained: Sequence[Failure]
+) -> LogVerdict:
+    weighty = [root for root in roots if root.severity != "info"]
+    if weighty:
+        return "found"
+    strangers = [failure for failure in unexplained if not _ABOUT_GPUS.search(failure.text)]
+    if strangers:
+        return "not-gpu"
+    if unexplained:
+        return "unknown"
+    if roots:
+        return "nothing-wrong" if _worked(log, roots) else "found"
+    return "nothing-wrong" if noise or log.progress or _has_ready_gpu(log) else "unknown"
+
+
+def _worked(log: Log, roots: Sequence[Finding]) -> bool:
+    """Whether the program did its work after all that was said of the GPU."""
+    last = max((e.line or 0 for root in roots for e in root.evidence), default=0)
+    return any(line > last for line in log.progress)
+
+
+def _has_ready_gpu(log: Log) -> bool:
+    return any(device.event == "ready" for device in log.devices)
+
+
+def _headline(
+    verdict: LogVerdict, roots: Sequence[Finding], unexplained: Sequence[Failure], log: Log
+) -> str:
+    if verdict == "found":
+        return roots[0].message
+    if verdict == "not-gpu":
+        failure = unexplained[-1]
+        first = failure.text.splitlines()[0][:160]
+        return f"the failure has nothing to do with the GPU; see line {failure.line}: {first}"
+    if verdict == "nothing-wrong":
+        return "nothing is wrong here: what looks like trouble is harmless"
+    return "cannot tell from this log" if log.lines else "there is nothing in this log"
+
+
+def _shown(
+    log: Log, verdict: LogVerdict, found: Sequence[Finding], unexplained: Sequence[Failure]
+) -> tuple[Evidence, ...]:
+    numbers = [failure.line for failure in unexplained]
+    if verdict == "unknown":
+        claimed = {evidence.line for finding in found for evidence in finding.evidence}
+        numbers += [
+            line.number
+            for line in log.lines
+            if line.number not in claimed
+            and (line.level in ("error", "fatal") or _SUSPICIOUS.search(line.text))
+        ]
+    chosen = sorted(set(numbers))
+    if len(chosen) > _MOST_UNEXPLAINED:
+        half = _MOST_UNEXPLAINED // 2
+        chosen = [*chosen[:half], *chosen[-half:]]
+    return log.evidence(*chosen)

@@ -1,0 +1,36 @@
+"""What a log means: the answer of `whygpu explain`."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from whygpu.model.finding import Evidence, Finding
+from whygpu.model.report import EXIT_FINE, EXIT_FOUND, EXIT_UNDETERMINED
+
+LogVerdict = Literal["found", "nothing-wrong", "not-gpu", "unknown"]
+
+
+class Explanation(NamedTuple):
+    verdict: LogVerdict
+    headline: str
+    """The verdict as the one sentence an answer starts with."""
+    root_causes: tuple[Finding, ...]
+    """Most likely first. More than one where the log alone does not decide, or where several
+    things are wrong."""
+    symptoms: tuple[Finding, ...]
+    """What follows from a root cause, or does not matter beside it."""
+    noise: tuple[Finding, ...]
+    """Lines that look like trouble and are none."""
+    unexplained: tuple[Evidence, ...]
+    """Lines that look like trouble and that nothing here accounts for."""
+    crashed: tuple[str, ...] = ()
+    """Detectors that failed, each with its error: bugs in whygpu."""
+    name: str = ""
+    """Of the file; empty for standard input and text."""
+    lines_read: int = 0
+
+    @property
+    def exit_code(self) -> int:
+        if self.verdict in ("found", "not-gpu"):
+            return EXIT_FOUND
+        return EXIT_FINE if self.verdict == "nothing-wrong" else EXIT_UNDETERMINED

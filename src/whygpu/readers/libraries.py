@@ -1,0 +1,104 @@
+"""Shared libraries in a log: which were opened, which were not, and what the loader said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from whygpu.model.log import LibraryEvent, LibraryOutcome, Line, Raised
+
+_LIBRARY = r"(?P<library>(?:lib)?[A-Za-z][\w+-]{0,60}(?:\.so(?:\.\d{1,4}){0,4}|\.dylib|(?:\.\d{1,3})?\.dll))"
+_EVENTS: tuple[tuple[re.Pattern[str], LibraryOutcome], ...] = (
+    (
+        re.compile(
+            rf"(?:S|s)uccessfully opened (?:CUDA|dynamic) library '?{_LIBRARY}'?(?: locally)?"
+        ),
+        "opened",
+    ),
+    (
+        re.compile(rf"undefined symbol: (?P<symbol>\S{{1,300}}), version {_LIBRARY}"),
+        "wrong-symbols",
+    ),
+    (
+        re.compile(rf"(?<![\w.-]){_LIBRARY}: undefined symbol: (?P<symbol>\S{{1,300}})"),
+        "wrong-symbols",
+    ),
+    (
+        re.compile(
+            rf"(?<![\w.-]){_LIBRARY}: (?:file too short|invalid ELF header|wrong ELF class"
+            r"|cannot (?:read file data|apply additional memory)|ELF )"
+        ),
+        "broken",
+    ),
+    (
+        re.compile(rf"(?<![\w.-]){_LIBRARY}: cannot open shared object file"),
+        "not-found",
+    ),
+    (
+        re.compile(
+            r"(?:Could not load dynamic library|Couldn't open CUDA library|could not dlopen DSO:"
+            r"|Could not (?:find|locate|load)(?: (?:the )?(?:library|file|module))?|No library found under:"
+            rf"|Unable to load|Failed to load(?: library)?|Error loading)[ :]{{1,3}}[\"']?"
+            rf"(?:[^\s'\"]{{0,200}}[/\\])?{_LIBRARY}"
+        ),
+        "not-found",
+    ),
+    (re.compile(rf"(?<![\w.-]){_LIBRARY}'? (?:was )?not found"), "not-found"),
+)
+
+_STOPPING = ("ImportError", "OSError", "NotFoundError", "RuntimeError", "ModuleNotFoundError")
+
+
+def events(lines: Sequence[Line], raised: Sequence[Raised]) -> tuple[LibraryEvent, ...]:
+    """Each library's fate, line by line; the same words are told once for each line."""
+    fatal = {exception.line for exception in raised if exception.type in _STOPPING}
+    return tuple(event for line in lines for event in _of_line(line, line.number in fatal))
+
+
+def _of_line(line: Line, stops: bool) -> Iterator[LibraryEvent]:
+    if ".so" not in line.text and ".dll" not in line.text and ".dylib" not in line.text:
+        return
+    told: set[str] = set()
+    for pattern, outcome in _EVENTS:
+        for match in pattern.finditer(line.text):
+            name = match["library"]
+            if name in told:
+                continue
+            told.add(name)
+            component, version = identify(name)
+            yield LibraryEvent(
+                line=line.number,
+                library=name,
+                component=component,
+                version=version,
+                outcome=outcome,
+                detail=line.text[match.start() : match.start() + 200].strip(),
+                stops=stops or line.level == "fatal",
+            )
+
+
+def identify(library: str) -> tuple[str, str]:
+    """Which library a file name means, and which version: libcudnn.so.8 and cudnn64_8.dll."""
+    base = library
+    if base.endswith(".dll"):
+        stem, _, rest = base[:-4].partition("64")
+        digits = rest.strip("_").partition("_")[0]
+        if stem in ("cudart", "nvrtc", "cupti") and len(digits) >= 2 and digits.isdigit():
+            # cudart64_110.dll is 11.0; from CUDA 12 on it is cudart64_12.dll.
+            version = f"{digits[:-1]}.{digits[-1]}" if len(digits) > 2 else _old_style(digits)
+        elif len(digits) in (2, 3) and digits.isdigit() and digits[-1] == "0" and digits != "10":
+            version = _old_style(digits) if len(digits) == 2 else f"{digits[:-1]}.{digits[-1]}"
+        else:
+            version = digits
+        name = stem or base[:-4]
+        return ("cuda" if name == "nvcuda" else name), version
+    stem, _, version = base.partition(".so")
+    if not _ and base.endswith(".dylib"):
+        stem, _, version = base[: -len(".dylib")].partition(".")
+    name = stem.removeprefix("lib")
+    return name, version.strip(".")
+
+
+def _old_style(digits: str) -> str:
+    """cublas64_90.dll is CUDA 9.0, cudart64_12.dll is CUDA 12."""
+    return digits if digits[0] in "123" else f"{digits[0]}.{digits[1]}"

@@ -1,0 +1,173 @@
+"""Error codes of CUDA's libraries in a log: by name, by number, or by their sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from whygpu.model.log import Line, Status
+
+Api = Literal["driver", "runtime", "cudnn", "cublas", "cusolver", "cufft", "nccl", "nvml"]
+
+_PREFIXES: tuple[tuple[str, Api], ...] = (
+    ("CUDA_ERROR_", "driver"),
+    ("CUDNN_STATUS_", "cudnn"),
+    ("CUBLAS_STATUS_", "cublas"),
+    ("CUSOLVER_STATUS_", "cusolver"),
+    ("CUSPARSE_STATUS_", "cusolver"),
+    ("CUFFT_", "cufft"),
+    ("NVML_ERROR_", "nvml"),
+    ("NVML_", "nvml"),
+    ("nccl", "nccl"),
+    ("cudaError", "runtime"),
+)
+_NAME = re.compile(
+    r"\b(?:CUDA_ERROR_[A-Z][A-Z_0-9]{2,60}|CUDNN_STATUS_[A-Z][A-Z_0-9]{2,60}|CUBLAS_STATUS_[A-Z_]{3,60}"
+    r"|CUSOLVER_STATUS_[A-Z_]{3,60}|CUSPARSE_STATUS_[A-Z_]{3,60}|CUFFT_[A-Z_]{3,40}|NVML_ERROR_[A-Z_]{3,60}"
+    r"|nccl(?:UnhandledCudaError|SystemError|InternalError|InvalidArgument|InvalidUsage|RemoteError"
+    r"|InProgress|NumResults)"
+    r"|cudaError(?:[A-Z][A-Za-z0-9]{2,60}))\b"
+)
+_NUMBERED = re.compile(
+    r"UNKNOWN ERROR \((?P<unknown>\d{1,3})\)|Unknown CUDA error (?P<jax>\d{1,3})\b"
+    r"|cuda runtime error \((?P<thc>\d{1,3})\)|THCudaCheck FAIL [^\n]{0,300}? error=(?P<check>\d{1,3})\b"
+    r"|[Cc]uda error\((?P<paddle>\d{1,3})\)|cudaSuccess \((?P<versus>\d{1,3}) vs\. 0\)"
+    r"|CUDNN_STATUS_SUCCESS \((?P<cudnn>\d{1,2}) vs\. 0\)"
+)
+_SENTENCES: tuple[tuple[str, Api, str], ...] = (
+    ("no CUDA-capable device is detected", "runtime", "cudaErrorNoDevice"),
+    (
+        "CUDA driver version is insufficient for CUDA runtime version",
+        "runtime",
+        "cudaErrorInsufficientDriver",
+    ),
+    ("invalid device ordinal", "runtime", "cudaErrorInvalidDevice"),
+    (
+        "no kernel image is available for execution on the device",
+        "runtime",
+        "cudaErrorNoKernelImageForDevice",
+    ),
+    (
+        "the provided PTX was compiled with an unsupported toolchain",
+        "runtime",
+        "cudaErrorUnsupportedPtxVersion",
+    ),
+    ("device-side assert triggered", "runtime", "cudaErrorAssert"),
+    ("an illegal memory access was encountered", "runtime", "cudaErrorIllegalAddress"),
+    ("an illegal instruction was encountered", "runtime", "cudaErrorIllegalInstruction"),
+    ("misaligned address", "runtime", "cudaErrorMisalignedAddress"),
+    ("unspecified launch failure", "runtime", "cudaErrorLaunchFailure"),
+    ("uncorrectable ECC error encountered", "runtime", "cudaErrorECCUncorrectable"),
+    ("all CUDA-capable devices are busy or unavailable", "runtime", "cudaErrorDevicesUnavailable"),
+    (
+        "system has unsupported display driver / cuda driver combination",
+        "runtime",
+        "cudaErrorSystemDriverMismatch",
+    ),
+    ("system not yet initialized", "runtime", "cudaErrorSystemNotReady"),
+    (
+        "forward compatibility was attempted on non supported HW",
+        "runtime",
+        "cudaErrorCompatNotSupportedOnDevice",
+    ),
+    ("CUDA driver is a stub library", "runtime", "cudaErrorStubLibrary"),
+    ("CUDA error: out of memory", "runtime", "cudaErrorMemoryAllocation"),
+    ("the launch timed out and was terminated", "runtime", "cudaErrorLaunchTimeout"),
+    ("too many resources requested for launch", "runtime", "cudaErrorLaunchOutOfResources"),
+    ("peer access is not supported", "runtime", "cudaErrorPeerAccessUnsupported"),
+    ("Driver/library version mismatch", "nvml", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
+)
+_DRIVER_NUMBERS = {
+    2: "CUDA_ERROR_OUT_OF_MEMORY",
+    3: "CUDA_ERROR_NOT_INITIALIZED",
+    34: "CUDA_ERROR_STUB_LIBRARY",
+    35: "CUDA_ERROR_INSUFFICIENT_DRIVER",
+    46: "CUDA_ERROR_DEVICE_UNAVAILABLE",
+    100: "CUDA_ERROR_NO_DEVICE",
+    101: "CUDA_ERROR_INVALID_DEVICE",
+    214: "CUDA_ERROR_ECC_UNCORRECTABLE",
+    222: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+    303: "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED",
+    304: "CUDA_ERROR_OPERATING_SYSTEM",
+    802: "CUDA_ERROR_SYSTEM_NOT_READY",
+    803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+    804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+    999: "CUDA_ERROR_UNKNOWN",
+}
+_RUNTIME_NUMBERS = {
+    2: "cudaErrorMemoryAllocation",
+    3: "cudaErrorInitializationError",
+    8: "cudaErrorInvalidDeviceFunction",
+    10: "cudaErrorInvalidDevice",
+    30: "cudaErrorUnknown",
+    35: "cudaErrorInsufficientDriver",
+    38: "cudaErrorNoDevice",
+    48: "cudaErrorNoKernelImageForDevice",
+    59: "cudaErrorAssert",
+    77: "cudaErrorIllegalAddress",
+    98: "cudaErrorInvalidDeviceFunction",
+    100: "cudaErrorNoDevice",
+    101: "cudaErrorInvalidDevice",
+    209: "cudaErrorNoKernelImageForDevice",
+    214: "cudaErrorECCUncorrectable",
+    222: "cudaErrorUnsupportedPtxVersion",
+    700: "cudaErrorIllegalAddress",
+    710: "cudaErrorAssert",
+    719: "cudaErrorLaunchFailure",
+    802: "cudaErrorSystemNotReady",
+    803: "cudaErrorSystemDriverMismatch",
+    804: "cudaErrorCompatNotSupportedOnDevice",
+    999: "cudaErrorUnknown",
+}
+_CUDNN_NUMBERS = {
+    1: "CUDNN_STATUS_NOT_INITIALIZED",
+    2: "CUDNN_STATUS_ALLOC_FAILED",
+    3: "CUDNN_STATUS_BAD_PARAM",
+    4: "CUDNN_STATUS_INTERNAL_ERROR",
+    6: "CUDNN_STATUS_ARCH_MISMATCH",
+    7: "CUDNN_STATUS_MAPPING_ERROR",
+    8: "CUDNN_STATUS_EXECUTION_FAILED",
+}
+_CALL = re.compile(
+    r"\b(?P<call>(?:cu|cuda|cudnn|cublas|nccl|nvml)[A-Z]\w{2,60})\b(?=\(|:| results in| failed|,)"
+    r"|[Ff]ailed call to (?P<failed>\w{3,60})|Call to (?P<to>\w{3,60}) results"
+)
+
+
+def statuses(lines: Sequence[Line]) -> tuple[Status, ...]:
+    return tuple(status for line in lines for status in _of_line(line))
+
+
+def _of_line(line: Line) -> Iterator[Status]:
+    text = line.text
+    call = _CALL.search(text)
+    called = next((name for name in call.groups() if name), "") if call else ""
+    told: set[str] = set()
+    for match in _NAME.finditer(text):
+        name = match.group()
+        if name not in told and not name.endswith("_SUCCESS"):
+            told.add(name)
+            api = next(api for prefix, api in _PREFIXES if name.startswith(prefix))
+            yield Status(line.number, api, name, called)
+    for match in _NUMBERED.finditer(text):
+        numbered = _by_number(match)
+        if numbered and numbered[1] not in told:
+            told.add(numbered[1])
+            yield Status(line.number, numbered[0], numbered[1], called)
+    for sentence, sentence_api, name in _SENTENCES:
+        if sentence in text and not told:
+            told.add(name)
+            yield Status(line.number, sentence_api, name, called)
+
+
+def _by_number(match: re.Match[str]) -> tuple[Api, str] | None:
+    group = match.lastgroup
+    assert group is not None
+    number = int(match[group])
+    if group == "cudnn":
+        name = _CUDNN_NUMBERS.get(number)
+        return ("cudnn", name) if name else None
+    if group in ("unknown", "jax"):
+        return "driver", _DRIVER_NUMBERS.get(number, f"CUDA_ERROR_{number}")
+    return "runtime", _RUNTIME_NUMBERS.get(number, f"cudaError{number}")

@@ -1,0 +1,56 @@
+"""Versions of software that a log mentions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from whygpu.model.log import Line, Version
+
+_NUMBER = r"(\d+(?:\.\d+)*(?:(?:a|b|rc|\.?dev|\.?post)\d+)?)"
+_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (of, re.compile(pattern))
+    for of, pattern in (
+        ("driver", rf"libcuda reported version is: {_NUMBER}"),
+        ("kernel-module", rf"kernel reported version is: {_NUMBER}"),
+        ("kernel-module", rf"kernel version {_NUMBER} does not match DSO version"),
+        ("driver", rf"kernel version [\d.]+ does not match DSO version {_NUMBER}"),
+        ("kernel-module", rf"NVIDIA UNIX \S+ Kernel Module +{_NUMBER}"),
+        ("driver", rf"Driver Version: {_NUMBER}"),
+        ("cuda-of-driver", rf"CUDA Version: {_NUMBER}"),
+        ("cudnn", rf"Loaded cuDNN version {_NUMBER}"),
+        ("cudnn", rf"Loaded runtime CuDNN library: {_NUMBER}"),
+        ("cudnn-built", rf"source was compiled with:? {_NUMBER}"),
+        (
+            "tensorflow",
+            rf"(?i:tensorflow(?:[-_](?:gpu|cpu|intel))?)(?: version:?|==|-| ) ?['\"]?v?{_NUMBER}",
+        ),
+        ("torch", rf"\b(?:torch|[Pp]y[Tt]orch)(?: version:?|==|-| ) ?['\"]?v?{_NUMBER}"),
+        ("jaxlib", rf"\bjaxlib(?: version|==|-) ?{_NUMBER}"),
+        ("jax", rf"\bjax(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),
+        ("keras", rf"\b[Kk]eras(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),
+        ("numpy", rf"\b[Nn]um[Pp]y(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),
+        ("protobuf", rf"\bprotobuf(?: version:?|==|-| ) ?['\"]?{_NUMBER}"),
+        ("python", r"[/\\][Pp]ython-?(\d\.\d{1,2})(?=[/\\. ])"),
+        ("python", r"[/\\][Pp]ython(3\d{1,2})[/\\]"),
+        ("cuda", rf"[/\\]cuda-{_NUMBER}(?=[/\\: ])"),
+        ("cuda", rf"(?i:cuda(?:[ -]?toolkit)?)[ /-]v?{_NUMBER}"),
+    )
+)
+_TELLING = re.compile(r"version|Module|==|\d\.\d|[Pp]ython3", re.I)
+_LONGEST = 2000
+
+
+def versions(lines: Sequence[Line]) -> tuple[Version, ...]:
+    found: list[Version] = []
+    told: set[tuple[str, str]] = set()
+    for line in lines:
+        text = line.text[:_LONGEST]
+        if not _TELLING.search(text):
+            continue
+        for of, pattern in _PATTERNS:
+            for match in pattern.finditer(text):
+                if (of, match[1]) not in told:
+                    told.add((of, match[1]))
+                    found.append(Version(line.number, of, match[1]))
+    return tuple(found)

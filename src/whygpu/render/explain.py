@@ -1,0 +1,117 @@
+"""An explanation for people: the verdict first, then each root cause with its lines and its fix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from whygpu.model.explanation import Explanation
+from whygpu.model.finding import Evidence, Finding
+from whygpu.render.text import STYLES, console_of, hanging, labelled, paragraph, shortened, text_of
+
+MARKS = {"found": "✗", "nothing-wrong": "✓", "not-gpu": "✗", "unknown": "?"}
+PLAIN_MARKS = {"found": "x", "nothing-wrong": "+", "not-gpu": "x", "unknown": "?"}
+_VERDICTS = {"found": "error", "nothing-wrong": "gpu", "not-gpu": "warning", "unknown": "unknown"}
+_MOST_EVIDENCE = 5
+
+
+def render(
+    explanation: Explanation,
+    *,
+    width: int,
+    color: bool,
+    verbose: bool,
+    marks: Mapping[str, str] = MARKS,
+) -> str:
+    console = console_of(width, color)
+    with console.capture() as captured:
+        _headline(console, explanation, marks[explanation.verdict])
+        for number, root in enumerate(explanation.root_causes, 1):
+            _root(console, number, root, explanation, verbose)
+        _unexplained(console, explanation)
+        _beside(console, explanation, verbose)
+        _crashed(console, explanation)
+        if explanation.root_causes:
+            code = explanation.root_causes[0].code
+            console.print()
+            console.print(Text(f"More about it: whygpu rule {code}", "dim"))
+    return text_of(captured.get())
+
+
+def _headline(console: Console, explanation: Explanation, mark: str) -> None:
+    sentence = explanation.headline[:1].upper() + explanation.headline[1:]
+    style = STYLES[_VERDICTS[explanation.verdict]]
+    console.print(hanging(mark, Text(sentence, style), 2))
+
+
+def _root(
+    console: Console, number: int, root: Finding, explanation: Explanation, verbose: bool
+) -> None:
+    title = Text.assemble(
+        (f"{root.code} {root.cause}", STYLES[root.severity]), f"  {root.confidence}"
+    )
+    console.print()
+    console.print(hanging(f"{number}.", title, 3))
+    if number > 1:
+        paragraph(console, root.message)
+    _evidence(console, root, verbose)
+    if root.ask:
+        console.print(labelled("ask", root.ask))
+    for remedy in root.remedies:
+        console.print(labelled("fix", remedy.text))
+        if remedy.command is not None:
+            # Not wrapped: a command has to survive copy and paste.
+            console.print(Text(f"          {remedy.command}", "bold"), soft_wrap=True)
+    followers = [f for f in explanation.symptoms if f.explained_by == root.code]
+    if followers:
+        names = ", ".join(dict.fromkeys(f"{f.code} {f.cause}" for f in followers))
+        console.print(labelled("so", f"explains {names}"))
+
+
+def _evidence(console: Console, finding: Finding, verbose: bool) -> None:
+    shown = finding.evidence if verbose else finding.evidence[:_MOST_EVIDENCE]
+    for evidence in shown:
+        console.print(labelled("seen", _quoted(evidence, verbose)))
+    if len(shown) < len(finding.evidence):
+        console.print(labelled("", f"... and {len(finding.evidence) - len(shown)} more (-v)"))
+
+
+def _quoted(evidence: Evidence, verbose: bool) -> str:
+    text = f"{evidence.where}: {evidence.text}"
+    return text if verbose else shortened(text)
+
+
+def _unexplained(console: Console, explanation: Explanation) -> None:
+    if not explanation.unexplained:
+        return
+    console.print()
+    titles = {"not-gpu": "The lines that matter:", "unknown": "Lines to look at:"}
+    console.print(Text(titles.get(explanation.verdict, "Not accounted for:"), "bold"))
+    for evidence in explanation.unexplained:
+        console.print(labelled("", _quoted(evidence, False)))
+
+
+def _beside(console: Console, explanation: Explanation, verbose: bool) -> None:
+    """Noise, and what is true and does not matter."""
+    aside = [f for f in explanation.symptoms if f.explained_by is None]
+    if aside:
+        console.print()
+        console.print(Text("True, and beside the point:", "bold"))
+        for finding in aside:
+            console.print(labelled("", f"{finding.code} {finding.cause}: {finding.message}"))
+    if explanation.noise:
+        console.print()
+        console.print(Text("Harmless:", "bold"))
+        for finding in explanation.noise:
+            where = finding.evidence[0].where if finding.evidence else ""
+            console.print(labelled("", f"{finding.code} {where}: {finding.message}"))
+            if verbose:
+                _evidence(console, finding, verbose)
+
+
+def _crashed(console: Console, explanation: Explanation) -> None:
+    for error in explanation.crashed:
+        console.print()
+        console.print(Text(f"A bug in whygpu, please report it: {error}", STYLES["unknown"]))

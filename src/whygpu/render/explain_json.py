@@ -1,0 +1,42 @@
+"""Explanations as JSON; the schema is in whygpu/schemas."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from whygpu.model.codec import encode
+from whygpu.model.explanation import Explanation
+from whygpu.model.finding import Finding
+from whygpu.render.json import FINDING_FIELDS
+
+EXPLANATION_SCHEMA = 1
+
+
+def as_dict(explanation: Explanation) -> dict[str, Any]:
+    return {
+        "schema": EXPLANATION_SCHEMA,
+        "name": explanation.name,
+        "verdict": explanation.verdict,
+        "headline": explanation.headline,
+        "root_causes": [_finding(finding) for finding in explanation.root_causes],
+        "symptoms": [_finding(finding) for finding in explanation.symptoms],
+        "noise": [_finding(finding) for finding in explanation.noise],
+        "unexplained": [encode(evidence) for evidence in explanation.unexplained],
+        "crashed": list(explanation.crashed),
+        "lines_read": explanation.lines_read,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    encoded = encode(finding)
+    return {name: encoded[name] for name in (*FINDING_FIELDS, "ask")}
+
+
+def render(explanation: Explanation) -> str:
+    return json.dumps(as_dict(explanation), indent=2) + "\n"
+
+
+def render_line(explanation: Explanation) -> str:
+    """On one line, for several in a row."""
+    return json.dumps(as_dict(explanation)) + "\n"
