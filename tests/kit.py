@@ -77,6 +77,11 @@ def explained(log: str) -> Explanation:
     return explain(read_text(log), catalogue())
 
 
+def machine_causes() -> tuple[Cause, ...]:
+    """The causes that look at a machine."""
+    return tuple(cause for cause in catalogue() if cause.machine_detector is not None)
+
+
 def cause_named(slug: str) -> Cause:
     return next(cause for cause in catalogue() if cause.slug == slug)
 
@@ -139,6 +144,10 @@ class Example(NamedTuple):
     expectation: Literal["fires", "quiet", "cannot tell"]
     kind: Literal["machine", "log", "code"]
     text: str
+
+
+def machine_examples(cause: Cause) -> list[Example]:
+    return [example for example in examples(cause.page) if example.kind == "machine"]
 
 
 _SECTION = re.compile(r"^## (Fires|Quiet|Cannot tell) on(?: \((machine|log|code)\))?\s*$")

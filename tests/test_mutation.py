@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.kit import examples, machine, run
-from whygpu.causes import catalogue
+from tests.kit import machine, machine_causes, machine_examples, run
 from whygpu.model.cause import Cause, MachineDetector
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.observed import Undetermined
@@ -19,9 +18,8 @@ EXPECTED = {
     "cannot tell": ("undetermined",),
 }
 
-JUDGED = [cause for cause in catalogue() if cause.machine_detector is not None]
 
-every_cause = pytest.mark.parametrize("cause", JUDGED, ids=lambda cause: cause.slug)
+every_cause = pytest.mark.parametrize("cause", machine_causes(), ids=lambda cause: cause.slug)
 
 
 def _blind(cause: Cause, snapshot: Snapshot) -> Iterator[Finding | Gap]:
@@ -76,8 +74,7 @@ def survives(cause: Cause) -> bool:
     """Every example on its page is judged as the page says."""
     return all(
         run(cause, machine(example.text)).status in EXPECTED[example.expectation]
-        for example in examples(cause.page)
-        if example.kind == "machine"
+        for example in machine_examples(cause)
     )
 
 

@@ -11,11 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 
-from tests.kit import examples, machine
+from tests.kit import machine, machine_causes, machine_examples
 from tests.machines.healthy import healthy, without_gpu
 from tests.mutation import mutants
 from whygpu import diagnose
-from whygpu.causes import catalogue
 from whygpu.model.codec import decode, encode
 from whygpu.model.derived import usable_gpu
 from whygpu.model.finding import MACHINE
@@ -35,9 +34,8 @@ def seeds() -> list[Any]:
     """Machines that really were, the two made ones, and every example of a fault."""
     pages = (
         example.text
-        for cause in catalogue()
-        for example in examples(cause.page)
-        if example.kind == "machine"
+        for cause in machine_causes()
+        for example in machine_examples(cause)
     )
     made = [healthy(), without_gpu(), *map(machine, pages)]
     return [json.loads(path.read_text()) for path in RECORDED] + [encode(each) for each in made]

@@ -10,9 +10,8 @@ import jsonschema
 import pytest
 
 import whygpu
-from tests.kit import examples, machine
+from tests.kit import machine, machine_causes, machine_examples
 from whygpu import diagnose
-from whygpu.causes import catalogue
 from whygpu.model.cause import Cause
 from whygpu.model.codec import decode
 from whygpu.model.snapshot import Snapshot
@@ -33,10 +32,10 @@ def test_the_schemas_are_schemas() -> None:
     jsonschema.Draft202012Validator.check_schema(SNAPSHOT)
 
 
-@pytest.mark.parametrize("cause", catalogue(), ids=lambda cause: cause.slug)
+@pytest.mark.parametrize("cause", machine_causes(), ids=lambda cause: cause.slug)
 def test_every_example_gives_a_valid_report(cause: Cause) -> None:
     validator = jsonschema.Draft202012Validator(CHECK)
-    for example in examples(cause.page):
+    for example in machine_examples(cause):
         validator.validate(rendered(example.text))
 
 
@@ -64,7 +63,7 @@ def test_the_top_level_and_a_finding_have_just_the_promised_keys() -> None:
         "confidence",
         "explained_by",
     ]
-    assert list(report["findings"][0]["evidence"][0]) == ["kind", "where", "text"]
+    assert list(report["findings"][0]["evidence"][0]) == ["kind", "where", "text", "line"]
     assert list(report["findings"][0]["remedies"][0]) == ["text", "command"]
 
 
@@ -75,7 +74,7 @@ def test_what_is_undetermined_has_its_code_and_reason() -> None:
 
 
 def test_outcomes_count_every_cause_once() -> None:
-    assert sum(rendered()["outcomes"].values()) == len(catalogue())
+    assert sum(rendered()["outcomes"].values()) == len(machine_causes())
 
 
 def test_the_snapshot_inside_is_the_snapshot() -> None:

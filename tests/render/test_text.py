@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from tests.kit import examples, machine
+from tests.kit import machine, machine_causes, machine_examples
 from whygpu import diagnose
-from whygpu.causes import catalogue
+from whygpu.model.cause import Cause
 from whygpu.render.text import render
 
 CPU_BUILD = """
@@ -78,24 +78,23 @@ def test_without_probes_one_line_says_what_stays_unknown() -> None:
 
 def test_every_outcome_is_shown_when_asked_for() -> None:
     report = text(CPU_BUILD, verbose=True)
-    for cause in catalogue():
+    for cause in machine_causes():
         assert f"  {cause.code}  {cause.slug}" in report
 
 
 def test_the_count_of_causes_is_true() -> None:
     assert text('only = ["torch"]').endswith(".\n")
     counts = text('only = ["torch"]').rpartition(": ")[2].rstrip(".\n").split(", ")
-    assert sum(int(count.split()[0]) for count in counts) == len(catalogue())
+    assert sum(int(count.split()[0]) for count in counts) == len(machine_causes())
 
 
 COMMAND_INDENT = " " * 10
 
 
 @pytest.mark.parametrize("width", [40, 80, 100])
-@pytest.mark.parametrize("cause", catalogue(), ids=lambda cause: cause.slug)
-def test_everything_but_commands_fits_the_width(cause: object, width: int) -> None:
-    page = cause.page  # type: ignore[attr-defined]
-    firing = [item.text for item in examples(page) if item.expectation == "fires"]
+@pytest.mark.parametrize("cause", machine_causes(), ids=lambda cause: cause.slug)
+def test_everything_but_commands_fits_the_width(cause: Cause, width: int) -> None:
+    firing = [item.text for item in machine_examples(cause) if item.expectation == "fires"]
     for toml, verbose in itertools.product(firing, (False, True)):
         report = diagnose(machine(toml))
         commands = {
