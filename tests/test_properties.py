@@ -32,11 +32,7 @@ VALIDATOR = Draft202012Validator(json.loads(SCHEMA.read_text()))
 
 def seeds() -> list[Any]:
     """Machines that really were, the two made ones, and every example of a fault."""
-    pages = (
-        example.text
-        for cause in machine_causes()
-        for example in machine_examples(cause)
-    )
+    pages = (example.text for cause in machine_causes() for example in machine_examples(cause))
     made = [healthy(), without_gpu(), *map(machine, pages)]
     return [json.loads(path.read_text()) for path in RECORDED] + [encode(each) for each in made]
 

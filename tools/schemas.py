@@ -1,4 +1,4 @@
-"""Write the JSON schemas of snapshots and reports from the types that produce them."""
+"""Write the JSON schemas of what whygpu prints from the types that produce it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import whygpu
 from whygpu.model.codec import hints, is_record
-from whygpu.model.finding import Finding
+from whygpu.model.explanation import LogVerdict
+from whygpu.model.finding import Evidence, Finding
 from whygpu.model.observed import Known
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
 from whygpu.model.snapshot import Snapshot
 from whygpu.planner.machine import MachineSpec
+from whygpu.render.explain_json import EXPLANATION_SCHEMA, LOG_FINDING_FIELDS
 from whygpu.render.json import FINDING_FIELDS
 
 FOLDER = pathlib.Path(whygpu.__path__[0]) / "schemas"
@@ -107,6 +109,30 @@ def check_schema() -> dict[str, Any]:
     return {"$schema": DRAFT, "title": "whygpu check --json", **top, "$defs": definitions}
 
 
+def explain_schema() -> dict[str, Any]:
+    """What `whygpu explain --json` prints; with several files, one on each line."""
+    definitions: dict[str, Any] = {}
+    schema_of(Finding, definitions)
+    fields = definitions["Finding"]["properties"]
+    definitions["Finding"] = _object({name: fields[name] for name in LOG_FINDING_FIELDS})
+    findings = {"type": "array", "items": {"$ref": "#/$defs/Finding"}}
+    text = {"type": "string"}
+    fields = {
+        "schema": {"const": EXPLANATION_SCHEMA},
+        "name": text,
+        "verdict": schema_of(LogVerdict, definitions),
+        "headline": text,
+        "root_causes": findings,
+        "symptoms": findings,
+        "noise": findings,
+        "unexplained": {"type": "array", "items": schema_of(Evidence, definitions)},
+        "crashed": {"type": "array", "items": text},
+        "lines_read": {"type": "integer"},
+    }
+    top = _object(fields)
+    return {"$schema": DRAFT, "title": "whygpu explain --json", **top, "$defs": definitions}
+
+
 def plan_schema() -> dict[str, Any]:
     """What `whygpu plan --json` prints."""
     definitions: dict[str, Any] = {}
@@ -153,6 +179,7 @@ def files() -> dict[str, str]:
     made = {
         "snapshot.schema.json": snapshot_schema(),
         "check.schema.json": check_schema(),
+        "explain.schema.json": explain_schema(),
         "plan.schema.json": plan_schema(),
     }
     return {name: json.dumps(schema, indent=1) + "\n" for name, schema in made.items()}

@@ -1,27 +1,164 @@
-"""What this machine's facts say about what a log suggests: confirmed, refuted, or neither."""
+"""What a machine's facts do to what a log suggests: confirm it, refute it, make it more exact."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
+from whygpu.model.cause import Cause
+from whygpu.model.derived import and_list
 from whygpu.model.explanation import Explanation
+from whygpu.model.finding import MACHINE, Evidence, Finding, seen
+from whygpu.model.libraries import LibraryCopy
+from whygpu.model.log import LibraryEvent, Log
+from whygpu.model.observed import Known
 from whygpu.model.report import Report
+from whygpu.model.snapshot import Snapshot
+
+_LASTING = frozenset("12368")
+"""Families of what stays until somebody mends it. Memory comes and goes, and so do programs."""
 
 
-def corroborate(explanation: Explanation, report: Report) -> Explanation:
+def corroborate(
+    explanation: Explanation, log: Log, report: Report, causes: Sequence[Cause]
+) -> Explanation:
     """The explanation with the machine's word added to each root cause."""
-    found = {finding.cause: finding for finding in report.findings}
-    roots = []
+    by_slug = {cause.slug: cause for cause in causes}
+    if explanation.verdict == "unknown":
+        return _from_machine_alone(explanation, log, report)
+    confirmed: list[Finding] = []
+    open_still: list[Finding] = []
+    refuted: list[Finding] = []
     for root in explanation.root_causes:
-        same = found.get(root.cause)
-        if same is None:
-            roots.append(root)
-            continue
-        roots.append(
-            root._replace(
-                message=f"{root.message}; here: {same.message}",
-                evidence=(*root.evidence, *same.evidence),
-                remedies=same.remedies,
-                confidence="certain" if same.confidence == "certain" else root.confidence,
-                ask=None,
-            )
+        root = _with_library_facts(root, log, report.snapshot)
+        same = next((f for f in report.findings if f.cause == root.cause), None)
+        deeper = _deeper(root, report, by_slug)
+        if same is not None and same.explained_by is None:
+            confirmed.append(_confirmed(root, same))
+        elif deeper is not None:
+            confirmed.append(_made_exact(root, deeper))
+        elif _passed(root, report):
+            refuted.append(_refuted(root))
+        else:
+            open_still.append(root)
+    if confirmed:
+        symptoms = [root._replace(explained_by=confirmed[0].code) for root in refuted]
+        roots = [*confirmed, *open_still]
+        return _with_roots(explanation, roots, [*explanation.symptoms, *symptoms])
+    return _with_roots(explanation, [*open_still, *refuted], explanation.symptoms)
+
+
+def _with_roots(
+    explanation: Explanation, roots: Sequence[Finding], symptoms: Sequence[Finding]
+) -> Explanation:
+    headline = roots[0].message if roots else explanation.headline
+    return explanation._replace(
+        root_causes=tuple(roots), symptoms=tuple(symptoms), headline=headline
+    )
+
+
+def _from_machine_alone(explanation: Explanation, log: Log, report: Report) -> Explanation:
+    """The log does not tell; what is wrong on the machine may be the reason all the same."""
+    roots = [
+        finding._replace(
+            confidence="possible",
+            message=f"the log does not say why, but this machine has a fault that would: "
+            f"{finding.message}",
         )
-    return explanation._replace(root_causes=tuple(roots))
+        for finding in report.root_causes
+        if finding.severity == "error" and finding.subject in (MACHINE, log.framework)
+    ]
+    if not roots:
+        return explanation
+    return _with_roots(explanation._replace(verdict="found"), roots, explanation.symptoms)
+
+
+def _confirmed(root: Finding, same: Finding) -> Finding:
+    return root._replace(
+        message=f"{root.message}. This machine confirms it: {same.message}",
+        evidence=(*root.evidence, *same.evidence),
+        remedies=same.remedies,
+        confidence="certain",
+        ask=None,
+    )
+
+
+def _deeper(root: Finding, report: Report, causes: Mapping[str, Cause]) -> Finding | None:
+    """A root cause found on the machine that explains what the log shows."""
+    return next(
+        (
+            finding
+            for finding in report.root_causes
+            if finding.severity == "error" and root.cause in causes[finding.cause].explains
+        ),
+        None,
+    )
+
+
+def _made_exact(root: Finding, deeper: Finding) -> Finding:
+    return deeper._replace(
+        message=f"{root.message}. This machine shows why: {deeper.message}",
+        evidence=(*root.evidence, *deeper.evidence),
+        ask=None,
+    )
+
+
+def _passed(root: Finding, report: Report) -> bool:
+    return root.code[2] in _LASTING and any(
+        outcome.cause == root.cause and outcome.status == "passed" for outcome in report.outcomes
+    )
+
+
+def _refuted(root: Finding) -> Finding:
+    return root._replace(
+        confidence="possible",
+        message=f"{root.message}. This machine does not show it now: either it was mended since, "
+        "or the log is of another environment",
+    )
+
+
+def _with_library_facts(root: Finding, log: Log, machine: Snapshot) -> Finding:
+    """What there is here of the libraries that the log misses."""
+    if not isinstance(machine.cuda, Known):
+        return root
+    lines = {evidence.line for evidence in root.evidence}
+    missed: dict[str, LibraryEvent] = {
+        event.library: event
+        for event in log.library_events("not-found")
+        if event.line in lines and event.component != "cuda"
+    }
+    facts = [
+        fact
+        for event in missed.values()
+        for fact in _of_library(event, machine.cuda.value.copies, machine.cuda.source)
+    ]
+    if not facts:
+        return root
+    said = and_list([evidence.text for evidence in facts])
+    return root._replace(message=f"{root.message}; {said}", evidence=(*root.evidence, *facts))
+
+
+def _of_library(
+    event: LibraryEvent, copies: Sequence[LibraryCopy], source: str
+) -> Iterator[Evidence]:
+    ours = [copy for copy in copies if copy.name == event.component]
+    exact = next((copy for copy in ours if copy.soname == event.library), None)
+    if exact is not None:
+        yield seen(
+            Known(exact.path, source), f"this environment has {event.library} at {exact.path}"
+        )
+    elif ours:
+        there = and_list(sorted({_described(copy) for copy in ours}))
+        yield seen(
+            Known(there, source),
+            f"this environment has {there} instead, which cannot serve as {event.library}",
+        )
+    else:
+        yield seen(
+            Known("", source), f"this environment has no copy of {event.component} in any version"
+        )
+
+
+def _described(copy: LibraryCopy) -> str:
+    version = f" ({copy.version.value})" if isinstance(copy.version, Known) else ""
+    owner = f" from {copy.owner}" if copy.owner else ""
+    return f"{copy.soname}{version}{owner}"

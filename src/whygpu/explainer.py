@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from whygpu.engine import fold
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation, LogVerdict
-from whygpu.model.finding import Evidence, Finding
+from whygpu.model.finding import MACHINE, Evidence, Finding
 from whygpu.model.log import Failure, Log
 
 _CONFIDENCE = ("certain", "likely", "possible")
@@ -23,6 +23,10 @@ _ABOUT_GPUS = re.compile(
     r"|rocm|driver|libcu|ptx|kernel image",
     re.IGNORECASE,
 )
+_ABOUT_GPUS_IN_CODE = re.compile(r"cuda|gpu|nvml|nccl", re.IGNORECASE)
+"""Not `device`: `.to(device)` stands in every other program."""
+_PATH = re.compile(r"[^\s'\"(]{0,400}[/\\][^\s'\"),]{0,400}")
+"""Names of folders say nothing about what went wrong."""
 _SUSPICIOUS = re.compile(
     r"error|exception|fail|cannot|could not|unable|abort|fatal|not found|invalid|killed",
     re.IGNORECASE,
@@ -36,12 +40,12 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     by_slug = {cause.slug: cause for cause in causes}
     noise = tuple(finding for finding in found if finding.code[2] == _NOISE_FAMILY)
     real = [finding for finding in found if finding.code[2] != _NOISE_FAMILY]
-    folded = fold(real, by_slug)
+    folded = _folded(real, by_slug)
     roots = sorted((f for f in folded if f.explained_by is None), key=lambda f: _rank(f, log))
     symptoms = [f for f in folded if f.explained_by is not None]
     unexplained = _unexplained_failures(log, found)
     verdict = _verdict(log, roots, noise, unexplained)
-    if verdict in ("not-gpu", "nothing-wrong"):
+    if verdict != "found":
         # What the log says of the GPU is true, and beside the point.
         symptoms, roots = [*roots, *symptoms], []
     return Explanation(
@@ -71,15 +75,33 @@ def _detect(log: Log, causes: Sequence[Cause]) -> tuple[list[Finding], tuple[str
     return found, tuple(crashed)
 
 
-def _rank(finding: Finding, log: Log) -> tuple[int, bool, bool, int, str]:
+def _folded(findings: Sequence[Finding], causes: dict[str, Cause]) -> list[Finding]:
+    """What follows from what. One log is one story, whichever framework each line is about."""
+    alike = fold((finding._replace(subject=MACHINE) for finding in findings), causes)
+    return [
+        finding._replace(explained_by=other.explained_by)
+        for finding, other in zip(findings, alike, strict=True)
+    ]
+
+
+def _rank(finding: Finding, log: Log) -> tuple[bool, bool, bool, int, int, str]:
     lines = [evidence.line for evidence in finding.evidence if evidence.line is not None]
-    ends = {n for failure in log.failures for n in range(failure.line, failure.last + 1)}
+    ends_it = _ends_it(finding, log)
     return (
-        _CONFIDENCE.index(finding.confidence),
+        finding.confidence == "possible" and not ends_it,
         finding.severity == "info",
-        not ends.intersection(lines),
+        not ends_it,
+        _CONFIDENCE.index(finding.confidence),
         min(lines, default=0),
         finding.code,
+    )
+
+
+def _ends_it(finding: Finding, log: Log) -> bool:
+    """Whether what ended the program is among the evidence."""
+    lines = {evidence.line for evidence in finding.evidence}
+    return any(
+        not lines.isdisjoint(range(failure.line, failure.last + 1)) for failure in log.failures
     )
 
 
@@ -97,16 +119,28 @@ def _verdict(
     log: Log, roots: Sequence[Finding], noise: Sequence[Finding], unexplained: Sequence[Failure]
 ) -> LogVerdict:
     weighty = [root for root in roots if root.severity != "info"]
+    strangers = [failure for failure in unexplained if not _about_gpus(failure, log)]
+    if strangers and not any(_ends_it(root, log) for root in weighty):
+        # It went on in spite of all that was said of the GPU, and then something else stopped it.
+        return "not-gpu"
     if weighty:
         return "found"
-    strangers = [failure for failure in unexplained if not _ABOUT_GPUS.search(failure.text)]
-    if strangers:
-        return "not-gpu"
     if unexplained:
         return "unknown"
     if roots:
         return "nothing-wrong" if _worked(log, roots) else "found"
-    return "nothing-wrong" if noise or log.progress or _has_ready_gpu(log) else "unknown"
+    return "nothing-wrong" if noise or log.progress or _has_gpu(log) else "unknown"
+
+
+def _about_gpus(failure: Failure, log: Log) -> bool:
+    """By its own words, or by the line of code that failed, which a traceback shows before it."""
+    if _ABOUT_GPUS.search(_PATH.sub("", failure.text)):
+        return True
+    if not any(raised.line == failure.line and raised.frames for raised in log.raised):
+        return False
+    # Newer Pythons underline the place in a line of its own.
+    code = [line.text for line in log.lines if failure.line - 2 <= line.number < failure.line]
+    return any(_ABOUT_GPUS_IN_CODE.search(_PATH.sub("", text)) for text in code)
 
 
 def _worked(log: Log, roots: Sequence[Finding]) -> bool:
@@ -115,8 +149,8 @@ def _worked(log: Log, roots: Sequence[Finding]) -> bool:
     return any(line > last for line in log.progress)
 
 
-def _has_ready_gpu(log: Log) -> bool:
-    return any(device.event == "ready" for device in log.devices)
+def _has_gpu(log: Log) -> bool:
+    return any(device.event != "ignored" for device in log.devices)
 
 
 def _headline(
@@ -129,7 +163,7 @@ def _headline(
         first = failure.text.splitlines()[0][:160]
         return f"the failure has nothing to do with the GPU; see line {failure.line}: {first}"
     if verdict == "nothing-wrong":
-        return "nothing is wrong here: what looks like trouble is harmless"
+        return "nothing in this log shows a fault; what looks like trouble in it is harmless"
     return "cannot tell from this log" if log.lines else "there is nothing in this log"
 
 

@@ -11,7 +11,12 @@ from whygpu.model.finding import Evidence, Remedy
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need, need_or
 from whygpu.model.snapshot import Snapshot
 
-CONSEQUENCES = ("gpu-unused", "cuda-init-failed", "keras-backend-without-gpu")
+CONSEQUENCES = (
+    "gpu-unused",
+    "cuda-init-failed",
+    "keras-backend-without-gpu",
+    "device-placement-nonexistent",
+)
 """What follows wherever the driver cannot be used, whatever the reason."""
 
 CONTROL_NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm")

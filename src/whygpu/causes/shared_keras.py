@@ -16,7 +16,7 @@ LEGACY_SWITCH = "TF_USE_LEGACY_KERAS"
 BACKENDS = ("tensorflow", "jax", "torch")
 """Backends that can use a GPU, each a framework of its own."""
 
-_CONFIG_FILE = re.compile(r"[^;]*keras\.json")
+_CONFIG_FILE = re.compile(r"[^;]{0,400}keras\.json")
 """A source that is the file itself, and not a remark about it."""
 
 _LEGACY_VALUES = ("1", "true", "True")

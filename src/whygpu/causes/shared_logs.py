@@ -26,20 +26,69 @@ def framework_title(log: Log) -> str:
 
 def in_gib(size: int) -> str:
     """A size as people say it: 8.02 GiB, 138 KiB."""
-    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+    for unit, scale in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if size >= scale:
             return f"{size / scale:.3g} {unit}"
     return f"{size} bytes"
 
 
 def noise(cause: Cause, log: Log, pattern: re.Pattern[str], meaning: str) -> Iterator[Finding]:
-    """One finding for all the lines that say a harmless thing."""
-    lines = [match.line for match in log.find(pattern)]
+    """One finding for all the lines that say a harmless thing. What ended the program is not."""
+    ends = {n for end in log.failures for n in range(end.line, end.last + 1)}
+    lines = {match.line for match in log.find(pattern)} - ends
     if lines:
-        times = "" if len(lines) == 1 else f" (said {len(lines)} times)"
+        times = "" if len(lines) == 1 else f" (on {len(lines)} lines)"
         yield cause.finding(
             subject=subject_of(log),
             message=meaning + times,
             evidence=log.evidence(*lines),
             remedies=(Remedy("Nothing needs to be done about it."),),
         )
+
+
+def ended_after(log: Log, line: int) -> tuple[int, ...]:
+    """The lines at or after this one with which the program ended."""
+    words = log.line(line).text.strip()
+    return tuple(
+        failure.line
+        for failure in log.failures
+        # A message may begin on the line after its exception's name.
+        if failure.last >= line or (words and words in failure.text)
+    )
+
+
+_ABOUT_DEVICES = re.compile(
+    r"cuda|cudnn|gpu|nvidia|device|OpKernel|DNN library|dll|\.so\b|libcu|backend", re.IGNORECASE
+)
+
+
+def failed_elsewhere(log: Log, line: int) -> bool:
+    """Whether the program went on after this line and failed of what has to do with no device."""
+    return any(
+        failure.line > line
+        and failure.kind == "exception"
+        and not _ABOUT_DEVICES.search(failure.text)
+        for failure in log.failures
+    )
+
+
+def is_tensorflow(log: Log) -> bool:
+    """Whether TensorFlow speaks here: by name, or only in the records of its C++ code."""
+    if log.framework:
+        return log.framework in ("tensorflow", "keras")
+    return any(line.source.endswith(".cc") for line in log.lines)
+
+
+_OF_THE_PROGRAM = re.compile(
+    r"(?:FileNotFound|Permission|ModuleNotFound|Import|Key|Index|Name|Syntax|Attribute|Type|Value"
+    r"|Unicode\w{0,8}|JSONDecode|Connection\w{0,8}|HTTP)Error\b"
+)
+
+
+def gpu_ends_after(log: Log, line: int) -> tuple[int, ...]:
+    """Like ended_after, without exceptions that a GPU's failure does not lead to."""
+    return tuple(
+        failure.line
+        for failure in log.failures
+        if failure.last >= line and not _OF_THE_PROGRAM.match(failure.text)
+    )

@@ -58,7 +58,7 @@ def requests_seen(failing: Sequence[Failure]) -> tuple[Evidence, ...]:
 
 
 _SHOWN_FOLDERS = 8
-_WHEEL_FOLDER = re.compile(r"(.*/nvidia)/([\w.-]+)/lib")
+_WHEEL_FOLDER = re.compile(r"([^\n]{0,400}/nvidia)/([\w.-]{1,60})/lib")
 
 
 def search_text(folders: Sequence[SearchedFolder]) -> str:

@@ -1,11 +1,11 @@
-"""What does a log or traceback mean? Its root cause, the proof, the fix."""
+"""What does this log mean? The root cause, the lines that prove it, the fix."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from whygpu.errors import UsageError
@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  whygpu explain train.log             a log from any machine, of any year
-  python train.py 2>&1 | whygpu explain
-  whygpu explain --here train.log      it was written here: compare with the facts
-  whygpu explain --json *.log          one JSON object for each file
+  whygpu explain train.log               a log from any machine, of any year
+  python train.py 2>&1 | whygpu explain  a program's output, as it comes
+  whygpu explain --here train.log        compare it with what is on this machine
+  whygpu explain --json *.log            one line of JSON for each file
+  whygpu explain notebook.ipynb          the output that a notebook holds
+
+exit codes:
+  0 nothing wrong   1 a cause found, or a failure that is not the GPU's
+  2 a file cannot be read   4 cannot tell
 """
-PIECE = 1 << 20
+PIECE = 1 << 18
+UNREADABLE = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,14 +62,22 @@ def run(options: argparse.Namespace) -> int:
 
     if options.python and not options.here:
         raise UsageError("--python says which environment wrote the log; it goes with --here")
+    names = list(dict.fromkeys(options.files or ["-"]))
     here = _this_machine(options.python) if options.here else None
     codes: list[int] = []
-    names = options.files or ["-"]
-    for index, name in enumerate(names):
-        explanation = _explained(name, here)
-        write(_rendered(explanation, options, several=len(names) > 1, first=index == 0))
+    for name in names:
+        try:
+            explanation = _explained(name, here)
+        except UsageError as error:
+            if len(names) == 1:
+                raise
+            # The other files may well be readable.
+            print(f"whygpu: {error}", file=sys.stderr)
+            codes.append(UNREADABLE)
+            continue
+        write(_rendered(explanation, options, several=len(names) > 1, first=not codes))
         codes.append(explanation.exit_code)
-    return 1 if 1 in codes else max(codes)
+    return next((code for code in (UNREADABLE, 1, 4) if code in codes), 0)
 
 
 def _this_machine(python: str | None) -> Snapshot:
@@ -75,34 +89,50 @@ def _this_machine(python: str | None) -> Snapshot:
 def _explained(name: str, here: Snapshot | None) -> Explanation:
     from whygpu import api
 
-    if name == "-" and sys.stdin.isatty():
-        print("whygpu: reading the log from the terminal; end it with Ctrl-D", file=sys.stderr)
-    return api.explain_pieces(_pieces(name), "" if name == "-" else name, here=here)
+    if name == "-":
+        if sys.stdin.isatty():
+            print("whygpu: reading the log from the terminal; end it with Ctrl-D", file=sys.stderr)
+        return api.explain_pieces(_pieces_of_input(), here=here)
+    return api.explain_pieces(_pieces_of_file(name), name, here=here)
 
 
-def _pieces(name: str) -> Iterator[bytes]:
+def _pieces_of_input() -> Iterator[bytes]:
+    from whygpu.cli.progress import reading
+
+    with reading("-", 0) as show:
+        try:
+            # As it comes: a buffered read would wait until a piece is full.
+            while piece := os.read(sys.stdin.fileno(), PIECE):
+                show(len(piece))
+                yield piece
+        except OSError as error:
+            raise UsageError(f"cannot read standard input: {error.strerror}") from error
+
+
+def _pieces_of_file(name: str) -> Iterator[bytes]:
     from whygpu.cli.progress import reading
 
     try:
-        file = sys.stdin.buffer if name == "-" else open(name, "rb", buffering=0)
+        with open(name, "rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            with reading(name, size) as show:
+                for piece in _first_bytes(file.read, size):
+                    show(len(piece))
+                    yield piece
+    except IsADirectoryError:
+        raise UsageError(f"{name} is a folder; name the logs in it: {name.rstrip('/')}/*") from None
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from error
-    with file:
-        # A file that grows while it is read ends where it ended when we came.
-        size = os.fstat(file.fileno()).st_size if name != "-" else 0
-        left = size or None
-        with reading(name, size) as show:
-            while left is None or left > 0:
-                try:
-                    piece = file.read(PIECE if left is None else min(PIECE, left))
-                except OSError as error:
-                    raise UsageError(f"cannot read {name}: {error.strerror}") from error
-                if not piece:
-                    return
-                if left is not None:
-                    left -= len(piece)
-                show(len(piece))
-                yield piece
+
+
+def _first_bytes(read: Callable[[int], bytes | None], size: int) -> Iterator[bytes]:
+    """A file that grows while it is read ends where it ended when we came; pipes have no size."""
+    left = size
+    while piece := read(min(PIECE, left) if size else PIECE):
+        yield piece
+        left -= len(piece)
+        if size and left <= 0:
+            return
 
 
 def _rendered(

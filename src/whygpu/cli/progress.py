@@ -52,8 +52,6 @@ def reading(name: str, size: int) -> Iterator[Callable[[int], None]]:
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("reading {task.description}"), BarColumn(), DownloadColumn())
-    with Bar(
-        *columns, TransferSpeedColumn(), console=Console(stderr=True), transient=True
-    ) as bar:
+    with Bar(*columns, TransferSpeedColumn(), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(name if name != "-" else "standard input", total=size or None)
         yield lambda count: bar.advance(task, count)

@@ -4,132 +4,73 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from whygpu.model.log import Allocation, Line
+from whygpu.tables.out_of_memory import TORCH, TORCH_PARTS, out_of_memory
 
-_UNITS = {
-    "": 1,
-    "b": 1,
-    "bytes": 1,
-    "k": 1 << 10,
-    "kb": 1 << 10,
-    "kib": 1 << 10,
-    "m": 1 << 20,
-    "mb": 1 << 20,
-    "mib": 1 << 20,
-    "g": 1 << 30,
-    "gb": 1 << 30,
-    "gib": 1 << 30,
-    "t": 1 << 40,
-    "tb": 1 << 40,
-    "tib": 1 << 40,
-}
-_SIZE = r"(?P<{}>\d[\d.,]{{0,20}}) ?(?P<{}_unit>[KMGT]?i?[bB](?:ytes)?|[KMGT]|bytes)?"
-
-
-def _size(name: str) -> str:
-    return _SIZE.format(name, name)
-
-
-_TORCH = re.compile(
-    rf"(?:CUDA|HIP|MPS backend|XPU) out of memory\. Tried to allocate {_size('asked')}"
-    rf"(?P<rest>[^\n]{{0,600}})"
-)
-_TORCH_PARTS = {
-    "total": re.compile(rf"{_size('total')} total capacity|total capacity of {_size('total2')}"),
-    "held": re.compile(
-        rf"{_size('held')} already allocated|{_size('held2')} is allocated by PyTorch"
-    ),
-    "free": re.compile(rf"{_size('free')} (?:is )?free"),
-    "reserved": re.compile(rf"{_size('reserved')} (?:reserved in total|cached)"),
-    "unused": re.compile(rf"{_size('unused')} is reserved by PyTorch but unallocated"),
-}
-_REFUSED: tuple[tuple[re.Pattern[str], bool], ...] = (
-    # TensorFlow's allocator: the first form goes on without, the second does not.
-    (
-        re.compile(
-            rf"[Rr]an out of memory trying to allocate {_size('asked')}[^\n]{{0,80}}with freed_by_count"
-        ),
-        False,
-    ),
-    (re.compile(rf"[Rr]an out of memory trying to allocate {_size('asked')}"), True),
-    (
-        re.compile(
-            r"OOM when allocating tensor (?:with|of) shape ?(?P<shape>\[[\d,]{0,80}\])"
-            r"(?: and type \w{1,20})?(?: on (?P<device>\S{1,120}))?(?: by allocator (?P<allocator>\w{1,40}))?"
-        ),
-        True,
-    ),
-    # XLA and JAX
-    (
-        re.compile(
-            rf"(?:RESOURCE_EXHAUSTED: |Resource exhausted: )?Out of memory (?:while )?(?:trying to )?"
-            rf"allocat(?:e|ing) {_size('asked')}"
-        ),
-        True,
-    ),
-    (re.compile(rf"Failed to allocate request for {_size('asked')}"), True),
-    # The driver refuses a reservation; TensorFlow asks for less.
-    (
-        re.compile(rf"failed to allocate {_size('asked')} \(\d{{1,20}} bytes\) from device"),
-        False,
-    ),
-    (re.compile(rf"failed to alloc {_size('asked')} on host"), False),
-    (re.compile(rf"could not allocate pinned host memory of size: {_size('asked')}"), False),
-    (re.compile(r"cudaErrorMemoryAllocation out of memory|CUDA error: out of memory"), True),
-    (re.compile(r"cuda runtime error \(2\) : out of memory|error=2 : out of memory"), True),
-    (
-        re.compile(
-            rf"(?:Unable to allocate|DefaultCPUAllocator: (?:can't|not enough memory: you tried to)"
-            rf" allocate(?: memory: you tried to allocate)?) {_size('asked')}"
-        ),
-        True,
-    ),
-)
-_HOST = re.compile(
-    r"on host|pinned host|allocator cpu|device:CPU|CPUAllocator|numpy|Unable to allocate \d"
-)
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_ABOUT_MEMORY = re.compile(r"alloc|memory|oom|malloc|shm|dst tensor|paging|winerror|no space", re.I)
+_WRAPPED = 3
+"""A terminal may have broken a long message into so many further lines."""
 
 
 def allocations(lines: Sequence[Line]) -> tuple[Allocation, ...]:
-    return tuple(found for line in lines for found in _of_line(line))
+    return tuple(
+        found for index, line in enumerate(lines) for found in _of_line(line, lines, index)
+    )
 
 
-def _of_line(line: Line) -> Iterator[Allocation]:
-    text = line.text
-    if "llocat" not in text and "emory" not in text and "OOM" not in text and "alloc" not in text:
+def _of_line(line: Line, lines: Sequence[Line], index: int) -> Iterator[Allocation]:
+    if not _ABOUT_MEMORY.search(line.text):
         return
-    match = _TORCH.search(text)
-    if match:
-        yield _torch(line, match)
-        return
-    for pattern, final in _REFUSED:
-        match = pattern.search(text)
-        if match:
-            groups = match.groupdict()
-            asked = groups.get("asked")
-            place: Literal["gpu", "host"] = "host" if _HOST.search(text) else "gpu"
-            yield Allocation(
-                line.number,
-                place,
-                final=final,
-                requested=in_bytes(asked, groups.get("asked_unit")) if asked else None,
-                shape=groups.get("shape") or "",
-            )
+    if "out of memory" in line.text or "Tried to allocate" in line.text:
+        torch = TORCH.search(_with_continuation(lines, index))
+        if torch and (torch["before"] is not None or "capacity" in torch["rest"]):
+            yield _of_torch(line, torch)
             return
+    found = out_of_memory(line.text)
+    if found is None:
+        return
+    form, match = found
+    sizes = _sizes(match)
+    yield Allocation(
+        line.number,
+        form.place,
+        final=form.outcome == "refused",
+        requested=sizes.get("asked"),
+        free=sizes.get("free"),
+        total=sizes.get("total"),
+        held=sizes.get("held"),
+        shape=match.groupdict().get("shape") or "",
+    )
 
 
-def _torch(line: Line, match: re.Match[str]) -> Allocation:
+def _with_continuation(lines: Sequence[Line], index: int) -> str:
+    parts = [lines[index].text]
+    for line in lines[index + 1 : index + 1 + _WRAPPED]:
+        if line.level != "none" or line.text.startswith(("Traceback", "  File ")):
+            break
+        parts.append(line.text)
+    return " ".join(parts)
+
+
+def _sizes(match: re.Match[str]) -> dict[str, int | None]:
+    """The named sizes of a form; alternatives of one form number theirs: asked, asked_2."""
+    groups = match.groupdict()
+    return {
+        name.partition("_")[0]: in_bytes(value, groups.get(f"{name}_unit"))
+        for name, value in groups.items()
+        if value and not name.endswith("_unit") and name != "shape"
+    }
+
+
+def _of_torch(line: Line, match: re.Match[str]) -> Allocation:
+    said = (match["before"] or "") + match["rest"]
     sizes: dict[str, int | None] = {}
-    for name, pattern in _TORCH_PARTS.items():
-        part = pattern.search(match["rest"])
-        groups = part.groupdict() if part else {}
-        value = groups.get(name) or groups.get(f"{name}2")
-        unit = groups.get(f"{name}_unit") or groups.get(f"{name}2_unit")
-        sizes[name] = in_bytes(value, unit) if value else None
-    held, unused = sizes["held"], sizes["unused"]
-    reserved = sizes["reserved"]
+    for name, pattern in TORCH_PARTS.items():
+        part = pattern.search(said)
+        sizes[name] = next(iter(_sizes(part).values()), None) if part else None
+    held, unused, reserved = sizes["held"], sizes["unused"], sizes["reserved"]
     if reserved is None and held is not None and unused is not None:
         reserved = held + unused
     return Allocation(
@@ -153,4 +94,5 @@ def in_bytes(number: str, unit: str | None) -> int | None:
         value = float(cleaned.replace(",", ""))
     except ValueError:
         return None
-    return int(value * _UNITS.get((unit or "").lower(), 1))
+    letter = (unit or "").lower()[:1]
+    return int(value * (1 << _UNITS.get(letter, 0)))

@@ -1,4 +1,4 @@
-"""A raw line as its writer meant it: without colours, and without what was put before it on its way.
+"""A raw line as its writer meant it: no colours, no wrapping, nothing put before it on its way.
 
 Terminals, containers, schedulers, loggers and people who quote all add something to the front of a
 line. What is left here starts where the program's own line started.
@@ -8,81 +8,138 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_])")
-_CARET_ESCAPE = re.compile(
-    r"(?:\^\[|\\x1b|\\u001b|\\033)\[[\d;]{0,16}m|\[(?:\d{1,3};?){1,4}m(?=\S)"
+_ESCAPE = re.compile(
+    r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_])"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_QUOTE = re.compile(r"[ \t]{0,8}(?:>(?!>)[ \t]?|\|[ \t]|#[ \t])+")
+_LOST_ESCAPE = re.compile(
+    # Written out (^[[0;31m), or with the escape character lost on the way ([0;31m).
+    r"(?:\^\[|\\x1b|\\u001b|\\033|\\e)\[[\d;]{0,16}m|\[(?:[01]?|[349]\d|\d{1,2};[\d;]{1,12})m"
+)
+_OVERTYPED = re.compile("\x08+")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b\ufeff]")
+_ENTITY = re.compile(r"&(quot|lt|gt|amp|nbsp|#39|#x27);")
+_ENTITIES = {
+    "quot": '"',
+    "lt": "<",
+    "gt": ">",
+    "amp": "&",
+    "nbsp": " ",
+    "#39": "'",
+    "#x27": "'",
+}
+
+_TIME = r"\d{4}-\d\d-\d\d[T ][\d:.,]{8,20}(?:Z|[+-]\d\d:?\d\d)"
 _PREFIXES = tuple(
     re.compile(pattern)
     for pattern in (
-        # What a service, a job runner or a container engine writes: 2021-05-29T05:52:59Z app[web.1]:
-        r"\d{4}-\d\d-\d\dT[\d:.,]{8,20}(?:Z|[+-]\d\d:?\d\d)?\s+(?:(?:stdout|stderr) [FP] )?"
-        r"(?:[\w.-]{1,60}\[[\w.]{1,20}\]:\s?)?",
-        # docker compose: app-1  |
-        r"[\w.-]{1,60}\s{0,20}\| ",
+        # A service, a job runner, a container engine: 2021-05-29T05:52:59Z app[web.1]:
+        rf"(?:[^\t\n]{{1,80}}\t){{0,2}}\[?{_TIME}\]?\s+(?:(?:stdout|stderr) [FP] )?"
+        r"(?:[\w.-]{1,60}\[[\w.]{1,20}\]:\s?|[\w.-]{1,60} [\w.-]{1,40}(?:\[\d{1,10}\])?: )?",
+        # docker compose and pm2: app-1  |
+        r"(?:\d{1,3}\|)?[A-Za-z_][\w.-]{0,60}\s{0,20}\| ",
         # syslog: Nov 15 01:02:03 host kernel:
-        r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,60} [\w.-]{1,40}(?:\[\d+\])?: ",
+        r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,60} [\w.@/-]{1,60}(?:\[\d{1,10}\])?: ",
         # dmesg: [  123.456] or [Fri Mar  3 04:23:22 2023]
-        r"\[ {0,8}\d{1,8}\.\d{3,9}\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}\] ",
-        # ranks and workers: [rank0]: , [1,0]<stderr>: , (Worker pid=12, ip=10.0.0.1) , 0: [srun -l]
-        r"\[rank\d{1,5}\]:? ?|\[\d{1,5},\d{1,5}\]<std(?:out|err)>: ?|\((?:[\w.:-]{1,80} )?pid=\d{1,8}"
-        r"[^()\n]{0,80}\) ?",
+        r"(?:<\d{1,3}>)?\[ {0,8}\d{1,8}\.\d{3,9}\] "
+        r"|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}\] ",
+        # ranks, pods and workers: [rank0]: , [1,0]<stderr>: , (Worker pid=12, ip=10.0.0.1)
+        r"\[(?:rank|default)?\d{1,5}\]: ?"
+        r"|[\w :]{0,30}\[\d{1,5},[\w:,-]{1,60}\]<std(?:out|err)>: ?"
+        r"|\((?:[\w.:-]{1,80} )?pid=\d{1,8}[^()\n]{0,80}\) ?|\((?:raylet|autoscaler|gcs_server)\) "
+        r"|\[pod/[\w./-]{1,200}\] |\[?std(?:err|out)\]?:? ",
+        # GitHub's annotations, and pytest's mark before what an assertion or an exception says
+        r"##\[(?:error|warning)\]|E {2,12}(?=\S)",
+        # quoted in a mail, a comment or a table; not Python's prompt
+        r"[ \t]{0,8}(?:>{1,2}(?!>)[ \t]?|\|[ \t]|#[ \t]){1,8}",
     )
 )
-_JSON_TEXT = ("message", "msg", "log", "text", "line", "MESSAGE", "content", "textPayload")
-_NOTEBOOK_LINE = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*,?\s*')
+_MOST_PREFIXES = 4
+
+_TEXT_KEYS = ("message", "msg", "log", "text", "line", "MESSAGE", "content", "textPayload", "event")
+_TRACE_KEYS = ("exc_info", "exception", "traceback", "stack_trace", "stacktrace", "exc_text")
+_JSON_STRING = re.compile(r'^\s{0,80}"((?:[^"\\]|\\.){0,65536})"\s{0,8},?')
+_ESCAPED = re.compile(r"\\([nrt\"])")
+_UNESCAPED = {"n": "\n", "r": "\n", "t": "\t", '"': '"'}
+_MANY_ESCAPED_BREAKS = 3
+_WINDOWS_PATH = re.compile(r"[A-Za-z]:\\[^\\]")
 
 
-def decoded(raw: bytes) -> str:
+def cleaned(raw: bytes) -> list[str]:
+    """The lines that a raw line holds: one, unless it wraps several in JSON or backspaces."""
+    text = _without_colour(_decoded(raw))
+    lines: list[str] = []
+    for part in _OVERTYPED.split(text) if "\x08" in text else [text]:
+        for line in _unpacked(_CONTROL.sub("", part).rstrip()):
+            lines.append(_without_prefixes(_without_entities(_without_colour(line))).rstrip())
+    return lines
+
+
+def _decoded(raw: bytes) -> str:
     """As UTF-8 where it is that, else byte by byte: no byte is lost, and none is an error."""
     try:
-        return raw.decode("utf-8")
+        text = raw.decode("utf-8")
     except UnicodeDecodeError:
-        return raw.decode("cp1252", "replace")
+        text = raw.decode("cp1252", "replace")
+    return text.replace("\xa0", " ")
 
 
-def clean(raw: bytes) -> str:
-    text = decoded(raw)
-    if "\x1b" in text or "[" in text:
-        text = _CARET_ESCAPE.sub("", _ESCAPE.sub("", text))
-    text = _CONTROL.sub("", text).rstrip()
-    text = _unwrapped_json(text)
-    return _without_prefixes(text)
+def _without_colour(text: str) -> str:
+    if "[" not in text and "\x1b" not in text:
+        return text
+    return _LOST_ESCAPE.sub("", _ESCAPE.sub("", text))
 
 
-def _unwrapped_json(text: str) -> str:
-    """The message inside a line of JSON, or inside a notebook's list of output lines."""
+def _without_entities(text: str) -> str:
+    if "&" not in text:
+        return text
+    return _ENTITY.sub(lambda match: _ENTITIES[match[1]], text)
+
+
+def _unpacked(text: str) -> list[str]:
+    """What a line of JSON says, or a string of a notebook's output; else the line itself."""
     start = text.lstrip()
-    if start.startswith("{") and text.endswith("}"):
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-        message = next((record[key] for key in _JSON_TEXT if key in record), None)
-        return message.rstrip("\n") if isinstance(message, str) else text
+    if start.startswith("{") and text.endswith("}") and '"' in text:
+        said = list(_said_in_json(text))
+        if said:
+            return [line for message in said for line in message.splitlines()]
     if start.startswith('"') and "\\" in text:
-        match = _NOTEBOOK_LINE.fullmatch(text)
+        match = _JSON_STRING.fullmatch(text)
         if match:
-            try:
-                return str(json.loads(f'"{match[1]}"')).rstrip("\n")
-            except ValueError:
-                return text
-    return text
+            text = match[1] + " "
+            return _with_breaks(text).rstrip().splitlines() or [""]
+    if text.count("\\n") >= _MANY_ESCAPED_BREAKS and not _WINDOWS_PATH.search(text):
+        # A part of a larger JSON text, or Python's representation of some output.
+        return _with_breaks(text).splitlines()
+    return [text]
+
+
+def _with_breaks(text: str) -> str:
+    return _ESCAPED.sub(lambda match: _UNESCAPED[match[1]], text).replace("\\\\", "\\")
+
+
+def _said_in_json(text: str) -> Iterator[str]:
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    inner = [value for value in record.values() if isinstance(value, dict)]
+    for keys in (_TEXT_KEYS, _TRACE_KEYS):
+        for mapping in (record, *inner):
+            said = next((mapping[key] for key in keys if isinstance(mapping.get(key), str)), None)
+            if said is not None:
+                yield said
+                break
 
 
 def _without_prefixes(text: str) -> str:
-    for _ in range(4):
+    for _ in range(_MOST_PREFIXES):
         shorter = text
         for pattern in _PREFIXES:
             match = pattern.match(shorter)
             if match:
                 shorter = shorter[match.end() :]
-        quote = _QUOTE.match(shorter)
-        if quote:
-            shorter = shorter[quote.end() :]
         if shorter == text:
             return text
         text = shorter

@@ -1,76 +1,161 @@
-"""How the program of a log ended, and whether it got any work done."""
+"""How the program of a log ended."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import Failure, FailureKind, Line, Raised
 
+_SHELL = r"^(?:\S{0,200}: line \d+: +\d+ |\[\d+\][ +-]+\d* *|\W{0,3})"
 _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
     (
         "killed",
         re.compile(
-            r"^(?:\S{0,200}: line \d+: +\d+ )?Killed\b|[Kk]illed by signal|Out of memory: Kill"
+            rf"{_SHELL}[Kk]illed\b(?! by user)|[Kk]illed by signal|Out of memory: Kill"
+            r"|\bOOMKilled\b|\b[Kk]illed process \d|oom-kill|[Ss]ignal 9\b|\bSIGKILL\b"
+            r"|exit(?:ed with)? code:? 137\b|exitcode:? -9\b"
         ),
     ),
     (
         "signal",
         re.compile(
-            r"Segmentation fault|\bSIGSEGV\b|\bSIGILL\b|Illegal instruction|\bSIGFPE\b|Floating point exception"
-            r"|Bus error|\bSIGBUS\b|^\W{0,3}Aborted\b|\(core dumped\)|\bSIGABRT\b|EXC_BAD_(?:ACCESS|INSTRUCTION)"
+            rf"{_SHELL}(?:[Ss]egmentation fault|[Ii]llegal (?:hardware )?instruction|[Bb]us error"
+            r"|[Ff]loating point exception|Aborted\b(?![!:])|abort\b(?=  ))"
+            r"|Segmentation fault|\bSIG(?:SEGV|ILL|FPE|BUS|ABRT)\b|\(core dumped\)"
+            r"|EXC_BAD_(?:ACCESS|INSTRUCTION)|Windows fatal exception|STATUS_ACCESS_VIOLATION"
+            r"|exit(?:ed with)? code:? (?:-?1073741819|0xC0000005|139|134|132|-11|-6|-4)\b"
         ),
     ),
     (
         "fatal",
         re.compile(
-            r"^terminate called|^Inconsistency detected by ld\.so|Fatal Python error|libprotobuf FATAL"
-            r"|^(?:FATAL|Fatal error)\b"
+            r"^terminate called|^Inconsistency detected by ld\.so|^Fatal Python error"
+            r"|libprotobuf FATAL|^(?:FATAL|Fatal error)\b|^Error response from daemon"
+            r"|^docker: Error response|[Cc]ould not (?:find or )?load the Qt platform plugin"
+            r"|no Qt platform plugin could be initialized|^qt\.qpa\.xcb: could not connect"
+            r"|[Kk]ernel (?:appears to have )?died|\bDead kernel\b|[Ww]orker died"
+            r"|^thread '[^'\n]{1,80}' panicked|^panic: |^Exception in thread \"main\""
+            r"|\bOMP: (?:System )?[Ee]rror #\d"
+        ),
+    ),
+    (
+        "fatal",
+        re.compile(
+            # Tools other than Python: compilers, builders, package managers, shells.
+            r"^CMake Error|^make(?:\[\d+\])?: \*\*\* |^ninja: build stopped|^nvcc fatal|^npm ERR!"
+            r"|^[^\s:]{1,200}:\d{1,7}(?::\d{1,5})?: (?:fatal )?error: "
+            r"|: fatal error [A-Z]{1,4}\d{3,5}:"
+            r"|^(?:g\+\+|gcc|clang|collect2|ld|nvcc): (?:fatal )?error: |undefined reference to "
+            r"|^error: (?:command|subprocess-exited|metadata-generation|legacy-install|could not)"
+            r"|^ERROR: (?!pip's dependency resolver|After October)\S"
+            r"|^E: (?:Unable|Package|Failed|The)|^[\w./: -]{1,120}: command not found$"
+            r"|^/bin/sh: (?:line )?\d+: [\w./-]{1,80}: not found$"
+            r"|^python[\d.]{0,5}: can't open file "
+            r"|: error: (?:unrecognized|the following) arguments"
+            r"|^PackagesNotFoundError|^ResolvePackageNotFound|^UnsatisfiableError"
         ),
     ),
     (
         "exit",
         re.compile(
-            r"(?:exited with|[Ee]xit) (?:code|status):? (?!0\b)-?\d+|Process finished with exit code (?!0\b)"
+            r"(?:exited with|[Ee]xit) (?:code|status):? (?!0\b)-?\d|exit code (?!0\b)-?\d"
+            r"|exitcode ?: (?!0\b)-?\d|[Pp]rocess completed with exit code (?!0\b)"
+            r"|returned (?:a )?non-zero"
         ),
     ),
 )
 _WARNING = re.compile(r"Warning$")
-
-_PROGRESS = re.compile(
-    r"\b(?:[Ee]poch|EPOCH)[ :=\[(]{0,3}\d+|\bstep[ s:=\[(]{1,3}\d+|\b(?:train|val|test)?_?(?:[Ll]oss|accuracy|acc)"
-    r"[ :=]{1,3}\d|\d+(?:\.\d+)? ?(?:it/s|s/it|ms/step|s/step|samples/s|img/s|FPS|fps)\b|\bFPS for\b|global_step/sec"
-    r"|Serving (?:Flask|on)|Running on https?://|Uvicorn running|Application startup complete"
-    r"|[Ff]inished training|[Tt]raining (?:finished|complete|done)|\b[Ii]nference time\b|Successfully (?:saved|trained)"
-    r"|Saving (?:checkpoint|model)|[Tt]ime taken\b|Test (?:loss|accuracy|score)"
-    r"|Num GPUs Available: +[1-9]|\[PhysicalDevice\(|\[(?:Cuda|Gpu)Device\(|is_available\(\)\W{0,8}True"
+_OPERATION = re.compile(
+    r"^(?:0x[\da-f]{1,16} Compute status: |OP_REQUIRES failed at [^\s]{1,120} : )?"
+    r"(?:Invalid argument|INVALID_ARGUMENT|Not found|NOT_FOUND|Internal|INTERNAL|Unknown|UNKNOWN"
+    r"|Data loss|DATA_LOSS|Failed precondition|FAILED_PRECONDITION): "
 )
 
+_ENOUGH_PROGRESS = 2
+"""After an exception: one bar is often drawn once more when its program dies."""
+_CLOSE = 6
+"""Lines between what ended a program and what the shell says about it."""
 
-def failures(lines: Sequence[Line], raised: Sequence[Raised]) -> tuple[Failure, ...]:
-    """What ended it, first things first. Exceptions that were handled, and warnings, did not."""
-    found = [*_of_exceptions(raised), *_of_lines(lines)]
-    return tuple(sorted(found, key=lambda failure: failure.line))
+
+def failures(
+    lines: Sequence[Line], raised: Sequence[Raised], worked: Sequence[int] = ()
+) -> tuple[Failure, ...]:
+    """What ended it, first things first.
+
+    Not what it survived: exceptions that were handled, or after which it went on working.
+    """
+    found = [*_of_exceptions(lines, raised), *_of_lines(lines)]
+    if not raised:
+        found += _of_operations(lines)
+    found.sort(key=lambda failure: (failure.line, failure.kind))
+    return tuple(_without_echoes([f for f in found if not _survived(f, worked)]))
 
 
-def _of_exceptions(raised: Sequence[Raised]) -> Iterator[Failure]:
+def _of_exceptions(lines: Sequence[Line], raised: Sequence[Raised]) -> Iterator[Failure]:
     for exception in raised:
         if not exception.handled and not _WARNING.search(exception.type):
-            last = exception.line + exception.message.count("\n")
+            place = bisect_left(lines, exception.line, key=lambda line: line.number)
+            last = min(place + exception.message.count("\n"), len(lines) - 1)
             text = f"{exception.type}: {exception.message}".rstrip(": ")
-            yield Failure(exception.line, last, "exception", text)
+            yield Failure(exception.line, lines[last].number, "exception", text)
 
 
 def _of_lines(lines: Sequence[Line]) -> Iterator[Failure]:
-    for line in lines:
+    for place, line in enumerate(lines):
         if line.level == "fatal":
-            yield Failure(line.number, line.number, "fatal", line.text)
+            text = line.text.strip() or f"{line.source} ended the program and did not say why"
+            yield Failure(line.number, line.number, "fatal", text)
+            continue
+        if line.level in ("info", "warning"):
             continue
         for kind, pattern in _ENDS:
             if pattern.search(line.text):
-                yield Failure(line.number, line.number, kind, line.text)
+                yield _with_reason(lines, place, kind)
                 break
 
 
-def progress(lines: Sequence[Line]) -> tuple[int, ...]:
-    return tuple(line.number for line in lines if _PROGRESS.search(line.text))
+def _of_operations(lines: Sequence[Line]) -> Iterator[Failure]:
+    """What TensorFlow's kernels complained of; the exception that follows it was not pasted."""
+    for line in lines:
+        if line.source in ("executor.cc", "op_kernel.cc") and _OPERATION.match(line.text):
+            yield Failure(line.number, line.number, "exception", line.text)
+
+
+def _with_reason(lines: Sequence[Line], place: int, kind: FailureKind) -> Failure:
+    """C++ says what it threw on the line below."""
+    line = lines[place]
+    below = lines[place + 1] if place + 1 < len(lines) else None
+    if below is None or not below.text.lstrip().startswith("what():") or _far(line, below):
+        return Failure(line.number, line.number, kind, line.text)
+    return Failure(line.number, below.number, kind, f"{line.text}\n{below.text.strip()}")
+
+
+def _far(line: Line, other: Line) -> bool:
+    return other.number - line.number > _CLOSE
+
+
+def _survived(failure: Failure, worked: Sequence[int]) -> bool:
+    if failure.kind in ("killed", "signal"):
+        return False
+    return len(worked) - bisect_right(worked, failure.last) >= _ENOUGH_PROGRESS
+
+
+def _without_echoes(found: Sequence[Failure]) -> Iterator[Failure]:
+    """A shell's or a launcher's word about an end that the log has told of is a part of it."""
+    kept: Failure | None = None
+    for failure in found:
+        if kept is not None and failure.line <= kept.last:
+            continue
+        if kept is not None and failure.kind == "exit":
+            continue
+        is_echo = failure.kind == "signal" and kept is not None and kept.kind in ("fatal", "signal")
+        if kept is not None and is_echo and failure.line - kept.last <= _CLOSE:
+            kept = kept._replace(last=failure.last)
+            continue
+        if kept is not None:
+            yield kept
+        kept = failure
+    if kept is not None:
+        yield kept

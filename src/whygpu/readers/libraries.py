@@ -7,7 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import LibraryEvent, LibraryOutcome, Line, Raised
 
-_LIBRARY = r"(?P<library>(?:lib)?[A-Za-z][\w+-]{0,60}(?:\.so(?:\.\d{1,4}){0,4}|\.dylib|(?:\.\d{1,3})?\.dll))"
+_LIBRARY = (
+    r"(?P<library>(?:lib)?[A-Za-z][\w+-]{0,60}"
+    r"(?:\.so(?:\.\d{1,4}){0,4}|(?:\.\d{1,4}){0,3}\.dylib|(?:\.\d{1,3})?\.dll))"
+)
+_PATH = r"(?:[^\s'\"]{0,200}[/\\])?"
 _EVENTS: tuple[tuple[re.Pattern[str], LibraryOutcome], ...] = (
     (
         re.compile(
@@ -20,13 +24,23 @@ _EVENTS: tuple[tuple[re.Pattern[str], LibraryOutcome], ...] = (
         "wrong-symbols",
     ),
     (
+        re.compile(
+            rf"symbol (?P<symbol>\S{{1,300}}),? version \S{{1,80}} not defined in file {_LIBRARY}"
+        ),
+        "wrong-symbols",
+    ),
+    (
+        re.compile(rf"version [`']{_LIBRARY}' not found \(required by"),
+        "wrong-symbols",
+    ),
+    (
         re.compile(rf"(?<![\w.-]){_LIBRARY}: undefined symbol: (?P<symbol>\S{{1,300}})"),
         "wrong-symbols",
     ),
     (
         re.compile(
             rf"(?<![\w.-]){_LIBRARY}: (?:file too short|invalid ELF header|wrong ELF class"
-            r"|cannot (?:read file data|apply additional memory)|ELF )"
+            r"|cannot (?:read file data|apply additional memory)|ELF |only ET_DYN)"
         ),
         "broken",
     ),
@@ -36,14 +50,16 @@ _EVENTS: tuple[tuple[re.Pattern[str], LibraryOutcome], ...] = (
     ),
     (
         re.compile(
-            r"(?:Could not load dynamic library|Couldn't open CUDA library|could not dlopen DSO:"
-            r"|Could not (?:find|locate|load)(?: (?:the )?(?:library|file|module))?|No library found under:"
-            rf"|Unable to load|Failed to load(?: library)?|Error loading)[ :]{{1,3}}[\"']?"
-            rf"(?:[^\s'\"]{{0,200}}[/\\])?{_LIBRARY}"
+            r"(?:[Cc]ould not load dynamic library|Couldn't open CUDA library|could not dlopen DSO:"
+            r"|[Cc]ould not (?:find|locate|load)(?: (?:the )?(?:library|file|module))?"
+            r"|[Nn]o library found under:|[Uu]nable to load(?: any of)?"
+            r"|[Ff]ailed to load(?: library)?|Error loading|Library not loaded:)"
+            rf"[ :]{{1,3}}[\"'{{]?{_PATH}{_LIBRARY}"
         ),
         "not-found",
     ),
-    (re.compile(rf"(?<![\w.-]){_LIBRARY}'? (?:was )?not found"), "not-found"),
+    (re.compile(rf"(?<![\w.-]){_LIBRARY}['\"]? (?:was |is )?not found"), "not-found"),
+    (re.compile(rf"depends on [\"']{_LIBRARY}[\"'] which is missing"), "not-found"),
 )
 
 _STOPPING = ("ImportError", "OSError", "NotFoundError", "RuntimeError", "ModuleNotFoundError")

@@ -8,10 +8,12 @@ from typing import Literal
 
 from whygpu.model.log import Log
 from whygpu.readers.allocations import allocations
-from whygpu.readers.cleaning import clean
+from whygpu.readers.cleaning import cleaned
 from whygpu.readers.devices import devices
-from whygpu.readers.failures import failures, progress
+from whygpu.readers.failures import failures
+from whygpu.readers.layout import joined, unprefixed
 from whygpu.readers.libraries import events
+from whygpu.readers.progress import progress
 from whygpu.readers.records import records
 from whygpu.readers.sieve import Sieve, Sifted
 from whygpu.readers.statuses import statuses
@@ -24,9 +26,30 @@ _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], 
     ("linux", re.compile(r"\.so\b|/home/|/usr/|/opt/|/proc/|manylinux|\bld\.so|NVRM:")),
 )
 _FRAMEWORKS = (
-    ("jax", re.compile(r"\bjax(?:lib)?\b|xla_bridge|XlaRuntimeError|JaxRuntimeError")),
-    ("torch", re.compile(r"\btorch\b|[Pp]y[Tt]orch|THC\w|c10::|aten/|ATen|libtorch")),
-    ("tensorflow", re.compile(r"tensorflow|\btf\.|stream_executor|gpu_device\.cc|cuda_dnn\.cc")),
+    (
+        "jax",
+        re.compile(
+            r"\bjax(?:lib)?\b|xla_bridge|(?:Xla|Jax)RuntimeError|\bjit_\w"
+            r"|external/(?:xla\+?|org_tensorflow)/"
+            r"|RESOURCE_EXHAUSTED: Out of memory while trying to allocate"
+        ),
+    ),
+    (
+        "torch",
+        re.compile(
+            r"\btorch\b|[Pp]y[Tt]orch|THC\w|c10::|aten/|ATen|libtorch|ProcessGroupNCCL"
+            r"|CUDA out of memory\. Tried to allocate|when calling `cu|cuDNN error: CUDNN_"
+            r"|Expected all tensors to be on the same device"
+        ),
+    ),
+    (
+        "tensorflow",
+        re.compile(
+            r"(?<!external/org_)tensorflow|\btf\.|gpu_device\.cc|cuda_dnn\.cc"
+            r"|OOM when allocating tensor|Dst tensor is not initialized"
+            r"|Failed to get convolution algorithm"
+        ),
+    ),
     ("onnxruntime", re.compile(r"onnxruntime")),
     ("cupy", re.compile(r"\bcupy\b|CuPy")),
     ("numba", re.compile(r"\bnumba\b")),
@@ -50,9 +73,15 @@ def read_pieces(pieces: Iterable[bytes], name: str = "") -> Log:
 
 
 def read(sifted: Sifted, name: str = "") -> Log:
-    lines = [line for number, raw in sifted.lines for line in records(number, clean(raw))]
-    lines = [line for line in lines if line.text.strip() or line.level != "none"]
-    exceptions = raised(lines)
+    """From the lines that a sieve has kept to what they say."""
+    numbered = unprefixed(
+        joined([(number, text) for number, raw in sifted.lines for text in cleaned(raw)])
+    )
+    every = [record for number, text in numbered for record in records(number, text)]
+    # Empty lines end a message, and say nothing else.
+    exceptions = raised(every)
+    lines = [line for line in every if line.text.strip() or line.level != "none"]
+    worked = progress(lines)
     starts: list[int] = []
     at = 0
     for line in lines:
@@ -67,10 +96,11 @@ def read(sifted: Sifted, name: str = "") -> Log:
         allocations=allocations(lines),
         devices=devices(lines),
         versions=versions(lines),
-        failures=failures(lines, exceptions),
-        progress=progress(lines),
+        failures=failures(lines, exceptions, worked),
+        progress=worked,
         platform=_platform(text),
-        framework=_framework(text),
+        # With the paths of the files that wrote records, which say more than their names.
+        framework=_framework("\n".join(text for _, text in numbered)),
         name=name,
         lines_read=sifted.lines_read,
         lines_left_out=sifted.lines_read - sifted.lines_kept,

@@ -1,4 +1,4 @@
-"""Lines to log records: the formats of TensorFlow, XLA, glog and Python's logging."""
+"""Lines to log records: the formats of TensorFlow, XLA, glog, ONNX Runtime and Python's logging."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ _LEVELS: dict[str, Level] = {
     "E": "error",
     "W": "warning",
     "I": "info",
+    "V": "info",
     "FATAL": "fatal",
-    "CRITICAL": "fatal",
+    "CRITICAL": "error",
     "ERROR": "error",
     "WARNING": "warning",
     "WARN": "warning",
@@ -20,30 +21,44 @@ _LEVELS: dict[str, Level] = {
     "DEBUG": "info",
 }
 
+_FILE = r"[\w./\\:@+-]{1,200}\.(?:cc|cpp|hpp|h|cu|cuh|py|mm|inc)"
 _NATIVE = re.compile(
-    # TensorFlow 1.x to 2.20: 2019-06-05 22:47:03.956082: E tensorflow/.../cuda_driver.cc:300]
-    r"(?:\d{0,4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,9}: )?(?<![A-Za-z])(?P<tf>[IWEF]) "
-    r"(?P<tf_file>[\w./\\:-]{1,200}\.(?:cc|cpp|h|cu|py)):\d{1,6}\] ?"
+    # TensorFlow, with or without a date: 2019-06-05 22:47:03.956082: E tensorflow/.../x.cc:300]
+    r"\[?(?:(?:\d{0,4}-\d\d-\d\d )?\d{0,2}:\d\d:\d\d\.\d{1,9}: )?(?<![A-Za-z])(?P<tf>[IWEF]) {1,4}"
+    rf"(?P<tf_file>{_FILE}):\d{{1,6}}\] ?"
     # glog and absl: E0000 00:00:1742459670.798156 1223555 cuda_dnn.cc:8310]
-    r"|(?<![A-Za-z])(?P<g>[IWEF])\d{4} \d\d:\d\d:[\d.]{2,24} +(?:\d{1,20} +)?"
-    r"(?P<g_file>[\w./\\-]{1,200}\.(?:cc|cpp|hpp|h|cu|cuh|py)):\d{1,6}\] ?"
-    # ONNX Runtime: 2025-01-10 00:39:47.087340896 [E:onnxruntime:Default, provider_bridge_ort.cc:1862 F]
-    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,9} \[(?P<ort>[IWEFV]):onnxruntime:[^,\]\n]{0,80}, "
+    r"|\[?(?<![A-Za-z])(?P<g>[IWEF])\d{4,8} \d\d:\d\d:[\d.]{2,24} +(?:\d{1,20} +)?"
+    rf"(?P<g_file>{_FILE}):\d{{1,6}}\] ?"
+    # ONNX Runtime: 2025-01-10 00:39:47.087340896 [E:onnxruntime:Default, x.cc:1862 Load]
+    r"|(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,9} )?\[(?P<ort>[IWEFV]):onnxruntime:[^,\]\n]{0,80}, "
     r"(?P<ort_file>[\w./\\-]{1,200}):\d{1,6} [^\]\n]{0,120}\] ?"
+    # TensorRT: [11/15/2023-01:02:03] [E] [TRT]
+    r"|\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[(?P<trt>[IWEFV])\] (?:\[TRT\] )?"
 )
+_WORD = r"CRITICAL|FATAL|ERROR|WARNING|WARN|INFO|DEBUG"
 _PYTHON = re.compile(
     # logging.basicConfig: WARNING:tensorflow:text
     r"(?P<a>CRITICAL|ERROR|WARNING|INFO|DEBUG):(?P<a_name>[\w./-]{1,80}):"
-    # 2022-08-31 18:07:37,964 - INFO - text; [2022-08-31 18:07:38,965] [44720] [ERROR] (name) - text
-    r"|\[?\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?[\s|:-]{0,6}"
-    r"(?:\[[\w :.-]{1,40}\][\s|-]{0,4}){0,3}(?:[\w.]{1,60} - )?"
-    r"\[?(?P<b>CRITICAL|FATAL|ERROR|WARNING|WARN|INFO|DEBUG)\]?"
-    r"(?:[\s|:-]{1,4}\([\w.:-]{1,120}\))?[\s|:>-]{1,6}"
+    # 2022-08-31 18:07:37,964 - INFO - text; [2022-08-31 18:07:38] [44720] [ERROR] (name) - text
+    r"|\[?\d{2,4}[-/]\d\d[-/]\d{2,4}[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: [+-]\d{4})?\]?"
+    r"[\s|:-]{0,6}"
+    r"(?:[\[{][\w :.-]{1,60}[\]}][\s|-]{0,4}){0,3}(?:[\w.]{1,60} - )?"
+    rf"\[?(?P<b>{_WORD})(?:/[\w-]{{1,40}})?\]?"
+    r"(?:[\s|:-]{1,4}\([\w.:-]{1,120}\))?[\s|:>-]{1,12}(?:[\w.]{1,80}:\w{1,60}:\d{1,6} - )?"
+    # INFO 04-11 10:12:13 llm_engine.py:161] text
+    rf"|(?P<c>{_WORD}) \d\d-\d\d \d\d:\d\d:\d\d \[?(?P<c_name>[\w./-]{{1,120}}\.py):\d{{1,6}}\] ?"
+    # 10:12:13 ERROR text
+    rf"|\d\d:\d\d:\d\d(?:[.,]\d{{1,6}})? \[?(?P<d>{_WORD})\]?[\s:|-]{{1,4}}"
+    # [INFO|trainer.py:1713] 2023-12-04 13:36:18,647 >> text
+    rf"|\[(?P<f>{_WORD})\|(?P<f_name>[\w./-]{{1,120}}):\d{{1,6}}\] "
+    r"[\d-]{8,10} [\d:,.]{8,16} >> ?"
+    # [ERROR] text
+    rf"|\[(?P<e>{_WORD})\][\s:]{{1,4}}"
 )
 
 
 def records(number: int, text: str) -> list[Line]:
-    """The records of one line: usually one, more where a progress bar or a paste ran them together."""
+    """The records of a line: usually one, more where a bar or a paste ran them together."""
     starts = list(_NATIVE.finditer(text)) if "]" in text else []
     if not starts:
         return [_plain(number, text)]
@@ -53,12 +68,10 @@ def records(number: int, text: str) -> list[Line]:
         found.append(_plain(number, before))
     for match, following in zip(starts, [*starts[1:], None], strict=True):
         end = following.start() if following else len(text)
-        letter = match["tf"] or match["g"] or match["ort"]
-        file = match["tf_file"] or match["g_file"] or match["ort_file"]
+        letter = match["tf"] or match["g"] or match["ort"] or match["trt"]
+        file = match["tf_file"] or match["g_file"] or match["ort_file"] or "tensorrt"
         source = file.replace("\\", "/").rpartition("/")[2]
-        found.append(
-            Line(number, text[match.end() : end].rstrip(), _LEVELS.get(letter, "info"), source)
-        )
+        found.append(Line(number, text[match.end() : end].rstrip(), _LEVELS[letter], source))
     return found
 
 
@@ -66,5 +79,6 @@ def _plain(number: int, text: str) -> Line:
     match = _PYTHON.match(text)
     if match is None:
         return Line(number, text)
-    word = match["a"] or match["b"]
-    return Line(number, text[match.end() :].rstrip() or text, _LEVELS[word], match["a_name"] or "")
+    word = match["a"] or match["b"] or match["c"] or match["d"] or match["e"] or match["f"]
+    name = match["a_name"] or match["c_name"] or match["f_name"] or ""
+    return Line(number, text[match.end() :].rstrip() or text, _LEVELS[word], name)

@@ -7,36 +7,62 @@ work, and only a kind of line that has not been seen before is looked at.
 
 from __future__ import annotations
 
+import codecs
 from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
-WORDS = tuple(
-    word.encode()
-    for word in ["error", "exception", "traceback", "fail", "cannot", "couldn", "unable", "cuda", "cudnn", "cublas", "nvidia", "nvrm", "nvml", "gpu", "memory", "oom", "killed", "abort", "terminate", "segmentation", "illegal", "dumped", "dlopen", "dlerror", "undefined", "dll", "driver", "found", "nosuch", "invalid", "assert", "nccl", "ptxas", "libdevice", "rocm", "directml", "incompatible", "mismatch", "support", "warning", "xla", "glibc", "requires", "version", "device", "fatal", "signal", "shared", "xid"]
+WORDS = (
+    *(b"error", b"exception", b"traceback", b"fail", b"cannot", b"couldn", b"unable", b"invalid"),
+    *(b"found", b"nosuch", b"undefined", b"missing", b"mismatch", b"incompatible", b"support"),
+    *(b"killed", b"abort", b"terminate", b"segmentation", b"illegal", b"dumped", b"signal"),
+    *(b"died", b"crash", b"exit", b"denied", b"fatal", b"assert", b"warning", b"requires"),
+    *(b"version", b"shared", b"memory", b"oom", b"rocm", b"directml"),
+    *(b"cuda", b"cudnn", b"cublas", b"nvidia", b"nvrm", b"nvml", b"nccl", b"gpu", b"driver"),
+    *(b"device", b"dlopen", b"dlerror", b"dll", b"glibc", b"ptxas", b"libdevice", b"xla", b"xid"),
 )
 """A line that holds none of these, in whatever case, tells nothing about a GPU or a failure."""
 
-HEAD_BYTES = 1 << 18
+HEAD_BYTES = 1 << 15
 """So much of the beginning is kept whole: versions, devices, set-up."""
-TAIL_BYTES = 1 << 16
+TAIL_BYTES = 1 << 14
 """And so much of the end, which is where programs die."""
-KEPT_BYTES = 1 << 21
+KEPT_BYTES = 1 << 18
 """So much of what lies between is kept, early and late lines in equal parts."""
 KEPT_OF_A_KIND = 12
 """Lines that differ in numbers only; more of them add nothing."""
 LINES_BEFORE = 2
 LINES_AFTER = 8
 """Kept around a line that matters, because messages run over several lines."""
+TRACEBACK_LINES = 100
+"""Kept after the first line of a traceback, whose last line is the one that matters."""
 LONGEST_LINE = 1 << 16
-"""Longer ones are looked at in parts."""
-LONGEST_PIECE = 1 << 12
-MOST_KINDS = 1 << 18
+"""A longer one is taken in as several, all with its number."""
+LONGEST_PART = 1 << 14
+MOST_PARTS = 16
+"""Of a line longer than one part, so many of those that can matter are kept."""
+BLOCK_BYTES = 1 << 16
+"""Taken in at a time: what fits into a processor's cache is handled twice as fast."""
+KINDS_BYTES = 1 << 23
+"""So much of the kinds is remembered; with more, they are forgotten and learnt again."""
 
+_COST_OF_A_LINE = 64
 _NOT_LETTERS = bytes(
-    byte
-    for byte in range(256)
-    if not (65 <= byte <= 90 or 97 <= byte <= 122 or byte == 10 or byte >= 128)
+    byte for byte in range(256) if not (65 <= byte <= 90 or 97 <= byte <= 122 or byte == 10)
 )
+_TRACEBACK = b"tracebackmostrecentcalllast"
+_BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class Piece(NamedTuple):
+    """A line, or a part of a long one, or what a carriage return later overwrote."""
+
+    place: int
+    """Among all pieces of the log, so that none is kept twice."""
+    number: int
+    """Of its line."""
+    text: bytes
 
 
 class Sifted(NamedTuple):
@@ -50,84 +76,116 @@ class Sieve:
     """Feed it the log in pieces of any size, then ask for what is left."""
 
     def __init__(self) -> None:
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._started = False
+        self._pending = bytearray()
+        """Small pieces, until they are worth the trouble."""
         self._carry = b""
+        """The line that the last block broke off in."""
         self._number = 1
-        """Of the line that the carry begins."""
-        self._head: list[tuple[int, bytes]] = []
+        """Of the line that the next piece begins or goes on with."""
+        self._place = 0
+        """Of the next piece."""
+        self._inside = False
+        """The next piece goes on with a line of which a part has been taken in."""
+        self._head: list[Piece] = []
         self._head_room = HEAD_BYTES
-        self._early: list[tuple[int, bytes]] = []
+        self._early: list[Piece] = []
         self._early_room = KEPT_BYTES // 2
-        self._late: deque[tuple[int, bytes]] = deque()
+        self._late: deque[Piece] = deque()
         self._late_room = KEPT_BYTES // 2
-        self._tail: list[tuple[int, bytes]] = []
+        self._recent: deque[_Block] = deque()
+        self._recent_bytes = 0
         self._settled: set[bytes] = set()
         self._counts: dict[bytes, int] = {}
-        self._before: list[tuple[int, bytes]] = []
+        self._kinds_bytes = 0
         self._owed = 0
+        """Lines to keep yet of what follows."""
 
     def feed(self, data: bytes) -> None:
         """Take in the next piece."""
-        data = self._carry + data
-        if b"\0" in data:
-            # Text in UTF-16, or a hole in a file; either way the zeros say nothing.
-            data = data.replace(b"\0", b"")
-        end = data.rfind(b"\n") + 1
-        if not end:
-            if len(data) < LONGEST_LINE:
-                self._carry = data
+        data = self._in_utf8(data)
+        if self._pending or len(data) < BLOCK_BYTES:
+            self._pending += data
+            if len(self._pending) < BLOCK_BYTES:
                 return
-            end = len(data)
-        elif len(data) - end > LONGEST_LINE:
-            end = len(data)
+            data = bytes(self._pending)
+            self._pending.clear()
+        for start in range(0, len(data), BLOCK_BYTES):
+            self._feed_block(data[start : start + BLOCK_BYTES])
+
+    def _feed_block(self, data: bytes) -> None:
+        if b"\0" in data:
+            # UTF-16 appended to another encoding, or a hole in a file: the zeros say nothing.
+            data = data.replace(b"\0", b"")
+        if self._carry:
+            data = self._carry + data
+        end = data.rfind(b"\n") + 1
+        if len(data) - end > LONGEST_LINE:
+            # Between two words, because one that is cut in two is not recognised.
+            end = data.rfind(b" ", len(data) - LONGEST_PART) + 1 or len(data)
         self._carry = data[end:]
-        self._take(data[:end])
+        if end:
+            self._take(data[:end])
 
     def finish(self) -> Sifted:
-        self._take(self._carry)
-        ended = self._carry.endswith(b"\n") or not self._carry
-        kept: dict[tuple[int, int], tuple[int, bytes]] = {}
-        seen: dict[int, int] = {}
-        for part in (self._head, self._early, list(self._late), self._last_lines()):
-            # The parts can overlap, and the pieces of one line share its number.
-            numbers: dict[int, int] = {}
-            for number, text in part:
-                numbers[number] = numbers.get(number, -1) + 1
-                kept.setdefault((number, numbers[number]), (number, text))
-        lines = [kept[key] for key in sorted(kept)]
-        seen = dict.fromkeys((number for number, _ in lines), 1)
-        read = self._number - 1 if ended else self._number
-        return Sifted(lines, max(read, max(seen, default=0)), len(seen))
+        self._feed_block(bytes(self._pending))
+        if self._carry:
+            self._take(self._carry)
+        kept = {
+            piece.place: piece
+            for part in (self._head, self._early, self._late, self._last_pieces())
+            for piece in part
+        }
+        pieces = [kept[place] for place in sorted(kept)]
+        return Sifted(
+            lines=[(piece.number, piece.text) for piece in pieces],
+            lines_read=self._number if self._inside else self._number - 1,
+            lines_kept=len({piece.number for piece in pieces}),
+        )
+
+    def _in_utf8(self, data: bytes) -> bytes:
+        if not self._started and data:
+            self._started = True
+            if data.startswith(_BYTE_ORDER_MARKS):
+                self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+            data = data.removeprefix(codecs.BOM_UTF8)
+        if self._decoder is None:
+            return data
+        return self._decoder.decode(data).encode("utf-8", "replace")
 
     def _take(self, data: bytes) -> None:
-        if not data:
-            return
-        data = data.replace(b"\r\n", b"\n")
+        """A block of lines; only the last of them may be unfinished."""
+        overwritten = 0
         if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n")
             # What a carriage return overwrites is a piece of the same line: it keeps the number.
             data = data.replace(b"\r", b"\n\r")
-        unfinished = not data.endswith(b"\n")
-        body = data if unfinished else data[:-1]
-        first = self._number
-        self._number += data.count(b"\n") - data.count(b"\n\r")
+            overwritten = data.count(b"\n\r")
+        self._inside = not data.endswith(b"\n")
+        block = _Block(data if self._inside else data[:-1], self._number, self._place)
         if self._head_room > 0:
-            pieces = _numbered(body.split(b"\n"), first)
-            self._fill_head(pieces)
-            self._tail = pieces
-            return
-        shapes = body.translate(None, _NOT_LETTERS).split(b"\n")
-        wanted = self._wanted(shapes)
-        if wanted or self._owed:
-            self._keep(_numbered(body.split(b"\n"), first), shapes, wanted)
-        self._remember_tail(body, first)
+            pieces = block.texts()
+            count = len(pieces)
+            self._fill_head(block, pieces)
+        else:
+            shapes = block.body.translate(None, _NOT_LETTERS).split(b"\n")
+            count = len(shapes)
+            wanted = self._wanted(shapes)
+            if wanted or self._owed:
+                self._keep(block, shapes, wanted)
+        self._place += count
+        self._number += count - overwritten - self._inside
+        self._remember(block)
 
-    def _fill_head(self, pieces: list[tuple[int, bytes]]) -> None:
-        for number, text in pieces:
-            for part in _parts(text):
-                if self._head_room <= 0:
-                    self._keep_late(number, part)
-                    continue
-                self._head.append((number, part))
-                self._head_room -= len(part) + 1
+    def _fill_head(self, block: _Block, texts: list[bytes]) -> None:
+        for index, text in enumerate(texts):
+            self._head_room -= len(text) + 1
+            if self._head_room < 0 and self._head:
+                shapes = [each.translate(None, _NOT_LETTERS) for each in texts[index:]]
+                self._keep(block, shapes, self._wanted(shapes), skip=index)
+                return
+            self._head.append(block.piece(index))
 
     def _wanted(self, shapes: list[bytes]) -> set[bytes]:
         """The kinds of lines here that matter and have not been seen often enough."""
@@ -135,95 +193,119 @@ class Sieve:
         if not fresh:
             return fresh
         together = b"\n".join(fresh).lower()
-        if not any(word in together for word in WORDS):
-            wanted: set[bytes] = set()
-        else:
-            present = [word for word in WORDS if word in together]
-            wanted = {shape for shape in fresh if _holds(shape.lower(), present)}
-        if len(self._settled) > MOST_KINDS:
+        present = [word for word in WORDS if word in together]
+        wanted = {shape for shape in fresh if present and _holds(shape.lower(), present)}
+        self._kinds_bytes += len(together) + _COST_OF_A_LINE * len(fresh)
+        if self._kinds_bytes > KINDS_BYTES:
             self._settled.clear()
+            self._counts.clear()
+            self._kinds_bytes = 0
         self._settled |= fresh - wanted
         return wanted
 
     def _keep(
-        self, pieces: list[tuple[int, bytes]], shapes: list[bytes], wanted: set[bytes]
+        self, block: _Block, shapes: list[bytes], wanted: set[bytes], *, skip: int = 0
     ) -> None:
+        """The pieces that matter, and those around them. The shapes begin after `skip` pieces."""
         until = self._owed
         kept_to = 0
         for index, shape in enumerate(shapes):
-            if shape in wanted and self._counted(shape):
-                for number, text in pieces[max(kept_to, index - LINES_BEFORE) : index]:
-                    self._keep_one(number, text)
-                until = index + 1 + LINES_AFTER
+            if shape in wanted and self._is_new_enough(shape):
+                after = TRACEBACK_LINES if _TRACEBACK in shape.lower() else LINES_AFTER
+                until = max(until, index + 1 + after)
+                if index < LINES_BEFORE and kept_to == skip == 0:
+                    self._keep_last(LINES_BEFORE - index)
+                for before in range(max(kept_to, index - LINES_BEFORE), index):
+                    self._keep_one(block.piece(skip + before))
                 kept_to = index
-            if index < until:
-                if index >= kept_to:
-                    self._keep_one(*pieces[index])
-                    kept_to = index + 1
-        self._owed = max(0, until - len(pieces))
+            if kept_to <= index < until:
+                self._keep_one(block.piece(skip + index))
+                kept_to = index + 1
+        self._owed = max(0, until - len(shapes))
 
-    def _counted(self, shape: bytes) -> bool:
+    def _keep_last(self, count: int) -> None:
+        """The last pieces of the block before."""
+        if self._recent:
+            block = self._recent[-1]
+            for index in range(len(block.texts()))[-count:]:
+                self._keep_one(block.piece(index))
+
+    def _is_new_enough(self, shape: bytes) -> bool:
+        if shape in self._settled:
+            return False
         count = self._counts.get(shape, 0) + 1
+        self._counts[shape] = count
         if count >= KEPT_OF_A_KIND:
-            self._counts.pop(shape, None)
+            del self._counts[shape]
             self._settled.add(shape)
-        else:
-            self._counts[shape] = count
         return True
 
-    def _keep_one(self, number: int, text: bytes) -> None:
-        for part in _parts(text):
-            if self._early_room > 0:
-                self._early.append((number, part))
-                self._early_room -= len(part) + 64
-            else:
-                self._keep_late(number, part)
-
-    def _keep_late(self, number: int, part: bytes) -> None:
-        self._late.append((number, part))
-        self._late_room -= len(part) + 64
-        while self._late_room < 0:
-            _, gone = self._late.popleft()
-            self._late_room += len(gone) + 64
-
-    def _remember_tail(self, body: bytes, first: int) -> None:
-        if len(body) < TAIL_BYTES:
-            self._tail = (self._tail + _numbered(body.split(b"\n"), first))[-4096:]
+    def _keep_one(self, piece: Piece) -> None:
+        cost = len(piece.text) + _COST_OF_A_LINE
+        if self._early_room > 0:
+            self._early.append(piece)
+            self._early_room -= cost
             return
-        cut = body.rfind(b"\n", 0, len(body) - TAIL_BYTES) + 1
-        skipped = body.count(b"\n", 0, cut) - body.count(b"\n\r", 0, cut)
-        self._tail = _numbered(
-            body[max(cut, len(body) - LONGEST_LINE) :].split(b"\n"), first + skipped
-        )
+        self._late.append(piece)
+        self._late_room -= cost
+        while self._late_room < 0:
+            self._late_room += len(self._late.popleft().text) + _COST_OF_A_LINE
 
-    def _last_lines(self) -> list[tuple[int, bytes]]:
+    def _remember(self, block: _Block) -> None:
+        """The end of what has been read so far, in case it is the end of all."""
+        self._recent.append(block)
+        self._recent_bytes += block.cost
+        while self._recent_bytes - self._recent[0].cost >= TAIL_BYTES:
+            self._recent_bytes -= self._recent.popleft().cost
+
+    def _last_pieces(self) -> Iterator[Piece]:
         room = TAIL_BYTES
-        kept: list[tuple[int, bytes]] = []
-        for number, text in reversed(self._tail):
-            parts = _parts(text)
-            room -= len(text) + 1
-            kept.extend((number, part) for part in reversed(parts))
-            if room < 0:
-                break
-        return kept[::-1]
+        for block in reversed(self._recent):
+            for index in reversed(range(len(block.texts()))):
+                if room <= 0:
+                    return
+                piece = block.piece(index)
+                room -= len(piece.text) + 1
+                yield piece
 
 
-def _numbered(pieces: list[bytes], first: int) -> list[tuple[int, bytes]]:
-    numbered: list[tuple[int, bytes]] = []
-    number = first - 1
-    for index, piece in enumerate(pieces):
-        if index == 0 or not piece.startswith(b"\r"):
-            number += 1
-        numbered.append((number, piece))
-    return numbered
+class _Block:
+    """Some lines that were read together; what they are is worked out when it is asked for."""
+
+    def __init__(self, body: bytes, number: int, place: int) -> None:
+        self.body = body
+        self.cost = len(body) + _COST_OF_A_LINE
+        self._number = number
+        self._place = place
+        self._texts: list[bytes] = []
+        self._numbers: Sequence[int] = ()
+
+    def texts(self) -> list[bytes]:
+        if not self._texts:
+            self._texts = self.body.split(b"\n")
+        return self._texts
+
+    def piece(self, index: int) -> Piece:
+        texts = self.texts()
+        if not self._numbers:
+            if b"\r" in self.body:
+                steps = (not text.startswith(b"\r") for text in texts[1:])
+                self._numbers = list(accumulate(steps, initial=self._number))
+            else:
+                self._numbers = range(self._number, self._number + len(texts))
+        return Piece(self._place + index, self._numbers[index], _shortened(texts[index]))
 
 
-def _parts(text: bytes) -> list[bytes]:
-    """A long line in pieces, of which only those that can matter are kept."""
-    if len(text) <= LONGEST_PIECE:
-        return [text]
-    pieces = [text[at : at + LONGEST_PIECE] for at in range(0, len(text), LONGEST_PIECE)]
-    return [piece for piece in pieces if _holds(piece.lower(), WORDS)] or pieces[:1]
+def _shortened(text: bytes) -> bytes:
+    """A long line without those of its parts that cannot matter."""
+    if len(text) <= LONGEST_PART:
+        return text
+    parts = [text[at : at + LONGEST_PART] for at in range(0, len(text), LONGEST_PART)]
+    chosen = [part for part in parts if _holds(part.lower(), WORDS)] or parts[:1]
+    if len(chosen) > MOST_PARTS:
+        half = MOST_PARTS // 2
+        chosen = [*chosen[:half], *chosen[-half:]]
+    return b"".join(chosen)
 
 
 def _holds(text: bytes, words: tuple[bytes, ...] | list[bytes]) -> bool:

@@ -22,17 +22,28 @@ _PREFIXES: tuple[tuple[str, Api], ...] = (
     ("nccl", "nccl"),
     ("cudaError", "runtime"),
 )
+_NOT_STATUSES = ("cudaErrorCudartUnloading",)
+"""The process is ending; checks name it beside the error that they met."""
 _NAME = re.compile(
-    r"\b(?:CUDA_ERROR_[A-Z][A-Z_0-9]{2,60}|CUDNN_STATUS_[A-Z][A-Z_0-9]{2,60}|CUBLAS_STATUS_[A-Z_]{3,60}"
-    r"|CUSOLVER_STATUS_[A-Z_]{3,60}|CUSPARSE_STATUS_[A-Z_]{3,60}|CUFFT_[A-Z_]{3,40}|NVML_ERROR_[A-Z_]{3,60}"
+    # "e == cudaErrorCudartUnloading" is what a check allows, not what happened.
+    r"(?<![=!]= )\b(?:CUDA_ERROR_[A-Z][A-Z_0-9]{2,60}|CUDNN_STATUS_[A-Z][A-Z_0-9]{2,60}"
+    r"|CUBLAS_STATUS_[A-Z_]{3,60}"
+    r"|CUSOLVER_STATUS_[A-Z_]{3,60}|CUSPARSE_STATUS_[A-Z_]{3,60}|CUFFT_[A-Z_]{3,40}"
+    r"|NVML_ERROR_[A-Z_]{3,60}"
     r"|nccl(?:UnhandledCudaError|SystemError|InternalError|InvalidArgument|InvalidUsage|RemoteError"
     r"|InProgress|NumResults)"
     r"|cudaError(?:[A-Z][A-Za-z0-9]{2,60}))\b"
 )
 _NUMBERED = re.compile(
-    r"UNKNOWN ERROR \((?P<unknown>\d{1,3})\)|Unknown CUDA error (?P<jax>\d{1,3})\b"
-    r"|cuda runtime error \((?P<thc>\d{1,3})\)|THCudaCheck FAIL [^\n]{0,300}? error=(?P<check>\d{1,3})\b"
-    r"|[Cc]uda error\((?P<paddle>\d{1,3})\)|cudaSuccess \((?P<versus>\d{1,3}) vs\. 0\)"
+    r"UNKNOWN ERROR \((?P<unknown>-?\d{1,3})\)"
+    r"|CUresult\((?P<result>-?\d{1,3})\)|Unknown CUDA error (?P<jax>\d{1,3})\b"
+    r"|\[(?P<numba>\d{1,3})\] Call to cu|cuda runtime error \((?P<thc>\d{1,3})\)"
+    r"|THCudaCheck FAIL [^\n]{0,300}? error=(?P<check>\d{1,3})\b"
+    r"|[Cc][Uu][Dd][Aa] error ?\((?P<paddle>\d{1,3})\)|cudaSuccess \((?P<versus>\d{1,3}) vs\. 0\)"
+    r"|device properties, error code: (?P<grappler>\d{1,3})\b"
+    r"|CUDA error (?P<ggml>\d{1,3}) at |cudaSuccess == \w{1,12} \(0 vs\. (?P<paddle_old>\d{1,3})\)"
+    r"|cudaGetDeviceCount(?:\(\))? returned (?P<query>\d{1,3})\b|CUDA failure (?P<ort>\d{1,3}):"
+    r"|[Cc]uda call [^\n]{0,60}failed with error code (?P<dlib>\d{1,3})\b"
     r"|CUDNN_STATUS_SUCCESS \((?P<cudnn>\d{1,2}) vs\. 0\)"
 )
 _SENTENCES: tuple[tuple[str, Api, str], ...] = (
@@ -41,6 +52,16 @@ _SENTENCES: tuple[tuple[str, Api, str], ...] = (
         "CUDA driver version is insufficient for CUDA runtime version",
         "runtime",
         "cudaErrorInsufficientDriver",
+    ),
+    (
+        "CUDA driver version is insufficient for CUDART version",
+        "runtime",
+        "cudaErrorInsufficientDriver",
+    ),
+    (
+        "API call is not supported in the installed CUDA driver",
+        "runtime",
+        "cudaErrorCallRequiresNewerDriver",
     ),
     ("invalid device ordinal", "runtime", "cudaErrorInvalidDevice"),
     (
@@ -73,12 +94,38 @@ _SENTENCES: tuple[tuple[str, Api, str], ...] = (
     ),
     ("CUDA driver is a stub library", "runtime", "cudaErrorStubLibrary"),
     ("CUDA error: out of memory", "runtime", "cudaErrorMemoryAllocation"),
+    ("CUDA error: unknown error", "runtime", "cudaErrorUnknown"),
+    ("CUDA unknown error", "runtime", "cudaErrorUnknown"),
+    ("CUDA: unknown error", "runtime", "cudaErrorUnknown"),
+    ("Cuda failure: unknown error", "runtime", "cudaErrorUnknown"),
+    ("initialize CUDA: unknown error", "runtime", "cudaErrorUnknown"),
+    ("initialize CUDA: initialization error", "runtime", "cudaErrorInitializationError"),
+    ("CUDA error: initialization error", "runtime", "cudaErrorInitializationError"),
+    ("failed. Status: initialization error", "runtime", "cudaErrorInitializationError"),
+    ("failed. Status: unknown error", "runtime", "cudaErrorUnknown"),
     ("the launch timed out and was terminated", "runtime", "cudaErrorLaunchTimeout"),
     ("too many resources requested for launch", "runtime", "cudaErrorLaunchOutOfResources"),
     ("peer access is not supported", "runtime", "cudaErrorPeerAccessUnsupported"),
     ("Driver/library version mismatch", "nvml", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
+    ("Failed to initialize NVML: Unknown Error", "nvml", "NVML_ERROR_UNKNOWN"),
+    ("NVMLError_Unknown", "nvml", "NVML_ERROR_UNKNOWN"),
+    ("nvml error: unknown error", "nvml", "NVML_ERROR_UNKNOWN"),
+    ("Failed to initialize NVML: Insufficient Permissions", "nvml", "NVML_ERROR_NO_PERMISSION"),
+    ("NVMLError_NoPermission", "nvml", "NVML_ERROR_NO_PERMISSION"),
+    ("Failed to initialize NVML: Driver Not Loaded", "nvml", "NVML_ERROR_DRIVER_NOT_LOADED"),
+    ("NVMLError_DriverNotLoaded", "nvml", "NVML_ERROR_DRIVER_NOT_LOADED"),
+    ("nvml error: driver not loaded", "nvml", "NVML_ERROR_DRIVER_NOT_LOADED"),
+    ("NVML Shared Library Not Found", "nvml", "NVML_ERROR_LIBRARY_NOT_FOUND"),
+    ("NVMLError_LibraryNotFound", "nvml", "NVML_ERROR_LIBRARY_NOT_FOUND"),
+    ("could not load NVML library", "nvml", "NVML_ERROR_LIBRARY_NOT_FOUND"),
+    ("GPU is lost", "nvml", "NVML_ERROR_GPU_IS_LOST"),
+    ("NVMLError_GpuIsLost", "nvml", "NVML_ERROR_GPU_IS_LOST"),
 )
+_FOLDED_SENTENCES = tuple((sentence.lower(), api, name) for sentence, api, name in _SENTENCES)
+"""Banners of containers write them with a capital."""
 _DRIVER_NUMBERS = {
+    # What the toolkit's stub returned before it had a code of its own.
+    -1: "CUDA_ERROR_STUB_LIBRARY",
     2: "CUDA_ERROR_OUT_OF_MEMORY",
     3: "CUDA_ERROR_NOT_INITIALIZED",
     34: "CUDA_ERROR_STUB_LIBRARY",
@@ -130,7 +177,8 @@ _CUDNN_NUMBERS = {
     8: "CUDNN_STATUS_EXECUTION_FAILED",
 }
 _CALL = re.compile(
-    r"\b(?P<call>(?:cu|cuda|cudnn|cublas|nccl|nvml)[A-Z]\w{2,60})\b(?=\(|:| results in| failed|,)"
+    r"\b(?!cudaError|cudaSuccess)(?P<call>(?:cu|cuda|cudnn|cublas|nccl|nvml)[A-Z]\w{2,60})\b"
+    r"(?=\(|:| results in| failed|,)"
     r"|[Ff]ailed call to (?P<failed>\w{3,60})|Call to (?P<to>\w{3,60}) results"
 )
 
@@ -146,19 +194,22 @@ def _of_line(line: Line) -> Iterator[Status]:
     told: set[str] = set()
     for match in _NAME.finditer(text):
         name = match.group()
-        if name not in told and not name.endswith("_SUCCESS"):
+        if name not in told and not name.endswith("_SUCCESS") and name not in _NOT_STATUSES:
             told.add(name)
             api = next(api for prefix, api in _PREFIXES if name.startswith(prefix))
             yield Status(line.number, api, name, called)
     for match in _NUMBERED.finditer(text):
         numbered = _by_number(match)
-        if numbered and numbered[1] not in told:
+        if numbered and numbered[1] not in told and not (told and match["numba"]):
             told.add(numbered[1])
             yield Status(line.number, numbered[0], numbered[1], called)
-    for sentence, sentence_api, name in _SENTENCES:
-        if sentence in text and not told:
-            told.add(name)
+    if told:
+        return
+    folded = text.lower()
+    for sentence, sentence_api, name in _FOLDED_SENTENCES:
+        if sentence in folded:
             yield Status(line.number, sentence_api, name, called)
+            return
 
 
 def _by_number(match: re.Match[str]) -> tuple[Api, str] | None:
@@ -168,6 +219,6 @@ def _by_number(match: re.Match[str]) -> tuple[Api, str] | None:
     if group == "cudnn":
         name = _CUDNN_NUMBERS.get(number)
         return ("cudnn", name) if name else None
-    if group in ("unknown", "jax"):
+    if group in ("unknown", "result", "jax", "numba"):
         return "driver", _DRIVER_NUMBERS.get(number, f"CUDA_ERROR_{number}")
     return "runtime", _RUNTIME_NUMBERS.get(number, f"cudaError{number}")

@@ -1,4 +1,4 @@
-"""Python's exceptions in a log: tracebacks, chained causes, groups, IPython's way, bare last lines."""
+"""Python's exceptions: tracebacks, chained causes, groups, IPython's way, bare last lines."""
 
 from __future__ import annotations
 
@@ -6,67 +6,181 @@ import re
 from collections.abc import Sequence
 
 from whygpu.model.log import Line, Raised
+from whygpu.readers.progress import shows_work
 
-_NAME = r"(?P<type>(?:[A-Za-z_][\w]{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt|Exit|Failure|Fault))"
+_NAME = (
+    r"(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}?(?:Error|Exception)"
+    r"|(?:Base)?ExceptionGroup|SystemExit"
+    # Without "Error" in it, a name is one only together with its module.
+    r"|(?:[A-Za-z_]\w{0,60}\.){1,8}[A-Z]\w{0,60}?(?:NotFound|Conflict|Expired|Timeout|NotMet))"
+)
 _LAST = re.compile(
-    rf"(?:[\s|+]{{0,12}}|.{{0,80}}?\b(?:raised|Exception|exception|Error|ERROR|Caused by|error):? )"
-    rf"{_NAME}(?: \(see above for traceback\))?(?::\s?(?P<message>.*)|$)"
+    r"^(?:[\s|+]{0,12}|[^\n]{0,60}?\b(?:[Rr]aised|[Ee]xception|E(?:rror|RROR)|error|Caused by):? )"
+    rf"{_NAME}(?:\(\w{{1,60}}\))?(?: \(see above for traceback\))?(?::(?!:)\s?(?P<message>.*)|$)"
+)
+_LAST_OF_TRACEBACK = re.compile(
+    # Below frames, whatever stands at the margin is the exception: cv2.error: , queue.Empty
+    r"^(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60})(?::\s(?P<message>.*)|:?$)"
 )
 _HEADER = re.compile(
-    r"\s*(?:\| {0,4})?(?:\+ )?(?:Exception Group )?Traceback \(most recent call last\):?"
+    r"^[\s|]{0,12}(?:\+ )?(?:Original |Exception Group )?Traceback \(most recent call last\)"
 )
-_IPYTHON_HEADER = re.compile(r"(?P<type>\w+)\s+Traceback \(most recent call last\)")
+_IPYTHON_HEADER = re.compile(r"^(?P<type>[\w.]{3,80})\s{1,80}Traceback \(most recent call last\)")
 _FRAME = re.compile(
-    r"\s*(?:\| {0,8})?File \"(?P<file>[^\"\n]{1,400})\", line \d+"
-    r"|(?P<ipython>[~/\w][^\s]{0,300}\.pyc?) in \w|(?:File|Cell) (?P<new>[^\s:]{1,300}\.py):\d+"
+    r"^(?:[\s|]{0,16}File \"(?P<file>[^\"\n]{1,400})\", line \d+"
+    r"|(?P<ipython>[~/\w<][^\s]{0,300}?(?:\.pyc?|>)) in \S"
+    r"|(?:File|Cell|Input) (?P<new>(?:In ?)?[^\s:,]{1,300})(?::\d+|, line \d+))"
 )
+_IPYTHON_SOURCE = re.compile(r"^\s{0,12}(?:-{1,6}> ?)?\d{1,6}\s")
 _CHAINED = re.compile(
-    r"\s*(?:\| {0,8})?(?:During handling of the above exception, another exception occurred"
+    r"^[\s|]{0,12}(?:During handling of the above exception, another exception occurred"
     r"|The above exception was the direct cause of the following exception)"
 )
-_MOST_MESSAGE_LINES = 12
-_NO_EXCEPTION = ("KeyboardInterrupt",)
+_IGNORED = re.compile(r"^(?:Exception ignored (?:in|on)\b|--- Logging error ---)")
+_GOES_ON = re.compile(
+    # What follows an empty line and belongs to the message above it all the same.
+    r"^\s{0,12}(?:Detected at node|Node:|\(\d\) |\[\[|Original |OOM when|Hint:|Use `|-- Process"
+    r"|CUDA kernel|Errors may have)"
+)
+_STACK_OF_NODE = re.compile(r"\bdefined at \(most recent call last\)|^Original stack trace for")
+_WRAPPERS = ("ChildFailedError", "CalledProcessError", "ProcessExitedException")
+"""Raised by a launcher because a program that it launched has failed."""
+_BY_THE_USER = ("KeyboardInterrupt",)
+_WIDEST_GAP = 8
+"""Between the numbers of lines that belong together; more, and ordinary lines were left out."""
+_MOST_MESSAGE_LINES = 30
+_MOST_STACK_LINES = 120
 
 
 def raised(lines: Sequence[Line]) -> tuple[Raised, ...]:
-    """Every exception, in the order of the log; one that led to another is marked handled."""
-    found: list[Raised] = []
-    frames: list[str] = []
-    for index, line in enumerate(lines):
-        frame = _FRAME.match(line.text)
+    """Every exception, in the order of the log.
+
+    One that led to another, that Python ignored or a logger merely warned of is marked handled.
+    """
+    reader = _Reader(lines)
+    index = 0
+    while index < len(lines):
+        index += reader.take(index)
+    reader.end_traceback()
+    return tuple(reader.found)
+
+
+class _Reader:
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._lines = lines
+        self.found: list[Raised] = []
+        self._frames: list[str] = []
+        self._header: Line | None = None
+        """Of an IPython traceback that has not come to its end; it names the exception."""
+        self._ignored = False
+        self._after_frame = False
+
+    def take(self, index: int) -> int:
+        """Read one line, and say how many were used up."""
+        line = self._lines[index]
+        text = line.text
+        if _HEADER.match(text):
+            self.end_traceback()
+            self._ignored = self._is_ignored(index)
+            if self.found and _wraps(self.found[-1]):
+                self._mark_handled()
+            return 1
+        named = _IPYTHON_HEADER.match(text)
+        if named:
+            self.end_traceback()
+            self._header = line
+            return 1
+        frame = _FRAME.match(text)
         if frame:
-            frames.append(frame["file"] or frame["ipython"] or frame["new"])
-            continue
-        if _CHAINED.match(line.text):
-            if found:
-                found[-1] = found[-1]._replace(handled=True)
-            frames = []
-            continue
-        if _HEADER.match(line.text) or _IPYTHON_HEADER.match(line.text):
-            frames = []
-            continue
-        match = _LAST.match(line.text)
-        if match is None or match["type"] in _NO_EXCEPTION:
-            continue
-        message = [match["message"] or "", *_continuation(lines, index + 1)]
+            self._frames.append(frame["file"] or frame["ipython"] or frame["new"])
+            self._after_frame = True
+            return 1
+        if _CHAINED.match(text):
+            self._mark_handled()
+            self._frames = []
+            return 1
+        source, self._after_frame = self._after_frame, False
+        if self._header is not None and _IPYTHON_SOURCE.match(text):
+            return 1
+        match = _LAST.match(text)
+        if match is None and self._frames and not source:
+            match = _LAST_OF_TRACEBACK.fullmatch(text)
+        return 1 if match is None else self._take_exception(index, match)
+
+    def _take_exception(self, index: int, match: re.Match[str]) -> int:
+        line = self._lines[index]
         kind = match["type"].rpartition(".")[2]
-        found.append(Raised(line.number, kind, "\n".join(message).strip(), tuple(frames)))
-        frames = []
-    return tuple(found)
+        more = continuation(self._lines, index + 1, like=line)
+        message = "\n".join([match["message"] or "", *(each.text.strip() for each in more)]).strip()
+        if line.text.lstrip().startswith("Caused by:"):
+            self._mark_handled()
+        if kind not in _BY_THE_USER and not (kind == "SystemExit" and message in ("", "0")):
+            earlier = any(not each.handled for each in self.found)
+            handled = (
+                self._ignored
+                or line.level in ("warning", "info")
+                or (kind in _WRAPPERS and earlier)
+                or kind.endswith("ExceptionGroup")
+            )
+            frames = tuple(self._frames)
+            self.found.append(Raised(line.number, kind, message, frames, handled))
+        self._frames = []
+        self._header = None
+        self._ignored = False
+        return 1 + len(more)
+
+    def end_traceback(self) -> None:
+        """A traceback has ended without its last line: the paste was cut."""
+        if self._header is not None:
+            named = _IPYTHON_HEADER.match(self._header.text)
+            if named is not None and named["type"] not in _BY_THE_USER:
+                kind = named["type"].rpartition(".")[2]
+                self.found.append(Raised(self._header.number, kind, "", tuple(self._frames)))
+        self._header = None
+        self._frames = []
+        self._ignored = False
+
+    def _is_ignored(self, index: int) -> bool:
+        return any(_IGNORED.match(line.text) for line in self._lines[max(0, index - 2) : index])
+
+    def _mark_handled(self) -> None:
+        if self.found:
+            self.found[-1] = self.found[-1]._replace(handled=True)
 
 
-def _continuation(lines: Sequence[Line], start: int) -> list[str]:
-    """The further lines of a message: up to a record, a frame, another exception, or an empty line."""
-    taken: list[str] = []
-    for line in lines[start : start + _MOST_MESSAGE_LINES]:
-        if (
-            line.level != "none"
-            or not line.text.strip()
-            or _FRAME.match(line.text)
-            or _HEADER.match(line.text)
-            or _CHAINED.match(line.text)
-            or _LAST.match(line.text)
-        ):
+def _wraps(exception: Raised) -> bool:
+    """A traceback follows that is this exception's own message: the worker's, or a replica's."""
+    return (
+        exception.message.startswith("Caught ")
+        or "terminated with the following error" in exception.message
+    )
+
+
+def continuation(lines: Sequence[Line], start: int, *, like: Line) -> list[Line]:
+    """The further lines of a message: up to a record, a frame, another exception, or a gap."""
+    taken: list[Line] = []
+    in_stack = False
+    for place in range(start, min(start + _MOST_STACK_LINES, len(lines))):
+        line = lines[place]
+        if (line.level, line.source) != (like.level, like.source):
             break
-        taken.append(line.text.strip())
+        if line.number - lines[place - 1].number > _WIDEST_GAP:
+            break
+        if not line.text.strip():
+            following = lines[place + 1].text if place + 1 < len(lines) else ""
+            if not (in_stack or _GOES_ON.match(following)):
+                break
+        elif in_stack and (_FRAME.match(line.text) or line.text.startswith("  ")):
+            pass
+        elif _ends_message(line.text) or (not in_stack and len(taken) >= _MOST_MESSAGE_LINES):
+            break
+        in_stack = in_stack or _STACK_OF_NODE.search(line.text) is not None
+        taken.append(line)
+    while taken and not taken[-1].text.strip():
+        taken.pop()
     return taken
+
+
+def _ends_message(text: str) -> bool:
+    others = (_FRAME, _HEADER, _IPYTHON_HEADER, _CHAINED, _LAST, _IGNORED)
+    return shows_work(text) or any(pattern.match(text) for pattern in others)

@@ -17,6 +17,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("driver", rf"kernel version [\d.]+ does not match DSO version {_NUMBER}"),
         ("kernel-module", rf"NVIDIA UNIX \S+ Kernel Module +{_NUMBER}"),
         ("driver", rf"Driver Version: {_NUMBER}"),
+        ("driver", rf"Nvidia driver version: {_NUMBER}"),
+        ("kernel-module", rf"NVIDIA UNIX Open Kernel Module for \S+ +{_NUMBER}"),
         ("cuda-of-driver", rf"CUDA Version: {_NUMBER}"),
         ("cudnn", rf"Loaded cuDNN version {_NUMBER}"),
         ("cudnn", rf"Loaded runtime CuDNN library: {_NUMBER}"),
@@ -34,6 +36,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("python", r"[/\\][Pp]ython-?(\d\.\d{1,2})(?=[/\\. ])"),
         ("python", r"[/\\][Pp]ython(3\d{1,2})[/\\]"),
         ("cuda", rf"[/\\]cuda-{_NUMBER}(?=[/\\: ])"),
+        ("cuda", rf"compilation tools, release {_NUMBER}"),
         ("cuda", rf"(?i:cuda(?:[ -]?toolkit)?)[ /-]v?{_NUMBER}"),
     )
 )

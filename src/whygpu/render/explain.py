@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from whygpu.model.explanation import Explanation
@@ -78,8 +79,13 @@ def _evidence(console: Console, finding: Finding, verbose: bool) -> None:
         console.print(labelled("", f"... and {len(finding.evidence) - len(shown)} more (-v)"))
 
 
+def _place(evidence: Evidence) -> str:
+    """The file is named above all; what the machine itself says comes with its own source."""
+    return evidence.where if evidence.line is None else f"line {evidence.line}"
+
+
 def _quoted(evidence: Evidence, verbose: bool) -> str:
-    text = f"{evidence.where}: {evidence.text}"
+    text = f"{_place(evidence)}: {evidence.text}"
     return text if verbose else shortened(text)
 
 
@@ -90,25 +96,34 @@ def _unexplained(console: Console, explanation: Explanation) -> None:
     titles = {"not-gpu": "The lines that matter:", "unknown": "Lines to look at:"}
     console.print(Text(titles.get(explanation.verdict, "Not accounted for:"), "bold"))
     for evidence in explanation.unexplained:
-        console.print(labelled("", _quoted(evidence, False)))
+        console.print(_item(_quoted(evidence, verbose=False)))
 
 
 def _beside(console: Console, explanation: Explanation, verbose: bool) -> None:
-    """Noise, and what is true and does not matter."""
-    aside = [f for f in explanation.symptoms if f.explained_by is None]
+    """What is true and does not matter here, and what is only noise."""
+    aside = [
+        finding
+        for finding in explanation.symptoms
+        if finding.explained_by is None and (verbose or finding.confidence != "possible")
+    ]
     if aside:
         console.print()
         console.print(Text("True, and beside the point:", "bold"))
         for finding in aside:
-            console.print(labelled("", f"{finding.code} {finding.cause}: {finding.message}"))
+            console.print(_item(f"{finding.code} {finding.cause}: {finding.message}"))
     if explanation.noise:
         console.print()
         console.print(Text("Harmless:", "bold"))
-        for finding in explanation.noise:
-            where = finding.evidence[0].where if finding.evidence else ""
-            console.print(labelled("", f"{finding.code} {where}: {finding.message}"))
+        for finding in sorted(explanation.noise, key=lambda noise: noise.evidence[0].line or 0):
+            place = _place(finding.evidence[0])
+            summary = finding.message if verbose else finding.message.partition(";")[0]
+            console.print(_item(f"{place}: {summary} ({finding.code})"))
             if verbose:
                 _evidence(console, finding, verbose)
+
+
+def _item(text: str) -> Table:
+    return hanging("", Text(text), 2)
 
 
 def _crashed(console: Console, explanation: Explanation) -> None:

@@ -11,6 +11,7 @@ from whygpu.model.finding import Finding
 from whygpu.render.json import FINDING_FIELDS
 
 EXPLANATION_SCHEMA = 1
+LOG_FINDING_FIELDS = (*FINDING_FIELDS, "ask")
 
 
 def as_dict(explanation: Explanation) -> dict[str, Any]:
@@ -28,11 +29,6 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    encoded = encode(finding)
-    return {name: encoded[name] for name in (*FINDING_FIELDS, "ask")}
-
-
 def render(explanation: Explanation) -> str:
     return json.dumps(as_dict(explanation), indent=2) + "\n"
 
@@ -40,3 +36,8 @@ def render(explanation: Explanation) -> str:
 def render_line(explanation: Explanation) -> str:
     """On one line, for several in a row."""
     return json.dumps(as_dict(explanation)) + "\n"
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    encoded = encode(finding)
+    return {name: encoded[name] for name in LOG_FINDING_FIELDS}

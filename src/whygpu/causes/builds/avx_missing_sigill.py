@@ -49,6 +49,36 @@ probes_left_out = "--no-probe"
 instruction_sets = {unknown = "/proc/cpuinfo: permission denied"}
 ```
 
+## Fires on (log)
+
+```
+2019-02-01 10:00:00.100000: F tensorflow/core/platform/cpu_feature_guard.cc:37] The TensorFlow library was compiled to use AVX2 instructions, but these aren't available on your machine.
+Aborted (core dumped)
+```
+
+```
+>>> import tensorflow as tf
+Illegal instruction (core dumped)
+```
+
+```
+RuntimeError: This version of jaxlib was built using AVX instructions, which your CPU and/or operating system do not support.
+```
+
+## Quiet on (log)
+
+Instructions that the processor has and the build does not use are no fault.
+
+```
+2019-02-01 10:00:00.100000: I tensorflow/core/platform/cpu_feature_guard.cc:141] Your CPU supports instructions that this TensorFlow binary was not compiled to use: AVX2 FMA
+```
+
+An illegal instruction on the GPU is another matter.
+
+```
+RuntimeError: CUDA error: an illegal instruction was encountered
+```
+
 ## Sources
 
 - <https://github.com/tensorflow/tensorflow/releases/tag/v1.6.0>
@@ -62,10 +92,12 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_probes import failed_saying, imported, own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -159,4 +191,51 @@ def _finding(
         ),
         # A jump into garbage raises the same signal, so without a lacking set it is only likely.
         confidence="certain" if isinstance(missing, Known) else "likely",
+    )
+
+
+_LACKS = re.compile(
+    r"(?:CPU|[Pp]rocessor|machine) (?:does not|doesn't) (?:support|have) (?:the )?AVX"
+    r"|requires a (?:CPU|processor) (?:with|that supports) AVX"
+)
+_SIGNAL = re.compile(
+    r"\bIllegal instruction\b|\bSIGILL\b|EXC_BAD_INSTRUCTION|(?:0xC000001D|3221225501|-1073741795)"
+    r"|[Ee]xit(?:ed with)? (?:code|status):? 132\b|STATUS_ILLEGAL_INSTRUCTION"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    told, died = log.first(MESSAGES), log.first(_LACKS) or log.first(_SIGNAL)
+    seen_first = told or died
+    if seen_first is None:
+        return
+    which = (told.groups["tensorflow"] or told.groups["jaxlib"]) if told else None
+    worked = told is None and any(line < seen_first.line for line in log.progress)
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=(
+            f"{framework_title(log)} uses {which} instructions, which this processor does not have"
+            if which
+            else "the program used an instruction that this processor does not have; binaries of "
+            "TensorFlow from 1.6 on, of jaxlib and of others need AVX"
+        ),
+        evidence=log.evidence(
+            *(match.line for pattern in (MESSAGES, _LACKS, _SIGNAL) for match in log.find(pattern)),
+            *ended_after(log, seen_first.line),
+        ),
+        remedies=(
+            Remedy("See whether the processor has AVX.", "grep -o -m1 'avx[^ ]*' /proc/cpuinfo"),
+            Remedy(
+                "In a virtual machine, give it the host's processor model (QEMU: -cpu host, "
+                "Proxmox: CPU type host)."
+            ),
+            Remedy(
+                "On a processor without it, use a build that does without, such as conda-forge's, or "
+                "TensorFlow 1.5.",
+                "conda install -c conda-forge tensorflow",
+            ),
+        ),
+        # A jump into garbage raises the same signal.
+        confidence="certain" if told else "possible" if worked else "likely",
     )

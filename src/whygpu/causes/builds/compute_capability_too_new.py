@@ -54,6 +54,43 @@ compute_capability = "8.7"
 architectures = ["sm_80", "sm_90"]
 ```
 
+## Fires on (log)
+
+```
+UserWarning: NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.
+The current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90.
+RuntimeError: CUDA error: no kernel image is available for execution on the device
+```
+
+A build for CUDA 10 meets an Ampere GPU:
+
+```
+2020-11-01 10:00:00.100000: I tensorflow/stream_executor/platform/default/dso_loader.cc:48] Successfully opened dynamic library cudart64_101.dll
+2020-11-01 10:00:00.200000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1402] Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with 8000 MB memory) -> physical GPU (device: 0, name: GeForce RTX 3080, pci bus id: 0000:01:00.0, compute capability: 8.6)
+2020-11-01 10:09:00.100000: E tensorflow/stream_executor/cuda/cuda_blas.cc:428] failed to run cuBLAS routine: CUBLAS_STATUS_EXECUTION_FAILED
+tensorflow.python.framework.errors_impl.InternalError: Blas GEMM launch failed : a.shape=(32, 784), b.shape=(784, 128), m=32, n=128, k=784 [Op:MatMul]
+```
+
+```
+RuntimeError: nvrtc: error: invalid value for --gpu-architecture (-arch)
+```
+
+## Quiet on (log)
+
+The GPU is older than the build, not newer:
+
+```
+    Found GPU0 Quadro K4000 which is of cuda capability 3.0.
+    PyTorch no longer supports this GPU because it is too old.
+```
+
+The same word from cuBLAS, on a GPU that the build knows:
+
+```
+2018-11-01 10:00:00.200000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1115] Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with 8000 MB memory) -> physical GPU (device: 0, name: GeForce GTX 1080, pci bus id: 0000:01:00.0, compute capability: 6.1)
+2018-11-01 10:00:09.100000: E tensorflow/stream_executor/cuda/cuda_blas.cc:698] failed to run cuBLAS routine cublasSgemm_v2: CUBLAS_STATUS_EXECUTION_FAILED
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/ada-compatibility-guide/index.html>
@@ -62,12 +99,16 @@ architectures = ["sm_80", "sm_90"]
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
+from whygpu.causes.shared_log_gpus import LogGpu, age_of, cuda_of, judged_by_list
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
-from whygpu.model.finding import Finding, Gap, Remedy, seen
+from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -127,4 +168,152 @@ def _newer_release(framework: Framework) -> Remedy:
     return Remedy(
         f"Install a newer release of {display_name(framework.name)}, built for this GPU.",
         commands.get(framework.name),
+    )
+
+
+TOLD = re.compile(
+    r"which requires CUDA_VERSION >= \d+ to work properly, but your PyTorch was compiled with"
+    r"|invalid value for --gpu-architecture|nvcc fatal {0,4}: Unsupported gpu architecture "
+    r"'(?:compute|sm)_(?:[6-9]\d|1[0-2]\d)"
+    r"|Value '(?:sm|compute)_\d{2,3}\w?' is not defined for option 'gpu-(?:name|architecture)'"
+    r"|PTX version [\d.]{1,5} does not support target 'sm_\d{2,3}\w?'|device kernel image is invalid|Unknown compute capability \(?\d{1,2}[., ]{1,2}\d"
+    r"|GPU, which (?:is not yet|may not yet be) supported in this version of the container"
+    r"|no kernel image is available for execution on the device[^\n]{0,80}sm_(?:8\d|9\d|1\d\d)"
+)
+COMPILED = re.compile(
+    r"not built with CUDA kernel binaries compatible with compute capability (?P<capability>[\d.]*\d)"
+)
+NO_CODE = (
+    "cudaErrorNoKernelImageForDevice",
+    "CUDA_ERROR_NO_BINARY_FOR_GPU",
+    "CUDA_ERROR_INVALID_PTX",
+)
+_FAILS_ON_NEW = (
+    "CUBLAS_STATUS_EXECUTION_FAILED",
+    "CUBLAS_STATUS_ARCH_MISMATCH",
+    "CUDNN_STATUS_EXECUTION_FAILED",
+    "CUDNN_STATUS_MAPPING_ERROR",
+    "CUDNN_STATUS_ARCH_MISMATCH",
+    "cudaErrorInvalidDeviceFunction",
+)
+"""What the libraries of a CUDA release say on a GPU that came after it."""
+_OLD_TORCH = re.compile(
+    r"cublas runtime error : (?:the GPU program failed to execute|an internal op)"
+)
+_ASK = "Which GPU is it, and which CUDA is the build for? `nvidia-smi -L`;"
+_TORCH = "python -c 'import torch; print(torch.version.cuda, torch.cuda.get_arch_list())'"
+_BUILD_OF = {
+    "tensorflow": "python -c 'import tensorflow as tf; print(tf.sysconfig.get_build_info())'",
+    "jax": "python -m pip list | grep -i -E 'jax|nvidia'",
+}
+_SPEAK_SO = ("torch", "tensorflow", "keras", "")
+_CRASHED = ("CUDA_ERROR_LAUNCH_FAILED", "cudaErrorLaunchFailure", "CUDA_ERROR_ILLEGAL_ADDRESS")
+"""A kernel ran and died: it had code."""
+_GEMM = re.compile(
+    r"Blas [A-Z]?GEMM launch failed|Blas xGEMM launch failed|Blas GEMV launch failed"
+)
+_MEMORY = re.compile(r"CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)|[Oo]ut of memory|OOM")
+_TAKES_LONG = re.compile(r"Adding visible gpu devices|Created (?:TensorFlow )?device")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    listed = judged_by_list(log)
+    if listed is not None:
+        if listed.age == "too-new":
+            yield _from_log(log, [listed.line], str(listed), "certain")
+        return
+    told = log.first(TOLD)
+    if told is not None:
+        what = f"this GPU is newer than the build: {told.text.strip()[:160]}"
+        yield _from_log(log, [told.line], what, "likely")
+        return
+    compiled = log.first(COMPILED)
+    if compiled is not None and not _works(log, compiled.line):
+        capability = compiled.groups["capability"]
+        what = (
+            f"{framework_title(log)} has no code for compute capability {capability}; the driver "
+            "has to compile every kernel, which takes long or fails"
+        )
+        yield _from_log(log, [compiled.line], what, "certain")
+        return
+    yield from _by_generation(log)
+
+
+def _works(log: Log, line: int) -> bool:
+    return any(number > line for number in log.progress) and not ended_after(log, line)
+
+
+def _by_generation(log: Log) -> Iterator[Finding]:
+    """No message says it: the GPU's generation and the failure have to."""
+    age, gpu = age_of(log)
+    missing = [status.line for status in log.status_named(*NO_CODE)]
+    failing = [status.line for status in log.status_named(*_FAILS_ON_NEW)]
+    failing += [match.line for match in log.find(_OLD_TORCH)]
+    gemm = [match.line for match in log.find(_GEMM)]
+    new = age == "too-new" or (
+        age == "unknown" and gpu is not None and gpu.capability >= _AMONG_THE_NEWER
+    )
+    if gpu is not None and missing and gpu.capability >= _AMONG_THE_NEWER:
+        new = True
+    elif age in ("too-old", "fits") or (age == "unknown" and gpu is not None and not new):
+        return
+    if log.status_named(*_CRASHED):
+        return
+    lines = missing or failing or gemm
+    if lines and new:
+        # Turing needs CUDA 10, which nearly all builds of its time have; later ones need 11.
+        doubtful = age == "unknown" and gpu is not None and gpu.capability < (8, 0) and not missing
+        yield _from_log(
+            log, [*lines, *gemm], _newer(log, gpu), "possible" if doubtful else "likely"
+        )
+    elif missing:
+        what = f"{framework_title(log)} has no code for this GPU: it may be newer than the build"
+        yield _from_log(log, missing, what, "likely")
+    elif gpu is None and failing and log.framework in _SPEAK_SO and not log.says(_MEMORY):
+        what = (
+            "CUDA's libraries speak so on a GPU that is newer than they are: "
+            f"{log.line(failing[0]).text.strip()[:140]}"
+        )
+        yield _from_log(log, [*failing, *gemm], what, "possible")
+    elif gpu is None and gemm and not log.says(_MEMORY):
+        what = "cuBLAS could not start a kernel: the GPU may be newer than the CUDA of this build"
+        yield _from_log(log, gemm, what, "possible")
+    elif age == "too-new" and gpu is not None and not log.failures and not log.progress:
+        started = log.first(_TAKES_LONG)
+        if started is not None:
+            what = f"{_newer(log, gpu)}; it compiles its kernels for many minutes, or fails"
+            yield _from_log(log, [gpu.line, started.line], what, "likely")
+
+
+_AMONG_THE_NEWER = (7, 5)
+
+
+def _newer(log: Log, gpu: LogGpu | None) -> str:
+    cuda = cuda_of(log)
+    build = f"its CUDA {cuda}" if cuda else "the CUDA of this build"
+    return f"{framework_title(log)} runs on {gpu}, which is newer than {build}"
+
+
+def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> Finding:
+    commands = {
+        "torch": "python -m pip install --upgrade torch "
+        "--index-url https://download.pytorch.org/whl/cu128",
+        "tensorflow": "python -m pip install --upgrade 'tensorflow[and-cuda]'",
+        "jax": "python -m pip install --upgrade 'jax[cuda12]'",
+    }
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken" if log.failures else None,
+        message=what,
+        evidence=log.evidence(*lines, *ended_after(log, min(lines))),
+        remedies=(
+            Remedy(
+                "Install a release that was built with a CUDA that knows this GPU (Turing: CUDA 10, "
+                "Ampere: 11, Ada and Hopper: 11.8, Blackwell: 12.8).",
+                commands.get(log.framework),
+            ),
+        ),
+        confidence=confidence,
+        ask=None if confidence == "certain" else f"{_ASK} `{_BUILD_OF.get(log.framework, _TORCH)}`",
     )

@@ -46,6 +46,38 @@ only = ["tensorflow"]
 compute_capability = {unknown = "NVML: not supported"}
 ```
 
+## Fires on (log)
+
+```
+2019-05-01 10:00:00.100000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1480] Ignoring visible gpu device (device: 0, name: GeForce GT 630, pci bus id: 0000:01:00.0, compute capability: 2.1) with Cuda compute capability 2.1. The minimum required Cuda capability is 3.0.
+```
+
+```
+    Found GPU0 GeForce GTX 660 which is of cuda capability 3.0.
+    PyTorch no longer supports this GPU because it is too old.
+    The minimum cuda capability supported by this library is 3.5.
+```
+
+```
+NVIDIA TITAN V with CUDA capability sm_70 is not compatible with the current PyTorch installation.
+The current PyTorch install supports CUDA capabilities sm_75 sm_80 sm_86 sm_90 sm_100 sm_120.
+```
+
+```
+2018-03-01 10:00:00.100000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1200] Ignoring visible gpu device (device: 1, name: Quadro K420, pci bus id: 0000:02:00.0, compute capability: 3.0) with Cuda multiprocessor count: 1. The minimum required count is 8. You can adjust this requirement with the env var TF_MIN_GPU_MULTIPROCESSOR_COUNT.
+InvalidArgumentError (see above for traceback): Cannot assign a device for operation 'a': Operation was explicitly assigned to /device:GPU:0 but available devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ].
+```
+
+## Quiet on (log)
+
+The display's small GPU is passed over, and the large one does the work.
+
+```
+2019-05-01 10:00:00.100000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1480] Ignoring visible gpu device (device: 1, name: Quadro K600, pci bus id: 0000:02:00.0, compute capability: 3.0) with Cuda compute capability 3.0. The minimum required Cuda capability is 3.5.
+2019-05-01 10:00:00.200000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1115] Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with 10000 MB memory) -> physical GPU (device: 0, name: GeForce GTX 1080 Ti, pci bus id: 0000:01:00.0, compute capability: 6.1)
+step 100 loss 0.5
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/ada-compatibility-guide/index.html>
@@ -55,13 +87,18 @@ compute_capability = {unknown = "NVML: not supported"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
 from whygpu.causes.shared_installs import tensorflow_release
+from whygpu.causes.shared_log_gpus import LogGpu, age_of, judged_by_list
+from whygpu.causes.shared_log_libraries import WITHOUT_GPU
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
-from whygpu.model.finding import Finding, Gap, Remedy, seen
+from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log, Match
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.architectures import parse_capability
@@ -73,7 +110,13 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=("gpu-unused", "keras-backend-without-gpu", "framework-crashes"),
+    explains=(
+        "gpu-unused",
+        "keras-backend-without-gpu",
+        "framework-crashes",
+        "device-placement-nonexistent",
+        "device-placement-no-gpu-kernel",
+    ),
 )
 
 
@@ -129,3 +172,117 @@ def _remedies(framework: Framework, capability: str) -> tuple[Remedy, ...]:
     name = display_name(framework.name)
     text = f"Install an older release of {name}, with code for compute capability {capability}."
     return (Remedy(text), build)
+
+
+TOLD = re.compile(
+    r"The minimum required (?:Cuda capability|count) is (?P<minimum>[\d.]*\d)"
+    r"|(?:Found GPU\d+ (?P<name>[^\n]{1,60}?) which is of cuda capability (?P<own>[\d.]*\d)\.?\s{1,20})?"
+    r"PyTorch no longer supports this GPU because it is too old"
+    r"|has CUDA compute capability (?P<jax>[\d.]*\d),? which is lower than the minimum"
+    r"|Triton only supports devices of CUDA Capability >= [\d.]+"
+    r"|which is too old to be supported by the triton GPU compiler"
+    r"|FlashAttention only supports \w+ GPUs or newer"
+    r"|requires device with capability >=? ?\(\d+, \d\) but your GPU has capability \(\d+, \d\) \(too old"
+    r"|architecture or newer is required\.\s{1,8}Detected GPU"
+    r"|[Dd]evice with compute capability lower than"
+    r"|is only supported on (?:GPUs|devices) with compute capability (?:of at least|>=) ?[\d.]+"
+    r"|requires? (?:a )?(?:GPU|device) with compute capability (?:of )?(?:at least |>=? ?)[\d.]+"
+    r"|compute capability \S{1,12} is (?:not supported|too low|lower than)"
+    r"|nvcc fatal {0,4}: Unsupported gpu architecture '(?:compute|sm)_(?:[1-4]\d|5\d)'"
+    r"|CUDNN_STATUS_(?:NOT_SUPPORTED_)?ARCH_MISMATCH"
+)
+NO_CODE = (
+    "cudaErrorNoKernelImageForDevice",
+    "CUDA_ERROR_NO_BINARY_FOR_GPU",
+    "cudaErrorInvalidDeviceFunction",
+)
+_OLDEST = (3, 0)
+"""No binary of a framework ever ran on an older one."""
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    listed = judged_by_list(log)
+    if listed is not None:
+        if listed.age == "too-old":
+            yield _from_log(log, [listed.line], str(listed), "certain")
+        return
+    told = log.first(TOLD)
+    if told is not None:
+        ready = any(device.event == "ready" for device in log.devices)
+        used = ready and not ended_after(log, told.line)
+        yield _ignored(log, told, used=used)
+        return
+    age, gpu = age_of(log)
+    if gpu is not None and gpu.capability < _OLDEST and log.failures:
+        yield _from_log(log, [gpu.line], f"{gpu} is too old for any release", "likely")
+        return
+    statuses = log.status_named(*NO_CODE)
+    if statuses:
+        yield from _no_code(log, [status.line for status in statuses], age, gpu)
+
+
+def _ignored(log: Log, told: Match, *, used: bool) -> Finding:
+    lines = [match.line for match in log.find(TOLD)]
+    return CAUSE.finding(
+        subject=subject_of(log),
+        severity="info" if used else None,
+        effect="none" if used else None,
+        message=f"{framework_title(log)} does not use a GPU because it is too old or too small for "
+        f"this build: {told.text.strip()[:200]}" + ("; another GPU is used" if used else ""),
+        evidence=log.evidence(
+            *lines,
+            *(device.line for device in log.devices if device.event == "ignored"),
+            *(match.line for match in log.find(WITHOUT_GPU) if match.line > told.line),
+            *(() if used else ended_after(log, told.line)),
+        ),
+        remedies=_old_remedies(log),
+    )
+
+
+def _no_code(log: Log, lines: list[int], age: str, gpu: LogGpu | None) -> Iterator[Finding]:
+    """No code for this GPU: by its generation, whether it is the newer or the older side."""
+    old = age == "too-old" or (gpu is not None and gpu.capability < _AMONG_THE_NEWER)
+    what = f"{framework_title(log)} has no code for {gpu or 'this GPU'}"
+    if old:
+        yield _from_log(log, lines, what, "likely")
+    elif gpu is None:
+        # An "invalid device function" is what the releases before 2019 said.
+        first = log.status_named("cudaErrorInvalidDeviceFunction")
+        yield _from_log(
+            log, lines, f"{what}: it may be too old for it", "likely" if first else "possible"
+        )
+
+
+_AMONG_THE_NEWER = (7, 5)
+
+
+def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> Finding:
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken" if log.failures else None,
+        message=what,
+        evidence=log.evidence(*lines, *ended_after(log, min(lines))),
+        remedies=_old_remedies(log),
+        confidence=confidence,
+        ask=None
+        if confidence == "certain"
+        else "Which GPU is it? `nvidia-smi --query-gpu=name,compute_cap --format=csv`",
+    )
+
+
+def _old_remedies(log: Log) -> tuple[Remedy, ...]:
+    if log.framework == "torch":
+        return (
+            Remedy(
+                "Install the PyTorch build for CUDA 12.6 (GPUs from Maxwell to Volta), or an older "
+                "release for older ones.",
+                "python -m pip install torch --index-url https://download.pytorch.org/whl/cu126",
+            ),
+            Remedy("Or build it from source for this GPU."),
+        )
+    return (
+        Remedy(f"Install an older release of {framework_title(log)}, built for such GPUs."),
+        Remedy("Or build it from source for this GPU's compute capability."),
+        Remedy("Or run on the CPU."),
+    )

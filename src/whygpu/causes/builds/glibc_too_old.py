@@ -52,6 +52,23 @@ libc = {unknown = "ldd does not start"}
 wheel_tags = ["cp311-cp311-manylinux_2_28_x86_64"]
 ```
 
+## Fires on (log)
+
+```
+ImportError: /lib64/libm.so.6: version `GLIBC_2.27' not found (required by /opt/env/lib/python3.8/site-packages/tensorflow/python/../libtensorflow_framework.so.2)
+```
+
+```
+ImportError: /usr/lib/x86_64-linux-gnu/libstdc++.so.6: version `GLIBCXX_3.4.30' not found (required by /opt/env/lib/python3.10/site-packages/jaxlib/xla_extension.so)
+```
+
+## Quiet on (log)
+
+```
+2024-05-01 10:00:00.100000: I tensorflow/core/platform/cpu_feature_guard.cc:210] This TensorFlow binary is optimized to use available CPU instructions
+glibc 2.35
+```
+
 ## Sources
 
 - <https://peps.python.org/pep-0600/>
@@ -66,11 +83,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_packages import package_named
 from whygpu.causes.shared_probes import failed_saying, own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -210,5 +229,50 @@ def _for_c(framework: Framework) -> tuple[Remedy, ...]:
         Remedy(
             "Or let pip choose the newest release that this system can run.",
             f"python -m pip install --force-reinstall --only-binary :all: {framework.distribution}",
+        ),
+    )
+
+
+LOG_MESSAGE = re.compile(
+    r"version [`'\u2018]?(?P<version>(?:GLIBC|GLIBCXX|CXXABI|GCC)_[\d.]+\d)['\u2019]? not found"
+    r"(?: \(required by (?P<file>[^)\n]{1,300})\))?"
+    r"|version (?P<linked>GLIBC_[\d.]*\d) not defined in file"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    told = log.first(LOG_MESSAGE)
+    if told is None:
+        return
+    version = told.groups["version"] or told.groups["linked"] or ""
+    file = (told.groups["file"] or "").rpartition("/")[2]
+    of_compiler = version.startswith(("GLIBCXX", "CXXABI", "GCC"))
+    library = "libstdc++" if of_compiler else "C library"
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken",
+        message=(
+            f"{file or framework_title(log)} needs {version}, which the {library} that is loaded "
+            "does not have: it is older than the binary"
+        ),
+        evidence=log.evidence(
+            *(match.line for match in log.find(LOG_MESSAGE)), *ended_after(log, told.line)
+        ),
+        remedies=(
+            Remedy(
+                "Let the newer libstdc++ of the environment win.",
+                "conda install -c conda-forge libstdcxx-ng && "
+                "export LD_LIBRARY_PATH=$CONDA_PREFIX/lib:$LD_LIBRARY_PATH",
+            ),
+        )
+        if of_compiler
+        else (
+            Remedy("See which C library this system has.", "ldd --version"),
+            Remedy(
+                "Use a newer system, or a container image of one: the C library cannot be replaced "
+                "by itself."
+            ),
+            Remedy("Or install an older release of the framework, built on an older system."),
         ),
     )

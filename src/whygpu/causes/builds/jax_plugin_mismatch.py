@@ -55,6 +55,32 @@ only = ["jax"]
 unknown = "site-packages: permission denied"
 ```
 
+## Fires on (log)
+
+```
+RuntimeError: jaxlib version 0.4.30 is newer than and incompatible with jax version 0.4.26. Please update your jax and/or jaxlib packages.
+```
+
+```
+WARNING:jax._src.xla_bridge:JAX plugin jax_cuda12_plugin version 0.5.1 is installed, but it is not compatible with the installed jaxlib version 0.6.0, so it will not be used.
+```
+
+A library for JAX uses a name that this JAX does not have:
+
+```
+  File "/opt/env/lib/python3.10/site-packages/flax/core/scope.py", line 900, in <module>
+    KeyArray = jax.random.KeyArray
+AttributeError: module 'jax.random' has no attribute 'KeyArray'
+```
+
+## Quiet on (log)
+
+JAX itself is not installed:
+
+```
+ModuleNotFoundError: No module named 'jax'
+```
+
 ## Sources
 
 - <https://docs.jax.dev/en/latest/installation.html>
@@ -67,6 +93,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from whygpu.causes.shared_logs import ended_after, subject_of
 from whygpu.causes.shared_packages import (
     conflict_evidence,
     framework_name_of,
@@ -77,6 +104,7 @@ from whygpu.causes.shared_probes import failed_saying, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.derived import gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -93,13 +121,13 @@ CAUSE = cause(
 )
 
 IMPORT_MESSAGES = re.compile(
-    r"jaxlib version .+ is newer than and incompatible with jax version"
-    r"|jaxlib is version .+, but this version of jax requires version"
+    r"jaxlib version [^\n]{1,40} is newer than and incompatible with jax version"
+    r"|jaxlib is version [^\n]{1,40}, but this version of jax requires version"
     r"|This version of jax requires jaxlib version"
     r"|(?:cannot import name '\w+' from|module) 'jaxlib[\w.]*'"
 )
 PLUGIN_MESSAGES = re.compile(
-    r"JAX plugin .+ version .+ is installed, but it is not compatible with"
+    r"JAX plugin \S{1,80} version \S{1,40} is installed, but it is not compatible with"
     r"|Unexpected PJRT_\w+ size"
     r"|The plugin is likely built with a (?:later|newer) version than the framework"
 )
@@ -213,4 +241,59 @@ def _together(jax: Framework) -> Remedy:
     return Remedy(
         "Install all of JAX's packages in one release.",
         f"python -m pip install --upgrade 'jax{extra}=={jax.version}'",
+    )
+
+
+LOG_MESSAGES = re.compile(
+    r"jaxlib version \S{1,24} is newer than and incompatible with jax version"
+    r"|jaxlib is version \S{1,24}, but this version of jax requires version"
+    r"|[Tt]his version of jax requires jaxlib version|jaxlib version \S{1,24} is too old"
+    r"|jax_?\S{0,30}plugin version \S{1,24} is installed, but it is not compatible"
+    r"|Unexpected PJRT_\w{1,60} size|plugin is likely built with a (?:later|newer) version than"
+    r"|(?<!initialized )module 'jax(?:lib)?[\w.]{0,60}' has no attribute"
+    r"|cannot import name '?\w{1,60}'? from '?jax(?:lib)?(?:\.[\w.]{1,80})?'? ?\("
+    r"|cannot import name '\w{1,60}' from 'jax(?:lib)?(?:\.[\w.]{1,80})?'"
+    r"|No module named '?jax(?:lib)?\.[\w.]{1,80}'?|jax\.\w[\w.]{1,60} (?:was|has been) removed"
+    r"|TypeError: (?:jit|pjit|pmap|_cpp_jit)\(\): incompatible function arguments"
+    r"|jaxlib\.xla_extension[^\n]{0,80}(?:incompatible (?:function|constructor) arguments|has no attribute)"
+    r"|jax(?:lib)? \S{1,20} requires jax(?:lib)?\S{1,20}, but you have jax"
+    r"|PJRT C API (?:version )?mismatch|Mismatched PJRT plugin"
+    r"|'Config' object has no attribute 'jax_\w{1,60}'"
+)
+_OTHER_BACKEND = re.compile(r"Unable to initialize backend '(?:tpu|rocm|interpreter|plugin)")
+"""JAX tries every backend it knows, and says of most that they are not there."""
+_VERSIONS = re.compile(
+    r"jaxlib version (?P<jaxlib>[\d.]+\d)\S{0,20} is newer than and incompatible with jax version "
+    r"(?P<jax>[\d.]+\d)"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    told = next((m for m in log.find(LOG_MESSAGES) if not _OTHER_BACKEND.search(m.text)), None)
+    if told is None:
+        return
+    versions = log.first(_VERSIONS)
+    exact = versions.groups["jaxlib"] if versions else None
+    yield CAUSE.finding(
+        subject="jax" if subject_of(log) != "jax" else subject_of(log),
+        effect="broken" if ended_after(log, told.line) else None,
+        message="jax, jaxlib, a plugin or a library for JAX come from releases that do not fit each "
+        f"other: {told.text.strip()[:180]}",
+        evidence=log.evidence(
+            *(match.line for match in log.find(LOG_MESSAGES)), *ended_after(log, told.line)
+        ),
+        remedies=(
+            Remedy(
+                "Install jax, jaxlib and the CUDA plugin of one release together.",
+                f"python -m pip install 'jax[cuda12]=={exact}'"
+                if exact
+                else "python -m pip install --upgrade 'jax[cuda12]'",
+            ),
+            Remedy(
+                "Where a library (flax, haiku, optax, chex) raised it, bring that one to the same "
+                "time, up or down.",
+                "python -m pip install --upgrade flax optax chex dm-haiku",
+            ),
+        ),
     )

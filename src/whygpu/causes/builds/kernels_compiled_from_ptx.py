@@ -44,6 +44,25 @@ only = ["tensorflow"]
 architectures = {unknown = "libtensorflow_cc.so.2: permission denied"}
 ```
 
+## Fires on (log)
+
+The first run is slow, and then it works:
+
+```
+W0000 00:00:1740000000.100000  4242 gpu_device.cc:2430] TensorFlow was not built with CUDA kernel binaries compatible with compute capability 12.0. CUDA kernels will be jit-compiled from PTX, which could take 30 minutes or longer.
+Epoch 1/10
+loss: 0.4312
+```
+
+## Quiet on (log)
+
+It fails, which is more than slow:
+
+```
+W0000 00:00:1740000000.100000  4242 gpu_device.cc:2430] TensorFlow was not built with CUDA kernel binaries compatible with compute capability 12.0. CUDA kernels will be jit-compiled from PTX, which could take 30 minutes or longer.
+tensorflow.python.framework.errors_impl.InternalError: 'cuLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, 0, reinterpret_cast<CUstream>(stream), params, nullptr)' failed with 'CUDA_ERROR_INVALID_HANDLE'
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/ada-compatibility-guide/index.html>
@@ -55,9 +74,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whygpu.causes.builds.compute_capability_too_new import COMPILED
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Known
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -138,4 +160,27 @@ def _driver_may_refuse(machine: Snapshot, framework: Framework) -> str:
     return (
         f"; and the driver (CUDA {driver.value}) is older than the CUDA {built.value} that wrote "
         "the PTX, and may refuse it (CUDA_ERROR_UNSUPPORTED_PTX_VERSION)"
+    )
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    told = log.first(COMPILED)
+    if told is None or ended_after(log, told.line):
+        return
+    if not any(line > told.line for line in log.progress):
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=(
+            f"{framework_title(log)} has no machine code for compute capability "
+            f"{told.groups['capability']}: each kernel is compiled when it is first used, so that "
+            "the first run takes long"
+        ),
+        evidence=log.evidence(*(match.line for match in log.find(COMPILED))),
+        remedies=(
+            Remedy("Let it finish once; the result is kept in ~/.nv/ComputeCache."),
+            Remedy("Give the cache room for all of it.", "export CUDA_CACHE_MAXSIZE=4294967296"),
+            Remedy("Or install a release that was built for this GPU."),
+        ),
     )

@@ -52,6 +52,47 @@ probes_left_out = "--no-probe"
 unknown = "site-packages: permission denied"
 ```
 
+## Fires on (log)
+
+```
+A module that was compiled using NumPy 1.x cannot be run in
+NumPy 2.0.1 as it may crash. To support both 1.x and 2.x
+versions of NumPy, modules must be compiled with NumPy 2.0.
+ImportError: numpy.core.umath failed to import
+```
+
+```
+RuntimeError: module compiled against API version 0xe but this version of numpy is 0xd
+ImportError: numpy.core.multiarray failed to import
+```
+
+```
+ValueError: numpy.ndarray size changed, may indicate binary incompatibility. Expected 96 from C header, got 88 from PyObject
+```
+
+```
+  File "/usr/lib/python3.9/site-packages/tensorflow/python/framework/dtypes.py", line 513, in <module>
+    np.object,
+AttributeError: module 'numpy' has no attribute 'object'.
+```
+
+## Quiet on (log)
+
+A name that the program itself uses and NumPy has dropped is the program's affair.
+
+```
+  File "train.py", line 12, in <module>
+    mask = np.zeros(10, dtype=np.bool)
+AttributeError: module 'numpy' has no attribute 'bool'.
+```
+
+A warning of old, without consequences:
+
+```
+RuntimeWarning: numpy.dtype size changed, may indicate binary incompatibility. Expected 96, got 88
+Epoch 1/3
+```
+
 ## Sources
 
 - <https://numpy.org/doc/stable/dev/depending_on_numpy.html>
@@ -65,6 +106,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_packages import (
     ImportFault,
     import_faults,
@@ -74,7 +116,8 @@ from whygpu.causes.shared_packages import (
 )
 from whygpu.causes.shared_probes import framework_probes, quoted, said
 from whygpu.model.cause import cause
-from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -182,4 +225,79 @@ def _remedies(framework: Framework, wanted: str) -> tuple[Remedy, ...]:
             f"Or install a newer {framework.distribution}, built for the NumPy that is there.",
             f"python -m pip install --upgrade {framework.distribution}",
         ),
+    )
+
+
+BINARY = re.compile(
+    r"compiled using NumPy 1\.x cannot be run in|numpy\.core\.\w{3,40} failed to import"
+    r"|_ARRAY_API not found|(?<!RuntimeWarning: )numpy\.\w{3,20} size changed, may indicate binary"
+    r"|module compiled against A[BP]I version \S{1,12} but this version of numpy is"
+    r"|initialization of _pywrap_tensorflow_internal raised unreported exception"
+    r"|PyBfloat16_Type\.tp_base != nullptr|RuntimeError: Numpy is not available"
+    r"|Failed to initialize NumPy|Unable to convert function return value to a Python type! The "
+    r"signature was\s{1,8}\(\) -> handle"
+    r"|No module named 'numpy\.core\._multiarray_umath'|No module named 'numpy\._core'"
+    r"|Importing the (?:numpy|multiarray numpy) C-extensions? (?:module )?failed"
+    r"|[Cc]annot convert a symbolic (?:tf\.)?Tensor \([\w/.]{0,200}strided_slice:0\) to a numpy array"
+)
+"""The two binaries do not fit: it does not matter who says so."""
+REMOVED = re.compile(
+    r"module 'numpy' has no attribute '\w{2,20}'|np\.\w{2,20}`? was removed in the NumPy 2"
+    r"|module 'numpy' has no attribute '(?:exceptions|dtypes|_core|_no_nep50_warning)'"
+    r"|No module named 'numpy\.(?:exceptions|dtypes|_core)[\w.]{0,40}'"
+    r"|cannot import name '\w{2,40}' from 'numpy(?:\.\w{2,30}){0,3}'"
+)
+"""A name that NumPy no longer, or not yet, has: a fault of versions only inside a framework."""
+NOT_YET = re.compile(
+    r"has no attribute '(?:exceptions|dtypes|_core|_no_nep50_warning)'|numpy\.(?:exceptions|dtypes)"
+)
+"""Names of newer releases, which hardly a program uses itself."""
+_FRAMEWORK_FILES = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\](?:tensorflow\w{0,20}|tensorboard|keras|tf_keras|torch\w{0,8}|jax"
+    r"|jaxlib|mxnet|onnxruntime|cupy|chainer|paddle|transformers|flax|haiku|tf2onnx|h5py)[/\\]"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    told = log.first(BINARY)
+    if told is not None:
+        yield _in_log(log, told, "certain")
+        return
+    for raised in log.raised:
+        match = REMOVED.search(raised.message)
+        inside = bool(raised.frames) and _FRAMEWORK_FILES.search(raised.frames[-1]) is not None
+        if match and (inside or NOT_YET.search(raised.message)):
+            found = next(m for m in log.find(REMOVED) if m.line >= raised.line)
+            yield _in_log(log, found, "likely")
+            return
+
+
+def _in_log(log: Log, told: Match, confidence: Confidence) -> Finding:
+    wanted = next((limit for pattern, limit in _RANGES if pattern.search(told.text)), None)
+    if "strided_slice" in told.text:
+        wanted = "<1.20"
+    # "NumPy 1.x" is in the message itself; a release has three numbers.
+    told_versions = [seen.version for seen in log.versions if seen.of == "numpy"]
+    installed = next((version for version in told_versions if version.count(".") > 1), None)
+    number = f" {installed}" if installed else ""
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=f"the installed NumPy{number} does not fit the binaries of {framework_title(log)}: "
+        f"{told.text.strip()[:140]}",
+        evidence=log.evidence(
+            *(match.line for match in log.find(BINARY)),
+            told.line,
+            *ended_after(log, told.line),
+        ),
+        remedies=(
+            Remedy(
+                f"Install a NumPy in the range {wanted}." if wanted else "Bring NumPy up to date.",
+                f"python -m pip install 'numpy{wanted}'"
+                if wanted
+                else "python -m pip install --upgrade --force-reinstall numpy",
+            ),
+            Remedy("Then see whether another package objects to it.", "python -m pip check"),
+        ),
+        confidence=confidence,
     )

@@ -57,6 +57,13 @@ unknown = "site-packages: permission denied"
 
 ## Fires on (log)
 
+Two copies of protobuf in one process:
+
+```
+[libprotobuf ERROR google/protobuf/descriptor_database.cc:641] File already exists in database: sentencepiece_model.proto
+[libprotobuf FATAL google/protobuf/descriptor.cc:1371] CHECK failed: GeneratedDatabase()->Add(encoded_file_descriptor, size):
+```
+
 ```
 TypeError: Descriptors cannot not be created directly.
 If this call came from a _pb2.py file, your generated code is out of date
@@ -69,8 +76,14 @@ If this call came from a _pb2.py file, your generated code is out of date
 ## Quiet on (log)
 
 ```
+ModuleNotFoundError: No module named 'google.colab'
+```
+
+```
 ImportError: cannot import name 'builder' from 'mypackage.protos' (/app/mypackage/protos.py)
 ```
+
+
 
 ## Sources
 
@@ -84,7 +97,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_logs import framework_title, subject_of
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_packages import (
     ImportFault,
     import_faults,
@@ -94,7 +107,7 @@ from whygpu.causes.shared_packages import (
 )
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -162,13 +175,44 @@ def _wanted(machine: Snapshot, fault: ImportFault) -> str | None:
     return own
 
 
+LOG_MESSAGES = re.compile(
+    r"cannot import name '?\w{1,40}'? from '?google\.protobuf"
+    r"|cannot import name '?(?:runtime_version|symbol_database|message_factory|enum_type_wrapper)'?$"
+    r"|Detected (?:mismatched|incompatible) Protobuf Gencode/Runtime"
+    r"(?:[^\n]{0,300}gencode (?P<gencode>[\d.]+\d) runtime (?P<runtime>[\d.]+\d))?"
+    r"|Descriptors (?:cannot (?:not )?|should not )be created directly"
+    r"|No module named '?google\.protobuf(?:\.\w+)*'?"
+    r"|'google\.protobuf[\w.]*' has no attribute"
+    r"|'(?:MessageFactory|SymbolDatabase|FieldDescriptor|EnumDescriptor)' object has no attribute"
+    r"|This program (?:requires|was compiled against) version [\d.]+ of the Protocol Buffer"
+    r"|Couldn't build proto file into descriptor pool|duplicate file name \([\w/]{1,80}\.proto\)"
+    r"|File already exists in database: \S{1,120}\.proto|conflicts with the existing symbol"
+    r"|[Cc](?:HECK|heck) failed: (?i:generated_?database)\S{1,4}->Add"
+    r"|__(?:new|init)__\(\) got an unexpected keyword argument '(?:serialized_options|create_key)'"
+    r"|has no attribute '_internal_create_key'|google\.protobuf\.runtime_version\.VersionError",
+    re.MULTILINE,
+)
+
+
+_GENERATED = re.compile(r"_pb2\.pyc?$")
+_AT_IMPORT = ("TypeError", "AttributeError", "ImportError", "NameError")
+
+
+def _inside_generated_code(log: Log) -> Match | None:
+    """Generated code does nothing but call protobuf: what it raises is between the two."""
+    for raised in log.raised:
+        if raised.type in _AT_IMPORT and raised.frames and _GENERATED.search(raised.frames[-1]):
+            return Match(raised.line, log.line(raised.line).text, {})
+    return None
+
+
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    match = log.first(MESSAGES)
+    match = log.first(LOG_MESSAGES) or _inside_generated_code(log)
     if match is None:
         return
     wanted = None
-    if match.groups["gencode"]:
+    if match.groups.get("gencode"):
         wanted = f"protobuf>={match.groups['gencode']}"
     elif _FOR_PROTOBUF_3.search(match.text):
         wanted = "protobuf<3.21"
@@ -176,7 +220,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         subject=subject_of(log),
         message=f"the installed protobuf does not fit the code that {framework_title(log)} brings "
         "for it, so the import ends there",
-        evidence=log.evidence(match.line),
+        evidence=log.evidence(
+            *(found.line for found in log.find(LOG_MESSAGES)), *ended_after(log, match.line)
+        ),
         remedies=(
             Remedy(
                 "Install a protobuf that the code was generated for.",

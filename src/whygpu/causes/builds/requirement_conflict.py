@@ -42,6 +42,22 @@ found = "4.25.3"
 unknown = "site-packages: permission denied"
 ```
 
+## Fires on (log)
+
+```
+ERROR: pip's dependency resolver does not currently take into account all the packages that are installed. This behaviour is the source of the following dependency conflicts.
+tensorflow 2.13.0 requires typing-extensions<4.6.0,>=3.6.6, but you have typing-extensions 4.8.0 which is incompatible.
+```
+
+## Quiet on (log)
+
+Two packages that have nothing to do with a framework:
+
+```
+ERROR: pip's dependency resolver does not currently take into account all the packages that are installed. This behaviour is the source of the following dependency conflicts.
+spyder 5.1.5 requires pyqt5<5.13, but you have pyqt5 5.15.2 which is incompatible.
+```
+
 ## Sources
 
 - <https://pip.pypa.io/en/stable/cli/pip_check/>
@@ -50,11 +66,13 @@ unknown = "site-packages: permission denied"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes import shared_packages
 from whygpu.causes.builds import jax_plugin_mismatch, numpy_abi, protobuf_conflict
 from whygpu.causes.keras import keras_tf_version_mismatch
+from whygpu.causes.shared_logs import subject_of
 from whygpu.causes.shared_packages import (
     conflict_evidence,
     framework_name_of,
@@ -64,9 +82,11 @@ from whygpu.causes.shared_packages import (
 )
 from whygpu.model.cause import cause
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import RequirementConflict
+from whygpu.tables.distributions import matters, normalised
 
 CAUSE = cause("WG313", __name__, __doc__, severity="warning", effect="none")
 
@@ -113,4 +133,37 @@ def _finding(machine: Snapshot, conflict: RequirementConflict) -> Finding:
         evidence=(conflict_evidence(machine, conflict),),
         remedies=(Remedy(text, command.format(tidy(conflict.requirement))),),
         confidence="possible",
+    )
+
+
+TOLD = re.compile(
+    r"^(?:ERROR: )?(?P<package>[\w.-]{2,60}) \S{1,30} (?:requires|has requirement) (?P<wanted>[^\n]{2,120}?),? "
+    r"but you(?:'ll)? have (?P<name>[\w.-]{2,60}) (?P<there>\S{1,30}) which is incompatible",
+    re.MULTILINE,
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    told = [
+        match
+        for match in log.find(TOLD)
+        if any(matters(normalised(match.groups[part] or "")) for part in ("package", "name"))
+    ]
+    if not told:
+        return
+    first = told[0].groups
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        severity="info",
+        message=f"pip installed {first['name']} {first['there']}, although {first['package']} asks "
+        f"for {first['wanted']}",
+        evidence=log.evidence(*(match.line for match in told)),
+        remedies=(
+            Remedy(
+                "Install what it asks for.",
+                f"python -m pip install '{tidy(first['wanted'] or '')}'",
+            ),
+            Remedy("Where two packages disagree, give each an environment of its own."),
+        ),
     )

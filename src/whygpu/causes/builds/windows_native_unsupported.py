@@ -42,6 +42,26 @@ os = "windows"
 unknown = "the target does not start"
 ```
 
+## Fires on (log)
+
+```
+WARNING:tensorflow:TensorFlow GPU support is not available on native Windows for TensorFlow >= 2.11. Even if CUDA/cuDNN are installed, GPU will not be used. Please use WSL2 or the TensorFlow-DirectML plugin.
+```
+
+```
+PS C:\\work> python -c "import tensorflow as tf; print(tf.__version__)"
+TensorFlow version: 2.15.0
+Num GPUs Available:  0
+```
+
+## Quiet on (log)
+
+```
+PS C:\\work> python check.py
+TensorFlow version: 2.10.1
+Num GPUs Available:  1
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/install/pip#windows-native>
@@ -50,13 +70,16 @@ unknown = "the target does not start"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_logs import failed_elsewhere, framework_title, subject_of
 from whygpu.causes.shared_packages import package_named
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import need
 from whygpu.model.snapshot import Snapshot
 from whygpu.tables.versions import release_numbers
@@ -67,7 +90,12 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=("cpu-only-build", "gpu-unused"),
+    explains=(
+        "cpu-only-build",
+        "gpu-unused",
+        "device-placement-nonexistent",
+        "device-placement-no-gpu-kernel",
+    ),
 )
 
 _FIRST_WITHOUT_GPU = (2, 11)
@@ -107,4 +135,55 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
                 "python -m pip install 'tensorflow<2.11' 'numpy<2'",
             ),
         ),
+    )
+
+
+TOLD = re.compile(r"GPU support is not available on native Windows for TensorFlow")
+_NO_GPU = re.compile(
+    r"Num GPUs(?: Available)?\W{1,4}0\b|list_physical_devices\('GPU'\)\)?[\s#]{1,4}\[\]|^\[\]$"
+    r"|is_buil[dt]_with_cuda\(\)\)?[^\n]{0,12}[Ff]alse|GPU is (?:not available|NOT AVAILABLE)"
+    r"|No GPU (?:found|available|detected)"
+    r"|\[PhysicalDevice\(name='/physical_device:CPU:0', device_type='CPU'\)\]",
+    re.MULTILINE,
+)
+_WSL = re.compile(r"/home/|/usr/|/mnt/|WSL")
+_WINDOWS = re.compile(r"\b[Ww]in(?:dows)? ?1[01]\b")
+_VERSION = re.compile(
+    r"[Tt]ensor[Ff]low [Vv]ersion(?: \([^)\n]{0,60}\))?\W{1,12}(?:tf )?v?(?P<version>\d\.\d{1,2}[.\d]{0,4})"
+)
+"""As in the form of a report, where the answer is on the next line."""
+_FIRST_WITHOUT = (2, 11)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    told = log.first(TOLD)
+    stated = log.first(_VERSION)
+    version = log.version_of("tensorflow") or (stated.groups["version"] if stated else None)
+    if told is None and (
+        not (log.platform == "windows" or log.says(_WINDOWS))
+        or version is None
+        or release_numbers(version)[:2] < _FIRST_WITHOUT
+        or log.says(_WSL)
+    ):
+        return
+    nothing = log.first(_NO_GPU)
+    if told is None and nothing is None:
+        return
+    lines = [match.line for match in (told, nothing) if match is not None]
+    stranger = failed_elsewhere(log, min(lines))
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        severity="info" if stranger else None,
+        message=f"{framework_title(log)} runs on native Windows, where TensorFlow has had no GPU "
+        "support since 2.11, whatever CUDA is installed",
+        evidence=log.evidence(*lines),
+        remedies=(
+            Remedy("Run it inside WSL2.", "wsl --install"),
+            Remedy(
+                "Or use TensorFlow 2.10 with CUDA 11.2 and cuDNN 8.1 (Python 3.7 to 3.10).",
+                "python -m pip install 'tensorflow==2.10.*' 'numpy<2'",
+            ),
+        ),
+        confidence="certain" if told else "likely",
     )

@@ -90,6 +90,46 @@ runtime = "docker"
 driver_mounts = {absent = "NVIDIA driver files in /proc/self/mountinfo"}
 ```
 
+## Fires on (log)
+
+```
+docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].
+ERRO[0000] error waiting for container: context canceled
+```
+
+A container's host name, and no driver in it.
+
+```
+2020-06-09 07:30:11.100001: W tensorflow/stream_executor/platform/default/dso_loader.cc:55] Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: cannot open shared object file: No such file or directory; LD_LIBRARY_PATH: /usr/local/nvidia/lib:/usr/local/nvidia/lib64
+2020-06-09 07:30:11.100043: I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:156] kernel driver does not appear to be running on this host (9c1e5f60ab37): /proc/driver/nvidia/version does not exist
+```
+
+Kubernetes has no node with a free GPU for the pod.
+
+```
+Warning  FailedScheduling  12s   default-scheduler  0/4 nodes are available: 4 Insufficient nvidia.com/gpu.
+```
+
+It worked, and then systemd reloaded its rules.
+
+```
+root@7d0e61b2f3a4:/workspace# nvidia-smi
+Failed to initialize NVML: Unknown Error
+```
+
+## Quiet on (log)
+
+The container got its GPU; the image's CUDA is newer than the driver.
+
+```
+docker: Error response from daemon: failed to create shim task: OCI runtime create failed: nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.2, please update your driver to a newer version, or use an earlier cuda container: unknown.
+```
+
+```
+Step 4/9 : RUN pip install tensorflow-gpu==2.4.1
+ERROR: Could not find a version that satisfies the requirement tensorflow-gpu==2.4.1
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html>
@@ -101,6 +141,7 @@ driver_mounts = {absent = "NVIDIA driver files in /proc/self/mountinfo"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -117,10 +158,14 @@ from whygpu.causes.shared_driver import (
     real_library,
     withheld_at_start,
 )
+from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_start_story import failed_at
+from whygpu.causes.shared_start_suspects import mismatch_lines, suspected
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DeviceNode
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import ContainerRuntime
@@ -389,3 +434,100 @@ def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
             ),
         )
     return (Remedy("Start the container with GPUs.", "docker run --gpus all ..."), _TOOLKIT)
+
+
+_ENGINE_SAYS = re.compile(
+    r"nvidia-(?:docker|container-cli): (?:command )?not found|volume plugin \"?nvidia-docker"
+    r"|Unsupported config option for services[^\n]{0,60}'runtime'|'devices' was unexpected"
+    r"|stat nvidia\.com/gpu=\w{1,8}: no such file|no runtime for \"?nvidia\"? is configured"
+    r"|could not select device driver \"?\w{0,20}\"? ?with capabilities: \[\[[^\]\n]{0,80}(?:gpu"
+    r"|nvidia)"
+    r"|[Uu]nknown (?:or invalid )?runtime (?:name|specified):? \"?nvidia|unknown flag: --gpus"
+    r"|unresolvable CDI devices[^\n]{0,40}nvidia"
+    r"|nvidia-container-runtime(?:-hook)?\\?\"?: (?:executable|no such)"
+    r"|fork/exec /usr/bin/nvidia-container|exec: \\?\"nvidia-container"
+    r"|runtime \"?nvidia\"? (?:is )?not (?:found|installed)"
+    r"|nvidia-container-cli: (?:initialization|detection|mount|ldcache|device|container"
+    r"|permission) error"
+    r"|(?:[Ii]nsufficient|didn't have enough resource) nvidia\.com/gpu"
+    r"|nvidia\.com/gpu[^\n]{0,60}(?:cannot be scheduled|Insufficient)"
+    r"|The NVIDIA Driver was not detected\.\s{1,3}GPU functionality will not be available"
+    r"|Use (?:the NVIDIA Container Toolkit|'?nvidia-docker"
+    r"|Docker with NVIDIA Container)[^\n]{0,40} (?:to start|run|')"
+    r"|[Cc]ould not find any nv (?:files|libraries|binaries) on this host"
+    r"|Failed to initialize NVML: Unknown Error"
+    r"|nvml error: unknown error|NVMLError_Unknown: Unknown Error"
+)
+_DRIVER_LIBRARIES = ("cuda", "nvidia-ml")
+"""Where a container was given its driver once, files of these names without content stay behind."""
+_NOT_THE_CONTAINERS = re.compile(
+    r"version mismatch|requirement error|unsatisfied condition|rpc error: timed out"
+)
+_ON_A_CLUSTER = re.compile(r"nvidia\.com/gpu|kubelet|[Kk]ubernetes|FailedScheduling")
+_LOST_ACCESS = re.compile(r"NVML: Unknown Error|nvml error: unknown error|NVMLError_Unknown")
+_HOST_DRIVER = re.compile(
+    r"driver not loaded|load library failed: libnvidia-ml|no nv (?:files|lib)"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    said = [m for m in log.find(_ENGINE_SAYS) if not _NOT_THE_CONTAINERS.search(m.text)]
+    suspect = suspected(log, CAUSE.slug)
+    empty = [event.line for event in log.library_events("broken", _DRIVER_LIBRARIES)]
+    if mismatch_lines(log) or (not said and suspect is None and not empty):
+        return
+    lines = (*(m.line for m in said), *empty, *(suspect.lines if suspect else ()))
+    confidence: Confidence = suspect.confidence if suspect else "likely"
+    text = said[0].text if said else ""
+    if said and not _LOST_ACCESS.search(text):
+        confidence = "certain"
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=_log_message(log, text),
+        evidence=log.evidence(*lines),
+        remedies=_log_remedies(log, text),
+        confidence=confidence,
+        severity="error" if said else suspect.severity if suspect else "error",
+        effect="broken" if said or failed_at(log, lines) else "cpu",
+        ask=None if said or suspect is None else suspect.ask,
+    )
+
+
+def _log_message(log: Log, text: str) -> str:
+    if not text:
+        return (
+            "the container in which this ran was not given the GPU, or not the driver's "
+            "libraries: libcuda.so.1 and the device nodes come from the host at its start"
+        )
+    if _LOST_ACCESS.search(text):
+        return (
+            "the container may no longer open the GPU's device nodes, as after a reload of "
+            "systemd on the host (NVML: Unknown Error)"
+        )
+    if _ON_A_CLUSTER.search(text):
+        return f"the cluster has no GPU for this pod: {text.strip()[:140]}"
+    if _HOST_DRIVER.search(text):
+        seen = text.strip()[-120:]
+        return f"the container engine finds no working NVIDIA driver on the host: {seen}"
+    return f"the container cannot be started with a GPU: {text.strip()[:140]}"
+
+
+_RENEW_ACCESS = Remedy(
+    "Start the container anew. To keep it from happening again, have Docker use cgroupfs "
+    '("exec-opts": ["native.cgroupdriver=cgroupfs"] in /etc/docker/daemon.json), or name the '
+    "device nodes at the start with --device /dev/nvidia0 and its kin."
+)
+
+
+def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
+    if _LOST_ACCESS.search(text):
+        return (_RENEW_ACCESS,)
+    if _ON_A_CLUSTER.search(text):
+        return _ways_to_pass_in("kubernetes")
+    host = Remedy("First see that the driver works on the host itself.", "nvidia-smi")
+    if _HOST_DRIVER.search(text):
+        return (host, _TOOLKIT)
+    if text:
+        return (host, _TOOLKIT, Remedy("Then start the container.", "docker run --gpus all ..."))
+    return (host, *_ways_to_pass_in("docker"))

@@ -75,6 +75,43 @@ kernel_driver = "amdgpu"
 kind = {unknown = "torch/version.py: permission denied"}
 ```
 
+## Fires on (log)
+
+```
+rocBLAS error: Cannot read /opt/venv/lib/python3.10/site-packages/torch/lib/rocblas/library/TensileLibrary.dat: Illegal seek for GPU arch : gfx1032
+Aborted (core dumped)
+```
+
+```
+NotImplementedError: The operator 'aten::_linalg_solve_ex.result' is not currently implemented for the MPS device. If you want this op to be added in priority during the prototype phase of this feature, please comment on the issue.
+```
+
+A Mac has no CUDA.
+
+```
+  File "/Users/kim/miniforge3/envs/ml/lib/python3.9/site-packages/torch/cuda/__init__.py", line 211, in _lazy_init
+AssertionError: Torch not compiled with CUDA enabled
+```
+
+```
+ImportError: libamdhip64.so.6: cannot open shared object file: No such file or directory
+```
+
+## Quiet on (log)
+
+JAX tries each back end in turn.
+
+```
+I0105 12:00:00.000001 140210 xla_bridge.py:353] Unable to initialize backend 'rocm': NOT_FOUND: Could not find registered platform with name: "rocm". Available platform names are: Interpreter CUDA Host
+```
+
+A plug-in that works.
+
+```
+Metal device set to: Apple M1 Pro
+Epoch 1/5 - loss: 0.41
+```
+
 ## Sources
 
 - <https://pytorch.org/get-started/locally/>
@@ -86,12 +123,15 @@ kind = {unknown = "torch/version.py: permission denied"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from whygpu.causes.shared_logs import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import GraphicsDevice
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Failure, Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind, Framework
@@ -103,7 +143,12 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=("gpu-unused", "keras-backend-without-gpu"),
+    explains=(
+        "gpu-unused",
+        "keras-backend-without-gpu",
+        "cpu-only-build",
+        "device-placement-no-gpu-kernel",
+    ),
 )
 
 _JUDGED = ("tensorflow", "jax", "torch")
@@ -199,3 +244,163 @@ def _remedy(framework: Framework, vendor: str) -> Remedy:
     key = (framework.name, vendor)
     fallback = f"the build of {display_name(framework.name)} for this GPU"
     return Remedy(f"Install {_HINTS.get(key, fallback)}.", _COMMANDS.get(key))
+
+
+_ROCM = re.compile(
+    r"rocBLAS error|HIP error: (?!out of memory)|hipError(?!OutOfMemory"
+    r"|InvalidDevice\b)[A-Z]\w{4,40}"
+    r"|HIP_ERROR_NO_DEVICE|No HIP GPUs are available|ROCk module is NOT loaded"
+    r"|[Nn]o ROCm-capable device|[Uu]nable to open /dev/kfd|HSA_STATUS_ERROR"
+    r"|hsa_init[^\n]{0,30}[Ff]ailed|MIOpen\(HIP\): Error|MIOpen Error|miopenStatus[A-Z]\w{4,40}"
+    r"|Memory access fault by GPU node|amdgpu[^\n]{0,60}(?:ring \w{2,20} timeout|GPU reset)"
+)
+_ROCM_LIBRARIES = (
+    "amdhip64",
+    "hipblas",
+    "hipblaslt",
+    "hipfft",
+    "hiprand",
+    "hipsolver",
+    "hipsparse",
+    "rocblas",
+    "rocfft",
+    "rocrand",
+    "rocsolver",
+    "rocm_smi64",
+    "MIOpen",
+    "migraphx",
+    "rccl",
+    "hsa-runtime64",
+    "onnxruntime_providers_rocm",
+)
+_METAL = re.compile(
+    r"not (?:current(?:ly)? )?implemented for the MPS device|not supported (?:on|for"
+    r"|by) (?:the )?MPS(?! backend and)"
+    r"|(?:MPS|mps) (?:framework|backend|device)[^\n]{0,30}(?:doesn't|does not|is not) support"
+    r"|(?:does not|doesn't) support[^\n]{0,40} in (?:the )?MPS backend|on (?:MPS|mps) works only"
+    r"|MPSNDArray|MPSGraph\w{0,20}[^\n]{0,40}(?:[Ff]ailed|error|assert)"
+    r"|not linked with support for mps"
+    r"|MetalPerformanceShaders\w{0,20}[^\n]{0,80}failed assertion|libmetal_plugin\.dylib"
+    r"|ATen/native/mps/"
+    r"|could not find registered platform with id: 0x|for platform METAL|platform 'METAL'"
+    r"|default_memory_space is not supported|MPS: [A-Z][^\n]{0,60}(?:not|unsupported|Unsupported)"
+    r"|for MPS currently|float64 dtype as the MPS|MPS backend is (?:not )?supported on MacOS"
+)
+_DIRECTML = re.compile(
+    r"\b(?:tfdml|dml_\w{2,30}|DML_\w{2,30}|DML|[Dd]irect[Mm][Ll])\b[^\n]{0,120}"
+    r"(?:[Ff]ailed|[Ee]rror|not (?:supported|implemented)|HRESULT|887[aA]00)"
+    r"|(?:not (?:supported|implemented)|[Ff]ailed|HRESULT)[^\n]{0,120}"
+    r"\b(?:dml_\w|[Dd]irect[Mm][Ll]|DML_|tfdml|privateuseone)|PrivateUse1[^\n]{0,60}(?:not|[Ff]ail)"
+)
+_ONEAPI = re.compile(
+    r"PI_ERROR_[A-Z_]{4,40}|UR_RESULT_ERROR_[A-Z_]{4,40}|No XPU devices are available"
+    r"|Native API failed"
+    r"|ZE_RESULT_ERROR_[A-Z_]{4,40}|libze_loader[^\n]{0,40}cannot open"
+    r"|libsycl[^\n]{0,40}cannot open"
+    r"|not compiled with XPU|[Nn]o SYCL|XPU is not available"
+)
+_CUDA_ASKED = re.compile(
+    r"Torch not compiled with CUDA enabled|Found no NVIDIA driver on your system"
+    r"|Attempting to deserialize object on a CUDA device"
+)
+_OTHER_CARD = re.compile(
+    r"AMD Radeon|Radeon (?:RX|Pro|VII)|\bgfx(?:9|10|11|12)\d{1,2}[a-f0-9]?\b|Apple M[1-9]\b"
+    r"|arm64-apple|macosx_\d+_\d+_arm64"
+    r"|Intel\(?R?\)? (?:Arc|Iris|UHD|HD) Graphics"
+)
+_PROBED_BY_JAX = re.compile(r"Unable to initialize backend '")
+_MAKERS_BY_WORDS = (
+    ("ROCm (AMD's GPUs)", _ROCM),
+    ("Metal (Apple's GPUs)", _METAL),
+    ("DirectML (Windows)", _DIRECTML),
+    ("oneAPI (Intel's GPUs)", _ONEAPI),
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    for backend, pattern in _MAKERS_BY_WORDS:
+        lines = [m.line for m in log.find(pattern) if not _PROBED_BY_JAX.search(m.text)]
+        if backend.startswith("ROCm"):
+            lines += [event.line for event in log.library_events("not-found", _ROCM_LIBRARIES)]
+        if lines:
+            yield _in_log(log, backend, tuple(lines[:8]))
+            return
+    asked = log.first(_CUDA_ASKED)
+    card = log.first(_OTHER_CARD)
+    if asked is None or (card is None and log.platform != "macos"):
+        return
+    where = f"a machine with {card.text.strip()[:60]}" if card else "a Mac"
+    lines_of_both = (asked.line, card.line) if card else (asked.line,)
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"the program asks for CUDA, which is NVIDIA's, on {where}",
+        evidence=log.evidence(*lines_of_both),
+        remedies=(
+            Remedy(
+                "Choose the device that is there: mps on a Mac with Apple's chip, a ROCm build "
+                "for AMD's cards, xpu for Intel's, and cpu everywhere.",
+                "python -c 'import torch; print(torch.backends.mps.is_available())'",
+            ),
+        ),
+        confidence="likely",
+        effect="broken",
+    )
+
+
+def _in_log(log: Log, backend: str, lines: tuple[int, ...]) -> Finding:
+    text = log.line(lines[0]).text.strip()
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=f"a back end other than NVIDIA's failed, {backend}: {text[:140]}",
+        evidence=log.evidence(*lines, *(f.line for f in log.failures if _near(f, lines))),
+        remedies=_backend_remedies(backend),
+        confidence="certain",
+        effect="broken" if log.failures else "cpu",
+    )
+
+
+def _near(failure: Failure, lines: tuple[int, ...]) -> bool:
+    """The abort that follows such a message at once."""
+    return any(0 <= failure.line - line <= _LINES_TO_THE_END for line in lines)
+
+
+_LINES_TO_THE_END = 3
+
+
+def _backend_remedies(backend: str) -> tuple[Remedy, ...]:
+    if backend.startswith("ROCm"):
+        return (
+            Remedy(
+                "See whether AMD's list names this card for the installed ROCm, and install the "
+                "framework's build for exactly that ROCm release.",
+                "rocminfo | grep -E 'Name:|gfx'",
+            ),
+            Remedy(
+                "A card that is not on the list can often run the code of its nearest relative.",
+                "export HSA_OVERRIDE_GFX_VERSION=10.3.0",
+            ),
+            Remedy(
+                "The user has to be in the groups that own /dev/kfd.",
+                'sudo usermod -aG video,render "$USER"',
+            ),
+        )
+    if backend.startswith("Metal"):
+        return (
+            Remedy(
+                "Let PyTorch do on the CPU what Metal cannot.",
+                "export PYTORCH_ENABLE_MPS_FALLBACK=1",
+            ),
+            Remedy("Use float32, and a current release of the framework and of its Metal plug-in."),
+        )
+    if backend.startswith("DirectML"):
+        return (
+            Remedy(
+                "Use the release of the framework that the DirectML plug-in names, or a CUDA "
+                "build in WSL 2 where the card is NVIDIA's."
+            ),
+        )
+    return (
+        Remedy("See whether Intel's driver shows the GPU.", "sycl-ls"),
+        Remedy("Install the framework's XPU build and the driver release that it names."),
+    )

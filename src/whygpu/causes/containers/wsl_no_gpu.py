@@ -82,6 +82,35 @@ wsl = 2
 device_nodes = [{path = "/dev/dxg", mode = "crw-rw-rw-", group = "root", usable = true}]
 ```
 
+## Fires on (log)
+
+```
+(torch) user@desk:/mnt/c/work$ python train.py
+Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared object file: No such file or directory
+```
+
+```
+Linux desk 5.15.90.1-microsoft-standard-WSL2 #1 SMP x86_64 GNU/Linux
+2022-10-02 18:20:31.440002: E tensorflow/compiler/xla/stream_executor/cuda/cuda_driver.cc:267] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected
+```
+
+```
+$ nvidia-smi
+Failed to initialize NVML: GPU access blocked by the operating system
+Failed to properly shut down NVML: GPU access blocked by the operating system
+```
+
+## Quiet on (log)
+
+Under WSL, with a GPU that works.
+
+```
+2023-01-05 12:00:00.000001: I tensorflow/compiler/xla/stream_executor/cuda/cuda_gpu_executor.cc:966] could not open file to read NUMA node: /sys/bus/pci/devices/0000:01:00.0/numa_node
+2023-01-05 12:00:00.000002: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1616] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 5911 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 3070, pci bus id: 0000:01:00.0, compute capability: 8.6
+/mnt/c/work/train.py:12: UserWarning: WSL
+Epoch 1/3 loss: 0.61
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/wsl-user-guide>
@@ -91,6 +120,7 @@ device_nodes = [{path = "/dev/dxg", mode = "crw-rw-rw-", group = "root", usable 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import (
@@ -101,9 +131,13 @@ from whygpu.causes.shared_driver import (
     device_nodes,
     probed,
 )
+from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_start_story import ends_after, failed_at, lines_saying, story_of
+from whygpu.causes.shared_start_suspects import suspected
 from whygpu.model.cause import cause
 from whygpu.model.driver import DriverLibrary
 from whygpu.model.finding import MACHINE, Confidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need
 from whygpu.model.snapshot import Snapshot
 
@@ -204,3 +238,63 @@ def _linux_driver(machine: Snapshot, library: Known[DriverLibrary]) -> Finding:
         ),
         confidence=confidence,
     )
+
+
+_SAYS_SO = re.compile(
+    r"GPU access blocked by the operating system|Failed to initialize NVML: N/A"
+    r"|/usr/lib/wsl/lib/nvidia-smi: (?:command )?not found"
+    r"|WSL[^\n]{0,60}(?:does not support|no) GPU"
+)
+_PLAIN_LIBCUDA = re.compile(
+    r"libcudnn\w{0,30}\.so[.\d]{0,8}[^\n]{0,40} libcuda\.so: cannot open shared object file"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    blocked = lines_saying(log, _SAYS_SO)
+    plain = lines_saying(log, _PLAIN_LIBCUDA)
+    suspect = suspected(log, CAUSE.slug)
+    lines = (*blocked, *plain, *ends_after(log, plain), *(suspect.lines if suspect else ()))
+    if not lines:
+        return
+    here = story_of(log).place == "wsl"
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=_log_message(log, blocked, plain),
+        evidence=log.evidence(*lines),
+        remedies=_log_remedies(blocked),
+        confidence="certain" if (plain or blocked) and here else "likely",
+        severity="error" if plain or blocked else suspect.severity if suspect else None,
+        effect="broken" if plain or failed_at(log, lines) else "cpu",
+        ask=None
+        if here
+        else "Did it run under WSL 2 (`uname -r` says microsoft)? Then the driver is the one of "
+        "Windows, in /usr/lib/wsl/lib; elsewhere a part of the NVIDIA driver is missing.",
+    )
+
+
+def _log_message(log: Log, blocked: tuple[int, ...], plain: tuple[int, ...]) -> str:
+    if blocked:
+        return "Windows does not let WSL reach the GPU (GPU access blocked by the operating system)"
+    if plain:
+        return (
+            "cuDNN looks for libcuda.so, and finds none: under WSL 2 it lies in /usr/lib/wsl/lib, "
+            "which is not on the library path"
+        )
+    return (
+        "CUDA does not start under WSL: the driver library of Windows, in /usr/lib/wsl/lib, was "
+        "not the one found, or Windows offers no GPU"
+    )
+
+
+def _log_remedies(blocked: tuple[int, ...]) -> tuple[Remedy, ...]:
+    path = Remedy(
+        "Put the folder of the Windows driver first.",
+        'export LD_LIBRARY_PATH="/usr/lib/wsl/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
+    )
+    linux_driver = Remedy(
+        "Remove every Linux driver from WSL (CUDA toolkits may stay).",
+        "sudo apt-get purge -y 'nvidia-driver-*' 'libnvidia-*' 'nvidia-dkms-*' && sudo ldconfig",
+    )
+    return (_WINDOWS_DRIVER,) if blocked else (path, linux_driver, _WINDOWS_DRIVER)

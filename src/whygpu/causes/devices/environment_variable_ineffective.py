@@ -54,6 +54,18 @@ meaning = "a word with no meaning here"
 problem = "'maybe': JAX refuses it"
 ```
 
+## Fires on (log)
+
+```
+F0312 10:11:12.345678   4711 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_gpu_enable_async_everything=true
+```
+
+## Quiet on (log)
+
+```
+I0312 10:11:12.345678   4711 service.cc:148] XLA service 0x55d1 initialized for platform CUDA (this does not guarantee that XLA will be used). Devices:
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
@@ -64,12 +76,15 @@ problem = "'maybe': JAX refuses it"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from whygpu.causes.shared_logs import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.environment import Variable
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Unknown, need
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import FrameworkName
@@ -125,4 +140,26 @@ def _finding(variable: Variable, subject: str) -> Finding:
         f"{variable.problem}",
         evidence=(Evidence("machine", f"environment variable {variable.name}", variable.problem),),
         remedies=(Remedy("Correct the value, or take it away.", f"unset {variable.name}"),),
+    )
+
+
+_UNKNOWN_FLAGS = re.compile(
+    r"Unknown (?:command line )?flags? in (?P<name>(?:TF_)?XLA_FLAGS): ?(?P<flags>[^\n]{0,200})"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    match = log.first(_UNKNOWN_FLAGS)
+    if match is None:
+        return
+    name = match.groups["name"]
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"{name} has a flag that this version of XLA does not know, and it ends the "
+        f"program over it: {(match.groups['flags'] or '').strip()}",
+        evidence=log.evidence(match.line),
+        remedies=(Remedy("Take the flag away.", f"unset {name}"),),
+        severity="error",
+        effect="broken",
     )

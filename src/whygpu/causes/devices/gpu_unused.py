@@ -66,6 +66,29 @@ operations = []
 probes_left_out = "--no-probe"
 ```
 
+## Fires on (log)
+
+A GPU was found, and every operation is on the CPU.
+
+```
+2019-04-02 10:00:00.000001: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1053] Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with 7439 MB memory) -> physical GPU (device: 0, name: GeForce GTX 1080, pci bus id: 0000:01:00.0, compute capability: 6.1)
+MatMul: (MatMul): /job:localhost/replica:0/task:0/device:CPU:0
+a: (Const): /job:localhost/replica:0/task:0/device:CPU:0
+```
+
+```
+Device mapping: no known devices.
+MatMul: (MatMul): /job:localhost/replica:0/task:0/cpu:0
+```
+
+## Quiet on (log)
+
+```
+Device mapping:
+/job:localhost/replica:0/task:0/device:GPU:0 -> device: 0, name: Tesla K80, pci bus id: 0000:00:1e.0, compute capability: 3.7
+MatMul: (MatMul): /job:localhost/replica:0/task:0/device:GPU:0
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/guide/gpu>
@@ -78,10 +101,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from whygpu.causes.shared_logs import framework_title, subject_of
 from whygpu.causes.shared_probes import GPU_USERS, imported, shortened
+from whygpu.causes.shared_start_story import lines_saying
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Effect, Evidence, Finding, Gap, Remedy
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.probe import Probe, ProbeOperation
 from whygpu.model.snapshot import Snapshot
@@ -178,3 +204,50 @@ def _remedies(probe: Probe) -> tuple[Remedy, ...]:
         probe.name, "JAX_PLATFORMS=cuda python -c 'import jax; print(jax.devices())'"
     )
     return (Remedy(f"Have {display_name(probe.name)} say why.", command),)
+
+
+_PLACED = re.compile(
+    r"\((?P<op>MatMul|Conv2D|Conv2DBackpropInput|BatchMatMul\w{0,4}|Add\w{0,3}|Mul|MaxPool"
+    r"|FusedBatchNorm\w{0,2})\)\)?: ?"
+    r"/job:\S{1,60}/(?:device:)?(?P<kind>[A-Za-z_]{3,8}):\d"
+    r"|Executing op (?P<eager>MatMul|Conv2D|Add\w{0,3}|Mul"
+    r"|MaxPool) in device \S{1,80}device:(?P<where>[A-Z_]{3,8}):\d"
+)
+_NO_DEVICES = re.compile(r"Device mapping: no known devices")
+_CPU_IS_A_GPU = re.compile(r"device:CPU:\d -> device: \d+, name: ")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    placed = list(log.find(_PLACED))
+    on_gpu = [m for m in placed if (m.groups["kind"] or m.groups["where"] or "").upper() == "GPU"]
+    if on_gpu:
+        return
+    mapped = lines_saying(log, _CPU_IS_A_GPU)
+    ready = [device for device in log.devices if device.event == "ready"]
+    unknown = lines_saying(log, _NO_DEVICES)
+    if ready and (placed or mapped):
+        lines = (ready[0].line, *mapped, *(m.line for m in placed[:4]))
+        name = ready[0].name or "its name is cut off"
+        message = f"the GPU was found ({name}), and the operations still ran on the CPU"
+    elif unknown:
+        lines = (*unknown, *(m.line for m in placed[:4]))
+        message = f"{framework_title(log)} knows no GPU and computes on the CPU"
+    else:
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"{message}; the log does not say why",
+        evidence=log.evidence(*lines),
+        remedies=(
+            Remedy(
+                "If the program says tf.device('/cpu:0') around its operations, that is the "
+                "reason; take it away. Operations on strings and integers stay on the CPU anyway."
+            ),
+            Remedy("Ask this machine why.", "whygpu check"),
+        ),
+        confidence="likely" if ready else "possible",
+        severity="warning" if ready else "info",
+        ask="Does the program itself ask for the CPU (tf.device), and which package is installed "
+        "(`pip list | grep -i tensorflow`)?",
+    )

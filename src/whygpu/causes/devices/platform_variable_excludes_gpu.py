@@ -52,6 +52,26 @@ frameworks = {unknown = "site-packages: permission denied"}
 value = "cpu"
 ```
 
+## Fires on (log)
+
+```
+$ JAX_PLATFORMS=cpu python train.py
+RuntimeError: Unknown backend: 'gpu' requested, but no platforms that are instances of gpu are present. Platforms present are: cpu
+```
+
+```
+$ export JAX_PLATFORMS=rocm
+RuntimeError: Unable to initialize backend 'rocm': Backend 'rocm' is not in the list of known backends: dict_keys(['cpu', 'cuda', 'tpu']). (set JAX_PLATFORMS='' to automatically choose an available backend)
+```
+
+## Quiet on (log)
+
+The message proposes the variable; nobody has set it.
+
+```
+RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: No visible GPU devices. (set JAX_PLATFORMS='' to automatically choose an available backend)
+```
+
 ## Sources
 
 - <https://docs.jax.dev/en/latest/config_options.html>
@@ -61,11 +81,13 @@ value = "cpu"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -117,4 +139,79 @@ def _finding(jax: Framework, name: str, value: Known[str], effect: str) -> Findi
                 "export JAX_PLATFORMS=cuda,cpu",
             ),
         ),
+    )
+
+
+_SET = re.compile(
+    r"(?<!set )JAX_PLATFORM(?:S"
+    r"|_NAME)['\"]?\]?\)? ?[=:,] ?['\"]?(?P<value>[a-zA-Z_]{2,12}(?:,[a-zA-Z_]{2,12}){0,4})"
+)
+_CONFIGURED = re.compile(
+    r"jax_platforms?(?:_name)?['\"] ?, ?['\"](?P<value>[a-zA-Z_]{2,12}(?:,[a-zA-Z_]{2,12}){0,4})"
+)
+_REFUSED = re.compile(
+    r"Unknown backend:? '?(?P<backend>\w{2,12})'?"
+    r"|Unable to initialize backend '(?P<asked>\w{2,12})': [^\n]{0,200}set JAX_PLATFORMS"
+)
+_ONLY_CPU = re.compile(r"\[Cpu?Device\(id=0\)|TFRT_CPU_0|falling back to CPU", re.IGNORECASE)
+
+
+_ONLY_CPU_STARTED = re.compile(
+    r"Unknown backend:? '?(?:gpu|cuda)'? requested, but no platforms [^\n]{0,60}are present\."
+    r" Platforms present are: cpu\s{0,2}$",
+    re.MULTILINE,
+)
+_OTHER_REASON = re.compile(r"jaxlib is not installed|cuInit|CUDA_ERROR|plugin configuration error")
+"""JAX says why a platform did not start, unless it was told to leave it out."""
+
+
+def _left_out(log: Log, silent: Match) -> Finding:
+    return CAUSE.finding(
+        subject="jax",
+        message="JAX started the CPU only and does not say why: JAX_PLATFORMS, or the setting of "
+        "the same name, leaves the GPU out, or this JAX has no CUDA plug-in",
+        evidence=log.evidence(silent.line),
+        remedies=(
+            Remedy("Let JAX choose.", "unset JAX_PLATFORMS JAX_PLATFORM_NAME"),
+            Remedy("If that changes nothing, install it with CUDA.", "pip install 'jax[cuda12]'"),
+        ),
+        confidence="possible",
+        effect="broken",
+        ask="What does `echo $JAX_PLATFORMS` print, and does `pip list` show a jax-cuda plug-in?",
+    )
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    chosen = log.first(_SET) or log.first(_CONFIGURED)
+    silent = log.first(_ONLY_CPU_STARTED)
+    if chosen is None and silent is not None and not log.says(_OTHER_REASON):
+        yield _left_out(log, silent)
+    if chosen is None:
+        return
+    value = (chosen.groups["value"] or "").lower()
+    refused = log.first(_REFUSED)
+    cpu = log.first(_ONLY_CPU)
+    asked = (refused.groups["backend"] or refused.groups["asked"]) if refused else None
+    leaves_out = _effect_of_list(value) is not None
+    absent = (
+        asked is not None and asked == value.partition(",")[0] and asked not in _GPU_PLATFORMS[:2]
+    )
+    if not absent and not (leaves_out and (cpu or asked in _GPU_PLATFORMS)):
+        return
+    lines = [chosen.line, *(match.line for match in (refused, cpu) if match)]
+    effect = _effect_of_list(value) or "names a platform that is not installed"
+    yield CAUSE.finding(
+        subject="jax",
+        message=f"JAX is told which platforms to use, {value!r}; that {effect}",
+        evidence=log.evidence(*lines),
+        remedies=(
+            Remedy("Let JAX choose; it takes the GPU where there is one.", "unset JAX_PLATFORMS"),
+            Remedy(
+                "Or insist on the GPU, so that its absence is an error and not a silent CPU.",
+                "export JAX_PLATFORMS=cuda,cpu",
+            ),
+        ),
+        severity=None if refused else "info",
+        effect="broken" if refused else "cpu",
     )

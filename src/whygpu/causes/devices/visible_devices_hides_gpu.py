@@ -91,6 +91,49 @@ visible = {unknown = "the GPUs are unlike, and CUDA numbers them by speed"}
 ignored = []
 ```
 
+## Fires on (log)
+
+TensorFlow says it outright.
+
+```
+E0000 00:00:1741000000.123456   77 cuda_platform.cc:52] failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected
+I0000 00:00:1741000000.123460   77 cuda_diagnostics.cc:158] env: CUDA_VISIBLE_DEVICES="9"
+I0000 00:00:1741000000.123470   77 cuda_diagnostics.cc:190] libcuda reported version is: 560.35.3
+I0000 00:00:1741000000.123480   77 cuda_diagnostics.cc:194] kernel reported version is: 560.35.3
+I0000 00:00:1741000000.123490   77 cuda_diagnostics.cc:284] kernel version seems to match DSO: 560.35.3
+```
+
+JAX has the plug-in and the driver, and no GPU that it may see; its last sentence misleads.
+
+```
+RuntimeError: jaxlib/cuda/versions_helpers.cc:135: operation cuInit(0) failed: CUDA_ERROR_NO_DEVICE
+WARNING:jax._src.xla_bridge:An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back to cpu.
+```
+
+```
+$ CUDA_VISIBLE_DEVICES=3 python train.py
+  File "/opt/conda/lib/python3.10/site-packages/torch/cuda/__init__.py", line 247, in _lazy_init
+    torch._C._cuda_init()
+RuntimeError: No CUDA GPUs are available
+```
+
+## Quiet on (log)
+
+No driver: then there is nothing to hide.
+
+```
+E tensorflow/stream_executor/cuda/cuda_driver.cc:318] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected
+I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:156] kernel driver does not appear to be running on this host (box): /proc/driver/nvidia/version does not exist
+```
+
+Hidden on purpose, and the program works.
+
+```
+>>> os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+2021-01-01 10:00:00.000001: E tensorflow/stream_executor/cuda/cuda_driver.cc:328] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected
+Epoch 1/5 loss: 0.3211
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
@@ -100,13 +143,18 @@ ignored = []
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import CONSEQUENCES, withheld_at_start
+from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_start_story import story_of
+from whygpu.causes.shared_start_suspects import suspected
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.environment import GpuSelection
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, Observed, Unknown, need
 from whygpu.model.snapshot import Snapshot
 
@@ -233,3 +281,51 @@ def _rocm(machine: Snapshot) -> Iterator[Finding | Gap]:
                     evidence=(seen(value, f'"{value.value}"'), seen(framework.build.kind)),
                     remedies=(Remedy("Show every GPU.", f"unset {name}"),),
                 )
+
+
+_SWITCHED_OFF = re.compile(r"CUDA disabled by user|due to setting NUMBA_DISABLE_CUDA=1")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    switched_off = log.first(_SWITCHED_OFF)
+    if switched_off is not None:
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            message="NUMBA_DISABLE_CUDA is set, and keeps Numba off the GPU",
+            evidence=log.evidence(switched_off.line),
+            remedies=(Remedy("Unset it.", "unset NUMBA_DISABLE_CUDA"),),
+            effect="broken",
+        )
+        return
+    suspect = suspected(log, CAUSE.slug)
+    if suspect is None:
+        return
+    setting = story_of(log).setting
+    shown = f"CUDA_VISIBLE_DEVICES is {setting[1]!r} there, and " if setting else ""
+    driver = log.version_of("kernel-module") or log.version_of("driver")
+    works = f"the NVIDIA driver {driver} runs, but it" if driver else "the driver"
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"{shown}{works} shows this process no GPU: CUDA_VISIBLE_DEVICES, or an option "
+        "that sets it, leaves none or names one that does not exist",
+        evidence=log.evidence(*suspect.lines),
+        remedies=(
+            Remedy(
+                "See what is set and which GPUs there are; they are counted from 0.",
+                'echo "$CUDA_VISIBLE_DEVICES"; nvidia-smi -L',
+            ),
+            Remedy(
+                "Unset it, or name a GPU that exists; look for it in the program and its options, "
+                "too (os.environ, --gpu, gputouse, the launcher, the scheduler).",
+                "unset CUDA_VISIBLE_DEVICES",
+            ),
+            Remedy(
+                "Under Ray, give the task or actor a GPU: num_gpus=1. Under Slurm, --gres=gpu:1."
+            ),
+        ),
+        confidence=suspect.confidence,
+        severity=suspect.severity,
+        effect="broken" if suspect.severity == "error" else "cpu",
+        ask=suspect.ask,
+    )

@@ -54,6 +54,22 @@ processes = [{pid = 99, name = "nvidia-cuda-mps-server", memory_bytes = 30000000
 compute_mode = {unknown = "NVML: Unknown Error"}
 ```
 
+## Fires on (log)
+
+```
+RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable
+```
+
+```
+2020-02-11 10:10:10.000001: E tensorflow/stream_executor/cuda/cuda_driver.cc:1032] failed to create context: CUDA_ERROR_DEVICE_UNAVAILABLE: all CUDA-capable devices are busy or unavailable
+```
+
+## Quiet on (log)
+
+```
+RuntimeError: CUDA error: no CUDA-capable device is detected
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/deploy/mps/index.html>
@@ -62,13 +78,17 @@ compute_mode = {unknown = "NVML: Unknown Error"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import CONSEQUENCES, selected_gpus
+from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_start_story import failed_at, lines_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Gpu, GpuProcess
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, Severity, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.snapshot import Snapshot
 
@@ -143,4 +163,44 @@ def _finding(gpu: Gpu, owners: tuple[GpuProcess, ...], severity: Severity) -> Fi
         ),
         confidence=confidence,
         severity=severity,
+    )
+
+
+_UNAVAILABLE = (
+    "CUDA_ERROR_DEVICE_UNAVAILABLE",
+    "cudaErrorDevicesUnavailable",
+    "CUDA_ERROR_46",
+    "cudaError46",
+)
+_EXCLUSIVE = re.compile(r"\b(?:E\. ?Process|Exclusive_Process|EXCLUSIVE_PROCESS|Prohibited)\b")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    statuses = log.status_named(*_UNAVAILABLE)
+    if not statuses:
+        return
+    mode = log.first(_EXCLUSIVE)
+    lines = (*lines_of(statuses), *((mode.line,) if mode else ()))
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message="the driver lets this process not onto the GPU (busy or unavailable): another "
+        "process holds it alone, its compute mode forbids it, or the GPU is in a bad state",
+        evidence=log.evidence(*lines),
+        remedies=(
+            Remedy(
+                "See the compute mode and who is on the GPU.",
+                "nvidia-smi --query-gpu=index,compute_mode --format=csv; nvidia-smi",
+            ),
+            Remedy("Let every process in (until the next restart).", "sudo nvidia-smi -c DEFAULT"),
+            Remedy(
+                "If the mode is Default and nobody is on it, reset the GPU or restart the machine.",
+                "sudo nvidia-smi --gpu-reset -i 0",
+            ),
+        ),
+        confidence="certain" if mode else "likely",
+        effect="broken" if failed_at(log, lines) else "cpu",
+        ask=None
+        if mode
+        else "What is the compute mode: `nvidia-smi --query-gpu=compute_mode --format=csv`?",
     )

@@ -76,6 +76,25 @@ kind = "driver"
 probes_left_out = "--no-probe"
 ```
 
+## Fires on (log)
+
+```
+2022-08-01 12:00:00.000001: E tensorflow/stream_executor/cuda/cuda_driver.cc:265] failed call to cuInit: CUDA_ERROR_INVALID_VALUE: invalid argument
+```
+
+```
+numba.cuda.cudadrv.error.CudaSupportError: Error at driver init: Call to cuInit results in CUDA_ERROR_NOT_FOUND (500)
+```
+
+## Quiet on (log)
+
+Where the other lines tell the reason, that is the cause.
+
+```
+failed call to cuInit: CUDA_ERROR_INVALID_VALUE
+kernel version 352.63.0 does not match DSO version 361.93.2 -- cannot find working devices in this configuration
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html>
@@ -89,9 +108,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import CuInit, cu_init, probed, real_library
+from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_start_story import COMPAT, STUB, failed_at, lines_of, story_of, weight
+from whygpu.causes.shared_start_suspects import mismatch_lines, suspects
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -243,4 +266,41 @@ def _only_nvml(machine: Snapshot, *, starts: bool) -> Finding:
         evidence=(seen(machine.driver.state, detail), seen(nvidia_gpu(machine))),
         remedies=(Remedy("See whether nvidia-smi says more.", "nvidia-smi"), _LOOK),
         confidence="likely",
+    )
+
+
+_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY",)
+_CODES = {
+    "CUDA_ERROR_INVALID_VALUE": 1,
+    "CUDA_ERROR_NOT_INITIALIZED": 3,
+    "CUDA_ERROR_INVALID_DEVICE": 101,
+    "CUDA_ERROR_NOT_FOUND": 500,
+}
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    if suspects(log) or mismatch_lines(log):
+        return
+    refused = [
+        status
+        for status in log.statuses
+        if status.call == "cuInit"
+        and status.api == "driver"
+        and status.name not in (*_MEMORY, *STUB, *COMPAT)
+    ]
+    if not refused or any(device.event == "ready" for device in log.devices):
+        return
+    name = refused[0].name
+    row = cuda_error(_CODES[name]) if name in _CODES else None
+    lines = (*lines_of(refused), *story_of(log).wanted)
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"the CUDA driver does not start: cuInit returned {name}"
+        + (f", that is, {row.meaning}" if row else ""),
+        evidence=log.evidence(*lines),
+        remedies=(Remedy(row.advice, row.command),) if row else (_LOOK,),
+        confidence="likely",
+        severity=weight(log, lines, "error"),
+        effect="broken" if failed_at(log, lines) else "cpu",
     )

@@ -59,6 +59,26 @@ probes_left_out = "--no-probe"
 device_nodes = {unknown = "/dev cannot be listed"}
 ```
 
+## Fires on (log)
+
+```
+$ nvidia-smi
+Failed to initialize NVML: Insufficient Permissions
+```
+
+```
+NVIDIA: could not open the device file /dev/nvidiactl (Permission denied).
+E tensorflow/stream_executor/cuda/cuda_driver.cc:491] failed call to cuInit: CUDA_ERROR_NO_DEVICE
+```
+
+## Quiet on (log)
+
+A file of the program's own is no device.
+
+```
+PermissionError: [Errno 13] Permission denied: '/data/nvidia/checkpoints/model.ckpt'
+```
+
 ## Sources
 
 - <https://download.nvidia.com/XFree86/Linux-x86_64/580.65.06/README/faq.html>
@@ -68,6 +88,7 @@ device_nodes = {unknown = "/dev cannot be listed"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import (
@@ -79,10 +100,13 @@ from whygpu.causes.shared_driver import (
     gpu_nodes,
     place_of,
 )
+from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_start_story import failed_at, lines_saying, story_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DeviceNode
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import ContainerRuntime
@@ -199,4 +223,36 @@ def _remedies(machine: Snapshot, by_mode: list[DeviceNode]) -> tuple[Remedy, ...
             f'sudo usermod -aG {group} "$USER"',
         ),
         scheduler,
+    )
+
+
+_DENIED = re.compile(
+    r"/dev/nvidia[\w-]{0,12}[^\n]{0,40}[Pp]ermission denied"
+    r"|[Pp]ermission denied[^\n]{0,40}/dev/nvidia"
+    r"|NVML: Insufficient Permissions|NVMLError_NoPermission|nvml error: insufficient permissions"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    lines = lines_saying(log, _DENIED)
+    if not lines:
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message="the user who ran this may not open the GPU's device nodes "
+        f"(line {lines[0]}: {log.line(lines[0]).text.strip()[:100]})",
+        evidence=log.evidence(*lines, *story_of(log).wanted),
+        remedies=(
+            Remedy("See who may open them.", "ls -l /dev/nvidia*; id"),
+            Remedy(
+                "Join the group that owns them (video or render, as a rule), then log in again.",
+                'sudo usermod -aG video,render "$USER"',
+            ),
+            Remedy(
+                "In a rootless container, keep the groups of the user who starts it.",
+                "podman run --group-add keep-groups --device nvidia.com/gpu=all ...",
+            ),
+        ),
+        effect="broken" if failed_at(log, lines) else "cpu",
     )

@@ -58,6 +58,22 @@ probes_left_out = "--no-probe"
 state = {unknown = "NVML could not be asked: no pynvml"}
 ```
 
+## Fires on (log)
+
+```
+[ 2417.331005] INFO: task nvidia-smi:8123 blocked for more than 120 seconds.
+[ 2417.331011]       Tainted: P           OE     5.15.0-91-generic #101-Ubuntu
+```
+
+## Quiet on (log)
+
+With an Xid before it, that is the reason.
+
+```
+[ 2201.100021] NVRM: Xid (PCI:0000:61:00): 119, pid=8123, name=nvidia-smi, Timeout waiting for RPC from GSP!
+[ 2417.331005] INFO: task nvidia-smi:8123 blocked for more than 120 seconds.
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/deploy/xid-errors/>
@@ -66,12 +82,16 @@ state = {unknown = "NVML could not be asked: no pynvml"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import CONSEQUENCES
+from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_start_story import lines_saying, lost_gpu_lines
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
 
@@ -122,4 +142,31 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             ),
             Remedy("If nothing helps, restart the machine.", "sudo reboot"),
         ),
+    )
+
+
+_BLOCKED = re.compile(
+    r"task (?:nvidia|nv_|nv-|irq/\d+-nvidia)[\w-]{0,24}:\d+ blocked for more than"
+    r"|nvidia-container-cli: initialization error: driver rpc error: timed out"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    lines = lines_saying(log, _BLOCKED)
+    if not lines or lost_gpu_lines(log):
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message="a call into the NVIDIA driver waits in the kernel and does not come back",
+        evidence=log.evidence(*lines),
+        remedies=(
+            Remedy("Look for Xid messages in the kernel's log.", "sudo dmesg | grep -i xid"),
+            Remedy(
+                "Where waking the GPUs takes long, keep them awake.",
+                "sudo systemctl enable --now nvidia-persistenced",
+            ),
+            Remedy("If nothing helps, restart the machine.", "sudo reboot"),
+        ),
+        confidence="likely",
     )

@@ -76,6 +76,37 @@ state = {unknown = "NVML could not be asked: no pynvml"}
 kernel_module = {unknown = "/sys is not mounted"}
 ```
 
+## Fires on (log)
+
+```
+$ nvidia-smi
+Failed to initialize NVML: Driver/library version mismatch
+NVML library version: 535.161
+```
+
+```
+E tensorflow/stream_executor/cuda/cuda_driver.cc:491] failed call to cuInit: CUDA_ERROR_NO_DEVICE
+I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:185] libcuda reported version is: 361.42.0
+I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:189] kernel reported version is: 367.27.0
+E tensorflow/stream_executor/cuda/cuda_diagnostics.cc:296] kernel version 367.27.0 does not match DSO version 361.42.0 -- cannot find working devices in this configuration
+```
+
+An update without a restart, as PyTorch tells it.
+
+```
+UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 803: system has unsupported display driver / cuda driver combination
+False
+```
+
+## Quiet on (log)
+
+```
+I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:189] libcuda reported version is: 455.45.1
+I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:193] kernel reported version is: 455.45.1
+I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:300] kernel version seems to match DSO: 455.45.1
+E tensorflow/stream_executor/cuda/cuda_driver.cc:328] failed call to cuInit: CUDA_ERROR_UNKNOWN: unknown error
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/deploy/cuda-compatibility/>
@@ -86,6 +117,7 @@ kernel_module = {unknown = "/sys is not mounted"}
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import (
@@ -97,11 +129,15 @@ from whygpu.causes.shared_driver import (
     place_of,
     probed,
 )
+from whygpu.causes.shared_logs import subject_of
 from whygpu.causes.shared_search import search_without
+from whygpu.causes.shared_start_story import COMPAT, failed_at, lines_of, named, story_of, weight
+from whygpu.causes.shared_start_suspects import mismatch_lines
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DriverLibrary
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, NotApplicable, need
 from whygpu.model.snapshot import Snapshot
 
@@ -242,3 +278,71 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
             "ramdisk."
         ),
     )
+
+
+_TWO_VERSIONS = re.compile(
+    r"kernel version (?P<kernel>[\d.]{3,20}) does not match DSO version (?P<library>[\d.]{2,19}\d)"
+    r"|client has the version (?P<client>[\d.]{3,20}), but\s[^\n]{0,40}"
+    r"kernel module has the version"
+    r" (?P<module>[\d.]{2,19}\d)"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    said = mismatch_lines(log)
+    compat = lines_of(named(log, COMPAT))
+    apart = log.first(_TWO_VERSIONS)
+    if compat and not said and story_of(log).place == "container":
+        # There the image's CUDA is newer than the host's driver, which is driver-too-old-for-cuda.
+        return
+    if not said and not compat and apart is None:
+        return
+    lines = (*said, *compat, *((apart.line,) if apart else ()), *story_of(log).wanted)
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=_log_message(apart),
+        evidence=log.evidence(*lines),
+        remedies=_log_remedies(log),
+        confidence="certain" if said or apart else "likely",
+        severity=weight(log, lines, "error"),
+        effect="broken" if failed_at(log, lines) else "cpu",
+        ask=None
+        if said or apart
+        else "Is /proc/driver/nvidia/version the version that `nvidia-smi` shows? If not, restart; "
+        "if it is, a folder 'compat' with another libcuda is on the library path.",
+    )
+
+
+def _log_message(apart: Match | None) -> str:
+    if apart is None:
+        return (
+            "the libcuda that programs load and the running kernel module are of different "
+            "versions of the NVIDIA driver, as after an update without a restart"
+        )
+    kernel = apart.groups["kernel"] or apart.groups["module"]
+    library = apart.groups["library"] or apart.groups["client"]
+    return (
+        f"the loaded NVIDIA kernel module is version {kernel}, but the driver's library is "
+        f"version {library}; they must be the same"
+    )
+
+
+def _log_remedies(log: Log) -> tuple[Remedy, ...]:
+    remedies = (
+        Remedy("Restart the machine, so that it loads the new module.", "sudo reboot"),
+        Remedy(
+            "If it is still so after a restart, two drivers are installed, or the initial ramdisk "
+            "holds an old module: remove one driver and rebuild the ramdisk.",
+            "dpkg -l | grep -i nvidia; ls -l /usr/lib/x86_64-linux-gnu/libcuda.so*",
+        ),
+    )
+    if story_of(log).place == "container":
+        return (
+            Remedy(
+                "If nvidia-smi works on the host, the image brings a driver library of its own: "
+                "take libcuda and libnvidia-ml out of the image, and start it with --gpus all."
+            ),
+            *remedies,
+        )
+    return remedies

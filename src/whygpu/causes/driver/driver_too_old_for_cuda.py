@@ -55,6 +55,45 @@ only = ["torch"]
 cuda = "99.0"
 ```
 
+## Fires on (log)
+
+```
+RuntimeError: The NVIDIA driver on your system is too old (found version 10010). Please update your GPU driver by downloading and installing a new version from the URL: http://www.nvidia.com/Download/index.aspx
+```
+
+TensorFlow comes this far only where a driver has shown it a GPU.
+
+```
+  File "C:\\tools\\envs\\faces\\lib\\site-packages\\tensorflow\\python\\client\\session.py", line 676, in __init__
+tensorflow.python.framework.errors_impl.InternalError: cudaGetDevice() failed. Status: CUDA driver version is insufficient for CUDA runtime version
+```
+
+Code compiled by a toolkit that is newer than the driver.
+
+```
+jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CUDA error: the provided PTX was compiled with an unsupported toolchain.
+```
+
+```
+docker: Error response from daemon: OCI runtime create failed: nvidia-container-cli: requirement error: unsatisfied condition: cuda>=11.6, please update your driver to a newer version, or use an earlier cuda container: unknown.
+```
+
+## Quiet on (log)
+
+No driver at all: the runtime's message is the same.
+
+```
+2019-10-08 12:00:01.000002: I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:148] kernel driver does not appear to be running on this host (node3): /proc/driver/nvidia/version does not exist
+RuntimeError: cuda runtime error (35) : CUDA driver version is insufficient for CUDA runtime version at torch/csrc/cuda/Module.cpp:51
+```
+
+XLA compiles one after the other with an older driver, and all is well.
+
+```
+2023-04-11 09:12:44.120001: W external/org_tensorflow/tensorflow/compiler/xla/stream_executor/gpu/asm_compiler.cc:85] The NVIDIA driver's CUDA version is 11.4 which is older than the ptxas CUDA version 11.8.89. Because the driver is older than the ptxas version, XLA is disabling parallel compilation
+Epoch 1/5 loss: 0.9312
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html>
@@ -63,19 +102,33 @@ cuda = "99.0"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.shared_builds import cuda_builds, titled
+from whygpu.causes.shared_logs import framework_title, subject_of
+from whygpu.causes.shared_start_story import (
+    COMPAT,
+    INSUFFICIENT,
+    failed_at,
+    lines_of,
+    named,
+    story_of,
+    weight,
+)
+from whygpu.causes.shared_start_suspects import mismatch_lines, suspected
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
-from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.driver_floors import FAMILIES_FROM, driver_floors
-from whygpu.tables.tensorflow_builds import BUILDS
+from whygpu.tables.tensorflow_builds import BUILDS, build_of
 from whygpu.tables.versions import release_numbers
+from whygpu.tables.windows_driver_floors import windows_driver_floors
 
 CAUSE = cause(
     "WG106",
@@ -231,3 +284,122 @@ def _other_build(framework: Framework, driver: _Driver) -> Remedy | None:
                     f"this driver runs ({row.cuda}), in an environment with a Python of its time."
                 )
     return None
+
+
+_SAYS_SO = re.compile(
+    r"NVIDIA driver on your system is too old(?: \(found version (?P<number>\d{4,5})\))?"
+    r"|requirement error: unsatisfied condition: (?P<condition>[a-z]{4,6} ?[<>=]{1,2} ?[\d.]{1,9})"
+    r"|unsatisfied condition: (?P<other>cuda ?>= ?[\d.]{1,9})"
+    r"|built for NVIDIA Driver Release (?P<release>[\d.]{3,9}) or later, but\s{1,4}version"
+    r" (?P<detected>[\d.]{3,20}) was detected|unsupported CUDA version: driver [\d.]{3,6} <"
+    r"|PTX was compiled with an unsupported toolchain|PTX_VERSION\b|UnsupportedPtxVersion"
+    r"|CALL_REQUIRES_NEWER_DRIVER|Driver missing function: cu\w{3,40}"
+    r"|libcuda\.so\.1: undefined symbol: cu[A-Z]\w{2,60}"
+    r"|requires? (?:an? )?(?:NVIDIA )?[Dd]river(?: version)? (?:>=|at least|newer than)"
+    r"|not supported in the installed CUDA driver|CallRequiresNewerDriver"
+    r"|driver version \(?[\d.]{3,20}\)? (?:is )?(?:too old|insufficient|not supported)"
+    r"|(?:NVIDIA|CUDA|GPU|[Dd]isplay|[Gg]raphics) drivers? (?:version )?(?:is|are) (?:too old"
+    r"|outdated)"
+)
+_STILL_GOES_ON = re.compile(r"disabling parallel compilation|Relying on driver to perform ptx")
+_START_FAILED = re.compile(
+    r"cudaGetDevice\(\) failed\. Status: initialization error"
+    r"|initialize CUDA: initialization error|CUDA error 3 at "
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    said = next((m for m in log.find(_SAYS_SO) if not _STILL_GOES_ON.search(m.text)), None)
+    suspect = suspected(log, CAUSE.slug)
+    compat = lines_of(named(log, COMPAT)) if story_of(log).place == "container" else ()
+    unclear = log.first(_START_FAILED)
+    if said is not None:
+        lines = tuple(m.line for m in log.find(_SAYS_SO)) + lines_of(named(log, INSUFFICIENT))
+        yield _in_log(log, (*lines, *compat), said.groups, "certain")
+    elif suspect is not None:
+        sure = _too_old_by_versions(log)
+        confidence: Confidence = "certain" if sure else suspect.confidence
+        yield _in_log(log, suspect.lines, {}, confidence, None if sure else suspect.ask)
+    elif compat and not mismatch_lines(log):
+        yield _in_log(log, compat, {}, "likely")
+    elif unclear is not None and not log.progress:
+        ask = "Which driver does `nvidia-smi` show, and which CUDA does the program bring?"
+        yield _in_log(log, (unclear.line,), {}, "possible", ask)
+
+
+def _cuda_wanted(log: Log) -> str | None:
+    """The CUDA release that the program was built for, where its version tells."""
+    version = log.version_of("tensorflow")
+    row = build_of(version) if version and log.framework == "tensorflow" else None
+    return row.cuda if row else None
+
+
+def _too_old_by_versions(log: Log) -> bool:
+    driver, cuda = log.version_of("driver"), _cuda_wanted(log)
+    if driver is None or cuda is None or log.platform == "windows":
+        return False
+    floors = driver_floors(cuda)
+    return bool(floors) and release_numbers(driver) < release_numbers(floors[0].driver)
+
+
+def _in_log(
+    log: Log,
+    lines: tuple[int, ...],
+    told: dict[str, str | None],
+    confidence: Confidence,
+    ask: str | None = None,
+) -> Finding:
+    cuda = _cuda_wanted(log)
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=_log_message(log, told, cuda),
+        evidence=log.evidence(*lines, *story_of(log).wanted),
+        remedies=_log_remedies(log, cuda),
+        confidence=confidence,
+        severity=weight(log, (*lines, *story_of(log).wanted), "error"),
+        effect="broken" if failed_at(log, lines) else "cpu",
+        ask=ask,
+    )
+
+
+_PTX = re.compile(r"PTX", re.IGNORECASE)
+
+
+def _log_message(log: Log, told: dict[str, str | None], cuda: str | None) -> str:
+    version = told.get("detected") or log.version_of("driver")
+    driver = f"the NVIDIA driver {version}" if version else "the NVIDIA driver"
+    wants = told.get("condition") or told.get("other")
+    number = told.get("number")
+    if number:
+        driver += f", which knows CUDA up to {int(number) // 1000}.{int(number) % 1000 // 10},"
+    if wants:
+        return f"{driver} is too old for the container image, which requires {wants}"
+    if told.get("release"):
+        return f"{driver} is too old for the container image: it is made for {told['release']}"
+    if any(_PTX.search(status.name) for status in log.statuses):
+        return f"{driver} is too old for code (PTX) that a newer CUDA toolkit compiled"
+    release = f"CUDA {cuda}, which {framework_title(log)} was built for" if cuda else None
+    return f"{driver} is too old for {release or f'the CUDA release of {framework_title(log)}'}"
+
+
+def _log_remedies(log: Log, cuda: str | None) -> tuple[Remedy, ...]:
+    table = windows_driver_floors if log.platform == "windows" else driver_floors
+    floors = table(cuda) if cuda else ()
+    at_least = f" to {floors[-1].driver} or newer" if floors else ""
+    where = ", on the host, because a container uses the host's" if _in_container(log) else ""
+    return (
+        Remedy(
+            f"Update the NVIDIA driver{at_least}{where}; then restart. What it supports is in "
+            "the corner of this table.",
+            "nvidia-smi",
+        ),
+        Remedy(
+            "Or install a build for an older CUDA release that this driver runs; this says which.",
+            "whygpu plan torch tensorflow",
+        ),
+    )
+
+
+def _in_container(log: Log) -> bool:
+    return story_of(log).place == "container"

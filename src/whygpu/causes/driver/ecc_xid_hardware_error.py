@@ -49,6 +49,32 @@ ecc_uncorrected = {absent = "error-correcting memory on this GPU"}
 ecc_uncorrected = {unknown = "NVML: Unknown Error"}
 ```
 
+## Fires on (log)
+
+```
+[415207.113842] NVRM: GPU at PCI:0000:3b:00: GPU-5c1f1e2a-0f6d-9f6e-3a5b-7d1f0c2b9e11
+[415207.113850] NVRM: Xid (PCI:0000:3b:00): 79, pid=20817, name=python3, GPU has fallen off the bus.
+```
+
+```
+RuntimeError: CUDA error: uncorrectable ECC error encountered
+CUDA kernel errors might be asynchronously reported at some other API call,so the stacktrace below might be incorrect.
+```
+
+```
+$ nvidia-smi
+Unable to determine the device handle for GPU 0000:0B:00.0: GPU is lost.  Reboot the system to recover this GPU
+```
+
+## Quiet on (log)
+
+A program's own fault has an Xid, too: 31 is a kernel that reached beyond its memory.
+
+```
+NVRM: Xid (PCI:0000:01:00): 31, pid=3391, name=python, Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS
+RuntimeError: CUDA error: an illegal memory access was encountered
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/deploy/xid-errors/>
@@ -58,13 +84,16 @@ ecc_uncorrected = {unknown = "NVML: Unknown Error"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import CONSEQUENCES
+from whygpu.causes.shared_logs import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
-from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need, need_or
 from whygpu.model.snapshot import Snapshot
 
@@ -168,3 +197,84 @@ def _only_in_probes(failures: tuple[Evidence, ...]) -> Finding:
         evidence=failures,
         remedies=(_LOOK, Remedy("Reset the GPU.", "sudo nvidia-smi --gpu-reset")),
     )
+
+
+_XID = re.compile(
+    r"NVRM: Xid \([^)\n]{1,80}\): (?P<number>\d{1,3})\b|\bXid[ =:#]{1,3}(?P<bare>\d{1,3})\b"
+)
+_FOLLOWS_A_PROGRAM = frozenset({13, 31, 43, 45, 68, 69})
+"""Xids that the driver reports when a program's own kernel or its end went wrong."""
+_HARDWARE = re.compile(
+    r"\bERR!\s|\bSXid \(|fallen off the bus|GPU is lost|GPU_IS_LOST"
+    r"|Unable to determine the device handle"
+    r"|uncorrectable ECC|ECC_UNCORRECTABLE|ECCUncorrectable|[Uu]ncorrectable NVLink"
+    r"|NVLINK_UNCORRECTABLE|HARDWARE_STACK_ERROR|cudaErrorHardwareStackError"
+    r"|RC watchdog: GPU is probably locked|GPU requires reset|GPU Recovery Action[ :]{1,40}Reset"
+    r"|NVML_ERROR_RESET_REQUIRED|Double Bit ECC|row remapping fail"
+)
+_NAMES = {
+    8: "the GPU stopped working on its commands",
+    48: "an error of memory that could not be corrected",
+    61: "the GPU's own controller stopped",
+    62: "the GPU's own controller halted",
+    63: "a row of memory was replaced",
+    64: "a row of memory could not be replaced",
+    74: "an error of NVLink",
+    79: "the GPU has fallen off the bus",
+    92: "many errors of memory",
+    94: "a contained error of memory",
+    95: "an uncontained error of memory",
+    109: "the GPU did not switch its context in time",
+    119: "the GPU's system processor (GSP) does not answer",
+    120: "an error of the GPU's system processor (GSP)",
+    121: "an error of the link between the chips",
+    140: "an error of memory that could not be recovered",
+}
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    numbers = [
+        (int(match.groups["number"] or match.groups["bare"] or 0), match.line)
+        for match in log.find(_XID)
+    ]
+    hard = [(number, line) for number, line in numbers if number not in _FOLLOWS_A_PROGRAM]
+    said = tuple(match.line for match in log.find(_HARDWARE))
+    if hard or said:
+        confidence: Confidence = "certain"
+    elif numbers and not log.failures:
+        confidence = "possible"
+    else:
+        return
+    chosen = hard or numbers
+    lines = (*said, *(line for _, line in chosen), *_failures_of_hardware(log))
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=_log_message(log, chosen, said),
+        evidence=log.evidence(*lines[:12]),
+        remedies=(
+            Remedy("Reset the GPU, or restart the machine.", "sudo nvidia-smi --gpu-reset -i 0"),
+            _LOOK,
+            Remedy(
+                "If it comes back: check power, temperature and the seat of the card, try a "
+                "production branch of the driver, and turn to the vendor with the Xid."
+            ),
+        ),
+        confidence=confidence,
+        ask=None
+        if confidence == "certain"
+        else "Does it happen with other programs on this GPU, or with this program on another one? "
+        "Only the first is the hardware's.",
+    )
+
+
+def _failures_of_hardware(log: Log) -> tuple[int, ...]:
+    return tuple(f.line for f in log.failures if _HARDWARE.search(f.text))
+
+
+def _log_message(log: Log, numbers: list[tuple[int, int]], said: tuple[int, ...]) -> str:
+    if numbers:
+        number = numbers[0][0]
+        meaning = _NAMES.get(number)
+        return f"the driver reports Xid {number} of the GPU" + (f": {meaning}" if meaning else "")
+    return f"the GPU reports a fault of its hardware: {log.line(said[0]).text.strip()[:140]}"

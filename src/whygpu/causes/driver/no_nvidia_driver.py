@@ -75,6 +75,42 @@ driver_mounts = {absent = "NVIDIA driver files in /proc/self/mountinfo"}
 cuda_library = {unknown = "/etc/ld.so.cache: permission denied"}
 ```
 
+## Fires on (log)
+
+TensorFlow names both missing halves of the driver, and goes on on the CPU.
+
+```
+2021-11-02 08:14:55.120331: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: cannot open shared object file: No such file or directory
+2021-11-02 08:14:55.120377: W tensorflow/stream_executor/cuda/cuda_driver.cc:269] failed call to cuInit: UNKNOWN ERROR (303)
+2021-11-02 08:14:55.120409: I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:156] kernel driver does not appear to be running on this host (lab7): /proc/driver/nvidia/version does not exist
+```
+
+```
+RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver from http://www.nvidia.com/Download/index.aspx
+```
+
+The runtime's word for no driver at all; that `nvidia-smi` is not there decides.
+
+```
+bash: nvidia-smi: command not found
+cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver version is insufficient for CUDA runtime version
+```
+
+## Quiet on (log)
+
+The same words about a driver, from a container: there it has to be passed in.
+
+```
+root@3f2a9c41d07e:/app# python serve.py
+ImportError: libcuda.so.1: cannot open shared object file: No such file or directory
+```
+
+A driver that works, and one GPU with it.
+
+```
+2022-05-04 10:01:02.000001: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1525] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 9650 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 2080 Ti, pci bus id: 0000:01:00.0, compute capability: 7.5
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/>
@@ -94,9 +130,13 @@ from whygpu.causes.shared_driver import (
     other_holders,
     place_of,
 )
+from whygpu.causes.shared_logs import framework_title, subject_of
+from whygpu.causes.shared_start_story import INSUFFICIENT, named, story_of
+from whygpu.causes.shared_start_suspects import suspected
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, Unknown, need, need_or
 from whygpu.model.snapshot import Snapshot
 
@@ -187,3 +227,56 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
             )
         )
     return tuple(remedies)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    suspect = suspected(log, CAUSE.slug)
+    if suspect is None:
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=_log_message(log),
+        evidence=log.evidence(*suspect.lines),
+        remedies=(
+            Remedy(
+                "If the machine has an NVIDIA GPU, install NVIDIA's driver, restart, and look "
+                "whether this lists the GPU.",
+                "nvidia-smi",
+            ),
+            Remedy(
+                "On Colab, Kaggle and the like, choose a runtime with a GPU in the settings of "
+                "the session."
+            ),
+            Remedy(
+                "If it has none, the program can only compute on the CPU: choose that in its "
+                "options; the messages are then harmless."
+            ),
+        ),
+        confidence=suspect.confidence,
+        severity=suspect.severity,
+        effect="broken" if suspect.severity == "error" else "cpu",
+        ask=suspect.ask,
+    )
+
+
+def _log_message(log: Log) -> str:
+    story = story_of(log)
+    library = log.library_events("not-found", ("cuda", "nvcuda"))
+    if library:
+        return (
+            f"{framework_title(log)} did not find {library[0].library}, which NVIDIA's driver "
+            "brings and nothing else"
+        )
+    if story.no_library:
+        return f"{framework_title(log)} found no NVIDIA driver on the machine that wrote this"
+    if story.no_kernel or story.no_node:
+        return "NVIDIA's kernel driver does not run on the machine that wrote this"
+    if named(log, INSUFFICIENT):
+        return (
+            "CUDA takes the driver for too old; without any driver on the machine it says the same"
+        )
+    return (
+        "CUDA found no GPU on the machine that wrote this: no NVIDIA driver runs there, or it has "
+        "no NVIDIA GPU"
+    )

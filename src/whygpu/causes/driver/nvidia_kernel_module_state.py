@@ -85,6 +85,37 @@ probes_left_out = "--no-probe"
 uvm = false
 ```
 
+## Fires on (log)
+
+Both halves of the driver are there, of one version, and CUDA still does not start.
+
+```
+2018-03-20 17:02:11.430001: E tensorflow/stream_executor/cuda/cuda_driver.cc:406] failed call to cuInit: CUDA_ERROR_UNKNOWN
+2018-03-20 17:02:11.430087: I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:189] libcuda reported version is: 387.26.0
+2018-03-20 17:02:11.430101: I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:193] kernel reported version is: 387.26.0
+2018-03-20 17:02:11.430110: I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:300] kernel version seems to match DSO: 387.26.0
+```
+
+```
+$ nvidia-smi
+NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.
+```
+
+A machine with NVSwitch.
+
+```
+UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have already set an error? Error 802: system not yet initialized (Triggered internally at ../c10/cuda/CUDAFunctions.cpp:108.)
+```
+
+## Quiet on (log)
+
+An error without a reason in the middle of a run is a kernel's, not the module's.
+
+```
+Epoch 3/10 loss: 0.4127
+RuntimeError: CUDA error: an illegal memory access was encountered
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/>
@@ -95,6 +126,7 @@ uvm = false
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import (
@@ -112,9 +144,20 @@ from whygpu.causes.shared_driver import (
     probed,
     real_library,
 )
+from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_start_story import (
+    NOT_READY,
+    failed_at,
+    lost_gpu_lines,
+    named,
+    story_of,
+    weight,
+)
+from whygpu.causes.shared_start_suspects import mismatch_lines, suspected
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need
 from whygpu.model.snapshot import Snapshot
 
@@ -333,4 +376,91 @@ def _fabric_manager(machine: Snapshot, answer: Known[CuInit]) -> Finding:
             Remedy("See whether the GPUs joined the fabric.", "nvidia-smi -q | grep -A3 Fabric"),
         ),
         confidence="likely",
+    )
+
+
+_MODULE_ERRORS = re.compile(
+    r"modprobe: (?:ERROR|FATAL): [^\n]{0,80}nvidia|could not insert '?nvidia"
+    r"|nvidia[^\n]{0,40}: Key was rejected by service|RmInitAdapter failed|rm_init_adapter failed"
+    r"|The NVIDIA probe routine (?:failed|was not called)|No NVIDIA (?:graphics adapter"
+    r"|devices) found"
+    r"|does not support CUDA Virtual Memory Management|(?:[Ff]abric [Mm]anager|nv-fabricmanager)"
+    r"[^\n]{0,60}(?:fail|not running|error)|NVRM: request_irq\(\) failed"
+    r"|kernel module '?nvidia'? (?:is )?not (?:found|loaded)|Module nvidia[\w-]{0,20} not found"
+)
+_AFTER_SLEEP = Remedy(
+    "End all CUDA programs and load nvidia_uvm anew, which mends it after the machine slept.",
+    "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    suspect = suspected(log, CAUSE.slug)
+    errors = tuple(match.line for match in log.find(_MODULE_ERRORS))
+    if suspect is None and (not errors or mismatch_lines(log) or lost_gpu_lines(log)):
+        return
+    lines = (*errors, *(suspect.lines if suspect else ()))
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=_log_message(log, errors),
+        evidence=log.evidence(*lines),
+        remedies=_log_remedies(log),
+        confidence=suspect.confidence if suspect else "likely",
+        severity=suspect.severity if suspect else weight(log, lines, "error"),
+        effect="broken" if failed_at(log, lines) else "cpu",
+        ask=suspect.ask if suspect else None,
+    )
+
+
+def _log_message(log: Log, errors: tuple[int, ...]) -> str:
+    version = log.version_of("kernel-module") or log.version_of("driver")
+    driver = f"the NVIDIA driver {version}" if version else "the NVIDIA driver"
+    if named(log, NOT_READY):
+        return (
+            f"{driver} shows the GPUs, but the system around them is not ready, as without the "
+            "fabric manager on machines with NVSwitch"
+        )
+    if errors:
+        return f"the kernel's side of {driver} is not in order: {log.line(errors[0]).text[:140]}"
+    if story_of(log).matching:
+        return (
+            f"both halves of {driver} are there and of the same version, but CUDA does not start "
+            "and gives no reason: most often the module nvidia_uvm or its device node is missing "
+            "or in a bad state"
+        )
+    return (
+        f"{driver} is installed, but its kernel module does not serve CUDA: it is not loaded, "
+        "lacks nvidia_uvm, or could not start the card"
+    )
+
+
+def _log_remedies(log: Log) -> tuple[Remedy, ...]:
+    if named(log, NOT_READY):
+        return (
+            Remedy(
+                "Start the fabric manager, of exactly the driver's version.",
+                "sudo systemctl enable --now nvidia-fabricmanager",
+            ),
+        )
+    if log.platform == "windows":
+        return (
+            Remedy(
+                "Remove the display driver completely (DDU in safe mode does it) and install a "
+                "current one from NVIDIA."
+            ),
+        )
+    return (
+        Remedy(
+            "Load the modules and create the device nodes; the package nvidia-modprobe does it "
+            "for every user.",
+            "sudo modprobe nvidia && sudo nvidia-modprobe -u -c=0",
+        ),
+        _AFTER_SLEEP,
+        Remedy(
+            "If the module does not load, see why: Secure Boot, a kernel it was not built for, "
+            "or nouveau.",
+            "sudo dmesg | grep -i -E 'nvrm|nvidia|nouveau'",
+        ),
+        Remedy("If nothing helps, install the driver anew and restart the machine."),
     )

@@ -45,6 +45,23 @@ nvml_library = {absent = "libnvidia-ml.so.1 in the usual folders"}
 nvml_library = {unknown = "/etc/ld.so.cache: permission denied"}
 ```
 
+## Fires on (log)
+
+As TensorFlow tells it with TF_CPP_VMODULE=dso_loader=1.
+
+```
+2025-02-01 10:00:00.000001: I external/local_xla/xla/tsl/platform/default/dso_loader.cc:59] Successfully opened dynamic library libcuda.so.1
+2025-02-01 10:00:00.000002: W external/local_xla/xla/tsl/platform/default/dso_loader.cc:144] Could not load dynamic library 'libnvidia-ml.so.1'; dlerror: libnvidia-ml.so.1: cannot open shared object file: No such file or directory
+```
+
+## Quiet on (log)
+
+Without a driver there is neither of the two.
+
+```
+pynvml.NVMLError_LibraryNotFound: NVML Shared Library Not Found
+```
+
 ## Sources
 
 - <https://github.com/openxla/xla/blob/main/xla/stream_executor/cuda/cuda_executor.cc>
@@ -57,9 +74,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import on_tegra, place_of, real_library
+from whygpu.causes.shared_logs import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need, need_or
 from whygpu.model.snapshot import Snapshot
 
@@ -122,5 +141,26 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
             f"Install the driver's monitoring library, of the same version{exact}: it is in "
             "libnvidia-compute-* on Ubuntu, libnvidia-ml1 on Debian, xorg-x11-drv-nvidia-cuda-libs "
             "on Fedora, nvidia-utils on Arch."
+        ),
+    )
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    missing = log.library_events("not-found", ("nvidia-ml",))
+    opened = log.library_events("opened", ("cuda",))
+    if not missing or not opened:
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message="libcuda.so.1 is there, but libnvidia-ml.so.1 (NVML), which belongs to the same "
+        "driver, is not; TensorFlow asks it first and then sees no GPU",
+        evidence=log.evidence(missing[0].line, opened[0].line),
+        remedies=(
+            Remedy(
+                "In a container, ask for the driver capability utility beside compute.",
+                "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",
+            ),
+            Remedy("Elsewhere, install the driver's monitoring library, of the driver's version."),
         ),
     )

@@ -54,6 +54,26 @@ probes_left_out = "--no-probe"
 backend = {unknown = "~/.keras/keras.json: permission denied"}
 ```
 
+## Fires on (log)
+
+```
+  File "/opt/env/lib/python3.11/site-packages/keras/src/backend/common/global_state.py", line 3, in <module>
+    from keras.src.backend import config
+  File "/opt/env/lib/python3.11/site-packages/keras/src/backend/__init__.py", line 9, in <module>
+    import tensorflow as tf
+ModuleNotFoundError: No module named 'tensorflow'
+```
+
+## Quiet on (log)
+
+The program asks for it, not Keras:
+
+```
+  File "train.py", line 1, in <module>
+    import tensorflow as tf
+ModuleNotFoundError: No module named 'tensorflow'
+```
+
 ## Sources
 
 - <https://keras.io/getting_started/#configuring-your-backend>
@@ -67,11 +87,13 @@ from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_keras import BACKENDS, Choice, choice_of
+from whygpu.causes.shared_logs import ended_after
 from whygpu.causes.shared_packages import package_named
 from whygpu.causes.shared_probes import imported, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, need
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -143,3 +165,28 @@ def _remedies(choice: Choice, installed: list[str], *, with_gpu: bool) -> Iterat
         name = choice.backend if choice.backend in _EXTRAS else "tensorflow"
         package = name + (_EXTRAS[name] if with_gpu else "")
         yield Remedy(f"Install {display_name(name)}.", f"python -m pip install '{package}'")
+
+
+_INSIDE_KERAS = re.compile(r"[/\\]keras[/\\]src[/\\]")
+_MODULE = re.compile(r"No module named '(?P<name>tensorflow|jax|torch|openvino)'")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    for raised in log.raised:
+        match = _MODULE.match(raised.message)
+        if match is None or not raised.frames or not _INSIDE_KERAS.search(raised.frames[-1]):
+            continue
+        name = match["name"]
+        yield CAUSE.finding(
+            subject="keras",
+            message=f"Keras 3 is to compute with {name}, which is not installed",
+            evidence=log.evidence(raised.line, *ended_after(log, raised.line)),
+            remedies=(
+                Remedy(
+                    f"Install {name}.", f"python -m pip install '{name}{_EXTRAS.get(name, '')}'"
+                ),
+                Remedy("Or choose a backend that is installed.", "export KERAS_BACKEND=torch"),
+            ),
+        )
+        return

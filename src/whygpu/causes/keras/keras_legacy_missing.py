@@ -41,6 +41,22 @@ value = "1"
 unknown = "site-packages: permission denied"
 ```
 
+## Fires on (log)
+
+```
+$ export TF_USE_LEGACY_KERAS=1
+  File "/opt/env/lib/python3.11/site-packages/tensorflow/python/util/lazy_loader.py", line 182, in _load
+    raise ImportError(
+ImportError: `keras` optional dependency (tf_keras) is not installed
+ModuleNotFoundError: No module named 'tf_keras'
+```
+
+## Quiet on (log)
+
+```
+ModuleNotFoundError: No module named 'keras'
+```
+
 ## Sources
 
 - <https://keras.io/getting_started/#tensorflow--keras-2-backwards-compatibility>
@@ -50,13 +66,16 @@ unknown = "site-packages: permission denied"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_keras import LEGACY_SWITCH, uses_legacy_keras
+from whygpu.causes.shared_logs import ended_after
 from whygpu.causes.shared_probes import imported, quoted
 from whygpu.model.cause import cause
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, Observed, need
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -69,7 +88,7 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="broken",
-    explains=("framework-import-fails",),
+    explains=("framework-import-fails", "keras-tf-version-mismatch"),
 )
 
 _FIRST_WITH_SWITCH = (2, 15)
@@ -117,3 +136,28 @@ def _line(probe: Observed[Probe]) -> tuple[Evidence, ...]:
     if not isinstance(probe, Known) or text is None:
         return ()
     return (quoted(probe.value, f"tf.keras: {text}"),)
+
+
+_TOLD = re.compile(r"TF_USE_LEGACY_KERAS set to True, but you do not have the tf_keras package")
+_SWITCH = re.compile(r"TF_USE_LEGACY_KERAS\b")
+_MISSING = re.compile(
+    r"No module named '?tf_keras'?|Keras cannot be imported\. Check that it is installed"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    switch, missing = log.first(_SWITCH), log.first(_TOLD) or log.first(_MISSING)
+    if switch is None or missing is None:
+        return
+    yield CAUSE.finding(
+        subject="keras",
+        message=f"{LEGACY_SWITCH} asks for the package tf-keras, which is not installed",
+        evidence=log.evidence(switch.line, missing.line, *ended_after(log, missing.line)),
+        remedies=(
+            Remedy(
+                "Install the tf-keras of TensorFlow's number.", "python -m pip install tf-keras"
+            ),
+            Remedy("Or use Keras 3.", f"unset {LEGACY_SWITCH}"),
+        ),
+    )

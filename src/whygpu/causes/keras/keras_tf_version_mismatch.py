@@ -56,6 +56,51 @@ probes_left_out = "--no-probe"
 unknown = "site-packages: permission denied"
 ```
 
+## Fires on (log)
+
+Keras is newer than the TensorFlow beside it:
+
+```
+  File "/opt/env/lib/python3.8/site-packages/keras/__init__.py", line 21, in <module>
+    from keras import models
+AttributeError: module 'tensorflow.compat.v2.__internal__' has no attribute 'register_load_context_function'
+```
+
+A program was written for another Keras:
+
+```
+ImportError: cannot import name 'to_categorical' from 'keras.utils' (/opt/env/lib/python3.9/site-packages/keras/utils/__init__.py)
+```
+
+```
+ModuleNotFoundError: No module named 'keras.engine'
+```
+
+Layers of the two Keras packages are mixed:
+
+```
+TypeError: The added layer must be an instance of class Layer. Found: <tensorflow.python.keras.layers.core.Dense object at 0x7f0000000000>
+```
+
+A saved model comes from the other generation:
+
+```
+TypeError: Error when deserializing class 'InputLayer' using config={'batch_shape': [None, 28, 28], 'name': 'input'}.
+Exception encountered: Unrecognized keyword arguments: ['batch_shape']
+```
+
+## Quiet on (log)
+
+Keras is not installed at all, or a module is the program's own:
+
+```
+ModuleNotFoundError: No module named 'keras'
+```
+
+```
+ImportError: cannot import name 'build_model' from 'models' (/home/me/project/models.py)
+```
+
 ## Sources
 
 - <https://keras.io/getting_started/#tensorflow--keras-2-backwards-compatibility>
@@ -68,6 +113,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_logs import ended_after
 from whygpu.causes.shared_packages import (
     conflict_evidence,
     framework_name_of,
@@ -78,6 +124,7 @@ from whygpu.causes.shared_packages import (
 from whygpu.causes.shared_probes import failed_saying, imported, own_probes, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Observed, Unknown, need
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -100,7 +147,7 @@ MESSAGES = re.compile(
     r"|Keras requires TensorFlow [\d.]+ or higher"
     r"|RecursionError: maximum recursion depth exceeded"
 )
-INSIDE_KERAS = re.compile(r'File ".*[/\\](?:tf_)?keras[/\\]|lazy_loader\.py')
+INSIDE_KERAS = re.compile(r'File "[^"\n]{0,400}[/\\](?:tf_)?keras[/\\]|lazy_loader\.py')
 """The error has to come out of Keras's code, or out of TensorFlow's loader of it."""
 
 
@@ -210,3 +257,136 @@ def _by_number(keras: Framework, tensorflow: Framework) -> str:
     if keras.distribution.startswith("tf-keras"):
         return f"tf-keras=={number}.*"
     return "keras>=3" if numbers >= (2, 16) else f"keras=={number}.*"
+
+
+_KERAS = r"(?:keras|tf_keras|tensorflow(?:_core)?(?:\.\w{1,30}){0,4}\.keras)"
+LOG_MESSAGES = re.compile(
+    rf"(?<!partially initialized )module '{_KERAS}[\w.]{{0,100}}' has no attribute"
+    rf"|cannot import name '?\w{{1,60}}'? from '{_KERAS}[\w.]{{0,100}}'"
+    rf"|No module named '?{_KERAS}\.[\w.]{{1,100}}'?"
+    r"|No module named '?(?:tensorflow\.keras|tensorflow\.python\.keras|tf_keras)'?$"
+    r"|module 'tensorflow(?:_core)?(?:\.\w{1,30}){0,3}\.compat\.v2[\w.]{0,60}' has no attribute"
+    r"|module 'tensorflow(?:_core)?\.python\.[\w.]{1,80}' has no attribute"
+    r"|module 'tensorflow(?:_core)?\.__internal__[\w.]{0,60}' has no attribute"
+    r"|cannot import name '\w{1,60}' from 'tensorflow(?:_core)?\.compat\.v2[\w.]{0,60}'"
+    r"|module 'tensorflow(?:_core)?' has no attribute 'keras'"
+    r"|cannot import name 'keras' from 'tensorflow' \([^u]"
+    r"|Keras requires TensorFlow [\d.]{1,10} or higher|requires TensorFlow version >= ?[\d.]{1,10}"
+    r"|Cannot register 2 metrics with the same name: /tensorflow/api/keras"
+    r"|'Node' object has no attribute 'output_masks'"
+    r"|object has no attribute '(?:_make_predict_function|_get_distribution_strategy)'"
+    r"|tensorflow_(?:io|text|addons|recommenders|decision_forests)[^\n:]{0,200}\.so: undefined symbol"
+    r"|Another metric with the same name already exists"
+    r"|installed version of Keras is Keras 3, but this is not (?:yet )?supported"
+    r"|The added layer must be an instance of class Layer\. (?:Found|Received)"
+    r"|Only instances of `?keras\.Layer`? can be added to a Sequential model"
+    r"|A KerasTensor is symbolic: it's a placeholder for a shape"
+    r"|A KerasTensor cannot be used as input to a TensorFlow function"
+    r"|Could not interpret optimizer identifier: <(?:keras|tensorflow)"
+    r"|Unrecognized keyword arguments(?: passed to \w{1,40})?: [\[{]'(?:batch_shape|batch_input_shape"
+    r"|time_major|input_shape)'"
+    r"|Keras 3 only supports V3 `\.keras` files|Keras cannot be imported\. Check that it is installed"
+    r"|Could not (?:locate class|deserialize class) '(?:Functional|Sequential|Model)'"
+    r"|Unknown layer: '?\"?(?:Functional|Custom>)"
+    r"|add_weight\(\) got multiple values for argument 'shape'"
+    r"|module 'tensorflow(?:\.compat\.v[12])?' has no attribute 'estimator'"
+    r"|No module named '?tensorflow_estimator(?:\.[\w.]{1,80})?'?|No module named 'tensorflow\.tsl"
+    r"|cannot import name '\w{1,60}' from 'tensorflow_(?:estimator|addons|hub)[\w.]{0,80}'"
+    r"|module 'tensorflow_(?:estimator|addons)[\w.]{0,80}' has no attribute",
+    re.MULTILINE,
+)
+"""Words that name Keras, its add-ons or the part of TensorFlow that only they use."""
+_LOADING = re.compile(r"load_model|model_from_json|model_from_config|from_config|deserializ")
+_UNKNOWN_ARGUMENT = re.compile(
+    r"Unrecognized keyword arguments[^\n]{0,60}[\[{(]|Error when deserializing class '\w{1,60}'"
+    r"|got an unexpected keyword argument '(?:ragged|batch_shape|batch_input_shape|groups|synchronized)'"
+)
+"""In a model that another Keras saved; in a call of the program it is the program's mistake."""
+_FROM_OLD_PYTHON = re.compile(
+    r"from (?:tensorflow\.(?:python\.)?)?keras[\w.]{0,80} import [^\n]{1,200}\n"
+    r"(?:ImportError|E +ImportError): cannot import name '?(?P<name>\w{1,60})'?"
+)
+"""Up to Python 3.6 the message does not say from where."""
+_IN_TENSORFLOW = re.compile(
+    r"module 'tensorflow(?:_core)?(?:\.[\w.]{1,60})?' has no attribute"
+    r"|cannot import name '?\w{1,60}'? from 'tensorflow[\w.]{0,80}'|No module named 'tensorflow\.[\w.]+'"
+    r"|maximum recursion depth exceeded|object has no attribute"
+)
+_KERAS_FILES = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\](?:tf_)?keras(?:_\w{1,30})?[/\\]|lazy_loader\.py"
+    r"|[/\\]tensorflow_(?:addons|hub|estimator)[/\\]"
+)
+_OLD_BACKEND = re.compile(r"keras[/\\]backend[/\\](?:tensorflow_backend|load_backend)\.py")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    told = log.first(LOG_MESSAGES) or log.first(_FROM_OLD_PYTHON)
+    if told is None and log.says(_LOADING):
+        told = log.first(_UNKNOWN_ARGUMENT)
+    if told is None:
+        told = _inside_keras(log)
+    if told is None or _backend_is_missing(log):
+        return
+    yield _in_log(log, told)
+
+
+def _inside_keras(log: Log) -> Match | None:
+    """TensorFlow lacks what the code of Keras asks of it."""
+    for raised in log.raised:
+        match = _IN_TENSORFLOW.search(raised.message)
+        if match is None or not raised.frames or "object has" in match.group():
+            continue
+        if _KERAS_FILES.search(raised.frames[-1]) or any(
+            _OLD_BACKEND.search(frame) for frame in raised.frames
+        ):
+            return Match(raised.line, log.line(raised.line).text, {})
+    return None
+
+
+def _backend_is_missing(log: Log) -> bool:
+    """Keras 3 without its backend has a cause of its own."""
+    return any(
+        raised.message.startswith(("No module named 'tensorflow'", "No module named 'jax'"))
+        and any("keras" in frame for frame in raised.frames)
+        for raised in log.raised
+    )
+
+
+def _in_log(log: Log, told: Match) -> Finding:
+    keras, tensorflow = log.version_of("keras"), log.version_of("tensorflow")
+    pair = " and ".join(
+        f"{name} {version}" if version else name
+        for name, version in (("Keras", keras), ("TensorFlow", tensorflow))
+    )
+    numbers = release_numbers(tensorflow) if tensorflow else ()
+    if numbers and (2, 6) <= numbers < (2, 16):
+        fits = f"keras=={numbers[0]}.{numbers[1]}.*"
+    elif numbers >= (2, 16):
+        fits = "keras>=3"
+    else:
+        fits = ""
+    return CAUSE.finding(
+        subject="keras",
+        message=f"{pair}, or an add-on of theirs, do not fit each other or the program: "
+        f"{told.text.strip()[:160]}",
+        evidence=log.evidence(
+            told.line,
+            *(match.line for match in log.find(LOG_MESSAGES)),
+            *ended_after(log, told.line),
+        ),
+        remedies=(
+            Remedy(
+                "Install the Keras that belongs to this TensorFlow (before 2.16: the same number).",
+                f"python -m pip install '{fits}'"
+                if fits
+                else "python -m pip list | grep -i -E 'keras|tensorflow'",
+            ),
+            Remedy(
+                "In the program, import Keras in one way only: `from tensorflow import keras`; code "
+                "for Keras 2 under TensorFlow 2.16 and later needs tf-keras.",
+                "python -m pip install tf-keras && export TF_USE_LEGACY_KERAS=1",
+            ),
+        ),
+        confidence="likely" if "Error when" in told.text else "certain",
+    )

@@ -60,6 +60,47 @@ only = ["jax"]
 libraries = {unknown = "xla_cuda_plugin.so: permission denied"}
 ```
 
+## Fires on (log)
+
+TensorFlow up to 1.13 links CUDA and does not import:
+
+```
+  File "/opt/conda/lib/python3.6/imp.py", line 343, in load_dynamic
+    return _load(spec)
+ImportError: libcublas.so.9.0: cannot open shared object file: No such file or directory
+```
+
+Later releases look for it when they look for a GPU:
+
+```
+2021-03-02 10:11:12.100200: W tensorflow/stream_executor/platform/default/dso_loader.cc:60] Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file: No such file or directory
+2021-03-02 10:11:13.100200: I tensorflow/stream_executor/platform/default/dso_loader.cc:49] Successfully opened dynamic library libcuda.so.1
+2021-03-02 10:11:13.300200: W tensorflow/stream_executor/platform/default/dso_loader.cc:60] Could not load dynamic library 'libcublas.so.11'; dlerror: libcublas.so.11: cannot open shared object file: No such file or directory
+2021-03-02 10:11:13.500200: W tensorflow/core/common_runtime/gpu/gpu_device.cc:1757] Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed properly if you would like to use GPU.
+Skipping registering GPU devices...
+```
+
+```
+RuntimeError: CuPy failed to load nvrtc64_112_0.dll: FileNotFoundError: Could not find module 'nvrtc64_112_0.dll' (or one of its dependencies).
+```
+
+## Quiet on (log)
+
+The driver itself is missing, so that the CUDA libraries do not matter.
+
+```
+2021-03-02 10:11:12.100200: W tensorflow/stream_executor/platform/default/dso_loader.cc:60] Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file: No such file or directory
+2021-03-02 10:11:13.100200: W tensorflow/stream_executor/platform/default/dso_loader.cc:60] Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: cannot open shared object file: No such file or directory
+2021-03-02 10:11:13.100300: W tensorflow/stream_executor/cuda/cuda_driver.cc:326] failed call to cuInit: UNKNOWN ERROR (303)
+```
+
+TensorRT is optional, and the GPU is used without it.
+
+```
+2022-10-02 10:11:12.100200: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic library 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: cannot open shared object file: No such file or directory
+2022-10-02 10:11:14.100200: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1616] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 9600 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 3060, pci bus id: 0000:01:00.0, compute capability: 8.6
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/install/pip>
@@ -68,14 +109,30 @@ libraries = {unknown = "xla_cuda_plugin.so: permission denied"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_installs import install_remedies
 from whygpu.causes.shared_libraries import consequence, effect_on, failures, no_copy, to_install
+from whygpu.causes.shared_log_libraries import (
+    NO_CUDART,
+    Missing,
+    cuda_remedies,
+    foreign_releases,
+    loss,
+    missing_libraries,
+    names,
+    only_for_profiling,
+    other_release_opened,
+    partly_there,
+    which_question,
+)
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding, Gap
+from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.log import Log
 from whygpu.model.observed import Known
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -89,6 +146,8 @@ CAUSE = cause(
     # Whatever brings the CUDA libraries of a release brings its cuDNN as well.
     explains=(
         "cudnn-missing",
+        "device-placement-nonexistent",
+        "device-placement-no-gpu-kernel",
         "gpu-unused",
         "keras-backend-without-gpu",
         "framework-import-fails",
@@ -120,3 +179,77 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 def _built_for(framework: Framework) -> str:
     cuda = framework.build.cuda
     return f" (built for CUDA {cuda.value})" if isinstance(cuda, Known) else ""
+
+
+_SAYS_SO = re.compile(
+    r"Unable to load cu(?:BLAS|SOLVER|FFT|SPARSE|PTI)\. Is it installed|Unable to load CUDA\. Is it"
+    r"|library nvvm not found|libNVVM cannot be found|CUDA_HOME environment variable is not set"
+    r"|CUDA Setup failed despite GPU being available|cannot find -l(?:cudart|cublas|curand|cufft)\b"
+    r"|NVRTC cannot be loaded|nvcc compiler not found on|Could NOT find CUDA \(missing"
+    r"|library \((?:lib)?cu(?:blas|rand|solver|sparse|fft|dart)\S{1,60} that Paddle depends on is not"
+    r"|Could not find (?:CUDA|nvcc)\b[^\n]{0,40}(?:in path|CUDA_PATH|installation)"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    missing = missing_libraries(log)
+    told = log.first(_SAYS_SO)
+    ends = told is not None and bool(ended_after(log, told.line))
+    if not ends and missing is not None and (missing.toolkit or not missing.cudnn):
+        if not other_release_opened(missing) and not foreign_releases(missing):
+            yield _not_found(log, missing)
+        return
+    if told is not None:
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            message=f"{framework_title(log)} does not find the CUDA toolkit: {told.text.strip()}",
+            evidence=log.evidence(told.line, *ended_after(log, told.line)),
+            remedies=(
+                Remedy(
+                    "Install the CUDA toolkit that the framework was built for, and name its folder.",
+                    "export CUDA_HOME=/usr/local/cuda",
+                ),
+            ),
+            confidence="likely",
+            effect="broken",
+        )
+        return
+    unseen = log.first(NO_CUDART)
+    if missing is None and unseen is not None and not log.devices and not log.statuses:
+        yield _perhaps_missing(log, unseen.line)
+
+
+def _not_found(log: Log, missing: Missing) -> Finding:
+    which = names(missing.toolkit) or "its CUDA libraries"
+    profiling = only_for_profiling(missing)
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect="none" if profiling else missing.effect,
+        severity="info" if profiling else missing.severity,
+        message=f"{framework_title(log)} asks for {which}, which the loader does not find; "
+        + ("only profiling needs it" if profiling else loss(log, missing)),
+        evidence=log.evidence(*missing.lines),
+        remedies=cuda_remedies(log, missing),
+        confidence="possible" if partly_there(missing) else "likely",
+        ask=which_question(log, missing),
+    )
+
+
+def _perhaps_missing(log: Log, line: int) -> Finding:
+    """TensorFlow's usual word on a machine without a GPU, and on one without libcudart."""
+    return CAUSE.finding(
+        subject=subject_of(log),
+        severity="info",
+        message=f"{framework_title(log)} does not find libcudart; that matters only where there is "
+        "a GPU to use",
+        evidence=log.evidence(line),
+        remedies=(
+            Remedy(
+                "If this machine has an NVIDIA GPU, install TensorFlow with its CUDA libraries.",
+                "python -m pip install 'tensorflow[and-cuda]'",
+            ),
+        ),
+        confidence="possible",
+        ask="Does `nvidia-smi` list a GPU? If not, nothing is wrong.",
+    )

@@ -52,6 +52,37 @@ only = ["tensorflow"]
 libraries = {unknown = "the CUDA version of tensorflow 2.30.0 is not on record"}
 ```
 
+## Fires on (log)
+
+All of CUDA 11.1 is there, but TensorFlow 2.4 was built for 11.0, whose cuSOLVER has number 10:
+
+```
+2021-01-05 09:00:00.100000: I tensorflow/stream_executor/platform/default/dso_loader.cc:49] Successfully opened dynamic library cudart64_110.dll
+2021-01-05 09:00:01.100000: I tensorflow/stream_executor/platform/default/dso_loader.cc:49] Successfully opened dynamic library cublas64_11.dll
+2021-01-05 09:00:01.200000: W tensorflow/stream_executor/platform/default/dso_loader.cc:60] Could not load dynamic library 'cusolver64_10.dll'; dlerror: cusolver64_10.dll not found
+2021-01-05 09:00:01.300000: W tensorflow/core/common_runtime/gpu/gpu_device.cc:1757] Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed properly if you would like to use GPU.
+```
+
+The search path names another release than the library's:
+
+```
+2020-02-11 08:00:00.100000: W tensorflow/stream_executor/platform/default/dso_loader.cc:55] Could not load dynamic library 'libcudart.so.10.1'; dlerror: libcudart.so.10.1: cannot open shared object file: No such file or directory; LD_LIBRARY_PATH: /usr/local/cuda-10.2/lib64
+2020-02-11 08:00:01.100000: W tensorflow/core/common_runtime/gpu/gpu_device.cc:1592] Cannot dlopen some GPU libraries. Skipping registering GPU devices...
+```
+
+```
+RuntimeError: The detected CUDA version (10.1) mismatches the version that was used to compile
+PyTorch (11.3). Please make sure to use the same CUDA versions.
+```
+
+## Quiet on (log)
+
+```
+2020-02-11 08:00:00.100000: I tensorflow/stream_executor/platform/default/dso_loader.cc:44] Successfully opened dynamic library libcudart.so.10.1
+2020-02-11 08:00:01.100000: W tensorflow/stream_executor/platform/default/dso_loader.cc:55] Could not load dynamic library 'libcudnn.so.7'; dlerror: libcudnn.so.7: cannot open shared object file: No such file or directory; LD_LIBRARY_PATH: /usr/local/cuda-10.1/lib64
+2020-02-11 08:00:01.200000: W tensorflow/core/common_runtime/gpu/gpu_device.cc:1592] Cannot dlopen some GPU libraries. Skipping registering GPU devices...
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/install/source#gpu>
@@ -60,6 +91,7 @@ libraries = {unknown = "the CUDA version of tensorflow 2.30.0 is not on record"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
@@ -72,11 +104,26 @@ from whygpu.causes.shared_libraries import (
     other_versions,
     to_install,
 )
+from whygpu.causes.shared_log_libraries import (
+    Missing,
+    asked_release,
+    cuda_remedies,
+    foreign_releases,
+    judged,
+    loss,
+    missing_libraries,
+    names,
+    needed_release,
+    other_release_opened,
+    which_question,
+)
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
-from whygpu.model.finding import Evidence, Finding, Gap
+from whygpu.model.finding import Evidence, Finding, Gap, Remedy
 from whygpu.model.libraries import LibraryCopy
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -89,6 +136,8 @@ CAUSE = cause(
     effect="cpu",
     explains=(
         "cudnn-missing",
+        "device-placement-nonexistent",
+        "device-placement-no-gpu-kernel",
         "gpu-unused",
         "keras-backend-without-gpu",
         "framework-import-fails",
@@ -131,3 +180,113 @@ def _release(framework: Framework) -> str:
 def _seen(copy: LibraryCopy) -> Evidence:
     version = f", version {copy.version.value}" if isinstance(copy.version, Known) else ""
     return Evidence("machine", copy.path, f"{copy.soname}{version}")
+
+
+_SAYS_SO = re.compile(
+    r"The detected CUDA version \((?P<there>[\d.]+)\) mismatches the version that was used to compile"
+    r"\s{0,8}PyTorch \((?P<wanted>[\d.]+)\)"
+    r"|Installed CUDA version (?P<there2>[\d.]+) does not match the version torch was compiled with "
+    r"(?P<wanted2>[\d.]*\d)"
+    r"|PyTorch and torch(?:vision|audio) were compiled with\s{1,8}different\s{1,8}CUDA"
+    r"|Could not find the bitsandbytes CUDA binary at"
+    r"|Required library version not found: libbitsandbytes_cuda"
+    r"|Cuda extensions are being compiled with a version of Cuda that does not match"
+    r"|Outdated (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) installation found"
+    r"|Found (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) version \d{3,6}, but JAX was built against version \d{3,6}"
+    r"|CUDA (?:runtime )?version mismatch|libcudart version mismatch"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    told = log.first(_SAYS_SO)
+    if told is not None:
+        yield _told(log, told)
+        return
+    missing = missing_libraries(log)
+    if missing is None or not missing.toolkit:
+        return
+    foreign = foreign_releases(missing)
+    if foreign or other_release_opened(missing):
+        yield _another_release(log, missing, foreign)
+    elif missing.severity != "info":
+        yield _perhaps(log, missing)
+
+
+def _told(log: Log, told: Match) -> Finding:
+    groups = told.groups
+    there, wanted = groups["there"] or groups["there2"], groups["wanted"] or groups["wanted2"]
+    versions = f": CUDA {there} is there, CUDA {wanted} is wanted" if there and wanted else ""
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken",
+        message=f"two parts were made for different CUDA releases{versions}",
+        evidence=log.evidence(told.line, *ended_after(log, told.line)),
+        remedies=(
+            Remedy(
+                f"Use CUDA {wanted} here: install that toolkit and name its folder."
+                if wanted
+                else "Install all parts for one CUDA release.",
+                f"export CUDA_HOME=/usr/local/cuda-{wanted}" if wanted else None,
+            ),
+            Remedy(
+                f"Or install the framework's build for CUDA {there}."
+                if there
+                else "Reinstall them together, from one index.",
+                "python -m pip install --force-reinstall torch torchvision torchaudio "
+                "--index-url https://download.pytorch.org/whl/"
+                + (f"cu{there.replace('.', '')}" if there else "cu126")
+                if log.framework == "torch"
+                else None,
+            ),
+        ),
+    )
+
+
+def _another_release(log: Log, missing: Missing, foreign: tuple[str, ...]) -> Finding:
+    wanted = needed_release(log, missing)
+    if foreign:
+        there = f"the log names CUDA {and_list(list(foreign))} instead"
+    else:
+        there = f"{names(missing.opened[:3])} opened, so that a neighbouring release is installed"
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect=missing.effect,
+        severity=missing.severity,
+        message=(
+            f"{framework_title(log)} asks for {names(missing.toolkit)}"
+            + (f" of CUDA {wanted}" if wanted else "")
+            + f", which is not there; {there}; {loss(log, missing)}"
+        ),
+        evidence=log.evidence(*missing.lines, *(event.line for event in missing.opened)),
+        remedies=_install_that_release(log, missing, wanted),
+        confidence=judged(missing, proven=bool(foreign) or not missing.stops),
+    )
+
+
+def _install_that_release(log: Log, missing: Missing, wanted: str) -> tuple[Remedy, ...]:
+    first = Remedy(
+        f"Install CUDA {wanted or 'of the release that the build was made for'} beside the other; "
+        "several releases can be on one machine."
+    )
+    other = Remedy(
+        "Or install a release of the framework that was built for the CUDA that is there.",
+    )
+    return (*cuda_remedies(log, missing)[:1], first, other)
+
+
+def _perhaps(log: Log, missing: Missing) -> Finding:
+    release = asked_release(missing.toolkit)
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect=missing.effect,
+        severity=missing.severity,
+        message=(
+            f"{names(missing.toolkit)} may be missing because another CUDA release than "
+            f"{release or 'the wanted one'} is installed"
+        ),
+        evidence=log.evidence(*missing.lines),
+        remedies=cuda_remedies(log, missing),
+        confidence="possible",
+        ask=which_question(log, missing),
+    )

@@ -49,6 +49,39 @@ only = ["tensorflow"]
 libraries = {unknown = "libtensorflow_framework.so.2: permission denied"}
 ```
 
+## Fires on (log)
+
+```
+2023-05-02 12:00:00.100000: W tensorflow/compiler/xla/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic library 'libcudnn.so.8'; dlerror: libcudnn.so.8: cannot open shared object file: No such file or directory; LD_LIBRARY_PATH: /usr/local/cuda-11.8/lib64
+2023-05-02 12:00:00.200000: W tensorflow/core/common_runtime/gpu/gpu_device.cc:1956] Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed properly if you would like to use GPU.
+Skipping registering GPU devices...
+```
+
+```
+ImportError: Could not find 'cudnn64_6.dll'. TensorFlow requires that this DLL be installed in a directory that is named in your %PATH% environment variable. Note that installing cuDNN is a separate step from installing CUDA
+```
+
+```
+Could not load library libcudnn_ops_infer.so.8. Error: libcudnn_ops_infer.so.8: cannot open shared object file: No such file or directory
+Please make sure libcudnn_ops_infer.so.8 is in your library path!
+Aborted (core dumped)
+```
+
+## Quiet on (log)
+
+More than cuDNN is missing:
+
+```
+ImportError: libcudart.so.10.0: cannot open shared object file: No such file or directory
+```
+
+cuDNN was found, after a first look in the wrong place:
+
+```
+I tensorflow/stream_executor/dso_loader.cc:126] Couldn't open CUDA library libcudnn.so.5. LD_LIBRARY_PATH:
+I tensorflow/stream_executor/dso_loader.cc:135] successfully opened CUDA library libcudnn.so.5 locally
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/deeplearning/cudnn/installation/latest/linux.html>
@@ -57,14 +90,18 @@ libraries = {unknown = "libtensorflow_framework.so.2: permission denied"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_installs import install_remedies
 from whygpu.causes.shared_libraries import consequence, effect_on, failures, no_copy, to_install
+from whygpu.causes.shared_log_libraries import Missing, loss, missing_libraries, names, other_cudnn
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding, Gap
+from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.log import Log
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -73,7 +110,13 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=("gpu-unused", "keras-backend-without-gpu", "framework-import-fails"),
+    explains=(
+        "gpu-unused",
+        "keras-backend-without-gpu",
+        "framework-import-fails",
+        "device-placement-nonexistent",
+        "device-placement-no-gpu-kernel",
+    ),
 )
 
 
@@ -96,3 +139,74 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             remedies=install_remedies(machine, framework, to_install(machine, framework)),
             confidence=confidence,
         )
+
+
+_SAYS_SO = re.compile(
+    r"Unable to load cuDNN\. Is it installed|cuDNN not found\.|Unable to load cuDNN DSO"
+    r"|could not find cudnn\w{3,40} in cudnn DSO|Invalid handle\. Cannot load symbol cudnn"
+    r"|Could not find cuDNN|cudnn\.h: No such file or directory|Cannot load cudnn shared library"
+    r"|library \((?:lib)?cudnn\S{1,60} that Paddle depends on is not|libcudnn \(R\d\) not found"
+    r"|cuDNN not available: "
+)
+_NUMBER = re.compile(r"\d+")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    missing = missing_libraries(log)
+    if missing is not None and missing.cudnn:
+        if not other_cudnn(log, missing):
+            yield _not_found(log, missing)
+        return
+    told = log.first(_SAYS_SO)
+    if told is not None and missing is None and not log.version_of("cudnn"):
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            message=f"{framework_title(log)} does not find cuDNN: {told.text.strip()[:160]}",
+            evidence=log.evidence(
+                *(match.line for match in log.find(_SAYS_SO)), *ended_after(log, told.line)
+            ),
+            remedies=_remedies(log, ""),
+            confidence="likely",
+        )
+
+
+def _not_found(log: Log, missing: Missing) -> Finding:
+    number = _NUMBER.match(missing.cudnn[0].version)
+    aborts = not missing.stops and any(
+        failure.line > missing.cudnn[0].line and failure.kind != "exception"
+        for failure in log.failures
+    )
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken" if aborts else missing.effect,
+        severity="error" if aborts else missing.severity,
+        message=(
+            f"{framework_title(log)} asks for {names(missing.cudnn)}, which the loader does not "
+            f"find; {'it gives up' if aborts else loss(log, missing)}. cuDNN is no part of the "
+            "CUDA toolkit"
+        ),
+        evidence=log.evidence(
+            *missing.lines, *(ended_after(log, missing.cudnn[0].line) if aborts else ())
+        ),
+        remedies=_remedies(log, number.group() if number else ""),
+        confidence="certain" if missing.stops or missing.gpu_seen else "likely",
+    )
+
+
+def _remedies(log: Log, major: str) -> tuple[Remedy, ...]:
+    of = f"cuDNN {major}" if major else "the cuDNN that this build wants"
+    if log.platform == "windows":
+        return (
+            Remedy(
+                f"Install {of} for the CUDA release in use, and put the folder of its DLLs on PATH."
+            ),
+        )
+    wheel = f"nvidia-cudnn-cu12=={major}.*" if major in ("8", "9") else ""
+    return (
+        Remedy(
+            f"Install {of}.",
+            f"python -m pip install '{wheel}'" if wheel else f"conda install cudnn={major or '7'}",
+        ),
+        Remedy("If it is installed, tell the loader where.", "ldconfig -p | grep cudnn"),
+    )

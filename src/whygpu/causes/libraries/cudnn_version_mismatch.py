@@ -65,6 +65,40 @@ only = ["tensorflow"]
 version = {unknown = "libcudnn.so.9: permission denied"}
 ```
 
+## Fires on (log)
+
+```
+E tensorflow/stream_executor/cuda/cuda_dnn.cc:378] Loaded runtime CuDNN library: 7005 (compatibility version 7000) but source was compiled with 7102 (compatibility version 7100).  If using a binary install, upgrade your CuDNN library to match.
+F tensorflow/core/kernels/conv_ops.cc:717] Check failed: stream->parent()->GetConvolveAlgorithms(&algorithms)
+```
+
+```
+E0212 09:00:00.100000  4242 cuda_dnn.cc:465] Loaded runtime CuDNN library: 9.1.0 but source was compiled with: 9.8.0.  CuDNN library needs to have matching major version and equal or higher minor version.
+jaxlib.xla_extension.XlaRuntimeError: FAILED_PRECONDITION: DNN library initialization failed. Look at the errors above for more details.
+```
+
+```
+RuntimeError: cuDNN version incompatibility: PyTorch was compiled  against (8, 3, 2) but found runtime version (8, 0, 5). PyTorch already comes bundled with cuDNN.
+```
+
+cuDNN refuses to start although nearly all of the memory is free:
+
+```
+E external/xla/xla/stream_executor/cuda/cuda_dnn.cc:407] Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR
+E external/xla/xla/stream_executor/cuda/cuda_dnn.cc:411] Memory usage: 23900000000 bytes free, 25300000000 bytes total.
+```
+
+## Quiet on (log)
+
+```
+2022-01-02 10:00:00.100000: I tensorflow/stream_executor/cuda/cuda_dnn.cc:368] Loaded cuDNN version 8302
+```
+
+```
+E tensorflow/stream_executor/cuda/cuda_dnn.cc:407] Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR
+E tensorflow/stream_executor/cuda/cuda_dnn.cc:411] Memory usage: 3900000 bytes free, 8300000000 bytes total.
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/install/source#gpu>
@@ -73,6 +107,7 @@ version = {unknown = "libcudnn.so.9: permission denied"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import cuda_builds, titled
@@ -88,6 +123,8 @@ from whygpu.causes.shared_libraries import (
     other_versions,
     to_install,
 )
+from whygpu.causes.shared_log_libraries import Missing, missing_libraries, names, other_cudnn
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_search import (
     dlopen_warning,
     found_through,
@@ -100,6 +137,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
 from whygpu.model.libraries import LibraryCopy, Resolution
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -114,6 +152,7 @@ CAUSE = cause(
     effect="cpu",
     explains=(
         "cudnn-copy-differs",
+        "device-placement-nonexistent",
         "gpu-unused",
         "keras-backend-without-gpu",
         "framework-import-fails",
@@ -204,3 +243,148 @@ def _newer_remedies(
         else ()
     )
     return (*first, *install_remedies(machine, framework, [request.library]))
+
+
+_LOADED = re.compile(
+    r"(?:Loaded runtime|cu?DNN Runtime|Loaded) (?i:cudnn )?library: (?P<loaded>[\d.]*\d)[^\n]{0,80}?"
+    r"source was compiled with:? (?P<built>[\d.]*\d)"
+    r"|[cC]uDNN version (?:mismatch|incompatibility): PyTorch was compiled +against \(?"
+    r"(?P<torch_built>[\d., ]{1,16})\)? but (?:linked against|found runtime version) \(?"
+    r"(?P<torch_loaded>[\d., ]{1,16})"
+    r"|Found cuDNN version (?P<jax_loaded>\d{4,6}), but JAX was built against version "
+    r"(?P<jax_built>\d{4,6})"
+    r"|Mixed dnn version\. The header is|Outdated cuDNN installation found|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH"
+    r"|cuDNN compiled \((?P<caffe_built>\d+)\) and runtime \((?P<caffe_loaded>\d+)\) versions mismatch"
+    r"|cuDNN (?:is )?mismatched|cudnn version mismatch"
+)
+_JAX_VERSIONS = re.compile(
+    r"Version JAX was built against: (?P<built>\d+)\s{1,20}Minimum supported: (?P<minimum>\d+)"
+    r"\s{1,20}Installed version: (?P<loaded>\d+)"
+)
+_REFUSED = re.compile(
+    r"DNN library (?:is not found|initialization failed)|GetConvolveAlgorithms|No algorithm worked"
+)
+_NO_HANDLE = re.compile(
+    r"[Cc]ould not create cudnn handle: CUDNN_STATUS_(?:INTERNAL_ERROR|NOT_INITIALIZED)"
+)
+_FREE = re.compile(r"Memory usage: (?P<free>\d{1,15}) bytes free, (?P<total>\d{1,15}) bytes total")
+_ENOUGH = 0.75
+"""A handle takes some hundred MiB: with so much of the GPU free, memory is not what is lacking."""
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    told = log.first(_LOADED)
+    if told is not None:
+        yield _mismatch(log, told)
+        return
+    missing = missing_libraries(log)
+    other = other_cudnn(log, missing) if missing is not None and missing.cudnn else None
+    if missing is not None and other is not None:
+        yield _other_major(log, missing, other)
+        return
+    refused = log.first(_NO_HANDLE)
+    free = log.first(_FREE)
+    if refused is not None and free is not None and _plenty(free):
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            message=(
+                f"cuDNN cannot be started although {int(free.groups['free'] or 0) >> 20} of "
+                f"{int(free.groups['total'] or 0) >> 20} MiB of the GPU's memory are free, so that "
+                "memory is not the reason; most likely the copy that is loaded does not fit the "
+                "CUDA libraries or the driver"
+            ),
+            evidence=log.evidence(refused.line, free.line, *ended_after(log, refused.line)),
+            remedies=_log_remedies(log, None),
+            confidence="likely",
+            ask="Which copy is loaded? `LD_DEBUG=libs python ... 2>&1 | grep 'calling init.*cudnn'`",
+        )
+
+
+def _other_major(log: Log, missing: Missing, other: Match) -> Finding:
+    major = missing.cudnn[0].version.partition(".")[0]
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect=missing.effect,
+        severity=missing.severity if log.failures else "error",
+        message=f"{framework_title(log)} asks for {names(missing.cudnn)}; the cuDNN that is there is "
+        f"of another major release ({other.groups['library']})",
+        evidence=log.evidence(*missing.lines, other.line, *ended_after(log, missing.cudnn[0].line)),
+        remedies=_log_remedies(log, f"{major}.0" if major else None),
+        confidence="likely",
+    )
+
+
+def _plenty(free: Match) -> bool:
+    total = int(free.groups["total"] or 0)
+    return total > 0 and int(free.groups["free"] or 0) / total >= _ENOUGH
+
+
+def _mismatch(log: Log, told: Match) -> Finding:
+    groups = told.groups
+    jax = log.first(_JAX_VERSIONS)
+    makers = ("", "torch_", "caffe_", "jax_")
+    loaded = next((groups[f"{by}loaded"] for by in makers if groups[f"{by}loaded"]), None)
+    built = next((groups[f"{by}built"] for by in makers if groups[f"{by}built"]), None)
+    if jax is not None:
+        loaded, built = jax.groups["loaded"], jax.groups["minimum"]
+    versions = (
+        _compared(_dotted(loaded), _dotted(built))
+        if loaded and built
+        else "the cuDNN that is loaded does not fit the build"
+    )
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken" if log.failures else None,
+        message=f"{framework_title(log)}: {versions}",
+        evidence=log.evidence(
+            told.line,
+            *(match.line for match in log.find(_LOADED)),
+            *(match.line for match in log.find(_REFUSED)),
+            *ended_after(log, told.line),
+        ),
+        remedies=_log_remedies(log, _dotted(built) if built else None),
+    )
+
+
+def _compared(loaded: str, built: str) -> str:
+    there, wanted = release_numbers(loaded), release_numbers(built)
+    if there[:1] == wanted[:1] and there >= wanted:
+        # Builds of 2017 and before took their own minor release and no other.
+        return f"cuDNN {loaded} is loaded, and the build takes {built} and its patches only"
+    return (
+        f"cuDNN {loaded} is loaded, and the build needs {built} or newer of the same major release"
+    )
+
+
+def _dotted(version: str) -> str:
+    """7102 is 7.1.2, 90100 is 9.1.0, (8, 3, 2) is 8.3.2."""
+    text = version.strip(" .,")
+    if "," in text:
+        return ".".join(part.strip() for part in text.split(","))
+    if text.isdigit() and len(text) == 4:
+        return f"{text[0]}.{int(text[1])}.{int(text[2:])}"
+    if text.isdigit() and len(text) == 5:
+        return f"{text[0]}.{int(text[1:3])}.{int(text[3:])}"
+    return text
+
+
+def _log_remedies(log: Log, built: str | None) -> tuple[Remedy, ...]:
+    major, _, rest = (built or "").partition(".")
+    minor = rest.partition(".")[0]
+    if major in ("8", "9") and log.platform != "windows":
+        install = Remedy(
+            f"Install cuDNN {major}.{minor} or newer.",
+            f"python -m pip install 'nvidia-cudnn-cu12>={major}.{minor},<{int(major) + 1}'",
+        )
+    else:
+        install = Remedy(
+            f"Install cuDNN {built} (its major number has to be the same)."
+            if built
+            else "Install the cuDNN that the framework's release was built for."
+        )
+    path = Remedy(
+        "See that no other copy comes first: the folders of LD_LIBRARY_PATH win over the wheels'.",
+        "unset LD_LIBRARY_PATH",
+    )
+    return (install, path) if log.platform != "windows" else (install,)

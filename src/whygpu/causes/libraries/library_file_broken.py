@@ -43,6 +43,23 @@ only = ["torch"]
 libraries = {unknown = "libtorch_cuda.so: permission denied"}
 ```
 
+## Fires on (log)
+
+```
+ImportError: /usr/local/cuda/lib64/libcudnn.so.7: file too short
+```
+
+```
+2021-03-02 10:11:12.100200: W tensorflow/stream_executor/platform/default/dso_loader.cc:60] Could not load dynamic library 'libcublas.so.11'; dlerror: /usr/lib/libcublas.so.11: invalid ELF header
+2021-03-02 10:11:13.100200: W tensorflow/core/common_runtime/gpu/gpu_device.cc:1757] Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed properly if you would like to use GPU.
+```
+
+## Quiet on (log)
+
+```
+ImportError: /home/me/project/native/libgeometry.so: invalid ELF header
+```
+
 ## Sources
 
 - <https://man7.org/linux/man-pages/man8/ld.so.8.html>
@@ -63,13 +80,17 @@ from whygpu.causes.shared_libraries import (
     effect_on,
     failures,
 )
+from whygpu.causes.shared_log_libraries import NO_DLOPEN
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen, shell_path
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.libraries import Resolution
+from whygpu.model.log import Log
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
+from whygpu.tables.cuda_libraries import is_cuda_library
 
 CAUSE = cause(
     "WG207",
@@ -153,5 +174,45 @@ def _remedies(machine: Snapshot, framework: Framework, failure: Failure) -> tupl
         Remedy(
             "Move the broken file out of the way; the loader then goes on to the next copy.",
             f'mv "{shell_path(path)}" "{shell_path(path)}.broken"',
+        ),
+    )
+
+
+_OF_THE_DRIVER = ("cuda", "nvidia-ml", "nvidia-ptxjitcompiler")
+"""An empty file of these is where a container's driver should have been mounted."""
+_OF_FRAMEWORKS = ("tensorflow", "torch", "jaxlib", "onnxruntime", "cupy")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    broken = [
+        event
+        for event in log.library_events("broken")
+        if (is_cuda_library(event.library) and event.component not in _OF_THE_DRIVER)
+        or any(f"/{name}/" in log.line(event.line).text for name in _OF_FRAMEWORKS)
+    ]
+    if not broken:
+        return
+    stops = any(event.stops for event in broken)
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken" if stops else None,
+        message=(
+            f"{broken[0].library} is there, but it is no library that the loader can use "
+            f"({broken[0].detail}); {framework_title(log)} does without it or does not start"
+        ),
+        evidence=log.evidence(
+            *(event.line for event in broken),
+            *(match.line for match in log.find(NO_DLOPEN)),
+            *(ended_after(log, broken[0].line) if stops else ()),
+        ),
+        remedies=(
+            Remedy(
+                "See what kind of file it is.",
+                f"file -L $(ldconfig -p | grep -m1 -o '/.*{broken[0].library}')",
+            ),
+            Remedy(
+                "Install the package that it belongs to again; a copy was cut short or is a link in text form."
+            ),
         ),
     )

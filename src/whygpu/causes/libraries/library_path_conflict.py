@@ -75,6 +75,35 @@ only = ["tensorflow"]
 libraries = {unknown = "libtensorflow_framework.so.2: permission denied"}
 ```
 
+## Fires on (log)
+
+An older copy of the system comes before the one of the wheels:
+
+```
+ImportError: /opt/venv/lib/python3.11/site-packages/torch/lib/../../nvidia/cusparse/lib/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12
+```
+
+The toolkit's stub is taken for the driver:
+
+```
+CudaSupportError: Error at driver init:
+Call to cuInit results in CUDA_ERROR_STUB_LIBRARY (34)
+```
+
+Parts of two cuDNN releases meet in one process:
+
+```
+Could not load library libcudnn_cnn_train.so.8. Error: /usr/local/cuda/lib64/libcudnn_cnn_train.so.8: undefined symbol: _ZN5cudnn3cnn5infer22queryClusterPropertiesERPhS3_, version libcudnn_cnn_infer.so.8
+```
+
+## Quiet on (log)
+
+A name that an extension of one's own misses is no matter of folders.
+
+```
+ImportError: /home/me/project/build/my_ops.so: undefined symbol: _ZN7my_team6kernelEv
+```
+
 ## Sources
 
 - <https://man7.org/linux/man-pages/man8/ld.so.8.html>
@@ -99,6 +128,8 @@ from whygpu.causes.shared_libraries import (
     libraries_of,
     usable_copies,
 )
+from whygpu.causes.shared_log_conflicts import conflict_in
+from whygpu.causes.shared_logs import subject_of
 from whygpu.causes.shared_search import (
     dlopen_warning,
     found_through,
@@ -113,6 +144,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.libraries import Resolution
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -126,6 +158,7 @@ CAUSE = cause(
     effect="cpu",
     explains=(
         "cuda-init-failed",
+        "device-placement-nonexistent",
         "gpu-unused",
         "keras-backend-without-gpu",
         "framework-import-fails",
@@ -336,3 +369,19 @@ def _stub_driver(machine: Snapshot) -> Iterator[Finding]:
             ),
         ),
     )
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    conflict = conflict_in(log)
+    if conflict is not None:
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            message=conflict.message,
+            evidence=log.evidence(*conflict.lines),
+            remedies=conflict.remedies,
+            confidence=conflict.confidence,
+            severity=conflict.severity,
+            effect=conflict.effect,
+            ask=conflict.ask,
+        )

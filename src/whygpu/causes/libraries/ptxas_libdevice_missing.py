@@ -46,6 +46,35 @@ only = ["tensorflow"]
 packages = {unknown = "site-packages: permission denied"}
 ```
 
+## Fires on (log)
+
+```
+2023-02-01 10:00:00.100000: W tensorflow/compiler/xla/service/gpu/nvptx_compiler.cc:492] Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may result in compilation or runtime failures, if the program we try to run uses routines from libdevice.
+Searched for CUDA in the following directories:
+  ./cuda_sdk_lib
+  /usr/local/cuda
+2023-02-01 10:00:00.300000: W tensorflow/core/framework/op_kernel.cc:1830] OP_REQUIRES failed at xla_ops.cc:446 : INTERNAL: libdevice not found at ./libdevice.10.bc
+```
+
+```
+2023-02-01 10:00:00.100000: F external/xla/xla/service/gpu/nvptx_compiler.cc:590] ptxas returned an error during compilation of ptx to sass: 'INTERNAL: Failed to launch ptxas'  If the error message indicates that a file could not be written, please verify that sufficient filesystem space is provided.
+Aborted (core dumped)
+```
+
+```
+jaxlib.xla_extension.XlaRuntimeError: INTERNAL: ptxas exited with non-zero error code 65280, output: ptxas /tmp/tempfile-a, line 5; fatal   : Unsupported .version 8.5; current version is '8.0'
+```
+
+## Quiet on (log)
+
+The driver compiles instead, which works:
+
+```
+2020-09-01 10:00:00.100000: W tensorflow/stream_executor/gpu/redzone_allocator.cc:314] Internal: Invoking GPU asm compilation is supported on Cuda non-Windows platforms only
+Relying on driver to perform ptx compilation.
+Epoch 1/5
+```
+
 ## Sources
 
 - <https://github.com/tensorflow/tensorflow/issues/60790>
@@ -55,13 +84,16 @@ packages = {unknown = "site-packages: permission denied"}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import cuda_builds, titled
 from whygpu.causes.shared_libraries import cuda_major
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, active
@@ -118,4 +150,66 @@ def _finding(framework: Framework) -> Finding:
         ),
         remedies=(Remedy("Install the compiler's wheel.", f"python -m pip install {wheel}"),),
         confidence="possible",
+    )
+
+
+MISSING = re.compile(
+    r"Can't find libdevice directory|libdevice not found at|libdevice is required by this HLO module"
+    r"|Missing libdevice file|Failed to launch ptxas|ptxas returned an error during compilation"
+    r"|Couldn't invoke ptxas(?! --version)|No PTX compilation provider is available"
+    r"|[Cc]annot find [`'\"]?ptxas|ptxas(?:\.exe)? not found|Couldn't find a suitable version of ptxas"
+    r"|No such file or directory: '[^'\n]{0,200}ptxas'|Failed to find ptxas|Unable to find ptxas"
+)
+OUTDATED = re.compile(
+    r"Unsupported \.version (?P<wanted>[\d.]+); current version is '(?P<there>[\d.]+)'"
+    r"|You are using ptxas [\d.]+, which is(?: in range| older)"
+)
+NO_VERSION = re.compile(
+    r"Couldn't (?:get ptxas(?:/nvlink)? version|invoke ptxas(?:\.exe)? --version)"
+)
+"""TensorFlow then lets the driver compile, unless something else follows."""
+_DRIVER_COMPILES = re.compile(r"Relying on driver to perform ptx compilation")
+_JIT_FAILED = re.compile(
+    r"JIT compilation failed|Failed to (?:compile|load) (?:PTX|in-memory CUBIN)"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    missing = log.first(MISSING)
+    # The driver's own compiler names its input so: there the driver is what is too old.
+    outdated = next((m for m in log.find(OUTDATED) if "application ptx input" not in m.text), None)
+    unseen = log.first(NO_VERSION)
+    told = missing or outdated
+    if told is None and unseen is not None and not log.says(_DRIVER_COMPILES):
+        told = unseen
+    if told is None:
+        return
+    lines = [m.line for pattern in (MISSING, OUTDATED, NO_VERSION) for m in log.find(pattern)]
+    failed = ended_after(log, told.line)
+    if outdated is not None and outdated.groups["there"]:
+        what = (
+            f"the ptxas that XLA found knows PTX {outdated.groups['there']} only, and the code is "
+            f"PTX {outdated.groups['wanted']}: it belongs to an older CUDA toolkit"
+        )
+    else:
+        what = "XLA does not find ptxas or libdevice.10.bc of a CUDA toolkit"
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        severity="error" if failed or told is not unseen else None,
+        effect="broken" if failed else None,
+        message=f"{framework_title(log)}: {what}, and cannot compile for the GPU",
+        evidence=log.evidence(*lines, *(m.line for m in log.find(_JIT_FAILED)), *failed),
+        remedies=(
+            Remedy(
+                "Install the compiler's wheel of the CUDA release in use.",
+                "python -m pip install --upgrade nvidia-cuda-nvcc-cu12",
+            ),
+            Remedy(
+                "Or point XLA to a CUDA toolkit of that release: the folder that has bin/ptxas and "
+                "nvvm/libdevice.",
+                "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda",
+            ),
+        ),
+        confidence="certain" if told is not unseen else "likely",
     )

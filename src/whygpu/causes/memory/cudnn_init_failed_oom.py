@@ -1,21 +1,24 @@
-"""Work on the GPU fails because its memory is taken by other processes.
+"""cuDNN or cuBLAS cannot start on the GPU because its memory is taken.
 
 ## Why it happens
 
 Before it computes anything, a framework sets up a CUDA context and handles for cuBLAS and cuDNN,
-some hundred megabytes in all. When another process holds the memory, that fails, and the error
-names cuDNN or cuBLAS and not the memory.
+some hundred megabytes in all. When another process holds the memory, or when TensorFlow itself has
+reserved all of it for tensors, that fails, and the error names cuDNN or cuBLAS and not the memory.
 
 ## What it looks like
 
 - `Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED` (or ALLOC_FAILED,
   INTERNAL_ERROR), then "DNN library is not found" or "is not initialized".
-- `CUBLAS_STATUS_NOT_INITIALIZED`, `CUBLAS_STATUS_ALLOC_FAILED`.
+- `Failed to get convolution algorithm. This is probably because cuDNN failed to initialize`.
+- `CUBLAS_STATUS_NOT_INITIALIZED`, `CUBLAS_STATUS_ALLOC_FAILED`, `Blas GEMM launch failed`.
+- TensorFlow adds `Possibly insufficient driver version` to it, which is a guess, and a wrong one.
 - `CUDA_ERROR_OUT_OF_MEMORY`, `RESOURCE_EXHAUSTED`, `torch.cuda.OutOfMemoryError`.
 
 ## Fix
 
-End the process that holds the memory, or choose another GPU. Reinstalling cuDNN does not help.
+End the process that holds the memory, or choose another GPU; have TensorFlow take memory as it
+needs it (TF_FORCE_GPU_ALLOW_GROWTH=true). Reinstalling cuDNN does not help.
 
 ## Fires on (machine)
 
@@ -66,6 +69,40 @@ kind = "gpu"
 correct = {unknown = "torch.OutOfMemoryError: CUDA out of memory."}
 ```
 
+## Fires on (log)
+
+```
+2020-01-11 17:03:20.000000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1304] Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with 4606 MB memory) -> physical GPU (device: 0, name: GeForce GTX 1660 Ti, pci bus id: 0000:01:00.0, compute capability: 7.5)
+2020-01-11 17:03:26.000000: E tensorflow/stream_executor/cuda/cuda_dnn.cc:329] Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR
+tensorflow.python.framework.errors_impl.UnknownError: Failed to get convolution algorithm. This is probably because cuDNN failed to initialize, so try looking to see if a warning log message was printed above. [Op:Conv2D]
+```
+
+```
+2023-04-02 10:10:10.000000: E tensorflow/compiler/xla/stream_executor/cuda/cuda_dnn.cc:417] Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED
+2023-04-02 10:10:10.000001: E tensorflow/compiler/xla/stream_executor/cuda/cuda_dnn.cc:426] Possibly insufficient driver version: 525.105.17
+UnimplementedError: Graph execution error: DNN library is not found.
+```
+
+```
+RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`
+```
+
+## Quiet on (log)
+
+The versions do not fit, and the log says so.
+
+```
+E tensorflow/stream_executor/cuda/cuda_dnn.cc:319] Loaded runtime CuDNN library: 7.1.4 but source was compiled with: 7.4.1.  CuDNN library major and minor version needs to match or have higher minor version in case of CuDNN 7.0 or later version.
+UnknownError: Failed to get convolution algorithm. This is probably because cuDNN failed to initialize, so try looking to see if a warning log message was printed above.
+```
+
+An assertion in a kernel came first; after it nothing works on the GPU.
+
+```
+/pytorch/aten/src/ATen/native/cuda/Indexing.cu:699: indexSelectLargeIndex: block: [12,0,0], thread: [64,0,0] Assertion `srcIndex < srcSelectDimSize` failed.
+RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`
+```
+
 ## Sources
 
 - <https://github.com/tensorflow/tensorflow/issues/24828>
@@ -79,14 +116,24 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import selected_gpus
+from whygpu.causes.shared_logs import (
+    framework_title,
+    gpu_ends_after,
+    in_gib,
+    is_tensorflow,
+    subject_of,
+)
 from whygpu.causes.shared_memory import gibibytes, named_holders, share_used
+from whygpu.causes.shared_out_of_memory import shortage
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, Undetermined, Unknown, need
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
+from whygpu.tables.out_of_memory import HANDLE_FAILED
 
 CAUSE = cause(
     "WG503",
@@ -110,6 +157,34 @@ _WANT_OF_MEMORY = re.compile(
     r"|create cu(?:dnn|blas) handle|CUDA_ERROR_OUT_OF_MEMORY|out of memory|RESOURCE_EXHAUSTED",
     re.IGNORECASE,
 )
+
+_STARTED_BADLY = re.compile(
+    r"[Ff]ailed to get convolution algorithm|cuDNN launch failure|No algorithm worked!"
+    r"|CUDNN_STATUS_(?:INTERNAL_ERROR|EXECUTION_FAILED)\b"
+    r"|Error: [^\n]{0,40}Failed to determine best cudnn convolution algorithm"
+)
+"""XLA's and TensorFlow's words for a cuDNN that got no room, once they have reserved the memory."""
+_NO_ALGORITHM = re.compile(
+    r"Unable to find a valid cuDNN algorithm|FIND was unable to find an engine"
+    r"|cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"
+)
+"""PyTorch's: every algorithm was tried and refused."""
+_VERSIONS_DIFFER = re.compile(
+    r"Loaded runtime CuDNN library|CUDNN_STATUS_(?:SUBLIBRARY_|VERSION_)\w{0,30}MISMATCH"
+    r"|incompatible cuDNN|cuDNN version incompatibility|CUDNN_STATUS_ARCH_MISMATCH"
+    r"|Invalid handle\. Cannot load symbol cudnn|CUDA version \S{1,12} (?:is"
+    r"|not) [^\n]{0,40}compatible"
+)
+_GPU_FAULT = re.compile(
+    r"device-side assert|Assertion [`'][^\n]{0,200} failed|ILLEGAL_ADDRESS|illegal memory access"
+    r"|CUDA_ERROR_LAUNCH_FAILED|unspecified launch failure|NVRM: Xid|no kernel image"
+    r"|is not compatible with the current PyTorch"
+)
+_OLD_CUDA = re.compile(r"(?:libcu(?:dart|blas)\.so\.|cu(?:dart|blas)64_)(?:8|9|10)")
+_AMPERE = re.compile(
+    r"compute capability:? (?:8\.[0-9]|9\.|1[0-9]\.)|computeCapability: (?:8|9|1[0-9])\."
+)
+_MOST_LINES = 8
 
 _MUCH = 0.5
 """Below this share of memory in others' hands, handles of some hundred megabytes do fit."""
@@ -178,4 +253,93 @@ def _finding(probe: Probe, words: str, gpu: Gpu) -> Finding:
             ),
         ),
         confidence="likely",
+    )
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    if log.says(_VERSIONS_DIFFER) or log.says(_GPU_FAULT) or _library_missing(log):
+        return
+    lines = [match.line for match in log.find(HANDLE_FAILED)]
+    if is_tensorflow(log) or log.framework == "jax":
+        lines += [match.line for match in log.find(_STARTED_BADLY)]
+    elif log.framework in ("torch", ""):
+        lines += [match.line for match in log.find(_NO_ALGORITHM)]
+    if not lines:
+        return
+    if _held_by_others(log):
+        return
+    lines = sorted(set(lines))
+    ends = gpu_ends_after(log, lines[0])
+    new_on_old = log.says(_OLD_CUDA) and log.says(_AMPERE)
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"{framework_title(log)} cannot start cuDNN or cuBLAS on the GPU, most often "
+        f"because no memory is left for them{_reserved(log)}",
+        evidence=log.evidence(*lines[:_MOST_LINES], *ends[:_MOST_LINES]),
+        remedies=_log_remedies(log),
+        confidence="possible" if new_on_old else "likely",
+        ask=_question(log),
+    )
+
+
+def _held_by_others(log: Log) -> bool:
+    """The log shows that another process has the memory: that is the cause, and this follows."""
+    found = shortage(log)
+    return found is not None and found.reason == "other-process"
+
+
+def _question(log: Log) -> str:
+    if log.framework == "torch":
+        return (
+            "How much memory is free when it fails (nvidia-smi)? If plenty, run the same batch on "
+            "the CPU: an index out of range has the same effect."
+        )
+    return (
+        "Does it work with TF_FORCE_GPU_ALLOW_GROWTH=true and nothing else on the GPU "
+        "(nvidia-smi)? If not, compare the cuDNN that is loaded with the one the build asks for."
+    )
+
+
+def _library_missing(log: Log) -> bool:
+    parts = ("cudnn", "cublas", "cublasLt", "cusolver", "cusparse", "cufft")
+    return any(log.library_events(outcome, parts) for outcome in ("not-found", "broken"))
+
+
+def _reserved(log: Log) -> str:
+    ready = [device for device in log.devices if device.event == "ready" and device.memory]
+    if not ready or ready[0].memory is None:
+        return ""
+    return f"; TensorFlow has reserved {in_gib(ready[0].memory)} of {ready[0].name} for tensors"
+
+
+def _log_remedies(log: Log) -> tuple[Remedy, ...]:
+    holders = Remedy("See who holds the memory, and end what is not needed.", "nvidia-smi")
+    if log.framework == "torch":
+        return (
+            holders,
+            Remedy("Make the batch smaller, so that something is left."),
+            Remedy(
+                "If memory is free, see whether a label or a token id is out of range: run it once "
+                "with the CPU, or with CUDA_LAUNCH_BLOCKING=1."
+            ),
+        )
+    if log.framework == "jax":
+        return (
+            Remedy(
+                "Leave room for cuDNN and cuBLAS beside JAX's own store of memory.",
+                "export XLA_PYTHON_CLIENT_MEM_FRACTION=0.5",
+            ),
+            holders,
+        )
+    return (
+        Remedy(
+            "Have TensorFlow take memory as it needs it, so that cuDNN finds some.",
+            "export TF_FORCE_GPU_ALLOW_GROWTH=true",
+        ),
+        holders,
+        Remedy(
+            "Or choose a GPU with more room, by its number in CUDA_VISIBLE_DEVICES.",
+            "nvidia-smi --query-gpu=index,memory.free --format=csv",
+        ),
     )

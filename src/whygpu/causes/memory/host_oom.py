@@ -14,6 +14,11 @@ Shared memory is another limit: PyTorch's data-loader workers hand their batches
 - `Killed`, exit code 137, and "Out of memory: Killed process" in the kernel's log.
 - `DataLoader worker (pid ...) is killed by signal: Bus error. It is possible that dataloader's
   workers are out of shared memory`.
+- `Cannot allocate memory`, `std::bad_alloc`, `MemoryError: Unable to allocate`,
+  `DefaultCPUAllocator: not enough memory`, "OOM when allocating tensor ... by allocator cpu".
+- `could not allocate pinned host memory`: what the GPU reads from directly is the computer's.
+- Windows: `The paging file is too small for this operation to complete` (WinError 1455), often
+  while many worker processes load the same libraries.
 
 ## Fix
 
@@ -69,6 +74,34 @@ how = "SIGKILL"
 stage = "import"
 ```
 
+## Fires on (log)
+
+```
+Epoch 3:  41%|####      | 512/1250 [02:11<03:09,  3.89it/s]
+Killed
+```
+
+```
+RuntimeError: DataLoader worker (pid 211) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory. Please try to raise your shared memory limit.
+```
+
+```
+OSError: [WinError 1455] The paging file is too small for this operation to complete. Error loading "C:\\envs\\t\\lib\\site-packages\\torch\\lib\\caffe2_detectron_ops_gpu.dll" or one of its dependencies.
+```
+
+```
+numpy.core._exceptions.MemoryError: Unable to allocate 37.3 GiB for an array with shape (50000, 100000) and data type float64
+```
+
+## Quiet on (log)
+
+The GPU's memory ran out first; the launcher then ends the other workers.
+
+```
+torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; 14.20 GiB already allocated; 1.10 GiB free; 14.30 GiB reserved in total by PyTorch)
+ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 1 (pid: 4012) of binary: /usr/bin/python3
+```
+
 ## Sources
 
 - <https://docs.docker.com/engine/containers/run/>
@@ -78,13 +111,17 @@ stage = "import"
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from whygpu.causes.shared_logs import gpu_ends_after, in_gib, subject_of
 from whygpu.causes.shared_memory import GIB, gibibytes
 from whygpu.causes.shared_probes import own_probes
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Allocation, Log
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -105,6 +142,28 @@ _KILLED = ("signal", "SIGKILL")
 
 _SHARED_FLOOR = 64 << 20
 """Docker's default. Real work passes single batches larger than this."""
+
+_ENDED_BY_KERNEL = re.compile(
+    r"^(?:\S{0,200}: line \d+: +\d+ )?Killed\b(?! by)|\bKilled(?:: 9)?$|[Kk]illed by signal:? (?:Killed|9)\b"
+    r"|exit(?:ed with)?[ _-]?(?:code|status):? {0,2}(?:137|-9)\b|\breturn(?:ed)? code:? (?:137"
+    r"|-9)\b"
+    r"|exitcode {0,4}: {0,2}-9\b|died with <Signals\.SIGKILL|\(signal:? ?9|signal 9 \(SIGKILL\)"
+    r"|Signal 9 \(SIGKILL\)|SIGKILL received",
+    re.M,
+)
+_LAUNCHER = re.compile(
+    r"(?:ChildFailed|CalledProcess|ProcessExited|ProcessRaised)(?:Error|Exception)"
+)
+"""What a launcher raises when a process that it started has ended."""
+_SHARED = re.compile(r"shared memory|Bus error|/dev/shm|/torch_\d|SIGBUS")
+_BUS_ERROR = re.compile(r"[Bb]us error|SIGBUS")
+_WORKERS = re.compile(r"DataLoader|/dev/shm|shared memory|shm")
+_PAGING = re.compile(r"[Pp]aging file|WinError 1455")
+_PINNED = re.compile(r"pinned host memory|on host|pin_memory")
+_PIN_FRAME = re.compile(r"pin_memory\w{0,12}\.py|in _pin_memory_loop|\.pin_memory\(")
+_HINTS = re.compile(r"exceeds 10% of (?:free )?system memory")
+_TRIFLE = 1 << 20
+_MOST_LINES = 6
 
 
 @CAUSE.on_machine
@@ -167,3 +226,138 @@ def _shared(machine: Snapshot) -> Iterator[Finding | Gap]:
             ),
             confidence="likely",
         )
+
+
+_FEWER = Remedy(
+    "Use fewer data-loader workers and smaller batches, and read the data in parts instead of as a "
+    "whole."
+)
+_FOR_MEMORY = (
+    Remedy("See whether the kernel says so.", "sudo dmesg | grep -i 'out of memory'"),
+    _FEWER,
+    Remedy(
+        "Give it more: end other programs, add swap, raise the container's limit (docker run "
+        "--memory), or ask the scheduler for more (srun --mem)."
+    ),
+)
+_FOR_SHARED = (
+    Remedy("See how large it is.", "df -h /dev/shm"),
+    Remedy("Start the container with more of it.", "docker run --shm-size=8g ..."),
+    Remedy("Or load the data with fewer workers; num_workers=0 needs none."),
+)
+_FOR_PAGING = (
+    Remedy(
+        "Make the paging file larger (System > Advanced > Performance > Virtual memory), on a "
+        "drive with room for it, and restart."
+    ),
+    _FEWER,
+)
+
+
+class _Story(NamedTuple):
+    what: str
+    remedies: tuple[Remedy, ...] = _FOR_MEMORY
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    refused = [a for a in log.allocations if a.place == "host" and not _trifle(a)]
+    pinned = _refused_while_pinning(log)
+    if refused or pinned:
+        yield _refused(log, refused, pinned)
+        return
+    bus = log.first(_BUS_ERROR)
+    if bus is not None and log.says(_WORKERS):
+        story = _Story(
+            "a process died of a bus error: its shared memory (/dev/shm) is full", _FOR_SHARED
+        )
+        yield _log_finding(log, story, [bus.line])
+        return
+    ends = [match.line for match in log.find(_ENDED_BY_KERNEL)]
+    if ends and not _failed_before(log, ends[0]):
+        hints = [match.line for match in log.find(_HINTS)]
+        story = _Story(
+            "the process was killed from outside and wrote nothing about it, which is how the "
+            "kernel ends a process when the computer's memory is used up"
+        )
+        yield _log_finding(log, story, [*ends, *hints], certain=False)
+
+
+def _trifle(allocation: Allocation) -> bool:
+    """Pinned memory of a few bytes fails when CUDA as a whole no longer works."""
+    size = allocation.requested
+    return not allocation.final and size is not None and size < _TRIFLE
+
+
+def _refused_while_pinning(log: Log) -> list[int]:
+    """Page-locked memory is the computer's, though CUDA refuses it with the words for the GPU's."""
+    if not log.says(_PIN_FRAME):
+        return []
+    return [a.line for a in log.allocations if a.place == "gpu" and a.requested is None]
+
+
+def _failed_before(log: Log, line: int) -> bool:
+    """Something else went wrong earlier; being killed is then only how the launcher cleans up."""
+    return any(
+        failure.line < line
+        and failure.kind in ("exception", "fatal", "signal")
+        and not _ENDED_BY_KERNEL.search(failure.text.partition("\n")[0])
+        and not _LAUNCHER.match(failure.text)
+        for failure in log.failures
+    ) or any(a.place == "gpu" and a.final for a in log.allocations)
+
+
+def _refused(log: Log, refused: Sequence[Allocation], pinned: Sequence[int]) -> Finding:
+    lines = [*(a.line for a in refused), *pinned]
+    final = bool(pinned) or any(a.final for a in refused)
+    # Pinned memory is a convenience: where the GPU's own memory runs out as well, that ends it.
+    aside = not final and any(a.place == "gpu" and a.final for a in log.allocations)
+    return _log_finding(
+        log,
+        _story(log, refused, pinned),
+        lines,
+        certain=not aside,
+        survived=aside or not (final or log.failures),
+    )
+
+
+def _story(log: Log, refused: Sequence[Allocation], pinned: Sequence[int]) -> _Story:
+    lines = [*(a.line for a in refused), *pinned][:_MOST_LINES]
+    texts = "\n".join(log.line(line).text for line in lines)
+    size = max((a.requested for a in refused if a.requested), default=None)
+    asked = f" ({in_gib(size)} were asked for)" if size else ""
+    if _PAGING.search(texts):
+        return _Story(
+            "Windows has no more virtual memory to give: its paging file is too small", _FOR_PAGING
+        )
+    if _SHARED.search(texts):
+        return _Story(
+            "the shared memory (/dev/shm) through which worker processes pass data is full",
+            _FOR_SHARED,
+        )
+    if pinned or _PINNED.search(texts):
+        return _Story(
+            f"the computer's memory, from which pinned memory is taken, is used up{asked}"
+        )
+    return _Story(f"the computer's memory, not the GPU's, is used up{asked}")
+
+
+def _log_finding(
+    log: Log,
+    story: _Story,
+    lines: Sequence[int],
+    *,
+    certain: bool = True,
+    survived: bool = False,
+) -> Finding:
+    ends = () if survived else gpu_ends_after(log, min(lines))
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=story.what,
+        evidence=log.evidence(*lines[:_MOST_LINES], *lines[-_MOST_LINES:], *ends[:_MOST_LINES]),
+        remedies=story.remedies,
+        confidence="certain" if certain else "likely",
+        severity="warning" if survived else "error",
+        effect="none" if survived else "broken",
+        ask=None if certain else "Does `sudo dmesg | grep -i 'out of memory'` name the process?",
+    )

@@ -49,6 +49,31 @@ ignored = []
 memory_used_bytes = {unknown = "NVML: Not Supported"}
 ```
 
+## Fires on (log)
+
+```
+2020-06-01 09:12:40.000000: E tensorflow/stream_executor/cuda/cuda_driver.cc:825] failed to allocate 3.79G (4072144896 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory
+2020-06-01 09:12:40.010000: E tensorflow/stream_executor/cuda/cuda_driver.cc:825] failed to allocate 3.41G (3664930304 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory
+```
+
+```
+torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 34.00 MiB (GPU 0; 23.65 GiB total capacity; 612.00 MiB already allocated; 12.06 MiB free; 640.00 MiB reserved in total by PyTorch)
+```
+
+```
+2023-08-08 08:00:01.000000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1639] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 216 MB memory:  -> device: 0, name: NVIDIA A40, pci bus id: 0000:61:00.0, compute capability: 8.6
+tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[64,512,1024] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:MatMul]
+```
+
+## Quiet on (log)
+
+The whole GPU was there at the start.
+
+```
+2023-08-08 08:00:01.000000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1639] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 43216 MB memory:  -> device: 0, name: NVIDIA A40, pci bus id: 0000:61:00.0, compute capability: 8.6
+tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[64,512,1024,1024] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:MatMul]
+```
+
 ## Sources
 
 - <https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth>
@@ -61,11 +86,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import selected_gpus
+from whygpu.causes.shared_logs import framework_title, subject_of
 from whygpu.causes.shared_memory import described, gibibytes, holders, named_holders, share_used
+from whygpu.causes.shared_memory_remedies import ANOTHER_GPU, SEE_HOLDERS, share_remedy
+from whygpu.causes.shared_out_of_memory import how_far, seen_in
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.snapshot import Snapshot
 
@@ -110,4 +139,25 @@ def _finding(gpu: Gpu) -> Finding:
                 "nvidia-smi --query-gpu=index,memory.free --format=csv",
             ),
         ),
+    )
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    found = seen_in(log, "other-process")
+    if found is None:
+        return
+    asked = how_far(found)
+    what = f"it {asked}; " if asked else ""
+    because = found.because if found.reason == "other-process" else "the log does not tell by whom"
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"{framework_title(log)} does not get GPU memory that others hold: {what}{because}",
+        evidence=log.evidence(*found.lines),
+        remedies=(SEE_HOLDERS, ANOTHER_GPU, share_remedy(log)),
+        confidence=found.confidence,
+        severity=found.severity,
+        effect="broken" if found.severity == "error" else "none",
+        ask="How much memory is taken before the program starts (nvidia-smi)? If much, another "
+        "process holds it; if next to nothing, the program itself is too big.",
     )

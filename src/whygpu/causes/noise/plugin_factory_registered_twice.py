@@ -8,7 +8,8 @@ is refused, and the refusal is logged as an error; the first one stands, and the
 ## What it looks like
 
 `Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has
-already been registered`, usually three of them in a row, each marked with an E.
+already been registered`, usually three of them in a row, each marked with an E. Releases 2.18 and
+2.19 add `computation placer already registered`.
 
 ## Fix
 
@@ -18,6 +19,10 @@ None is needed. They are printed on machines with and without a GPU, and do not 
 
 ```
 2024-02-18 02:43:26.283147: E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been registered
+```
+
+```
+W0000 00:00:1745000000.640000   91820 computation_placer.cc:177] computation placer already registered. Please check linkage and avoid linking the same target more than once.
 ```
 
 ## Quiet on (log)
@@ -43,7 +48,10 @@ from whygpu.model.log import Log
 
 CAUSE = cause("WG901", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(r"Unable to register cu\w{2,8} factory|Attempting to register factory for plugin")
+MESSAGE = re.compile(
+    r"Unable to register cu\w{2,8} factory|Attempting to register factory for plugin"
+    r"|computation placer already registered"
+)
 
 
 @CAUSE.on_log

@@ -1,0 +1,220 @@
+"""pip finds no build of the framework for this Python, this platform or this CUDA.
+
+## Why it happens
+
+A framework's release is a set of files, each for one Python version and one platform. Where none of
+them fits, pip finds "no matching distribution", though the release exists: Python is newer or older
+than the release, or of 32 bits; the platform has no builds (Windows or macOS for a GPU package); or
+the CUDA builds are on another index than the one that was asked.
+
+## What it looks like
+
+`ERROR: Could not find a version that satisfies the requirement tensorflow==1.15 (from versions:
+2.16.1, ...)`, `No matching distribution found for torch==1.7.1+cu110`, `jaxlib-...whl is not a
+supported wheel on this platform`, `requires a different Python: 3.12.1 not in '<3.12,>=3.9'`.
+
+## Fix
+
+See which Python versions the release was built for, and make an environment with one of them; or
+ask for a release that this Python has. For CUDA builds name the index that holds them. `whygpu
+plan` says which releases fit a machine.
+
+## Fires on (log)
+
+Python is too new for the release:
+
+```
+$ python3.12 -m pip install tensorflow==2.12.0
+ERROR: Could not find a version that satisfies the requirement tensorflow==2.12.0 (from versions: 2.16.0rc0, 2.16.1, 2.17.0)
+ERROR: No matching distribution found for tensorflow==2.12.0
+```
+
+CUDA builds that are on an index of their own:
+
+```
+ERROR: Could not find a version that satisfies the requirement torch==1.8.1+cu111 (from versions: 1.7.1, 1.8.0, 1.8.1, 1.9.0)
+ERROR: No matching distribution found for torch==1.8.1+cu111
+```
+
+```
+ERROR: jaxlib-0.3.14+cuda11.cudnn82-cp38-none-manylinux2014_x86_64.whl is not a supported wheel on this platform.
+```
+
+## Quiet on (log)
+
+A package that has nothing to do with a GPU:
+
+```
+ERROR: Could not find a version that satisfies the requirement pywin32==300 (from versions: none)
+ERROR: No matching distribution found for pywin32==300
+```
+
+The index could not be reached:
+
+```
+WARNING: Retrying (Retry(total=0, connect=None, read=None)) after connection broken by 'NewConnectionError': Temporary failure in name resolution
+ERROR: Could not find a version that satisfies the requirement torch (from versions: none)
+ERROR: No matching distribution found for torch
+```
+
+## Sources
+
+- <https://packaging.python.org/en/latest/specifications/platform-compatibility-tags/>
+- <https://www.tensorflow.org/install/pip>
+- <https://pytorch.org/get-started/previous-versions/>
+- <https://docs.jax.dev/en/latest/installation.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import ended_after
+from whygpu.model.cause import cause
+from whygpu.model.finding import MACHINE, Finding, Remedy
+from whygpu.model.log import Log, Match
+from whygpu.tables.distributions import matters, normalised
+
+CAUSE = cause("WG318", __name__, __doc__, severity="error", effect="broken")
+
+_REQUIREMENT = r"(?P<{}>[A-Za-z][\w.-]{{1,60}})(?P<{}_rest>[^\s(]{{0,80}})"
+TOLD = re.compile(
+    "|".join(
+        (
+            r"Could not find a version that satisfies the requirement "
+            + _REQUIREMENT.format("asked", "asked")
+            + r"(?: \(from (?!versions)[^\n]{0,200}?\))?(?: \(from versions: (?P<versions>[^)\n]{0,4000}))?",
+            r"No matching distribution found for " + _REQUIREMENT.format("none", "none"),
+            r"(?P<wheel>\.whl['\"]? is not a supported wheel on this platform)",
+            r"Package '?(?P<package>[\w.-]{2,60})'? requires a different Python: (?P<python>\S{1,12}) not"
+            r" in '?(?P<range>[^'\n]{2,60})",
+            r"(?P<nowheels>has no (?:usable )?wheels with a matching)",
+            r"Unable to find installation candidates for (?P<poetry>[A-Za-z][\w.-]{1,60})",
+            r"(?P<conda>(?:PackagesNotFoundError|ResolvePackageNotFound)\b[^\n]{0,160}(?:\n[^\n]{0,80}){1,6})",
+            r"(?P<uv>doesn't have a source distribution or wheel for the current platform)",
+            r"The \"?(?P<removed>tensorflow-gpu)\"? package has been removed",
+        )
+    )
+)
+_UNREACHABLE = re.compile(
+    r"connection broken by|NewConnectionError|name resolution|ProxyError|SSLError|Connection timed out"
+    r"|CERTIFICATE_VERIFY_FAILED|Network is unreachable"
+)
+_NAMES = ("asked", "none", "package", "poetry", "removed")
+_CUDA_TAG = re.compile(r"\+cu(?:da)?\d|\[[^\]\n]{0,20}cuda|\[gpu")
+_INDEXES = {
+    "torch": "https://download.pytorch.org/whl/cu126",
+    "torchvision": "https://download.pytorch.org/whl/cu126",
+    "torchaudio": "https://download.pytorch.org/whl/cu126",
+}
+_LISTED = re.compile(r"(?:- |`|::)([A-Za-z][\w.-]{1,60})")
+"""A package in conda's list of what it does not find, or between uv's quotes."""
+_ALSO = frozenset(
+    {"cudatoolkit", "cudnn", "keras-gpu", "pytorch", "pytorch-cuda"}
+    | {"mxnet", "paddlepaddle", "tensorrt", "torchvision", "torchaudio", "triton", "xformers"}
+)
+"""Beside the packages that whygpu follows: others that come in builds for CUDA."""
+_FAMILIES = ("tensorflow", "tf-nightly", "tf-gpu", "jax", "torch", "mxnet", "paddlepaddle", "cupy")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    if log.says(_UNREACHABLE):
+        return
+    told = [match for match in log.find(TOLD) if _concerns_a_framework(match)]
+    if not told:
+        return
+    first = told[0]
+    yield CAUSE.finding(
+        subject=MACHINE,
+        message=_message(first, told),
+        evidence=log.evidence(*(match.line for match in told), *ended_after(log, first.line)),
+        remedies=_remedies(first, told),
+    )
+
+
+def _name(match: Match) -> str:
+    if match.groups["wheel"]:
+        return normalised(_file_of(match).partition("-")[0])
+    if match.groups["conda"] or match.groups["uv"]:
+        words = _LISTED.findall(match.groups["conda"] or match.text)
+        return next((word for word in map(normalised, words) if _is_of_ours(word)), "")
+    if match.groups["nowheels"]:
+        before = match.text.partition(" has no ")[0].split()
+        return normalised(re.split("[=<>]", before[-1])[0]) if before else ""
+    found = next((match.groups[part] for part in _NAMES if match.groups[part]), "") or ""
+    return normalised(found)
+
+
+def _file_of(match: Match) -> str:
+    """jaxlib-0.3.14-cp38-none-any, from the line that refuses the file."""
+    before = match.text.partition(".whl")[0]
+    # An address that was copied often has a blank in it.
+    return before.rpartition("/")[2].rpartition(": ")[2].replace(" ", "").strip("'\"")
+
+
+def _concerns_a_framework(match: Match) -> bool:
+    return _is_of_ours(_name(match))
+
+
+def _is_of_ours(name: str) -> bool:
+    return matters(name) or name in _ALSO or name.startswith(_FAMILIES)
+
+
+def _message(first: Match, told: list[Match]) -> str:
+    name, groups = _name(first), first.groups
+    asked = f"{name}{groups['asked_rest'] or groups['none_rest'] or ''}"
+    if groups["removed"]:
+        return "the package tensorflow-gpu no longer exists; its GPU support is in tensorflow"
+    if groups["wheel"]:
+        return f"{_file_of(first)} is for another Python or platform"
+    if groups["package"]:
+        return f"{name} asks for Python {groups['range']}, and this one is {groups['python']}"
+    if _wants_cuda(told):
+        return f"the index that pip asked has no {asked}: CUDA builds are on an index of their own"
+    versions = groups["versions"]
+    if versions is not None and versions.strip(" )") in ("none", ""):
+        return (
+            f"pip finds no build of {name} at all for this Python and platform (it sees none of its "
+            "releases)"
+        )
+    if versions:
+        return f"pip finds releases of {name} for this Python and platform, but not {asked}"
+    return f"pip finds no build of {asked} for this Python and platform"
+
+
+def _wants_cuda(told: list[Match]) -> bool:
+    return any(_CUDA_TAG.search(match.text) for match in told)
+
+
+def _remedies(first: Match, told: list[Match]) -> tuple[Remedy, ...]:
+    name = _name(first)
+    if first.groups["removed"] or name == "tensorflow-gpu":
+        return (
+            Remedy(
+                "Install tensorflow with its CUDA libraries.",
+                "python -m pip install 'tensorflow[and-cuda]'",
+            ),
+            Remedy("For a release before 2.12 use the Python that it was made for."),
+        )
+    remedies = []
+    if name in _INDEXES and _wants_cuda(told):
+        remedies.append(
+            Remedy(
+                "Name the index that has the CUDA builds.",
+                f"python -m pip install {name} --index-url {_INDEXES[name]}",
+            )
+        )
+    if name.startswith("jax") and _wants_cuda(told):
+        remedies.append(
+            Remedy("Install JAX with its CUDA plugin.", "python -m pip install -U 'jax[cuda12]'")
+        )
+    remedies.append(
+        Remedy(
+            "See which Python this is, and whether it has 64 bits.",
+            "python -c 'import sys, platform; print(sys.version, platform.machine())'",
+        )
+    )
+    remedies.append(Remedy("See which releases fit this machine.", "whygpu plan"))
+    return tuple(remedies)

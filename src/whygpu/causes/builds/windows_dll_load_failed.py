@@ -1,0 +1,176 @@
+r"""A native library of the framework cannot be loaded on Windows.
+
+## Why it happens
+
+Windows says only that "a module" was not found, and not which: the file that it names is there, and
+something that this file needs is not. Most often that is Microsoft's Visual C++ runtime
+(msvcp140_1.dll since TensorFlow 2.1); for builds with CUDA it can be a CUDA or cuDNN library, for
+others a DLL of an environment that is not activated. "Initialization routine failed" means that it
+was found and gave up: a processor without AVX, or a runtime that is too old.
+
+## What it looks like
+
+`ImportError: DLL load failed while importing _pywrap_tensorflow_internal: The specified module
+could not be found.`, in the language of the system, followed by `Failed to load the native
+TensorFlow runtime.`; for PyTorch `OSError: [WinError 126] ... Error loading
+"...\torch\lib\c10.dll" or one of its dependencies.`
+
+## Fix
+
+Install the current Visual C++ redistributable (x64) and restart. If it stays, look which dependency
+is missing, and check that Python, framework and processor fit: Python of 64 bits, a processor with
+AVX, no second copy of the framework in another environment.
+
+## Fires on (log)
+
+```
+  File "C:\Users\me\miniconda3\envs\tf\lib\site-packages\tensorflow\python\pywrap_tensorflow.py", line 64, in <module>
+    from tensorflow.python._pywrap_tensorflow_internal import *
+ImportError: DLL load failed while importing _pywrap_tensorflow_internal: The specified module could not be found.
+
+Failed to load the native TensorFlow runtime.
+```
+
+```
+OSError: [WinError 126] Das angegebene Modul wurde nicht gefunden. Error loading "C:\Python38\lib\site-packages\torch\lib\caffe2_detectron_ops.dll" or one of its dependencies.
+```
+
+```
+ImportError: Could not find the DLL(s) 'msvcp140_1.dll'. TensorFlow requires that these DLLs be installed in a directory that is named in your %PATH% environment variable.
+```
+
+## Quiet on (log)
+
+A module that is no framework's:
+
+```
+ImportError: DLL load failed while importing win32api: The specified module could not be found.
+```
+
+The paging file is too small, which is memory:
+
+```
+OSError: [WinError 1455] The paging file is too small for this operation to complete. Error loading "C:\Python38\lib\site-packages\torch\lib\cublas64_11.dll" or one of its dependencies.
+```
+
+## Sources
+
+- <https://www.tensorflow.org/install/errors>
+- <https://learn.microsoft.com/cpp/windows/latest-supported-vc-redist>
+- <https://pytorch.org/docs/stable/notes/windows.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_log_libraries import missing_libraries
+from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log, Match
+
+CAUSE = cause("WG319", __name__, __doc__, severity="error", effect="broken")
+
+TOLD = re.compile(
+    r"DLL load failed(?: while importing (?P<module>[\w.]{1,80}))?:? ?(?P<why>[^\n]{0,160})"
+    r"|\[WinError (?:126|127|182|193|1114)\][^\n]{0,300}"
+    r"|Could not find the DLL\(s\) '(?P<runtime>[\w. '-]{1,120})'"
+    r"|Could not (?:locate|load library) zlibwapi\.dll"
+    r"|Could not find module '[^'\n]{1,300}\.dll' \(or one of its dependencies\)"
+    r"|No module named '?_pywrap_tensorflow(?:_internal)?'?"
+)
+_PAGING = re.compile(
+    r"WinError 1455|paging file|\u9875\u9762\u6587\u4ef6|Auslagerungsdatei|fichier d'\u00e9change",
+    re.I,
+)
+_ACCESS = re.compile(r"WinError 5\b|Access is denied")
+FRAMEWORKS = re.compile(
+    r"tensorflow|torch|jaxlib|\bjax\b|onnxruntime|\bcupy|\bkeras\b|mxnet|paddle|\bdlib\b|xgboost|lightgbm"
+    r"|caffe|c10\.dll|fbgemm|zlibwapi|msvcp140|_pywrap|xla_extension|cntk|theano|numba",
+    re.I,
+)
+_INITIALISATION = re.compile(
+    r"initializ|initialis|\u521d\u59cb\u5316|Initialisierung|inicializ|WinError 1114|\u0438\u043d\u0438\u0446\u0438\u0430\u043b\u0438\u0437\u0430\u0446",
+    re.I,
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    missing = missing_libraries(log)
+    if missing is not None and missing.stops:
+        # The log names the library of CUDA that is missing: that says more.
+        return
+    for told in log.find(TOLD):
+        if _PAGING.search(told.text) or not _of_a_framework(log, told):
+            continue
+        yield _finding(log, told)
+        return
+
+
+def _of_a_framework(log: Log, told: Match) -> bool:
+    if "No module named" in told.text and log.platform != "windows":
+        return False
+    if FRAMEWORKS.search(told.text):
+        return True
+    if told.groups["module"]:
+        return False
+    raised = next((item for item in log.raised if item.line == told.line), None)
+    frames = raised.frames[-6:] if raised else ()
+    return any(FRAMEWORKS.search(frame) for frame in frames)
+
+
+def _finding(log: Log, told: Match) -> Finding:
+    starts = _INITIALISATION.search(told.text) is not None
+    module = told.groups["module"]
+    which = (
+        f"the native module {module} of {framework_title(log)}" if module else framework_title(log)
+    )
+    runtime = told.groups["runtime"]
+    if runtime:
+        what = f"{framework_title(log)} needs {runtime}, a part of Microsoft's Visual C++ runtime"
+    elif "zlibwapi" in told.text:
+        what = "cuDNN needs zlibwapi.dll, which is not on PATH"
+    elif starts:
+        what = f"{which} was found and gave up when it was started"
+    else:
+        what = f"{which} cannot be loaded: Windows does not find a DLL that it needs"
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=what,
+        evidence=log.evidence(
+            *(match.line for match in log.find(TOLD) if _of_a_framework(log, match)),
+            *ended_after(log, told.line),
+        ),
+        remedies=_remedies(told, starts),
+        confidence="certain" if runtime else "likely",
+        ask=None
+        if runtime
+        else "Which DLL is missing? Open the module that the error names in the program Dependencies "
+        "(github.com/lucasg/Dependencies).",
+    )
+
+
+def _remedies(told: Match, starts: bool) -> tuple[Remedy, ...]:
+    if "zlibwapi" in told.text:
+        return (
+            Remedy(
+                "Put zlibwapi.dll (see cuDNN's installation guide) into a folder on PATH.",
+                "where zlibwapi.dll",
+            ),
+        )
+    redistributable = Remedy(
+        "Install the current Visual C++ redistributable (x64), then restart.",
+        "winget install Microsoft.VCRedist.2015+.x64",
+    )
+    processor = Remedy(
+        "See whether the processor has AVX: TensorFlow needs it from 1.6 on; older ones do without."
+    )
+    rest = Remedy(
+        "For a build with CUDA, see that the CUDA and cuDNN of this release are installed and on "
+        "PATH.",
+        "where cudart64_*.dll cudnn64_*.dll",
+    )
+    return (processor, redistributable, rest) if starts else (redistributable, rest, processor)

@@ -1,0 +1,124 @@
+"""An operation is pinned to the GPU, and there is no code for it there.
+
+## Why it happens
+
+Not every operation exists for every device and type: strings, many integer types, summaries and
+input pipelines are the CPU's; some operations exist for TPUs only. Under `tf.device('/gpu:0')`
+TensorFlow 1 refuses to run such an operation elsewhere unless soft placement is allowed; an
+operation that no device has at all fails in any case. GPUs of plug-ins (DirectML, Metal) have
+fewer operations than NVIDIA's, and no cuDNN ones.
+
+## What it looks like
+
+- `Cannot assign a device for operation ...: Could not satisfy explicit device specification
+  '/device:GPU:0' because no supported kernel for GPU devices is available`.
+- `No OpKernel was registered to support Op 'X' ... Registered devices: [CPU, GPU]`.
+- `Cannot colocate nodes ... because no device type supports both of those nodes`.
+- XLA: `... not implemented on GPU`.
+
+## Fix
+
+Allow soft placement, so that such operations run on the CPU, or pin only what belongs on the GPU.
+
+## Fires on (log)
+
+```
+InvalidArgumentError (see above for traceback): Cannot assign a device for operation 'save/ShardedFilename': Could not satisfy explicit device specification '/device:GPU:0' because no supported kernel for GPU devices is available.
+```
+
+A GPU is there, and this operation is a TPU's.
+
+```
+tensorflow.python.framework.errors_impl.InvalidArgumentError: No OpKernel was registered to support Op 'CollectivePermute' used by {{node CollectivePermute}} with these attrs: [T=DT_FLOAT]
+Registered devices: [CPU, GPU]
+Registered kernels:
+  <no registered kernels>
+```
+
+```
+InvalidArgumentError: Could not satisfy device specification '/job:localhost/replica:0/task:0/device:GPU:0'. enable_soft_placement=0. Supported device types [CPU]. All available devices [/job:localhost/replica:0/task:0/device:CPU:0, /job:localhost/replica:0/task:0/device:GPU:0].
+```
+
+## Quiet on (log)
+
+The device itself is missing.
+
+```
+InvalidArgumentError: Cannot assign a device for operation MatMul: node MatMul was explicitly assigned to /device:GPU:0 but available devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ]. Make sure the device specification refers to a valid device.
+```
+
+A library of the program's own operations that was not loaded.
+
+```
+tensorflow.python.framework.errors_impl.NotFoundError: Op type not registered 'TRTEngineOp' in binary running on box. Make sure the Op and Kernel are registered in the binary running in this process.
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/gpu>
+- <https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/common_runtime/placer.cc>
+- <https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/framework/op_kernel.cc>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_placement_logs import misplaced, placements
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log, Match
+
+CAUSE = cause("WG408", __name__, __doc__, severity="error", effect="broken")
+
+_XLA = re.compile(
+    r"(?P<what>[\w ]{3,60}) (?:is )?not (?:implemented|supported) on (?:the )?GPU\b"
+    r"|(?:Unimplemented|UNIMPLEMENTED): [^\n]{0,120}(?:on GPU|for (?:platform )?(?:CUDA|GPU))"
+    r"|only (?:implemented|supported|available) (?:for|on) (?:the )?CPU(?: devices)?\b"
+    r"|Could not run '(?!torchvision)(?P<torch>[\w:.]{2,60})' with arguments from the 'CUDA"
+    r"|\"(?P<kernel>\w{0,50}cuda\w{0,50})\" not implemented for '"
+    r"|No registered '(?P<op>\w{2,60})' OpKernel for '?(?:XLA_)?GPU\w{0,5}'? devices"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    without = [p for p in placements(log) if misplaced(p) != "no-device"]
+    xla = log.first(_XLA)
+    if not without and xla is None:
+        return
+    name = without[0].operation if without else _named(xla)
+    lines = [n for p in without for n in range(p.line, p.last + 1)]
+    if xla is not None:
+        lines += [xla.line, *(f.line for f in log.failures if _XLA.search(f.text))]
+    operation = f"the operation {name}" if name else "an operation"
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"{operation} is asked for on the GPU, and this build has no code for it there, "
+        "or not for its type",
+        evidence=log.evidence(*(n for n in lines if _is_kept(log, n))),
+        remedies=(
+            Remedy(
+                "Let TensorFlow run on the CPU what the GPU cannot: "
+                "tf.config.set_soft_device_placement(True), in TensorFlow 1 "
+                "ConfigProto(allow_soft_placement=True)."
+            ),
+            Remedy("Or put only what belongs there under tf.device('/gpu:0')."),
+            Remedy(
+                "If no device has it, it is a TPU's or an extension's: use what the library offers "
+                "in its place, or another type (float32 has the most)."
+            ),
+        ),
+        confidence="certain" if without and misplaced(without[0]) else "likely",
+    )
+
+
+def _named(match: Match | None) -> str | None:
+    groups = match.groups if match else {}
+    return groups.get("op") or groups.get("torch") or groups.get("kernel")
+
+
+def _is_kept(log: Log, number: int) -> bool:
+    return any(line.number == number for line in log.lines)

@@ -1,0 +1,164 @@
+"""Operations are pinned to a device that this process does not have.
+
+## Why it happens
+
+A program, or a saved graph, says where its operations belong: `/gpu:0`, `/gpu:1`, a TPU. If the
+process has no such device, TensorFlow 1 and distribution strategies refuse to run them. It has
+none because there is none, because the driver or the CUDA libraries did not load, because the
+build has no GPU support, or because the GPU is hidden: where the log shows which, that is the
+cause, and this one is folded under it.
+
+## What it looks like
+
+- `Cannot assign a device for operation ... was explicitly assigned to /device:GPU:0 but available
+  devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ]`.
+- `Could not satisfy explicit device specification '/device:GPU:1' because no devices matching that
+  specification are registered in this process`.
+- `To call multi_gpu_model with gpus=2, we expect the following devices to be available`.
+- `No OpKernel was registered to support Op 'CudnnRNN' ... Registered devices: [CPU]`.
+
+## Fix
+
+Find out why the device is not there (`whygpu check`), or do not insist on it.
+
+## Fires on (log)
+
+```
+tensorflow.python.framework.errors_impl.InvalidArgumentError: Cannot assign a device for operation dense/kernel: node dense/kernel (defined at model.py:31) was explicitly assigned to /device:GPU:1 but available devices are [ /job:localhost/replica:0/task:0/device:CPU:0, /job:localhost/replica:0/task:0/device:GPU:0 ]. Make sure the device specification refers to a valid device.
+```
+
+```
+InvalidArgumentError: Cannot assign a device to node 'Variable': Could not satisfy explicit device specification '/device:GPU:0' because no devices matching that specification are registered in this process; available devices: /job:localhost/replica:0/task:0/cpu:0
+```
+
+A program for TPUs.
+
+```
+tensorflow.python.framework.errors_impl.InvalidArgumentError: No OpKernel was registered to support Op 'ConfigureDistributedTPU' used by node ConfigureDistributedTPU with these attrs: [is_global_init=false]
+Registered devices: [CPU, XLA_CPU]
+Registered kernels:
+  <no registered kernels>
+```
+
+```
+ValueError: To call `multi_gpu_model` with `gpus=4`, we expect the following devices to be available: ['/cpu:0', '/gpu:0', '/gpu:1', '/gpu:2', '/gpu:3']. However this machine only has: ['/cpu:0', '/gpu:0']. Try reducing `gpus`.
+```
+
+## Quiet on (log)
+
+The reason stands above it.
+
+```
+2020-01-01 10:00:00.000001: E tensorflow/stream_executor/cuda/cuda_driver.cc:318] failed call to cuInit: UNKNOWN ERROR (303)
+2020-01-01 10:00:00.000002: I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:156] kernel driver does not appear to be running on this host (pc): /proc/driver/nvidia/version does not exist
+InvalidArgumentError: Cannot assign a device for operation w: node w was explicitly assigned to /device:GPU:0 but available devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ]. Make sure the device specification refers to a valid device.
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/gpu>
+- <https://www.tensorflow.org/guide/distributed_training>
+- <https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/common_runtime/placer.cc>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_placement_logs import misplaced, placements
+from whygpu.causes.shared_start_story import failed_at
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log
+
+CAUSE = cause(
+    "WG409",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("gpu-unused", "keras-backend-without-gpu"),
+)
+
+_SAYS_SO = re.compile(
+    r"expect the following devices to be available: (?P<wanted>\[[^\]\n]{0,200}\])"
+    r"|device:(?P<eager>[A-Z_]{2,12}:\d+) unknown device"
+    r"|[Uu]nknown device[ :'\"]{1,4}\S{0,60}[GT]PU:\d"
+    r"|(?:devices? in|requested) [^\n]{0,60}(?:is"
+    r"|are) not visible to TensorFlow: (?P<strategy>\S{3,80})"
+    r"|Device (?P<absent>\S{0,60}(?:GPU|gpu):\d+) (?:is )?not found"
+    r"|not find (?:a )?valid device for node"
+    r"|No registered '(?:Nccl|Cudnn|Cuda|_CopyFromGpu)\w{0,40}' OpKernel for '?CPU'? devices"
+    r"|provide a TPU Name to connect to|KeyError: 'COLAB_TPU_ADDR'|Not connected to a TPU"
+    r"|find any TPU cores|No TPU (?:devices? )?(?:was |were )?found|(?:Cannot"
+    r"|Could not) find any TPU"
+    r"|Failed to connect to (?:the )?TPU|Unable to find (?:a )?TPU"
+    r"|Unknown backend:? '?(?P<backend>gpu|cuda|tpu|rocm)'?"
+)
+_CPU_FORMAT = re.compile(
+    r"only supports? (?:the )?NHWC(?: tensor format)? on (?:the |device type )?CPU"
+    r"|(?:BiasOp|BiasGradOp|MaxPooling\w{0,4}|AvgPooling\w{0,4}|conv implementation|Conv2D\w{0,24})"
+    r"[^\n]{0,40}only supports? (?:the )?NHWC"
+)
+
+
+_HAS_GPU = re.compile(r"(?<!XLA_)\bGPU\b|device:GPU|/gpu:", re.IGNORECASE)
+_ONLY_XLA = re.compile(r"XLA_GPU")
+_LIBRARIES = (
+    Remedy(
+        "TensorFlow made a device XLA_GPU and no GPU: the driver works, and a CUDA library or "
+        "cuDNN could not be loaded. An earlier line names it (Could not load dynamic library)."
+    ),
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    without = [p for p in placements(log) if misplaced(p) == "no-device"]
+    said = log.first(_SAYS_SO)
+    form = log.first(_CPU_FORMAT)
+    if without:
+        lines = [without[0].line, without[0].last, *(p.line for p in without)]
+        has = f"; it has {without[0].has}" if without[0].has else ""
+        asked = (
+            f"operations are pinned to {without[0].device}"
+            if without[0].device
+            else f"the operation {without[0].operation} needs a device"
+        )
+        what = f"{asked} that this process does not have{has}"
+    elif said is not None:
+        lines = [said.line]
+        what = f"a device is asked for that this process does not have: {said.text.strip()[:160]}"
+    elif form is not None:
+        lines = [form.line]
+        what = (
+            "the model is laid out for a GPU (channels first, NCHW), and its operations run on "
+            "the CPU, because this process has no GPU"
+        )
+    else:
+        return
+    lines += [f.line for f in log.failures if _SAYS_SO.search(f.text) or _CPU_FORMAT.search(f.text)]
+    bare = bool(without) and not _HAS_GPU.search(without[0].has) and "GPU" in without[0].device
+    weak = not without and (form is not None or (said is not None and said.groups["backend"]))
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=what,
+        evidence=log.evidence(*(n for n in lines if any(line.number == n for line in log.lines))),
+        remedies=(
+            Remedy("See which devices there are, and why the GPU is not.", "whygpu check"),
+            *(_LIBRARIES if without and _ONLY_XLA.search(without[0].has) else ()),
+            Remedy(
+                "Let operations run elsewhere where their device is missing: "
+                "tf.config.set_soft_device_placement(True), in TensorFlow 1 "
+                "ConfigProto(allow_soft_placement=True)."
+            ),
+            Remedy("Or ask for a device that is there; a single GPU is /gpu:0."),
+        ),
+        # Without any GPU this is certain, and hardly the root of it.
+        confidence="possible" if weak and said else "likely" if weak or bare else "certain",
+        effect="broken" if failed_at(log, lines) or without else "cpu",
+        ask="Does `nvidia-smi` show a GPU there, and is the installed build one with CUDA? "
+        "`whygpu check` says both.",
+    )

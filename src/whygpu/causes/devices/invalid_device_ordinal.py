@@ -1,0 +1,182 @@
+"""The program asks for a GPU by a number that this process does not have.
+
+## Why it happens
+
+A process counts its GPUs from 0, and only those it may see. A script written for another machine
+asks for `cuda:1` where there is one GPU; a launcher starts more processes than there are GPUs, each
+of which takes the one with its own rank; CUDA_VISIBLE_DEVICES=2 leaves one GPU, and its number is
+then 0. A checkpoint remembers the number of the GPU it was saved from.
+
+The order of the numbers is CUDA's (fastest first), not that of nvidia-smi, unless
+CUDA_DEVICE_ORDER is PCI_BUS_ID.
+
+## What it looks like
+
+- PyTorch: `CUDA error: invalid device ordinal`, `Invalid device id`, `Attempting to deserialize
+  object on CUDA device 2 but torch.cuda.device_count() is 1`.
+- TensorFlow: `'visible_device_list' listed an invalid GPU id '1' but visible device count is 1`.
+- Lightning: `You requested gpu: [1] But your machine only has: [0]`.
+
+## Fix
+
+Ask for a number below the count of GPUs, or start as many processes as there are GPUs.
+
+## Fires on (log)
+
+Eight processes on a machine with fewer GPUs.
+
+```
+$ torchrun --nproc_per_node=8 train.py
+    torch.cuda.set_device(args.local_rank)
+RuntimeError: CUDA error: invalid device ordinal
+CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
+```
+
+```
+THCudaCheck FAIL file=torch/csrc/cuda/Module.cpp line=32 error=10 : invalid device ordinal
+```
+
+```
+tensorflow.python.framework.errors_impl.InvalidArgumentError: 'visible_device_list' listed an invalid GPU id '1' but visible device count is 1
+```
+
+```
+RuntimeError: Attempting to deserialize object on CUDA device 3 but torch.cuda.device_count() is 1. Please use torch.load with map_location to map your storages to an existing device.
+```
+
+## Quiet on (log)
+
+No GPU at all: then it is not the number's fault.
+
+```
+E tensorflow/stream_executor/cuda/cuda_driver.cc:300] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected
+I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:148] kernel driver does not appear to be running on this host (pc): /proc/driver/nvidia/version does not exist
+tensorflow.python.framework.errors_impl.InvalidArgumentError: 'visible_device_list' listed an invalid GPU id '0' but visible device count is -1
+```
+
+## Sources
+
+- <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
+- <https://docs.pytorch.org/docs/stable/notes/cuda.html>
+- <https://docs.pytorch.org/docs/stable/elastic/run.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_start_story import lines_of
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log, Match
+
+CAUSE = cause(
+    "WG407",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("device-assert-bad-input", "device-placement-nonexistent"),
+)
+
+_STATUSES = ("cudaErrorInvalidDevice", "CUDA_ERROR_INVALID_DEVICE", "hipErrorInvalidDevice")
+_ONLY_COUNTS = ("cuInit", "cudaGetDeviceCount")
+_IN_A_KERNEL = re.compile(
+    r"(?:radix_sort|merge_sort|parallel_for|reduce|scan|unique\w{0,20})[:\s]{1,2}failed"
+)
+"""Thrust passes this code on when it has no code for the GPU; no number was asked for there."""
+_SAYS_SO = re.compile(
+    r"listed an invalid GPU id '?(?P<id>\d+)'? but visible device count is (?P<count>[1-9]\d*)"
+    r"|deserialize object on CUDA device (?P<saved>\d+) but torch\.cuda\.device_count\(\) is"
+    r" (?P<have>[1-9]\d*)|HIP error: invalid device ordinal"
+    r"|AssertionError: Invalid device id|[Ii]nvalid device id:? ?\d+"
+    r"|You requested (?:GPUs|gpu): \[(?P<wanted>[\d, ]{1,40})\]\s{1,40}But your machine only has:"
+    r" \[(?P<only>[\d, ]{0,40})\]"
+    r"|Invalid CUDA '(?:--)?device[= ](?P<asked>[\d, ]{1,20})' requested(?:[^\n]{0,200}\n){1,8}?"
+    r"torch\.cuda\.device_count\(\): (?P<counted>[1-9]\d*)"
+    r"|(?:CUDA|cuda|GPU|gpu) (?:device )?(?:id|index|ordinal) (?:\d+ )?(?:is )?out of range"
+    r"|[Ii]nvalid (?:GPU|gpu|CUDA device) (?:id|ID|index|ordinal)\b(?! '?\d+'? but visible)"
+    r"|device_id must be (?:less than|<)|(?:device|gpu) (?:id|index) \d+ (?:is )?(?:not valid"
+    r"|invalid)"
+    r"|Invalid CUDAPlace\(\d+\), must inside|No slot '\d+' specified on host"
+    r"|[Cc]uda device (?:id )?\d+ (?:is )?not (?:available|found)|Device index out of range"
+    r"|invalid device ordinal value \(\d+\)|Device ordinal \d+ (?:is )?(?:invalid|not found)"
+)
+_MORE_PROCESSES = re.compile(
+    r"nproc[_-]per[_-]node[ =]\S|local_rank|torchrun|torch\.distributed\.launch|mpirun|horovod"
+    r"|accelerate launch|deepspeed"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    said = list(log.find(_SAYS_SO))
+    # From calls that only count the GPUs, this code says that the driver itself is at a loss.
+    statuses = [
+        status
+        for status in log.status_named(*_STATUSES)
+        if status.call not in _ONLY_COUNTS and not _IN_A_KERNEL.search(log.line(status.line).text)
+    ]
+    if not said and not statuses:
+        return
+    launcher = log.first(_MORE_PROCESSES)
+    lines = (
+        *lines_of(statuses),
+        *(match.line for match in said),
+        *_failures(log),
+        *((launcher.line,) if launcher else ()),
+    )
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=_message(said[0] if said else None),
+        evidence=log.evidence(*lines),
+        remedies=_remedies(said, many=launcher is not None),
+        confidence="possible" if _has_none(said) else "certain",
+        ask="Why does the process see no GPU at all? `whygpu check` says it."
+        if _has_none(said)
+        else None,
+    )
+
+
+def _has_none(said: list[Match]) -> bool:
+    """Where there is no GPU at all, the number is the smaller part of the trouble."""
+    return any(match.groups["only"] == "" for match in said)
+
+
+def _failures(log: Log) -> tuple[int, ...]:
+    return tuple(
+        failure.line
+        for failure in log.failures
+        if ("invalid device ordinal" in failure.text and not _IN_A_KERNEL.search(failure.text))
+        or _SAYS_SO.search(failure.text)
+    )
+
+
+def _message(said: Match | None) -> str:
+    asked = count = None
+    if said is not None:
+        groups = said.groups
+        asked = groups["id"] or groups["saved"] or groups["wanted"] or groups["asked"]
+        count = groups["count"] or groups["have"] or groups["counted"]
+        if groups["only"] is not None:
+            count = str(len(groups["only"].split(","))) if groups["only"] else "none"
+    which = f"GPU {asked}" if asked else "a GPU by a number that does not exist"
+    has = f"this process sees {count}, and they count from 0" if count else "numbers start at 0"
+    return f"the program asks for {which}; {has}"
+
+
+def _remedies(said: list[Match], *, many: bool) -> tuple[Remedy, ...]:
+    count = Remedy(
+        "See how many GPUs the process has.",
+        "python -c 'import torch; print(torch.cuda.device_count())'; nvidia-smi -L; "
+        'echo "$CUDA_VISIBLE_DEVICES"',
+    )
+    if any(match.groups["saved"] for match in said):
+        return (
+            Remedy("Load it onto a device that exists: torch.load(..., map_location='cuda:0')."),
+        )
+    processes = Remedy("Start as many processes as there are GPUs: --nproc_per_node=NUMBER.")
+    number = Remedy("Ask for a lower number (cuda:0 where there is one GPU).")
+    return (processes, count, number) if many else (count, number, processes)

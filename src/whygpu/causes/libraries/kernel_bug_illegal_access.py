@@ -1,0 +1,243 @@
+"""A kernel made an illegal access, or could not be launched: a bug in code that runs on the GPU.
+
+## Why it happens
+
+Somewhere in the framework, in an extension or in an algorithm of cuDNN or cuBLAS, a kernel reads or
+writes where it must not, or is launched with arguments that the GPU refuses. Extensions that run on
+GPU 0 while the tensors are on another one, indices that no assertion checks, sizes beyond 2^31
+elements, and regressions of single releases are the usual cases. CUDA reports it late, in whatever
+call comes next.
+
+## What it looks like
+
+- `CUDA error: an illegal memory access was encountered` (cuda runtime error (77) or (700),
+  CUDA_ERROR_ILLEGAL_ADDRESS), `misaligned address`, `unspecified launch failure`.
+- `cuDNN error: CUDNN_STATUS_BAD_PARAM`, `CUDNN_STATUS_EXECUTION_FAILED`,
+  `CUDNN_STATUS_MAPPING_ERROR`.
+- `invalid configuration argument`, `too many resources requested for launch`.
+
+## Fix
+
+Find the kernel: CUDA_LAUNCH_BLOCKING=1 moves the traceback to it, compute-sanitizer names the
+access. Then update or downgrade what contains it, rebuild extensions for the installed framework,
+select the GPU with CUDA_VISIBLE_DEVICES instead of an index, or switch the algorithm off
+(`torch.backends.cudnn.benchmark = False`, MXNET_CUDNN_AUTOTUNE_DEFAULT=0).
+
+## Fires on (log)
+
+```
+RuntimeError: CUDA error: an illegal memory access was encountered
+CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
+```
+
+```
+2021-05-01 12:00:00.000000: E tensorflow/stream_executor/cuda/cuda_event.cc:29] Error polling for event status: failed to query event: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered
+2021-05-01 12:00:00.000100: F tensorflow/core/common_runtime/gpu/gpu_event_mgr.cc:273] Unexpected Event status: 1
+```
+
+```
+  File "/opt/conda/lib/python3.8/site-packages/torch/nn/modules/conv.py", line 439, in _conv_forward
+RuntimeError: cuDNN error: CUDNN_STATUS_BAD_PARAM
+```
+
+## Quiet on (log)
+
+The assertion says what is wrong: the data.
+
+```
+../aten/src/ATen/native/cuda/ScatterGatherKernel.cu:144: operator(): block: [0,0,0], thread: [3,0,0] Assertion `idx_dim >= 0 && idx_dim < index_size && "index out of bounds"` failed.
+RuntimeError: CUDA error: an illegal memory access was encountered
+```
+
+## Sources
+
+- <https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer/index.html>
+- <https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution>
+- <https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import framework_title, gpu_ends_after, is_tensorflow, subject_of
+from whygpu.model.cause import cause
+from whygpu.model.finding import Confidence, Finding, Remedy
+from whygpu.model.log import Log, Status
+
+CAUSE = cause(
+    "WG211",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("framework-crashes",),
+)
+
+_ACCESS = (
+    "cudaErrorIllegalAddress",
+    "CUDA_ERROR_ILLEGAL_ADDRESS",
+    "cudaErrorMisalignedAddress",
+    "CUDA_ERROR_MISALIGNED_ADDRESS",
+    "cudaErrorIllegalInstruction",
+    "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+    "cudaErrorInvalidPc",
+    "CUDA_ERROR_INVALID_PC",
+    "cudaErrorHardwareStackError",
+    "CUDA_ERROR_HARDWARE_STACK_ERROR",
+    "cudaErrorInvalidAddressSpace",
+    "CUDA_ERROR_INVALID_ADDRESS_SPACE",
+)
+_LAUNCH = (
+    "cudaErrorLaunchFailure",
+    "CUDA_ERROR_LAUNCH_FAILED",
+    "cudaErrorLaunchOutOfResources",
+    "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+    "cudaErrorInvalidConfiguration",
+    "cudaErrorLaunchTimeout",
+    "CUDA_ERROR_LAUNCH_TIMEOUT",
+)
+_LIBRARY = (
+    "CUDNN_STATUS_BAD_PARAM",
+    "CUDNN_STATUS_EXECUTION_FAILED",
+    "CUDNN_STATUS_EXECUTION_FAILED_CUDART",
+    "CUDNN_STATUS_MAPPING_ERROR",
+    "CUDNN_STATUS_NOT_SUPPORTED",
+    "CUBLAS_STATUS_EXECUTION_FAILED",
+    "CUBLAS_STATUS_INTERNAL_ERROR",
+    "CUBLAS_STATUS_INVALID_VALUE",
+    "CUBLAS_STATUS_NOT_SUPPORTED",
+    "CUFFT_INTERNAL_ERROR",
+    "CUFFT_EXEC_FAILED",
+)
+_PHRASES = re.compile(
+    r"invalid configuration argument|GET was unable to find an engine to execute this computation"
+    r"|[Ii]llegal memory access|misaligned address|unspecified launch (?:failure|error)"
+    r"|\[(?:700|716|719)\] Call to cu\w{3,40} results in"
+    r"|Unexpected Event status: 1\b|Memory access fault by GPU node|HSA_STATUS_ERROR_MEMORY"
+    r"|(?:CUDA|HIP|ROCm) kernel (?:launch )?failed"
+)
+_ASSERTION = re.compile(r"device-side assert|thread: ?\[[\d, ]{1,30}\][^\n]{0,20}Assertion")
+_HARDWARE = re.compile(
+    r"NVRM: Xid[^\n]{0,60}: (?!(?:13|31|43|45)\b)\d{2,3}\b|uncorrectable ECC|fallen off the bus"
+)
+"""Xid 13, 31, 43 and 45 are how the driver reports a program's fault."""
+_WANT_OF_MEMORY = re.compile(
+    r"create cu(?:dnn|blas|solver)\w* ?(?:handle|instance)|ALLOC_FAILED|NOT_INITIALIZED"
+    r"|[Oo]ut of memory"
+    r"|OUT_OF_MEMORY|cuDNN failed to initialize|DNN library"
+)
+_VERSIONS = re.compile(
+    r"Loaded runtime CuDNN|VERSION_MISMATCH|no kernel image"
+    r"|is not compatible with the current PyTorch"
+    r"|ARCH_MISMATCH|compiled with an unsupported"
+)
+_NEW_ON_OLD = re.compile(r"(?:libcu(?:dart|blas)\.so\.|cu(?:dart|blas)64_)(?:8|9|10)")
+_AMPERE = re.compile(r"compute capability:? (?:8\.|9\.|1[0-9]\.)|RTX 30[5-9]0|RTX A\d000|A100")
+_ON_NEW_GPUS = (
+    "CUDNN_STATUS_EXECUTION_FAILED",
+    "CUDNN_STATUS_MAPPING_ERROR",
+    "CUBLAS_STATUS_EXECUTION_FAILED",
+)
+_OLD_PYTHONS = ("2", "3.5", "3.6", "3.7", "35", "36", "37")
+_SEARCH = re.compile(r"best convolution algorithm|AUTOTUNE|cudnnFind|cudnn\.benchmark")
+_EXTENSION = re.compile(r"(?P<file>[\w./\\-]{1,200}\.cuh?)\b")
+_OWN_FILES = re.compile(
+    r"pytorch[/\\]|aten[/\\]|ATen|THC|torch[/\\]csrc|c10[/\\]|tensorflow[/\\]|/paddle/|xla/"
+)
+_MOST_LINES = 6
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    if log.says(_ASSERTION) or log.says(_VERSIONS):
+        return
+    hard = log.status_named(*_ACCESS, *_LAUNCH)
+    soft = () if log.says(_WANT_OF_MEMORY) else _library_faults(log)
+    phrase = None if hard or soft else log.first(_PHRASES)
+    if not hard and not soft and phrase is None:
+        return
+    lines = [status.line for status in (*hard, *soft)] or [phrase.line if phrase else 0]
+    words = (hard or soft)[0].name if hard or soft else "a kernel failed"
+    ends = gpu_ends_after(log, min(lines))
+    file = _extension(log, lines)
+    where = f" in {file}" if file else ""
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"code that {framework_title(log)} ran on the GPU failed{where} ({words}): a bug "
+        "in a kernel or in a library's algorithm, or data that a kernel does not check",
+        evidence=log.evidence(*lines[:_MOST_LINES], *ends[:_MOST_LINES]),
+        remedies=_remedies(file, cudnn=bool(soft)),
+        confidence=_confidence(log),
+        ask="Where does the traceback end with CUDA_LAUNCH_BLOCKING=1, and does the same batch run "
+        "on the CPU?",
+    )
+
+
+def _library_faults(log: Log) -> tuple[Status, ...]:
+    """cuDNN's and cuBLAS's errors that speak of neither memory nor versions.
+
+    TensorFlow reserves the memory before cuDNN starts, so that there even an "execution failed"
+    mostly means that no room was left: that is for cudnn-init-failed-oom to say.
+    """
+    if is_tensorflow(log) or log.framework == "jax":
+        return ()
+    faults = log.status_named(*_LIBRARY)
+    if _from_before_ampere(log):
+        return tuple(status for status in faults if status.name not in _ON_NEW_GPUS)
+    return faults
+
+
+def _from_before_ampere(log: Log) -> bool:
+    """Builds of those years say the same on every GPU that came after them."""
+    if log.framework not in ("torch", "") or log.says(_SEARCH):
+        return False
+    python = log.version_of("python")
+    return python is None or python.startswith(_OLD_PYTHONS)
+
+
+def _confidence(log: Log) -> Confidence:
+    if log.says(_HARDWARE) or (log.says(_NEW_ON_OLD) and log.says(_AMPERE)):
+        return "possible"
+    return "likely"
+
+
+def _extension(log: Log, lines: list[int]) -> str | None:
+    """The source file of a kernel that is not the framework's own, if the error names it."""
+    for number in lines[:_MOST_LINES]:
+        match = _EXTENSION.search(log.line(number).text)
+        if match and not _OWN_FILES.search(match["file"]):
+            return match["file"].replace("\\", "/").rpartition("/")[2]
+    return None
+
+
+def _remedies(file: str | None, *, cudnn: bool) -> tuple[Remedy, ...]:
+    find = Remedy(
+        "Have the traceback end where it happens; then reduce it to that call.",
+        "CUDA_LAUNCH_BLOCKING=1 python ...",
+    )
+    name = Remedy("Have the access named.", "compute-sanitizer python ...")
+    if file:
+        return (
+            Remedy(
+                f"{file} belongs to an extension: let the process see only the GPU that the "
+                "tensors are on, and rebuild the extension for the installed framework.",
+                "CUDA_VISIBLE_DEVICES=0 python ...",
+            ),
+            find,
+            name,
+        )
+    if cudnn:
+        return (
+            Remedy(
+                "Try without the search for algorithms (torch.backends.cudnn.benchmark = False), "
+                "then without cuDNN (torch.backends.cudnn.enabled = False); if that helps, update."
+            ),
+            find,
+        )
+    return (
+        find,
+        name,
+        Remedy("Check indices and labels of the batch, and try the next or previous release."),
+    )

@@ -1,0 +1,237 @@
+"""GPUs cannot talk to each other: NCCL, RCCL or a collective operation fails.
+
+## Why it happens
+
+Processes that train together find each other over a network interface and then exchange data over
+NVLink, PCIe, shared memory or the network. Any of these can be missing: a firewall or the wrong
+interface, too little /dev/shm in a container, two processes on one GPU, peer access that the
+machine's PCIe settings (IOMMU, ACS) break, NCCL libraries of different versions. And if one process
+dies or falls behind, the others wait for it until a watchdog ends them.
+
+## What it looks like
+
+- `NCCL error in: ...ProcessGroupNCCL.cpp ..., unhandled system error` (or cuda error, internal
+  error, invalid usage); NCCL itself says more in lines marked `NCCL WARN`.
+- `Watchdog caught collective operation timeout: WorkNCCL(...)`.
+- `Duplicate GPU detected : rank 1 and rank 0 both on CUDA device ...`.
+- TensorFlow: `Collective ops is aborted`, `is joining a group with size`.
+
+## Fix
+
+Run once with NCCL_DEBUG=INFO and read the first WARN line. Then: one GPU per process, the right
+interface in NCCL_SOCKET_IFNAME, more shared memory, NCCL_P2P_DISABLE=1 or NCCL_IB_DISABLE=1 as a
+test of which path is broken. After a time-out look at what the *other* processes say.
+
+## Fires on (log)
+
+```
+node1:220:431 [1] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to 192.168.122.1<41239> failed : Software caused connection abort
+torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1333, unhandled system error, NCCL version 2.18.1
+ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.
+```
+
+```
+[rank3]:[E ProcessGroupNCCL.cpp:563] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=812, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600410 milliseconds before timing out.
+```
+
+```
+E tensorflow/core/common_runtime/ring_alg.cc:279] Aborting RingReduce with Internal: Collective ops is aborted by: Device /job:worker/replica:0/task:1/device:GPU:0 is joining a group with size 4, but that group has size 2 (group_key=1)
+```
+
+## Quiet on (log)
+
+```
+node1:220:431 [1] NCCL INFO Channel 00 : 0[1b000] -> 1[1c000] via P2P/IPC
+node1:220:431 [1] NCCL INFO comm 0x7f7c rank 1 nranks 2 cudaDev 1 busId 1c000 - Init COMPLETE
+Epoch 1/3
+```
+
+One process failed of something else; the others only waited for it.
+
+```
+[rank0]: Traceback (most recent call last):
+[rank0]:   File "train.py", line 31, in <module>
+[rank0]: FileNotFoundError: [Errno 2] No such file or directory: 'data/train.bin'
+[rank1]:[E ProcessGroupNCCL.cpp:563] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, Timeout(ms)=600000) ran for 600100 milliseconds before timing out.
+```
+
+## Sources
+
+- <https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html>
+- <https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html>
+- <https://docs.pytorch.org/docs/stable/distributed.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from whygpu.causes.shared_logs import gpu_ends_after, subject_of
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log, Match
+
+CAUSE = cause(
+    "WG210",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("kernel-bug-illegal-access", "framework-crashes"),
+)
+
+_FAILED = re.compile(
+    r"(?:NCCL|RCCL)(?: communicator| operation| library| backend| call)?[^\n]{0,200}?"
+    r"(?:unhandled (?:system|cuda|hip) error|internal error|invalid usage|invalid argument"
+    r"|remote process exited|remote error)"
+    r"|nccl(?:SystemError|InternalError|InvalidUsage|InvalidArgument|RemoteError"
+    r"|UnhandledCudaError)\b"
+    r"|NCCL [Ee]rror(?: \d)?\b|\bNCCL error\b|NCCL operation [^\n]{0,120} failed"
+    r"|NCCL communicator was aborted"
+    r"|NCCL communication aborted"
+    r"|Duplicate GPU detected"
+    r"|is joining a group with size|[Cc]ollective ops? is aborted"
+    r"|No OpKernel was registered to support Op 'Nccl\w{3,20}'"
+    r"|[Dd]istributed package doesn'?t have NCCL|Backend nccl is not available"
+    r"|NCCL is not (?:available|compiled|built)"
+    r"|NCCL library (?:was )?not found|undefined symbol: nccl\w{3,40}"
+    r"|[Ff]ailed to (?:initiali[sz]e|init|load|set up) (?:the )?NCCL|NCCL initiali[sz]ation failed"
+    r"|ncclCommInit\w{0,12} failed"
+    r"|Connect(?:ion)? to [^\n]{0,80} failed[^\n]{0,60}NCCL"
+    r"|connectFullMesh failed|Dist(?:Network|Store)Error"
+    r"|c10d[^\n]{0,160}(?:client socket has (?:failed|timed out)|failed to listen on any)"
+    r"|Horovod has been shut down|setting up NCCL communicator"
+    r"|gloo[/\\]transport[^\n]{0,120}(?:[Cc]onnect|closed|refused|timed out)"
+)
+_WARNED = re.compile(r"(?:NCCL|RCCL) WARN (?P<words>[^\n]{3,300})")
+_WAITED = re.compile(
+    r"Watchdog caught collective operation timeout|[Cc]ollective (?:operation )?timeout"
+    r"|WorkNCCL\([^\n]{0,300}timeout"
+    r"|Some NCCL operations have failed or timed out|NCCL watchdog thread terminated"
+    r"|Timeout at NCCL work"
+    r"|RendezvousTimeoutError|rendezvous (?:timed out|timeout)[^\n]{0,40}NCCL"
+    r"|This thread has been waiting for \W?\d+ms for and may be stuck"
+    r"|submitted to be reduced, gathered or broadcasted by subset of ranks"
+    r"|Stuck waiting for all-?reduce|AllReduce[^\n]{0,60}rendezvous[^\n]{0,60}(?:timed|stuck)"
+)
+_CONSEQUENCE = re.compile(r"unhandled (?:cuda|hip) error|UnhandledCudaError")
+_HARMLESS_WARNING = re.compile(
+    r"NET/Plugin|MNNVL|NCCL_\w+ set by environment|Could not enable P2P|Missing \"|cudaHostRegister"
+    r"|Failed to open libibverbs|ibv_|No plugin found|libnccl-net|NUMA|Setting affinity"
+)
+_ABOUT_NCCL = re.compile(
+    r"nccl|rccl|collective|c10d|ProcessGroup|distributed|DistBackend|rendezvous", re.I
+)
+_REASONS: tuple[tuple[re.Pattern[str], str, Remedy], ...] = (
+    (
+        re.compile(r"Duplicate GPU|invalid usage|InvalidUsage"),
+        "two processes use the same GPU, or NCCL is called in a way that it does not allow",
+        Remedy(
+            "Give each process its own GPU: torch.cuda.set_device(local_rank), and not more "
+            "processes than GPUs."
+        ),
+    ),
+    (
+        re.compile(r"shm|shared memory|No space left", re.I),
+        "the shared memory (/dev/shm) is too small or not accessible",
+        Remedy("Start the container with more of it.", "docker run --shm-size=8g ..."),
+    ),
+    (
+        re.compile(
+            r"[Cc]onnect|socket|bind|interface|Net\b|Connection|timed out|ib_|ibv|vendor err"
+        ),
+        "the processes do not reach each other over the network",
+        Remedy(
+            "Name the interface that connects the machines, and see whether a firewall is between "
+            "them.",
+            "export NCCL_SOCKET_IFNAME=eth0",
+        ),
+    ),
+    (
+        re.compile(r"joining a group with size"),
+        "two sets of GPUs of different size use one collective group in the same process",
+        Remedy("Use one distribution strategy per process; restart between runs with other GPUs."),
+    ),
+    (
+        re.compile(r"doesn'?t have NCCL|not available|No OpKernel"),
+        "this build has no NCCL (Windows and macOS have none)",
+        Remedy(
+            "Use another way: backend 'gloo' in PyTorch, "
+            "tf.distribute.HierarchicalCopyAllReduce() in TensorFlow."
+        ),
+    ),
+)
+_MOST_LINES = 6
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    failed = list(log.find(_FAILED))
+    waited = list(log.find(_WAITED))
+    warned = [m for m in log.find(_WARNED) if not _HARMLESS_WARNING.search(m.text)]
+    if not failed and not waited and not (warned and log.failures):
+        return
+    first = min(match.line for match in (*failed, *waited, *warned))
+    if not failed and _stranger_before(log, first):
+        return
+    consequence = bool(failed) and not warned and all(_CONSEQUENCE.search(m.text) for m in failed)
+    lines = _chosen(warned, failed, waited)
+    ends = gpu_ends_after(log, first)
+    what, remedies = _reason(warned, failed, waited)
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"communication between GPUs failed: {what}",
+        evidence=log.evidence(*lines, *ends[:_MOST_LINES]),
+        remedies=remedies,
+        confidence="possible" if consequence and _other_fault(log) else "likely",
+        ask="What is the first `NCCL WARN` line with NCCL_DEBUG=INFO, and do all processes still "
+        "live when it comes?",
+    )
+
+
+def _stranger_before(log: Log, line: int) -> bool:
+    """A process that failed of something else is what the others waited for."""
+    return any(
+        failure.line < line and failure.kind != "exit" and not _ABOUT_NCCL.search(failure.text)
+        for failure in log.failures
+    )
+
+
+def _other_fault(log: Log) -> bool:
+    """Any other CUDA error: NCCL passes on what it meets."""
+    return any(status.api != "nccl" for status in log.statuses)
+
+
+def _chosen(*kinds: Sequence[Match]) -> list[int]:
+    return [match.line for kind in kinds for match in (*kind[:2], *kind[2:][-1:])]
+
+
+def _reason(
+    warned: Sequence[Match], failed: Sequence[Match], waited: Sequence[Match]
+) -> tuple[str, tuple[Remedy, ...]]:
+    debug = Remedy(
+        "Have NCCL say what it meets, and read the first WARN.", "export NCCL_DEBUG=INFO"
+    )
+    said = "\n".join(match.text for match in (*warned[:3], *failed[:5]))
+    for pattern, what, remedy in _REASONS:
+        if said and pattern.search(said):
+            return what, (remedy, debug, _PATHS)
+    if waited and not failed:
+        return (
+            "a collective operation waited for a process that did not come until the watchdog "
+            "ended it",
+            (
+                Remedy("Look for the first error in the output of every other process."),
+                Remedy("See that all processes make the same calls in the same order."),
+                debug,
+            ),
+        )
+    words = next((m.groups["words"] for m in warned), None)
+    return (f"NCCL warns: {words.strip()}" if words else "NCCL gives up"), (debug, _PATHS)
+
+
+_PATHS = Remedy(
+    "Find out which path is broken: one of these variables at a time.",
+    "export NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1 NCCL_SHM_DISABLE=1",
+)

@@ -1,0 +1,133 @@
+"""GPU memory is kept or cut up without need, until a request no longer fits.
+
+## Why it happens
+
+A leak: something holds on to what is no longer needed. In PyTorch, a loss that is summed up without
+`.item()` keeps the graph of every step; in TensorFlow, models that are built in a loop stay until
+`clear_session()`. A second copy of a large buffer that lives while the first is converted does the
+same at once.
+
+Fragmentation: requests of changing size leave gaps, each of them too small for the next large
+request, although together they would be enough.
+
+## What it looks like
+
+It works at first, and fails after epochs of the same work. PyTorch's message then shows much more
+memory "reserved" than "allocated", and a request that is smaller than the difference.
+
+## Fix
+
+Leak: keep numbers, not tensors; evaluate under `torch.no_grad()`; delete what a loop no longer
+needs. Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or
+TF_GPU_ALLOCATOR=cuda_malloc_async.
+
+## Fires on (log)
+
+```
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB. GPU 0 has a total capacity of 39.56 GiB of which 310.56 MiB is free. Including non-PyTorch memory, this process has 39.25 GiB memory in use. Of the allocated memory 24.10 GiB is allocated by PyTorch, and 14.62 GiB is reserved by PyTorch but unallocated.
+```
+
+```
+Epoch 1: loss 0.912
+Epoch 2: loss 0.744
+Epoch 3: loss 0.701
+Epoch 4: loss 0.688
+Traceback (most recent call last):
+  File "train.py", line 88, in <module>
+    loss.backward()
+RuntimeError: cuda runtime error (2) : out of memory at /pytorch/aten/src/THC/generic/THCStorage.cu:58
+```
+
+## Quiet on (log)
+
+The first step fails, and nearly all that is reserved is in use.
+
+```
+RuntimeError: CUDA out of memory. Tried to allocate 512.00 MiB (GPU 0; 7.93 GiB total capacity; 6.91 GiB already allocated; 201.50 MiB free; 7.10 GiB reserved in total by PyTorch)
+```
+
+## Sources
+
+- <https://docs.pytorch.org/docs/stable/notes/faq.html>
+- <https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management>
+- <https://www.tensorflow.org/api_docs/python/tf/keras/backend/clear_session>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import framework_title, subject_of
+from whygpu.causes.shared_out_of_memory import how_far, seen_in
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log
+
+CAUSE = cause(
+    "WG505",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("framework-crashes",),
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    fragmented = seen_in(log, "fragmentation")
+    found = fragmented or seen_in(log, "leak")
+    if found is None:
+        return
+    asked = how_far(found)
+    told = f"{framework_title(log)} ran out of GPU memory"
+    first = f"{told}: it {asked}" if asked else told
+    remedies = (*_for_fragments(log), *_for_leaks(log))
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"{first}; {found.because}",
+        evidence=log.evidence(*found.lines),
+        remedies=remedies if fragmented else (*_for_leaks(log), *_for_fragments(log)),
+        confidence=found.confidence,
+        severity=found.severity,
+        effect="broken" if found.severity == "error" else "none",
+        ask="Does the memory in use grow from step to step (nvidia-smi -l 5)? Then it is a leak; "
+        "if it stays level, the program is simply too big.",
+    )
+
+
+def _for_fragments(log: Log) -> tuple[Remedy, ...]:
+    if log.framework == "tensorflow":
+        return (
+            Remedy(
+                "Let the driver keep the pieces together.",
+                "export TF_GPU_ALLOCATOR=cuda_malloc_async",
+            ),
+        )
+    if log.framework == "torch":
+        return (
+            Remedy(
+                "Let segments grow instead of cutting them up; before PyTorch 2.0, limit the "
+                "cutting with max_split_size_mb:128 in the same variable.",
+                "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+            ),
+        )
+    return (Remedy("Free large buffers before the next one is made; reuse or donate them."),)
+
+
+def _for_leaks(log: Log) -> tuple[Remedy, ...]:
+    if log.framework == "tensorflow":
+        return (
+            Remedy(
+                "Build a model once; if a loop has to build many, call "
+                "tf.keras.backend.clear_session() between them."
+            ),
+        )
+    if log.framework == "torch":
+        return (
+            Remedy(
+                "Sum up numbers, not tensors (loss.item()), evaluate under torch.no_grad(), and "
+                "del what one phase leaves behind before the next begins."
+            ),
+        )
+    return (Remedy("Look for what is kept from step to step: lists of results, cached graphs."),)

@@ -1,0 +1,169 @@
+"""The program itself needs more memory than the GPU has.
+
+## Why it happens
+
+Weights, gradients, optimizer state and the activations of a whole batch have to be in GPU memory at
+the same time. Activations grow with the batch, the size of the images and the length of the
+sequences, and are most of it. A data set that is copied to the GPU as a whole, or an evaluation of
+all test images in one batch, does the same.
+
+## What it looks like
+
+- TensorFlow: `ResourceExhaustedError: OOM when allocating tensor with shape[...]`, after
+  `Allocator (GPU_0_bfc) ran out of memory trying to allocate ...`. The same line with "The caller
+  indicates that this is not a failure" is a remark on speed and no error.
+- JAX: `RESOURCE_EXHAUSTED: Out of memory while trying to allocate ... bytes`.
+- PyTorch: `CUDA out of memory. Tried to allocate ...`, with figures that tell who holds how much.
+- RAPIDS, CuPy, Numba: `std::bad_alloc: out_of_memory`, `OutOfMemoryError`,
+  `CUDA_ERROR_OUT_OF_MEMORY`.
+
+## Fix
+
+Make the batch smaller, and accumulate gradients if the optimizer needs the larger one. Mixed
+precision halves the activations. Recomputing them (gradient checkpointing), shorter sequences and
+smaller images save more. With several GPUs, count the batch per GPU.
+
+## Fires on (log)
+
+```
+2022-03-02 11:20:14.120000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1525] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 9649 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 2080 Ti, pci bus id: 0000:0a:00.0, compute capability: 7.5
+2022-03-02 11:20:40.670000: W tensorflow/core/common_runtime/bfc_allocator.cc:462] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.30GiB (rounded to 2466250752)requested by op conv2d/Conv2D
+tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[96,64,320,320] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:Conv2D]
+```
+
+```
+torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB (GPU 0; 23.69 GiB total capacity; 21.40 GiB already allocated; 614.00 MiB free; 22.05 GiB reserved in total by PyTorch)
+```
+
+```
+jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 42949672960 bytes.
+```
+
+## Quiet on (log)
+
+A remark on speed; the training goes on.
+
+```
+2021-02-03 10:00:05.000000: W tensorflow/core/common_runtime/bfc_allocator.cc:248] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.25GiB with freed_by_count=0. The caller indicates that this is not a failure, but may mean that there could be performance gains if more memory were available.
+Epoch 1/10
+400/400 [==============================] - 31s 76ms/step - loss: 0.4213
+```
+
+Somebody else has the memory.
+
+```
+RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; 41.12 MiB already allocated; 8.56 MiB free; 44.00 MiB reserved in total by PyTorch)
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/mixed_precision>
+- <https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management>
+- <https://docs.jax.dev/en/latest/gpu_memory_allocation.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import framework_title, is_tensorflow, subject_of
+from whygpu.causes.shared_memory_remedies import ANOTHER_GPU, SEE_HOLDERS
+from whygpu.causes.shared_out_of_memory import Shortage, how_far, seen_in
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log
+
+CAUSE = cause(
+    "WG504",
+    __name__,
+    __doc__,
+    severity="error",
+    effect="broken",
+    explains=("framework-crashes",),
+)
+
+_ARRAYS = ("cupy", "numba")
+"""What computes with arrays and knows neither batches nor gradients."""
+_WHOLE_DATA_SET = re.compile(r"_EagerConst|from_tensor_slices")
+_SERVING = re.compile(r"\bvllm\b|KV cache|max_model_len|llama|gpu_memory_utilization")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    found = seen_in(log, "too-big")
+    if found is None:
+        return
+    asked = how_far(found)
+    told = f"{framework_title(log)} ran out of GPU memory"
+    first = f"{told}: it {asked}" if asked else told
+    because = f"; {found.because}" if found.because and found.reason == "too-big" else ""
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"{first}{because}",
+        evidence=log.evidence(*found.lines),
+        remedies=tuple(_remedies(log, found)),
+        confidence=found.confidence,
+        severity=found.severity,
+        effect="broken" if found.severity == "error" else "none",
+        ask=_question(found),
+    )
+
+
+def _question(found: Shortage) -> str | None:
+    if found.confidence == "certain":
+        return None
+    return (
+        "How much memory is taken before the program starts (nvidia-smi)? If next to nothing, the "
+        "program is too big; otherwise another process holds it."
+    )
+
+
+def _remedies(log: Log, found: Shortage) -> Iterator[Remedy]:
+    if log.says(_WHOLE_DATA_SET):
+        yield Remedy(
+            "Keep the data set in the computer's memory: build it under tf.device('/CPU:0'), or "
+            "feed it from a generator."
+        )
+    if log.says(_SERVING):
+        yield Remedy(
+            "Serve a shorter context (max_model_len), a quantized model, or put fewer layers on "
+            "the GPU."
+        )
+    if log.framework in _ARRAYS:
+        yield Remedy(
+            "Work through the data in smaller parts, and free each before the next is loaded."
+        )
+    else:
+        yield Remedy(_smaller_batch(found))
+        yield _half_precision(log)
+        yield Remedy(
+            "If the optimizer needs the larger batch, accumulate the gradients of several small "
+            "ones."
+        )
+    if found.confidence != "certain":
+        yield SEE_HOLDERS
+    yield ANOTHER_GPU
+
+
+def _smaller_batch(found: Shortage) -> str:
+    shape = next((a.shape for a in found.refused if a.shape), "")
+    first = shape.strip("[]").partition(",")[0]
+    if first.isdigit() and int(first) > 1 and "," in shape:
+        return (
+            f"Make the batch smaller: the tensor that was refused has shape {shape}; if its "
+            f"{first} is the batch, try {int(first) // 2}."
+        )
+    return "Make the batch smaller: halve it until it fits; then images, sequences or the model."
+
+
+def _half_precision(log: Log) -> Remedy:
+    if log.framework == "torch":
+        return Remedy("Use mixed precision: run the model under torch.autocast('cuda').")
+    if log.framework == "jax":
+        return Remedy("Compute in bfloat16, and recompute activations with jax.checkpoint.")
+    if is_tensorflow(log):
+        return Remedy(
+            "Use mixed precision: tf.keras.mixed_precision.set_global_policy('mixed_float16')."
+        )
+    return Remedy("Use mixed precision: in 16 bits activations take half of the memory.")

@@ -1,0 +1,60 @@
+"""The GPU's allocator could not give a wish, and the program did without it: harmless.
+
+## Why it happens
+
+cuDNN and XLA ask for extra memory to use faster algorithms. If it is not there they take another
+algorithm, and TensorFlow says that this is not a failure.
+
+## What it looks like
+
+`ran out of memory trying to allocate 2.17GiB with freed_by_count=0. The caller indicates that this
+is not a failure, but this may mean that there could be performance gains if more memory were
+available.`
+
+## Fix
+
+None is needed. With a smaller batch the faster algorithm has room. If the program then ends with
+ResourceExhaustedError, that error is what counts.
+
+## Fires on (log)
+
+```
+2020-07-07 16:20:00.500000: W tensorflow/core/common_runtime/bfc_allocator.cc:243] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.17GiB with freed_by_count=0. The caller indicates that this is not a failure, but may mean that there could be performance gains if more memory were available.
+step 100 loss = 2.31 (0.412 sec/step)
+step 200 loss = 1.87 (0.409 sec/step)
+```
+
+## Quiet on (log)
+
+```
+2020-07-07 16:20:00.500000: W tensorflow/core/common_runtime/bfc_allocator.cc:431] Allocator (GPU_0_bfc) ran out of memory trying to allocate 512.00MiB (rounded to 536870912)
+```
+
+## Sources
+
+- <https://github.com/openxla/xla/tree/main/xla/tsl/framework>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG911", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(r"The caller indicates that this is not a failure")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "extra memory for a faster algorithm was not there, and another algorithm was taken",
+    )

@@ -1,0 +1,62 @@
+"""An allocator of TensorFlow 1 tells how often it was asked: harmless.
+
+## Why it happens
+
+Releases before 1.14 log it when the pool of memory for copies to the GPU is enlarged, and list the
+sizes that the GPU's allocator sorts its memory by.
+
+## What it looks like
+
+`PoolAllocator: After 2424 get requests, put_count=2259 evicted_count=1000 eviction_rate=0.44 and
+unsatisfied allocation rate=0.52`, `Raising pool_size_limit_ from 100 to 110`, `Creating bin of max
+chunk size 2.00GiB`.
+
+## Fix
+
+None is needed; it stops after the first steps. A list of bins *with* `ran out of memory` above it
+belongs to that error.
+
+## Fires on (log)
+
+```
+I tensorflow/core/common_runtime/gpu/pool_allocator.cc:247] PoolAllocator: After 3180 get requests, put_count=2943 evicted_count=1000 eviction_rate=0.339789 and unsatisfied allocation rate=0.408805
+I tensorflow/core/common_runtime/gpu/pool_allocator.cc:259] Raising pool_size_limit_ from 100 to 110
+```
+
+## Quiet on (log)
+
+```
+W tensorflow/core/common_runtime/bfc_allocator.cc:273] Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.50GiB.  See logs for memory state.
+```
+
+## Sources
+
+- <https://github.com/tensorflow/tensorflow/tree/master/tensorflow/core/common_runtime/gpu>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG926", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"PoolAllocator: After \d{1,12} get requests|Raising pool_size_limit_ from"
+    r"|Creating bin of max chunk size"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "an allocator counts its requests and grows its pool; nothing is short",
+    )

@@ -1,0 +1,67 @@
+"""AutoGraph leaves a function as it is, or traces it often: harmless.
+
+## Why it happens
+
+tf.function turns Python into graphs. What it cannot read, or need not read, is called as it stands;
+a function that is called with ever new Python values is traced each time.
+
+## What it looks like
+
+`AutoGraph could not transform <function ...> and will run it as-is.`, `Entity ... could not be
+transformed and will be executed as-is`, `5 out of the last 5 calls to <function ...> triggered
+tf.function retracing`.
+
+## Fix
+
+None is needed. Retracing costs time: pass tensors of one shape in place of Python numbers.
+
+## Fires on (log)
+
+```
+WARNING:tensorflow:AutoGraph could not transform <function normalize at 0x7f1c2c0d9b70> and will run it as-is.
+Please report this to the TensorFlow team. When filing the bug, set the verbosity to 10.
+Cause: module 'gast' has no attribute 'Index'
+```
+
+```
+WARNING:tensorflow:5 out of the last 5 calls to <function Model.make_predict_function.<locals>.predict_function at 0x7f> triggered tf.function retracing.
+```
+
+## Quiet on (log)
+
+```
+AttributeError: module 'gast' has no attribute 'Num'
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/function>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG923", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"AutoGraph could not (?:transform|be transformed)|could not be transformed and will be executed as-is"
+    r"|triggered tf\.function retracing|^Please report this to the (?:TensorFlow|AutoGraph) team",
+    re.MULTILINE,
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "functions are run as they are, or traced again; it can cost time and changes no result",
+    )

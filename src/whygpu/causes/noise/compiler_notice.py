@@ -1,0 +1,70 @@
+"""XLA or MLIR, TensorFlow's compilers, say that they are there or not used: harmless.
+
+## Why it happens
+
+TensorFlow starts its compiler service in any case and uses it where a program asks for it. Both are
+logged, as are optimisations that are off by default.
+
+## What it looks like
+
+`XLA service 0x... initialized for platform CUDA (this does not guarantee that XLA will be used)`,
+`StreamExecutor device (0): Host, Default Version`, `None of the MLIR Optimization Passes are
+enabled`, `(One-time warning): Not using XLA:CPU for cluster`, `disabling MLIR crash reproducer`,
+`CPU Frequency: ... Hz`.
+
+## Fix
+
+None is needed.
+
+## Fires on (log)
+
+```
+2020-05-17 09:30:00.250000: I tensorflow/compiler/xla/service/service.cc:168] XLA service 0x56109f2c8d40 initialized for platform Host (this does not guarantee that XLA will be used). Devices:
+2020-05-17 09:30:00.250020: I tensorflow/compiler/xla/service/service.cc:176]   StreamExecutor device (0): Host, Default Version
+```
+
+```
+2021-08-01 17:45:00.000001: I tensorflow/compiler/mlir/mlir_graph_optimization_pass.cc:185] None of the MLIR Optimization Passes are enabled (registered 2)
+```
+
+## Quiet on (log)
+
+```
+2024-03-03 03:03:03.000003: W external/local_xla/xla/service/gpu/nvptx_compiler.cc:742] The NVIDIA driver's CUDA version is 12.0 which is older than the ptxas CUDA version (12.3.107).
+```
+
+## Sources
+
+- <https://openxla.org/xla/tf2xla>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG909", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"this does not guarantee that XLA will be used|StreamExecutor device \(\d{1,3}\): "
+    r"|None of the MLIR [Oo]ptimization [Pp]asses are enabled|MLIR V1 optimization pass is not enabled"
+    r"|disabling MLIR crash reproducer|\(One-time warning\): Not using XLA:CPU|CPU Frequency: \d{1,12} Hz"
+    r"|XLA service \S{1,40} executing computations on platform|cannot determine CPU frequency"
+    r"|Running all optimization passes in grouping"
+    r"|Compiled cluster using XLA!  This line is logged at most once"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "TensorFlow's compilers tell that they have started or stay off; nothing depends on it",
+    )

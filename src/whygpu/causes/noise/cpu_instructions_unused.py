@@ -1,0 +1,76 @@
+"""TensorFlow tells which instructions of the CPU it uses or could use: harmless.
+
+## Why it happens
+
+Wheels are compiled for processors that nearly everybody has. At its first use TensorFlow compares
+that with the processor it runs on and reports newer instructions that it leaves aside. It says
+nothing about the GPU.
+
+## What it looks like
+
+`Your CPU supports instructions that this TensorFlow binary was not compiled to use: AVX2 FMA`, `The
+TensorFlow library wasn't compiled to use SSE4.1 instructions`, or `This TensorFlow binary is
+optimized to use available CPU instructions`, from cpu_feature_guard.cc.
+
+## Fix
+
+None is needed. `TF_CPP_MIN_LOG_LEVEL=1` hides it together with all other lines marked I.
+
+The opposite sentence, that the library *was* compiled to use instructions which are *not*
+available, is no noise: the program ends there.
+
+## Fires on (log)
+
+```
+2019-08-20 11:02:33.101010: I tensorflow/core/platform/cpu_feature_guard.cc:142] Your CPU supports instructions that this TensorFlow binary was not compiled to use: AVX2 FMA
+```
+
+```
+W tensorflow/core/platform/cpu_feature_guard.cc:45] The TensorFlow library wasn't compiled to use SSE4.1 instructions, but these are available on your machine and could speed up CPU computations.
+```
+
+```
+2024-06-01 09:00:00.123456: I tensorflow/core/platform/cpu_feature_guard.cc:210] This TensorFlow binary is optimized to use available CPU instructions in performance-critical operations.
+To enable the following instructions: AVX2 FMA, in other operations, rebuild TensorFlow with the appropriate compiler flags.
+```
+
+## Quiet on (log)
+
+```
+F tensorflow/core/platform/cpu_feature_guard.cc:36] The TensorFlow library was compiled to use AVX instructions, but these aren't available on your machine.
+```
+
+## Sources
+
+- <https://github.com/tensorflow/tensorflow/tree/master/tensorflow/core/platform>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG903", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"this TensorFlow binary was not compiled to use: "
+    r"|TensorFlow library wasn't compiled to use [A-Z]"
+    r"|TensorFlow binary is optimized (?:with|to use)"
+    r"|To enable (?:them|the following instructions)[^\n]{0,120} in other operations"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "TensorFlow names instructions of the CPU that it uses or leaves aside; it has nothing to "
+        "do with the GPU",
+    )

@@ -1,0 +1,73 @@
+"""A function will be removed in a later release: harmless today.
+
+## Why it happens
+
+Python packages announce what they are going to remove. The call still works in the installed
+release; the warning is for whoever maintains the calling code, often a package and not the program.
+
+## What it looks like
+
+`DeprecationWarning`, `FutureWarning`, `... is deprecated and will be removed in a future version`
+with `Instructions for updating:`, or `The name tf.Session is deprecated. Please use
+tf.compat.v1.Session instead.`
+
+## Fix
+
+None is needed with the installed versions. An *error* about the same name means that the release is
+already there which has removed it.
+
+## Fires on (log)
+
+```
+WARNING:tensorflow:From train.py:31: The name tf.ConfigProto is deprecated. Please use tf.compat.v1.ConfigProto instead.
+```
+
+```
+/usr/lib/python3.7/site-packages/tensorflow/python/framework/dtypes.py:516: FutureWarning: Passing (type, 1) or '1type' as a synonym of type is deprecated; in a future version of numpy, it will be understood as (type, (1,)) / '(1,)type'.
+```
+
+```
+WARNING:tensorflow:From model.py:12: dense (from tensorflow.python.layers.core) is deprecated and will be removed in a future version.
+Instructions for updating:
+Use keras.layers.dense instead.
+```
+
+## Quiet on (log)
+
+```
+AttributeError: module 'numpy' has no attribute 'bool'.
+`np.bool` was a deprecated alias for the builtin `bool`.
+```
+
+## Sources
+
+- <https://docs.python.org/3/library/warnings.html#warning-categories>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG907", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"\b(?:Pending)?DeprecationWarning\b|\bFutureWarning\b|is deprecated and will be removed"
+    r"|The name \S{1,80} is deprecated\. Please use|^Instructions for updating:|is deprecated, use ",
+    re.MULTILINE,
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "functions that a later release will remove are used; the installed release still has them",
+    )

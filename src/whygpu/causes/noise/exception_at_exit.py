@@ -1,0 +1,68 @@
+"""Python reports an exception while it tidies up, and ignores it: harmless.
+
+## Why it happens
+
+When a program ends, modules are taken apart in no certain order. Destructors that still want to use
+one fail, and Python prints that and goes on.
+
+## What it looks like
+
+`Exception ignored in: <bound method BaseSession.__del__ of ...>` or `<function ... .__del__>`,
+followed by a traceback, at the end of a run. Old TensorFlow releases say `'NoneType' object has no
+attribute 'TF_DeleteStatus'`.
+
+## Fix
+
+None is needed: the work is done by then. An exception *above* it is the one that counts.
+
+## Fires on (log)
+
+```
+Step 900: accuracy = 0.98
+Exception ignored in: <bound method BaseSession.__del__ of <tensorflow.python.client.session.Session object at 0x7f6c>>
+Traceback (most recent call last):
+  File "/usr/lib/python3.5/site-packages/tensorflow/python/client/session.py", line 587, in __del__
+AttributeError: 'NoneType' object has no attribute 'TF_NewStatus'
+```
+
+## Quiet on (log)
+
+```
+Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    x.size
+AttributeError: 'NoneType' object has no attribute 'size'
+```
+
+## Sources
+
+- <https://docs.python.org/3/library/sys.html#sys.unraisablehook>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG924", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"^Exception ignored (?:in|on)\b",
+    re.MULTILINE,
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "Python could not tidy up an object at its end, and ignored that; the work was done by "
+        "then",
+    )

@@ -1,0 +1,61 @@
+"""Two GPUs cannot read each other's memory directly: harmless.
+
+## Why it happens
+
+Consumer cards, GPUs behind different processors and most virtual machines have no direct path
+between GPUs. Data then goes through main memory.
+
+## What it looks like
+
+`Peer access not supported between device ordinals 0 and 1`, or `cannot enable peer access from
+device ordinal 0 to device ordinal 1`; also the matrix of `N` under `Device interconnect
+StreamExecutor with strength 1 edge matrix`.
+
+## Fix
+
+None is needed. Training on several GPUs works, with slower exchange of gradients.
+
+## Fires on (log)
+
+```
+I tensorflow/core/common_runtime/gpu/gpu_device.cc:777] Peer access not supported between device ordinals 0 and 1
+```
+
+## Quiet on (log)
+
+```
+I tensorflow/core/common_runtime/gpu/gpu_device.cc:906] DMA: 0 1
+RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:859, invalid usage, NCCL version 2.7.8
+```
+
+## Sources
+
+- <https://github.com/tensorflow/tensorflow/tree/master/tensorflow/core/common_runtime/gpu>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG920", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"Peer access not supported between device ordinals|cannot enable peer access from device ordinal"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "these GPUs cannot read each other's memory directly; data goes through main memory, "
+        "which works",
+    )

@@ -1,0 +1,67 @@
+"""JAX lists the back ends that this machine does not have: harmless.
+
+## Why it happens
+
+JAX tries every kind of device it knows, TPUs and AMD's GPUs among them, and logs those that are not
+there. What counts is whether the one that is wanted came up.
+
+## What it looks like
+
+`Unable to initialize backend 'tpu_driver': NOT_FOUND: ...`, `Unable to initialize backend 'rocm':
+...` or `Unable to initialize backend 'tpu': ...`. The same sentence about `'cuda'` or `'gpu'` is no
+noise.
+
+## Fix
+
+None is needed. `JAX_PLATFORMS=cuda` stops JAX from trying the others, and makes it fail loudly if
+CUDA does not come up.
+
+## Fires on (log)
+
+```
+I0305 14:37:52.841140 140001535510336 xla_bridge.py:353] Unable to initialize backend 'tpu_driver': NOT_FOUND: Unable to find driver in registry given worker:
+I0305 14:37:52.984758 140001535510336 xla_bridge.py:353] Unable to initialize backend 'rocm': NOT_FOUND: Could not find registered platform with name: "rocm". Available platform names are: Interpreter CUDA Host
+```
+
+```
+INFO:jax._src.xla_bridge:Unable to initialize backend 'tpu': INTERNAL: Failed to open libtpu.so: libtpu.so: cannot open shared object file: No such file or directory
+```
+
+## Quiet on (log)
+
+```
+RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: No visible GPU devices.
+```
+
+## Sources
+
+- <https://github.com/jax-ml/jax/blob/main/jax/_src/xla_bridge.py>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG913", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"Unable to initialize backend '(?:tpu|tpu_driver|rocm|interpreter|plugin|metal|iree|oneapi)'"
+    r"|No TPU platform was found|libtpu\.so: cannot open shared object"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "JAX names back ends that this machine does not have; they are not needed for an NVIDIA "
+        "GPU",
+    )

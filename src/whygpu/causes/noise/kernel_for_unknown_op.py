@@ -1,0 +1,57 @@
+"""A kernel is registered for an operation that this TensorFlow does not have: harmless.
+
+## Why it happens
+
+Builds with extra kernels (MKL, ZenDNN, plug-ins) register some for operations that the other side
+does not know. They are left out.
+
+## What it looks like
+
+`OpKernel ('op: "_Name" device_type: "CPU"') for unknown op: _Name`, often in long lists at
+start-up, each marked with an E.
+
+## Fix
+
+None is needed. An error about an operation that the model really uses names the operation and ends
+the program.
+
+## Fires on (log)
+
+```
+2019-02-02 11:11:11.111111: E tensorflow/core/framework/op_kernel.cc:1325] OpKernel ('op: "_MklRelu" device_type: "CPU"') for unknown op: _MklRelu
+```
+
+## Quiet on (log)
+
+```
+tensorflow.python.framework.errors_impl.NotFoundError: Op type not registered 'DecodeBlob' in binary running on host.
+```
+
+## Sources
+
+- <https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/framework/op_kernel.cc>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG922", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(r"OpKernel \('op: [^\n]{1,300} for unknown op: ")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "kernels for operations that this TensorFlow does not have are left out",
+    )

@@ -1,0 +1,61 @@
+"""A tensor takes more than a tenth of the free main memory: a hint, not an error.
+
+## Why it happens
+
+TensorFlow's allocator for the CPU warns when one tensor is large compared with the memory that is
+free. The allocation succeeds. Typical is a data set that is turned into one tensor, which is then
+also copied when it is moved to the GPU.
+
+## What it looks like
+
+`Allocation of 411041792 exceeds 10% of free system memory.`, from cpu_allocator_impl.cc, up to five
+times. It speaks of main memory, never of the GPU's.
+
+## Fix
+
+None is needed as long as the program goes on. If it is `Killed` afterwards, this line shows what
+filled the memory: feed the data in batches (a generator, tf.data, a smaller batch).
+
+## Fires on (log)
+
+```
+2021-11-04 20:05:11.660000: W tensorflow/core/framework/cpu_allocator_impl.cc:80] Allocation of 1207959552 exceeds 10% of free system memory.
+Epoch 1/10
+1563/1563 [==============================] - 14s 9ms/step - loss: 1.5077
+```
+
+## Quiet on (log)
+
+```
+2021-11-04 20:05:11.660000: W tensorflow/core/common_runtime/bfc_allocator.cc:431] Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.13GiB
+```
+
+## Sources
+
+- <https://github.com/openxla/xla/tree/main/xla/tsl/framework>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG910", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(r"Allocation of \d{1,20} exceeds \d{1,3}% of (?:free )?system memory")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "single tensors take more than a tenth of the free main memory; each was given, and the "
+        "GPU's memory is not meant",
+    )

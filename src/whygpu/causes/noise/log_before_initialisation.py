@@ -1,0 +1,67 @@
+"""A logging library says that it has not been set up yet: harmless.
+
+## Why it happens
+
+TensorFlow, JAX and PyTorch log through libraries of Google's that a program may initialise. What is
+said before that goes to standard error, and the library announces it once.
+
+## What it looks like
+
+`WARNING: All log messages before absl::InitializeLog() is called are written to STDERR`; years ago
+`WARNING: Logging before flag parsing goes to stderr.` or `WARNING: Logging before
+InitGoogleLogging() is written to STDERR`.
+
+## Fix
+
+None is needed. It says where the lines below it are written, and nothing about them.
+
+## Fires on (log)
+
+```
+WARNING: All log messages before absl::InitializeLog() is called are written to STDERR
+E0000 00:00:1742459670.798156 1223555 cuda_dnn.cc:8310] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been registered
+```
+
+```
+WARNING: Logging before flag parsing goes to stderr.
+W0612 14:02:58.551010 140012341131072 deprecation_wrapper.py:119] The name tf.Session is deprecated. Please use tf.compat.v1.Session instead.
+```
+
+## Quiet on (log)
+
+```
+WARNING:tensorflow:Entity <bound method Dense.call> could not be transformed and will be executed as-is.
+```
+
+## Sources
+
+- <https://abseil.io/docs/cpp/guides/logging>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG906", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"All log messages before absl::InitializeLog\(\)|Logging before flag parsing goes to"
+    r"|Logging before InitGoogleLogging\(\)"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "the logging library says that its output goes to standard error; it says nothing about "
+        "the lines that follow",
+    )

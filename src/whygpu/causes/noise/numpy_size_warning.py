@@ -1,0 +1,59 @@
+"""An extension was compiled with an older NumPy whose structures were smaller: harmless.
+
+## Why it happens
+
+Extensions check at import whether NumPy's structures have the size that they were compiled with. A
+larger one is what newer releases of NumPy have on purpose, and old extensions work with it.
+
+## What it looks like
+
+`RuntimeWarning: numpy.dtype size changed, may indicate binary incompatibility. Expected 96, got
+88`, from h5py, scipy, pandas or scikit-learn.
+
+## Fix
+
+None is needed for the warning. The same sentence as a *ValueError* ends the import: then reinstall
+the package that raised it, or choose the NumPy release that it was built for.
+
+## Fires on (log)
+
+```
+/usr/lib/python3.6/importlib/_bootstrap.py:219: RuntimeWarning: numpy.dtype size changed, may indicate binary incompatibility. Expected 96, got 88
+  return f(*args, **kwds)
+```
+
+## Quiet on (log)
+
+```
+ValueError: numpy.ndarray size changed, may indicate binary incompatibility. Expected 88 from C header, got 80 from PyObject
+```
+
+## Sources
+
+- <https://numpy.org/doc/stable/user/troubleshooting-importerror.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG925", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(r"RuntimeWarning: numpy\.\w{1,40} size changed")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "an extension was compiled with an older NumPy, whose structures were smaller; it works "
+        "all the same",
+    )

@@ -1,0 +1,66 @@
+"""oneDNN or ZenDNN operations are on, and results may differ in the last digits: harmless.
+
+## Why it happens
+
+Since release 2.9 TensorFlow for x86 computes on the CPU with Intel's oneDNN (AMD's build with
+ZenDNN). Sums are formed in another order, so that the last digits can differ from earlier releases.
+
+## What it looks like
+
+`oneDNN custom operations are on. You may see slightly different numerical results due to
+floating-point round-off errors from different computation orders.` Older builds with MKL speak of
+the size of their thread pool.
+
+## Fix
+
+None is needed. Who has to reproduce old digits sets `TF_ENABLE_ONEDNN_OPTS=0` before TensorFlow is
+imported.
+
+## Fires on (log)
+
+```
+2023-09-12 19:40:07.447120: I tensorflow/core/util/port.cc:111] oneDNN custom operations are on. You may see slightly different numerical results due to floating-point round-off errors from different computation orders. To turn them off, set the environment variable `TF_ENABLE_ONEDNN_OPTS=0`.
+```
+
+```
+2020-11-10 18:10:20.550000: I tensorflow/core/common_runtime/process_util.cc:146] Creating new thread pool with default inter op setting: 2. Tune using inter_op_parallelism_threads for best performance.
+```
+
+## Quiet on (log)
+
+```
+2023-09-12 19:40:07.447120: I tensorflow/core/util/port.cc:111] something else
+```
+
+## Sources
+
+- <https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/util/port.cc>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG904", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"(?:oneDNN|ZenDNN) custom operations are on|Tune using inter_op_parallelism_threads"
+    r"|set the environment variable `TF_ENABLE_(?:ONEDNN|ZENDNN)_OPTS"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "the CPU's operations come from oneDNN (or ZenDNN), whose last digits can differ; it has "
+        "nothing to do with the GPU",
+    )

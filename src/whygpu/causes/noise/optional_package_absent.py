@@ -1,0 +1,64 @@
+"""A package that only makes things faster is not installed: harmless.
+
+## Why it happens
+
+Libraries for large models look for Triton, xFormers, FlashAttention or bitsandbytes and do without
+them if they are not there.
+
+## What it looks like
+
+`A matching Triton is not available, some optimizations will not be enabled`, `No module 'xformers'.
+Proceeding without it.`
+
+## Fix
+
+None is needed. Triton has no wheels for native Windows, so that the line is usual there.
+
+## Fires on (log)
+
+```
+A matching Triton is not available, some optimizations will not be enabled.
+Error caught was: No module named 'triton'
+```
+
+```
+No module 'xformers'. Proceeding without it.
+```
+
+## Quiet on (log)
+
+```
+ModuleNotFoundError: No module named 'triton'
+```
+
+## Sources
+
+- <https://github.com/facebookresearch/xformers>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG919", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"A matching Triton is not available|Error caught was: No module named '|Proceeding without it\."
+    r"|[Tt]riton not available|Neither flash_attn nor xformers"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "packages that make some operations faster are not installed, and are not needed",
+    )

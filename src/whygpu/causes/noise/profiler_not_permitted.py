@@ -1,0 +1,66 @@
+"""The profiler may not use the GPU's counters; the computation is not concerned.
+
+## Why it happens
+
+TensorBoard's callback and the profilers of the frameworks use NVIDIA's CUPTI library. The driver
+reserves its counters for administrators by default, and the library is often missing.
+
+## What it looks like
+
+`CUPTI_ERROR_INSUFFICIENT_PRIVILEGES`, `CUPTI could not be loaded or symbol could not be found`,
+`Could not load dynamic library 'libcupti.so.11.2'`, `Profiler session started.`
+
+## Fix
+
+None is needed for training. To profile, load the driver's module with
+`NVreg_RestrictProfilingToAdminUsers=0` (or give a container the capability SYS_ADMIN), and put
+CUPTI on the loader's path.
+
+## Fires on (log)
+
+```
+2021-06-06 06:06:06.600000: E tensorflow/core/profiler/internal/gpu/cupti_tracer.cc:1666] function cupti_interface_->Subscribe( &subscriber_, (CUpti_CallbackFunc)ApiCallback, this)failed with error CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
+```
+
+```
+2020-06-06 06:06:06.600000: W tensorflow/stream_executor/platform/default/dso_loader.cc:55] Could not load dynamic library 'cupti64_101.dll'; dlerror: cupti64_101.dll not found
+2020-06-06 06:06:06.610000: E tensorflow/core/profiler/internal/gpu/cupti_tracer.cc:1408] function cupti_interface_->Subscribe( &subscriber_, (CUpti_CallbackFunc)ApiCallback, this)failed with error CUPTI could not be loaded or symbol could not be found.
+```
+
+## Quiet on (log)
+
+```
+2021-06-06 06:06:06.600000: I tensorflow/stream_executor/platform/default/dso_loader.cc:53] Successfully opened dynamic library libcupti.so.11.0
+```
+
+## Sources
+
+- <https://developer.nvidia.com/ERR_NVGPUCTRPERM>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG915", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"CUPTI_ERROR_\w{1,60}|CUPTI could not be loaded|Could not load dynamic library '(?:lib)?cupti"
+    r"|[Pp]rofiler session (?:started|initializing|tear down)"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "the profiler cannot read the GPU's counters; training does not need it",
+    )

@@ -1,0 +1,68 @@
+"""ptxas is not used, and the driver compiles in its place: harmless.
+
+## Why it happens
+
+To check its kernels for writes out of bounds while it picks algorithms, TensorFlow compiles a small
+kernel with ptxas, a program of the CUDA toolkit. Where there is none, or on Windows, the driver
+compiles it.
+
+## What it looks like
+
+From redzone_allocator.cc: `Relying on driver to perform ptx compilation.`, with `Invoking GPU asm
+compilation is supported on Cuda non-Windows platforms only` or `ptxas not found` before it. XLA
+says `Falling back to the CUDA driver for PTX compilation`; ptxas itself warns that `Registers are
+spilled to local memory`.
+
+## Fix
+
+None is needed for these lines. XLA's own search for ptxas or libdevice is another matter when it
+ends in an error.
+
+## Fires on (log)
+
+```
+2020-12-18 21:01:15.770000: W tensorflow/stream_executor/gpu/redzone_allocator.cc:314] Internal: Invoking GPU asm compilation is supported on Cuda non-Windows platforms only
+Relying on driver to perform ptx compilation.
+Modify $PATH to customize ptxas location.
+This message will be only logged once.
+Epoch 1/3
+100/100 [==============================] - 3s 12ms/step - loss: 0.6931
+```
+
+## Quiet on (log)
+
+```
+2024-03-03 03:03:03.000003: F external/local_xla/xla/service/gpu/nvptx_compiler.cc:618] ptxas returned an error during compilation of ptx to sass: 'INTERNAL: ptxas exited with non-zero error code 65280'
+```
+
+## Sources
+
+- <https://github.com/openxla/xla/tree/main/xla/stream_executor/gpu>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG912", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(
+    r"Relying on driver to perform ptx compilation|Falling back to the CUDA driver for PTX compilation"
+    r"|Invoking GPU asm compilation is supported on Cuda non-Windows|Registers are spilled to local memory"
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "the driver compiles what ptxas would have compiled; it costs a moment at the start",
+    )

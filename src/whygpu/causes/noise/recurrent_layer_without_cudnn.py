@@ -1,0 +1,59 @@
+"""A recurrent layer does not use cuDNN's kernel: it works on the GPU, only slower.
+
+## Why it happens
+
+cuDNN computes LSTM and GRU layers with their standard settings only: tanh and sigmoid, no recurrent
+dropout, a bias. With other settings, or with a mask that is padded on the left, Keras takes general
+operations.
+
+## What it looks like
+
+`Layer lstm will not use cuDNN kernels since it doesn't meet the criteria. It will use a generic GPU
+kernel as fallback when running on GPU.` cuDNN is not missing when it is said.
+
+## Fix
+
+None is needed. For the faster kernel keep activation="tanh", recurrent_activation="sigmoid",
+recurrent_dropout=0, unroll=False and use_bias=True.
+
+## Fires on (log)
+
+```
+WARNING:tensorflow:Layer lstm will not use cuDNN kernels since it doesn't meet the criteria. It will use a generic GPU kernel as fallback when running on GPU.
+```
+
+## Quiet on (log)
+
+```
+tensorflow.python.framework.errors_impl.UnknownError: Fail to find the dnn implementation.
+```
+
+## Sources
+
+- <https://keras.io/api/layers/recurrent_layers/lstm/>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG917", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(r"will not use cuDNN kernel")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "the settings of a recurrent layer rule out cuDNN's kernel; it runs on the GPU with "
+        "general ones",
+    )

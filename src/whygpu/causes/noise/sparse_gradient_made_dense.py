@@ -1,0 +1,56 @@
+"""A sparse gradient is turned into a full tensor: it can cost memory, and is no error.
+
+## Why it happens
+
+Looking up rows of a table gives a gradient for these rows alone. Some operations need all rows, and
+TensorFlow fills the rest with zeros.
+
+## What it looks like
+
+`Converting sparse IndexedSlices to a dense Tensor of unknown shape. This may consume a large amount
+of memory.`
+
+## Fix
+
+None is needed. If memory runs out, this is where a large embedding table spends it.
+
+## Fires on (log)
+
+```
+/opt/conda/lib/python3.7/site-packages/tensorflow/python/framework/indexed_slices.py:434: UserWarning: Converting sparse IndexedSlices to a dense Tensor of unknown shape. This may consume a large amount of memory.
+```
+
+## Quiet on (log)
+
+```
+tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[100000,512]
+```
+
+## Sources
+
+- <https://www.tensorflow.org/api_docs/python/tf/IndexedSlices>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG916", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(r"Converting sparse IndexedSlices")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "a sparse gradient is filled up to a full tensor; it takes memory and is no error",
+    )

@@ -1,0 +1,57 @@
+"""TensorFlow says that it does not create XLA devices: harmless.
+
+## Why it happens
+
+Releases 2.4 and 2.5 stopped listing a second, XLA_GPU flavour of each device, and say so at every
+start. Compilation with XLA works without these devices.
+
+## What it looks like
+
+`Not creating XLA devices, tf_xla_enable_xla_devices not set`, once for the CPU and once for the
+GPU. It is printed with and without a GPU.
+
+## Fix
+
+None is needed; the option that it names is obsolete.
+
+## Fires on (log)
+
+```
+2021-02-05 12:00:01.100000: I tensorflow/compiler/jit/xla_gpu_device.cc:99] Not creating XLA devices, tf_xla_enable_xla_devices not set
+```
+
+## Quiet on (log)
+
+```
+2020-02-05 12:00:01.100000: I tensorflow/compiler/xla/service/service.cc:168] XLA service 0x55d0 initialized for platform CUDA
+```
+
+## Sources
+
+- <https://github.com/tensorflow/tensorflow/issues/44683>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import noise
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding
+from whygpu.model.log import Log
+
+CAUSE = cause("WG908", __name__, __doc__, severity="info", effect="none")
+
+MESSAGE = re.compile(r"Not creating XLA devices, tf_xla_enable_xla_devices")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from noise(
+        CAUSE,
+        log,
+        MESSAGE,
+        "TensorFlow no longer lists XLA devices of their own; the ordinary GPU devices are not "
+        "affected",
+    )

@@ -1,0 +1,151 @@
+"""The GPU is configured too late, or not alike on all GPUs.
+
+## Why it happens
+
+Which GPUs a process sees, how it takes their memory and how it divides them is settled when the
+runtime starts, with the first operation. Calls that come later are refused. And TensorFlow has one
+allocator policy for all GPUs: growing on one and not on another is refused as well.
+
+## What it looks like
+
+- `RuntimeError: Physical devices cannot be modified after being initialized`
+- `RuntimeError: Visible devices cannot be modified after being initialized`
+- `ValueError: Memory growth cannot differ between GPU devices`
+- `ValueError: Cannot set memory growth on device when virtual devices configured`
+- `jax.distributed.initialize() must be called before any JAX computations are executed`
+
+## Fix
+
+Put the calls at the very beginning, right after `import tensorflow`, before anything that computes
+or lists logical devices. Set memory growth for every GPU in a loop. An environment variable
+(TF_FORCE_GPU_ALLOW_GROWTH, CUDA_VISIBLE_DEVICES) set before the start does the same and cannot come
+too late.
+
+## Fires on (log)
+
+```
+  File "train.py", line 14, in <module>
+    tf.config.experimental.set_memory_growth(gpu, True)
+RuntimeError: Physical devices cannot be modified after being initialized
+```
+
+```
+ValueError: Memory growth cannot differ between GPU devices
+```
+
+```
+RuntimeError: jax.distributed.initialize() must be called before any JAX computations are executed.
+```
+
+## Quiet on (log)
+
+```
+2021-02-02 09:40:30.000000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1697] Adding visible gpu devices: 0, 1
+Epoch 1/5
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth>
+- <https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_memory_growth>
+- <https://docs.jax.dev/en/latest/_autosummary/jax.distributed.initialize.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import framework_title, subject_of
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log
+
+CAUSE = cause("WG701", __name__, __doc__, severity="error", effect="broken")
+
+_DEVICES = r"(?:Physical|Visible|Virtual|Logical) devices?"
+_TOO_LATE = re.compile(
+    rf"{_DEVICES} (?:cannot|must not) be (?:modified|set|configured|changed)"
+    rf"|{_DEVICES} (?:must|should) be (?:set|configured) (?:before|at program)"
+    r"|[Mm]emory growth must be set before (?:GPUs|devices)"
+    r"|must be called before any JAX (?:computations|calls)"
+    r"|must be called before any calls that might initiali[sz]e the JAX"
+    r"|Allocator backend parsed at runtime != allocator backend parsed at load"
+    r"|cannot set while device is active in this process"
+)
+_NOT_ALIKE = re.compile(
+    r"[Mm]emory growth cannot differ between GPU devices"
+    r"|Cannot set memory growth on device when virtual devices configured"
+)
+_TWO_MAPPINGS = re.compile(r"is being mapped to multiple (?:CUDA|GPU) devices")
+_NO_SUCH_CALL = re.compile(
+    r"module 'tensorflow\S{0,40}config'? has no attribute '(?:set_memory_growth"
+    r"|experimental_set_memory_growth)'"
+)
+_MOST_LINES = 4
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    for pattern, message, remedies in (
+        (
+            _TOO_LATE,
+            "changes which GPUs it may use, or how, after the runtime has started, when it is too "
+            "late",
+            _EARLIER,
+        ),
+        (
+            _NOT_ALIKE,
+            "sets memory growth for some GPUs and not for others, or beside a fixed limit; all "
+            "GPUs of a process have to be set alike",
+            _ALIKE,
+        ),
+        (
+            _TWO_MAPPINGS,
+            "asks for the same TensorFlow device on two different GPUs: sessions of one process "
+            "have different visible_device_list",
+            _ONE_MAPPING,
+        ),
+        (
+            _NO_SUCH_CALL,
+            "calls a configuration function that TensorFlow does not have under this name",
+            _RIGHT_NAME,
+        ),
+    ):
+        lines = [match.line for match in log.find(pattern)]
+        if lines:
+            yield CAUSE.finding(
+                subject=subject_of(log),
+                message=f"the program that uses {framework_title(log)} {message}",
+                evidence=log.evidence(*lines[:_MOST_LINES], *lines[-_MOST_LINES:]),
+                remedies=remedies,
+            )
+            return
+
+
+_EARLIER = (
+    Remedy(
+        "Move the call to the beginning of the program, before any other call of the framework, "
+        "and in a notebook restart the kernel first."
+    ),
+    Remedy(
+        "Or set it from outside, before the start.",
+        "export TF_FORCE_GPU_ALLOW_GROWTH=true CUDA_VISIBLE_DEVICES=0",
+    ),
+)
+_ALIKE = (
+    Remedy(
+        "Set it for every GPU: for gpu in tf.config.list_physical_devices('GPU'): "
+        "tf.config.experimental.set_memory_growth(gpu, True)."
+    ),
+    Remedy("Or let one variable set it for all.", "export TF_FORCE_GPU_ALLOW_GROWTH=true"),
+    Remedy("Or let the process see only one GPU.", "export CUDA_VISIBLE_DEVICES=0"),
+)
+_ONE_MAPPING = (
+    Remedy("Choose the GPU once per process.", "export CUDA_VISIBLE_DEVICES=0"),
+    Remedy("Give every Session of the process the same gpu_options."),
+)
+_RIGHT_NAME = (
+    Remedy("Its name is tf.config.experimental.set_memory_growth(gpu, True)."),
+    Remedy("Or set it from outside.", "export TF_FORCE_GPU_ALLOW_GROWTH=true"),
+)

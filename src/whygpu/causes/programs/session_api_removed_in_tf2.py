@@ -1,0 +1,163 @@
+"""The program is written for TensorFlow 1 and runs under TensorFlow 2.
+
+## Why it happens
+
+TensorFlow 2 computes at once and has no sessions. What belonged to graphs and sessions was removed
+from the main name space: `tf.Session`, `tf.ConfigProto`, `tf.placeholder`, `tf.get_default_graph`,
+`tf.contrib`. Most of it lives on under `tf.compat.v1`; contrib does not.
+
+## What it looks like
+
+`AttributeError: module 'tensorflow' has no attribute 'Session'` (or ConfigProto, GPUOptions,
+placeholder, ...), `No module named 'tensorflow.contrib'`, or, with the names replaced but eager
+execution still on, `The Session graph is empty` and `tf.gradients is not supported when eager
+execution is enabled`. None of it says anything about the GPU.
+
+## Fix
+
+Two lines carry most programs over: `import tensorflow.compat.v1 as tf` and
+`tf.disable_v2_behavior()`. Otherwise `tf_upgrade_v2` rewrites them, or install a release of the
+program that is made for TensorFlow 2. For contrib there is only TensorFlow 1.15, on Python 3.7.
+
+## Fires on (log)
+
+```
+    config = tf.ConfigProto()
+AttributeError: module 'tensorflow' has no attribute 'ConfigProto'
+```
+
+```
+ModuleNotFoundError: No module named 'tensorflow.contrib'
+```
+
+```
+RuntimeError: tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.
+```
+
+## Quiet on (log)
+
+An old Keras calls it, not the program: that is keras-tf-version-mismatch.
+
+```
+  File "model.py", line 3, in <module>
+    model = Sequential()
+  File "/opt/conda/lib/python3.7/site-packages/keras/backend/tensorflow_backend.py", line 74, in get_uid
+    graph = tf.get_default_graph()
+AttributeError: module 'tensorflow' has no attribute 'get_default_graph'
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/migrate>
+- <https://www.tensorflow.org/guide/migrate/upgrade>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import subject_of
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log, Match
+from whygpu.tables.tensorflow_1_names import REMOVED, is_removed
+
+CAUSE = cause("WG704", __name__, __doc__, severity="error", effect="broken")
+
+_REMOVED = re.compile(
+    r"module ['\"](?P<module>tensorflow[\w.]{0,80})['\"] has no attribute ['\"](?P<name>\w{1,60})['\"]"
+)
+_NO_MODULE = re.compile(
+    r"No module named ['\"]?tensorflow(?:_core)?\.(?P<name>contrib|examples|models\.rnn"
+    r"|python\.ops\.rnn_cell)[\w.]{0,60}['\"]?"
+    r"|cannot import name ['\"]?(?P<imported>contrib|rnn_cell|Session|ConfigProto|placeholder"
+    r"|InteractiveSession|set_session|get_session)['\"]? from "
+    r"(?:partially initialized module )?['\"]tensorflow"
+)
+_EAGER = re.compile(
+    r"The Session graph is empty"
+    r"|(?:is|are) not (?:supported|compatible) (?:when|with) eager execution"
+    r"|should be a function when eager execution is enabled"
+    r"|(?:Tensor|Operation|Variable)\.(?:graph|op|name) is "
+    r"(?:undefined|meaningless|not supported) when eager"
+    r"|[gs]et_session`? is not available (?:when|in|with)"
+    r"|Attempting to capture an EagerTensor[^\n]{0,80}building a function"
+    r"|tf\.Session is not (?:supported|available)"
+)
+_TENSORFLOW_1 = re.compile(r"^[01]\.")
+_KERAS_ITSELF = re.compile(r"site-packages[/\\]keras[/\\]|dist-packages[/\\]keras[/\\]")
+_GONE = ("contrib", "examples")
+_MOST_LINES = 4
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    match = next(
+        (
+            found
+            for pattern in (_REMOVED, _NO_MODULE, _EAGER)
+            for found in log.find(pattern)
+            if _was_there(found) and not _called_by_keras(log, found)
+        ),
+        None,
+    )
+    version = log.version_of("tensorflow")
+    if match is None or (version is not None and _TENSORFLOW_1.match(version)):
+        return
+    name = match.groups.get("name") or match.groups.get("imported")
+    what = f"{_spelled(match.groups.get('module'))}.{name}" if name else "sessions and graphs"
+    has = f"TensorFlow {version}" if version else "TensorFlow 2"
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"the program uses {what} of TensorFlow 1, which {has} no longer has; the GPU has "
+        "nothing to do with it",
+        evidence=log.evidence(match.line, *_same_end(log, match)),
+        remedies=tuple(_remedies(name)),
+    )
+
+
+def _spelled(module: str | None) -> str:
+    """tf.train for tensorflow._api.v2.train."""
+    last = (module or "").rpartition(".")[2]
+    return f"tf.{last}" if last in REMOVED and last != "tensorflow" else "tf"
+
+
+def _was_there(match: Match) -> bool:
+    """Only what TensorFlow 1 had; other names may be missing for many reasons."""
+    module, name = match.groups.get("module"), match.groups.get("name")
+    return not module or not name or is_removed(module, name)
+
+
+def _called_by_keras(log: Log, match: Match) -> bool:
+    """A Keras that is older than TensorFlow 2 trips over the same names from within."""
+    for raised in log.raised:
+        if raised.line == match.line and raised.frames:
+            return bool(_KERAS_ITSELF.search(raised.frames[-1]))
+    return False
+
+
+def _same_end(log: Log, match: Match) -> list[int]:
+    text = match.text.strip()[-80:]
+    return [failure.line for failure in log.failures if text and text in failure.text][:_MOST_LINES]
+
+
+def _remedies(name: str | None) -> Iterator[Remedy]:
+    if name in _GONE:
+        yield Remedy(
+            "Look for a release of the program for TensorFlow 2: tf.contrib has no successor "
+            "there. Some of it is in the packages tf-slim and tensorflow-addons."
+        )
+        yield Remedy(
+            "Or run it with TensorFlow 1.15, which needs Python 3.7.",
+            "python3.7 -m pip install 'tensorflow==1.15.*'",
+        )
+        return
+    yield Remedy(
+        "Use the old interface: `import tensorflow.compat.v1 as tf`, then "
+        "`tf.disable_v2_behavior()`."
+    )
+    yield Remedy(
+        "Or have it rewritten.", "tf_upgrade_v2 --intree my_project --outtree my_project_v2"
+    )
+    yield Remedy("If it is somebody else's library, look for a newer release of it.")

@@ -1,0 +1,135 @@
+"""The GPU works, but the job is too small, or fed too slowly, to be faster on it.
+
+## Why it happens
+
+The first use of a GPU costs seconds: context, libraries, kernels, tuning. Each operation costs some
+microseconds to start and its data have to cross the bus. A single small image, a small batch, a
+tiny network, or an input pipeline that decodes on one core cannot fill a GPU, and the CPU then is
+as fast or faster.
+
+## What it looks like
+
+Nothing is reported wrong: the device is created, the libraries are opened, and the measured time is
+no better than the CPU's. nvidia-smi shows a few per cent of use.
+
+## Fix
+
+Do not count the first call. Use larger batches. Read and decode in parallel and ahead of time
+(tf.data with prefetch, DataLoader with num_workers and pin_memory).
+
+## Fires on (log)
+
+```
+2022-01-05 10:00:01.000000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1525] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 9649 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 2080 Ti, pci bus id: 0000:0a:00.0, compute capability: 7.5
+CPU time: 0.412 s
+GPU time: 1.873 s
+```
+
+## Quiet on (log)
+
+```
+2022-01-05 10:00:01.000000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1525] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 9649 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 2080 Ti, pci bus id: 0000:0a:00.0, compute capability: 7.5
+CPU time: 11.412 s
+GPU time: 0.873 s
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/data_performance>
+- <https://www.tensorflow.org/guide/gpu_performance_analysis>
+- <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from whygpu.causes.shared_logs import subject_of
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log
+
+CAUSE = cause("WG706", __name__, __doc__, severity="warning", effect="none")
+
+_TIMED = re.compile(
+    r"(?:^|[ \t|,;(])(?P<device>GPU|CPU|gpu|cpu|cuda"
+    r"|CUDA)\b[^\n\d]{0,40}?(?P<number>\d{1,6}\.?\d{0,9}) ?"
+    r"(?P<unit>s|sec|secs|seconds|ms|milliseconds|us|minutes|min)\b",
+    re.M,
+)
+_LABELLED = re.compile(
+    r"^ {0,8}(?P<label>[A-Za-z_ ]{0,30}(?:time|Time|took|elapsed"
+    r"|seconds)[A-Za-z_ ]{0,20})[:=] {0,4}"
+    r"(?P<number>\d{1,6}\.\d{1,18}) ?(?:s|sec|seconds)?$",
+    re.M,
+)
+_START = re.compile(
+    r"instructions that this TensorFlow binary|wasn't compiled to use|optimized with oneAPI"
+)
+_SCALES = {"ms": 1e-3, "milliseconds": 1e-3, "us": 1e-6, "min": 60.0, "minutes": 60.0}
+
+
+class _Comparison(NamedTuple):
+    gpu: float
+    cpu: float
+    lines: tuple[int, int]
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    if log.failures or not any(device.event == "ready" for device in log.devices):
+        return
+    found = _named(log) or _by_run(log)
+    if found is None or found.gpu < found.cpu:
+        return
+    ready = next(device for device in log.devices if device.event == "ready")
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"the GPU ({ready.name}) works, but the job takes {found.gpu:.3g} s on it and "
+        f"{found.cpu:.3g} s on the CPU: it is too small, or fed too slowly, to gain from it",
+        evidence=log.evidence(ready.line, *found.lines),
+        remedies=(
+            Remedy("Leave the first call out of the measurement: it sets up the GPU."),
+            Remedy("Give it more to do at once: a larger batch, several inputs per call."),
+            Remedy(
+                "Read and decode input in parallel and ahead of time: tf.data's map with "
+                "num_parallel_calls and prefetch, or DataLoader's num_workers and pin_memory."
+            ),
+            Remedy("See how busy the GPU is while it runs.", "nvidia-smi dmon -s u"),
+        ),
+        confidence="likely",
+        ask="Is the GPU still slower with a batch ten times as large, first call not counted?",
+    )
+
+
+def _named(log: Log) -> _Comparison | None:
+    """Times that say themselves on which device they were taken."""
+    times: dict[str, tuple[float, int]] = {}
+    for match in log.find(_TIMED):
+        device = "cpu" if (match.groups["device"] or "").lower() == "cpu" else "gpu"
+        scale = _SCALES.get(match.groups["unit"] or "s", 1.0)
+        times[device] = (float(match.groups["number"] or 0) * scale, match.line)
+    if len(times) < 2:
+        return None
+    (gpu, gpu_line), (cpu, cpu_line) = times["gpu"], times["cpu"]
+    return _Comparison(gpu, cpu, (gpu_line, cpu_line))
+
+
+def _by_run(log: Log) -> _Comparison | None:
+    """Several runs of one program in one log, the same thing timed with and without a GPU."""
+    starts = [match.line for match in log.find(_START)]
+    ready = [device.line for device in log.devices if device.event == "ready"]
+    times: dict[str, dict[bool, tuple[float, int]]] = {}
+    for match in log.find(_LABELLED):
+        start = max((line for line in starts if line < match.line), default=0)
+        on_gpu = any(start <= line < match.line for line in ready)
+        label = (match.groups["label"] or "").strip()
+        times.setdefault(label, {})[on_gpu] = (float(match.groups["number"] or 0), match.line)
+    compared = [
+        _Comparison(both[True][0], both[False][0], (both[True][1], both[False][1]))
+        for both in times.values()
+        if len(both) == 2
+    ]
+    return max(compared, key=lambda each: each.gpu - each.cpu, default=None)

@@ -1,0 +1,134 @@
+"""The tensors of one operation are on different devices.
+
+## Why it happens
+
+An operation runs where its inputs are, and all of them have to be there. A model moved with
+`.to("cuda")` leaves behind what is not a parameter or a buffer of it: a tensor made in `forward`, a
+list of layers, the optimizer's state, the batch from the data loader. NumPy can read the computer's
+memory only.
+
+## What it looks like
+
+- `Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!`
+- `Input type (torch.cuda.FloatTensor) and weight type (torch.FloatTensor) should be the same`
+- `Expected object of backend CPU but got backend CUDA for argument #2 'weight'`
+- `can't convert cuda:0 device type tensor to numpy`
+- `module must have its parameters and buffers on device cuda:0`
+
+## Fix
+
+Move the one that was left behind: `batch.to(device)`, `torch.arange(n, device=x.device)`,
+`self.register_buffer(...)`, `nn.ModuleList`, and `.cpu()` before `.numpy()`.
+
+## Fires on (log)
+
+```
+RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (when checking argument for argument mat1 in method wrapper_addmm)
+```
+
+```
+RuntimeError: Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or input should be a MKLDNN tensor and weight is a dense tensor
+```
+
+```
+TypeError: can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.
+```
+
+## Quiet on (log)
+
+Types that differ on one and the same device.
+
+```
+RuntimeError: expected scalar type Float but found Half
+```
+
+## Sources
+
+- <https://docs.pytorch.org/docs/stable/notes/cuda.html#device-agnostic-code>
+- <https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_logs import subject_of
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log
+
+CAUSE = cause("WG702", __name__, __doc__, severity="error", effect="broken")
+
+_DEVICE = r"(?:CPU|CUDA|GPU|cpu|cuda:?\d{0,2}|device)"
+_MESSAGES = re.compile(
+    r"[Ee]xpected all tensors to be on the same device(?:, but found at least two devices, "
+    r"(?P<one>[\w:]{1,12}) and (?P<other>[\w:]{1,12}))?"
+    r"|[Ee]xpected (?:object|tensor|input|self|weight)[^\n]{0,60} "
+    rf"(?:of (?:device type|backend)|on|to be on) (?:the same )?{_DEVICE}\b[^\n]{{0,40}} but"
+    r"|[Ee]xpected device \w|[Ee]xpected [^\n]{0,40} to be on the same device"
+    # Names of tensor types, of which one is the GPU's and the other is not.
+    r"|torch\.cuda\.\w{3,20}Tensor\b[^\n]{0,80}\btorch\.(?!cuda)\w{3,20}Tensor\b"
+    r"|torch\.(?!cuda)\w{3,20}Tensor\b[^\n]{0,80}\btorch\.cuda\.\w{3,20}Tensor\b"
+    r"|Input and (?:parameter|hidden|weight)s? tensors are not at the same device"
+    r"|can'?t convert (?:\w{3,6}:?\d{0,2} device type|CUDA) tensor to numpy"
+    r"|Implicit conversion to a NumPy array is not allowed"
+    r"|must have its parameters and buffers on device"
+    rf"|(?:[Tt]ensor|[Aa]rgument|input|parameters?)[^\n]{{0,60}} (?:is|are) on {_DEVICE},? but"
+    r"|indices should be either on cpu or on the same device as the indexed tensor"
+    r"|(?:must|should|need to) (?:all )?(?:be|live) on the same (?:GPU|device)"
+    r"|arguments are located on different GPUs"
+    r"|[Pp]ointer argument[^\n]{0,20} cannot be accessed from Triton \(cpu tensor\?\)"
+    r"|[Tt]ensor for (?:argument #\d{1,2} )?'?[\w ]{1,30}'? is on (?:CPU|GPU)"
+    r"|Received incompatible devices for jitted computation"
+    r"|Tensors on conflicting devices"
+)
+_COMPLAINT = re.compile(
+    r"[Ee]xpected|[Ff]ound|\bgot\b|same|combination of arguments|convert|not allowed|must|should"
+    r"|different|cannot"
+    r"|[Cc]onflicting|[Ii]ncompatible|is on "
+)
+"""What makes two names of tensor types in one line a complaint about them."""
+_TO_NUMPY = re.compile(r"to numpy")
+_OPTIMIZER = re.compile(
+    r"optim[/\\]|optimizer\.step|in adam|in sgd|_multi_tensor|addcmul|exp_avg", re.I
+)
+_MOST_LINES = 6
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    matches = [match for match in log.find(_MESSAGES) if _COMPLAINT.search(match.text)]
+    if not matches:
+        return
+    first = matches[0]
+    one, other = first.groups["one"], first.groups["other"]
+    where = f" ({one} and {other})" if one and other else ""
+    lines = [match.line for match in matches[:_MOST_LINES]]
+    ends = [f.line for f in log.failures if _MESSAGES.search(f.text)]
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=f"one operation has inputs on different devices{where}: something was not moved to "
+        "the GPU, or not back from it",
+        evidence=log.evidence(*lines, *ends[:_MOST_LINES]),
+        remedies=tuple(_remedies(log, first.text)),
+    )
+
+
+def _remedies(log: Log, text: str) -> Iterator[Remedy]:
+    if _TO_NUMPY.search(text):
+        yield Remedy("Copy it to the computer's memory first: tensor.detach().cpu().numpy().")
+        return
+    if log.says(_OPTIMIZER):
+        yield Remedy(
+            "Move the model to the GPU before the optimizer is made or its state is loaded; the "
+            "state stays where the parameters were."
+        )
+    yield Remedy(
+        "In the line where the traceback ends, print each tensor's .device, and move the one that "
+        "differs: x = x.to(model_device)."
+    )
+    yield Remedy(
+        "Make new tensors where they are needed (torch.zeros(n, device=x.device)), and constants "
+        "of a module with self.register_buffer, which .to() moves."
+    )

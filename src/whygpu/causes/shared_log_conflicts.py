@@ -1,0 +1,147 @@
+"""The wrong copy of a library in a log: releases mixed, a stub, a folder that is not searched."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from whygpu.causes.shared_log_libraries import (
+    NO_DLOPEN,
+    missing_libraries,
+    names,
+    partly_there,
+    which_question,
+)
+from whygpu.causes.shared_logs import ended_after, framework_title
+from whygpu.causes.shared_start_suspects import suspected
+from whygpu.model.finding import Confidence, Effect, Remedy, Severity
+from whygpu.model.log import LibraryEvent, Log, Status
+from whygpu.tables.cuda_libraries import is_cuda_library
+
+_TWO_FRAMEWORKS = re.compile(
+    r"Inconsistency detected by ld\.so|cannot allocate memory in static TLS block"
+)
+_SYMBOL_OF_CUDA = re.compile(
+    r"undefined symbol: (?:nccl|cuda|cudnn|cublas|cusparse|cusolver|__nvJitLink|nvJitLink)[A-Z_]\w"
+)
+_STUBS = ("CUDA_ERROR_STUB_LIBRARY", "cudaErrorStubLibrary")
+_WHEELS_FIRST = (
+    "export LD_LIBRARY_PATH=$(python -c 'import nvidia, glob; "
+    'print(":".join(glob.glob(nvidia.__path__[0] + "/*/lib")))\')'
+)
+
+
+class Conflict(NamedTuple):
+    message: str
+    lines: tuple[int, ...]
+    """All that it accounts for, what ended the program included."""
+    remedies: tuple[Remedy, ...]
+    confidence: Confidence
+    severity: Severity = "error"
+    effect: Effect | None = None
+    ask: str | None = None
+
+
+def conflict_in(log: Log) -> Conflict | None:
+    mixed = [
+        event
+        for event in log.library_events("wrong-symbols")
+        if is_cuda_library(event.library) or _SYMBOL_OF_CUDA.search(event.detail)
+    ]
+    if mixed:
+        return _mixed(log, mixed)
+    stubs = log.status_named(*_STUBS)
+    if stubs:
+        return _stub(log, stubs)
+    clash = log.first(_TWO_FRAMEWORKS)
+    if clash is not None:
+        return _clash(log, clash.line)
+    return _unsearched(log)
+
+
+def _mixed(log: Log, mixed: list[LibraryEvent]) -> Conflict:
+    lines = [event.line for event in mixed]
+    return Conflict(
+        message=f"{framework_title(log)} is given CUDA libraries that do not belong together: "
+        f"{mixed[0].detail}",
+        lines=(*lines, *(m.line for m in log.find(NO_DLOPEN)), *ended_after(log, min(lines))),
+        remedies=(
+            Remedy(
+                "Let the copies that came with the framework win: take the system's CUDA folders "
+                "off the search path.",
+                "unset LD_LIBRARY_PATH",
+            ),
+            Remedy("Or put the framework's own first.", _WHEELS_FIRST),
+        ),
+        confidence="likely",
+        effect="broken" if log.failures else None,
+    )
+
+
+def _stub(log: Log, stubs: tuple[Status, ...]) -> Conflict:
+    lines = [status.line for status in stubs]
+    return Conflict(
+        message="the libcuda.so.1 that was loaded is the CUDA toolkit's stub, which serves linking "
+        "only and reaches no GPU",
+        lines=(*lines, *ended_after(log, min(lines))),
+        remedies=(
+            Remedy(
+                "Take the toolkit's stubs folder off LD_LIBRARY_PATH.",
+                "export LD_LIBRARY_PATH=$(echo \"$LD_LIBRARY_PATH\" | tr ':' '\\n' | "
+                "grep -v stubs | paste -sd:)",
+            ),
+            Remedy("See which one the loader knows.", "ldconfig -p | grep libcuda.so"),
+        ),
+        # In an image that is started without a GPU the stub is what is left.
+        confidence="possible" if suspected(log, "docker-no-gpu-runtime") else "certain",
+        effect="broken" if log.failures else None,
+    )
+
+
+def _clash(log: Log, line: int) -> Conflict:
+    return Conflict(
+        message="the loader itself gives up while it loads native libraries into a process that "
+        "has many already: libraries made for different frameworks or systems meet there",
+        lines=(line, *ended_after(log, line)),
+        remedies=(
+            Remedy("Import the framework first, before other packages with native code."),
+            Remedy("Or use an image or environment that was made for this framework alone."),
+        ),
+        confidence="likely",
+        effect="broken",
+    )
+
+
+def _unsearched(log: Log) -> Conflict | None:
+    """Some CUDA libraries open and others of the same release do not, or none is named."""
+    missing = missing_libraries(log)
+    if missing is None or (missing.toolkit and not partly_there(missing)):
+        return None
+    if missing.cudnn and not missing.toolkit:
+        return None
+    named = names(missing.toolkit)
+    if named:
+        message = (
+            f"{framework_title(log)} opens {names(missing.opened[:3])} and does not find {named}, "
+            "though all belong to one CUDA release: a folder is not searched, or a part of the "
+            "installation is missing"
+        )
+    else:
+        message = (
+            f"{framework_title(log)} cannot load some CUDA libraries and does not say which; with "
+            "those of pip's or conda's packages, their folders are often not searched"
+        )
+    return Conflict(
+        message=message,
+        lines=(*missing.lines, *(event.line for event in missing.opened)),
+        remedies=(
+            Remedy("Tell the loader where the packages' libraries are.", _WHEELS_FIRST),
+            Remedy(
+                "See which libraries are missing, and where copies of them are.", "whygpu check"
+            ),
+        ),
+        confidence="likely" if named else "possible",
+        severity=missing.severity,
+        effect=missing.effect,
+        ask=which_question(log, missing),
+    )

@@ -1,0 +1,33 @@
+"""What to do about GPU memory that others hold."""
+
+from __future__ import annotations
+
+from whygpu.model.finding import Remedy
+from whygpu.model.log import Log
+
+SEE_HOLDERS = Remedy(
+    "See who holds memory there, and end what is not needed.",
+    "nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv",
+)
+ANOTHER_GPU = Remedy(
+    "Or choose a GPU with more room, by its number in CUDA_VISIBLE_DEVICES.",
+    "nvidia-smi --query-gpu=index,memory.free --format=csv",
+)
+
+
+def share_remedy(log: Log) -> Remedy:
+    """How programs of this framework can live on one GPU together."""
+    if log.framework == "jax":
+        return Remedy(
+            "To share a GPU, let JAX take memory as it needs it.",
+            "export XLA_PYTHON_CLIENT_PREALLOCATE=false",
+        )
+    if log.framework == "torch":
+        return Remedy(
+            "To share a GPU, give each process its part: "
+            "torch.cuda.set_per_process_memory_fraction(0.5)."
+        )
+    return Remedy(
+        "To share a GPU, let every program take memory as it needs it.",
+        "export TF_FORCE_GPU_ALLOW_GROWTH=true XLA_PYTHON_CLIENT_PREALLOCATE=false",
+    )

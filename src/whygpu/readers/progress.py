@@ -1,0 +1,44 @@
+"""Whether the program of a log got any work done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from whygpu.model.log import Line
+
+_WORK = re.compile(
+    "|".join(
+        (
+            # counters and measures of training
+            r"\b(?:[Ee]poch|EPOCH)[ :=\[(#]{0,3}\d",
+            r"\b(?:[Gg]lobal[ _])?(?:[Ss]tep|[Ii]ter(?:ation)?)[ s:=\[(#]{1,3}\d",
+            r"\b(?:\w{1,20}_)?(?:[Ll]oss|[Aa]ccuracy|acc|mAP|perplexity|reward)['\"]?[ :=]{1,3}\d",
+            r"\d ?(?:it/s|s/it|[mu]?s/(?:step|sample|epoch)|samples/s|im(?:g|ages)/s|tokens/s)",
+            r"\d ?(?:FPS|fps)\b|\bFPS for\b|global_step/sec: [1-9]|\[#\d{3,8}\]\[\d{2,6}ms\]",
+            r"Saving (?:checkpoint|model|summar)|[Ss]aved (?:model|checkpoint)",
+            r"Successfully (?:saved|trained)|Test (?:loss|accuracy|score)",
+            # ends
+            r"[Ff]inished training|[Tt]raining (?:finished|complete|done)\b|[Tt]ime taken\b",
+            r"\b[Ii]nference time\b",
+            # services
+            r"Serving (?:Flask|on)|Running on https?://|Uvicorn running",
+            r"Application startup complete|Starting \w{0,20} ?server at http",
+            # a GPU that answers
+            r"Num GPUs Available: +[1-9]|PhysicalDevice\(name='/physical_device:GPU",
+            r"\[(?:Cuda|Gpu)Device\(|is_available\(\)\W{0,8}True|^tf\.Tensor\(",
+        )
+    )
+)
+_SOURCE = "    "
+"""What a traceback quotes of a program begins with it."""
+
+
+def shows_work(text: str) -> bool:
+    """Whether a line tells of steps, results, or a service that has started."""
+    return not text.startswith(_SOURCE) and _WORK.search(text) is not None
+
+
+def progress(lines: Sequence[Line]) -> tuple[int, ...]:
+    """The numbers of the lines that show work being done."""
+    return tuple(sorted({line.number for line in lines if shows_work(line.text)}))

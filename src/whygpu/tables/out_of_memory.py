@@ -1,0 +1,287 @@
+"""What running out of memory looks like: the words of each framework and library for it."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Place = Literal["gpu", "host"]
+Outcome = Literal["refused", "retried"]
+"""The program did not get the memory; or it tried again with less, or did without."""
+
+_NUMBER = r"\d[\d.,]{0,20}"
+_UNIT = r"[KMGT]?i?[bB](?:ytes)?|[KMGT]|bytes"
+
+
+def _size(name: str) -> str:
+    return rf"(?P<{name}>{_NUMBER}) ?(?P<{name}_unit>{_UNIT})?"
+
+
+class Form(NamedTuple):
+    """One way to say it. Named groups give sizes: asked, free, total, held, reserved, unused; each
+    may have a unit beside it, and a shape may stand in for the size that was asked for."""
+
+    of: str
+    """Who says it."""
+    place: Place
+    outcome: Outcome
+    pattern: re.Pattern[str]
+
+
+def _form(of: str, place: Place, outcome: Outcome, *patterns: str) -> Form:
+    return Form(of, place, outcome, re.compile("|".join(patterns)))
+
+
+TORCH = re.compile(
+    r"(?:(?:CUDA|HIP|XPU|NPU|MPS backend) out of memory\b(?P<before>[^\n]{0,160}?))?"
+    rf"Tried to allocate {_size('asked')}(?P<rest>[^\n]{{0,900}})"
+)
+"""PyTorch's, whose further numbers TORCH_PARTS finds in `before` and `rest`."""
+TORCH_PARTS = {
+    name: re.compile("|".join(patterns))
+    for name, patterns in {
+        "total": (
+            rf"{_size('a')} total capacity",
+            rf"total capacity of {_size('b')}",
+            rf"max allowed: {_size('c')}",
+        ),
+        "held": (
+            rf"{_size('a')} already allocated",
+            rf"{_size('b')} is allocated by PyTorch",
+            rf"MPS allocated: {_size('c')}",
+        ),
+        "free": (rf"{_size('a')} (?:is )?free",),
+        "reserved": (rf"{_size('a')} reserved in total",),
+        # Before PyTorch 1.4, "cached" is what is reserved and not in use.
+        "unused": (rf"{_size('a')} (?:is reserved by PyTorch but unallocated|cached)",),
+    }.items()
+}
+
+FORMS: tuple[Form, ...] = (
+    # The computer's own memory, in words that could be mistaken for the GPU's.
+    _form(
+        "tensorflow",
+        "host",
+        "retried",
+        rf"failed to alloc(?:ate)? {_size('asked')}[^\n]{{0,30}} on host",
+        rf"could not allocate pinned host memory of size: {_size('asked_2')}",
+    ),
+    _form(
+        "tensorflow",
+        "host",
+        "refused",
+        r"OOM when allocating tensor (?:with|of) shape ?(?P<shape>\[[\d,]{0,80}\])[^\n]{0,200}"
+        r"(?:device:CPU:\d+|by allocator (?:cpu|mklcpu|cuda_host_bfc|gpu_host_bfc))",
+        r"Allocator \((?:cpu|mklcpu|cuda_host_bfc|gpu_host_bfc)\) ran out of memory trying to "
+        rf"allocate {_size('asked')}",
+    ),
+    _form(
+        "torch",
+        "host",
+        "refused",
+        r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory): you tried to "
+        rf"allocate {_size('asked')}",
+        r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory)",
+        r"buy new RAM!",
+        r"enforce fail at alloc_cpu\.cpp",
+    ),
+    _form(
+        "numpy",
+        "host",
+        "refused",
+        rf"Unable to allocate {_size('asked')} for an array",
+        r"Unable to allocate array with shape",
+    ),
+    _form(
+        "shared memory",
+        "host",
+        "refused",
+        r"[Bb]us error[^\n]{0,200}shared memory",
+        r"workers are out of shared memory",
+        r"unable to (?:open|write to|mmap|resize) (?:shared memory|file <?/?torch)[^\n]{0,160}",
+        r"No space left on device[^\n]{0,120}(?:/dev/shm|/torch_|psm_)",
+        r"(?:/dev/shm|/torch_\d)[^\n]{0,120}No space left on device",
+    ),
+    _form(
+        "windows",
+        "host",
+        "refused",
+        r"[Pp]aging file is too small",
+        r"WinError 1455",
+        r"Not enough memory resources are available to process this command",
+        r"WinError 8\]",
+    ),
+    _form(
+        "kernel",
+        "host",
+        "refused",
+        r"Out of memory: Kill(?:ed)? process",
+        r"Memory cgroup out of memory",
+        r"\boom[-_]kill(?:er)?\b",
+        r"OOMKilled",
+        r"[Ee]xceeded (?:job |step )?memory limit",
+        r"node (?:was |is )?running low on memory",
+        r"exceeded \d{1,3}% memory budget",
+        r"tried to allocate more memory than is available",
+    ),
+    _form(
+        "system",
+        "host",
+        "refused",
+        r"Cannot allocate memory",
+        r"cannot allocate memory for thread-local data",
+        r"(?<!')std::bad_alloc(?!\w)(?![^\n]{0,80}(?:CUDA|cuda|out_of_memory|RMM))",
+        r"\bbad allocation\b(?!: temporary)",
+        r"Virtual memory exhausted",
+        r"^MemoryError\s*$",
+        r"\bMemoryError: (?!std::bad_alloc: (?:out_of_memory|CUDA|cuda)|Error allocating)"
+        r"(?![^\n]{0,120}(?:CUDA|cuda|GPU|RMM))",
+    ),
+    # TensorFlow, XLA, and CuPy, which words it nearly like XLA
+    _form(
+        "tensorflow",
+        "gpu",
+        "retried",
+        rf"[Rr]an out of memory trying to allocate {_size('asked')}[^\n]{{0,120}}"
+        r"(?:with freed_by_count|caller indicates that this is not a failure)",
+    ),
+    _form(
+        "tensorflow",
+        "gpu",
+        "refused",
+        rf"[Rr]an out of memory trying to allocate {_size('asked')}",
+    ),
+    _form(
+        "tensorflow",
+        "gpu",
+        "refused",
+        r"OOM when allocating tensor (?:with|of) shape ?(?P<shape>\[[\d,]{0,80}\])",
+    ),
+    _form("tensorflow", "gpu", "refused", r"Dst tensor is not initialized"),
+    _form(
+        "tensorflow",
+        "gpu",
+        "retried",
+        rf"failed to allocate {_size('asked')} \(\d{{1,20}} ?(?:bytes|B)?\) from device",
+    ),
+    _form(
+        "cupy",
+        "gpu",
+        "refused",
+        rf"[Oo]ut of memory allocating {_size('asked')} \(allocated so far: {_size('held')}",
+        rf"out of memory to allocate {_size('asked_2')} \(total",
+    ),
+    _form("xla", "gpu", "retried", rf"[Ff]ailed to allocate device memory of {_size('asked')}"),
+    _form(
+        "xla",
+        "gpu",
+        "refused",
+        rf"[Oo]ut of memory (?:while )?(?:trying to )?allocat(?:e|ing) {_size('asked')}",
+        rf"Failed to allocate request for {_size('asked_2')}",
+        rf"Attempting to reserve {_size('asked_4')} at the bottom of memory",
+        r"Ran out of memory in memory space \w{1,12}[.:]? {1,4}Used "
+        rf"{_size('asked_3')} of {_size('total')}",
+    ),
+    # Other libraries on GPUs
+    _form(
+        "paddle",
+        "gpu",
+        "refused",
+        rf"Cannot allocate {_size('asked')} memory on GPU \d+, {_size('held')} memory has been "
+        rf"allocated and available memory is only {_size('free')}",
+        rf"Out of memory error on GPU \d+\. Cannot allocate {_size('asked_2')}",
+    ),
+    _form(
+        "onnxruntime",
+        "gpu",
+        "refused",
+        rf"Failed to allocate memory for requested buffer of size {_size('asked')}",
+        rf"Available memory of {_size('free')} is smaller than requested bytes of "
+        rf"{_size('asked_2')}",
+    ),
+    _form(
+        "rmm",
+        "gpu",
+        "refused",
+        r"std::bad_alloc: (?:out_of_memory|CUDA error|cudaErrorMemoryAllocation)",
+        r"RMM failure at[^\n]{0,200}(?:pool size exceeded|out of memory|allocate)",
+        r"RMM_ERROR_OUT_OF_MEMORY",
+    ),
+    _form("theano", "gpu", "refused", rf"Error allocating {_size('asked')} of device memory"),
+    _form(
+        "tensorrt",
+        "gpu",
+        "refused",
+        rf"Requested amount of GPU memory \({_size('asked')}\) could not be allocated",
+        r"\[TRT\][^\n]{0,200}OutOfMemory",
+    ),
+    _form(
+        "llama.cpp",
+        "gpu",
+        "refused",
+        rf"allocating {_size('asked')} on device \d+: cudaMalloc failed",
+        rf"failed to allocate (?:CUDA|ROCm|HIP)\d+ buffer of size {_size('asked_2')}",
+        r"unable to allocate (?:CUDA|ROCm|HIP)\d+ buffer",
+    ),
+    _form("faiss", "gpu", "refused", rf"[Ff]ailed to cudaMalloc {_size('asked')} on device \d+"),
+    _form(
+        "vllm",
+        "gpu",
+        "refused",
+        rf"Free memory on device[^\n]{{0,20}} \({_size('free')}/{_size('total')}\) on startup is "
+        r"less than",
+        r"No available memory for the cache blocks",
+        r"larger than the available KV cache memory",
+    ),
+    # The driver and the CUDA runtime, under whatever name a program passes their answer on.
+    _form(
+        "cuda",
+        "gpu",
+        "refused",
+        r"CUDA_ERROR_OUT_OF_MEMORY",
+        r"cudaErrorMemoryAllocation",
+        r"hipErrorOutOfMemory",
+        r"[Cc][Uu][Dd][Aa](?: [Ee]rror| failure \d+| runtime error \(2\))? ?: ?'?out of memory",
+        r"error=2 : out of memory",
+        r"\(2 vs\. 0\) {1,4}:? ?out of memory",
+        r"cuda(?:Malloc|Success)\w{0,20}[^\n]{0,200}out of memory",
+        r"[Cc]uda failure '?\(?\d{0,2}\)? ?'?out of memory",
+        r"Unexpected CUDA error: out of memory",
+        r"pooled_storage_manager\.h:\d{1,5}: Memory allocation failed",
+        r"(?:CUDA|HIP|MPS backend|XPU) out of memory",
+        r"(?:GPU|[Dd]evice|VRAM)[^\n]{0,40}\bout of memory",
+        r"\b[Oo]ut of (?:GPU|device|video|VRAM) memory",
+        r"Gpu API call\) out of memory",
+        r"ErrorOutOfDeviceMemory",
+    ),
+)
+
+HANDLE_FAILED = re.compile(
+    r"(?:[Cc]ould not|[Ff]ailed to) create (?:cudnn|cublas(?:Lt)?|cusolver(?: dn)?|cusparse|cufft)"
+    r" ?(?:handle|instance|batched plan|plan)"
+    r"|cu(?:dnn|blas|solverDn|sparse)Create(?:_v2)?\b[^\n]{0,40}(?:fail|STATUS|handle)"
+    r"|gpusolverDnCreate[^\n]{0,20} failed"
+    r"|DNN library (?:is not found|is not initialized|initialization failed)"
+    r"|cuDNN failed to initialize"
+    r"|without (?:DNN|BLAS) support"
+    r"|[Bb]las (?:x?GEMM\w{0,20}|[SDHC]GEMM|GEMV|SCAL|xGEMV)\w{0,20} launch failed"
+    r"|failed to run cu(?:BLAS|DNN) routine"
+    r"|CUBLAS_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED)"
+    r"|CUDNN_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED)"
+    r"|cuSolverDN call failed with status ?=? ?(?:7|2|1)\b"
+    r"|cuSolver internal error"
+    r"|CUSOLVER_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED|INTERNAL_ERROR)[^\n]{0,80}(?:Create|handle)"
+    r"|CUFFT_ALLOC_FAILED"
+    r"|[Cc]reate (?:cublas|cudnn|CURAND|curand) handle failed"
+    r"|cublas runtime error : (?:resource allocation failed|library not initialized)"
+)
+"""A CUDA library could not set itself up. It seldom says why; mostly it is want of memory."""
+
+
+def out_of_memory(text: str) -> tuple[Form, re.Match[str]] | None:
+    """What these words say of memory; None where they say nothing of it."""
+    for form in FORMS:
+        match = form.pattern.search(text)
+        if match:
+            return form, match
+    return None

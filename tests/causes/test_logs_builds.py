@@ -1,0 +1,257 @@
+"""Logs about builds that do not fit: the GPU's age, the processor, packages, pip."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import explained
+
+NO_IMAGE = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
+
+
+def causes(log: str) -> list[str]:
+    return [finding.cause for finding in explained(log).root_causes]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "expected"),
+    [
+        ("GPU 0: NVIDIA GeForce RTX 5080", "compute-capability-too-new"),
+        ("running on a GeForce RTX 3090", "compute-capability-too-new"),
+        ("running on a Tesla K80", "compute-capability-too-old"),
+        ("NVIDIA GeForce GT 730", "compute-capability-too-old"),
+    ],
+)
+def test_the_generation_of_the_gpu_tells_which_side_has_no_code(gpu: str, expected: str) -> None:
+    assert causes(f"{gpu}\n{NO_IMAGE}")[0] == expected
+
+
+def test_without_a_name_both_sides_are_said_with_the_question() -> None:
+    found = explained(NO_IMAGE).root_causes
+    assert {finding.cause for finding in found} >= {
+        "compute-capability-too-new",
+        "compute-capability-too-old",
+    }
+    assert all("nvidia-smi" in (finding.ask or "") for finding in found)
+
+
+def device(name: str, capability: str, event: str = "Created TensorFlow device") -> str:
+    return (
+        "2020-11-01 10:00:00.2: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1402] "
+        f"{event} (/job:localhost/replica:0/task:0/device:GPU:0 with 8000 MB memory) -> physical "
+        f"GPU (device: 0, name: {name}, pci bus id: 0000:01:00.0, compute capability: {capability})"
+    )
+
+
+def opened(library: str) -> str:
+    return (
+        "2020-11-01 10:00:00.1: I tensorflow/stream_executor/platform/default/dso_loader.cc:48] "
+        f"Successfully opened dynamic library {library}"
+    )
+
+
+FAILED_GEMM = (
+    "2020-11-01 10:09:00.1: E tensorflow/stream_executor/cuda/cuda_blas.cc:428] failed to run "
+    "cuBLAS routine: CUBLAS_STATUS_EXECUTION_FAILED"
+)
+
+
+@pytest.mark.parametrize(
+    ("library", "name", "capability", "too_new"),
+    [
+        ("libcudart.so.10.1", "GeForce RTX 3080", "8.6", True),
+        ("libcudart.so.9.0", "GeForce RTX 2080", "7.5", True),
+        ("libcudart.so.10.0", "GeForce RTX 2080", "7.5", False),
+        ("libcudart.so.11.0", "GeForce RTX 3080", "8.6", False),
+    ],
+)
+def test_the_cuda_of_the_build_decides_whether_the_gpu_is_too_new(
+    library: str, name: str, capability: str, too_new: bool
+) -> None:
+    found = causes("\n".join([opened(library), device(name, capability), FAILED_GEMM]))
+    assert ("compute-capability-too-new" in found[:1]) is too_new
+
+
+def test_a_kernel_that_ran_and_died_had_code() -> None:
+    log = "\n".join(
+        [
+            device("GeForce RTX 3080", "8.6"),
+            FAILED_GEMM,
+            "failed to synchronize the stop event: CUDA_ERROR_LAUNCH_FAILED",
+        ]
+    )
+    assert "compute-capability-too-new" not in causes(log)
+
+
+def test_pytorchs_own_list_decides() -> None:
+    said = (
+        "{} with CUDA capability sm_{} is not compatible with the current PyTorch installation.\n"
+        "The current PyTorch install supports CUDA capabilities sm_70 sm_75 sm_80 sm_86 sm_90.\n"
+    )
+    assert causes(said.format("NVIDIA B200", "100"))[0] == "compute-capability-too-new"
+    assert causes(said.format("Tesla P40", "61"))[0] == "compute-capability-too-old"
+
+
+@pytest.mark.parametrize(
+    ("message", "inside", "expected"),
+    [
+        ("module 'numpy' has no attribute 'bool'.", "/site-packages/tensorflow/dtypes.py", True),
+        ("module 'numpy' has no attribute 'bool'.", "/home/me/train.py", False),
+    ],
+)
+def test_a_dropped_name_is_numpys_fault_only_inside_a_framework(
+    message: str, inside: str, expected: bool
+) -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        f'  File "/opt/lib/python3.9{inside}", line 5, in <module>\n    np.bool\n'
+        f"AttributeError: {message}"
+    )
+    assert ("numpy-abi" in causes(log)) is expected
+
+
+def test_jax_says_of_a_plugin_that_cannot_start_that_it_is_not_installed() -> None:
+    word = (
+        "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. "
+        "Falling back to cpu."
+    )
+    hidden = (
+        "RuntimeError: jaxlib/cuda/versions_helpers.cc:135: operation cuInit(0) failed: "
+        "CUDA_ERROR_NO_DEVICE\n"
+    )
+    assert causes(word) == ["cpu-only-build"]
+    assert "cpu-only-build" not in causes(hidden + word)
+
+
+def test_an_extra_that_does_not_exist_is_why_the_build_has_no_gpu() -> None:
+    (finding, *_) = explained(
+        "WARNING: jax 0.6.2 does not provide the extra 'cuda12-pip'\n"
+        "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed."
+    ).root_causes
+    assert finding.cause == "cpu-only-build"
+    assert "cuda12-pip" in finding.message
+
+
+def test_other_backends_of_jax_are_not_a_mismatch() -> None:
+    log = (
+        "INFO:absl:Unable to initialize backend 'tpu_driver': NOT_FOUND\n"
+        "Unable to initialize backend 'tpu': module 'jaxlib.xla_extension' has no attribute "
+        "'get_tpu_client'\nstep 10 loss 0.5\n"
+    )
+    assert "jax-plugin-mismatch" not in causes(log)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Could not find a version that satisfies the requirement tensorflow (from versions: none)",
+        "ERROR: tensorflow-2.0-cp37-none-win_amd64.whl is not a supported wheel on this platform.",
+        "ERROR: Package 'jax' requires a different Python: 3.8.10 not in '>=3.9'",
+        "Because torch==2.1.0 has no wheels with a matching Python version tag (e.g., `cp313`)",
+        "PackagesNotFoundError: The following packages are not available from current channels:\n"
+        "  - cudatoolkit=9.0\n",
+        'The "tensorflow-gpu" package has been removed!',
+    ],
+)
+def test_pip_conda_and_uv_find_no_build(line: str) -> None:
+    assert causes(line) == ["wheel-not-available"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ERROR: No matching distribution found for pywin32==300",
+        "ERROR: mylib-1.0-cp37-cp37m-win_amd64.whl is not a supported wheel on this platform.",
+        "PackagesNotFoundError: The following packages are not available from current channels:\n"
+        "  - pygame\n",
+    ],
+)
+def test_other_packages_are_not_ours(line: str) -> None:
+    assert "wheel-not-available" not in causes(line)
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        "Не найден указанный модуль.",
+        "找不到指定的模块。",
+        "Das angegebene Modul wurde nicht gefunden.",
+        "No se puede encontrar el módulo especificado.",
+    ],
+)
+def test_windows_speaks_the_language_of_the_system(why: str) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "C:\\env\\lib\\site-packages\\tensorflow'
+        '\\python\\pywrap_tensorflow.py", line 58, in <module>\n'
+        f"ImportError: DLL load failed: {why}\n"
+    )
+    assert causes(log)[0] == "windows-dll-load-failed"
+
+
+def test_initialisation_that_fails_puts_the_processor_first() -> None:
+    (finding, *_) = explained(
+        "ImportError: DLL load failed while importing _pywrap_tensorflow_internal: A dynamic link "
+        "library (DLL) initialization routine failed."
+    ).root_causes
+    assert finding.cause == "windows-dll-load-failed"
+    assert "AVX" in finding.remedies[0].text
+
+
+def test_a_signal_after_hours_of_work_says_less_than_one_at_the_start() -> None:
+    at_start = explained("Illegal instruction (core dumped)").root_causes[0]
+    assert (at_start.cause, at_start.confidence) == ("avx-missing-sigill", "likely")
+    later = explained("Epoch 1/9\nloss: 0.5\nEpoch 2/9\nIllegal instruction (core dumped)")
+    assert [f.confidence for f in later.root_causes if f.cause == "avx-missing-sigill"] == [
+        "possible"
+    ]
+
+
+def test_windows_and_a_version_are_enough_where_no_gpu_is_listed() -> None:
+    report = "OS: Windows 11\nTensorFlow version\n{}\nNum GPUs Available: 0\n"
+    assert causes(report.format("2.17.0")) == ["windows-native-unsupported"]
+    assert "windows-native-unsupported" not in causes(report.format("2.10.0"))
+
+
+def test_kernels_from_ptx_are_slow_when_it_works_and_a_fault_when_it_fails() -> None:
+    word = (
+        "TensorFlow was not built with CUDA kernel binaries compatible with compute capability "
+        "12.0. CUDA kernels will be jit-compiled from PTX, which could take 30 minutes or longer.\n"
+    )
+    assert causes(word + "Epoch 1/2\nloss: 0.4\n") == ["kernels-compiled-from-ptx"]
+    failed = "InternalError: cuLaunchKernel failed with 'CUDA_ERROR_INVALID_HANDLE'\n"
+    assert causes(word + failed)[0] == "compute-capability-too-new"
+
+
+def test_what_generated_code_raises_is_between_it_and_protobuf() -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/opt/site-packages/tensorflow/core/framework/tensor_pb2.py", line 5, '
+        "in <module>\n    syntax='proto3')\n"
+        "TypeError: __init__() got an unexpected keyword argument 'syntax'"
+    )
+    assert causes(log) == ["protobuf-conflict"]
+    own = log.replace("tensor_pb2.py", "tensor.py").replace("tensorflow/core/framework", "mine")
+    assert "protobuf-conflict" not in causes(own)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "AssertionError: CUDA unavailable, invalid device 0 requested",
+        "CUDA used to build PyTorch: Could not collect\nIs CUDA available: False",
+        "ValueError: This ORT build has ['AzureExecutionProvider', 'CPUExecutionProvider'] enabled",
+        "MXNetError: src/storage/storage.cc:43: Please compile with CUDA enabled",
+    ],
+)
+def test_programs_say_in_their_own_words_that_the_build_has_no_cuda(log: str) -> None:
+    assert causes(log)[0] == "cpu-only-build"
+
+
+def test_bitsandbytes_without_gpu_code_looked_for_cuda_in_vain() -> None:
+    log = (
+        "UserWarning: The installed version of bitsandbytes was compiled without GPU support.\n"
+        "CUDA_SETUP: WARNING! libcudart.so not found in any environmental path.\n"
+        "RuntimeError: CUDA Setup failed despite GPU being available.\n"
+    )
+    assert causes(log)[0] == "cuda-runtime-missing"
+    assert "cpu-only-build" not in causes(log)

@@ -1,0 +1,168 @@
+"""Faults while kernels run and GPUs talk: what explains what, and what only follows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import explained
+
+ASSERTED = "device-assert-bad-input"
+KERNEL = "kernel-bug-illegal-access"
+NCCL = "nccl-failure"
+
+BLOCK = "block: [0,0,0], thread: [31,0,0] "
+LABELS = (
+    f"ClassNLLCriterion.cu:108: updateOutput: {BLOCK}Assertion `t >= 0 && t < n_classes` failed."
+)
+TOKENS = f"Indexing.cu:1141: indexSelect: {BLOCK}Assertion `srcIndex < srcSelectDimSize` failed."
+TRIGGERED = "RuntimeError: CUDA error: device-side assert triggered"
+
+
+def roots(log: str) -> list[str]:
+    explanation = explained(log)
+    assert not explanation.crashed
+    return [finding.cause for finding in explanation.root_causes]
+
+
+@pytest.mark.parametrize(
+    ("assertion", "words"),
+    [
+        (LABELS, "class label"),
+        (TOKENS, "token id"),
+        (
+            f"Loss.cu:111: bce: {BLOCK}Assertion `input_val >= zero && input_val <= one` failed.",
+            "0 and 1",
+        ),
+        (
+            f"S.cu:144: o(): {BLOCK}Assertion `idx_dim >= 0 && idx_dim < index_size` failed.",
+            "bounds",
+        ),
+        (f"K.cu:9: mine: {BLOCK}Assertion `count > 3` failed.", "label or an index"),
+    ],
+    ids=["labels", "tokens", "probabilities", "index", "unknown"],
+)
+def test_the_assertion_says_which_value_it_is(assertion: str, words: str) -> None:
+    finding = explained(f"{assertion}\n{TRIGGERED}").root_causes[0]
+    assert finding.cause == ASSERTED
+    assert finding.confidence == "certain"
+    assert words in finding.message
+
+
+def test_without_its_lines_it_is_likely() -> None:
+    (finding,) = explained(TRIGGERED).root_causes
+    assert (finding.cause, finding.confidence) == (ASSERTED, "likely")
+
+
+@pytest.mark.parametrize(
+    "follower",
+    [
+        "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
+        "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:784, unhandled cuda error, NCCL 2",
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+    ],
+)
+@pytest.mark.parametrize("first", [True, False], ids=["after", "before"])
+def test_what_else_fails_follows_from_it(follower: str, first: bool) -> None:
+    """Lines of several processes come in any order."""
+    log = f"{TOKENS}\n{follower}" if first else f"{follower}\n{TOKENS}"
+    assert roots(log) == [ASSERTED]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+        "RuntimeError: cuda runtime error (77) : an illegal memory access at /x/ext/nms.cu:103",
+        "cupy.cuda.driver.CUDADriverError: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access",
+        "RuntimeError: CUDA error: misaligned address",
+        "RuntimeError: CUDA error: unspecified launch failure",
+        "RuntimeError: CUDA error: invalid configuration argument",
+    ],
+)
+def test_kernels_that_fail(log: str) -> None:
+    assert roots(log)[0] == KERNEL
+
+
+def test_an_extension_is_named() -> None:
+    finding = explained(
+        "RuntimeError: cuda runtime error (77) : an illegal memory access was encountered at "
+        "/home/a/ssd/ext/cuda/nms.cu:103"
+    ).root_causes[0]
+    assert "nms.cu" in finding.message
+    assert finding.remedies[0].command == "CUDA_VISIBLE_DEVICES=0 python ..."
+
+
+TORCH_CONV = (
+    '  File "/opt/lib/python{}/site-packages/torch/nn/modules/conv.py", line 9, in forward\n'
+)
+
+
+@pytest.mark.parametrize(("python", "leads"), [("3.6", False), ("3.11", True)])
+def test_execution_failed_in_old_builds_is_rather_a_gpu_that_is_too_new(
+    python: str, leads: bool
+) -> None:
+    log = f"{TORCH_CONV.format(python)}RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"
+    assert (roots(log)[0] == KERNEL) is leads
+
+
+def test_cudnn_without_room_is_not_a_bug() -> None:
+    log = (
+        "E tensorflow/stream_executor/cuda/cuda_dnn.cc:82] CUDNN_STATUS_EXECUTION_FAILED\n"
+        "InternalError: cuDNN launch failure : input shape ([306,1,16,29])"
+    )
+    assert roots(log)[0] == "cudnn-init-failed-oom"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("h:1:2 [0] init.cc:642 NCCL WARN Duplicate GPU detected : rank 0 and rank 2", "same GPU"),
+        ("h:1:2 [0] include/shm.h:27 NCCL WARN Call to shm_open failed : No space", "/dev/shm"),
+        ("h:1:2 [0] misc/socket.cc:484 NCCL WARN Connect to 10.0.0.1<4> failed", "network"),
+    ],
+)
+def test_the_warning_of_nccl_says_why(line: str, words: str) -> None:
+    log = f"{line}\nRuntimeError: NCCL error in: ProcessGroupNCCL.cpp:47, unhandled system error"
+    finding = explained(log).root_causes[0]
+    assert finding.cause == NCCL
+    assert words in finding.message
+
+
+def test_a_time_out_says_to_look_at_the_others() -> None:
+    finding = explained(
+        "[rank0]:[E626 06:24:44.1 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective "
+        "operation timeout: WorkNCCL(SeqNum=8, OpType=ALLREDUCE, Timeout(ms)=600000) ran for "
+        "600020 milliseconds before timing out."
+    ).root_causes[0]
+    assert finding.cause == NCCL
+    assert "every other process" in finding.remedies[0].text
+
+
+def test_a_process_that_ran_out_of_memory_is_what_the_others_waited_for() -> None:
+    log = (
+        "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 "
+        "has a total capacity of 24.00 GiB of which 1.00 GiB is free. Of the allocated memory "
+        "22.00 GiB is allocated by PyTorch, and 0.10 GiB is reserved by PyTorch but unallocated.\n"
+        "[rank0]:[E ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=8, OpType=ALLREDUCE) ran for 600020 milliseconds"
+    )
+    assert roots(log)[0] == "oom-model-too-big"
+
+
+def test_talk_of_nccl_is_no_failure() -> None:
+    log = (
+        "h:1:2 [0] NCCL INFO NET/Plugin : No plugin found (libnccl-net.so), using internal\n"
+        "h:1:2 [0] NCCL INFO comm 0x7f rank 0 nranks 2 - Init COMPLETE\n"
+        "Epoch 1/3\nstep 10 loss: 0.3\n"
+    )
+    assert not roots(log)
+
+
+def test_tensorflow_2_0_aborts_a_collective_whatever_fails() -> None:
+    log = (
+        "W tensorflow/core/common_runtime/base_collective_executor.cc:217] "
+        "BaseCollectiveExecutor::StartAbort Invalid argument: indices[0] = 7 is not in [0, 5)\n"
+        "InvalidArgumentError: indices[0] = 7 is not in [0, 5) [Op:ResourceGather]"
+    )
+    assert NCCL not in roots(log)

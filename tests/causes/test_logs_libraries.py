@@ -1,0 +1,220 @@
+"""Logs about CUDA libraries: missing, of another release, mixed, and what else the log shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import explained
+
+DSO = (
+    "2021-03-02 10:11:12.100200: {} tensorflow/stream_executor/platform/default/dso_loader.cc:60] "
+)
+MISSES = (
+    DSO.format("W")
+    + "Could not load dynamic library '{0}'; dlerror: {0}: cannot open shared object file: "
+    "No such file or directory"
+)
+OPENS = DSO.format("I") + "Successfully opened dynamic library {}"
+SKIPS = (
+    "2021-03-02 10:11:13.500200: W tensorflow/core/common_runtime/gpu/gpu_device.cc:1757] Cannot "
+    "dlopen some GPU libraries. Please make sure the missing libraries mentioned above are "
+    "installed properly if you would like to use GPU.\nSkipping registering GPU devices..."
+)
+
+
+def misses(*libraries: str, path: str = "") -> str:
+    suffix = f"; LD_LIBRARY_PATH: {path}" if path else ""
+    return "\n".join(MISSES.format(library) + suffix for library in libraries)
+
+
+def opens(*libraries: str) -> str:
+    return "\n".join(OPENS.format(library) for library in libraries)
+
+
+def causes(log: str) -> list[str]:
+    return [finding.cause for finding in explained(log).root_causes]
+
+
+def test_nothing_of_cuda_opens_so_it_is_missing_and_the_other_reading_is_named() -> None:
+    log = "\n".join([opens("libcuda.so.1"), misses("libcudart.so.11.0", "libcublas.so.11"), SKIPS])
+    first, second = explained(log).root_causes[:2]
+    assert first.cause == "cuda-runtime-missing"
+    assert first.severity == "error"
+    assert first.effect == "cpu"
+    assert "find /" in (first.ask or "")
+    assert (second.cause, second.confidence) == ("cuda-version-mismatch", "possible")
+
+
+def test_some_open_and_some_do_not_so_it_is_another_release() -> None:
+    log = "\n".join(
+        [misses("libcudart.so.10.1"), opens("libcublas.so.10", "libcufft.so.10"), SKIPS]
+    )
+    assert causes(log) == ["cuda-version-mismatch"]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/usr/local/cuda-10.2/lib64", "cuda-version-mismatch"),
+        ("/usr/local/cuda-10.1/lib64", "cuda-runtime-missing"),
+        ("/usr/local/nvidia/lib64", "cuda-runtime-missing"),
+    ],
+)
+def test_the_search_path_tells_which_release_is_there(path: str, expected: str) -> None:
+    assert causes(misses("libcudart.so.10.1", path=path) + "\n" + SKIPS)[0] == expected
+
+
+def test_a_library_that_no_release_of_that_number_has_is_another_release() -> None:
+    log = "No library found under: /usr/local/cuda-9.0/targets/x86_64-linux/lib/libcublasLt.so.9.0"
+    assert causes(log)[0] == "cuda-version-mismatch"
+
+
+def test_only_cudnn_is_missing() -> None:
+    log = "\n".join([opens("libcudart.so.11.0", "libcublas.so.11"), misses("libcudnn.so.8"), SKIPS])
+    assert causes(log) == ["cudnn-missing"]
+
+
+def test_cuda_and_cudnn_missing_is_one_cause_with_cudnn_below_it() -> None:
+    log = "\n".join([misses("libcudart.so.11.0", "libcublas.so.11", "libcudnn.so.8"), SKIPS])
+    explanation = explained(log)
+    assert explanation.root_causes[0].cause == "cuda-runtime-missing"
+    assert "cudnn-missing" in [finding.cause for finding in explanation.symptoms]
+
+
+def test_cudnn_of_another_major_release_is_there() -> None:
+    log = (
+        "Could not load library libcudnn_ops_infer.so.8. Error: libcudnn_ops_infer.so.8: cannot "
+        "open shared object file: No such file or directory\n"
+        "$ ldconfig -p | grep cudnn\n\tlibcudnn_ops.so.9 => /lib/libcudnn_ops.so.9"
+    )
+    assert causes(log)[0] == "cudnn-version-mismatch"
+
+
+def test_a_missing_runtime_on_a_machine_that_works_without_gpu_is_nothing() -> None:
+    ignore = (
+        "2021-03-02 10:11:12.2: I tensorflow/stream_executor/cuda/cudart_stub.cc:29] Ignore above "
+        "cudart dlerror if you do not have a GPU set up on your machine."
+    )
+    log = "\n".join([misses("libcudart.so.11.0"), ignore, "Epoch 1/3", "loss: 0.31", "Epoch 2/3"])
+    explanation = explained(log)
+    assert explanation.verdict == "nothing-wrong"
+    assert not explanation.root_causes
+
+
+def test_a_missing_runtime_does_not_explain_a_failure_of_the_program_itself() -> None:
+    log = "\n".join(
+        [
+            misses("cudart64_110.dll"),
+            'Traceback (most recent call last):\n  File "train.py", line 3, in <module>',
+            "FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'",
+        ]
+    )
+    assert explained(log).verdict == "not-gpu"
+
+
+def test_it_explains_why_the_device_does_not_exist() -> None:
+    log = "\n".join(
+        [
+            misses("libcudart.so.11.0", "libcublas.so.11"),
+            SKIPS,
+            "tensorflow.python.framework.errors_impl.InvalidArgumentError: Cannot assign a device "
+            "for operation a: node a was explicitly assigned to /device:GPU:0 but available "
+            "devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ].",
+        ]
+    )
+    assert causes(log)[0] == "cuda-runtime-missing"
+
+
+def test_a_library_that_opens_at_the_second_attempt_is_not_missing() -> None:
+    log = "\n".join([misses("libcudart.so.11.0"), opens("libcudart.so.11.0"), "Epoch 1/3"])
+    assert causes(log) == []
+
+
+def test_a_dll_that_pytorch_brings_itself_is_not_a_missing_cuda() -> None:
+    log = (
+        "OSError: [WinError 126] The specified module could not be found. Error loading "
+        '"C:\\env\\lib\\site-packages\\torch\\lib\\cudnn64_9.dll" or one of its dependencies.'
+    )
+    assert causes(log)[0] == "windows-dll-load-failed"
+
+
+@pytest.mark.parametrize(
+    ("number", "written"), [("7102", "7.1.2"), ("90100", "9.1.0"), ("8.9.6", "8.9.6")]
+)
+def test_cudnn_numbers_are_said_as_people_say_them(number: str, written: str) -> None:
+    log = f"Loaded runtime CuDNN library: 5005 but source was compiled with: {number}."
+    (finding, *_) = explained(log).root_causes
+    assert finding.cause == "cudnn-version-mismatch"
+    assert written in finding.message
+    assert "5.0.5" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("free", "expected"),
+    [(24_000_000_000, "cudnn-version-mismatch"), (4_000_000, None)],
+)
+def test_free_memory_decides_whether_cudnn_lacks_memory(free: int, expected: str | None) -> None:
+    log = (
+        "Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR\n"
+        f"Memory usage: {free} bytes free, 25000000000 bytes total."
+    )
+    mine = [cause for cause in causes(log) if cause == "cudnn-version-mismatch"]
+    assert mine == ([expected] if expected else [])
+
+
+def test_the_drivers_compiler_is_too_old_which_is_not_a_wrong_ptxas() -> None:
+    log = (
+        "LinkerError: [222] Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION "
+        "ptxas application ptx input, line 9; fatal : Unsupported .version 8.5; current version "
+        "is '8.4'"
+    )
+    assert "ptxas-libdevice-missing" not in causes(log)
+
+
+def test_jax_names_the_library_that_is_older_than_its_build() -> None:
+    cublas = (
+        "CUDA backend failed to initialize: Found cuBLAS version 120205, but JAX was built against "
+        "version 120304, which is newer."
+    )
+    assert causes(cublas)[0] == "cuda-version-mismatch"
+    assert causes(cublas.replace("cuBLAS", "cuDNN").replace("1202", "89"))[0] == (
+        "cudnn-version-mismatch"
+    )
+
+
+def test_one_library_of_the_release_that_opens_is_a_matter_of_folders() -> None:
+    log = "\n".join(
+        [
+            opens("libcudart.so.12", "libcublas.so.12", "libcufft.so.11", "libcusparse.so.12"),
+            misses("libcusolver.so.11"),
+            SKIPS,
+        ]
+    )
+    first, *others = explained(log).root_causes
+    assert (first.cause, first.confidence) == ("library-path-conflict", "likely")
+    assert first.ask
+    assert {finding.confidence for finding in others} == {"possible"}
+
+
+def test_the_names_tell_the_release_that_the_build_wants() -> None:
+    log = "\n".join([opens("cudart64_110.dll", "cusparse64_11.dll"), misses("cusolver64_10.dll")])
+    (finding, *_) = explained(log + "\n" + SKIPS).root_causes
+    assert finding.cause == "cuda-version-mismatch"
+    assert "CUDA 11.0" in finding.message
+
+
+def test_a_library_that_is_there_and_unfit_is_not_also_missing() -> None:
+    log = (
+        DSO.format("W") + "Could not load dynamic library 'libcudnn.so.9'; dlerror: "
+        "/opt/lib/libcudnn.so.9: file too short\n" + SKIPS
+    )
+    assert causes(log) == ["library-file-broken"]
+
+
+def test_a_newer_cudnn_than_an_old_build_takes_is_said_so() -> None:
+    log = (
+        "Loaded runtime CuDNN library: 7402 (compatibility version 7400) but source was compiled "
+        "with 7003 (compatibility version 7000)."
+    )
+    (finding, *_) = explained(log).root_causes
+    assert "takes 7.0.3 and its patches only" in finding.message

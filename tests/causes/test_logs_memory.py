@@ -1,0 +1,318 @@
+"""Which memory ran out and who holds it, by the numbers and circumstances of a log."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import explained
+
+TOO_BIG = "oom-model-too-big"
+OTHERS = "oom-other-process"
+KEPT = "oom-leak-or-fragmentation"
+HANDLE = "cudnn-init-failed-oom"
+HOST = "host-oom"
+
+REFUSED = (
+    "ResourceExhaustedError: OOM when allocating tensor with shape[{shape}] and type float on "
+    "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc"
+)
+CREATED = (
+    "2023-08-08 08:00:01.000000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1639] Created "
+    "device /job:localhost/replica:0/task:0/device:GPU:0 with {mb} MB memory:  -> device: 0, name: "
+    "{name}, pci bus id: 0000:61:00.0, compute capability: 7.5"
+)
+
+
+def torch(asked: str, total: str, held: str, free: str, reserved: str) -> str:
+    return (
+        f"RuntimeError: CUDA out of memory. Tried to allocate {asked} (GPU 0; {total} total "
+        f"capacity; {held} already allocated; {free} free; {reserved} reserved in total by PyTorch)"
+    )
+
+
+def roots(log: str) -> list[str]:
+    explanation = explained(log)
+    assert not explanation.crashed
+    return [finding.cause for finding in explanation.root_causes]
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        # This process holds nearly all of it.
+        (torch("2.00 GiB", "24.00 GiB", "22.00 GiB", "1.00 GiB", "22.50 GiB"), TOO_BIG),
+        # It holds next to nothing, and nothing is free.
+        (torch("2.00 MiB", "47.00 GiB", "0.20 GiB", "0.01 GiB", "0.60 GiB"), OTHERS),
+        # Others hold some, but it would not fit without them either.
+        (torch("3.00 GiB", "8.00 GiB", "5.00 GiB", "0.50 GiB", "5.10 GiB"), TOO_BIG),
+        # One request for nearly all of it.
+        (torch("8.16 GiB", "11.00 GiB", "0.43 GiB", "8.16 GiB", "0.55 GiB"), TOO_BIG),
+        # More than the GPU has, whoever holds what.
+        (torch("30.00 GiB", "24.00 GiB", "0.10 GiB", "0.10 GiB", "0.20 GiB"), TOO_BIG),
+        # Reserved and not in use, more than was asked for.
+        (torch("1.00 GiB", "24.00 GiB", "12.00 GiB", "0.10 GiB", "23.00 GiB"), KEPT),
+        # Reserved and not in use, but less than was asked for.
+        (torch("4.00 GiB", "24.00 GiB", "20.00 GiB", "0.10 GiB", "23.00 GiB"), TOO_BIG),
+        # Free, and still refused.
+        (torch("0.02 GiB", "4.00 GiB", "1.20 GiB", "2.35 GiB", "1.25 GiB"), KEPT),
+    ],
+)
+def test_pytorch_tells_who_has_what(log: str, cause: str) -> None:
+    assert roots(log)[0] == cause
+
+
+def test_the_message_says_how_far_over_it_was() -> None:
+    log = torch("2.00 GiB", "24.00 GiB", "22.00 GiB", "1.00 GiB", "22.50 GiB")
+    message = explained(log).root_causes[0].message
+    assert "asked for 2 GiB with 1 GiB free" in message
+    assert "holds 22 GiB of 24 GiB" in message
+
+
+@pytest.mark.parametrize(
+    ("mb", "name", "shape", "cause"),
+    [
+        (9649, "NVIDIA GeForce RTX 2080 Ti", "64,512,1024", TOO_BIG),
+        (1607, "NVIDIA GeForce RTX 2080 Ti", "64,512,1024", OTHERS),
+        (34, "NVIDIA GeForce RTX 2080 Ti", "64,1024,1024,1024", TOO_BIG),
+        (1607, "Some GPU nobody knows", "64,512,1024", TOO_BIG),
+    ],
+)
+def test_what_tensorflow_got_at_its_start(mb: int, name: str, shape: str, cause: str) -> None:
+    log = f"{CREATED.format(mb=mb, name=name)}\n{REFUSED.format(shape=shape)}"
+    assert roots(log)[0] == cause
+
+
+def test_a_limit_of_ones_own_is_not_anothers_doing() -> None:
+    """TensorFlow 1 logs what was free; a small device then is what the program asked for."""
+    log = "\n".join(
+        (
+            "I tensorflow/core/common_runtime/gpu/gpu_device.cc:1433] Found device 0 with",
+            "name: GeForce RTX 2080 Ti major: 7 minor: 5 memoryClockRate(GHz): 1.62",
+            "pciBusID: 0000:41:00.0",
+            "totalMemory: 10.76GiB freeMemory: 10.40GiB",
+            "I tensorflow/core/common_runtime/gpu/gpu_device.cc:1115] Created TensorFlow device "
+            "(/job:localhost/replica:0/task:0/device:GPU:0 with 2203 MB memory) -> physical GPU "
+            "(device: 0, name: GeForce RTX 2080 Ti, pci bus id: 0000:41:00.0)",
+            REFUSED.format(shape="64,512,1024"),
+        )
+    )
+    assert roots(log)[0] == TOO_BIG
+
+
+@pytest.mark.parametrize(
+    ("limit", "in_use", "regions", "cause"),
+    [
+        (10 << 30, 9 << 30, 10 << 30, TOO_BIG),
+        (10 << 30, 2048, 4096, OTHERS),
+        (55 << 20, 2048, 55 << 20, OTHERS),
+        (10 << 30, 2 << 30, 2 << 30, OTHERS),
+    ],
+)
+def test_what_tensorflows_allocator_lists(
+    limit: int, in_use: int, regions: int, cause: str
+) -> None:
+    log = "\n".join(
+        (
+            "I tensorflow/core/common_runtime/bfc_allocator.cc:1004] "
+            f"total_region_allocated_bytes_: {regions} memory_limit_: {limit} available bytes: 0",
+            "I tensorflow/core/common_runtime/bfc_allocator.cc:1010] Stats:",
+            f"Limit:              {limit}",
+            f"InUse:              {in_use}",
+            REFUSED.format(shape="64,512,4096"),
+        )
+    )
+    assert roots(log)[0] == cause
+
+
+LADDER = "\n".join(
+    "E external/xla/xla/stream_executor/cuda/cuda_executor.cc:1365] [0] Failed to allocate device "
+    f"memory of {size}GiB (1 bytes): RESOURCE_EXHAUSTED: : CUDA_ERROR_OUT_OF_MEMORY: out of memory"
+    for size in (104.85, 94.37, 84.93)
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "cause"), [(20 << 30, OTHERS), (200 << 30, TOO_BIG)], ids=["fits", "fits not"]
+)
+def test_a_ladder_of_reservations_means_somebody_else(asked: int, cause: str) -> None:
+    end = (
+        f"jaxlib._jax.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating {asked} bytes."
+    )
+    assert roots(f"{LADDER}\n{end}")[0] == cause
+
+
+def test_a_ladder_that_the_program_survived_is_a_warning() -> None:
+    (finding,) = explained(LADDER).root_causes
+    assert (finding.cause, finding.severity, finding.effect) == (OTHERS, "warning", "none")
+
+
+def test_a_ladder_does_not_explain_what_failed_of_something_else() -> None:
+    explanation = explained(f"{LADDER}\nFileNotFoundError: [Errno 2] No such file: 'labels.csv'")
+    assert explanation.verdict == "not-gpu"
+    assert not explanation.root_causes
+
+
+RAW = "RuntimeError: CUDA error: out of memory"
+
+
+@pytest.mark.parametrize(
+    ("before", "cause"),
+    [
+        ('  File "a.py", line 3, in <module>\n    model.to("cuda")\n', OTHERS),
+        ('  File "torch/autograd/__init__.py", line 90, in backward\n    pass\n', TOO_BIG),
+        ("".join(f"Epoch {n}: loss 0.{n}\n" for n in range(1, 9)), KEPT),
+        ("".join(f"Epoch {n}: loss 0.{n}\n" for n in range(1, 9)) + "Evaluating\n", TOO_BIG),
+        ("".join(f"step {n} allocated {n * 20} GiB\n" for n in range(1, 6)), KEPT),
+    ],
+    ids=["start", "at work", "epochs", "evaluation", "growing"],
+)
+def test_when_the_driver_refuses_without_figures(before: str, cause: str) -> None:
+    assert roots(f"import torch\n{before}{RAW}")[0] == cause
+
+
+def test_a_context_that_cannot_be_created() -> None:
+    log = (
+        "Internal: failed initializing StreamExecutor for CUDA device ordinal 0: Internal: failed "
+        "call to cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY; total memory reported: 1"
+    )
+    assert roots(log)[0] == OTHERS
+
+
+def test_pinned_memory_is_the_computers() -> None:
+    log = (
+        '  File "/usr/lib/python3.10/site-packages/torch/utils/data/_utils/pin_memory.py", line 9, '
+        f"in pin_memory\n    return data.pin_memory()\n{RAW}"
+    )
+    assert roots(log) == [HOST]
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        ("Killed", HOST),
+        ("./run.sh: line 12:  4711 Killed                  python train.py", HOST),
+        ("make: *** [train] Killed: 9", HOST),
+        ("Process finished with exit code 137 (interrupted by signal 9: SIGKILL)", HOST),
+        ("container train exited with code 137, reason: OOMKilled", HOST),
+        ("RuntimeError: DataLoader worker (pid 3069) is killed by signal: Killed.", HOST),
+        ("OSError: [Errno 12] Cannot allocate memory", HOST),
+        (
+            "terminate called after throwing an instance of 'std::bad_alloc'\n"
+            "  what():  std::bad_alloc",
+            HOST,
+        ),
+        (
+            "terminate called after throwing an instance of 'rmm::bad_alloc'\n"
+            "  what():  std::bad_alloc: out_of_memory: CUDA error at: rmm/mr/cuda.hpp:70",
+            TOO_BIG,
+        ),
+        ("MemoryError: std::bad_alloc: out_of_memory: CUDA error at: rmm/mr/cuda.hpp:70", TOO_BIG),
+    ],
+)
+def test_the_computers_memory_or_the_gpus(log: str, cause: str) -> None:
+    assert roots(log)[0] == cause
+
+
+def test_being_killed_after_another_failure_is_only_cleaning_up() -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 3, in <module>\n'
+        "KeyError: 'labels'\n"
+        "torch.distributed.elastic: failed (exitcode: -9) local_rank: 1 (pid: 12)\n"
+    )
+    assert explained(log).verdict == "not-gpu"
+
+
+HANDLE_LINE = "E tensorflow/stream_executor/cuda/cuda_dnn.cc:329] Could not create cudnn handle: {}"
+
+
+@pytest.mark.parametrize("status", ["CUDNN_STATUS_INTERNAL_ERROR", "CUDNN_STATUS_NOT_INITIALIZED"])
+def test_a_handle_that_cannot_be_created(status: str) -> None:
+    log = (
+        f"{HANDLE_LINE.format(status)}\n"
+        "E tensorflow/stream_executor/cuda/cuda_dnn.cc:398] Possibly insufficient driver version: 5"
+    )
+    assert roots(log) == [HANDLE]
+
+
+def test_a_handle_that_fails_after_reservations_follows_from_who_holds_the_memory() -> None:
+    log = (
+        "E tensorflow/stream_executor/cuda/cuda_driver.cc:828] failed to allocate 138.0K (141312 "
+        "bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n"
+        f"{HANDLE_LINE.format('CUDNN_STATUS_ALLOC_FAILED')}\n"
+        "UnknownError: Failed to get convolution algorithm. This is probably because cuDNN failed"
+    )
+    assert roots(log)[0] == OTHERS
+    assert HANDLE not in roots(log)
+
+
+@pytest.mark.parametrize(
+    ("before", "cause"),
+    [
+        (
+            "NVRM: Xid (PCI:0000:01:00): 79, pid=12, GPU has fallen off the bus.",
+            "ecc-xid-hardware-error",
+        ),
+        (
+            "x.cu:1: f: block: [0,0,0], thread: [1,0,0] Assertion `t < n_classes` failed.",
+            "device-assert-bad-input",
+        ),
+    ],
+)
+def test_a_handle_that_fails_after_a_fault_of_the_gpu_follows_from_it(
+    before: str, cause: str
+) -> None:
+    log = f"{before}\nRuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED"
+    assert HANDLE not in roots(log)
+    assert cause in roots(log)
+
+
+def test_a_remark_on_speed_is_nothing_wrong() -> None:
+    log = (
+        "W tensorflow/core/common_runtime/bfc_allocator.cc:248] Allocator (GPU_0_bfc) ran out of "
+        "memory trying to allocate 2.25GiB with freed_by_count=0. The caller indicates that this "
+        "is not a failure, but may mean that there could be performance gains\n"
+        "Epoch 1/10\n100/100 [=====] - 3s 30ms/step - loss: 0.4\n"
+    )
+    assert explained(log).verdict == "nothing-wrong"
+
+
+def test_a_batch_that_was_tried_again_smaller_is_nothing_wrong() -> None:
+    refused = torch("2.00 GiB", "24.00 GiB", "22.00 GiB", "1.00 GiB", "22.50 GiB")
+    log = (
+        f"batch 64: {refused}\nbatch 32 fits\nstep 1 loss: 0.4\nstep 2 loss: 0.3\nstep 3 loss: 0.2"
+    )
+    assert explained(log).verdict == "nothing-wrong"
+
+
+def test_pinned_memory_that_fails_beside_the_gpus_is_not_what_ends_it() -> None:
+    log = (
+        "E tensorflow/stream_executor/cuda/cuda_driver.cc:893] failed to alloc 966367744 bytes on "
+        "host: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n" + REFUSED.format(shape="64,512,1024")
+    )
+    assert roots(log)[0] == TOO_BIG
+
+
+def test_a_few_bytes_of_pinned_memory_are_no_want_of_memory() -> None:
+    log = (
+        "E tensorflow/stream_executor/cuda/cuda_driver.cc:967] failed to alloc 2304 bytes on host: "
+        "CUDA_ERROR_UNKNOWN"
+    )
+    assert HOST not in roots(log)
+
+
+def test_a_round_size_is_a_limit_of_ones_own() -> None:
+    created = CREATED.format(mb=2048, name="NVIDIA GeForce RTX 2080 Ti")
+    assert roots(f"{created}\n{REFUSED.format(shape='64,512,1024')}")[0] == TOO_BIG
+
+
+def test_a_table_of_nvidia_smi_that_shows_a_full_gpu() -> None:
+    table = (
+        "|   0  Tesla V100-SXM2...  On   | 00000000:00:08.0 Off |                    0 |\n"
+        "| N/A   54C    P0   246W / 300W |  15514MiB / 16130MiB |    100%      Default |\n"
+    )
+    assert roots(f"{table}{RAW}")[0] == OTHERS
+
+
+def test_what_a_person_ended_did_not_run_out_of_memory() -> None:
+    assert HOST not in roots("KeyboardInterrupt\nKilled by user")

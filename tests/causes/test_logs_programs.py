@@ -1,0 +1,155 @@
+"""Programs that use the GPU the wrong way, in the words of each framework and year."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import explained
+
+
+def roots(log: str) -> list[str]:
+    explanation = explained(log)
+    assert not explanation.crashed
+    return [finding.cause for finding in explanation.root_causes]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "RuntimeError: Expected object of type torch.FloatTensor but found type "
+        "torch.cuda.FloatTensor for argument #3 'other'",
+        "RuntimeError: Expected object of backend CPU but got backend CUDA for argument #2 'x'",
+        "RuntimeError: Expected object of device type cuda but got device type cpu for argument #1",
+        "RuntimeError: expected device cuda:0 but got device cpu",
+        "RuntimeError: Expected tensor for argument #1 'a' to be on the same device, but got cpu",
+        "RuntimeError: Input and parameter tensors are not at the same device, found input tensor "
+        "at cpu and parameter tensor at cuda:0",
+        "RuntimeError: Input type (torch.cuda.HalfTensor) and weight type (torch.FloatTensor) "
+        "should be the same",
+        "TypeError: can't convert CUDA tensor to numpy. Use Tensor.cpu() to copy the tensor",
+        "RuntimeError: module must have its parameters and buffers on device cuda:1 "
+        "(device_ids[0]) but found one of them on device: cuda:0",
+        "RuntimeError: indices should be either on cpu or on the same device as the indexed "
+        "tensor (cpu)",
+        "RuntimeError: arguments are located on different GPUs at /pytorch/aten/src/THC/x.cu:269",
+        "ValueError: Pointer argument (at 0) cannot be accessed from Triton (cpu tensor?)",
+    ],
+)
+def test_tensors_on_two_devices(log: str) -> None:
+    assert roots(log)[0] == "tensor-device-mismatch"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "RuntimeError: Input type (torch.cuda.HalfTensor) and weight type (torch.cuda.FloatTensor) "
+        "should be the same",
+        "RuntimeError: Expected object of type torch.LongTensor but found type torch.IntTensor",
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x4 and 3x3)",
+    ],
+)
+def test_types_and_shapes_are_another_matter(log: str) -> None:
+    assert "tensor-device-mismatch" not in roots(log)
+
+
+def test_the_two_devices_are_named() -> None:
+    finding = explained(
+        "RuntimeError: Expected all tensors to be on the same device, but found at least two "
+        "devices, cuda:0 and cpu!"
+    ).root_causes[0]
+    assert "(cuda:0 and cpu)" in finding.message
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "RuntimeError: Visible devices cannot be modified after being initialized",
+        "RuntimeError: Virtual devices cannot be modified after being initialized",
+        "ValueError: Memory growth cannot differ between GPU devices",
+        "ValueError: Cannot set memory growth on device when virtual devices configured",
+        "tensorflow.python.framework.errors_impl.AlreadyExistsError: TensorFlow device (GPU:0) is "
+        "being mapped to multiple CUDA devices (0 now, and 1 previously), which is not supported.",
+        "RuntimeError: jax.distributed.initialize() must be called before any JAX computations are "
+        "executed.",
+    ],
+)
+def test_configuration_that_comes_too_late_or_differs(log: str) -> None:
+    assert roots(log)[0] == "gpu-config-misuse"
+
+
+NOT_INITIALIZED = (
+    "E tensorflow/stream_executor/cuda/cuda_driver.cc:1368] could not retrieve CUDA device count: "
+    "CUDA_ERROR_NOT_INITIALIZED: initialization error"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "confidence"),
+    [
+        ("Process ForkPoolWorker-3:", "likely"),
+        ('  File "/usr/lib/python3.8/multiprocessing/pool.py", line 125, in worker', "likely"),
+        ("hello", "possible"),
+    ],
+)
+def test_not_initialized_means_a_fork_where_there_are_workers(before: str, confidence: str) -> None:
+    findings = explained(f"{before}\n{NOT_INITIALIZED}").root_causes
+    found = next(f for f in findings if f.cause == "cuda-fork-multiprocessing")
+    assert found.confidence == confidence
+
+
+@pytest.mark.parametrize("name", ["Session", "ConfigProto", "placeholder", "contrib", "GPUOptions"])
+def test_names_of_tensorflow_1(name: str) -> None:
+    log = f"AttributeError: module 'tensorflow' has no attribute '{name}'"
+    assert roots(log) == ["session-api-removed-in-tf2"]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "RuntimeError: The Session graph is empty. Add operations to the graph before running.",
+        "RuntimeError: tf.placeholder() is not compatible with eager execution.",
+        "ModuleNotFoundError: No module named 'tensorflow.contrib'",
+        "AttributeError: module 'tensorflow._api.v2.train' has no attribute 'AdamOptimizer'",
+        "AttributeError: module 'tensorflow_core._api.v2.config' has no attribute 'x'\n"
+        "AttributeError: module 'tensorflow_core.compat.v1' has no attribute 'contrib'",
+    ],
+)
+def test_other_ways_to_say_so(log: str) -> None:
+    assert "session-api-removed-in-tf2" in roots(log)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        # TensorFlow 1 itself does not have it: then it is something else.
+        "tensorflow version: 1.15.0\n"
+        "AttributeError: module 'tensorflow' has no attribute 'contrib'",
+        # What every release has is missing: the installation is broken.
+        "AttributeError: module 'tensorflow' has no attribute 'keras'",
+        "WARNING:tensorflow:The name tf.Session is deprecated. Please use tf.compat.v1.Session.",
+    ],
+)
+def test_what_is_not_the_old_interface(log: str) -> None:
+    assert "session-api-removed-in-tf2" not in roots(log)
+
+
+READY = (
+    "I tensorflow/core/common_runtime/gpu/gpu_device.cc:1120] Creating TensorFlow device "
+    "(/device:GPU:0) -> (device: 0, name: GeForce GTX 1050, pci bus id: 0000:01:00.0, compute "
+    "capability: 6.1)"
+)
+START = (
+    "I tensorflow/core/platform/cpu_feature_guard.cc:137] Your CPU supports instructions that this "
+    "TensorFlow binary was not compiled to use: AVX2"
+)
+
+
+@pytest.mark.parametrize(("gpu", "cpu", "slow"), [(4.1, 0.5, True), (0.5, 4.1, False)])
+def test_two_runs_of_one_program_are_compared(gpu: float, cpu: float, slow: bool) -> None:
+    log = f"{START}\n{READY}\npredict_time: {gpu}\n{START}\npredict_time: {cpu}\n"
+    assert ("slow-small-or-input-bound" in roots(log)) is slow
+
+
+def test_slowness_is_not_said_of_a_program_that_failed() -> None:
+    log = f"{READY}\nCPU time: 0.4 s\nGPU time: 1.8 s\nKeyError: 'x'"
+    assert "slow-small-or-input-bound" not in roots(log)

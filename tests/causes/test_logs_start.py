@@ -1,0 +1,196 @@
+"""Why CUDA did not start: the same words, and what the other lines make of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import explained
+from whygpu.model.explanation import Explanation
+
+NO_DEVICE = "E cuda_driver.cc:300] failed call to cuInit: CUDA_ERROR_NO_DEVICE"
+UNKNOWN = "E cuda_driver.cc:300] failed call to cuInit: CUDA_ERROR_UNKNOWN: unknown error"
+NO_LIBRARY = (
+    "W dso_loader.cc:64] Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: "
+    "cannot open shared object file: No such file or directory"
+)
+CODE_303 = "W cuda_driver.cc:269] failed call to cuInit: UNKNOWN ERROR (303)"
+NO_KERNEL = (
+    "I cuda_diagnostics.cc:156] kernel driver does not appear to be running on this host (box): "
+    "/proc/driver/nvidia/version does not exist"
+)
+MATCHING = "I cuda_diagnostics.cc:310] kernel version seems to match DSO: 455.23.5"
+IN_CONTAINER = "root@0f1e2d3c4b5a:/app# python train.py"
+IN_WSL = "Linux pc 5.15.90.1-microsoft-standard-WSL2 #1 SMP x86_64 GNU/Linux"
+INSUFFICIENT = (
+    "RuntimeError: cuda runtime error (35) : CUDA driver version is insufficient for CUDA runtime "
+    "version at torch/csrc/cuda/Module.cpp:51"
+)
+SMI_TABLE = """| NVIDIA-SMI 440.64       Driver Version: 440.64       CUDA Version: 10.2     |
+|   0  Tesla V100-PCIE...  Off  | 00000000:61:00.0 Off |                    0 |
+| N/A   41C    P0    36W / 250W |    317MiB / 16160MiB |      0%      Default |"""
+SMI_FAILED = (
+    "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that "
+    "the latest NVIDIA driver is installed and running."
+)
+PROGRESS = "Epoch 1/5 loss: 0.4711"
+STRANGER = "ValueError: Shapes (None, 1) and (None, 3) are incompatible"
+
+
+def said(*lines: str) -> Explanation:
+    return explained("\n".join(lines))
+
+
+def first(*lines: str) -> str:
+    explanation = said(*lines)
+    assert explanation.root_causes, explanation
+    return explanation.root_causes[0].cause
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        ((NO_DEVICE, MATCHING), "visible-devices-hides-gpu"),
+        ((NO_DEVICE, NO_KERNEL), "no-nvidia-driver"),
+        ((IN_CONTAINER, NO_DEVICE, NO_KERNEL), "docker-no-gpu-runtime"),
+        ((IN_WSL, NO_DEVICE, NO_KERNEL), "wsl-no-gpu"),
+        ((NO_DEVICE, "$ nvidia-smi", SMI_FAILED), "nvidia-kernel-module-state"),
+        ((NO_DEVICE, SMI_TABLE), "visible-devices-hides-gpu"),
+        ((UNKNOWN, MATCHING), "nvidia-kernel-module-state"),
+        ((NO_LIBRARY, CODE_303, NO_KERNEL), "no-nvidia-driver"),
+        ((IN_CONTAINER, NO_LIBRARY, CODE_303), "docker-no-gpu-runtime"),
+        ((IN_WSL, NO_LIBRARY, CODE_303), "wsl-no-gpu"),
+        ((NO_LIBRARY, CODE_303, SMI_TABLE), "docker-no-gpu-runtime"),
+        ((INSUFFICIENT,), "driver-too-old-for-cuda"),
+        ((INSUFFICIENT, SMI_TABLE), "driver-too-old-for-cuda"),
+        (("bash: nvidia-smi: command not found", INSUFFICIENT), "no-nvidia-driver"),
+    ],
+)
+def test_the_other_lines_decide(lines: tuple[str, ...], cause: str) -> None:
+    assert first(*lines) == cause
+
+
+def test_versions_that_differ_outweigh_every_code_of_cuinit() -> None:
+    apart = (
+        "E cuda_diagnostics.cc:296] kernel version 367.44.0 does not match DSO version 352.99.0 -- "
+        "cannot find working devices in this configuration"
+    )
+    for status in (NO_DEVICE, UNKNOWN):
+        explanation = said(status, apart)
+        assert [root.cause for root in explanation.root_causes] == [
+            "driver-library-version-mismatch"
+        ]
+        assert "367.44.0" in explanation.root_causes[0].message
+        assert "352.99.0" in explanation.root_causes[0].message
+
+
+def test_what_an_ordinary_machine_without_a_gpu_says_is_harmless_where_the_program_works() -> None:
+    explanation = said(NO_LIBRARY, CODE_303, NO_KERNEL, PROGRESS)
+    assert explanation.verdict == "nothing-wrong"
+    assert [symptom.cause for symptom in explanation.symptoms][:1] == ["no-nvidia-driver"]
+
+
+def test_and_beside_the_point_where_it_fails_of_something_else() -> None:
+    assert said(NO_LIBRARY, CODE_303, NO_KERNEL, STRANGER).verdict == "not-gpu"
+
+
+def test_but_it_is_the_answer_where_the_program_ends_for_want_of_a_gpu() -> None:
+    explanation = said(NO_DEVICE, NO_KERNEL, "RuntimeError: No GPU found, training needs one")
+    assert explanation.root_causes[0].cause == "no-nvidia-driver"
+    assert explanation.root_causes[0].severity == "error"
+    assert 3 in [evidence.line for evidence in explanation.root_causes[0].evidence]
+
+
+def test_a_working_driver_whose_gpu_is_hidden_is_worth_a_word_even_if_the_program_runs() -> None:
+    explanation = said(NO_DEVICE, MATCHING, PROGRESS)
+    assert explanation.verdict == "found"
+    assert explanation.root_causes[0].ask
+
+
+def test_a_gpu_that_was_hidden_on_purpose_is_not_complained_about() -> None:
+    hidden = 'os.environ["CUDA_VISIBLE_DEVICES"] = "-1"'
+    assert said(hidden, NO_DEVICE, MATCHING, PROGRESS).verdict == "nothing-wrong"
+    assert said(hidden, NO_DEVICE, MATCHING, STRANGER).verdict == "not-gpu"
+
+
+def test_none_in_python_means_that_nothing_is_hidden() -> None:
+    explanation = said("os.environ['CUDA_VISIBLE_DEVICES']: None", NO_DEVICE, NO_KERNEL)
+    assert explanation.root_causes[0].cause == "no-nvidia-driver"
+
+
+def test_a_device_that_was_created_refutes_what_another_process_said() -> None:
+    ready = (
+        "I gpu_device.cc:1053] Created TensorFlow device (/job:localhost/replica:0/task:0/"
+        "device:GPU:0 with 7439 MB memory) -> physical GPU (device: 0, name: GeForce GTX 1080, "
+        "pci bus id: 0000:01:00.0, compute capability: 6.1)"
+    )
+    assert not said(ready, NO_LIBRARY, PROGRESS).root_causes
+
+
+def test_where_two_are_possible_both_are_told_with_the_question_that_decides() -> None:
+    explanation = said("RuntimeError: No CUDA GPUs are available")
+    causes = [root.cause for root in explanation.root_causes]
+    assert causes == ["visible-devices-hides-gpu", "no-nvidia-driver"]
+    assert all(root.ask for root in explanation.root_causes)
+
+
+def test_jax_says_no_visible_devices_after_any_refusal() -> None:
+    refused = (
+        "E cuda_platform.cc:51] failed call to cuInit: INTERNAL: CUDA error: Failed call to "
+        "cuInit: CUDA_ERROR_UNKNOWN: unknown error"
+    )
+    follow = "jaxlib.xla_extension.XlaRuntimeError: FAILED_PRECONDITION: No visible GPU devices."
+    assert first(refused, follow) == "nvidia-kernel-module-state"
+    assert first(follow) == "visible-devices-hides-gpu"
+
+
+def test_the_table_of_drivers_makes_it_certain() -> None:
+    log = (
+        "tensorflow-gpu==2.4.1",
+        "I cuda_diagnostics.cc:204] libcuda reported version is: 418.87.0",
+        "tensorflow.python.framework.errors_impl.InternalError: cudaGetDevice() failed. Status: "
+        "CUDA driver version is insufficient for CUDA runtime version",
+    )
+    root = said(*log).root_causes[0]
+    assert (root.cause, root.confidence) == ("driver-too-old-for-cuda", "certain")
+    assert "418.87.0" in root.message
+    assert "CUDA 11.0" in root.message
+    assert "450.36.06" in root.remedies[0].text
+
+
+def test_a_crash_in_the_start_of_the_driver_belongs_to_it() -> None:
+    explanation = said(
+        "Exception Type:        EXC_BAD_ACCESS (SIGSEGV)",
+        "4   _pywrap_tensorflow.so  perftools::gputools::cuda::CUDADriver::Init() + 569",
+        NO_DEVICE,
+    )
+    assert explanation.root_causes[0].cause == "visible-devices-hides-gpu"
+
+
+@pytest.mark.parametrize("number", [8, 48, 62, 79, 119])
+def test_xids_of_the_hardware_are_the_hardwares(number: int) -> None:
+    line = f"NVRM: Xid (PCI:0000:61:00): {number}, pid=4711, name=python3"
+    root = said(line).root_causes[0]
+    assert (root.cause, root.confidence) == ("ecc-xid-hardware-error", "certain")
+    assert f"Xid {number}" in root.message
+
+
+@pytest.mark.parametrize("number", [13, 31, 43, 45])
+def test_xids_that_follow_a_program_do_not_accuse_the_hardware(number: int) -> None:
+    line = f"NVRM: Xid (PCI:0000:61:00): {number}, pid=4711, name=python3"
+    assert said(line).root_causes[0].confidence == "possible"
+    failed = said(line, "RuntimeError: CUDA error: an illegal memory access was encountered")
+    assert "ecc-xid-hardware-error" not in [root.cause for root in failed.root_causes]
+
+
+def test_an_application_xid_caused_by_one_of_the_hardware_is_the_hardwares() -> None:
+    line = "NVRM: Xid (PCI:0000:dc:00): 45, pid=18, name=python3, Ch 1 caused by previous Xid 149"
+    assert "Xid 149" in said(line).root_causes[0].message
+
+
+def test_a_driver_that_is_merely_older_than_ptxas_is_no_fault() -> None:
+    line = (
+        "W asm_compiler.cc:85] The NVIDIA driver's CUDA version is 11.4 which is older than the "
+        "ptxas CUDA version 11.8.89. Because the driver is older than the ptxas version, XLA is "
+        "disabling parallel compilation"
+    )
+    assert said(line, PROGRESS).verdict == "nothing-wrong"

@@ -1,0 +1,255 @@
+"""The verb explain: files, pipes, exit codes, JSON, and what must not leave the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import jsonschema
+import pytest
+
+import whygpu
+from benchmarks.explain_speed import FAULT, START, WARNING, write_log
+from whygpu.cli.main import main
+
+SCHEMA = json.loads(
+    (pathlib.Path(whygpu.__path__[0]) / "schemas" / "explain.schema.json").read_text()
+)
+FOUND = """\
+Traceback (most recent call last):
+  File "/home/someone/work/train.py", line 3, in <module>
+    model.cuda()
+torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 9.77 GiB total \
+capacity; 7.10 GiB already allocated; 1.21 GiB free; 7.43 GiB reserved in total by PyTorch)
+"""
+NOT_GPU = """\
+2024-02-18 02:43:26.283147: E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable \
+to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already \
+been registered
+Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    open("labels.csv")
+FileNotFoundError: [Errno 2] No such file or directory: 'labels.csv'
+"""
+FINE = "Epoch 1/2 - loss: 0.51\nEpoch 2/2 - loss: 0.43\n"
+UNKNOWN = "hello\n"
+
+
+def written(folder: pathlib.Path, text: str, name: str = "train.log") -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def explain(*words: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    """The program itself, with something on its standard input."""
+    return subprocess.run(
+        [sys.executable, "-m", "whygpu", "explain", *words],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "verdict"),
+    [
+        (FOUND, 1, "found"),
+        (NOT_GPU, 1, "not-gpu"),
+        (FINE, 0, "nothing-wrong"),
+        (UNKNOWN, 4, "unknown"),
+        ("", 4, "unknown"),
+    ],
+)
+def test_the_verdict_decides_the_exit_code(
+    text: str,
+    code: int,
+    verdict: str,
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["explain", "--json", written(tmp_path, text)]) == code
+    answer = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(answer)
+    assert answer["verdict"] == verdict
+
+
+def test_the_first_line_is_the_verdict(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["explain", written(tmp_path, NOT_GPU)])
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "nothing to do with the GPU; see line 5" in first.replace("\n", " ")
+
+
+def test_evidence_has_line_numbers(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["explain", "--json", written(tmp_path, "before\n" * 50 + FOUND)])
+    root = json.loads(capsys.readouterr().out)["root_causes"][0]
+    assert 54 in [evidence["line"] for evidence in root["evidence"]]
+
+
+def test_a_pipe_is_read() -> None:
+    done = explain("--json", text=FOUND)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["name"] == ""
+    assert explain("-", "--json", text=FOUND).stdout == done.stdout
+
+
+def test_several_files_give_a_line_of_json_each(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [written(tmp_path, FOUND, "a.log"), written(tmp_path, FINE, "b.log")]
+    assert main(["explain", "--json", *names]) == 1
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [answer["verdict"] for answer in answers] == ["found", "nothing-wrong"]
+    assert [answer["name"].rpartition("/")[2] for answer in answers] == ["a.log", "b.log"]
+
+
+def test_several_files_are_told_apart_in_text(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["explain", written(tmp_path, FOUND, "a.log"), written(tmp_path, FINE, "b.log")])
+    out = capsys.readouterr().out
+    assert out.index("a.log ==") < out.index("b.log ==")
+
+
+def test_a_missing_file_is_the_callers_mistake(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", str(tmp_path / "none.log")]) == 2
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_a_folder_is_no_log(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(tmp_path)]) == 2
+    assert "is a folder" in capsys.readouterr().err
+
+
+def test_one_unreadable_file_does_not_hide_the_others(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", str(tmp_path / "none.log"), written(tmp_path, FOUND)]) == 2
+    captured = capsys.readouterr()
+    assert "none.log" in captured.err
+    assert "WG" in captured.out
+
+
+def test_python_without_here_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--python", sys.executable, "x.log"]) == 2
+    assert "--here" in capsys.readouterr().err
+
+
+def test_what_is_private_is_not_quoted(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = "hf_" + "a1B2" * 9
+    text = NOT_GPU.replace("'labels.csv'", f"'/home/someone/data/{secret}'")
+    for words in (["--json"], ["-v"]):
+        main(["explain", *words, written(tmp_path, text)])
+        out = capsys.readouterr().out
+        assert "FileNotFoundError" in out
+        assert "someone" not in out
+        assert secret not in out
+
+
+def test_colour_is_for_terminals(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = written(tmp_path, FOUND)
+    main(["explain", name])
+    assert "\x1b" not in capsys.readouterr().out
+    main(["explain", "--color", "always", name])
+    assert "\x1b" in capsys.readouterr().out
+
+
+def test_no_line_is_wider_than_80(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["explain", "-v", written(tmp_path, NOT_GPU + FOUND)])
+    lines = capsys.readouterr().out.splitlines()
+    # A command has to survive copy and paste, and stands alone on its line.
+    assert all(len(line) <= 80 or line.startswith(" " * 10) for line in lines)
+
+
+def test_a_file_that_grows_is_read_to_where_it_ended(tmp_path: pathlib.Path) -> None:
+    from whygpu.cli.explain import _pieces_of_file
+
+    path = tmp_path / "growing.log"
+    path.write_bytes(b"x" * 1_000_000)
+    read = 0
+    for piece in _pieces_of_file(str(path)):
+        read += len(piece)
+        with open(path, "ab") as file:
+            file.write(b"y" * 500_000)
+    assert read == 1_000_000
+
+
+def test_a_device_that_has_no_size_is_read_to_its_end(tmp_path: pathlib.Path) -> None:
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "whygpu", "explain", "--json", str(fifo)], stdout=subprocess.PIPE
+    )
+    fifo.write_text(FINE)
+    out, _ = process.communicate(timeout=60)
+    assert json.loads(out)["verdict"] == "nothing-wrong"
+
+
+def test_being_interrupted_while_waiting_for_input() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "whygpu", "explain"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(b"Epoch 1\n")
+    process.stdin.flush()
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"interrupted" in err
+
+
+def test_the_help_has_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["explain", "--help"])
+    out = capsys.readouterr().out
+    assert "2>&1 | whygpu explain" in out
+    assert "exit codes:" in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_a_notebook(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    traceback = ["\x1b[0;31mRuntimeError\x1b[0m  Traceback (most recent call last)\n", FOUND]
+    notebook = {"cells": [{"outputs": [{"output_type": "error", "traceback": traceback}]}]}
+    for indent in (None, 1):
+        text = json.dumps(notebook, indent=indent)
+        main(["explain", "--json", written(tmp_path, text, "a.ipynb")])
+        assert json.loads(capsys.readouterr().out)["verdict"] == "found"
+
+
+def test_a_long_log_gives_the_answer_of_a_short_one_with_the_right_lines(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = tmp_path / "long.log"
+    fault_at = write_log(long, 4)
+    short = written(tmp_path, START + WARNING.format(minute=1, size=2) + "\n" + FAULT + FAULT)
+    answers = []
+    for name in (str(long), short):
+        assert main(["explain", "--json", name]) == 1
+        answers.append(json.loads(capsys.readouterr().out))
+    causes = [[root["cause"] for root in answer["root_causes"]] for answer in answers]
+    assert causes[0] == causes[1] != []
+    assert fault_at in [e["line"] for e in answers[0]["root_causes"][0]["evidence"]]
+    assert answers[0]["lines_read"] == long.read_bytes().count(b"\n")

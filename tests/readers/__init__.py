@@ -1,0 +1,1 @@
+"""Tests of the readers: from text to typed evidence."""

@@ -1,0 +1,125 @@
+"""Refused memory, with the log's own numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from whygpu.model.log import Allocation
+from whygpu.readers.allocations import in_bytes
+from whygpu.readers.log import read_text
+
+MIB, GIB = 1 << 20, 1 << 30
+
+
+def only(text: str) -> Allocation:
+    (found,) = read_text(text).allocations
+    return found
+
+
+@pytest.mark.parametrize(
+    ("number", "unit", "size"),
+    [
+        ("1.57", "GiB", int(1.57 * GIB)),
+        ("1.32", "G", int(1.32 * GIB)),
+        ("138.0", "K", 138 << 10),
+        ("8,00", "GiB", 8 * GIB),
+        ("1,073,741,824", "bytes", GIB),
+        ("542572544", None, 542572544),
+        ("9.00.", "MiB", 9 * MIB),
+        ("1.2.3", "MiB", None),
+    ],
+)
+def test_sizes(number: str, unit: str | None, size: int | None) -> None:
+    assert in_bytes(number, unit) == size
+
+
+def test_pytorch_before_1_4_counts_the_cache_beside_what_is_allocated() -> None:
+    found = only(
+        "RuntimeError: CUDA out of memory. Tried to allocate 7.00 GiB (GPU 0; 10.00 GiB total "
+        "capacity; 3.00 GiB already allocated; 6.00 GiB free; 512.00 MiB cached)"
+    )
+    assert (found.requested, found.total, found.held, found.free) == (
+        7 * GIB,
+        10 * GIB,
+        3 * GIB,
+        6 * GIB,
+    )
+    assert found.reserved == 3 * GIB + 512 * MIB
+
+
+def test_pytorch_1_4_to_2_0() -> None:
+    found = only(
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 1; 8.00 "
+        "GiB total capacity; 5.00 GiB already allocated; 0 bytes free; 6.00 GiB reserved in total "
+        "by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb"
+    )
+    assert (found.held, found.reserved, found.free) == (5 * GIB, 6 * GIB, 0)
+
+
+def test_pytorch_since_2_1() -> None:
+    found = only(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1024.00 MiB. GPU 0 has a "
+        "total capacity of 16.00 GiB of which 256.00 MiB is free. Process 31 has 15.50 GiB memory "
+        "in use. Of the allocated memory 12.00 GiB is allocated by PyTorch, and 2.00 GiB is "
+        "reserved by PyTorch but unallocated."
+    )
+    assert (found.requested, found.total, found.free) == (GIB, 16 * GIB, 256 * MIB)
+    assert (found.held, found.reserved) == (12 * GIB, 14 * GIB)
+
+
+def test_a_terminal_may_have_wrapped_it() -> None:
+    found = only(
+        "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 8.00 GiB\n"
+        "total capacity; 5.00 GiB already allocated; 1.00 GiB free;\n"
+        "6.00 GiB reserved in total by PyTorch)"
+    )
+    assert (found.total, found.held, found.free) == (8 * GIB, 5 * GIB, GIB)
+
+
+def test_apple_says_it_in_another_order() -> None:
+    found = only(
+        "RuntimeError: MPS backend out of memory (MPS allocated: 5.00 GB, other allocations: "
+        "352.27 MB, max allowed: 9.00 GB). Tried to allocate 500.00 MB on private pool."
+    )
+    assert (found.requested, found.held, found.total) == (500 * MIB, 5 * GIB, 9 * GIB)
+
+
+def test_a_shape_stands_for_the_size() -> None:
+    found = only(
+        "ResourceExhaustedError: OOM when allocating tensor with shape[10000,32,28,28] and type "
+        "half on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc"
+    )
+    assert (found.place, found.final, found.requested, found.shape) == (
+        "gpu",
+        True,
+        None,
+        "[10000,32,28,28]",
+    )
+
+
+def test_a_remark_on_speed_is_not_final() -> None:
+    found = only(
+        "2021-07-09 00:20:24.192962: W tensorflow/core/common_runtime/bfc_allocator.cc:271] "
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.50GiB with freed_by_count=0. "
+        "The caller indicates that this is not a failure"
+    )
+    assert (found.final, found.requested) == (False, GIB + GIB // 2)
+
+
+def test_the_same_error_code_for_the_computers_memory() -> None:
+    found = only(
+        "failed to alloc 34357641216 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory"
+    )
+    assert (found.place, found.final, found.requested) == ("host", False, 34357641216)
+
+
+def test_cupy_tells_what_it_has() -> None:
+    found = only(
+        "Out of memory allocating 25,600,000 bytes (allocated so far: 3,635,267,072 bytes)."
+    )
+    assert (found.requested, found.held) == (25_600_000, 3_635_267_072)
+
+
+def test_a_tpu_says_how_far_over_it_was() -> None:
+    found = only("Ran out of memory in memory space hbm. Used 20.00G of 15.00G hbm. Exceeded hbm")
+    assert (found.requested, found.total) == (20 * GIB, 15 * GIB)

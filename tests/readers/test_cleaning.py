@@ -1,0 +1,185 @@
+"""Lines as their writers meant them: colours, prefixes, JSON, notebooks, encodings."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from whygpu.readers.cleaning import cleaned
+from whygpu.readers.layout import joined, unprefixed
+
+PLAIN = "RuntimeError: CUDA error: out of memory"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "> ",
+        ">> ",
+        "# ",
+        "| ",
+        "app-1  | ",
+        "algo-1-x1y2z_1  | ",
+        "0|trainer  | ",
+        "2021-05-29T05:52:59.000000+00:00 app[web.1]: ",
+        "2023-01-01T00:00:00.0000000Z ",
+        "build\tRun tests\t2023-01-01T00:00:00.0000000Z ",
+        "2023-01-01T00:00:00.123456789Z stderr F ",
+        "2023-03-03T04:23:22.123456+00:00 host kernel: ",
+        "Nov 15 01:02:03 gpu01 python3[4711]: ",
+        "[  123.456789] ",
+        "[Fri Mar  3 04:23:22 2023] ",
+        "[rank0]: ",
+        "[rank12]:",
+        "[default3]:",
+        "[1,0]<stderr>:",
+        "[1,mpirank:0,algo-1]<stderr>:",
+        "(RayTrainWorker pid=4242, ip=10.0.0.7) ",
+        "(train_fn pid=77) ",
+        "(pid=77) ",
+        "[pod/trainer-0/main] ",
+        "E       ",
+        "##[error]",
+        "app_1 | [rank1]: ",
+        "\x1b[36m(worker pid=5)\x1b[0m ",
+    ],
+)
+def test_what_is_put_before_a_line_is_taken_away(before: str) -> None:
+    assert cleaned((before + PLAIN).encode()) == [PLAIN]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ">>> import torch",
+        "E tensorflow/stream_executor/cuda/cuda_driver.cc:481] failed call to cuInit",
+        "2019-06-05 22:47:03.956082: E tensorflow/core/x.cc:300] text",
+        "    raise ValueError(x)",
+        "loss: 0.5 [12/100]",
+        "[[{{node IteratorGetNext}}]]",
+        "a && b &c; <d>",
+        " 45%|████▌     | 45/100 [00:01<00:01, 40.1it/s]",
+    ],
+)
+def test_what_belongs_to_a_line_stays(line: str) -> None:
+    assert cleaned(line.encode()) == [line]
+
+
+@pytest.mark.parametrize(
+    "coloured",
+    ["\x1b[0;31mError\x1b[0m: x", "^[[31mError^[[0m: x", "\\u001b[1;31mError\\u001b[0m: x"],
+)
+def test_colours_are_taken_away(coloured: str) -> None:
+    assert cleaned(coloured.encode()) == ["Error: x"]
+
+
+def test_titles_of_terminals_are_taken_away() -> None:
+    assert cleaned(b"\x1b]0;user@host: ~\x07Error: x") == ["Error: x"]
+
+
+def test_bytes_that_are_not_utf_8_are_no_error() -> None:
+    assert cleaned("Gerät".encode("cp1252")) == ["Gerät"]
+    assert cleaned(b"\xff\xfe\x81") != [""]
+
+
+def test_entities_of_web_pages() -> None:
+    assert cleaned(b"File &quot;a.py&quot;, line 1, in &lt;module&gt;") == [
+        'File "a.py", line 1, in <module>'
+    ]
+
+
+@pytest.mark.parametrize("key", ["message", "msg", "log", "textPayload"])
+def test_a_line_of_json_says_its_message(key: str) -> None:
+    assert cleaned(json.dumps({"level": "error", key: PLAIN + "\n"}).encode()) == [PLAIN]
+
+
+def test_a_line_of_json_says_its_traceback_too() -> None:
+    record = {"message": "step failed", "exc_info": 'Traceback:\n  File "a.py"\nKeyError: 1'}
+    assert cleaned(json.dumps(record).encode()) == [
+        "step failed",
+        "Traceback:",
+        '  File "a.py"',
+        "KeyError: 1",
+    ]
+
+
+def test_a_message_inside_an_object_is_found() -> None:
+    assert cleaned(json.dumps({"jsonPayload": {"message": PLAIN}}).encode()) == [PLAIN]
+
+
+@pytest.mark.parametrize("text", ['{"step": 1, "loss": 0.5}', "{'loss': 0.5}", '{"a": [1}', "{}"])
+def test_other_braces_stay(text: str) -> None:
+    assert cleaned(text.encode()) == [text]
+
+
+def test_json_nested_without_end_is_no_trouble() -> None:
+    deep = '{"a":' * 30_000 + "1" + "}" * 30_000
+    assert cleaned(deep.encode()) == [deep]
+
+
+def test_a_line_of_a_notebook() -> None:
+    line = json.dumps('\x1b[0;31mValueError\x1b[0m: it\'s "bad"\n')
+    assert cleaned(f"      {line},".encode()) == ['ValueError: it\'s "bad"']
+
+
+def test_a_notebook_on_one_line() -> None:
+    outputs = [{"output_type": "error", "traceback": ["a\nb", "KeyError: 1\nend\nof it\n"]}]
+    text = json.dumps({"cells": [{"outputs": outputs}]})
+    assert "KeyError: 1" in " ".join(cleaned(text.encode()))
+    assert len(cleaned(text.encode())) > 3
+
+
+def test_a_windows_path_is_not_broken_at_its_n() -> None:
+    path = r"C:\new\nvidia\nccl\notes.txt"
+    assert cleaned(path.encode()) == [path]
+
+
+def test_backspaces_part_what_they_overwrite() -> None:
+    assert cleaned(b" 1/9 loss: 2\x08\x08\x08 2/9 loss: 1") == [" 1/9 loss: 2", " 2/9 loss: 1"]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    return [text[at : at + width] for at in range(0, len(text), width)]
+
+
+def test_lines_that_a_console_wrapped_are_joined() -> None:
+    lines = [
+        "2018-03-16 10:00:00.1: I T:\\src\\gpu\\gpu_device.cc:1190] Creating a device whose "
+        f"memory is {number} bytes and whose name is long enough to be wrapped, " * 2
+        for number in range(4)
+    ]
+    cut = [(n, part) for n, part in enumerate(p for line in lines for p in wrapped(line, 80))]
+    assert [text for _, text in joined(cut)] == lines
+
+
+def test_the_rows_of_a_table_are_not_joined() -> None:
+    table = ["+" + "-" * 77 + "+", *(f"| {n} Tesla V100 {'.' * 62} |" for n in range(9))]
+    numbered = list(enumerate(table))
+    assert joined(numbered) == numbered
+
+
+def test_lines_of_one_kind_are_not_joined() -> None:
+    lines = [(n, f"loss: {n:06} " + "accuracy: 0.123456 " * 4) for n in range(20)]
+    assert joined(lines) == lines
+
+
+def test_a_prefix_nobody_has_heard_of_is_learnt_from_the_traceback() -> None:
+    lines = [
+        "worker-07 {attempt 1} @12:00:01.5 :: Traceback (most recent call last):",
+        'worker-07 {attempt 1} @12:00:01.6 ::   File "a.py", line 1, in <module>',
+        "worker-07 {attempt 1} @12:00:02.1 :: KeyError: 'x'",
+        "something else",
+    ]
+    assert [text for _, text in unprefixed(list(enumerate(lines)))] == [
+        "Traceback (most recent call last):",
+        '  File "a.py", line 1, in <module>',
+        "KeyError: 'x'",
+        "something else",
+    ]
+
+
+def test_the_name_before_ipythons_header_is_no_prefix() -> None:
+    line = "ValueError                                Traceback (most recent call last)"
+    assert unprefixed([(1, line)]) == [(1, line)]

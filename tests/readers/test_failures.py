@@ -1,0 +1,145 @@
+"""What ended a program, what it survived, and whether it got any work done."""
+
+from __future__ import annotations
+
+import pytest
+
+from whygpu.readers.log import read_text
+
+RAISED = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nKeyError: 1\n'
+WORK = "Epoch 1/5 - loss: 0.51\nEpoch 2/5 - loss: 0.43\n"
+
+
+def kinds(text: str) -> list[str]:
+    return [failure.kind for failure in read_text(text).failures]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("Killed", "killed"),
+        ("run.sh: line 4:  4711 Killed                  python train.py", "killed"),
+        ("[1]    4711 killed     python train.py", "killed"),
+        ("Reason: OOMKilled", "killed"),
+        ("Memory cgroup out of memory: Killed process 4711 (python)", "killed"),
+        ("Segmentation fault (core dumped)", "signal"),
+        ("[1]    4711 segmentation fault  python", "signal"),
+        ("Illegal instruction (core dumped)", "signal"),
+        ("Aborted (core dumped)", "signal"),
+        ("Exception Type:        EXC_BAD_ACCESS (SIGSEGV)", "signal"),
+        ("Process finished with exit code -1073741819 (0xC0000005)", "signal"),
+        ("terminate called after throwing an instance of 'std::system_error'", "fatal"),
+        ("F tensorflow/core/a.cc:9] Check failed: x", "fatal"),
+        ("Fatal Python error: Aborted", "fatal"),
+        ('qt.qpa.plugin: Could not load the Qt platform plugin "xcb" in "" even though', "fatal"),
+        ("The kernel appears to have died. It will restart automatically.", "fatal"),
+        ("CMake Error at CMakeLists.txt:4 (find_package):", "fatal"),
+        ("make: *** [all] Error 2", "fatal"),
+        ("kernel.cu:12:5: fatal error: cub/cub.cuh: No such file or directory", "fatal"),
+        ("nvcc fatal   : Unsupported gpu architecture 'compute_30'", "fatal"),
+        (
+            "ERROR: Could not find a version that satisfies the requirement tensorflow==1.15",
+            "fatal",
+        ),
+        ("E: Unable to locate package libcudnn8", "fatal"),
+        ("bash: nvcc: command not found", "fatal"),
+        ("python: can't open file 'train.py': [Errno 2] No such file or directory", "fatal"),
+        ("train.py: error: unrecognized arguments: --gpu", "fatal"),
+        ("Process finished with exit code 1", "exit"),
+        ("command terminated with exit code 2", "exit"),
+        ("KeyError: 1", "exception"),
+    ],
+)
+def test_ends(line: str, kind: str) -> None:
+    assert kinds(f"something\n{line}\n") == [kind]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Process finished with exit code 0",
+        "Aborted!",
+        "UserWarning: something odd",
+        "I tensorflow/core/a.cc:9] Aborted after 3 tries",
+        "W tensorflow/core/a.cc:9] OP_REQUIRES failed : Aborted: x",
+        "ERROR: pip's dependency resolver does not currently take into account all the packages",
+        "error: 0.013",
+        "the worker was killed by user request",
+        "fatal: 0 errors",
+    ],
+)
+def test_no_ends(line: str) -> None:
+    assert kinds(f"something\n{line}\n") == []
+
+
+def test_what_is_survived_is_no_end() -> None:
+    assert kinds(RAISED + WORK) == []
+    assert kinds(WORK + RAISED) == ["exception"]
+
+
+def test_a_bar_that_is_drawn_once_more_is_no_survival() -> None:
+    assert kinds(f"{RAISED}\n 10%|█    | 1/10 [00:03<00:27, 3.03s/it]\n") == ["exception"]
+
+
+def test_what_the_shell_says_of_an_end_is_a_part_of_it() -> None:
+    log = read_text(
+        "F tensorflow/core/a.cc:9] Check failed: status\n*** stack ***\nAborted (core dumped)\n"
+        "run.sh: exit code 134\n"
+    )
+    assert [(failure.line, failure.last) for failure in log.failures] == [(1, 4)]
+
+
+def test_an_exit_code_alone_is_an_end() -> None:
+    assert kinds(f"{RAISED}Process finished with exit code 1") == ["exception"]
+    assert kinds("Process finished with exit code 1") == ["exit"]
+
+
+def test_cpp_says_below_what_it_threw() -> None:
+    (failure,) = read_text(
+        "terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error\n"
+    ).failures
+    assert (failure.line, failure.last) == (1, 2)
+    assert "CUDA error" in failure.text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Epoch 1/10",
+        "1563/1563 [======] - 14s 9ms/step - loss: 1.5077 - accuracy: 0.4",
+        "{'loss': 0.4312, 'epoch': 1.0}",
+        "step 100, loss = 2.31",
+        "INFO:tensorflow:global_step/sec: 12.1",
+        " 45%|████▌     | 45/100 [00:01<00:01, 40.1it/s]",
+        "[09:48:09][#000002][0912ms][5.9417][4.6986]",
+        ' * Serving Flask app "api"',
+        "INFO:     Uvicorn running on http://0.0.0.0:8000",
+        "Num GPUs Available:  2",
+        "[PhysicalDevice(name='/physical_device:GPU:0', device_type='GPU')]",
+        "Training finished.",
+    ],
+)
+def test_work(line: str) -> None:
+    assert read_text(line).progress == (1,)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Num GPUs Available:  0",
+        "[PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]",
+        "INFO:tensorflow:global_step/sec: 0",
+        "    loss = 0.5",
+        "0it [00:00, ?it/s]",
+        "losses.py",
+    ],
+)
+def test_no_work(line: str) -> None:
+    assert read_text(line).progress == ()
+
+
+def test_a_kernels_complaint_counts_where_no_exception_was_pasted() -> None:
+    line = "W tensorflow/core/framework/op_kernel.cc:993] Invalid argument: indices[3] = 9\n"
+    assert kinds(line) == ["exception"]
+    assert [failure.line for failure in read_text(line + RAISED).failures] == [4]
+    assert kinds(line.replace("Invalid argument", "Out of range")) == []

@@ -1,0 +1,123 @@
+"""No text makes a regular expression of a reader or a cause blow up: four times as long a text may
+take four times as long, and not sixteen times.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import sys
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from whygpu import causes, readers
+
+NEW = sys.version_info >= (3, 11)
+parser = import_module("re._parser" if NEW else "sre_parse")
+constants = import_module("re._constants" if NEW else "sre_constants")
+
+SIZE = 4_000
+QUICK = 0.003
+"""Seconds of CPU time: what takes no longer than this at the full size is not looked at again."""
+MOST_GROWTH = 9
+"""From a quarter of the size to the full one: linear is 4, quadratic 16."""
+RUNS = 4
+
+ALPHABET = ("a", "Z", "0", " ", "\n", ".", "/", "\\", ":", "'", '"', "[")
+PAIRS = ("a ", "a.", "a/", "a\n", "0.", "0 ", "A.")
+FRAGMENTS = (
+    'File "a.py", line 1\n',
+    "E tensorflow/a/b.cc:1] ",
+    "libcudnn.so.8: cannot open ",
+    "torch.cuda.aError: ",
+)
+
+
+def modules() -> Iterator[str]:
+    for package in (readers, causes):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            yield found.name
+
+
+def patterns_in(value: object) -> Iterator[re.Pattern[str]]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, tuple | list | set | frozenset):
+        for item in value:
+            yield from patterns_in(item)
+    elif isinstance(value, dict):
+        for item in (*value.keys(), *value.values()):
+            yield from patterns_in(item)
+
+
+def patterns_of(module: str) -> list[re.Pattern[str]]:
+    found = patterns_in(list(vars(import_module(module)).values()))
+    return list(dict.fromkeys(found))
+
+
+def literals_in(parsed: Any) -> Iterator[str]:
+    """The words that a pattern spells out, wherever they are nested in it."""
+    word = ""
+    for node in parsed:
+        if isinstance(node, tuple) and node[0] is constants.LITERAL:
+            word += chr(node[1])
+            continue
+        if word:
+            yield word
+            word = ""
+        stack = list(node) if isinstance(node, tuple | list) else []
+        while stack:
+            item = stack.pop()
+            if isinstance(item, parser.SubPattern):
+                yield from literals_in(item)
+            elif isinstance(item, tuple | list):
+                stack.extend(item)
+    if word:
+        yield word
+
+
+def hostile_texts(pattern: re.Pattern[str], size: int) -> Iterator[str]:
+    """Long runs of everything, and of what the pattern itself asks for, without its end."""
+    words = [word for word in dict.fromkeys(literals_in(parser.parse(pattern.pattern))) if word]
+    longest = sorted(words, key=len, reverse=True)[:4]
+    joined = " ".join(words[:-1])
+    for unit in (*ALPHABET, *PAIRS, *FRAGMENTS, *longest, joined):
+        if unit:
+            yield (unit * (size // len(unit) + 1))[:size]
+    for word in longest[:2]:
+        for unit in ("a", " ", "0"):
+            yield word + unit * (size - len(word))
+
+
+def seconds(pattern: re.Pattern[str], text: str) -> float:
+    began = time.thread_time()
+    pattern.search(text)
+    return time.thread_time() - began
+
+
+def grows_too_fast(pattern: re.Pattern[str], text: str) -> bool:
+    if seconds(pattern, text) < QUICK:
+        return False
+    whole = min(seconds(pattern, text) for _ in range(RUNS))
+    quarter = min(seconds(pattern, text[: len(text) // 4]) for _ in range(RUNS))
+    return whole > QUICK and whole > MOST_GROWTH * quarter
+
+
+@pytest.mark.parametrize("module", sorted(modules()))
+def test_every_pattern_takes_linear_time(module: str) -> None:
+    for pattern in patterns_of(module):
+        for text in hostile_texts(pattern, SIZE):
+            assert not grows_too_fast(pattern, text), (pattern.pattern, text[:60])
+
+
+def test_the_measure_notices_a_bad_pattern() -> None:
+    bad = re.compile(r"\s+x|(?:a|b)*c")
+    assert any(grows_too_fast(bad, text) for text in hostile_texts(bad, SIZE))
+
+
+def test_patterns_are_found() -> None:
+    assert sum(len(patterns_of(module)) for module in modules()) > 200

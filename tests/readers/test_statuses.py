@@ -1,0 +1,55 @@
+"""Error codes in logs: one name for the many ways in which a library's error is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from whygpu.readers.log import read_text
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("failed call to cuInit: CUDA_ERROR_NO_DEVICE", "CUDA_ERROR_NO_DEVICE"),
+        ("failed call to cuInit: UNKNOWN ERROR (303)", "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"),
+        ("[803] Call to cuInit results in UNKNOWN_CUDA_ERROR", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+        ("Check failed: error == cudaSuccess (38 vs. 0)  no CUDA-capable", "cudaErrorNoDevice"),
+        ("Check failed: cudaSuccess == cudaStat (0 vs. 35) Cuda", "cudaErrorInsufficientDriver"),
+        ("cuda runtime error (10) : invalid device ordinal at m.cpp:88", "cudaErrorInvalidDevice"),
+        ("THCudaCheck FAIL file=x.cpp line=74 error=35 : CUDA", "cudaErrorInsufficientDriver"),
+        ("CUDA failure 100: no CUDA-capable device is detected ; GPU=0", "cudaErrorNoDevice"),
+        ("OSError: (External) CUDA error(35), CUDA driver", "cudaErrorInsufficientDriver"),
+        ("CUDA error 35 at ggml-cuda.cu:493: CUDA driver", "cudaErrorInsufficientDriver"),
+        ("cudaGetDeviceCount returned 30", "cudaErrorUnknown"),
+        ("Error 802: system not yet initialized", "cudaErrorSystemNotReady"),
+        ("[[ System has unsupported display driver / cuda driver combination (error 803) ]]",
+         "cudaErrorSystemDriverMismatch"),
+        ("Failed to initialize NVML: Unknown Error", "NVML_ERROR_UNKNOWN"),
+        ("nvml error: driver/library version mismatch", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
+    ],
+)  # fmt: skip
+def test_one_name_for_all_ways_of_writing(line: str, name: str) -> None:
+    assert [status.name for status in read_text(line).statuses] == [name]
+
+
+def test_what_a_check_allows_did_not_happen() -> None:
+    line = "Check failed: e == cudaSuccess || e == cudaErrorCudartUnloading: CUDA: unknown error"
+    (status,) = read_text(line).statuses
+    assert (status.name, status.call) == ("cudaErrorUnknown", "")
+
+
+def test_a_line_of_source_that_compares_is_no_status() -> None:
+    assert not read_text("    if status == cudaErrorNoDevice:").statuses
+
+
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ("operation cuInit(0) failed: CUDA_ERROR_NO_DEVICE", "cuInit"),
+        ("Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "cuLinkAddData"),
+        ("cudaGetDevice() failed. Status: initialization error", "cudaGetDevice"),
+        ("CUDARuntimeError: cudaErrorNoDevice: no CUDA-capable device is detected", ""),
+    ],
+)
+def test_who_was_called(line: str, call: str) -> None:
+    assert read_text(line).statuses[0].call == call
