@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-FAST := --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware
+FAST := -n auto --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware
 
 # Byte code is wanted: some environments switch it off, and every import then takes thrice as long.
 export PYTHONDONTWRITEBYTECODE :=
@@ -17,7 +17,8 @@ check: $(VENV)/ready ## Diagnose this machine
 	if [ $$code -eq 1 ] || [ $$code -eq 4 ]; then exit 0; else exit $$code; fi
 
 test: lint targets ## Everything: style, types, and all tests, real frameworks included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(FAST)
+	$(BIN)/python -m pytest tests/real tests/lab
 
 test-lab-full: targets-cuda ## The fault lab with NVIDIA's real wheels as well
 	$(BIN)/python -m pytest tests/lab
@@ -49,6 +50,7 @@ targets-cuda: $(VENV)/dev ## The ones with all CUDA wheels too (about 10 GB)
 
 benchmark: $(VENV)/dev targets ## Time whygpu beside its peers
 	$(BIN)/python -m benchmarks.check_speed
+	$(BIN)/python -m benchmarks.explain_speed
 
 clean:
 	rm -rf $(VENV) .targets build dist src/*.egg-info
