@@ -68,11 +68,16 @@ def _detect(log: Log, causes: Sequence[Cause]) -> tuple[list[Finding], tuple[str
         if cause.log_detector is None:
             continue
         try:
-            found.extend(cause.log_detector(log))
+            found.extend(map(_settled, cause.log_detector(log)))
         except Exception as error:
             # A bug in one detector must not take the answer down, nor pass in silence.
             crashed.append(f"{cause.code}: {type(error).__name__}: {error}")
     return found, tuple(crashed)
+
+
+def _settled(finding: Finding) -> Finding:
+    """What is certain leaves nothing to ask."""
+    return finding._replace(ask=None) if finding.confidence == "certain" else finding
 
 
 def _folded(findings: Sequence[Finding], causes: dict[str, Cause]) -> list[Finding]:

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import pytest
 
+from tests.kit import explained
 from tests.lab import stage as stages
 from tests.lab.bench import Bench, cache
 from tests.lab.driver import NoCompiler, StubDriver
@@ -95,6 +96,8 @@ class Scenario:
     """The probes' limit, where it matters."""
     slow: bool = False
     """Starts from one of the large environments, which only the long run has."""
+    log_shows: tuple[str, ...] = ()
+    """Causes that the frameworks' own words prove, beside those that are found on the machine."""
 
     @property
     def causes(self) -> set[str]:
@@ -116,6 +119,7 @@ def run(scenario: Scenario, folder: Path) -> None:
     finally:
         bench.close()
     _compare(scenario, report, code)
+    _explain(scenario, report)
     _break_detectors(scenario, report)
 
 
@@ -201,6 +205,17 @@ def _compare(scenario: Scenario, report: dict[str, Any], code: int) -> None:
         f"expected {expected}\nreceived {seen}\nwhygpu said:\n{told}\ncould not tell:\n{cannot}"
     )
     assert crashed == 0, f"a detector crashed:\n{cannot}"
+
+
+def _explain(scenario: Scenario, report: dict[str, Any]) -> None:
+    """What a log proves, said with certainty, is so: it is found on the machine that wrote it."""
+    true = {finding["cause"] for finding in report["findings"]}.union(scenario.log_shows)
+    for probe in decode(Snapshot, report["snapshot"]).probes:
+        words = [*probe.log, probe.how] if probe.ended == "exception" else probe.log
+        explanation = explained("\n".join(words))
+        assert not explanation.crashed
+        certain = {f.cause for f in explanation.root_causes if f.confidence == "certain"}
+        assert certain <= true, f"of the log of {probe.name}, explain claims {certain - true}"
 
 
 def _break_detectors(scenario: Scenario, report: dict[str, Any]) -> None:

@@ -28,7 +28,12 @@ _CONTEXT_FAILED = re.compile(
     r"(?:cuDevicePrimaryCtxRetain|cuCtxCreate|cuInit|[Ff]ailed to create stream executor"
     r"|[Ff]ailed initializing StreamExecutor|could not create context)[^\n]{0,160}\n?[^\n]{0,160}"
     r"CUDA_ERROR_OUT_OF_MEMORY"
+    # The frames of a program in Java follow the error.
+    r"|CUDA_ERROR_OUT_OF_MEMORY[^\n]{0,80}\n[^\n]{0,160}\n?[^\n]{0,160}cu(?:CtxCreate"
+    r"|DevicePrimaryCtxRetain)\b"
 )
+_DUMPED = re.compile(r"\bSum Total of in-use chunks: ")
+"""TensorFlow lists what it holds only when it cannot give what it is asked for."""
 _LAZY_START = re.compile(
     r"_lazy_(?:new|init)\b|torch\._C\._cuda_init|in set_device\b|THCGeneral\.cpp"
 )
@@ -84,14 +89,15 @@ def shortage(log: Log) -> Shortage | None:
     """Why GPU memory ran out in this log; None if it did not."""
     refused = [a for a in log.allocations if a.place == "gpu" and a.final and not _pinned(log, a)]
     ladder = [a for a in log.allocations if a.place == "gpu" and not a.final and _is_ladder(log, a)]
+    dumps = [] if log.allocations else [match.line for match in log.find(_DUMPED)]
     ends_of_memory = any(_ABOUT_MEMORY.search(failure.text) for failure in log.failures)
-    if not refused and (not ladder or (log.failures and not ends_of_memory)):
+    if not refused and (not (ladder or dumps) or (log.failures and not ends_of_memory)):
         # A reservation was tried again with less, and what failed is something else.
         return None
     figures = figures_of(log, refused)
     reason, confidence, because, also = _judge(log, refused, ladder, figures)
     lines = [a.line for a in refused[:_MOST_LINES] + refused[-_MOST_LINES:]]
-    lines += [a.line for a in ladder[:_MOST_LINES]]
+    lines += [a.line for a in ladder[:_MOST_LINES]] + dumps[:_MOST_LINES]
     lines += [f.line for f in log.failures if _ABOUT_MEMORY.search(f.text)][:_MOST_LINES]
     return Shortage(
         reason,
@@ -238,7 +244,7 @@ def _by_allocator(figures: Figures) -> Judgement | None:
         figures.regions,
         figures.requested or 0,
     )
-    if not limit or in_use is None:
+    if not limit:
         return None
     if limit < _LEAST_AT_START:
         return (
@@ -247,6 +253,8 @@ def _by_allocator(figures: Figures) -> Judgement | None:
             f"TensorFlow got only {in_gib(limit)} when it started",
             "too-big",
         )
+    if in_use is None:
+        return None
     if in_use + asked >= 0.95 * limit:
         return (
             "too-big",

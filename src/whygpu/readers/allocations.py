@@ -6,12 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import Allocation, Line
-from whygpu.tables.out_of_memory import TORCH, TORCH_PARTS, out_of_memory
+from whygpu.tables.out_of_memory import PAGING_FILE, TORCH, TORCH_PARTS, Form, out_of_memory
 
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-_ABOUT_MEMORY = re.compile(r"alloc|memory|oom|malloc|shm|dst tensor|paging|winerror|no space", re.I)
+_ABOUT_MEMORY = re.compile(
+    rf"alloc|memory|oom|malloc|shm|dst tensor|winerror|no space|{PAGING_FILE}", re.I
+)
 _WRAPPED = 3
 """A terminal may have broken a long message into so many further lines."""
+_WIDEST = 400
+"""Of a line that is put together with its neighbour."""
 
 
 def allocations(lines: Sequence[Line]) -> tuple[Allocation, ...]:
@@ -29,12 +33,16 @@ def _of_line(line: Line, lines: Sequence[Line], index: int) -> Iterator[Allocati
             yield _of_torch(line, torch)
             return
     found = out_of_memory(line.text)
+    number = line.number
     if found is None:
-        return
+        wrapped = _over_the_lines_end(lines, index)
+        if wrapped is None:
+            return
+        number, found = wrapped
     form, match = found
     sizes = _sizes(match)
     yield Allocation(
-        line.number,
+        number,
         form.place,
         final=form.outcome == "refused",
         requested=sizes.get("asked"),
@@ -52,6 +60,25 @@ def _with_continuation(lines: Sequence[Line], index: int) -> str:
             break
         parts.append(line.text)
     return " ".join(parts)
+
+
+def _over_the_lines_end(
+    lines: Sequence[Line], index: int
+) -> tuple[int, tuple[Form, re.Match[str]]] | None:
+    """A message that begins before this line, and the line where it does."""
+    text = lines[index].text[:_WIDEST]
+    following = lines[index]
+    for before in lines[max(0, index - _WRAPPED) : index][::-1]:
+        if following.level != "none":
+            return None
+        head = before.text.rstrip()[-_WIDEST:]
+        text = f"{head} {text}"
+        found = out_of_memory(text)
+        if found and found[1].start() < len(head):
+            # What lies within that line has been told there.
+            return (before.number, found) if found[1].end() > len(head) else None
+        following = before
+    return None
 
 
 def _sizes(match: re.Match[str]) -> dict[str, int | None]:

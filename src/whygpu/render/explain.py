@@ -57,10 +57,14 @@ def _root(
     console.print(hanging(f"{number}.", title, 3))
     if number > 1:
         paragraph(console, root.message)
-    _evidence(console, root, verbose)
-    if root.ask:
+    first = explanation.root_causes[0]
+    # What is only possible beside something likelier is told in short: one fix, the same question.
+    brief = not verbose and root.confidence == "possible" and first.confidence != "possible"
+    if not brief or root.evidence != first.evidence:
+        _evidence(console, root, verbose)
+    if root.ask and (root is first or root.ask != first.ask):
         console.print(labelled("ask", root.ask))
-    for remedy in root.remedies:
+    for remedy in root.remedies[: 1 if brief else None]:
         console.print(labelled("fix", remedy.text))
         if remedy.command is not None:
             # Not wrapped: a command has to survive copy and paste.

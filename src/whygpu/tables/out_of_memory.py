@@ -57,6 +57,18 @@ TORCH_PARTS = {
     }.items()
 }
 
+PAGING_FILE = (
+    r"[Pp]aging file is too small|WinError 1455"
+    # Windows speaks the user's language: Chinese, Russian, German, French, Spanish, Portuguese,
+    # Italian, Japanese, Korean.
+    "|\u9875\u9762\u6587\u4ef6\u592a\u5c0f|[\u0424\u0444]\u0430\u0439\u043b \u043f\u043e\u0434\u043a\u0430\u0447\u043a\u0438"
+    r"|Auslagerungsdatei ist zu klein|fichier de pagination est (?:insuffisant|trop petit)"
+    r"|archivo de paginaci\w{1,2}n es demasiado|arquivo de pagina\w{2,4}o \S{1,3} muito pequeno"
+    r"|file di paging \S{1,3} (?:insufficiente|troppo piccolo)"
+    "|\u30da\u30fc\u30b8\u30f3\u30b0 ?\u30d5\u30a1\u30a4\u30eb\u304c\u5c0f\u3055|\ud398\uc774\uc9d5 \ud30c\uc77c\uc774 \ub108\ubb34 \uc791"
+)
+"""Windows has no more virtual memory to give, in the words for error 1455."""
+
 FORMS: tuple[Form, ...] = (
     # The computer's own memory, in words that could be mistaken for the GPU's.
     _form(
@@ -106,8 +118,7 @@ FORMS: tuple[Form, ...] = (
         "windows",
         "host",
         "refused",
-        r"[Pp]aging file is too small",
-        r"WinError 1455",
+        PAGING_FILE,
         r"Not enough memory resources are available to process this command",
         r"WinError 8\]",
     ),
@@ -157,7 +168,14 @@ FORMS: tuple[Form, ...] = (
         "refused",
         r"OOM when allocating tensor (?:with|of) shape ?(?P<shape>\[[\d,]{0,80}\])",
     ),
-    _form("tensorflow", "gpu", "refused", r"Dst tensor is not initialized"),
+    _form(
+        "tensorflow",
+        "gpu",
+        "refused",
+        r"Dst tensor is not initialized",
+        r"(?:[Rr]esource ?[Ee]xhausted(?:Error)?|RESOURCE_EXHAUSTED)[^\n]{0,60}: [Ff]ailed to "
+        r"allocate memory",
+    ),
     _form(
         "tensorflow",
         "gpu",

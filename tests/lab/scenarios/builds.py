@@ -207,6 +207,7 @@ SCENARIOS = (
         Does("import tensorflow as tf\ntf.ones(1)", "TF_XLA_FLAGS", exit_code=1),
         environ={"TF_XLA_FLAGS": "--no_such_flag"},
         roots=(Root("framework-crashes", "tensorflow"),),
+        log_shows=("environment-variable-ineffective",),
         verdicts=BROKEN,
         verdict="broken",
     ),

@@ -107,6 +107,7 @@ SCENARIOS = (
         stage=GPU_MACHINE,
         lay_out=(complete_cuda, run_first("absl", HIDES_GPUS)),
         roots=(Root("gpu-unused", "tensorflow"),),
+        log_shows=("visible-devices-hides-gpu",),
         verdicts=ON_CPU,
         verdict="cpu",
     ),

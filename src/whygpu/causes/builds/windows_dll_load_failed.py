@@ -70,6 +70,7 @@ from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.log import Log, Match
+from whygpu.tables.out_of_memory import PAGING_FILE
 
 CAUSE = cause("WG319", __name__, __doc__, severity="error", effect="broken")
 
@@ -81,10 +82,7 @@ TOLD = re.compile(
     r"|Could not find module '[^'\n]{1,300}\.dll' \(or one of its dependencies\)"
     r"|No module named '?_pywrap_tensorflow(?:_internal)?'?"
 )
-_PAGING = re.compile(
-    r"WinError 1455|paging file|\u9875\u9762\u6587\u4ef6|Auslagerungsdatei|fichier d'\u00e9change",
-    re.I,
-)
+_PAGING = re.compile(PAGING_FILE)
 _ACCESS = re.compile(r"WinError 5\b|Access is denied")
 FRAMEWORKS = re.compile(
     r"tensorflow|torch|jaxlib|\bjax\b|onnxruntime|\bcupy|\bkeras\b|mxnet|paddle|\bdlib\b|xgboost|lightgbm"

@@ -291,6 +291,8 @@ _DIRECTML = re.compile(
     r"(?:[Ff]ailed|[Ee]rror|not (?:supported|implemented)|HRESULT|887[aA]00)"
     r"|(?:not (?:supported|implemented)|[Ff]ailed|HRESULT)[^\n]{0,120}"
     r"\b(?:dml_\w|[Dd]irect[Mm][Ll]|DML_|tfdml|privateuseone)|PrivateUse1[^\n]{0,60}(?:not|[Ff]ail)"
+    r"|lib(?:d3d12|directml)\w{0,12}\.so[\w.]{0,12}: cannot open shared object"
+    r"|(?:Could not find|Failed to load|could not load)[^\n]{0,40}\b(?:DirectML|d3d12)\w{0,12}\.dll"
 )
 _ONEAPI = re.compile(
     r"PI_ERROR_[A-Z_]{4,40}|UR_RESULT_ERROR_[A-Z_]{4,40}|No XPU devices are available"

@@ -86,7 +86,7 @@ _XLA = re.compile(
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     without = [p for p in placements(log) if misplaced(p) != "no-device"]
-    xla = log.first(_XLA)
+    xla = next((match for match in log.find(_XLA) if not _is_remark(log, match)), None)
     if not without and xla is None:
         return
     name = without[0].operation if without else _named(xla)
@@ -113,6 +113,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         ),
         confidence="certain" if without and misplaced(without[0]) else "likely",
     )
+
+
+def _is_remark(log: Log, match: Match) -> bool:
+    """TensorFlow's optimizer of graphs warns of operations that it leaves on the CPU."""
+    return bool(match.groups["op"]) and log.line(match.line).level in ("info", "warning")
 
 
 def _named(match: Match | None) -> str | None:

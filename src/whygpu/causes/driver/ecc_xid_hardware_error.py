@@ -205,7 +205,8 @@ _XID = re.compile(
 _FOLLOWS_A_PROGRAM = frozenset({13, 31, 43, 45, 68, 69})
 """Xids that the driver reports when a program's own kernel or its end went wrong."""
 _HARDWARE = re.compile(
-    r"\bERR!\s|\bSXid \(|fallen off the bus|GPU is lost|GPU_IS_LOST"
+    # In the cell of the load, an old nvidia-smi beside a newer driver shows it as well.
+    r"\bERR!(?=\s)(?!\s{1,9}(?:Default|E\. (?:Process|Thread)|Prohibited))|\bSXid \(|fallen off the bus|GPU is lost|GPU_IS_LOST"
     r"|Unable to determine the device handle"
     r"|uncorrectable ECC|ECC_UNCORRECTABLE|ECCUncorrectable|[Uu]ncorrectable NVLink"
     r"|NVLINK_UNCORRECTABLE|HARDWARE_STACK_ERROR|cudaErrorHardwareStackError"

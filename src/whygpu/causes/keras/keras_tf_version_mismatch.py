@@ -113,6 +113,8 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_log_keras import MESSAGES as MESSAGES_IN_LOG
+from whygpu.causes.shared_log_keras import told_in
 from whygpu.causes.shared_logs import ended_after
 from whygpu.causes.shared_packages import (
     conflict_evidence,
@@ -259,89 +261,11 @@ def _by_number(keras: Framework, tensorflow: Framework) -> str:
     return "keras>=3" if numbers >= (2, 16) else f"keras=={number}.*"
 
 
-_KERAS = r"(?:keras|tf_keras|tensorflow(?:_core)?(?:\.\w{1,30}){0,4}\.keras)"
-LOG_MESSAGES = re.compile(
-    rf"(?<!partially initialized )module '{_KERAS}[\w.]{{0,100}}' has no attribute"
-    rf"|cannot import name '?\w{{1,60}}'? from '{_KERAS}[\w.]{{0,100}}'"
-    rf"|No module named '?{_KERAS}\.[\w.]{{1,100}}'?"
-    r"|No module named '?(?:tensorflow\.keras|tensorflow\.python\.keras|tf_keras)'?$"
-    r"|module 'tensorflow(?:_core)?(?:\.\w{1,30}){0,3}\.compat\.v2[\w.]{0,60}' has no attribute"
-    r"|module 'tensorflow(?:_core)?\.python\.[\w.]{1,80}' has no attribute"
-    r"|module 'tensorflow(?:_core)?\.__internal__[\w.]{0,60}' has no attribute"
-    r"|cannot import name '\w{1,60}' from 'tensorflow(?:_core)?\.compat\.v2[\w.]{0,60}'"
-    r"|module 'tensorflow(?:_core)?' has no attribute 'keras'"
-    r"|cannot import name 'keras' from 'tensorflow' \([^u]"
-    r"|Keras requires TensorFlow [\d.]{1,10} or higher|requires TensorFlow version >= ?[\d.]{1,10}"
-    r"|Cannot register 2 metrics with the same name: /tensorflow/api/keras"
-    r"|'Node' object has no attribute 'output_masks'"
-    r"|object has no attribute '(?:_make_predict_function|_get_distribution_strategy)'"
-    r"|tensorflow_(?:io|text|addons|recommenders|decision_forests)[^\n:]{0,200}\.so: undefined symbol"
-    r"|Another metric with the same name already exists"
-    r"|installed version of Keras is Keras 3, but this is not (?:yet )?supported"
-    r"|The added layer must be an instance of class Layer\. (?:Found|Received)"
-    r"|Only instances of `?keras\.Layer`? can be added to a Sequential model"
-    r"|A KerasTensor is symbolic: it's a placeholder for a shape"
-    r"|A KerasTensor cannot be used as input to a TensorFlow function"
-    r"|Could not interpret optimizer identifier: <(?:keras|tensorflow)"
-    r"|Unrecognized keyword arguments(?: passed to \w{1,40})?: [\[{]'(?:batch_shape|batch_input_shape"
-    r"|time_major|input_shape)'"
-    r"|Keras 3 only supports V3 `\.keras` files|Keras cannot be imported\. Check that it is installed"
-    r"|Could not (?:locate class|deserialize class) '(?:Functional|Sequential|Model)'"
-    r"|Unknown layer: '?\"?(?:Functional|Custom>)"
-    r"|add_weight\(\) got multiple values for argument 'shape'"
-    r"|module 'tensorflow(?:\.compat\.v[12])?' has no attribute 'estimator'"
-    r"|No module named '?tensorflow_estimator(?:\.[\w.]{1,80})?'?|No module named 'tensorflow\.tsl"
-    r"|cannot import name '\w{1,60}' from 'tensorflow_(?:estimator|addons|hub)[\w.]{0,80}'"
-    r"|module 'tensorflow_(?:estimator|addons)[\w.]{0,80}' has no attribute",
-    re.MULTILINE,
-)
-"""Words that name Keras, its add-ons or the part of TensorFlow that only they use."""
-_LOADING = re.compile(r"load_model|model_from_json|model_from_config|from_config|deserializ")
-_UNKNOWN_ARGUMENT = re.compile(
-    r"Unrecognized keyword arguments[^\n]{0,60}[\[{(]|Error when deserializing class '\w{1,60}'"
-    r"|got an unexpected keyword argument '(?:ragged|batch_shape|batch_input_shape|groups|synchronized)'"
-)
-"""In a model that another Keras saved; in a call of the program it is the program's mistake."""
-_FROM_OLD_PYTHON = re.compile(
-    r"from (?:tensorflow\.(?:python\.)?)?keras[\w.]{0,80} import [^\n]{1,200}\n"
-    r"(?:ImportError|E +ImportError): cannot import name '?(?P<name>\w{1,60})'?"
-)
-"""Up to Python 3.6 the message does not say from where."""
-_IN_TENSORFLOW = re.compile(
-    r"module 'tensorflow(?:_core)?(?:\.[\w.]{1,60})?' has no attribute"
-    r"|cannot import name '?\w{1,60}'? from 'tensorflow[\w.]{0,80}'|No module named 'tensorflow\.[\w.]+'"
-    r"|maximum recursion depth exceeded|object has no attribute"
-)
-_KERAS_FILES = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\](?:tf_)?keras(?:_\w{1,30})?[/\\]|lazy_loader\.py"
-    r"|[/\\]tensorflow_(?:addons|hub|estimator)[/\\]"
-)
-_OLD_BACKEND = re.compile(r"keras[/\\]backend[/\\](?:tensorflow_backend|load_backend)\.py")
-
-
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = log.first(LOG_MESSAGES) or log.first(_FROM_OLD_PYTHON)
-    if told is None and log.says(_LOADING):
-        told = log.first(_UNKNOWN_ARGUMENT)
-    if told is None:
-        told = _inside_keras(log)
-    if told is None or _backend_is_missing(log):
-        return
-    yield _in_log(log, told)
-
-
-def _inside_keras(log: Log) -> Match | None:
-    """TensorFlow lacks what the code of Keras asks of it."""
-    for raised in log.raised:
-        match = _IN_TENSORFLOW.search(raised.message)
-        if match is None or not raised.frames or "object has" in match.group():
-            continue
-        if _KERAS_FILES.search(raised.frames[-1]) or any(
-            _OLD_BACKEND.search(frame) for frame in raised.frames
-        ):
-            return Match(raised.line, log.line(raised.line).text, {})
-    return None
+    told = told_in(log)
+    if told is not None and not _backend_is_missing(log):
+        yield _in_log(log, told)
 
 
 def _backend_is_missing(log: Log) -> bool:
@@ -372,7 +296,7 @@ def _in_log(log: Log, told: Match) -> Finding:
         f"{told.text.strip()[:160]}",
         evidence=log.evidence(
             told.line,
-            *(match.line for match in log.find(LOG_MESSAGES)),
+            *(match.line for match in log.find(MESSAGES_IN_LOG)),
             *ended_after(log, told.line),
         ),
         remedies=(

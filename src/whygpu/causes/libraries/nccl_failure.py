@@ -82,7 +82,7 @@ CAUSE = cause(
 )
 
 _FAILED = re.compile(
-    r"(?:NCCL|RCCL)(?: communicator| operation| library| backend| call)?[^\n]{0,200}?"
+    r"(?:NCCL|RCCL|Nccl|nccl[A-Z]\w{2,30}\(\))(?: communicator| operation| library| backend| call)?[^\n]{0,200}?"
     r"(?:unhandled (?:system|cuda|hip) error|internal error|invalid usage|invalid argument"
     r"|remote process exited|remote error)"
     r"|nccl(?:SystemError|InternalError|InvalidUsage|InvalidArgument|RemoteError"

@@ -125,6 +125,7 @@ from whygpu.model.log import Allocation, Log
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
+from whygpu.tables.out_of_memory import PAGING_FILE
 
 CAUSE = cause(
     "WG502",
@@ -155,10 +156,10 @@ _LAUNCHER = re.compile(
     r"(?:ChildFailed|CalledProcess|ProcessExited|ProcessRaised)(?:Error|Exception)"
 )
 """What a launcher raises when a process that it started has ended."""
-_SHARED = re.compile(r"shared memory|Bus error|/dev/shm|/torch_\d|SIGBUS")
+_SHARED = re.compile(r"shared memory|\b[Bb]us\b|/dev/shm|/torch_\d|SIGBUS")
 _BUS_ERROR = re.compile(r"[Bb]us error|SIGBUS")
 _WORKERS = re.compile(r"DataLoader|/dev/shm|shared memory|shm")
-_PAGING = re.compile(r"[Pp]aging file|WinError 1455")
+_PAGING = re.compile(PAGING_FILE)
 _PINNED = re.compile(r"pinned host memory|on host|pin_memory")
 _PIN_FRAME = re.compile(r"pin_memory\w{0,12}\.py|in _pin_memory_loop|\.pin_memory\(")
 _HINTS = re.compile(r"exceeds 10% of (?:free )?system memory")
