@@ -2,13 +2,17 @@
 
 import sys
 
+_inherited = []
 
-def started(jax):
+
+def _backends():
     bridge = sys.modules.get("jax._src.xla_bridge") or sys.modules.get("jax.lib.xla_bridge")
-    return bool(getattr(bridge, "_backends", None))
+    return getattr(bridge, "_backends", None)
 
 
 def used(jax):
+    if not _backends() or _inherited:
+        return {}
     found = []
     peak = 0
     for device in jax.local_devices():
@@ -17,3 +21,9 @@ def used(jax):
         stats = device.memory_stats() if device.platform != "cpu" else None
         peak += (stats or {}).get("peak_bytes_in_use", 0)
     return {"used": found, "peak_memory_bytes": peak or None}
+
+
+def after_fork(jax):
+    """What the parent had started hangs in a child, and is not asked there."""
+    if _backends():
+        _inherited.append(True)

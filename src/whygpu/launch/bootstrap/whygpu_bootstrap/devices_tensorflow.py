@@ -5,6 +5,7 @@ import sys
 from whygpu_bootstrap import hook
 
 _sessions = set()
+_inherited = []
 
 
 def watch_sessions():
@@ -27,17 +28,22 @@ def _watch(module):
     module.BaseSession.__init__ = __init__
 
 
-def started(tensorflow):
-    return bool(_sessions) or _eager_started()
-
-
 def _eager_started():
     context = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
-    return bool(getattr(context, "_initialized", False))
+    return bool(getattr(context, "_initialized", False)) and not _inherited
+
+
+def after_fork(tensorflow):
+    """What the parent had started hangs in a child, and is not asked there."""
+    if _eager_started():
+        _inherited.append(True)
+    _sessions.clear()
 
 
 def used(tensorflow):
     names = set(_sessions)
+    if not names and not _eager_started():
+        return {}
     if _eager_started():
         names.update(device.name for device in tensorflow.config.list_logical_devices())
     gpus = sorted({name.rpartition(":")[2] for name in names if ":GPU:" in name})

@@ -19,6 +19,8 @@ def install(settings):
     if settings.get("tf1"):
         with record.noted("--tf1"):
             part("tf1").install(settings)
+    if settings["policy"]["deterministic"]:
+        part("policy_seeds").install(settings)
     for name, framework in WATCHED.items():
         hook.after_import(name, _starter(framework, settings))
 

@@ -86,10 +86,10 @@ def seen(framework, version):
 
 
 def ask_at_end(framework, devices, module):
-    """Ask for the framework's devices at the end, if it has begun to use any by then.
+    """Ask for the framework's devices at the end.
 
-    `devices` has `started(module) -> bool`, which starts nothing, and `used(module) -> dict`,
-    which goes into the framework's entry.
+    `devices` has `used(module) -> dict`, which starts nothing and goes into the framework's entry,
+    and `after_fork(module)`, called in a child.
     """
     if _state["folder"] is not None:
         _state["questions"][framework] = (devices, module)
@@ -114,8 +114,7 @@ def finish():
         return
     for framework, (devices, module) in list(_state["questions"].items()):
         with noted("asking %s for its devices" % framework):
-            if devices.started(module):
-                _state["frameworks"][framework].update(devices.used(module))
+            _state["frameworks"][framework].update(devices.used(module))
     with noted("the record"):
         _write(complete=True)
     _tidy()
@@ -173,8 +172,8 @@ def _after_fork():
     }
     for framework, (devices, module) in parent["questions"].items():
         with noted("asking %s after a fork" % framework):
-            if not devices.started(module):
-                _state["questions"][framework] = (devices, module)
+            devices.after_fork(module)
+            _state["questions"][framework] = (devices, module)
     for framework, tracer in parent["tracers"].items():
         after_fork = getattr(tracer, "after_fork", None)
         if after_fork is not None:

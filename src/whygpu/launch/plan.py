@@ -1,0 +1,214 @@
+"""Policy, machine and command to a launch plan: computed before anything runs, and printable."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from whygpu.collectors.driver_answer import GpuIds
+from whygpu.errors import PolicyError
+from whygpu.launch import command, devices
+from whygpu.launch.effects import SEED, effects
+from whygpu.launch.environment import changed, folders
+from whygpu.launch.repairs import Examine, repairs_for
+from whygpu.model.derived import and_list, display_name, nvidia_gpu
+from whygpu.model.finding import Finding
+from whygpu.model.observed import Known
+from whygpu.model.policy import Action, DevicePolicy, LaunchPlan, Repair
+from whygpu.model.report import FrameworkReport, Report
+from whygpu.model.snapshot import Snapshot
+from whygpu.verdicts import PROBED
+
+BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap")
+SETTINGS_VARIABLE = "WHYGPU_BOOTSTRAP_SETTINGS"
+LIBRARY_PATH = "LD_LIBRARY_PATH"
+
+_KERAS_REPAIRS = ("keras-backend-missing",)
+"""What can be wrong even for a program that is to stay on the CPU."""
+
+
+class Look(NamedTuple):
+    """What was seen of the machine, as the program would find it."""
+
+    report: Report
+    ids: tuple[GpuIds, ...]
+    examine: Examine
+    """Looks again, with another environment."""
+
+
+def needs_look(policy: DevicePolicy, environ: Mapping[str, str], *, repair: bool) -> bool:
+    """Whether the plan depends on the machine. A program for the CPU rarely does."""
+    stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
+    if not stays_on_cpu or policy.require_gpu:
+        return repair or policy.require_gpu or policy.device is not None or _sized(policy)
+    return repair and "KERAS_BACKEND" in environ
+
+
+def _sized(policy: DevicePolicy) -> bool:
+    return policy.memory is not None and policy.memory.kind == "bytes"
+
+
+def isolation(policy: DevicePolicy, environ: Mapping[str, str]) -> list[Action]:
+    """--isolate: only the environment's own packages, only the machine's own libraries."""
+    if not policy.isolate:
+        return []
+    actions = [Action("set", "PYTHONNOUSERSITE", "1", "--isolate: no packages of the user site")]
+    for entry in folders(environ, LIBRARY_PATH):
+        if not _has_driver(entry):
+            reason = "--isolate: only libraries that the loader finds by itself"
+            actions.append(Action("remove", LIBRARY_PATH, entry, reason))
+    return actions
+
+
+def _has_driver(folder: str) -> bool:
+    """In a container the driver may be reachable through LD_LIBRARY_PATH alone."""
+    names = ("libcuda.so.1", "libnvidia-ml.so.1")
+    stub = os.path.basename(os.path.normpath(folder)) == "stubs"
+    return not stub and any(os.path.exists(os.path.join(folder, name)) for name in names)
+
+
+def make_plan(
+    argv: Sequence[str],
+    policy: DevicePolicy,
+    environ: Mapping[str, str],
+    look: Callable[[Mapping[str, str]], Look] | None,
+    *,
+    repair: bool = True,
+    trace: bool = False,
+) -> LaunchPlan:
+    """`look` is called with the environment to look at the machine with; None: not looked at.
+
+    Raises PolicyError when the machine cannot meet the policy.
+    """
+    actions = isolation(policy, environ)
+    notes: list[str] = []
+    repairs: tuple[Repair, ...] = ()
+    seen = look(changed(environ, actions)) if look is not None else None
+    stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
+    if policy.require_gpu and stays_on_cpu:
+        raise PolicyError("--device cpu and --require gpu ask for opposite things; take one")
+    if stays_on_cpu:
+        actions += devices.hide_gpus(environ)
+    elif policy.device is not None and seen is not None:
+        chosen, said = _choose(policy, seen, environ)
+        actions += chosen
+        notes += said
+    if repair and seen is not None:
+        repairs = _repairs(seen, changed(environ, actions), stays_on_cpu=stays_on_cpu)
+    if policy.require_gpu and seen is not None:
+        _require(argv, seen, changed(environ, actions), repairs)
+    machine = seen.report.snapshot if seen is not None else None
+    for effect in effects(policy, machine, environ):
+        if isinstance(effect, Action):
+            actions.append(effect)
+        elif machine is None or any(_installed(machine, name) for name in effect.frameworks):
+            notes.append(effect.text)
+    notes += _unreached(argv, environ)
+    actions.append(
+        Action("prepend", "PYTHONPATH", BOOTSTRAP, "whygpu's part in every Python process")
+    )
+    return LaunchPlan(
+        argv=tuple(argv),
+        policy=policy,
+        actions=tuple(actions),
+        repairs=repairs,
+        notes=tuple(notes),
+        settings=tuple(_settings(policy, seen, trace=trace).items()),
+        gpu_seen=machine is not None and isinstance(nvidia_gpu(machine), Known),
+    )
+
+
+def _choose(
+    policy: DevicePolicy, seen: Look, environ: Mapping[str, str]
+) -> tuple[list[Action], list[str]]:
+    assert policy.device is not None
+    machine = seen.report.snapshot
+    if policy.device.kind == "auto":
+        reason = devices.without_gpu(machine)
+        if reason is not None and not policy.require_gpu:
+            return devices.hide_gpus(environ), [f"--device auto: on the CPU, because {reason}"]
+    return devices.show_gpus(policy.device, machine, seen.ids, environ), []
+
+
+def _repairs(seen: Look, environ: Mapping[str, str], *, stays_on_cpu: bool) -> tuple[Repair, ...]:
+    report = seen.report
+    if stays_on_cpu:
+        kept = tuple(f for f in report.findings if f.cause in _KERAS_REPAIRS)
+        report = report._replace(findings=kept)
+    return repairs_for(report, environ, seen.examine)
+
+
+def _require(
+    argv: Sequence[str], seen: Look, environ: Mapping[str, str], repairs: Sequence[Repair]
+) -> None:
+    """Refuse a run that cannot end on the GPU, as far as files and the driver tell."""
+    repaired = changed(environ, (action for repair in repairs for action in repair.actions))
+    report = seen.examine(repaired) if repaired != environ or repairs else seen.report
+    reason = devices.without_gpu(report.snapshot)
+    concerned = _concerned(report, command.frameworks_named(argv, environ))
+    if reason is None and not concerned:
+        return
+    if reason is None and any(item.verdict not in ("cpu", "broken") for item in concerned):
+        return
+    if reason is None:
+        names = and_list([f"{display_name(item.name)} {item.version}" for item in concerned])
+        reason = f"{names} cannot use it here"
+    codes = {code for item in concerned for code in item.because}
+    roots = [f for f in report.root_causes if f.severity == "error" and f.code in codes]
+    raise PolicyError(f"--require gpu: {reason}{''.join(map(_told, roots))}")
+
+
+def _concerned(report: Report, named: frozenset[str]) -> list[FrameworkReport]:
+    """The frameworks the program may use: those its file names, else all that are installed."""
+    judged = [item for item in report.frameworks if item.name in PROBED]
+    return [item for item in judged if item.name in named] or judged
+
+
+def _told(finding: Finding) -> str:
+    remedy = finding.remedies[0] if finding.remedies else None
+    fix = ""
+    if remedy is not None:
+        fix = f"\n    {remedy.text}" + (f"\n      {remedy.command}" if remedy.command else "")
+    return f"\n  {finding.code} {finding.message}{fix}"
+
+
+def _installed(machine: Snapshot, name: str) -> bool:
+    frameworks = machine.target.frameworks
+    return not isinstance(frameworks, Known) or any(item.name == name for item in frameworks.value)
+
+
+def _unreached(argv: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+    option = command.ignores_python_variables(argv, environ)
+    if option is None:
+        return []
+    return [
+        f"python {option} keeps whygpu's part out of the program: variables take effect, calls to "
+        "frameworks and the report of devices do not"
+    ]
+
+
+def _settings(policy: DevicePolicy, seen: Look | None, *, trace: bool) -> dict[str, Any]:
+    memory = policy.memory
+    return {
+        "policy": {
+            "memory": None if memory is None else {"kind": memory.kind, "amount": memory.amount},
+            "gpu_memory_bytes": _sizes(seen),
+            "cudnn_off": policy.cudnn_off,
+            "deterministic": policy.deterministic,
+            "seed": SEED,
+            "tf32_off": policy.tf32_off,
+            "xla_off": policy.xla_off,
+            "log_level": policy.log_level,
+        },
+        "trace": trace,
+        "tf1": policy.tf1,
+    }
+
+
+def _sizes(seen: Look | None) -> list[int]:
+    """The memory of the smallest GPU and the like, for limits that are a part of it."""
+    if seen is None or not isinstance(seen.report.snapshot.driver.gpus, Known):
+        return []
+    sizes = (gpu.memory_total_bytes for gpu in seen.report.snapshot.driver.gpus.value)
+    return [size.value for size in sizes if isinstance(size, Known)]

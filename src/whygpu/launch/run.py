@@ -1,0 +1,107 @@
+"""A command under a policy, from the look at the machine to the report on what was used."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from whygpu.errors import UsageError
+from whygpu.launch import command, process, records
+from whygpu.launch.environment import changed
+from whygpu.launch.plan import SETTINGS_VARIABLE, Look, make_plan, needs_look
+from whygpu.model.policy import DevicePolicy, LaunchPlan, RunReport
+
+if TYPE_CHECKING:
+    from whygpu.launch.process import Ended
+    from whygpu.model.report import Report
+
+
+class Prepared(NamedTuple):
+    plan: LaunchPlan
+    report: Report | None
+    """What was found on the machine before the run; None where it was not looked at."""
+
+    @property
+    def because(self) -> str:
+        """The root cause that keeps frameworks from the GPU, as far as it was found before."""
+        if self.report is None:
+            return ""
+        mended = {repair.code for repair in self.plan.repairs}
+        for finding in self.report.root_causes:
+            if finding.effect != "none" and finding.code not in mended:
+                return f" ({finding.code} {finding.cause}; `whygpu check` says more)"
+        return ""
+
+
+def prepare(
+    argv: Sequence[str],
+    policy: DevicePolicy,
+    environ: Mapping[str, str],
+    *,
+    repair: bool = True,
+    trace: bool = False,
+) -> Prepared:
+    """The plan for a command, made by looking at the machine where that matters."""
+    selecting = policy.device is not None and bool(policy.device.gpus)
+    python = command.interpreter_of(argv, environ)
+    reports: list[Report] = []
+
+    def look(seen_with: Mapping[str, str]) -> Look:
+        from whygpu.launch import preflight
+
+        found = preflight.look(python, seen_with, selecting=selecting)
+        reports.append(found.report)
+        return Look(found.report, found.ids, lambda other: preflight.examine(python, other))
+
+    asked = look if needs_look(policy, environ, repair=repair) else None
+    try:
+        plan = make_plan(argv, policy, environ, asked, repair=repair, trace=trace)
+    except UsageError:
+        # No Python to examine: then the command is none of Python's, and there is no plan to make
+        # but for the variables, unless the policy depends on what there is.
+        if policy.require_gpu or policy.device is not None:
+            raise
+        plan = make_plan(argv, policy, environ, None, repair=False, trace=trace)
+    return Prepared(plan, reports[0] if reports else None)
+
+
+def execute(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[RunReport, Ended]:
+    """Carry the plan out. Raises NotStarted when the command cannot be."""
+    folder = tempfile.mkdtemp(prefix="whygpu-run-")
+    try:
+        reports = os.path.join(folder, "reports")
+        os.mkdir(reports)
+        settings = os.path.join(folder, "settings.json")
+        with open(settings, "w", encoding="utf-8") as file:
+            content = dict(plan.settings)
+            json.dump({**content, "report_folder": reports, "launcher_pid": os.getpid()}, file)
+        given = changed(environ, plan.all_actions)
+        given[SETTINGS_VARIABLE] = settings
+        ended = process.run(plan.argv, given)
+        left = records.read(reports)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    device = records.device_used(left)
+    report = RunReport(
+        exit_code=ended.code,
+        device=device,
+        fallback=device == "cpu" and _gpu_wanted(plan),
+        policy=plan.policy,
+        repairs=plan.repairs,
+        peak_memory_bytes=records.peak_memory(left, device, ended.peak_memory_bytes),
+        records=left,
+        traced=bool(dict(plan.settings)["trace"]),
+    )
+    return report, ended
+
+
+def _gpu_wanted(plan: LaunchPlan) -> bool:
+    """A program on the CPU has fallen back where the GPU was asked for, or is there to be used."""
+    device = plan.policy.device
+    if device is not None:
+        return device.kind != "cpu"
+    return plan.policy.require_gpu or plan.gpu_seen
