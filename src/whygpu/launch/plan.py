@@ -104,10 +104,15 @@ def make_plan(
             actions.append(effect)
         elif machine is None or any(_installed(machine, name) for name in effect.frameworks):
             notes.append(effect.text)
-    notes += _unreached(argv, environ)
-    actions.append(
-        Action("prepend", "PYTHONPATH", BOOTSTRAP, "whygpu's part in every Python process")
-    )
+    option = command.ignores_python_variables(argv, environ)
+    if option is not None:
+        notes.append(
+            f"python {option} keeps whygpu's part out of the program: variables take effect, calls "
+            "to frameworks and the report of devices do not"
+        )
+    if option != "-S":
+        reason = "whygpu's part in every Python process"
+        actions.append(Action("prepend", "PYTHONPATH", BOOTSTRAP, reason))
     return LaunchPlan(
         argv=tuple(argv),
         policy=policy,
@@ -176,16 +181,6 @@ def _told(finding: Finding) -> str:
 def _installed(machine: Snapshot, name: str) -> bool:
     frameworks = machine.target.frameworks
     return not isinstance(frameworks, Known) or any(item.name == name for item in frameworks.value)
-
-
-def _unreached(argv: Sequence[str], environ: Mapping[str, str]) -> list[str]:
-    option = command.ignores_python_variables(argv, environ)
-    if option is None:
-        return []
-    return [
-        f"python {option} keeps whygpu's part out of the program: variables take effect, calls to "
-        "frameworks and the report of devices do not"
-    ]
 
 
 def _settings(policy: DevicePolicy, seen: Look | None, *, trace: bool) -> dict[str, Any]:
