@@ -16,11 +16,13 @@ NAMES = ("tensorflow", "keras")
 # Their commands (`python -m tensorboard.main`) are not TensorFlow 1 programs.
 _LIBRARIES = ("tensorflow", "keras", "tf_keras", "tensorboard", "whygpu_bootstrap")
 
+_settings = {}
 _standard_library = os.path.dirname(os.__file__) + os.sep
 
 
 def install(settings):
     """Called before the program's first line; imports nothing that the program would not."""
+    _settings.update(settings)
     builtins.__import__ = _deciding(builtins.__import__)
     importlib.import_module = _deciding_by_name(importlib.import_module)
 
@@ -75,11 +77,11 @@ def _is_installed(path):
     folders = path.split(os.sep)
     if "site-packages" in folders or "dist-packages" in folders:
         return True
-    return path.startswith(_standard_library) or path.startswith("<frozen")
+    return path.startswith(_standard_library)
 
 
 def _surface():
     """What the program is to see; None where the installed TensorFlow is to be seen as it is."""
     from whygpu_bootstrap.frameworks import part
 
-    return part("tf1_surface").get()
+    return part("tf1_surface").get(_settings)

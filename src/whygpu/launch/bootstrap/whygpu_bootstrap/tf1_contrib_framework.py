@@ -1,6 +1,7 @@
 """Variables and checkpoints as tf.contrib.framework and tf.contrib.slim had them."""
 
 import tensorflow.compat.v1 as tf
+
 from whygpu_bootstrap.tf1_contrib_scope import add_arg_scope
 
 __all__ = [
@@ -37,7 +38,7 @@ def variable(
     partitioner=None,
     custom_getter=None,
     use_resource=None,
-    **options
+    **options,
 ):
     """tf.get_variable, with a device of its own."""
     names = set(collections if collections is not None else [tf.GraphKeys.GLOBAL_VARIABLES])
@@ -54,7 +55,7 @@ def variable(
             partitioner=partitioner,
             custom_getter=custom_getter,
             use_resource=use_resource,
-            **options
+            **options,
         )
 
 
@@ -67,7 +68,7 @@ def model_variable(
     regularizer=None,
     trainable=True,
     collections=None,
-    **options
+    **options,
 ):
     """A variable of the model: one that a checkpoint of it is about."""
     names = list(collections or ())
@@ -80,7 +81,7 @@ def model_variable(
         regularizer=regularizer,
         trainable=trainable,
         collections=names,
-        **options
+        **options,
     )
 
 

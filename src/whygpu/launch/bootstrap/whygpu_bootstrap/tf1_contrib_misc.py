@@ -5,9 +5,7 @@ import tensorflow.compat.v1 as tf
 __all__ = ["HParams", "accuracy", "rotate"]
 
 
-def softmax_loss(
-    logits, onehot_labels, weights=1.0, label_smoothing=0, scope=None
-):
+def softmax_loss(logits, onehot_labels, weights=1.0, label_smoothing=0, scope=None):
     return tf.losses.softmax_cross_entropy(
         onehot_labels, logits, weights=weights, label_smoothing=label_smoothing, scope=scope
     )

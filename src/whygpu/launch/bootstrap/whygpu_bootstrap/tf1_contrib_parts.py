@@ -169,9 +169,7 @@ def summarize_collection(collection, name_filter=None, summarizer=summarize_tens
     return summarize_tensors(tf.get_collection(collection, name_filter), summarizer)
 
 
-def summarize_activations(
-    name_filter=None, summarizer=summarize_activation
-):
+def summarize_activations(name_filter=None, summarizer=summarize_activation):
     return summarize_collection(tf.GraphKeys.ACTIVATIONS, name_filter, summarizer)
 
 
@@ -222,8 +220,9 @@ def _optimizer(optimizer, rate):
     if isinstance(optimizer, str):
         if optimizer not in OPTIMIZERS:
             known = ", ".join(sorted(OPTIMIZERS))
-            raise ValueError("Optimizer name should be one of [%s], you provided %s."
-                             % (known, optimizer))
+            raise ValueError(
+                "Optimizer name should be one of [%s], you provided %s." % (known, optimizer)
+            )
         return OPTIMIZERS[optimizer](rate)
     if isinstance(optimizer, tf.train.Optimizer):
         return optimizer

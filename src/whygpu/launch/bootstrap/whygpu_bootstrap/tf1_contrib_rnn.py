@@ -35,9 +35,7 @@ def rnn_decoder(decoder_inputs, initial_state, cell, loop_function=None, scope=N
     return outputs, state
 
 
-def basic_rnn_seq2seq(
-    encoder_inputs, decoder_inputs, cell, dtype=tf.float32, scope=None
-):
+def basic_rnn_seq2seq(encoder_inputs, decoder_inputs, cell, dtype=tf.float32, scope=None):
     import copy
 
     with tf.variable_scope(scope or "basic_rnn_seq2seq"):
@@ -65,8 +63,10 @@ def sequence_loss_by_example(
 ):
     """The weighted cross entropy of each sequence of the batch."""
     if not len(logits) == len(targets) == len(weights):
-        raise ValueError("Lengths of logits, weights, and targets must be the same %d, %d, %d."
-                         % (len(logits), len(weights), len(targets)))
+        raise ValueError(
+            "Lengths of logits, weights, and targets must be the same %d, %d, %d."
+            % (len(logits), len(weights), len(targets))
+        )
     loss = softmax_loss_function or tf.nn.sparse_softmax_cross_entropy_with_logits
     with tf.name_scope(name, "sequence_loss_by_example", logits + targets + weights):
         losses = [

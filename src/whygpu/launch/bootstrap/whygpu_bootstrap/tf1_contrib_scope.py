@@ -43,9 +43,7 @@ def add_arg_scope(func):
     with_defaults._arg_scope_key = "%s.%s" % (func.__module__, func.__name__)
     count = len(func.__defaults__ or ())
     optional = names[len(names) - count :] if count else ()
-    optional += code.co_varnames[
-        code.co_argcount : code.co_argcount + code.co_kwonlyargcount
-    ]
+    optional += code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     _arguments_of[with_defaults._arg_scope_key] = optional
     return with_defaults
 
@@ -55,13 +53,15 @@ def arg_scope(list_ops_or_scope, **kwargs):
     """Within it the listed functions have these defaults; or a scope kept earlier is back."""
     if isinstance(list_ops_or_scope, dict):
         if kwargs:
-            raise ValueError("When attempting to re-use a scope by suppling a dictionary, kwargs "
-                             "must be empty.")
+            raise ValueError(
+                "When attempting to re-use a scope by suppling a dictionary, kwargs must be empty."
+            )
         scope = dict(list_ops_or_scope)
     else:
         if not isinstance(list_ops_or_scope, (list, tuple)):
-            raise TypeError("list_ops_or_scope must either be a list/tuple or reused scope "
-                            "(i.e. dict)")
+            raise TypeError(
+                "list_ops_or_scope must either be a list/tuple or reused scope (i.e. dict)"
+            )
         scope = {key: dict(values) for key, values in _stack[-1].items()}
         for function in list_ops_or_scope:
             if not has_arg_scope(function):

@@ -13,7 +13,7 @@ def sequence_loss(
     average_across_batch=True,
     softmax_loss_function=None,
     name=None,
-    **options
+    **options,
 ):
     """The weighted cross entropy of logits [batch, time, classes] and targets [batch, time]."""
     if options:

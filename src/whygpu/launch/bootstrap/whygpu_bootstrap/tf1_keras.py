@@ -2,6 +2,7 @@
 
 from tensorflow.python.keras import backend, constraints, initializers, regularizers
 from tensorflow.python.keras.engine import base_layer
+
 from whygpu_bootstrap import tf1_layers
 
 __all__ = ["BatchNormalization"]
@@ -25,7 +26,7 @@ class BatchNormalization(tf1_layers.BatchNormalizationParts, base_layer.Layer):
         gamma_regularizer=None,
         beta_constraint=None,
         gamma_constraint=None,
-        **kwargs
+        **kwargs,
     ):
         super().__init__(**kwargs)
         self.axis = axis

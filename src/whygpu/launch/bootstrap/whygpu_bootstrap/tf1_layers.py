@@ -2,6 +2,7 @@
 
 import tensorflow.compat.v1 as tf
 from tensorflow.python.keras.legacy_tf_layers import base
+
 from whygpu_bootstrap import tf1_normalization
 
 __all__ = ["BatchNorm", "BatchNormalization", "batch_norm", "batch_normalization"]
@@ -77,7 +78,7 @@ class BatchNormalization(BatchNormalizationParts, base.Layer):
         virtual_batch_size=None,
         adjustment=None,
         name=None,
-        **kwargs
+        **kwargs,
     ):
         super().__init__(name=name, trainable=trainable, **kwargs)
         if renorm or virtual_batch_size is not None or adjustment is not None:

@@ -79,7 +79,7 @@ def _find(folder, name):
 
 def _read(path, one_hot, is_images):
     packed = path.endswith(".gz")
-    with (gzip.open(path, "rb") if packed else open(path, "rb")) as file:
+    with gzip.open(path, "rb") if packed else open(path, "rb") as file:
         return extract_images(file) if is_images else extract_labels(file, one_hot)
 
 

@@ -24,6 +24,12 @@ FIRST = {"tf.compat.v2": "tf2"}
 KERAS_2_ONLY = ("tf.keras",)
 """What Keras 3 has under the same name, and cannot do in a graph."""
 
+_CONTRIB_LAYERS = (
+    "own:tf1_contrib_layers",
+    "own:tf1_contrib_convolutions",
+    "own:tf1_contrib_norms",
+    "own:tf1_contrib_parts",
+)
 _KERAS = "python:tensorflow.python.keras."
 _KERAS_3 = "python:keras."
 
@@ -72,7 +78,7 @@ SOURCES = {
     "tf.contrib.framework": ("own:tf1_contrib_framework", "own:tf1_contrib_scope"),
     "tf.contrib.image": ("own:tf1_contrib_misc",),
     "tf.contrib.keras": ("tf.keras",),
-    "tf.contrib.layers": ("own:tf1_contrib_layers", "own:tf1_contrib_parts"),
+    "tf.contrib.layers": _CONTRIB_LAYERS,
     "tf.contrib.learn": ("own:tf1_contrib_learn",),
     "tf.contrib.learn.datasets": ("own:tf1_contrib_learn",),
     "tf.contrib.learn.datasets.base": ("own:tf1_contrib_learn",),
@@ -86,18 +92,15 @@ SOURCES = {
     "tf.contrib.saved_model": ("tf.saved_model",),
     "tf.contrib.seq2seq": ("own:tf1_contrib_seq2seq",),
     "tf.contrib.signal": ("tf.signal",),
-    "tf.contrib.slim": (
-        "own:tf1_contrib_layers",
-        "own:tf1_contrib_parts",
-        "own:tf1_contrib_scope",
-        "own:tf1_contrib_framework",
-    ),
-    "tf.contrib.slim.layers": ("own:tf1_contrib_layers", "own:tf1_contrib_parts"),
+    "tf.contrib.slim": (_CONTRIB_LAYERS + ("own:tf1_contrib_scope", "own:tf1_contrib_framework")),
+    "tf.contrib.slim.layers": _CONTRIB_LAYERS,
     "tf.contrib.stateless": ("tf.random",),
     "tf.contrib.summary": ("tf2.summary",),
     "tf.contrib.tpu": ("tf.tpu",),
     "tf.contrib.training": ("own:tf1_contrib_framework",),
     "tf.contrib.util": ("own:tf1_contrib_framework",),
+    "tf.estimator": ("own:tf1_estimator", "tf.train"),
+    "tf.estimator.inputs": ("own:tf1_estimator_inputs",),
     "tf.examples": (),
     "tf.examples.tutorials": (),
     "tf.examples.tutorials.mnist": (),
@@ -127,7 +130,7 @@ RENAMED = {
     "tf.contrib.framework.argsort": "tf.argsort",
     "tf.contrib.layers.softmax": "tf.nn.softmax",
     "tf.contrib.layers.safe_embedding_lookup_sparse": "tf.nn.safe_embedding_lookup_sparse",
-    "tf.contrib.learn.ModeKeys": "own:tf1_contrib_learn.ModeKeys",
+    "tf.contrib.learn.RunConfig": "tf.estimator.RunConfig",
     "tf.contrib.losses.absolute_difference": "tf.losses.absolute_difference",
     "tf.contrib.losses.get_total_loss": "tf.losses.get_total_loss",
     "tf.contrib.losses.sparse_softmax_cross_entropy": "own:tf1_contrib_misc.sparse_softmax_loss",
@@ -190,7 +193,11 @@ _HOMES = (
 _NO_COUNTERPART = "TensorFlow 2 has no counterpart of it"
 
 _REASONS = (
-    ("tf.estimator", "Estimators were removed in TensorFlow 2.16; 2.15 is the last that has them"),
+    (
+        "tf.estimator",
+        "TensorFlow 2.16 and later have no estimators; under --tf1 there is tf.estimator.Estimator "
+        "without the ready-made ones (TensorFlow 2.15 is the last that has those)",
+    ),
     (
         "tf.contrib.slim.nets",
         "the model definitions of slim are in the tf_slim package (`pip install tf_slim`)",

@@ -1,5 +1,6 @@
 """Names that numpy had in the days of TensorFlow 1 and has taken away since."""
 
+import functools
 import sys
 
 from whygpu_bootstrap import record
@@ -31,18 +32,41 @@ ALIASES = {
 
 
 def restore():
-    """Give numpy back the names that it lacks; TensorFlow has imported it already."""
+    """Let numpy answer to the names that it has lost; TensorFlow has imported it already."""
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return
-    restored = []
-    for name, value in PYTHON_TYPES.items():
-        if name not in vars(numpy):
-            setattr(numpy, name, value)
-            restored.append(name)
-    for name, target in ALIASES.items():
-        if name not in vars(numpy) and target in vars(numpy):
-            setattr(numpy, name, getattr(numpy, target))
-            restored.append(name)
-    if restored:
-        record.note("--tf1: old names given back to numpy: %s" % ", ".join(restored))
+    before = vars(numpy).get("__getattr__")
+
+    def __getattr__(name):  # noqa: N807
+        if name in PYTHON_TYPES:
+            return _given(name, PYTHON_TYPES[name], "Python's " + name)
+        if name in ALIASES and ALIASES[name] in vars(numpy):
+            return _given(name, getattr(numpy, ALIASES[name]), "numpy." + ALIASES[name])
+        if before is not None:
+            return before(name)
+        raise AttributeError("module 'numpy' has no attribute '%s'" % name)
+
+    numpy.__getattr__ = __getattr__
+    numpy.reshape = _taking_newshape(numpy.reshape)
+
+
+def _taking_newshape(reshape):
+    """The keyword of numpy.reshape had that name until numpy 2.1."""
+
+    @functools.wraps(reshape)
+    def wrapper(*args, **kwargs):
+        if "newshape" in kwargs:
+            record.note("--tf1: numpy.reshape(newshape=) -> numpy.reshape(shape)")
+            shape = kwargs.pop("newshape")
+            if not args:
+                args = (kwargs.pop("a"),)
+            args += (shape,)
+        return reshape(*args, **kwargs)
+
+    return wrapper
+
+
+def _given(name, value, target):
+    record.note("--tf1: numpy.%s -> %s" % (name, target))
+    return value

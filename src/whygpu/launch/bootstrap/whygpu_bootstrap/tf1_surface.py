@@ -5,6 +5,7 @@ TensorFlow 2 keeps of it in `tf.compat.v1`; what tf1_names says has taken its pl
 inside the TensorFlow package. A name that none of them has is an error that says why.
 """
 
+import functools
 import importlib
 import importlib.util
 import os
@@ -15,18 +16,19 @@ from whygpu_bootstrap import record, tf1_names
 from whygpu_bootstrap.frameworks import part
 
 _state = {}
+_NOTHING = object()
 
 
-def get():
+def get(settings):
     """The surface, loading TensorFlow on first use; None where there is nothing to stand in for."""
     if "surface" not in _state:
         _state["surface"] = None
         with record.noted("--tf1"):
-            _state["surface"] = _load()
+            _state["surface"] = _load(settings["policy"])
     return _state["surface"]
 
 
-def _load():
+def _load(policy):
     if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":
         record.note("--tf1: KERAS_BACKEND asks for another backend; nothing was changed")
         return None
@@ -41,6 +43,8 @@ def _load():
         return None
     v1 = importlib.import_module("tensorflow.compat.v1")
     _behave_as_before(v1)
+    if policy["deterministic"]:
+        _seed_every_graph(policy["seed"])
     with record.noted("--tf1: old names of numpy"):
         part("tf1_numpy").restore()
     return Surface(tensorflow, v1)
@@ -66,6 +70,23 @@ def _behave_as_before(v1):
     # Each call of a layer would advise to use Keras instead.
     warnings.filterwarnings("ignore", category=UserWarning, module=r"tensorflow\.python\.keras\.")
     record.note("--tf1: TensorFlow %s behaves as TensorFlow 1 (graphs, sessions)" % v1.__version__)
+
+
+def _seed_every_graph(seed):
+    """A graph has a seed of its own, and the one that was set so far is that of eager execution."""
+    from tensorflow.python.framework import ops
+
+    begin = ops.Graph.__init__
+
+    @functools.wraps(begin)
+    def seeded(graph, *args, **kwargs):
+        begin(graph, *args, **kwargs)
+        if graph.seed is None:
+            graph.seed = seed
+
+    ops.Graph.__init__ = seeded
+    ops.get_default_graph().seed = seed
+    record.applied("tensorflow", "the seed %d for every graph" % seed)
 
 
 class Surface:
@@ -101,7 +122,7 @@ class Surface:
             try:
                 module = getattr(module, word)
             except AttributeError as error:
-                module = self._from_package(".".join(walked))
+                module = self.inside(".".join(walked))
                 if module is None:
                     text = "No module named '%s': %s" % (name, error)
                     raise ModuleNotFoundError(text, name=name) from None
@@ -121,7 +142,7 @@ class Surface:
             if isinstance(module, View):
                 vars(module)[item] = found
 
-    def _from_package(self, path):
+    def inside(self, path):
         """A module inside the TensorFlow package that is no part of its public surface."""
         whole = "tensorflow" + path[len("tf") :]
         if not whole.startswith(tf1_names.INSIDE):
@@ -201,58 +222,54 @@ class View(types.ModuleType):
             return self._surface.resolve(home)
         if path in tf1_names.FIRST:
             return self._surface.resolve(tf1_names.FIRST[path])
-        value = self._in_base(name)
-        if value is not None:
+        value = self._in_base(path, name)
+        if value is not _NOTHING:
             return value
         if path in tf1_names.RENAMED:
             return self._stand_in(path, tf1_names.RENAMED[path])
         if tf1_names.is_package(path):
             return self._surface.view(path, None)
         for source in tf1_names.SOURCES.get(self._path, ()):
-            found = self._in_source(source, name)
-            if found:
-                return self._taken(path, source, found[0])
-        inside = self._surface._from_package(path)
+            value = self._in_source(source, name)
+            if value is not _NOTHING:
+                return self._taken(source, value)
+        inside = self._surface.inside(path)
         if inside is not None:
             return inside
         raise AttributeError(self._why_not(path, name))
 
-    def _in_base(self, name):
+    def _in_base(self, path, name):
+        """What TensorFlow 2 keeps of TensorFlow 1 under this name."""
         if self._base is None:
-            return None
-        path = self._path + "." + name
-        if path in tf1_names.KERAS_2_ONLY and _keras_is_3(self._surface):
+            return _NOTHING
+        if path in tf1_names.KERAS_2_ONLY and _keras_is_3():
             return self._surface.view(path, None)
         try:
             value = getattr(self._base, name)
         except (AttributeError, ImportError):
-            return None
+            return _NOTHING
         if isinstance(value, types.ModuleType) and _is_public_api(value):
             return self._surface.view(path, value)
         return value
 
     def _in_source(self, source, name):
-        """What a source has under the name, in a list; nothing where it has none."""
-        try:
+        if source.startswith("own:"):
             module = self._surface.resolve(source)
-            if source.startswith("own:") and name not in module.__all__:
-                return []
-            return [getattr(module, name)]
+            return getattr(module, name) if name in module.__all__ else _NOTHING
+        try:
+            return getattr(self._surface.resolve(source), name)
         except (AttributeError, ImportError):
-            return []
+            # This release has not kept the module either.
+            return _NOTHING
 
     def _stand_in(self, path, target):
         value = self._surface.resolve(target)
         _note(path, target)
         return value
 
-    def _taken(self, path, source, value):
-        if isinstance(value, View):
-            return value
-        if source.startswith("python:"):
+    def _taken(self, source, value):
+        if not isinstance(value, View):
             _note(self._path, source)
-        else:
-            _note(path, source + "." + path.rpartition(".")[2])
         return value
 
     def _why_not(self, path, name):
@@ -272,7 +289,7 @@ def _is_public_api(module):
     return name.startswith(tf1_names.PUBLIC_API)
 
 
-def _keras_is_3(surface):
+def _keras_is_3():
     if os.environ.get("TF_USE_LEGACY_KERAS") in ("true", "True", "1"):
         return importlib.util.find_spec("tf_keras") is None
     try:
