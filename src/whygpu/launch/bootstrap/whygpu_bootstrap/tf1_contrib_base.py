@@ -9,7 +9,7 @@ XAVIER = xavier_initializer()
 ZEROS = tf.zeros_initializer()
 
 
-def collections(wanted, name):
+def collections_for(wanted, name):
     """Those a kind of variable goes to: for all kinds one list, or one for each."""
     return wanted.get(name) if isinstance(wanted, dict) else wanted
 
@@ -40,7 +40,7 @@ def finished(outputs, layer, channels_first=False):
             dtype=outputs.dtype.base_dtype,
             initializer=layer["biases_initializer"],
             regularizer=layer["biases_regularizer"],
-            collections=collections(layer["variables_collections"], "biases"),
+            collections=collections_for(layer["variables_collections"], "biases"),
             trainable=layer["trainable"],
         )
         outputs = _with_bias(outputs, biases, channels_first)
@@ -63,7 +63,7 @@ def weights_variable(shape, layer, dtype, name="weights"):
         dtype=dtype,
         initializer=layer["weights_initializer"],
         regularizer=layer["weights_regularizer"],
-        collections=collections(layer["variables_collections"], name),
+        collections=collections_for(layer["variables_collections"], name),
         trainable=layer["trainable"],
     )
 

@@ -3,7 +3,7 @@
 import tensorflow.compat.v1 as tf
 
 from whygpu_bootstrap import tf1_normalization
-from whygpu_bootstrap.tf1_contrib_base import collected, collections, known_size
+from whygpu_bootstrap.tf1_contrib_base import collected, collections_for, known_size
 from whygpu_bootstrap.tf1_contrib_framework import model_variable
 from whygpu_bootstrap.tf1_contrib_scope import add_arg_scope
 
@@ -82,7 +82,7 @@ def _parameter(name, initializer, layer, trainable):
         dtype=tf.float32,
         initializer=layer["initializers"].get(name, initializer),
         regularizer=layer["regularizers"].get(name),
-        collections=collections(layer["collections"], name),
+        collections=collections_for(layer["collections"], name),
         trainable=trainable,
     )
 
@@ -102,7 +102,7 @@ def _moment_norm(inputs, axes, shape, names, epsilon, center, scale, layer):
                 shape=names,
                 dtype=inputs.dtype.base_dtype,
                 initializer=start,
-                collections=collections(collections, name),
+                collections=collections_for(collections, name),
                 trainable=trainable,
             )
             made[name] = tf.reshape(variable, shape) if shape is not None else variable
