@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """A TensorFlow 1 program that uses much of its surface and prints what came out, as JSON.
 
 It is run by the real TensorFlow 1 and, under --tf1, by TensorFlow 2: the answers must agree.
@@ -341,6 +342,35 @@ def estimators():
     return [answers, sorted(found.items()), sorted(model.get_variable_names())]
 
 
+def refusals():
+    """What whygpu says of names that have no place in TensorFlow 2; in TensorFlow 1 all exist."""
+
+    def refused(action):
+        try:
+            action()
+        except (AttributeError, ImportError, OSError) as error:
+            return f"{type(error).__name__}: {error}"
+        return "was not refused"
+
+    def contrib_module():
+        from tensorflow.contrib.factorization import KMeans  # noqa: F401
+
+    def contrib_name():
+        from tensorflow.contrib.layers import nothing_of_that_name  # noqa: F401
+
+    return {
+        "contrib module": refused(contrib_module),
+        "contrib name": refused(contrib_name),
+        "keras layer": refused(lambda: tf.keras.layers.LocallyConnected2D),
+        "estimator": refused(lambda: tf.estimator.DNNClassifier),
+        "TensorFlow 2 only": refused(lambda: tf.optimizers),
+        "no such name": refused(lambda: tf.nothing_of_that_name),
+        "mnist": refused(lambda: input_data.read_data_sets(tempfile.mkdtemp())),
+        "libraries see": sys.modules["tensorflow"].keras.__name__,
+        "numpy": str(np.int),
+    }
+
+
 def plain(value):
     """What JSON can say."""
     if isinstance(value, bytes):
@@ -364,7 +394,10 @@ def main(_):
             answers[function.__name__] = plain(function())
         except Exception as error:
             answers[function.__name__] = f"{type(error).__name__}: {error}"
-    sys.stdout.write(json.dumps({"version": tf.__version__, "answers": answers}) + "\n")
+    found = {"version": tf.__version__, "answers": answers}
+    if not tf.__version__.startswith("1."):
+        found["refusals"] = refusals()
+    sys.stdout.write(json.dumps(found) + "\n")
 
 
 if __name__ == "__main__":
