@@ -293,16 +293,18 @@ def test_a_terminal_stays_a_terminal() -> None:
 def test_a_terminal_that_changes_its_size() -> None:
     code = (
         "import os, signal, time\n"
-        "signal.signal(signal.SIGWINCH, lambda *_: print(os.get_terminal_size(2), flush=True))\n"
-        "print('ready', flush=True)\n"
+        "def told(*_): os.write(1, str(os.get_terminal_size(2)).encode())\n"
+        "signal.signal(signal.SIGWINCH, told)\n"
+        "os.write(1, b'ready')\n"
         "end = time.time() + 20\n"
         "while time.time() < end and os.get_terminal_size(2).columns != 77: time.sleep(0.02)\n"
+        "time.sleep(0.2)\n"
     )
     terminal = Terminal([*QUIET, PYTHON, "-c", code])
     terminal.wait_for(b"ready")
     terminal.resize(50, 77)
-    code_, output = terminal.end()
-    assert code_ == 0
+    exit_code, output = terminal.end()
+    assert exit_code == 0
     assert b"columns=77, lines=50" in output
 
 
@@ -407,3 +409,9 @@ def test_words_after_the_command_are_the_programs() -> None:
         assert run([*QUIET, *argv]).stdout == "['--device', 'gpu', '--', '--quiet']\n"
         bare = [*WHYGPU, "--device", "cpu", "--quiet", *argv]
         assert run(bare).stdout == "['--device', 'gpu', '--', '--quiet']\n"
+
+
+def test_modules_with_names_of_the_standard_library(tmp_path: Path) -> None:
+    script(tmp_path, "mine = True\n", "json.py")
+    program = script(tmp_path, "import json; print(json.mine)\n")
+    assert same_as_bare([PYTHON, program])[1] == "True\n"

@@ -93,8 +93,12 @@ def _options(argv: Sequence[str]) -> list[str]:
             skip = False
         elif word in _VALUED:
             skip = True
+        elif word.startswith(("-W", "-X")):
+            continue
         elif word.startswith("-") and word not in ("-", "--"):
-            if re.match(r"-[a-zA-Z]*[cm]", word):
+            program = re.match(r"(-[a-zA-Z]*?)[cm]", word)
+            if program is not None:
+                options.append(program[1])
                 break
             options.append(word)
         else:
@@ -103,17 +107,15 @@ def _options(argv: Sequence[str]) -> list[str]:
 
 
 def script_of(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
-    """The Python file that a command runs, if it names one."""
+    """The Python file that a command runs, if it names one: the first word that looks like it."""
     program = program_of(argv[0], environ)
     if program is None:
         return None
     if not _is_python(program):
         return program if _shebang(program) and interpreter_of(argv, environ) else None
-    after = list(argv[1:])
-    for word in _options(argv):
-        after.remove(word)
-    words = [word for word in after if word not in _VALUED]
-    return words[0] if words and words[0].endswith((".py", ".pyw")) else None
+    names = [word for word in argv[1:] if word.endswith((".py", ".pyw"))]
+    given = any(re.match(r"-[a-zA-Z]*[cm]", word) for word in argv[1:2])
+    return names[0] if names and not given else None
 
 
 def frameworks_named(argv: Sequence[str], environ: Mapping[str, str]) -> frozenset[str]:

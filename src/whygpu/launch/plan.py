@@ -13,7 +13,7 @@ from whygpu.launch.effects import SEED, effects
 from whygpu.launch.environment import changed, folders
 from whygpu.launch.repairs import Examine, repairs_for
 from whygpu.model.derived import and_list, display_name, nvidia_gpu
-from whygpu.model.finding import Finding
+from whygpu.model.finding import MACHINE, Finding
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, DevicePolicy, LaunchPlan, Repair
 from whygpu.model.report import FrameworkReport, Report
@@ -150,18 +150,18 @@ def _require(
     """Refuse a run that cannot end on the GPU, as far as files and the driver tell."""
     repaired = changed(environ, (action for repair in repairs for action in repair.actions))
     report = seen.examine(repaired) if repaired != environ or repairs else seen.report
+    errors = [finding for finding in report.root_causes if finding.severity == "error"]
     reason = devices.without_gpu(report.snapshot)
+    if reason is not None:
+        roots = [finding for finding in errors if finding.subject == MACHINE]
+        raise PolicyError(f"--require gpu: {reason}{''.join(map(_told, roots))}")
     concerned = _concerned(report, command.frameworks_named(argv, environ))
-    if reason is None and not concerned:
+    if not concerned or any(item.verdict not in ("cpu", "broken") for item in concerned):
         return
-    if reason is None and any(item.verdict not in ("cpu", "broken") for item in concerned):
-        return
-    if reason is None:
-        names = and_list([f"{display_name(item.name)} {item.version}" for item in concerned])
-        reason = f"{names} cannot use it here"
+    names = and_list([f"{display_name(item.name)} {item.version}" for item in concerned])
     codes = {code for item in concerned for code in item.because}
-    roots = [f for f in report.root_causes if f.severity == "error" and f.code in codes]
-    raise PolicyError(f"--require gpu: {reason}{''.join(map(_told, roots))}")
+    told = "".join(_told(finding) for finding in errors if finding.code in codes)
+    raise PolicyError(f"--require gpu: {names} cannot use it here{told}")
 
 
 def _concerned(report: Report, named: frozenset[str]) -> list[FrameworkReport]:

@@ -9,6 +9,7 @@ from whygpu.model.observed import Known
 from whygpu.model.policy import DevicePolicy, LaunchPlan, Repair, RunReport
 
 RUN_SCHEMA = 1
+TRACE_FIELDS = ("ops", "on_cpu_because")
 
 
 def plan_json(plan: LaunchPlan) -> str:
@@ -38,7 +39,7 @@ def report_json(report: RunReport, trace: dict[str, Any] | None) -> str:
         "policy": policy_dict(report.policy),
         "repairs": [_repair(repair) for repair in report.repairs],
         "peak_memory_bytes": peak.value if isinstance(peak, Known) else None,
-        "trace": trace,
+        "trace": None if trace is None else {name: trace[name] for name in TRACE_FIELDS},
         "explanation": report.explanation,
     }
     return json.dumps(data, indent=2) + "\n"

@@ -10,8 +10,13 @@ def _backends():
     return getattr(bridge, "_backends", None)
 
 
+def started():
+    """Whether JAX has started a backend, in this process."""
+    return bool(_backends()) and not _inherited
+
+
 def used(jax):
-    if not _backends() or _inherited:
+    if not started():
         return {}
     found = []
     peak = 0

@@ -28,6 +28,11 @@ def _watch(module):
     module.BaseSession.__init__ = __init__
 
 
+def started():
+    """Whether TensorFlow has started its devices, in this process."""
+    return bool(_sessions) or _eager_started()
+
+
 def _eager_started():
     context = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
     return bool(getattr(context, "_initialized", False)) and not _inherited
@@ -42,7 +47,7 @@ def after_fork(tensorflow):
 
 def used(tensorflow):
     names = set(_sessions)
-    if not names and not _eager_started():
+    if not started():
         return {}
     if _eager_started():
         names.update(device.name for device in tensorflow.config.list_logical_devices())

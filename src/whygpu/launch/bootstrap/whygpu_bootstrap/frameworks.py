@@ -1,6 +1,5 @@
 """What is done for each framework: its policy after the import, its devices at the end."""
 
-import importlib
 import sys
 
 from whygpu_bootstrap import hook, record
@@ -50,7 +49,8 @@ def part(name):
     writes_bytecode = sys.dont_write_bytecode
     sys.dont_write_bytecode = True
     try:
-        return importlib.import_module(whole)
+        __import__(whole)
+        return sys.modules[whole]
     except ImportError as error:
         if error.name != whole:
             raise

@@ -5,7 +5,6 @@ leaves without a word (a signal) has only the mark it left when it imported its 
 """
 
 import atexit
-import json
 import os
 import sys
 import time
@@ -129,6 +128,9 @@ def _traces():
 
 
 def _write(complete):
+    # Late: a program that imports no framework may have a module of this name of its own.
+    import json
+
     traces = _traces() if complete else {}
     content = {
         "pid": os.getpid(),
