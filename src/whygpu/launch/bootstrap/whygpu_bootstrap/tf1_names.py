@@ -105,6 +105,7 @@ SOURCES = {
     "tf.examples.tutorials": (),
     "tf.examples.tutorials.mnist": (),
     "tf.examples.tutorials.mnist.input_data": ("own:tf1_mnist",),
+    "tf.examples.tutorials.mnist.mnist": ("own:tf1_mnist_model",),
 }
 """The modules in which a module's names are looked up, where TensorFlow 2 has none of its own."""
 

@@ -5,6 +5,7 @@ TensorFlow 2 keeps of it in `tf.compat.v1`; what tf1_names says has taken its pl
 inside the TensorFlow package. A name that none of them has is an error that says why.
 """
 
+import atexit
 import functools
 import importlib
 import importlib.util
@@ -45,6 +46,8 @@ def _load(policy):
     _behave_as_before(v1)
     if policy["deterministic"]:
         _seed_every_graph(policy["seed"])
+    with record.noted("--tf1: watching for sessions"):
+        _watch_for_sessions(v1)
     with record.noted("--tf1: old names of numpy"):
         part("tf1_numpy").restore()
     return Surface(tensorflow, v1)
@@ -70,6 +73,33 @@ def _behave_as_before(v1):
     # Each call of a layer would advise to use Keras instead.
     warnings.filterwarnings("ignore", category=UserWarning, module=r"tensorflow\.python\.keras\.")
     record.note("--tf1: TensorFlow %s behaves as TensorFlow 1 (graphs, sessions)" % v1.__version__)
+
+
+def _watch_for_sessions(v1):
+    """A program that builds a graph and never runs it was most likely not written for sessions."""
+    from tensorflow.python.client import session
+
+    begin = session.BaseSession.__init__
+
+    @functools.wraps(begin)
+    def seen(*args, **kwargs):
+        _state["session"] = True
+        begin(*args, **kwargs)
+
+    session.BaseSession.__init__ = seen
+    # Registered after the record's own end, and so called before it.
+    atexit.register(_note_unused_graph, v1)
+
+
+def _note_unused_graph(v1):
+    with record.noted("--tf1: looking for an unused graph"):
+        if "session" in _state or v1.executing_eagerly():
+            return
+        if v1.get_default_graph().get_operations():
+            record.note(
+                "--tf1: the program built a graph and never ran it in a session; if it is "
+                "written for TensorFlow 2, run it without --tf1"
+            )
 
 
 def _seed_every_graph(seed):
