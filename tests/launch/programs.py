@@ -18,7 +18,7 @@ WHYGPU = (PYTHON, "-I", "-m", "whygpu", "run")
 """Apart from the variables of Python that a test sets for the program."""
 QUIET = (*WHYGPU, "--device", "cpu", "--quiet", "--")
 """With a policy that needs no look at the machine, and without a word of whygpu's own."""
-LIMIT = 30
+LIMIT = 60
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -32,16 +32,16 @@ def run(
     *,
     env: Mapping[str, str] | None = None,
     text: str = "",
-    **more: object,
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(word) for word in argv],
         env=dict(env if env is not None else environment()),
         input=text,
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=LIMIT,
-        **more,  # type: ignore[call-overload]
     )
 
 

@@ -34,7 +34,7 @@ def report(*records: ProcessRecord, **changes: Any) -> RunReport:
         device=device,
         fallback=False,
         policy=DevicePolicy(),
-        repairs=(Repair("WG203", "a folder", "a reason", ()),),
+        repairs=(Repair("WG203", "tensorflow", "a folder", "a reason", ()),),
         peak_memory_bytes=peak_memory(records, device, 2 << 30),
         records=records,
         traced=False,

@@ -185,7 +185,8 @@ def _say_before(prepared: Prepared) -> None:
     from whygpu.render.run import repair_text
 
     for repair in prepared.plan.repairs:
-        _say(repair_text(repair))
+        if prepared.concerns(repair):
+            _say(repair_text(repair))
     for note in prepared.plan.notes:
         _say(note)
 
@@ -201,7 +202,7 @@ def _finish(
     report: RunReport, prepared: Prepared, options: argparse.Namespace, report_file: str | None
 ) -> int:
     from whygpu.launch.records import joined_trace
-    from whygpu.render.run import end_text
+    from whygpu.render.run import end_text, repair_text
 
     trace: dict[str, Any] | None = joined_trace(report.records) if report.traced else None
     unmet = report.policy.require_gpu and report.device == "cpu"
@@ -210,6 +211,10 @@ def _finish(
     if not options.quiet:
         if trace is not None:
             _show_trace(trace)
+        imported = {use.name for record in report.records for use in record.frameworks}
+        for repair in report.repairs:
+            if not prepared.concerns(repair) and prepared.concerns(repair, imported):
+                _say(repair_text(repair))
         _say(end_text(report, prepared.because))
         for note in dict.fromkeys(note for record in report.records for note in record.notes):
             _say(note)

@@ -21,6 +21,7 @@ class Limit(NamedTuple):
 
     frameworks: tuple[str, ...]
     text: str
+    on_gpu_only: bool = True
 
 
 Effect = Action | Limit
@@ -161,9 +162,11 @@ def _xla_off() -> Iterator[Effect]:
     why = "--xla off: "
     yield Action("add-flag", "TF_XLA_FLAGS", "--tf_xla_auto_jit=-1", f"{why}nothing is clustered")
     yield Action("call", "keras", 'jit_compile="auto" means no', f"{why}Keras compiles on a GPU")
-    yield Limit(("jax",), "--xla off: JAX is built on XLA and does not work without it")
+    yield Limit(("jax",), "--xla off: JAX is built on XLA and does not work without it", False)
     yield Limit(
-        ("tensorflow",), "--xla off: a tf.function with jit_compile=True is compiled all the same"
+        ("tensorflow",),
+        "--xla off: a tf.function with jit_compile=True is compiled all the same",
+        False,
     )
 
 

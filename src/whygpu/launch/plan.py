@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from whygpu.collectors.driver_answer import GpuIds
 from whygpu.errors import PolicyError
 from whygpu.launch import command, devices
-from whygpu.launch.effects import SEED, effects
+from whygpu.launch.effects import SEED, Limit, effects
 from whygpu.launch.environment import changed, folders
 from whygpu.launch.repairs import Examine, repairs_for
 from whygpu.model.derived import and_list, display_name, nvidia_gpu
@@ -102,7 +102,7 @@ def make_plan(
     for effect in effects(policy, machine, environ):
         if isinstance(effect, Action):
             actions.append(effect)
-        elif machine is None or any(_installed(machine, name) for name in effect.frameworks):
+        elif not (stays_on_cpu and effect.on_gpu_only) and _concerned_by(effect, machine):
             notes.append(effect.text)
     option = command.ignores_python_variables(argv, environ)
     if option is not None:
@@ -178,9 +178,11 @@ def _told(finding: Finding) -> str:
     return f"\n  {finding.code} {finding.message}{fix}"
 
 
-def _installed(machine: Snapshot, name: str) -> bool:
-    frameworks = machine.target.frameworks
-    return not isinstance(frameworks, Known) or any(item.name == name for item in frameworks.value)
+def _concerned_by(limit: Limit, machine: Snapshot | None) -> bool:
+    """Whether a framework that has the limit is installed, or may be."""
+    if machine is None or not isinstance(machine.target.frameworks, Known):
+        return True
+    return any(item.name in limit.frameworks for item in machine.target.frameworks.value)
 
 
 def _settings(policy: DevicePolicy, seen: Look | None, *, trace: bool) -> dict[str, Any]:

@@ -148,6 +148,7 @@ def _without_all(
     if here:
         yield Repair(
             finding.code,
+            finding.subject,
             f"{and_list(here)} taken off {LIBRARY_PATH}",
             f"{display_name(framework.name)} finds a CUDA library there that does not fit: "
             f"{finding.cause}",
@@ -159,6 +160,7 @@ def _without(finding: Finding, environ: Mapping[str, str], place: str, what: str
     if any(same(entry, place) for entry in folders(environ, LIBRARY_PATH)):
         yield Repair(
             finding.code,
+            finding.subject,
             f"{place} taken off {LIBRARY_PATH}",
             f"it has {what} of libcuda.so.1 in the driver's place",
             (Action("remove", LIBRARY_PATH, place, finding.cause),),
@@ -184,6 +186,7 @@ def _searching(
 ) -> Repair:
     return Repair(
         finding.code,
+        finding.subject,
         f"{and_list(places)} put first on {LIBRARY_PATH}",
         f"{display_name(framework.name)} {framework.version} needs {and_list(libraries)}, and the "
         "loader does not look there by itself",
@@ -215,6 +218,7 @@ def _xla_files(machine: Snapshot, finding: Finding, environ: Mapping[str, str]) 
             actions.append(Action("prepend", "PATH", programs, "ptxas for XLA"))
         yield Repair(
             finding.code,
+            finding.subject,
             f"XLA is shown the CUDA files in {place}",
             "it compiles with libdevice.10.bc and ptxas, and does not look there by itself",
             tuple(actions),
@@ -245,6 +249,7 @@ def _xla_variable(machine: Snapshot, finding: Finding, environ: Mapping[str, str
         yield repair._replace(actions=(wrong, *repair.actions))
     yield Repair(
         finding.code,
+        finding.subject,
         f"{XLA_DATA} taken out of XLA_FLAGS",
         "the folder that it names does not exist, and XLA then finds nothing",
         (wrong,),
@@ -269,6 +274,7 @@ def _keras_backend(machine: Snapshot, finding: Finding, environ: Mapping[str, st
             unfit = "does not use the GPU here"
         yield Repair(
             finding.code,
+            finding.subject,
             f"Keras uses {display_name(name)} for this run (KERAS_BACKEND={name})",
             f"its backend {backend.value}, {choice.sentence}, {unfit}",
             (Action("set", "KERAS_BACKEND", name, f"{backend.value} {unfit}"),),

@@ -6,14 +6,15 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from whygpu.errors import UsageError
 from whygpu.launch import command, process, records
 from whygpu.launch.environment import changed
 from whygpu.launch.plan import SETTINGS_VARIABLE, Look, make_plan, needs_look
-from whygpu.model.policy import DevicePolicy, LaunchPlan, RunReport
+from whygpu.model.finding import MACHINE
+from whygpu.model.policy import DevicePolicy, LaunchPlan, Repair, RunReport
 
 if TYPE_CHECKING:
     from whygpu.launch.process import Ended
@@ -24,6 +25,8 @@ class Prepared(NamedTuple):
     plan: LaunchPlan
     report: Report | None
     """What was found on the machine before the run; None where it was not looked at."""
+    named: frozenset[str]
+    """The frameworks that the program's own file imports by name; empty where that is unknown."""
 
     @property
     def because(self) -> str:
@@ -32,9 +35,16 @@ class Prepared(NamedTuple):
             return ""
         mended = {repair.code for repair in self.plan.repairs}
         for finding in self.report.root_causes:
+            if self.named and finding.subject not in (MACHINE, *self.named):
+                continue
             if finding.effect != "none" and finding.code not in mended:
                 return f" ({finding.code} {finding.cause}; `whygpu check` says more)"
         return ""
+
+    def concerns(self, repair: Repair, imported: Collection[str] = ()) -> bool:
+        """Whether a repair is for what the program uses, as far as that is known."""
+        known = {*self.named, *imported}
+        return not known or repair.subject in (MACHINE, *known)
 
 
 def prepare(
@@ -66,7 +76,8 @@ def prepare(
         if policy.require_gpu or policy.device is not None:
             raise
         plan = make_plan(argv, policy, environ, None, repair=False, trace=trace)
-    return Prepared(plan, reports[0] if reports else None)
+    named = command.frameworks_named(argv, environ)
+    return Prepared(plan, reports[0] if reports else None, named)
 
 
 def execute(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[RunReport, Ended]:

@@ -56,6 +56,8 @@ class Repair(NamedTuple):
     """Something that is wrong with the machine and need not be wrong for this process."""
 
     code: str
+    subject: str
+    """The framework that it is for, or the machine."""
     what: str
     why: str
     actions: tuple[Action, ...]
