@@ -308,6 +308,29 @@ def keras_in_a_graph():
 
 
 @check
+def keras_layers_in_a_graph():
+    keras, layer = tf.keras, tf.keras.layers
+    x = images(2, 4, 1).reshape(2, 4, 4).astype(np.float32)
+    start = keras.layers.Input(shape=(4, 4))
+    weights = {"kernel_initializer": wave, "recurrent_initializer": wave}
+    small = keras.initializers.Constant(0.1)
+    constant = {"kernel_initializer": small, "recurrent_initializer": small}
+    outputs = [
+        layer.LSTM(2, **weights)(start),
+        layer.GRU(2, return_sequences=True, **weights)(start),
+        layer.Bidirectional(layer.LSTM(2, return_sequences=True, **constant))(start),
+        layer.Bidirectional(layer.GRU(2, **constant), merge_mode="sum")(start),
+        layer.TimeDistributed(layer.Dense(3, kernel_initializer=wave))(start),
+        layer.LayerNormalization(gamma_initializer=wave)(start),
+        layer.GaussianNoise(1.0)(layer.GaussianDropout(0.5)(start)),
+        layer.concatenate([layer.Flatten()(start), layer.Flatten()(start)]),
+    ]
+    model = keras.Model(start, outputs)
+    shapes = [list(output.shape.as_list()) for output in outputs]
+    return [model.predict(x), shapes, model.count_params()]
+
+
+@check
 def documents():
     processor = tf.contrib.learn.preprocessing.VocabularyProcessor(4)
     rows = np.array(list(processor.fit_transform(["a dog ran", "the dog sat down again"])))

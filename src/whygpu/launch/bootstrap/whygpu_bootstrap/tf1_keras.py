@@ -1,11 +1,12 @@
 """What tf.keras.layers had and the Keras 2 inside TensorFlow 2 has not kept."""
 
+import tensorflow.compat.v1 as tf
 from tensorflow.python.keras import backend, constraints, initializers, regularizers
 from tensorflow.python.keras.engine import base_layer
 
 from whygpu_bootstrap import tf1_layers
 
-__all__ = ["BatchNormalization"]
+__all__ = ["BatchNormalization", "GaussianDropout", "GaussianNoise", "LayerNormalization"]
 
 
 class BatchNormalization(tf1_layers.BatchNormalizationParts, base_layer.Layer):
@@ -62,3 +63,105 @@ class BatchNormalization(tf1_layers.BatchNormalizationParts, base_layer.Layer):
             constraint = getattr(self, name + "_constraint")
             config[name + "_constraint"] = constraints.serialize(constraint)
         return config
+
+
+class LayerNormalization(base_layer.Layer):
+    """tf.keras.layers.LayerNormalization."""
+
+    def __init__(
+        self,
+        axis=-1,
+        epsilon=1e-3,
+        center=True,
+        scale=True,
+        beta_initializer="zeros",
+        gamma_initializer="ones",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.axis = axis
+        self.epsilon = epsilon
+        self.center = center
+        self.scale = scale
+        self.beta_initializer = initializers.get(beta_initializer)
+        self.gamma_initializer = initializers.get(gamma_initializer)
+
+    def build(self, input_shape):
+        rank = len(input_shape)
+        listed = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        self.axes = sorted(axis % rank for axis in listed)
+        sizes = tf.TensorShape(input_shape).as_list()
+        shape = [sizes[axis] for axis in self.axes]
+        # Parameters lie along the normalized axes, and are the same along all others.
+        self.spread = [sizes[axis] if axis in self.axes else 1 for axis in range(rank)]
+        self.gamma = self.beta = None
+        if self.scale:
+            self.gamma = self.add_weight("gamma", shape, initializer=self.gamma_initializer)
+        if self.center:
+            self.beta = self.add_weight("beta", shape, initializer=self.beta_initializer)
+        self.built = True
+
+    def call(self, inputs):
+        mean, variance = tf.nn.moments(inputs, self.axes, keep_dims=True)
+        gamma, beta = (
+            None if each is None else tf.reshape(each, self.spread)
+            for each in (self.gamma, self.beta)
+        )
+        return tf.nn.batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        config = super().get_config()
+        for name in ("beta_initializer", "gamma_initializer"):
+            config[name] = initializers.serialize(getattr(self, name))
+        for name in ("axis", "epsilon", "center", "scale"):
+            config[name] = getattr(self, name)
+        return config
+
+
+class GaussianNoise(base_layer.Layer):
+    """Noise added while training."""
+
+    def __init__(self, stddev, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.stddev = stddev
+
+    def call(self, inputs, training=None):
+        def noisy():
+            return inputs + backend.random_normal(tf.shape(inputs), stddev=self.stddev)
+
+        return backend.in_train_phase(noisy, inputs, training=training)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return dict(super().get_config(), stddev=self.stddev)
+
+
+class GaussianDropout(base_layer.Layer):
+    """Noise multiplied while training."""
+
+    def __init__(self, rate, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.rate = rate
+
+    def call(self, inputs, training=None):
+        if not 0 < self.rate < 1:
+            return inputs
+        deviation = (self.rate / (1.0 - self.rate)) ** 0.5
+
+        def noisy():
+            return inputs * backend.random_normal(tf.shape(inputs), mean=1.0, stddev=deviation)
+
+        return backend.in_train_phase(noisy, inputs, training=training)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return dict(super().get_config(), rate=self.rate)
