@@ -11,6 +11,7 @@ EXPLICIT = "explicit device"
 SOFT = "soft placement"
 CPU_INPUTS = "CPU tensor inputs"
 CPU_RESOURCE = "resource on the CPU"
+HOST_RESULT = "host-memory operation"
 HOST_CALLBACK = "host callback"
 UNEXPLAINED = "framework's choice"
 

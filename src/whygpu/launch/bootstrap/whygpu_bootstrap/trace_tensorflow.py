@@ -100,7 +100,7 @@ def _count_eager(eager, tally, sights, notes):
 
 def _see_single(found, scopes, sights):
     for sight in found:
-        for scope in scopes.get(sight.op, ("",)):
+        for scope in scopes.get(placed.plain(sight.op), ("",)):
             # The graph of a single operation has the device that was chosen, not asked for.
             asked = why.Sight(sight.op, sight.types, scope, sight.colocated)
             sights.setdefault(asked.key(), asked)
@@ -166,14 +166,24 @@ def _explain(sights, gpus, reasons):
             text += ", also what asked for %s" % ", ".join(asked)
         reasons.add(common.EVERYTHING, common.NO_GPU, text)
         return
-    kernels, dtypes = _module("framework.kernels"), _module("framework.dtypes")
-    if kernels is None or dtypes is None:
-        record.note("this TensorFlow cannot be asked for its kernels")
-        return
     for sight in sights.values():
         with record.noted("the reason for %s" % sight.op):
-            registered = kernels.get_registered_kernels_for_op(sight.op).kernel
-            reason, detail = why.explain(
-                sight, registered, lambda number: dtypes.as_dtype(number).name, gpus
-            )
+            reason, detail = why.explain(sight, _knowledge(sight.op), gpus)
             reasons.add(placed.plain(sight.op), reason, detail)
+
+
+def _knowledge(op):
+    # Kernels for a plain operation: the rewritten ones of oneDNN are for the CPU only.
+    name = placed.plain(op)
+    dtypes = _module("framework.dtypes")
+    return why.Knowledge(
+        _module("framework.kernels").get_registered_kernels_for_op(name).kernel,
+        _definition(name),
+        lambda number: dtypes.as_dtype(number).name,
+    )
+
+
+def _definition(op):
+    registry = _module("framework.op_def_registry")
+    get = getattr(registry, "get", None)
+    return get(op) if get else registry.get_registered_ops().get(op)

@@ -41,40 +41,67 @@ def kind(device):
     return last.partition(":")[0] if last.partition(":")[0] in ("cpu", "gpu") else ""
 
 
-def explain(sight, kernels, type_name, gpus):
-    """(reason, detail) of a sight.
+class Knowledge:
+    """What TensorFlow says of one operation: its kernels, its definition, the names of types."""
 
-    `kernels` are the operation's registered ones, `type_name` turns a type's number into its name,
+    def __init__(self, kernels, definition, type_name):
+        self.on_gpu = [kernel for kernel in kernels if kernel.device_type in ("GPU", "DEFAULT")]
+        self._results = [argument.name for argument in getattr(definition, "output_arg", ())]
+        inputs = getattr(definition, "input_arg", ())
+        self.type_name = type_name
+        self.uses_resource = any(self._is_resource(argument) for argument in inputs)
+
+    def _is_resource(self, argument):
+        return bool(argument.type) and self.type_name(argument.type) == "resource"
+
+    def results_in_host_memory(self, kernel):
+        """The kernel, although for a GPU, leaves its results in the host's memory."""
+        kept = kernel.host_memory_arg
+        return bool(self._results) and all(name in kept for name in self._results)
+
+
+def explain(sight, known, gpus):
+    """(reason, detail) of a sight, by what is known of the operation.
+
     `gpus` are the labels of the GPUs that TensorFlow has.
     """
     if kind(sight.requested) == "cpu":
         return common.EXPLICIT, "asked for %s, as with tf.device" % sight.requested
-    on_gpu = [kernel for kernel in kernels if kernel.device_type in ("GPU", "DEFAULT")]
-    if not on_gpu:
+    if not known.on_gpu:
         return common.NO_KERNEL, "TensorFlow has no GPU kernel for it"
-    usable = [kernel for kernel in on_gpu if not _refused(sight.types, kernel)]
+    usable = [kernel for kernel in known.on_gpu if not _refused(sight.types, kernel)]
     if not usable:
-        return _no_kernel_for_types(sight.types, on_gpu, type_name)
-    if kind(sight.requested) == "gpu" and _label(sight.requested) not in gpus:
+        return _no_kernel_for_types(sight.types, known)
+    if kind(sight.requested) == "gpu" and not _is_there(sight.requested, gpus):
         missing = "asked for %s; TensorFlow has %s" % (sight.requested, ", ".join(gpus))
         return common.SOFT, missing
+    if all(known.results_in_host_memory(kernel) for kernel in usable):
+        return _stays_in_host_memory(sight.types, usable, known)
     if sight.colocated:
         return common.CPU_RESOURCE, "placed together with %s" % ", ".join(sight.colocated)
-    if any(type_name(number) == "resource" for _, number in sight.types):
-        return common.CPU_RESOURCE, "it works on a resource, and goes where that is"
-    if all(kernel.host_memory_arg for kernel in usable):
-        kept = ", ".join(usable[0].host_memory_arg)
-        return common.UNEXPLAINED, "its GPU kernel, too, keeps %s in the host's memory" % kept
+    if known.uses_resource:
+        return common.CPU_RESOURCE, "it goes where its variable or iterator is"
     return common.UNEXPLAINED, "a GPU kernel is there; TensorFlow chose the CPU"
 
 
-def _label(device):
-    return device.rpartition("/")[2].lower().replace("device:", "")
+def _stays_in_host_memory(types, usable, known):
+    if all(known.results_in_host_memory(kernel) for kernel in known.on_gpu):
+        return common.HOST_RESULT, "also on a GPU its result would be in the host's memory"
+    constrained = {constraint.name for kernel in usable for constraint in kernel.constraint}
+    names = sorted({known.type_name(number) for name, number in types if name in constrained})
+    text = "with %s also a GPU's kernel works in the host's memory" % ", ".join(names)
+    return common.HOST_DTYPE, text
 
 
-def _no_kernel_for_types(types, kernels, type_name):
-    nearest = min((_refused(types, kernel) for kernel in kernels), key=len)
-    names = sorted({type_name(number) for number in nearest})
+def _is_there(device, gpus):
+    label = device.rpartition("/")[2].lower().replace("device:", "")
+    # "GPU" and "GPU:*" are any.
+    return label in gpus or not label[-1].isdigit()
+
+
+def _no_kernel_for_types(types, known):
+    nearest = min((_refused(types, kernel) for kernel in known.on_gpu), key=len)
+    names = sorted({known.type_name(number) for number in nearest})
     text = "TensorFlow has no GPU kernel for it with %s" % ", ".join(names)
     if any(name in HOST_ONLY_TYPES for name in names):
         return common.HOST_DTYPE, text
