@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from whygpu.launch.command import frameworks_named, ignores_python_variables, interpreter_of
+from whygpu.launch.command import (
+    chooses_environment,
+    frameworks_named,
+    ignores_python_variables,
+    interpreter_of,
+)
 
 ENVIRON = {"PATH": str(Path(sys.executable).parent)}
 
@@ -23,6 +28,18 @@ def test_python_itself() -> None:
     assert interpreter_of([sys.executable, "x.py"], ENVIRON) == sys.executable
     assert interpreter_of(["python", "-m", "x"], ENVIRON) == f"{ENVIRON['PATH']}/python"
     assert interpreter_of(["no-such-command"], ENVIRON) is None
+
+
+def test_python_among_the_words() -> None:
+    python = f"{ENVIRON['PATH']}/python"
+    environ = {"PATH": f"{ENVIRON['PATH']}:/usr/bin:/bin"}
+    for before in (["env", "A=b"], ["timeout", "5"], ["nice", "-n", "5"]):
+        assert interpreter_of([*before, "python", "x.py"], environ) == python
+    assert interpreter_of(["sh", "-c", "python x.py"], environ) is None
+    for chooser in ("uv", "/opt/bin/conda"):
+        assert interpreter_of([chooser, "run", "python", "x.py"], environ) is None
+        assert chooses_environment([chooser, "run", "python"])
+    assert not chooses_environment(["python", "uv"])
 
 
 @pytest.mark.parametrize(

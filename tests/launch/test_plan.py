@@ -15,6 +15,7 @@ from whygpu.causes import catalogue
 from whygpu.collectors.driver_answer import GpuIds
 from whygpu.engine import diagnose
 from whygpu.errors import PolicyError
+from whygpu.launch.devices import Chosen, find, gpus_of
 from whygpu.launch.environment import changed
 from whygpu.launch.plan import BOOTSTRAP, Look, make_plan, needs_look
 from whygpu.launch.repairs import repairs_for
@@ -100,6 +101,19 @@ def test_a_choice_of_gpus(words: str, visible: str | None) -> None:
     after = variables(planned(words))
     assert after.get("CUDA_VISIBLE_DEVICES") == visible
     assert after["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+
+
+def test_a_gpu_that_is_split() -> None:
+    ids = (GpuIds("GPU-aaaa", ("MIG-1111", "MIG-1222")), GpuIds("GPU-bbbb"))
+    gpus = gpus_of(machine(TWO))
+    assert find(["0"], gpus, ids) == (Chosen(0, "MIG-1111"),)
+    assert find(["MIG-12", "1"], gpus, ids) == (Chosen(0, "MIG-1222"), Chosen(1, "GPU-bbbb"))
+    with pytest.raises(PolicyError, match="several GPUs begin"):
+        find(["MIG-1"], gpus, ids)
+
+
+def test_names_where_the_driver_tells_no_uuid() -> None:
+    assert find(["1"], gpus_of(machine(TWO)), ()) == (Chosen(1, ""),)
 
 
 @pytest.mark.parametrize(

@@ -26,13 +26,44 @@ _FRAMEWORKS = {
 }
 
 
+_CHOOSERS = frozenset(
+    (
+        *("uv", "uvx", "poetry", "pdm", "pipenv", "hatch", "rye", "pixi", "tox", "nox"),
+        *("conda", "mamba", "micromamba", "docker", "podman", "apptainer", "singularity", "ssh"),
+    )
+)
+"""Commands that start a program in an environment, or on a machine, of their own choice."""
+
+
+def chooses_environment(argv: Sequence[str]) -> bool:
+    """Whether the command picks the Python environment itself, so that we cannot know it."""
+    return os.path.basename(argv[0]) in _CHOOSERS
+
+
 def program_of(command: str, environ: Mapping[str, str]) -> str | None:
     """The file that the command's first word starts; None where there is none."""
     return shutil.which(command, path=environ.get("PATH", os.defpath))
 
 
 def interpreter_of(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
-    """The Python that the command runs on: itself, or its first line's; None if it is neither."""
+    """The Python that the command runs on: itself, its first line's, or one among its words.
+
+    None where none of these shows: a shell script, or a command that chooses for itself.
+    """
+    if chooses_environment(argv):
+        return None
+    return _own_interpreter(argv, environ) or _wrapped(argv, environ)
+
+
+def _wrapped(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """env NAME=value python ..., timeout 60 python ..., numactl --cpubind 0 python ..."""
+    for word in argv[1:]:
+        if _is_python(word):
+            return program_of(word, environ)
+    return None
+
+
+def _own_interpreter(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
     program = program_of(argv[0], environ)
     if program is None:
         return None

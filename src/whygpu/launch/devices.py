@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from whygpu.collectors.driver_answer import GpuIds
 from whygpu.errors import PolicyError
 from whygpu.model.derived import and_list
 from whygpu.model.driver import Gpu
 from whygpu.model.environment import GpuSelection
-from whygpu.model.observed import Absent, Known, Unknown
+from whygpu.model.observed import Known, Unknown
 from whygpu.model.policy import Action, DeviceChoice
 from whygpu.model.snapshot import Snapshot
 
@@ -57,34 +58,53 @@ def listing(gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> str:
     return "\n".join(lines)
 
 
-def find(words: Sequence[str], gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> tuple[int, ...]:
-    """The numbers of the GPUs that the words mean, in the order of the words."""
-    found: list[int] = []
+class Chosen(NamedTuple):
+    number: int
+    """Its place in PCI bus order."""
+    uuid: str
+    """The GPU's, or that of one of its MIG instances; empty where the driver does not tell."""
+
+
+def find(words: Sequence[str], gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> tuple[Chosen, ...]:
+    """The GPUs that the words mean, in the order of the words."""
+    found: list[Chosen] = []
     for word in words:
-        numbers = _matches(word, gpus, ids)
-        if not numbers:
+        matches = _matches(word, gpus, ids)
+        if not matches:
             raise PolicyError(
                 f"there is no GPU {word!r} here; this machine has\n{listing(gpus, ids)}"
             )
-        if len(numbers) > 1 and word.lower().startswith(("gpu-", "mig-")):
+        if len(matches) > 1 and word.lower().startswith(("gpu-", "mig-")):
             raise PolicyError(
                 f"{word!r} is how the UUIDs of several GPUs begin; this machine has\n"
                 f"{listing(gpus, ids)}"
             )
-        again = [number for number in numbers if number in found]
-        if again and word.isdecimal():
+        if word.isdecimal() and matches[0] in found:
             raise PolicyError(f"GPU {word} is named twice; name each GPU once")
-        found += [number for number in numbers if number not in found]
+        found += [match for match in matches if match not in found]
     return tuple(found)
 
 
-def _matches(word: str, gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> list[int]:
-    if word.isdecimal():
-        return [gpu.number for gpu in gpus if gpu.number == int(word)]
+def _matches(word: str, gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> list[Chosen]:
     lower = word.lower()
     if lower.startswith("gpu-"):
-        return [number for number, own in enumerate(ids) if own.uuid.lower().startswith(lower)]
-    return [gpu.number for gpu in gpus if lower in gpu.name.lower()]
+        return [_whole(n, ids) for n, own in enumerate(ids) if own.uuid.lower().startswith(lower)]
+    if lower.startswith("mig-"):
+        return [
+            Chosen(number, uuid)
+            for number, own in enumerate(ids)
+            for uuid in own.mig_uuids
+            if uuid.lower().startswith(lower)
+        ]
+    if word.isdecimal():
+        return [_whole(gpu.number, ids) for gpu in gpus if gpu.number == int(word)]
+    return [_whole(gpu.number, ids) for gpu in gpus if lower in gpu.name.lower()]
+
+
+def _whole(number: int, ids: Sequence[GpuIds]) -> Chosen:
+    """A GPU, or the first instance of one that is split: CUDA reaches such a GPU by no other."""
+    own = ids[number] if number < len(ids) else GpuIds("")
+    return Chosen(number, own.mig_uuids[0] if own.mig_uuids else own.uuid)
 
 
 def show_gpus(
@@ -95,7 +115,8 @@ def show_gpus(
     wanted = find(choice.gpus, gpus, ids) if choice.gpus else None
     given = machine.environment.visible_gpus
     if isinstance(given, Known):
-        kept = _with_given(wanted, given.value, gpus, ids)
+        numbers = None if wanted is None else tuple(gpu.number for gpu in wanted)
+        kept = _with_given(numbers, given.value, gpus, ids)
         if kept is not None:
             return kept + _free_jax(environ)
     actions = [
@@ -103,16 +124,17 @@ def show_gpus(
     ]
     if wanted is not None:
         replaced = _replacing(environ, VISIBLE, "")
-        value = _visible_value(wanted, ids)
-        names = and_list([f"{gpus[number].name} (gpu:{number})" for number in wanted])
+        value = _visible_value(wanted)
+        names = and_list([f"{gpus[gpu.number].name} (gpu:{gpu.number})" for gpu in wanted])
         actions.append(Action("set", VISIBLE, value, f"--device: {names} and no other{replaced}"))
     return actions + _free_jax(environ)
 
 
-def _visible_value(numbers: Sequence[int], ids: Sequence[GpuIds]) -> str:
+def _visible_value(chosen: Sequence[Chosen]) -> str:
     """UUIDs where all are known: they mean the same GPU whatever the order is."""
-    uuids = [ids[number].uuid if number < len(ids) else "" for number in numbers]
-    return ",".join(uuids if all(uuids) else map(str, numbers))
+    if all(gpu.uuid for gpu in chosen):
+        return ",".join(gpu.uuid for gpu in chosen)
+    return ",".join(str(gpu.number) for gpu in chosen)
 
 
 def _with_given(
@@ -164,20 +186,3 @@ def _free_jax(environ: Mapping[str, str]) -> list[Action]:
             reason = f"--device gpu: {name}={value} would keep JAX on the CPU"
             actions.append(Action("unset", name, "", reason))
     return actions
-
-
-def without_gpu(machine: Snapshot) -> str | None:
-    """Why no program can use a GPU here, as far as files and the driver tell; None if one may."""
-    try:
-        gpus_of(machine)
-    except PolicyError as error:
-        return str(error)
-    state = machine.driver.state
-    if isinstance(state, Known) and state.value != "working":
-        return f"the NVIDIA driver does not work: {machine.driver.detail or state.value}"
-    given = machine.environment.visible_gpus
-    if isinstance(given, Known) and given.value.visible == Known((), given.source):
-        return f"{VISIBLE}={given.value.text!r} hides every GPU"
-    if isinstance(machine.driver.cuda_library, Absent):
-        return f"there is no CUDA driver library: {machine.driver.cuda_library.source}"
-    return None

@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 from whygpu.collectors.driver_answer import GpuIds
 from whygpu.errors import PolicyError
 from whygpu.launch import command, devices
+from whygpu.launch.ability import frameworks_lack, machine_lacks
 from whygpu.launch.effects import SEED, Limit, effects
 from whygpu.launch.environment import changed, folders
 from whygpu.launch.repairs import Examine, repairs_for
-from whygpu.model.derived import and_list, display_name, nvidia_gpu
-from whygpu.model.finding import MACHINE, Finding
+from whygpu.model.derived import nvidia_gpu
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, DevicePolicy, LaunchPlan, Repair
-from whygpu.model.report import FrameworkReport, Report
+from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
-from whygpu.verdicts import PROBED
 
 BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap")
 SETTINGS_VARIABLE = "WHYGPU_BOOTSTRAP_SETTINGS"
@@ -43,6 +42,12 @@ def needs_look(policy: DevicePolicy, environ: Mapping[str, str], *, repair: bool
     if not stays_on_cpu or policy.require_gpu:
         return repair or policy.require_gpu or policy.device is not None or _sized(policy)
     return repair and "KERAS_BACKEND" in environ
+
+
+def proves(policy: DevicePolicy) -> bool:
+    """Whether the policy depends on a GPU that works, and not only on one that is there."""
+    auto = policy.device is not None and policy.device.kind == "auto"
+    return auto or policy.require_gpu
 
 
 def _sized(policy: DevicePolicy) -> bool:
@@ -96,8 +101,8 @@ def make_plan(
         notes += said
     if repair and seen is not None:
         repairs = _repairs(seen, changed(environ, actions), stays_on_cpu=stays_on_cpu)
-    if policy.require_gpu and seen is not None:
-        _require(argv, seen, changed(environ, actions), repairs)
+    if seen is not None and not notes and proves(policy):
+        notes += _judge(argv, policy, seen, changed(environ, actions), repairs)
     machine = seen.report.snapshot if seen is not None else None
     for effect in effects(policy, machine, environ):
         if isinstance(effect, Action):
@@ -128,12 +133,11 @@ def _choose(
     policy: DevicePolicy, seen: Look, environ: Mapping[str, str]
 ) -> tuple[list[Action], list[str]]:
     assert policy.device is not None
-    machine = seen.report.snapshot
-    if policy.device.kind == "auto":
-        reason = devices.without_gpu(machine)
-        if reason is not None and not policy.require_gpu:
+    if policy.device.kind == "auto" and not policy.require_gpu:
+        reason = machine_lacks(seen.report)
+        if reason is not None:
             return devices.hide_gpus(environ), [f"--device auto: on the CPU, because {reason}"]
-    return devices.show_gpus(policy.device, machine, seen.ids, environ), []
+    return devices.show_gpus(policy.device, seen.report.snapshot, seen.ids, environ), []
 
 
 def _repairs(seen: Look, environ: Mapping[str, str], *, stays_on_cpu: bool) -> tuple[Repair, ...]:
@@ -144,38 +148,24 @@ def _repairs(seen: Look, environ: Mapping[str, str], *, stays_on_cpu: bool) -> t
     return repairs_for(report, environ, seen.examine)
 
 
-def _require(
-    argv: Sequence[str], seen: Look, environ: Mapping[str, str], repairs: Sequence[Repair]
-) -> None:
-    """Refuse a run that cannot end on the GPU, as far as files and the driver tell."""
+def _judge(
+    argv: Sequence[str],
+    policy: DevicePolicy,
+    seen: Look,
+    environ: Mapping[str, str],
+    repairs: Sequence[Repair],
+) -> list[str]:
+    """Refuse a run that cannot meet its requirement; say aloud what auto will come to."""
     repaired = changed(environ, (action for repair in repairs for action in repair.actions))
-    report = seen.examine(repaired) if repaired != environ or repairs else seen.report
-    errors = [finding for finding in report.root_causes if finding.severity == "error"]
-    reason = devices.without_gpu(report.snapshot)
-    if reason is not None:
-        roots = [finding for finding in errors if finding.subject == MACHINE]
-        raise PolicyError(f"--require gpu: {reason}{''.join(map(_told, roots))}")
-    concerned = _concerned(report, command.frameworks_named(argv, environ))
-    if not concerned or any(item.verdict not in ("cpu", "broken") for item in concerned):
-        return
-    names = and_list([f"{display_name(item.name)} {item.version}" for item in concerned])
-    codes = {code for item in concerned for code in item.because}
-    told = "".join(_told(finding) for finding in errors if finding.code in codes)
-    raise PolicyError(f"--require gpu: {names} cannot use it here{told}")
-
-
-def _concerned(report: Report, named: frozenset[str]) -> list[FrameworkReport]:
-    """The frameworks the program may use: those its file names, else all that are installed."""
-    judged = [item for item in report.frameworks if item.name in PROBED]
-    return [item for item in judged if item.name in named] or judged
-
-
-def _told(finding: Finding) -> str:
-    remedy = finding.remedies[0] if finding.remedies else None
-    fix = ""
-    if remedy is not None:
-        fix = f"\n    {remedy.text}" + (f"\n      {remedy.command}" if remedy.command else "")
-    return f"\n  {finding.code} {finding.message}{fix}"
+    report = seen.examine(repaired) if repairs else seen.report
+    lacking = frameworks_lack(report, command.frameworks_named(argv, environ))
+    if policy.require_gpu:
+        reason = machine_lacks(report) or lacking
+        if reason is not None:
+            raise PolicyError(f"--require gpu: {reason}")
+    elif lacking is not None and policy.device is not None and policy.device.kind == "auto":
+        return [f"--device auto: on the CPU, because {lacking}"]
+    return []
 
 
 def _concerned_by(limit: Limit, machine: Snapshot | None) -> bool:
@@ -204,7 +194,7 @@ def _settings(policy: DevicePolicy, seen: Look | None, *, trace: bool) -> dict[s
 
 
 def _sizes(seen: Look | None) -> list[int]:
-    """The memory of the smallest GPU and the like, for limits that are a part of it."""
+    """The memory of each GPU, for limits that are a part of it."""
     if seen is None or not isinstance(seen.report.snapshot.driver.gpus, Known):
         return []
     sizes = (gpu.memory_total_bytes for gpu in seen.report.snapshot.driver.gpus.value)

@@ -13,8 +13,11 @@ from whygpu.collectors.driver_answer import GpuIds
 from whygpu.engine import diagnose
 from whygpu.host.base import Completed
 from whygpu.host.local import LocalHost
-from whygpu.model.observed import Observed
+from whygpu.model.observed import Known, Observed
 from whygpu.model.report import Report
+
+TIME_LIMIT = 30.0
+"""Seconds for the driver to start."""
 
 
 class PlannedHost(LocalHost):
@@ -40,14 +43,34 @@ class Preflight(NamedTuple):
     ids: tuple[GpuIds, ...]
 
 
-def look(python: str | None, environ: Mapping[str, str], *, selecting: bool) -> Preflight:
-    """Files and the driver; nothing of the target is imported. `selecting`: GPUs by name."""
+def look(
+    python: str | None, environ: Mapping[str, str], *, selecting: bool, proving: bool
+) -> Preflight:
+    """What a program with this environment would find. `selecting`: names of GPUs are wanted."""
     host = PlannedHost(environ)
     asked = Background(lambda: driver.collect(host)[1]) if selecting else None
-    report = examine(python, environ)
+    report = examine(python, environ, proving=proving)
     return Preflight(report, asked.result() if asked is not None else ())
 
 
-def examine(python: str | None, environ: Mapping[str, str]) -> Report:
-    """Diagnose the machine without probes, with its real paths: for use here, not for showing."""
-    return diagnose(collect(PlannedHost(environ), python, meanwhile=catalogue), catalogue())
+def examine(python: str | None, environ: Mapping[str, str], *, proving: bool) -> Report:
+    """Diagnose the machine, with its real paths: for use here, not for showing.
+
+    No framework is imported. `proving`: the driver is started, in a process of its own.
+    """
+    host = PlannedHost(environ)
+    seen = collect(host, python, meanwhile=catalogue)
+    interpreter = seen.target.interpreter
+    if proving and isinstance(interpreter, Known) and isinstance(seen.driver.cuda_library, Known):
+        from whygpu.probes.runner import run_probes
+
+        seen = seen.with_probes(
+            run_probes(
+                interpreter.value.path,
+                ("cuda",),
+                timeout=TIME_LIMIT,
+                environ=host.environ,
+                memory_available=None,
+            )
+        )
+    return diagnose(seen, catalogue())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from whygpu.errors import UsageError
 from whygpu.launch import command, process, records
 from whygpu.launch.environment import changed
-from whygpu.launch.plan import SETTINGS_VARIABLE, Look, make_plan, needs_look
+from whygpu.launch.plan import SETTINGS_VARIABLE, Look, make_plan, needs_look, proves
 from whygpu.model.finding import MACHINE
 from whygpu.model.policy import DevicePolicy, LaunchPlan, Repair, RunReport
 
@@ -57,16 +57,24 @@ def prepare(
 ) -> Prepared:
     """The plan for a command, made by looking at the machine where that matters."""
     selecting = policy.device is not None and bool(policy.device.gpus)
-    python = command.interpreter_of(argv, environ)
     reports: list[Report] = []
+    unknown = command.chooses_environment(argv)
 
     def look(seen_with: Mapping[str, str]) -> Look:
         from whygpu.launch import preflight
 
-        found = preflight.look(python, seen_with, selecting=selecting)
-        reports.append(found.report)
-        return Look(found.report, found.ids, lambda other: preflight.examine(python, other))
+        proving = proves(policy)
+        python = command.interpreter_of(argv, environ)
+        found = preflight.look(python, seen_with, selecting=selecting, proving=proving)
+        report = _without_target(found.report) if unknown else found.report
+        reports.append(report)
 
+        def examine(other: Mapping[str, str]) -> Report:
+            return preflight.examine(python, other, proving=proving)
+
+        return Look(report, found.ids, examine)
+
+    repair = repair and not unknown
     asked = look if needs_look(policy, environ, repair=repair) else None
     try:
         plan = make_plan(argv, policy, environ, asked, repair=repair, trace=trace)
@@ -78,6 +86,12 @@ def prepare(
         plan = make_plan(argv, policy, environ, None, repair=False, trace=trace)
     named = command.frameworks_named(argv, environ)
     return Prepared(plan, reports[0] if reports else None, named)
+
+
+def _without_target(report: Report) -> Report:
+    """What holds for the machine, where the program's environment is not the one looked at."""
+    findings = tuple(finding for finding in report.findings if finding.subject == MACHINE)
+    return report._replace(frameworks=(), findings=findings)
 
 
 def execute(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[RunReport, Ended]:

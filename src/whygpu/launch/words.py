@@ -37,7 +37,7 @@ def _several(text: str, rest: str) -> tuple[str, ...]:
     if not all(words):
         raise UsageError(
             f"--device {text}: expected cpu, gpu, auto, gpu:1, gpu:0,2, the beginning of a UUID "
-            "(GPU-1a2b) or a name"
+            "(GPU-1a2b, MIG-3c4d) or a name"
         )
     return words
 
