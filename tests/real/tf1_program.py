@@ -331,6 +331,48 @@ def keras_layers_in_a_graph():
 
 
 @check
+def keras_models_are_saved():
+    keras = tf.keras
+    model = keras.Sequential([keras.layers.Dense(2, input_shape=(3,), kernel_initializer="ones")])
+    model.compile("sgd", "mse")
+    folder = tempfile.mkdtemp()
+    model.save(os.path.join(folder, "model.h5"))
+    again = keras.models.load_model(os.path.join(folder, "model.h5"))
+    model.save_weights(os.path.join(folder, "weights"))
+    copy = keras.models.model_from_json(model.to_json())
+    copy.load_weights(os.path.join(folder, "weights"))
+    x = np.ones([1, 3])
+    version = keras.__version__.startswith("2.")
+    return [again.predict(x), copy.predict(x), type(again.optimizer).__name__, version]
+
+
+@check
+def conditional_random_fields():
+    scores = tf.constant(images(2, 4, 1).reshape(2, 4, 4), tf.float32)
+    tags = tf.constant([[0, 1, 2, 3], [3, 2, 0, 0]])
+    lengths = tf.constant([4, 2])
+    crf = tf.contrib.crf
+    with tf.variable_scope("crf", initializer=wave):
+        likelihood, transitions = crf.crf_log_likelihood(scores, tags, lengths)
+    best, best_scores = crf.crf_decode(scores, transitions, lengths)
+    found = evaluated([likelihood, best, best_scores, scores, transitions])
+    one = crf.viterbi_decode(found[3][0], found[4])
+    return [found[:3], list(one[0]), float(one[1]), names()]
+
+
+@check
+def end_points():
+    x = tf.constant(images(), tf.float32)
+    with tf.variable_scope("net", values=[x]) as scope:
+        where = scope.original_name_scope + "_end_points"
+        with slim.arg_scope([slim.conv2d, slim.max_pool2d], outputs_collections=where):
+            h = slim.conv2d(x, 2, [3, 3], scope="conv1")
+            h = slim.max_pool2d(h, [2, 2], scope="pool1")
+        points = slim.utils.convert_collection_to_dict(where)
+    return [list(points), [tensor.shape.as_list() for tensor in points.values()]]
+
+
+@check
 def documents():
     processor = tf.contrib.learn.preprocessing.VocabularyProcessor(4)
     rows = np.array(list(processor.fit_transform(["a dog ran", "the dog sat down again"])))

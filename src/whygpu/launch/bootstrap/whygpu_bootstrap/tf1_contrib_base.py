@@ -4,6 +4,7 @@ import tensorflow.compat.v1 as tf
 
 from whygpu_bootstrap.tf1_contrib_framework import model_variable
 from whygpu_bootstrap.tf1_contrib_parts import xavier_initializer
+from whygpu_bootstrap.tf1_contrib_utils import collect_named_outputs
 
 XAVIER = xavier_initializer()
 ZEROS = tf.zeros_initializer()
@@ -14,10 +15,10 @@ def collections_for(wanted, name):
     return wanted.get(name) if isinstance(wanted, dict) else wanted
 
 
-def collected(collections, outputs):
-    for name in [collections] if isinstance(collections, str) else collections or ():
-        tf.add_to_collection(name, outputs)
-    return outputs
+def collected(collections, outputs, scope=None):
+    """Outputs, put into collections under the name of the layer's scope."""
+    name = tf.get_variable_scope().name if scope is None else scope
+    return collect_named_outputs(collections, name, outputs)
 
 
 def known_size(inputs, axis, what):

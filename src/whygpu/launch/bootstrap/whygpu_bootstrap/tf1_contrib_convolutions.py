@@ -177,13 +177,13 @@ separable_conv2d = separable_convolution2d
 
 
 def _pool(pool, inputs, kernel_size, stride, padding, data_format, collections, scope, default):
-    with tf.name_scope(scope, default, [inputs]):
+    with tf.name_scope(scope, default, [inputs]) as name:
         kernel, steps = as_list(kernel_size, 2), as_list(stride, 2)
         first = data_format == "NCHW"
         kernel = [1, 1] + kernel if first else [1] + kernel + [1]
         steps = [1, 1] + steps if first else [1] + steps + [1]
         outputs = pool(inputs, kernel, steps, padding, data_format=data_format)
-        return collected(collections, outputs)
+        return collected(collections, outputs, name)
 
 
 @add_arg_scope

@@ -98,7 +98,7 @@ def legacy_fully_connected(
 @add_arg_scope
 def flatten(inputs, outputs_collections=None, scope=None):
     inputs = tf.convert_to_tensor(inputs)
-    with tf.name_scope(scope, "Flatten", [inputs]):
+    with tf.name_scope(scope, "Flatten", [inputs]) as name:
         sizes = [dimension.value for dimension in inputs.shape.dims[1:]]
         width = -1
         if None not in sizes:
@@ -109,7 +109,7 @@ def flatten(inputs, outputs_collections=None, scope=None):
         rows = tf.shape(inputs)[0] if batch is None else batch
         outputs = tf.reshape(inputs, tf.stack([rows, width]))
         outputs.set_shape([batch, None if width == -1 else width])
-        return collected(outputs_collections, outputs)
+        return collected(outputs_collections, outputs, name)
 
 
 @add_arg_scope

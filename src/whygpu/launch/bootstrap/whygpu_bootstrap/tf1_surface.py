@@ -19,6 +19,9 @@ from whygpu_bootstrap.frameworks import part
 _state = {}
 _NOTHING = object()
 
+KERAS_INSIDE = "2.6.0"
+"""The release of Keras of which TensorFlow 2 keeps a copy for itself."""
+
 
 def get(settings):
     """The surface, loading TensorFlow on first use; None where there is nothing to stand in for."""
@@ -231,6 +234,8 @@ class View(types.ModuleType):
     def __getattr__(self, name):
         if name == "__all__":
             return [word for word in dir(self) if not word.startswith("_")]
+        if name == "__version__" and self._path == "tf.keras":
+            return _keras_version(self._base)
         if name.startswith("__"):
             raise AttributeError("module '%s' has no attribute '%s'" % (self.__name__, name))
         value = self._find(name)
@@ -273,6 +278,8 @@ class View(types.ModuleType):
         if self._base is None:
             return _NOTHING
         if path in tf1_names.KERAS_2_ONLY and _keras_is_3():
+            with record.noted("--tf1: the Keras inside TensorFlow"):
+                part("tf1_keras_inside").mend(KERAS_INSIDE)
             return self._surface.view(path, None)
         try:
             value = getattr(self._base, name)
@@ -326,6 +333,10 @@ def _keras_is_3():
         return not importlib.import_module("keras").__version__.startswith("2.")
     except ImportError:
         return True
+
+
+def _keras_version(base):
+    return KERAS_INSIDE if base is None else base.__version__
 
 
 def _public(module):
