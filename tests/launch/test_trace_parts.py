@@ -74,6 +74,13 @@ def test_the_reason_is_the_first_that_the_evidence_shows(
     assert why.explain(sight, known, ["gpu:0"])[0] == reason
 
 
+def test_without_the_types_nothing_is_said_of_them(part: Any) -> None:
+    why = part("trace_tensorflow_why")
+    known = why.Knowledge([CPU, GPU_FLOAT], definition(), NAMES.get)
+    assert why.explain(why.Sight("AddV2", None, "", ()), known, ["gpu:0"]) is None
+    assert why.explain(why.Sight("AddV2", None, "/CPU:0", ()), known, ["gpu:0"]) is not None
+
+
 def test_what_works_on_a_variable_goes_where_that_is(part: Any) -> None:
     why = part("trace_tensorflow_why")
     known = why.Knowledge([CPU, GPU_FLOAT], definition(inputs=(RESOURCE,)), NAMES.get)

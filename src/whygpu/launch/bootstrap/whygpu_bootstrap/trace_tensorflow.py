@@ -32,7 +32,7 @@ def _watch_sessions():
 
 def _watch_eager():
     context = _module("eager.context")
-    extension = eager_part.extension_module()
+    extension = eager_part.extension_module(context)
     if context is None or extension is None:
         record.note("this TensorFlow executes eagerly where whygpu does not look")
         return None
@@ -99,7 +99,10 @@ def _count_eager(eager, tally, sights, notes):
 
 
 def _see_single(found, scopes, sights):
-    for sight in found:
+    """Older releases collect no graphs of single operations: then their types are not known."""
+    collected = {placed.plain(sight.op) for sight in found}
+    bare = [why.Sight(op, None, "", ()) for op in scopes if op not in collected]
+    for sight in list(found) + bare:
         for scope in scopes.get(placed.plain(sight.op), ("",)):
             # The graph of a single operation has the device that was chosen, not asked for.
             asked = why.Sight(sight.op, sight.types, scope, sight.colocated)
@@ -120,6 +123,8 @@ def _say_how_functions_count(functions, eager, notes):
             "the operations of a tf.function are those of its placed graph, times its calls; "
             "their time is that of the function as a whole"
         )
+    if any("Dataset" in op for op, _, _ in list(eager.operations)):
+        notes.append("what runs inside tf.data, always on the CPU, is not counted")
     if any(function.placement.has_loop for function in functions):
         notes.append("operations in a loop inside a tf.function are counted once per call")
     if any(function.placement.has_xla for function in functions):
@@ -168,8 +173,9 @@ def _explain(sights, gpus, reasons):
         return
     for sight in sights.values():
         with record.noted("the reason for %s" % sight.op):
-            reason, detail = why.explain(sight, _knowledge(sight.op), gpus)
-            reasons.add(placed.plain(sight.op), reason, detail)
+            found = why.explain(sight, _knowledge(sight.op), gpus)
+            if found is not None:
+                reasons.add(placed.plain(sight.op), *found)
 
 
 def _knowledge(op):

@@ -5,7 +5,6 @@ looks up when it calls them. The placed graph of a tf.function is collected by T
 when the function first runs; TensorFlow is asked for it once per function.
 """
 
-import sys
 import threading
 import time
 
@@ -270,10 +269,13 @@ def _definition(context, name):
     return bodies.get(name), bodies
 
 
-def extension_module():
-    """The module in which generated code looks up the C functions, by TensorFlow's generation."""
-    for name in ("tensorflow.python.pywrap_tfe", "tensorflow.python.pywrap_tensorflow"):
-        module = sys.modules.get(name)
-        if module is not None and hasattr(module, "TFE_Py_FastPathExecute"):
+def extension_module(context_module):
+    """The module in which TensorFlow's Python looks up the C functions, by its generation.
+
+    Taken from where it is used: TensorFlow 1.15 has two modules of the name.
+    """
+    for name in ("pywrap_tfe", "pywrap_tensorflow"):
+        module = getattr(context_module, name, None)
+        if hasattr(module, "TFE_Py_FastPathExecute"):
             return module
     return None

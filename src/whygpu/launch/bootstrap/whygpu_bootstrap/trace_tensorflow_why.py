@@ -7,7 +7,10 @@ HOST_ONLY_TYPES = ("string", "variant", "resource")
 
 
 class Sight:
-    """One operation that was seen on the CPU, with what could have put it there."""
+    """One operation that was seen on the CPU, with what could have put it there.
+
+    `types` are (attribute, number) pairs; None where they are not known.
+    """
 
     def __init__(self, op, types, requested, colocated):
         self.op = op
@@ -61,7 +64,7 @@ class Knowledge:
 
 
 def explain(sight, known, gpus):
-    """(reason, detail) of a sight, by what is known of the operation.
+    """(reason, detail) of a sight, by what is known of the operation; None if that is too little.
 
     `gpus` are the labels of the GPUs that TensorFlow has.
     """
@@ -69,12 +72,14 @@ def explain(sight, known, gpus):
         return common.EXPLICIT, "asked for %s, as with tf.device" % sight.requested
     if not known.on_gpu:
         return common.NO_KERNEL, "TensorFlow has no GPU kernel for it"
-    usable = [kernel for kernel in known.on_gpu if not _refused(sight.types, kernel)]
+    usable = [kernel for kernel in known.on_gpu if not _refused(sight.types or (), kernel)]
     if not usable:
         return _no_kernel_for_types(sight.types, known)
     if kind(sight.requested) == "gpu" and not _is_there(sight.requested, gpus):
         missing = "asked for %s; TensorFlow has %s" % (sight.requested, ", ".join(gpus))
         return common.SOFT, missing
+    if sight.types is None:
+        return None
     if all(known.results_in_host_memory(kernel) for kernel in usable):
         return _stays_in_host_memory(sight.types, usable, known)
     if sight.colocated:
