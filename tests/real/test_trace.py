@@ -169,6 +169,28 @@ print("%.5f" % model.evaluate(np.ones((4, 8)), np.ones(4), verbose=0))
     assert traced.out == traced.bare_output()
 
 
+EAGER_ON_1 = """
+import tensorflow as tf
+tf.enable_eager_execution()
+x = tf.ones((4, 4))
+for _ in range(5):
+    tf.matmul(x, x)
+@tf.function
+def twice(a):
+    return tf.matmul(tf.matmul(a, a), a)
+for _ in range(6):
+    y = twice(x)
+print(float(tf.reduce_sum(y)))
+"""
+
+
+def test_eager_execution_and_functions_on_tensorflow_1(tmp_path: pathlib.Path) -> None:
+    traced = Traced(tmp_path, "tensorflow-gpu-1.15", EAGER_ON_1)
+    assert traced.count("MatMul") == 5 + 6 * 2
+    assert traced.reasons == [("*", "no GPU visible")]
+    assert traced.out == traced.bare_output()
+
+
 KERAS = """
 import numpy as np
 import keras
