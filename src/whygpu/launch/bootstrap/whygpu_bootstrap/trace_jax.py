@@ -33,13 +33,14 @@ class Tracer:
 
     def __init__(self, jax):
         self._jax = jax
-        self.clear()
+        self.hook_is_there = lambda: True
         self._programs = {}
         self._latest = {}
+        self.clear()
 
     def clear(self):
         """Forget what was counted, not what was compiled: that can still run."""
-        for program in getattr(self, "_programs", {}).values():
+        for program in self._programs.values():
             program.runs = 0
         self.finished = []
         self.unknown = 0
@@ -112,7 +113,8 @@ class Tracer:
             return
         jit_state = _first_with("jax_jit", "lib").jax_jit.global_state()
         theirs = jit_state.post_hook
-        jit_state.post_hook = self._after(lambda: theirs)
+        ours = jit_state.post_hook = self._after(lambda: theirs)
+        self.hook_is_there = lambda: jit_state.post_hook is ours
 
     def _after(self, theirs):
         latest = self._latest_of
@@ -234,6 +236,8 @@ def result():
         if programs and not has_gpu:
             reasons.add(common.EVERYTHING, common.NO_GPU, _why_no_gpu(tracer._jax))
         _say_how_counted(programs, tracer.unknown, notes)
+        if not tracer.hook_is_there():
+            notes.append("executions after jax_debug_nans was set were not counted")
     return common.outcome(tally, reasons, notes)
 
 
@@ -276,6 +280,7 @@ def _why_no_gpu(jax):
         return "JAX was told to use the platforms %s only" % chosen
     errors = getattr(_part("xla_bridge"), "_backend_errors", None) or {}
     for platform, error in errors.items():
-        if platform in ("cuda", "gpu", "rocm"):
-            return "JAX could not start %s: %s" % (platform, str(error).splitlines()[0])
+        lines = str(error).splitlines()
+        if platform in ("cuda", "gpu") and lines:
+            return "JAX could not start %s: %s" % (platform, lines[0])
     return "JAX has no GPU, so everything ran on the CPU"
