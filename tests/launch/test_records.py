@@ -10,7 +10,8 @@ import jsonschema
 import pytest
 
 import whygpu
-from whygpu.launch.records import device_used, joined_trace, peak_memory, read
+from whygpu.launch.records import device_used, peak_memory, read
+from whygpu.launch.trace_merge import merge
 from whygpu.model.observed import Absent, Known
 from whygpu.model.policy import DevicePolicy, FrameworkUse, ProcessRecord, Repair, RunReport
 from whygpu.render.run import end_text, size
@@ -115,7 +116,7 @@ def test_sizes() -> None:
 
 def test_reports_have_their_schema() -> None:
     made = report(record(use("gpu:0", peak=5)), exit_code=3)
-    for trace in (None, joined_trace(made.records)):
+    for trace in (None, merge([])):
         data = json.loads(report_json(made, trace))
         jsonschema.validate(data, SCHEMA)
     assert list(data) == [
@@ -130,19 +131,3 @@ def test_reports_have_their_schema() -> None:
         "explanation",
     ]
     assert data["repairs"] == [{"code": "WG203", "what": "a folder", "why": "a reason"}]
-
-
-def test_traces_are_added_up() -> None:
-    def op(name: str, device: str, count: int, seconds: float | None) -> dict[str, Any]:
-        return {"op": name, "device": device, "count": count, "seconds": seconds}
-
-    reason = {"op": "Cast", "reason": "no-kernel", "detail": "string"}
-    one = {"ops": [op("MatMul", "cpu", 2, 0.5)], "on_cpu_because": [reason], "notes": ["n"]}
-    two = {
-        "ops": [op("MatMul", "cpu", 1, None), op("MatMul", "gpu:0", 4, 2.0)],
-        "on_cpu_because": [reason],
-    }
-    joined = joined_trace((record(tensorflow=one), record(jax=two)))
-    assert joined["ops"] == [op("MatMul", "gpu:0", 4, 2.0), op("MatMul", "cpu", 3, 0.5)]
-    assert joined["on_cpu_because"] == [reason]
-    assert joined["notes"] == ["n"]

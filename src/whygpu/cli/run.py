@@ -1,4 +1,4 @@
-"""Run a program under a device policy, repaired where that can be done, and prove where it ran."""
+"""Run a program under a device policy, repair what can be, prove where it ran."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ examples:
   whygpu run --device gpu --dry-run -- python train.py   the plan, and why
 
 exit codes:
-  the program's own; 125 whygpu failed; 126 the policy cannot be met, nothing was run;
-  127 command not found; 128+n the program died of signal n;
+  the program's own   125 whygpu failed   127 command not found
+  126 the policy cannot be met, nothing was run
+  128+n the program died of signal n
   1 where the program succeeded and --require gpu was not met
 """
 
@@ -37,6 +38,7 @@ EXIT_UNMET = 126
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "whygpu run [options] -- COMMAND ..."
     policy = parser.add_argument_group("the policy, the same for every framework")
     policy.add_argument(
         "--device",
@@ -76,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="with --dry-run: the plan as JSON")
     parser.add_argument(
-        "command", nargs=argparse.REMAINDER, metavar="-- COMMAND ...", help="what to run"
+        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run, with its words"
     )
 
 
@@ -201,10 +203,11 @@ def _explained(
 def _finish(
     report: RunReport, prepared: Prepared, options: argparse.Namespace, report_file: str | None
 ) -> int:
-    from whygpu.launch.records import joined_trace
+    from whygpu.launch.trace_merge import merge
     from whygpu.render.run import end_text, repair_text
 
-    trace: dict[str, Any] | None = joined_trace(report.records) if report.traced else None
+    parts = [part for record in report.records for part in record.trace.values()]
+    trace = merge(parts) if report.traced else None
     unmet = report.policy.require_gpu and report.device == "cpu"
     if unmet and report.exit_code == 0:
         report = report._replace(exit_code=1)
@@ -233,6 +236,7 @@ def _finish(
 
 
 def _show_trace(trace: dict[str, Any]) -> None:
+    from whygpu.cli.terminal import width
     from whygpu.render.trace import render
 
-    print(render(trace), file=sys.stderr, end="", flush=True)
+    print(f"whygpu: {render(trace, width=width())}", file=sys.stderr, end="", flush=True)

@@ -52,27 +52,3 @@ def peak_memory(records: Sequence[ProcessRecord], device: DeviceUsed, rss: int) 
     peaks = [sum(use.peak_memory_bytes or 0 for use in record.frameworks) for record in records]
     best = max(peaks, default=0)
     return Known(best, "the frameworks' own counters") if best else Absent("the frameworks")
-
-
-def joined_trace(records: Sequence[ProcessRecord]) -> dict[str, Any]:
-    """The traces of all processes and frameworks as one: counts and times added up."""
-    ops: dict[tuple[str, str], dict[str, Any]] = {}
-    because: dict[tuple[str, str, str], dict[str, Any]] = {}
-    notes: dict[str, None] = {}
-    for result in (trace for record in records for trace in record.trace.values()):
-        for op in result["ops"]:
-            total = ops.setdefault(
-                (op["op"], op["device"]),
-                {"op": op["op"], "device": op["device"], "count": 0, "seconds": None},
-            )
-            total["count"] += op["count"]
-            if op["seconds"] is not None:
-                total["seconds"] = (total["seconds"] or 0.0) + op["seconds"]
-        for reason in result["on_cpu_because"]:
-            because.setdefault((reason["op"], reason["reason"], reason["detail"]), reason)
-        notes.update(dict.fromkeys(result.get("notes", ())))
-    return {
-        "ops": sorted(ops.values(), key=lambda op: (-(op["seconds"] or 0.0), -op["count"])),
-        "on_cpu_because": list(because.values()),
-        "notes": list(notes),
-    }
