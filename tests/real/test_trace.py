@@ -303,6 +303,9 @@ TORCH_ELSEWHERE = """
 import os
 import signal
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -319,6 +322,24 @@ class Late(Exception):
     pass
 
 
+class Named(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        print(function)
+        return function(*args, **(kwargs or {}))
+
+
+class Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(context, value):
+        context.save_for_backward(value)
+        return value * value
+
+    @staticmethod
+    def backward(context, gradient):
+        (value,) = context.saved_tensors
+        return 2 * value * gradient
+
+
 def late(number, frame):
     raise Late
 
@@ -330,6 +351,19 @@ if __name__ == "__main__":
     with FlopCounterMode(display=False) as flops:
         net(torch.ones(2, 4))
     print(flops.get_total_flops())
+    with Named():
+        torch.zeros(2) + 1
+    with FakeTensorMode():
+        print(type(torch.empty(3, 3) @ torch.empty(3, 3)).__name__)
+    print(len(make_fx(lambda a: a.sin() + a.cos())(torch.ones(2)).graph.nodes))
+    print(torch.func.vmap(torch.func.grad(lambda a: a**3))(torch.arange(3.0)))
+    leaf = torch.ones(3, requires_grad=True)
+    Squared.apply(leaf).sum().backward()
+    print(leaf.grad)
+    try:
+        torch.ones(2, 3) @ torch.ones(2, 3)
+    except RuntimeError as error:
+        print(error)
     print(torch.cond(torch.tensor(True), torch.sin, torch.cos, (torch.zeros(2),)))
     with torch.profiler.profile() as profile:
         torch.ones(3).add_(1)
@@ -346,7 +380,7 @@ if __name__ == "__main__":
 
 
 def test_pytorch_goes_on_as_it_would(tmp_path: pathlib.Path) -> None:
-    """Workers that are forked, other modes, higher-order operators, a profiler, a signal."""
+    """Forked workers, other modes, transforms, higher-order operators, a profiler, a signal."""
     traced = Traced(tmp_path, "torch", TORCH_ELSEWHERE)
     assert traced.count("aten::full") == 64
     assert traced.out == traced.bare_output()

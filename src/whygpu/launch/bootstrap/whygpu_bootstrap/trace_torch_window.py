@@ -13,6 +13,8 @@ import sys
 import threading
 import time
 
+from whygpu_bootstrap import record
+
 REST_SECONDS = 1.0
 RETRY_SECONDS = 0.002
 
@@ -60,7 +62,8 @@ class Window:
         # The mode's own return comes before PyTorch puts the mode back.
         if event != "call" and not self.inside and frame.f_code is not self._mode.code:
             sys.setprofile(None)
-            self._switch()
+            with record.noted("pausing the trace of PyTorch"):
+                self._switch()
 
     def _tend(self):
         self._tended = True
