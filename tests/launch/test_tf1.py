@@ -42,7 +42,15 @@ TENSORFLOW_2 = {
     "tensorflow/python/util/__init__.py": "",
     "tensorflow/python/util/deprecation.py": "import contextlib\nsilence = contextlib.nullcontext",
     "keras/__init__.py": "__version__ = '3.99'",
-    "numpy.py": "float64 = 'float64'\ndef reshape(a, shape): return (a, shape)",
+    "numpy.py": """
+        float64 = 'float64'
+        def reshape(a, shape): return (a, shape)
+        def array(rows, dtype=None):
+            if dtype is None and len({len(row) for row in rows}) > 1:
+                raise ValueError("The array has an inhomogeneous shape")
+            return (rows, dtype)
+        asarray = array
+    """,
     "library.py": "import tensorflow as tf",
     "installed/__init__.py": "",
     "installed/__main__.py": "import tensorflow as tf; print(tf.placeholder())",
@@ -208,6 +216,23 @@ def test_numpy_answers_to_its_old_names(machine: Machine) -> None:
         "module 'numpy' has no attribute 'nowhere'",
     ]
     assert "--tf1: numpy.int -> Python's int" in machine.notes()
+
+
+def test_ragged_rows_make_objects_for_the_program_alone(machine: Machine) -> None:
+    (machine.packages / "user.py").write_text("import numpy\ndef make(): numpy.array([[1], []])")
+    lines = machine.program("""
+        import tensorflow, numpy as np, user
+        print(np.array([[1], [2]]), np.asarray([[1], []]))
+        try:
+            user.make()
+        except ValueError as error:
+            print(error)
+    """)
+    assert lines == [
+        "([[1], [2]], None) ([[1], []], <class 'object'>)",
+        "The array has an inhomogeneous shape",
+    ]
+    assert "--tf1: numpy.asarray of ragged rows -> an array of objects" in machine.notes()
 
 
 def part(name: str) -> types.ModuleType:

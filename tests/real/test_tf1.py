@@ -77,7 +77,7 @@ def test_every_answer_is_that_of_tensorflow_1() -> None:
         ("contrib module", ["ModuleNotFoundError", "contrib.factorization", "no counterpart"]),
         ("contrib name", ["ImportError", "cannot import name 'nothing_of_that_name'"]),
         ("keras layer", ["AttributeError", "LocallyConnected2D", "pip install tf_keras"]),
-        ("estimator", ["AttributeError", "DNNClassifier", "2.15"]),
+        ("estimator", ["AttributeError", "BoostedTreesClassifier", "2.15"]),
         ("TensorFlow 2 only", ["AttributeError", "without --tf1"]),
         ("no such name", ["module 'tensorflow' has no attribute 'nothing_of_that_name'"]),
         ("mnist", ["FileNotFoundError", "train-images-idx3-ubyte.gz", "nothing is downloaded"]),

@@ -407,6 +407,47 @@ def estimators():
     return [answers, sorted(found.items()), sorted(model.get_variable_names())]
 
 
+@check
+def ready_made_estimators():
+    x = (images(8, 2, 1).reshape(16, 2) + 1.0).astype(np.float32)
+    features = {"x": x, "word": np.array(["a", "b"] * 8)}
+    labels = (x[:, 0] > x[:, 1]).astype(np.int64)
+    column = tf.feature_column
+    word = column.categorical_column_with_vocabulary_list("word", ["a", "b"])
+    columns = [column.numeric_column("x", shape=[2]), word]
+    inputs = tf.estimator.inputs.numpy_input_fn
+    estimator = tf.estimator
+    linear = [
+        (estimator.LinearClassifier(columns), labels),
+        (estimator.LinearClassifier(columns, n_classes=3), labels),
+        (estimator.LinearRegressor(columns, optimizer=tf.train.AdamOptimizer(0.1)), x[:, 0]),
+    ]
+    dense = [columns[0], column.indicator_column(word)]
+    deep = [
+        (estimator.DNNClassifier([4], dense, n_classes=3), labels),
+        (estimator.DNNRegressor([4], dense), x[:, 0]),
+        (
+            estimator.DNNLinearCombinedClassifier(
+                linear_feature_columns=columns, dnn_feature_columns=dense, dnn_hidden_units=[4]
+            ),
+            labels,
+        ),
+    ]
+    found = []
+    for number, (model, wanted) in enumerate(linear + deep):
+        model.train(inputs(features, wanted, 8, None, shuffle=False), steps=5)
+        metrics = model.evaluate(inputs(features, wanted, 8, shuffle=False))
+        first = next(model.predict(inputs(features, batch_size=8, shuffle=False)))
+        names = sorted(model.get_variable_names())
+        # What optimizers keep beside the weights was named after the pieces of split weights.
+        weights = [name for name in names if name.endswith(("weights", "kernel", "bias", "step"))]
+        found.append([sorted(metrics), sorted(first), weights])
+        if number < len(linear):
+            # These start at zero, so that nothing about them is random.
+            found.append([sorted(metrics.items()), sorted(first.items())])
+    return found
+
+
 def refusals():
     """What whygpu says of names that have no place in TensorFlow 2; in TensorFlow 1 all exist."""
 
@@ -427,7 +468,7 @@ def refusals():
         "contrib module": refused(contrib_module),
         "contrib name": refused(contrib_name),
         "keras layer": refused(lambda: tf.keras.layers.LocallyConnected2D),
-        "estimator": refused(lambda: tf.estimator.DNNClassifier),
+        "estimator": refused(lambda: tf.estimator.BoostedTreesClassifier),
         "TensorFlow 2 only": refused(lambda: tf.optimizers),
         "no such name": refused(lambda: tf.nothing_of_that_name),
         "mnist": refused(lambda: input_data.read_data_sets(tempfile.mkdtemp())),

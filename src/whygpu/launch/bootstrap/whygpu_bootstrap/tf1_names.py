@@ -115,7 +115,7 @@ SOURCES = {
     "tf.contrib.tpu": ("tf.tpu",),
     "tf.contrib.training": ("own:tf1_contrib_framework",),
     "tf.contrib.util": ("own:tf1_contrib_framework",),
-    "tf.estimator": ("own:tf1_estimator", "tf.train"),
+    "tf.estimator": ("own:tf1_estimator", "own:tf1_estimator_canned", "tf.train"),
     "tf.estimator.inputs": ("own:tf1_estimator_inputs",),
     "tf.examples": (),
     "tf.examples.tutorials": (),
@@ -212,8 +212,8 @@ _NO_COUNTERPART = "TensorFlow 2 has no counterpart of it"
 _REASONS = (
     (
         "tf.estimator",
-        "TensorFlow 2.16 and later have no estimators; under --tf1 there is tf.estimator.Estimator "
-        "without the ready-made ones (TensorFlow 2.15 is the last that has those)",
+        "TensorFlow 2.16 and later have no estimators; under --tf1 there are Estimator and the "
+        "linear and deep ones (TensorFlow 2.15 is the last that has them all)",
     ),
     (
         "tf.contrib.slim.nets",

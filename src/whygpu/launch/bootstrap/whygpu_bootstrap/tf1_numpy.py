@@ -3,7 +3,7 @@
 import functools
 import sys
 
-from whygpu_bootstrap import record
+from whygpu_bootstrap import record, tf1
 
 # numpy's own words at their removal: each was another name for what stands beside it.
 PYTHON_TYPES = {"int": int, "float": float, "complex": complex, "object": object, "str": str}
@@ -49,6 +49,8 @@ def restore():
 
     numpy.__getattr__ = __getattr__
     numpy.reshape = _taking_newshape(numpy.reshape)
+    for name in ("array", "asarray"):
+        setattr(numpy, name, _taking_ragged_rows(name, getattr(numpy, name)))
 
 
 def _taking_newshape(reshape):
@@ -63,6 +65,24 @@ def _taking_newshape(reshape):
                 args = (kwargs.pop("a"),)
             args += (shape,)
         return reshape(*args, **kwargs)
+
+    return wrapper
+
+
+def _taking_ragged_rows(name, make):
+    """Rows of different lengths made an array of objects until numpy 1.24."""
+
+    @functools.wraps(make)
+    def wrapper(*args, **kwargs):
+        try:
+            return make(*args, **kwargs)
+        except ValueError as error:
+            caller = sys._getframe(1).f_globals
+            given = len(args) > 1 or kwargs.get("dtype") is not None
+            if given or "inhomogeneous" not in str(error) or not tf1.is_program(caller):
+                raise
+        record.note("--tf1: numpy.%s of ragged rows -> an array of objects" % name)
+        return make(*args, **dict(kwargs, dtype=object))
 
     return wrapper
 
