@@ -139,3 +139,23 @@ def test_nothing_is_imported_that_the_program_does_not_import() -> None:
     ours = run([*WHYGPU, "--device", "cpu", "--quiet", "--", PYTHON, "-c", code])
     added = set(ours.stdout.split()) - bare
     assert added <= {"whygpu_bootstrap", "sitecustomize", "atexit"}
+
+
+def test_a_command_runs_where_there_is_no_python_to_examine(tmp_path: Path) -> None:
+    env = {"PATH": "/nowhere", "HOME": str(tmp_path)}
+    done = run([*WHYGPU, "--", "/bin/echo", "fine"], env=env)
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+    assert "nothing is repaired, because" in done.stderr
+    refused = run([*WHYGPU, "--require", "gpu", "--", "/bin/echo", "fine"], env=env)
+    assert (refused.returncode, refused.stdout) == (125, "")
+
+
+def test_where_no_temporary_folder_can_be_made(tmp_path: Path) -> None:
+    code = (
+        "import tempfile; tempfile.tempdir = '/no/such/folder'\n"
+        "from whygpu.cli.main import main\n"
+        "raise SystemExit(main(['run', '--device', 'cpu', '--', 'true']))"
+    )
+    done = run([PYTHON, "-c", code])
+    assert done.returncode == 125
+    assert "set TMPDIR" in done.stderr

@@ -117,6 +117,8 @@ def _run(options: argparse.Namespace) -> int:
     prepared = prepare(argv, policy, os.environ, repair=not options.no_repair, trace=options.trace)
     if options.dry_run:
         return _show_plan(prepared, options)
+    if sys.platform != "linux":
+        raise UsageError(f"whygpu run needs Linux, or Windows with WSL 2; this is {sys.platform}")
     if not options.quiet:
         _say_before(prepared)
     sys.stdout.flush()
@@ -223,6 +225,8 @@ def _finish(
             _say(note)
     if unmet:
         _say(f"--require gpu: the program ran on the CPU{prepared.because}")
+    elif report.policy.require_gpu and report.device == "none":
+        _say("--require gpu: nothing shows on which device the program ran")
     if report_file is not None:
         from whygpu.render.run_json import report_json
 

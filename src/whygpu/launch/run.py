@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from whygpu.errors import UsageError
+from whygpu.errors import PolicyError, UsageError
 from whygpu.launch import command, process, records
 from whygpu.launch.environment import changed
 from whygpu.launch.plan import SETTINGS_VARIABLE, Look, make_plan, needs_look, proves
@@ -78,12 +78,15 @@ def prepare(
     asked = look if needs_look(policy, environ, repair=repair) else None
     try:
         plan = make_plan(argv, policy, environ, asked, repair=repair, trace=trace)
-    except UsageError:
-        # No Python to examine: then the command is none of Python's, and there is no plan to make
-        # but for the variables, unless the policy depends on what there is.
+    except PolicyError:
+        raise
+    except Exception as error:
+        # A program that asks for nothing that depends on the machine is not kept from running.
         if policy.require_gpu or policy.device is not None:
             raise
         plan = make_plan(argv, policy, environ, None, repair=False, trace=trace)
+        note = f"nothing is repaired, because the machine could not be examined: {error}"
+        plan = plan._replace(notes=(note, *plan.notes))
     named = command.frameworks_named(argv, environ)
     return Prepared(plan, reports[0] if reports else None, named)
 
@@ -96,7 +99,12 @@ def _without_target(report: Report) -> Report:
 
 def execute(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[RunReport, Ended]:
     """Carry the plan out. Raises NotStarted when the command cannot be."""
-    folder = tempfile.mkdtemp(prefix="whygpu-run-")
+    try:
+        folder = tempfile.mkdtemp(prefix="whygpu-run-")
+    except OSError as error:
+        raise UsageError(
+            f"no temporary folder can be made ({error.strerror}): set TMPDIR to a folder with room"
+        ) from error
     try:
         reports = os.path.join(folder, "reports")
         os.mkdir(reports)

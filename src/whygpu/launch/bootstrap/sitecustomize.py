@@ -21,6 +21,9 @@ def _start():
         import whygpu_bootstrap
 
         whygpu_bootstrap.start()
+    except Exception:
+        # The program is worth more than our part in it, and there is no record to note this in.
+        pass
     finally:
         sys.dont_write_bytecode = writes_bytecode
 

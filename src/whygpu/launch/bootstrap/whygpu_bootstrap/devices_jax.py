@@ -16,16 +16,19 @@ def started():
 
 
 def used(jax):
+    """The GPUs on which memory was taken; else the CPU."""
     if not started():
         return {}
     found = []
     peak = 0
     for device in jax.local_devices():
-        kind = "cpu" if device.platform == "cpu" else "gpu:%d" % device.local_hardware_id
-        found.append({"device": kind, "name": str(device.device_kind)})
-        stats = device.memory_stats() if device.platform != "cpu" else None
-        peak += (stats or {}).get("peak_bytes_in_use", 0)
-    return {"used": found, "peak_memory_bytes": peak or None}
+        stats = None if device.platform == "cpu" else device.memory_stats()
+        taken = (stats or {}).get("peak_bytes_in_use")
+        if device.platform != "cpu" and taken != 0:
+            name = "gpu:%d" % device.local_hardware_id
+            found.append({"device": name, "name": str(device.device_kind)})
+            peak += taken or 0
+    return {"used": found or [{"device": "cpu", "name": ""}], "peak_memory_bytes": peak or None}
 
 
 def after_fork(jax):

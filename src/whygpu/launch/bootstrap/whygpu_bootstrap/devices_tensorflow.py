@@ -46,21 +46,28 @@ def after_fork(tensorflow):
 
 
 def used(tensorflow):
-    names = set(_sessions)
+    """The GPUs of every session, and those of eager mode on which memory was taken."""
     if not started():
         return {}
-    if _eager_started():
-        names.update(device.name for device in tensorflow.config.list_logical_devices())
-    gpus = sorted({name.rpartition(":")[2] for name in names if ":GPU:" in name})
+    peaks = _eager_peaks(tensorflow) if _eager_started() else {}
+    gpus = {_index(name) for name in _sessions if ":GPU:" in name}
+    gpus.update(index for index, peak in peaks.items() if peak != 0)
+    devices = ["gpu:" + index for index in sorted(gpus)] or ["cpu"]
     return {
-        "used": [{"device": "gpu:" + index, "name": ""} for index in gpus]
-        or [{"device": "cpu", "name": ""}],
-        "peak_memory_bytes": _peak(tensorflow, gpus) if gpus and _eager_started() else None,
+        "used": [{"device": device, "name": ""} for device in devices],
+        "peak_memory_bytes": sum(peak or 0 for peak in peaks.values()) or None,
     }
 
 
-def _peak(tensorflow, gpus):
+def _eager_peaks(tensorflow):
+    """By GPU the most memory it had in use; None where TensorFlow does not tell."""
+    names = [device.name for device in tensorflow.config.list_logical_devices("GPU")]
     get_memory_info = getattr(tensorflow.config.experimental, "get_memory_info", None)
-    if get_memory_info is None:
-        return None
-    return sum(get_memory_info("GPU:" + index)["peak"] for index in gpus) or None
+    return {
+        _index(name): get_memory_info("GPU:" + _index(name))["peak"] if get_memory_info else None
+        for name in names
+    }
+
+
+def _index(name):
+    return name.rpartition(":")[2]
