@@ -6,6 +6,7 @@ import importlib
 import pathlib
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -152,6 +153,7 @@ class Stretches:
         self.nodes = 0
         self.autograd = SimpleNamespace(_get_sequence_nr=lambda: self.nodes)
         self.Tensor = SimpleNamespace
+        self.version = SimpleNamespace(cuda=None)
 
 
 def test_samples_of_pytorch_stand_for_the_rests_between_them(part: Any) -> None:
@@ -174,6 +176,33 @@ def test_samples_of_pytorch_stand_for_the_rests_between_them(part: Any) -> None:
     totals, exact = watch.totals()
     assert not exact
     assert totals["aten::relu", "cpu"][0] == pytest.approx(1000 + 500 * (1 + 5000 / 500))
+
+
+@dataclass(frozen=True)
+class Device:
+    type: str
+    index: int
+
+
+@pytest.mark.parametrize(
+    ("result", "arguments", "label"),
+    [
+        ("cpu", ("cpu", "cpu"), "cpu"),
+        ("cpu", ("cuda",), "gpu:0"),
+        ("cpu", ("cpu", "cuda"), "gpu:0"),
+        ("cuda", ("cpu",), "gpu:0"),
+    ],
+)
+def test_a_copy_from_a_gpu_is_the_gpus_work(
+    part: Any, result: str, arguments: tuple[str, ...], label: str
+) -> None:
+    torch = Stretches()
+    torch.version.cuda = "12.8"
+    watch = part("trace_torch").Watch(torch)
+    watch.opened()
+    tensors = [SimpleNamespace(device=Device(kind, 0)) for kind in (result, *arguments)]
+    watch.count("aten::_to_copy", tensors[1:], tensors[0], 0.0)
+    assert list(watch.totals()[0]) == [("aten::_to_copy", label)]
 
 
 def test_a_short_program_of_pytorch_is_counted_exactly(part: Any) -> None:

@@ -39,6 +39,7 @@ class Watch:
         self._torch = torch
         self._names = {}
         self._nodes = getattr(torch.autograd, "_get_sequence_nr", int)
+        self._can_copy_from_gpu = _built_for_gpus(torch)
         self.cost = 0.0
         self.clear()
 
@@ -75,6 +76,8 @@ class Watch:
     def count(self, function, arguments, result, took):
         """Whether that was enough for now."""
         device = _device(self._torch, result) or _device(self._torch, arguments)
+        if self._can_copy_from_gpu and getattr(device, "type", "") == "cpu":
+            device = _gpu_among(self._torch, arguments) or device
         key = (function, device)
         cell = self.current.get(key)
         if cell is None:
@@ -132,6 +135,19 @@ def _device(torch, values):
             if found is not None:
                 return found
     return None
+
+
+def _gpu_among(torch, arguments):
+    """Of an operation with its result on the CPU: the GPU that it copies from, if it does."""
+    for argument in arguments:
+        device = _device(torch, argument)
+        if getattr(device, "type", "cpu") not in ("cpu", "meta"):
+            return device
+    return None
+
+
+def _built_for_gpus(torch):
+    return torch.version.cuda is not None or getattr(torch.version, "hip", None) is not None
 
 
 def _device_of_subclass(torch, tensor):
@@ -322,7 +338,7 @@ def _explain(torch, totals, reasons):
 
 
 def _why_everything(torch):
-    if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
+    if not _built_for_gpus(torch):
         return common.NO_GPU, "this build of PyTorch (%s) has no CUDA" % torch.__version__
     if not torch.cuda.is_initialized():
         return common.CPU_INPUTS, "the program never put anything on a GPU: CUDA was not started"
