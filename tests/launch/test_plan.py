@@ -198,9 +198,9 @@ def test_memory_is_a_part_of_the_largest_gpu() -> None:
 
 
 def test_flags_are_added_to_those_that_are_there() -> None:
-    environ = {"XLA_FLAGS": "--xla_one=1"}
-    after = variables(planned("deterministic", TWO, environ), environ)
-    assert after["XLA_FLAGS"] == "--xla_one=1 --xla_gpu_deterministic_ops=true"
+    environ = {"TF_XLA_FLAGS": "--tf_one=1"}
+    after = variables(planned("xla=off", TWO, environ), environ)
+    assert after["TF_XLA_FLAGS"] == "--tf_one=1 --tf_xla_auto_jit=-1"
     assert "PYTHONHASHSEED" not in variables(planned("deterministic", TWO, {"PYTHONHASHSEED": "7"}))
 
 

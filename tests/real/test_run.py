@@ -21,6 +21,7 @@ print(json.dumps({
     "tf32": tf.config.experimental.tensor_float_32_execution_enabled(),
     "random": float(tf.random.uniform(())),
     "growth": os.environ["TF_FORCE_GPU_ALLOW_GROWTH"],
+    "flags": os.environ["XLA_FLAGS"],
 }))
 """
 TORCH = """
@@ -40,6 +41,7 @@ print(json.dumps({
     "platforms": jax.config.jax_platforms,
     "precision": str(jax.config.jax_default_matmul_precision),
     "preallocate": os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"],
+    "flags": os.environ["XLA_FLAGS"],
 }))
 """
 KERAS = """
@@ -81,6 +83,7 @@ def test_tensorflow(tmp_path: Path) -> None:
     seen = under(tmp_path, "tensorflow-2.21", TENSORFLOW, "--device", "cpu", *POLICY)
     assert seen.code == 0, seen.said
     assert (seen.facts["gpus"], seen.facts["tf32"], seen.facts["growth"]) == (0, False, "true")
+    assert seen.facts["flags"] == "--xla_gpu_deterministic_ops=true"
     again = under(tmp_path, "tensorflow-2.21", TENSORFLOW, *POLICY)
     assert again.facts["random"] == seen.facts["random"]
     assert (seen.report["device"], seen.report["fallback"]) == ("cpu", False)
@@ -103,7 +106,12 @@ def test_torch(tmp_path: Path) -> None:
 
 def test_jax(tmp_path: Path) -> None:
     seen = under(tmp_path, "jax", JAX, "--device", "cpu", *POLICY)
-    assert seen.facts == {"platforms": "cpu", "precision": "float32", "preallocate": "false"}
+    assert seen.facts == {
+        "platforms": "cpu",
+        "precision": "float32",
+        "preallocate": "false",
+        "flags": "--xla_gpu_deterministic_ops=true",
+    }
     assert "ran on the CPU (JAX" in seen.said
 
 
@@ -134,7 +142,8 @@ def test_tensorflow_1(tmp_path: Path) -> None:
         "with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:\n"
         "    print(session.run(tf.constant(2) + 2))\n"
     )
-    seen = under(tmp_path, "tensorflow-gpu-1.15", code, "--device", "cpu", "--memory", "80%")
+    options = (*POLICY, "--memory", "80%", "--xla", "off", "--log-level", "error")
+    seen = under(tmp_path, "tensorflow-gpu-1.15", code, "--device", "cpu", *options)
     assert seen.code == 0, seen.said
     assert seen.report["device"] == "cpu"
     assert "ran on the CPU (TensorFlow 1.15.5)" in seen.said

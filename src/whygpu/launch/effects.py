@@ -12,7 +12,6 @@ from typing import NamedTuple
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, DevicePolicy, LogLevel, MemoryLimit
 from whygpu.model.snapshot import Snapshot
-from whygpu.tables.versions import release_numbers
 
 SEED = 0
 
@@ -38,7 +37,7 @@ def effects(
     if policy.cudnn_off:
         yield from _cudnn_off()
     if policy.deterministic:
-        yield from _deterministic(machine, environ)
+        yield from _deterministic(environ)
     if policy.tf32_off:
         yield from _tf32_off()
     if policy.xla_off:
@@ -125,27 +124,20 @@ def _cudnn_off() -> Iterator[Effect]:
     )
 
 
-_XLA_DETERMINISM = (2, 6)
-"""The first TensorFlow release whose XLA knows the flag; an unknown one ends the program."""
-
-
-def _xla_knows_determinism(machine: Snapshot | None) -> bool:
-    tensorflow = machine.framework("tensorflow") if machine is not None else None
-    if not isinstance(tensorflow, Known):
-        return True
-    return release_numbers(tensorflow.value.version)[:2] >= _XLA_DETERMINISM
-
-
-def _deterministic(machine: Snapshot | None, environ: Mapping[str, str]) -> Iterator[Effect]:
+def _deterministic(environ: Mapping[str, str]) -> Iterator[Effect]:
     why = "--deterministic: "
     if "PYTHONHASHSEED" not in environ:
         yield Action("set", "PYTHONHASHSEED", str(SEED), f"{why}sets and dictionaries of strings")
     yield Action("set", "TF_DETERMINISTIC_OPS", "1", f"{why}TensorFlow's kernels")
     yield Action("set", "TF_CUDNN_DETERMINISTIC", "1", f"{why}cuDNN in TensorFlow 1.14 to 2.0")
     yield Action("set", "CUBLAS_WORKSPACE_CONFIG", ":4096:8", f"{why}cuBLAS, as PyTorch demands it")
-    if _xla_knows_determinism(machine):
-        flag = "--xla_gpu_deterministic_ops=true"
-        yield Action("add-flag", "XLA_FLAGS", flag, f"{why}XLA and JAX")
+    # Not as a variable from the start: a release that does not know the flag dies of it.
+    yield Action(
+        "call",
+        "tensorflow, jax",
+        "XLA_FLAGS with --xla_gpu_deterministic_ops=true",
+        f"{why}XLA, where the release knows the flag",
+    )
     yield Action(
         "call",
         "torch",

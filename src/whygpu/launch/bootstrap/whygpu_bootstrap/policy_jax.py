@@ -1,10 +1,12 @@
-"""A device policy for JAX, where it was imported before the variables were set.
+"""A device policy for JAX: what its variables do not cover.
 
-JAX reads most of its variables when it is imported; its configuration can be changed until it
-starts a backend.
+JAX reads most of them when it is imported; where they come later than that, its configuration can
+be changed until it starts a backend.
 """
 
-from whygpu_bootstrap import record
+from whygpu_bootstrap import record, xla_flags
+
+FIRST_DETERMINISTIC = (0, 3)
 
 VARIABLES = {
     "JAX_PLATFORMS": "jax_platforms",
@@ -13,6 +15,8 @@ VARIABLES = {
 
 
 def apply(jax, settings):
+    if settings["policy"]["deterministic"]:
+        xla_flags.add_deterministic("jax", jax.__version__, FIRST_DETERMINISTIC)
     for variable, value in settings.get("late_variables", {}).items():
         if variable in VARIABLES:
             jax.config.update(VARIABLES[variable], value)

@@ -6,7 +6,7 @@ would be too late: so what needs the GPUs waits until TensorFlow starts them its
 
 import logging
 
-from whygpu_bootstrap import devices_tensorflow, hook, record
+from whygpu_bootstrap import devices_tensorflow, hook, record, xla_flags
 
 LEVELS = {
     "debug": logging.DEBUG,
@@ -16,6 +16,8 @@ LEVELS = {
     "quiet": logging.CRITICAL,
 }
 MIB = 1 << 20
+FIRST_DETERMINISTIC = (2, 6)
+"""The first release whose XLA can be told to use repeatable kernels only."""
 
 
 def apply(tensorflow, settings):
@@ -26,6 +28,7 @@ def apply(tensorflow, settings):
     if policy["deterministic"]:
         seed = getattr(tensorflow.random, "set_seed", None) or tensorflow.set_random_seed
         seed(policy["seed"])
+        xla_flags.add_deterministic("tensorflow", tensorflow.__version__, FIRST_DETERMINISTIC)
         record.applied("tensorflow", "the seed %d" % policy["seed"])
     if policy["tf32_off"]:
         experimental = tensorflow.config.experimental
