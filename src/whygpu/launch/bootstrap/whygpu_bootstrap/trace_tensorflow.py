@@ -94,7 +94,7 @@ def _count_eager(eager, tally, sights, notes):
         if function.placement.only_on_cpu():
             name = "tf.function " + _given_name(function.name)
             tally.add(name, "cpu", function.calls, function.seconds)
-        sights.update(function.placement.sights)
+    sights.update(eager.sights)
     _say_how_functions_count(functions, eager, notes)
 
 

@@ -15,6 +15,8 @@ from whygpu_bootstrap import trace_tensorflow_why as why
 MOST_FUNCTIONS = 2000
 """Functions that are broken down into operations; a program that makes more makes them anew."""
 
+OTHER_FUNCTIONS = "tf.function of others"
+
 
 class Function:
     """Calls of one function on one device, and what one call runs."""
@@ -40,6 +42,7 @@ class Eager:
     def clear(self):
         self.operations = {}
         self.functions = {}
+        self.sights = {}
         self.single = placed.Placement()
         self.lent_once = False
 
@@ -165,12 +168,16 @@ class Eager:
         with record.noted("counting a TensorFlow execution"):
             if function is None:
                 name = op.decode() if isinstance(op, bytes) else op
+                name = OTHER_FUNCTIONS if name.startswith("__") else name
                 self._count_operation(name, device, result, rest[:1], took)
                 return result
             function.calls += 1
             function.seconds += took
             with self._collecting:
                 function.placement = self._place(function, result)
+                # The same in most functions: kept once.
+                self.sights.update(function.placement.sights)
+                function.placement.sights = {}
         return result
 
     def _leave_out_earlier_graphs(self):
@@ -190,12 +197,12 @@ class Eager:
     def _place(self, function, result):
         context = self._contexts.context()
         graphs = [] if self._lent else _function_graphs(self._export(context))
-        placement = placed.of_function(graphs)
-        if placement.counts:
-            return placement
+        if graphs:
+            return placed.of_function(graphs)
         body, bodies = _definition(context, function.name)
-        device = placed.label(_first_device(result) or "")
-        return placed.of_compiled(body, device, bodies) if body else placement
+        if body is None:
+            return placed.Placement()
+        return placed.of_definition(body, placed.label(_first_device(result) or ""), bodies)
 
     def take_remaining(self):
         """At the end: the graphs of single operations that no function call has asked for."""

@@ -81,29 +81,33 @@ def add_graph(placement, graph, bodies, requested):
         placement.has_loop = placement.has_loop or node.op in LOOPS
         device = label(node.device)
         if node.attr["_XlaMustCompile"].b and node.attr["f"].func.name in bodies:
-            _add_compiled(placement, bodies[node.attr["f"].func.name], device, bodies)
+            placement.has_xla = True
+            _add_body(placement, bodies[node.attr["f"].func.name], device, bodies)
             continue
         placement.add(plain(node.op), device)
         if device == "cpu":
             placement.see(why.sight_of_node(node, requested(node.name)))
 
 
-def of_compiled(body, device, bodies):
-    """The placement of a function that XLA compiles whole for one device."""
+def of_definition(body, device, bodies):
+    """The placement of a function that has no placed graph, as if all of it were on the device.
+
+    So it is with a function that XLA compiles whole.
+    """
     placement = Placement()
-    _add_compiled(placement, body, device, bodies)
+    placement.has_xla = body.attr["_XlaMustCompile"].b
+    _add_body(placement, body, device, bodies)
     return placement
 
 
-def _add_compiled(placement, body, device, bodies):
-    placement.has_xla = True
+def _add_body(placement, body, device, bodies):
     for node in body.node_def:
         if node.op in NOT_WORK:
             continue
         placement.has_loop = placement.has_loop or node.op in LOOPS
         called = node.attr["f"].func.name if "f" in node.attr else ""
         if called in bodies and called != body.signature.name:
-            _add_compiled(placement, bodies[called], device, bodies)
+            _add_body(placement, bodies[called], device, bodies)
         else:
             placement.add(plain(node.op), device)
 
