@@ -179,6 +179,25 @@ def recurrent_cells():
 
 
 @check
+def cells_of_contrib():
+    x = tf.constant(images(2, 4, 1).reshape(2, 4, 4), tf.float32)
+    cells = [
+        rnn.OutputProjectionWrapper(rnn.BasicRNNCell(3), 2),
+        rnn.InputProjectionWrapper(rnn.GRUCell(3), 2),
+        rnn.LSTMBlockCell(3),
+        rnn.LayerNormBasicLSTMCell(3),
+    ]
+    outputs = []
+    for number, cell in enumerate(cells):
+        with tf.variable_scope(f"cell{number}", initializer=wave):
+            outputs.append(tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)[0])
+    with tf.variable_scope("words", initializer=wave):
+        cell = rnn.EmbeddingWrapper(rnn.BasicRNNCell(3), 5, 2)
+        outputs.append(rnn.static_rnn(cell, [tf.constant([1, 2])], dtype=tf.float32)[0][0])
+    return [evaluated(outputs), names()]
+
+
+@check
 def sequences():
     x = tf.constant(images(2, 3, 1).reshape(2, 3, 3), tf.float32)
     targets = tf.constant([[0, 1, 2], [2, 1, 0]])

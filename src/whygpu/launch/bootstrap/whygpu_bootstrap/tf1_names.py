@@ -100,7 +100,7 @@ SOURCES = {
     "tf.contrib.lookup": ("tf.lookup", "python:tensorflow.python.ops.lookup_ops"),
     "tf.contrib.losses": ("tf.losses",),
     "tf.contrib.metrics": ("tf.metrics",),
-    "tf.contrib.rnn": ("own:tf1_contrib_rnn", "tf.nn.rnn_cell"),
+    "tf.contrib.rnn": ("own:tf1_contrib_rnn", "own:tf1_contrib_cells", "tf.nn.rnn_cell"),
     "tf.contrib.saved_model": ("tf.saved_model",),
     "tf.contrib.seq2seq": ("own:tf1_contrib_seq2seq",),
     "tf.contrib.signal": ("tf.signal",),
