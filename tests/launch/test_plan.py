@@ -73,13 +73,18 @@ def test_every_action_has_a_reason_and_the_plan_its_schema() -> None:
 
 
 def test_the_cpu_needs_no_look_at_the_machine() -> None:
-    assert not needs_look(parse_policy("cpu memory=4GiB"), {}, repair=True)
-    assert needs_look(parse_policy("cpu"), {"KERAS_BACKEND": "jax"}, repair=True)
-    assert needs_look(parse_policy(""), {}, repair=True)
-    assert not needs_look(parse_policy("memory=growth"), {}, repair=False)
-    assert needs_look(parse_policy("memory=4GiB"), {}, repair=False)
-    assert needs_look(parse_policy("gpu"), {}, repair=False)
-    assert needs_look(parse_policy("require=gpu"), {}, repair=False)
+    def looks(words: str, *, repair: bool, named: str = "", **environ: str) -> bool:
+        return needs_look(parse_policy(words), environ, named.split(), repair=repair)
+
+    assert not looks("cpu memory=4GiB", repair=True)
+    assert looks("cpu", repair=True, KERAS_BACKEND="jax")
+    assert looks("cpu", repair=True, named="keras")
+    assert not looks("cpu", repair=False, named="keras")
+    assert looks("", repair=True)
+    assert not looks("memory=growth", repair=False)
+    assert looks("memory=4GiB", repair=False)
+    assert looks("gpu", repair=False)
+    assert looks("require=gpu", repair=False)
     plan = make_plan(ARGV, parse_policy("cpu"), {"JAX_PLATFORMS": "cuda"}, None)
     after = variables(plan, {"JAX_PLATFORMS": "cuda"})
     assert (after["CUDA_VISIBLE_DEVICES"], after["JAX_PLATFORMS"]) == ("-1", "cpu")

@@ -178,6 +178,19 @@ def test_samples_of_pytorch_stand_for_the_rests_between_them(part: Any) -> None:
     assert totals["aten::relu", "cpu"][0] == pytest.approx(1000 + 500 * (1 + 5000 / 500))
 
 
+def test_without_autograd_the_time_tells_and_a_wrong_cost_does_no_harm(part: Any) -> None:
+    watch = part("trace_torch").Watch(Stretches())
+    watch.cost = 1e6
+    watch.opened()
+    watch.closed()
+    watch.opened()
+    watch.count("aten::relu", (), None, 0.25)
+    watch.closed()
+    watch.rested.seconds = 1.0
+    count, _ = watch.totals()[0]["aten::relu", "cpu"]
+    assert count == pytest.approx(1 + 1.0 / 0.25, rel=0.05)
+
+
 @dataclass(frozen=True)
 class Device:
     type: str

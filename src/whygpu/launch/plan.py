@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from whygpu.collectors.driver_answer import GpuIds
@@ -36,12 +36,17 @@ class Look(NamedTuple):
     """Looks again, with another environment."""
 
 
-def needs_look(policy: DevicePolicy, environ: Mapping[str, str], *, repair: bool) -> bool:
-    """Whether the plan depends on the machine. A program for the CPU rarely does."""
+def needs_look(
+    policy: DevicePolicy, environ: Mapping[str, str], named: Collection[str], *, repair: bool
+) -> bool:
+    """Whether the plan depends on the machine. A program for the CPU rarely does.
+
+    `named` are the frameworks that the program's file imports by name.
+    """
     stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
     if not stays_on_cpu or policy.require_gpu:
         return repair or policy.require_gpu or policy.device is not None or _sized(policy)
-    return repair and "KERAS_BACKEND" in environ
+    return repair and ("KERAS_BACKEND" in environ or "keras" in named)
 
 
 def proves(policy: DevicePolicy) -> bool:
@@ -99,6 +104,9 @@ def make_plan(
         chosen, said = _choose(policy, seen, environ)
         actions += chosen
         notes += said
+    if seen is not None and any(action.kind != "keep" for action in actions):
+        # The choice of a device may itself have put something right, or hidden it.
+        seen = seen._replace(report=seen.examine(changed(environ, actions)))
     if repair and seen is not None:
         repairs = _repairs(seen, changed(environ, actions), stays_on_cpu=stays_on_cpu)
     if seen is not None and not notes and proves(policy):
@@ -141,11 +149,8 @@ def _choose(
 
 
 def _repairs(seen: Look, environ: Mapping[str, str], *, stays_on_cpu: bool) -> tuple[Repair, ...]:
-    report = seen.report
-    if stays_on_cpu:
-        kept = tuple(f for f in report.findings if f.cause in _KERAS_REPAIRS)
-        report = report._replace(findings=kept)
-    return repairs_for(report, environ, seen.examine)
+    causes = _KERAS_REPAIRS if stays_on_cpu else None
+    return repairs_for(seen.report, environ, seen.examine, causes)
 
 
 def _judge(

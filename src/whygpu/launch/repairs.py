@@ -7,7 +7,7 @@ if what it was made for is then no longer found, and nothing else is.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from whygpu.causes.shared_keras import BACKENDS, choice_of
 from whygpu.causes.shared_libraries import (
@@ -38,12 +38,18 @@ Examine = Callable[[Mapping[str, str]], Report]
 """Look at the machine as a program with this environment would find it."""
 
 
-def repairs_for(report: Report, environ: Mapping[str, str], examine: Examine) -> tuple[Repair, ...]:
-    """The repairs that hold, for every finding that has one, in the order of the findings."""
+def repairs_for(
+    report: Report,
+    environ: Mapping[str, str],
+    examine: Examine,
+    causes: Collection[str] | None = None,
+) -> tuple[Repair, ...]:
+    """The repairs that hold, in the order of the findings; `causes` restricts what is mended."""
     kept: list[Repair] = []
     for finding in report.findings:
         repairer = REPAIRERS.get(finding.cause)
-        if repairer is None or not _is_there(finding, report):
+        unwanted = causes is not None and finding.cause not in causes
+        if repairer is None or unwanted or not _is_there(finding, report):
             continue
         now = changed(environ, (action for repair in kept for action in repair.actions))
         for repair in repairer(report.snapshot, finding, now):

@@ -75,7 +75,8 @@ def prepare(
         return Look(report, found.ids, examine)
 
     repair = repair and not unknown
-    asked = look if needs_look(policy, environ, repair=repair) else None
+    named = command.frameworks_named(argv, environ)
+    asked = look if needs_look(policy, environ, named, repair=repair) else None
     try:
         plan = make_plan(argv, policy, environ, asked, repair=repair, trace=trace)
     except PolicyError:
@@ -87,7 +88,6 @@ def prepare(
         plan = make_plan(argv, policy, environ, None, repair=False, trace=trace)
         note = f"nothing is repaired, because the machine could not be examined: {error}"
         plan = plan._replace(notes=(note, *plan.notes))
-    named = command.frameworks_named(argv, environ)
     return Prepared(plan, reports[0] if reports else None, named)
 
 
