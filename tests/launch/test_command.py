@@ -85,7 +85,7 @@ def test_options_that_keep_us_out(words: list[str], option: str | None) -> None:
 def test_frameworks_that_a_file_imports(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(
-        "import os, tensorflow as tf\nfrom torch.nn import Linear\n"
+        "import numpy as np, tensorflow as tf\nfrom torch.nn import Linear\n"
         "# import jax\ntext = 'import cupy'\nif True:\n    import keras\n"
     )
     named = frameworks_named([sys.executable, "-u", str(script), "--x"], ENVIRON)

@@ -415,3 +415,27 @@ def test_modules_with_names_of_the_standard_library(tmp_path: Path) -> None:
     script(tmp_path, "mine = True\n", "json.py")
     program = script(tmp_path, "import json; print(json.mine)\n")
     assert same_as_bare([PYTHON, program])[1] == "True\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import nothing.there",
+        "raise ImportError('broken')",
+        "1 / 0",
+        "import warnings\nwarnings.warn('old', DeprecationWarning, stacklevel=2)\n",
+        "def f(",
+    ],
+)
+def test_a_framework_that_fails_to_import_fails_in_the_same_words(
+    tmp_path: Path, code: str
+) -> None:
+    script(tmp_path, f"from torch import inner\n{code}\n", "torch/__init__.py")
+    script(tmp_path, "", "torch/inner.py")
+    program = script(tmp_path, "import torch\n")
+    env = environment(PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="always")
+    assert same_as_bare([PYTHON, program], env=env)[2]
+
+
+def test_a_framework_that_is_not_there() -> None:
+    assert "No module named 'torch'" in same_as_bare([PYTHON, "-c", "import torch.nn"])[2]

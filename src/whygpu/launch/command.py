@@ -12,7 +12,7 @@ _LONGEST_SHEBANG = 512
 _LONGEST_SCRIPT = 1 << 20
 _VALUED = ("-W", "-X", "-Q", "--check-hash-based-pycs")
 """Options of Python whose value is the next word."""
-_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)*)", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*(?:import[ \t]+([^#;\n]+)|from[ \t]+([\w.]+)[ \t])", re.MULTILINE)
 _FRAMEWORKS = {
     "tensorflow": "tensorflow",
     "keras": "keras",
@@ -153,9 +153,10 @@ def frameworks_named(argv: Sequence[str], environ: Mapping[str, str]) -> frozens
     """The frameworks that the command's own Python file imports by name; none where unknown."""
     script = script_of(argv, environ)
     text = _head(script, _LONGEST_SCRIPT) if script is not None else ""
-    names = [
-        name.split(".")[0].strip()
-        for match in _IMPORT.finditer(text)
-        for name in match[1].split(",")
+    modules = [
+        words.split()[0].split(".")[0]
+        for several, single in _IMPORT.findall(text)
+        for words in (several or single).split(",")
+        if words.strip()
     ]
-    return frozenset(_FRAMEWORKS[name] for name in names if name in _FRAMEWORKS)
+    return frozenset(_FRAMEWORKS[name] for name in modules if name in _FRAMEWORKS)

@@ -30,16 +30,24 @@ class Finder:
         return None
 
 
-def _extend(loader, name):
-    """On the loader object itself: the program sees the loader that it would see without us."""
-    execute = loader.exec_module
-
+# Under the name of Python's own import machinery, whose frames Python leaves out of tracebacks and
+# of the counting of stack levels for warnings: what a program prints is what it prints without us.
+_SOURCE = """
+def extended(loader, execute, afterwards):
     def exec_module(module):
         vars(loader).pop("exec_module", None)
         execute(module)
-        _call_back(name)
+        afterwards()
+    return exec_module
+"""
+_names = {}
+exec(compile(_SOURCE, "<frozen importlib._bootstrap_external>", "exec"), _names)
 
-    loader.exec_module = exec_module
+
+def _extend(loader, name):
+    """On the loader object itself: the program sees the loader that it would see without us."""
+    execute = loader.exec_module
+    loader.exec_module = _names["extended"](loader, execute, lambda: _call_back(name))
 
 
 def _call_back(name):
