@@ -11,12 +11,17 @@ FIRST_OPERATIONS = 20000
 """Seen one by one from the start: a short program is counted exactly."""
 LATER_OPERATIONS = 2000
 """Seen after each rest."""
+clock = time.thread_time
+"""What other processes take in between would be multiplied with a sample."""
 IGNORED_NAMESPACES = ("profiler", "prim")
 CALIBRATION_ROUNDS = 40
 
 
 class Spent:
-    """Seconds, and nodes of autograd's graph made in them, which need no watching to be counted."""
+    """Seconds of the main thread at work, and nodes of autograd's graph that it made in them.
+
+    Both are counted without watching.
+    """
 
     def __init__(self):
         self.seconds = 0.0
@@ -28,8 +33,9 @@ class Spent:
         return same
 
     def add(self, since, until):
-        self.seconds += until[0] - since[0]
-        self.nodes += until[1] - since[1]
+        # The end may come in another thread, whose counters are its own.
+        self.seconds += max(until[0] - since[0], 0.0)
+        self.nodes += max(until[1] - since[1], 0)
 
 
 class Watch:
@@ -43,17 +49,18 @@ class Watch:
         self.cost = 0.0
         self.clear()
 
-    def clear(self):
+    def clear(self, resting=False):
         self.first, self.later = {}, {}
         self.watched, self.rested = Spent(), Spent()
         self.samples = self.seen = 0
         self.current = self.first
         self.left = FIRST_OPERATIONS
-        self.resting = False
+        self.resting = resting
+        self._from_the_start = not resting
         self._changed = self._now()
 
     def _now(self):
-        return time.perf_counter(), self._nodes()
+        return clock(), self._nodes()
 
     def opened(self):
         now = self._now()
@@ -91,7 +98,7 @@ class Watch:
     def totals(self):
         """{(op, label): [count, seconds]} of the whole run, and whether nothing was missed."""
         found = {}
-        exact = not self.resting and self.current is self.first
+        exact = self._from_the_start and not self.resting and self.current is self.first
         # What was seen last stands for what was not seen after the start.
         weight = 1.0 if exact else self._weight()
         for cells in (self.first, self.later):
@@ -110,7 +117,9 @@ class Watch:
         if watched.nodes > 0:
             return 1.0 + float(rested.nodes) / watched.nodes
         seen = sum(count for count, _ in self.current.values())
-        seconds = watched.seconds - seen * self.cost
+        at_work = sum(seconds for _, seconds in self.current.values())
+        # The cost is a guess; the operations took their time at least.
+        seconds = max(watched.seconds - seen * self.cost, at_work)
         return 1.0 + (rested.seconds / seconds if seconds > 0 else 0.0)
 
     def name(self, function):
@@ -190,7 +199,6 @@ def start(torch, settings):
 def _mode_type(torch, watch):
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    clock = time.perf_counter
     get_ident = threading.get_ident
 
     class WhygpuMode(TorchDispatchMode):
@@ -256,13 +264,13 @@ def _shortest(tensor):
     """The mean time of operations as they are in a training step, in the best of some rounds."""
     times = []
     for _ in range(CALIBRATION_ROUNDS):
-        began = time.perf_counter()
+        began = clock()
         tensor + tensor
         tensor.add_(1.0)
         tensor.mul_(0.5)
         tensor.lerp_(tensor, 0.5)
         tensor.addcdiv_(tensor, tensor, value=-0.1)
-        times.append((time.perf_counter() - began) / 5)
+        times.append((clock() - began) / 5)
     return sorted(times)[CALIBRATION_ROUNDS // 2]
 
 
@@ -290,7 +298,8 @@ def _step_aside_for_higher_order_operators(torch, mode):
 
 def after_fork():
     for _, watch, window in _tracers:
-        watch.clear()
+        # A child forked during a rest begins with the rest of it.
+        watch.clear(watch.resting)
         window.after_fork()
 
 
