@@ -214,6 +214,42 @@ def sequences():
 
 
 @check
+def decoders_with_attention():
+    seq2seq = tf.contrib.seq2seq
+    memory = tf.constant(images(2, 4, 1).reshape(2, 4, 4), tf.float32)
+    inputs = tf.constant(images(2, 3, 1)[:, :, :, 0], tf.float32)
+    embedding = tf.constant(images(1, 5, 1)[0, :, :3, 0], tf.float32)
+    outputs = []
+    for mechanism, options in (
+        (seq2seq.BahdanauAttention, {"memory_sequence_length": [4, 2]}),
+        (seq2seq.BahdanauAttention, {"normalize": True}),
+        (seq2seq.LuongAttention, {"scale": True, "memory_sequence_length": [3, 4]}),
+    ):
+        with tf.variable_scope(None, "model", initializer=wave):
+            attention = mechanism(3, memory, **options)
+            cell = seq2seq.AttentionWrapper(
+                rnn.BasicLSTMCell(3), attention, attention_layer_size=2, alignment_history=True
+            )
+            layer = tf.layers.Dense(5, kernel_initializer=wave, name="words")
+            start = cell.zero_state(2, tf.float32)
+            helper = seq2seq.TrainingHelper(inputs, [3, 2])
+            decoder = seq2seq.BasicDecoder(cell, helper, start, layer)
+            learned, state, lengths = seq2seq.dynamic_decode(decoder, impute_finished=True)
+            outputs += [learned.rnn_output, learned.sample_id, lengths, state.alignments]
+            outputs.append(state.alignment_history.stack())
+        with tf.variable_scope(None, "greedy", initializer=wave):
+            plain_cell = rnn.GRUCell(3)
+            greedy = seq2seq.GreedyEmbeddingHelper(embedding, [0, 1], 4)
+            words = tf.layers.Dense(5, kernel_initializer=wave, name="words")
+            decoder = seq2seq.BasicDecoder(
+                plain_cell, greedy, plain_cell.zero_state(2, tf.float32), words
+            )
+            found, _, lengths = seq2seq.dynamic_decode(decoder, maximum_iterations=4)
+            outputs += [found.sample_id, lengths, seq2seq.tile_batch(found.sample_id, 2)]
+    return [evaluated(outputs), names()]
+
+
+@check
 def training():
     x = tf.constant(images(6, 2, 1).reshape(6, 4), tf.float32)
     y = tf.constant([0, 1, 2, 0, 1, 2])

@@ -1,4 +1,4 @@
-"""Of tf.contrib.seq2seq, the loss of sequences; its decoders have no counterpart."""
+"""The loss of tf.contrib.seq2seq."""
 
 import tensorflow.compat.v1 as tf
 

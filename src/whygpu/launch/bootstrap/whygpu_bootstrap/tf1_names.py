@@ -102,7 +102,11 @@ SOURCES = {
     "tf.contrib.metrics": ("tf.metrics",),
     "tf.contrib.rnn": ("own:tf1_contrib_rnn", "own:tf1_contrib_cells", "tf.nn.rnn_cell"),
     "tf.contrib.saved_model": ("tf.saved_model",),
-    "tf.contrib.seq2seq": ("own:tf1_contrib_seq2seq",),
+    "tf.contrib.seq2seq": (
+        "own:tf1_contrib_seq2seq",
+        "own:tf1_contrib_decoder",
+        "own:tf1_contrib_attention",
+    ),
     "tf.contrib.signal": ("tf.signal",),
     "tf.contrib.slim": (_CONTRIB_LAYERS + ("own:tf1_contrib_scope", "own:tf1_contrib_framework")),
     "tf.contrib.slim.layers": _CONTRIB_LAYERS,
