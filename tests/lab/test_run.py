@@ -276,3 +276,20 @@ def test_a_driver_that_does_not_start(make: Make) -> None:
 def test_auto_says_that_the_framework_cannot(make: Make) -> None:
     seen = make("tensorflow-2.21", ONE).run("--device", "auto", code=VARIABLES)
     assert "--device auto: on the CPU, because TensorFlow 2.21.0" in seen.said
+
+
+JAX = """
+import json, os, jax
+print(json.dumps({"platform": jax.devices()[0].platform, "environ": dict(os.environ)}))
+"""
+
+
+def test_jax_with_its_plugin(make: Make) -> None:
+    """JAX goes on without a word where CUDA does not serve it: a requirement makes it a failure."""
+    machine = make("jax-cuda12", ONE)
+    cpu = machine.run("--device", "cpu", code=JAX)
+    assert (cpu.facts["platform"], cpu.report["fallback"]) == ("cpu", False)
+    assert "cuInit" not in cpu.said, "CUDA was asked"
+    fallen = machine.run("--require", "gpu", "--memory", "4GiB", code=JAX)
+    assert (fallen.code, fallen.report["device"], fallen.report["fallback"]) == (1, "cpu", True)
+    assert fallen.facts["environ"]["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.1000"
