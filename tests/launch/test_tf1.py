@@ -140,6 +140,25 @@ def test_modules_of_the_program_and_its_own_package_see_tensorflow_1(machine: Ma
     assert machine.python("-m", "installed").stdout == "a placeholder\n"
 
 
+def test_processes_that_the_program_starts_see_tensorflow_1(machine: Machine) -> None:
+    lines = machine.program("""
+        import multiprocessing, subprocess, sys
+
+        def child():
+            import tensorflow as tf
+            print(tf.placeholder(), flush=True)
+
+        if __name__ == "__main__":
+            for method in ("fork", "spawn"):
+                process = multiprocessing.get_context(method).Process(target=child)
+                process.start()
+                process.join()
+            code = "import tensorflow as tf; print(tf.placeholder())"
+            subprocess.run([sys.executable, "-c", code])
+    """)
+    assert lines == ["a placeholder"] * 3
+
+
 @pytest.mark.parametrize(
     ("statement", "error", "words"),
     [

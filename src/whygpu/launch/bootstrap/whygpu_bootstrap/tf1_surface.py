@@ -332,11 +332,15 @@ def _keras_is_3():
     try:
         return not importlib.import_module("keras").__version__.startswith("2.")
     except ImportError:
-        return True
+        # Before 2.6 Keras was a part of TensorFlow.
+        return False
 
 
 def _keras_version(base):
-    return KERAS_INSIDE if base is None else base.__version__
+    if base is None:
+        return KERAS_INSIDE
+    package = importlib.import_module(base.__name__.partition(".")[0])
+    return getattr(package, "__version__", KERAS_INSIDE)
 
 
 def _public(module):
