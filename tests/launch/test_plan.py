@@ -83,6 +83,7 @@ def test_the_cpu_needs_no_look_at_the_machine() -> None:
     assert looks("", repair=True)
     assert not looks("memory=growth", repair=False)
     assert looks("memory=4GiB", repair=False)
+    assert looks("memory=50%", repair=False)
     assert looks("gpu", repair=False)
     assert looks("require=gpu", repair=False)
     plan = make_plan(ARGV, parse_policy("cpu"), {"JAX_PLATFORMS": "cuda"}, None)

@@ -56,7 +56,7 @@ def proves(policy: DevicePolicy) -> bool:
 
 
 def _sized(policy: DevicePolicy) -> bool:
-    return policy.memory is not None and policy.memory.kind == "bytes"
+    return policy.memory is not None and policy.memory.kind != "growth"
 
 
 def isolation(policy: DevicePolicy, environ: Mapping[str, str]) -> list[Action]:
@@ -91,50 +91,60 @@ def make_plan(
 
     Raises PolicyError when the machine cannot meet the policy.
     """
+    stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
+    if policy.require_gpu and stays_on_cpu:
+        raise PolicyError("--device cpu and --require gpu ask for opposite things; take one")
     actions = isolation(policy, environ)
     notes: list[str] = []
     repairs: tuple[Repair, ...] = ()
     seen = look(changed(environ, actions)) if look is not None else None
-    stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
-    if policy.require_gpu and stays_on_cpu:
-        raise PolicyError("--device cpu and --require gpu ask for opposite things; take one")
     if stays_on_cpu:
         actions += devices.hide_gpus(environ)
     elif policy.device is not None and seen is not None:
-        chosen, said = _choose(policy, seen, environ)
+        chosen, notes = _choose(policy, seen, environ)
         actions += chosen
-        notes += said
-    if seen is not None and any(action.kind != "keep" for action in actions):
-        # The choice of a device may itself have put something right, or hidden it.
-        seen = seen._replace(report=seen.examine(changed(environ, actions)))
-    if repair and seen is not None:
-        repairs = _repairs(seen, changed(environ, actions), stays_on_cpu=stays_on_cpu)
-    if seen is not None and not notes and proves(policy):
-        notes += _judge(argv, policy, seen, changed(environ, actions), repairs)
+        stays_on_cpu = bool(notes)
+    if seen is not None:
+        if any(action.kind != "keep" for action in actions):
+            # The choice of a device may itself have put something right, or hidden it.
+            seen = seen._replace(report=seen.examine(changed(environ, actions)))
+        now = changed(environ, actions)
+        if repair:
+            causes = _KERAS_REPAIRS if stays_on_cpu else None
+            repairs = repairs_for(seen.report, now, seen.examine, causes)
+        if proves(policy) and not stays_on_cpu:
+            notes += _judge(argv, policy, seen, now, repairs)
     machine = seen.report.snapshot if seen is not None else None
     for effect in effects(policy, machine, environ):
         if isinstance(effect, Action):
             actions.append(effect)
         elif not (stays_on_cpu and effect.on_gpu_only) and _concerned_by(effect, machine):
             notes.append(effect.text)
+    way_in, unreached = _way_in(argv, environ)
+    return LaunchPlan(
+        argv=tuple(argv),
+        policy=policy,
+        actions=(*actions, *way_in),
+        repairs=repairs,
+        notes=(*notes, *unreached),
+        settings=tuple(_settings(policy, seen, trace=trace).items()),
+        gpu_seen=machine is not None and isinstance(nvidia_gpu(machine), Known),
+    )
+
+
+def _way_in(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[list[Action], list[str]]:
+    """How whygpu's part gets into the program, and what is to be said where it does not."""
     option = command.ignores_python_variables(argv, environ)
+    notes = []
     if option is not None:
         notes.append(
             f"python {option} keeps whygpu's part out of the program: variables take effect, calls "
             "to frameworks and the report of devices do not"
         )
-    if option != "-S":
-        reason = "whygpu's part in every Python process"
-        actions.append(Action("prepend", "PYTHONPATH", BOOTSTRAP, reason))
-    return LaunchPlan(
-        argv=tuple(argv),
-        policy=policy,
-        actions=tuple(actions),
-        repairs=repairs,
-        notes=tuple(notes),
-        settings=tuple(_settings(policy, seen, trace=trace).items()),
-        gpu_seen=machine is not None and isinstance(nvidia_gpu(machine), Known),
-    )
+    if option == "-S":
+        return [], notes
+    reason = "whygpu's part in every Python process"
+    return [Action("prepend", "PYTHONPATH", BOOTSTRAP, reason)], notes
 
 
 def _choose(
@@ -146,11 +156,6 @@ def _choose(
         if reason is not None:
             return devices.hide_gpus(environ), [f"--device auto: on the CPU, because {reason}"]
     return devices.show_gpus(policy.device, seen.report.snapshot, seen.ids, environ), []
-
-
-def _repairs(seen: Look, environ: Mapping[str, str], *, stays_on_cpu: bool) -> tuple[Repair, ...]:
-    causes = _KERAS_REPAIRS if stays_on_cpu else None
-    return repairs_for(seen.report, environ, seen.examine, causes)
 
 
 def _judge(

@@ -66,11 +66,11 @@ def prepare(
         proving = proves(policy)
         python = command.interpreter_of(argv, environ)
         found = preflight.look(python, seen_with, selecting=selecting, proving=proving)
-        report = _without_target(found.report) if unknown else found.report
+        report = _known_of(found.report, unknown)
         reports.append(report)
 
         def examine(other: Mapping[str, str]) -> Report:
-            return preflight.examine(python, other, proving=proving)
+            return _known_of(preflight.examine(python, other, proving=proving), unknown)
 
         return Look(report, found.ids, examine)
 
@@ -91,8 +91,10 @@ def prepare(
     return Prepared(plan, reports[0] if reports else None, named)
 
 
-def _without_target(report: Report) -> Report:
-    """What holds for the machine, where the program's environment is not the one looked at."""
+def _known_of(report: Report, target_unknown: bool) -> Report:
+    """What holds for the program: without its environment known, only what is the machine's."""
+    if not target_unknown:
+        return report
     findings = tuple(finding for finding in report.findings if finding.subject == MACHINE)
     return report._replace(frameworks=(), findings=findings)
 

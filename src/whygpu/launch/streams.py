@@ -68,7 +68,11 @@ class ErrorStream:
         if self._is_file or _is_null(facts):
             return
         self._is_terminal = os.isatty(STDERR)
-        self._reader, writer = _terminal() if self._is_terminal else os.pipe()
+        try:
+            self._reader, writer = _terminal() if self._is_terminal else os.pipe()
+        except OSError:
+            # No terminal to be had: then the program keeps ours, and nothing is kept for later.
+            return
         self.descriptors[STDERR] = writer
         if _same(facts, os.fstat(STDOUT)):
             self.descriptors[STDOUT] = writer
