@@ -388,7 +388,15 @@ def keras_layers_in_a_graph():
 @check
 def keras_models_are_saved():
     keras = tf.keras
-    model = keras.Sequential([keras.layers.Dense(2, input_shape=(3,), kernel_initializer="ones")])
+    model = keras.Sequential(
+        [
+            keras.layers.Dense(2, input_shape=(3,), kernel_initializer="ones"),
+            keras.layers.BatchNormalization(),
+            keras.layers.Reshape((1, 2)),
+            keras.layers.TimeDistributed(keras.layers.Dense(2, kernel_initializer="ones")),
+            keras.layers.Bidirectional(keras.layers.GRU(1, kernel_initializer="ones")),
+        ]
+    )
     model.compile("sgd", "mse")
     folder = tempfile.mkdtemp()
     model.save(os.path.join(folder, "model.h5"))
