@@ -136,6 +136,14 @@ def test_a_backend_that_is_not_there_is_left_where_nothing_is_to_be_mended(tmp_p
     assert "KERAS_BACKEND=torch" in mended.said
 
 
+def test_a_report_names_no_home(tmp_path: Path) -> None:
+    settings = script(tmp_path, '{"backend": "jax"}', "home/.keras/keras.json")
+    seen = under(tmp_path, "torch", KERAS)
+    assert f"in {settings}, cannot be imported" in seen.said
+    (repair,) = seen.report["repairs"]
+    assert "in ~/.keras/keras.json, cannot be imported" in repair["why"]
+
+
 def test_tensorflow_1(tmp_path: Path) -> None:
     code = (
         "import tensorflow as tf\n"

@@ -228,15 +228,27 @@ def _finish(
     elif report.policy.require_gpu and report.device == "none":
         _say("--require gpu: nothing shows on which device the program ran")
     if report_file is not None:
-        from whygpu.render.run_json import report_json
-
-        text = report_json(report, trace)
-        try:
-            with open(report_file, "w", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            _say(f"the report could not be written to {report_file}: {error.strerror}")
+        _write_report(report_file, report, trace)
     return report.exit_code
+
+
+def _write_report(path: str, report: RunReport, trace: dict[str, Any] | None) -> None:
+    """What leaves the machine passes the gate: folders of repairs are in the user's home."""
+    from whygpu.host.local import LocalHost
+    from whygpu.privacy import Redactor
+    from whygpu.render.run_json import report_json
+
+    redact = Redactor(LocalHost().platform).text
+    repairs = tuple(
+        repair._replace(what=redact(repair.what), why=redact(repair.why))
+        for repair in report.repairs
+    )
+    text = report_json(report._replace(repairs=repairs), trace)
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        _say(f"the report could not be written to {path}: {error.strerror}")
 
 
 def _show_trace(trace: dict[str, Any]) -> None:
