@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.launch.programs import WHYGPU, environment, script
+from tests.launch.programs import script
 from whygpu.api import snapshot
 from whygpu.model.observed import Known
 
 PYTHON = os.environ.get("WHYGPU_HARDWARE_PYTHON", sys.executable)
+WHYGPU = (sys.executable, "-m", "whygpu", "run")
 GIB = 1 << 30
 
 
@@ -50,7 +51,7 @@ def under(folder: Path, code: str, *options: str, **environ: str) -> Seen:
     program = script(folder, code)
     done = subprocess.run(
         [*WHYGPU, *options, "--report", str(report), "--", PYTHON, str(program)],
-        env=environment(**environ),
+        env={**os.environ, **environ},
         capture_output=True,
         text=True,
         timeout=200,
@@ -148,7 +149,6 @@ def test_the_cpu_leaves_the_gpu_untouched(tmp_path: Path) -> None:
     )
     process = subprocess.Popen(
         [*WHYGPU, "--device", "cpu", "--", PYTHON, str(program)],
-        env=environment(),
         stdout=subprocess.PIPE,
         text=True,
     )
