@@ -33,8 +33,11 @@ pytestmark = pytest.mark.skipif(not _gpus(), reason="the NVIDIA driver shows no 
 
 
 def needs(*modules: str) -> None:
+    """Skip where one cannot be imported; Keras is followed by its backend."""
     for module in modules:
-        if subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True).returncode:
+        environ = {**os.environ, "KERAS_BACKEND": modules[-1]}
+        command = [PYTHON, "-c", f"import {module}"]
+        if subprocess.run(command, env=environ, capture_output=True).returncode:
             pytest.skip(f"{PYTHON} has no {module}")
 
 
