@@ -19,7 +19,7 @@ LAYERS = (
     ("tables",),
     ("host", "readers"),
     ("causes", "privacy", "verdicts"),
-    ("engine", "collectors", "probes", "planner", "render"),
+    ("engine", "collectors", "probes", "planner", "render", "launch"),
     ("explainer", "corroboration"),
     ("api",),
     ("cli", "__main__", "__init__"),
@@ -28,8 +28,13 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 APART = {"render": {"collectors", "probes", "host"}, "causes": {"host", "readers"}}
 """Within the order, some may not meet: a renderer never looks at the machine, a cause neither."""
 
+IN_THE_TARGET = {"scripts", "bootstrap"}
+"""Folders whose files run in the target, and so know nothing of the rest."""
+
 MODULES = sorted(
-    path for path in SOURCE.rglob("*.py") if "scripts" not in path.relative_to(SOURCE).parts
+    path
+    for path in SOURCE.rglob("*.py")
+    if IN_THE_TARGET.isdisjoint(path.relative_to(SOURCE).parts)
 )
 
 

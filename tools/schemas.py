@@ -12,6 +12,7 @@ from whygpu.model.codec import hints, is_record
 from whygpu.model.explanation import LogVerdict
 from whygpu.model.finding import Evidence, Finding
 from whygpu.model.observed import Known
+from whygpu.model.policy import Action, DeviceUsed, LogLevel
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
 from whygpu.model.snapshot import Snapshot
 from whygpu.planner.machine import MachineSpec
@@ -175,12 +176,88 @@ def plan_schema() -> dict[str, Any]:
     }
 
 
+_TEXT = {"type": "string"}
+_PERHAPS = {"type": ["string", "null"]}
+_FLAG = {"type": "boolean"}
+
+
+def _policy() -> dict[str, Any]:
+    perhaps_off = {"enum": ["off", None]}
+    return _object(
+        {
+            "device": _PERHAPS,
+            "require": {"enum": ["gpu", None]},
+            "memory": _PERHAPS,
+            "cudnn": perhaps_off,
+            "deterministic": _FLAG,
+            "tf32": perhaps_off,
+            "xla": perhaps_off,
+            "log_level": {"enum": [*get_args(LogLevel), None]},
+            "isolate": _FLAG,
+            "tf1": _FLAG,
+        }
+    )
+
+
+def run_schema() -> dict[str, Any]:
+    """What `whygpu run --report FILE` writes."""
+    op = {
+        "op": _TEXT,
+        "device": _TEXT,
+        "count": {"type": "integer"},
+        "seconds": {"type": ["number", "null"]},
+    }
+    because = {"op": _TEXT, "reason": _TEXT, "detail": _TEXT}
+    trace = {
+        "ops": {"type": "array", "items": _object(op)},
+        "on_cpu_because": {"type": "array", "items": _object(because)},
+    }
+    fields = {
+        "schema": {"const": 1},
+        "exit_code": {"type": "integer"},
+        "device": {"enum": list(get_args(DeviceUsed))},
+        "fallback": _FLAG,
+        "policy": _policy(),
+        "repairs": {
+            "type": "array",
+            "items": _object({"code": _TEXT, "what": _TEXT, "why": _TEXT}),
+        },
+        "peak_memory_bytes": {"type": ["integer", "null"]},
+        "trace": {"anyOf": [_object(trace), {"type": "null"}]},
+        "explanation": {"type": ["object", "null"]},
+    }
+    return {"$schema": DRAFT, "title": "whygpu run --report", **_object(fields)}
+
+
+def run_plan_schema() -> dict[str, Any]:
+    """What `whygpu run --dry-run --json` prints."""
+    definitions: dict[str, Any] = {}
+    actions = {"type": "array", "items": schema_of(Action, definitions)}
+    repair = {"code": _TEXT, "what": _TEXT, "why": _TEXT, "actions": actions}
+    fields = {
+        "schema": {"const": 1},
+        "argv": {"type": "array", "items": _TEXT},
+        "policy": _policy(),
+        "actions": actions,
+        "repairs": {"type": "array", "items": _object(repair)},
+        "notes": {"type": "array", "items": _TEXT},
+    }
+    return {
+        "$schema": DRAFT,
+        "title": "whygpu run --dry-run --json",
+        **_object(fields),
+        "$defs": definitions,
+    }
+
+
 def files() -> dict[str, str]:
     made = {
         "snapshot.schema.json": snapshot_schema(),
         "check.schema.json": check_schema(),
         "explain.schema.json": explain_schema(),
         "plan.schema.json": plan_schema(),
+        "run.schema.json": run_schema(),
+        "run-plan.schema.json": run_plan_schema(),
     }
     return {name: json.dumps(schema, indent=1) + "\n" for name, schema in made.items()}
 

@@ -12,27 +12,39 @@ if TYPE_CHECKING:
     from whygpu.api import load_snapshot as load_snapshot
     from whygpu.api import plan as plan
     from whygpu.api import snapshot as snapshot
+    from whygpu.errors import PolicyError as PolicyError
     from whygpu.host.replay import ReplayHost as ReplayHost
+    from whygpu.launch.inprocess import apply as apply
+    from whygpu.launch.inprocess import device as device
+    from whygpu.launch.inprocess import require_gpu as require_gpu
 
 __version__ = _version.VERSION
 
 _LAZY = {
+    "apply": "whygpu.launch.inprocess",
     "check": "whygpu.api",
+    "device": "whygpu.launch.inprocess",
     "diagnose": "whygpu.api",
     "explain": "whygpu.api",
     "load_snapshot": "whygpu.api",
     "plan": "whygpu.api",
+    "PolicyError": "whygpu.errors",
+    "require_gpu": "whygpu.launch.inprocess",
     "snapshot": "whygpu.api",
     "ReplayHost": "whygpu.host.replay",
 }
 __all__ = [
+    "PolicyError",
     "ReplayHost",
     "__version__",
+    "apply",
     "check",
+    "device",
     "diagnose",
     "explain",
     "load_snapshot",
     "plan",
+    "require_gpu",
     "snapshot",
 ]
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from whygpu.cli import check, explain, plan, rule, snapshot
+from whygpu.cli import run as run_verb
 from whygpu.cli.surroundings import discard_output, open_streams, stopped_cleanly
 from whygpu.errors import UsageError
 from whygpu.version import VERSION
@@ -21,7 +22,14 @@ EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
-VERBS = {"check": check, "explain": explain, "plan": plan, "rule": rule, "snapshot": snapshot}
+VERBS = {
+    "check": check,
+    "explain": explain,
+    "plan": plan,
+    "rule": rule,
+    "run": run_verb,
+    "snapshot": snapshot,
+}
 
 EPILOG = """\
 examples:
@@ -32,6 +40,7 @@ examples:
   whygpu check --snapshot FILE        diagnose a machine from its snapshot
   whygpu explain train.log            what a log or traceback means
   whygpu plan tensorflow jax          which releases fit this machine
+  whygpu run -- python train.py       run it, repaired, and prove where it ran
   whygpu rule WG203                   what one code means
 
 exit codes:

@@ -1,0 +1,258 @@
+"""Run a program under a device policy, repair what can be, prove where it ran."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from whygpu.errors import PolicyError, UsageError
+
+if TYPE_CHECKING:
+    from whygpu.launch.run import Prepared
+    from whygpu.model.policy import DevicePolicy, RunReport
+
+EXAMPLES = """\
+examples:
+  whygpu run -- python train.py --epochs 3     as it is, repaired, with a report
+  whygpu run --device cpu -- python train.py   the GPU stays untouched
+  whygpu run --device gpu:1 -- python -m package.train
+  whygpu run --device auto -- python train.py  the GPU if it works, else the CPU
+  whygpu run --require gpu -- torchrun --nproc-per-node 2 train.py
+  whygpu run --memory 4GiB --cudnn off -- jupyter execute notebook.ipynb
+  whygpu run --tf1 -- python old_tutorial.py   TensorFlow 1 code on TensorFlow 2
+  whygpu run --trace --report run.json -- python train.py
+  whygpu run --device gpu --dry-run -- python train.py   the plan, and why
+
+exit codes:
+  the program's own   125 whygpu failed   127 command not found
+  126 the policy cannot be met, nothing was run
+  128+n the program died of signal n
+  1 where the program succeeded and --require gpu was not met
+"""
+
+EXIT_FAILED = 125
+EXIT_UNMET = 126
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "whygpu run [options] -- COMMAND ..."
+    policy = parser.add_argument_group("the policy, the same for every framework")
+    policy.add_argument(
+        "--device",
+        metavar="DEVICE",
+        help="cpu, gpu, auto, gpu:1, gpu:0,2 (in PCI bus order), the beginning of a UUID "
+        "(GPU-1a2b), or a part of a GPU's name",
+    )
+    policy.add_argument(
+        "--require", metavar="gpu", help="refuse, or fail, a run that does not use the GPU"
+    )
+    policy.add_argument(
+        "--memory", metavar="AMOUNT", help="GPU memory: growth (as needed), 4GiB, or 80%%"
+    )
+    policy.add_argument("--cudnn", metavar="off", help="compute without cuDNN where possible")
+    policy.add_argument(
+        "--deterministic", action="store_true", help="the same result every time, or an error"
+    )
+    policy.add_argument("--tf32", metavar="off", help="full float32 in matrix products")
+    policy.add_argument("--xla", metavar="off", help="no compilation with XLA where possible")
+    policy.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning, error or quiet")
+    policy.add_argument(
+        "--isolate",
+        action="store_true",
+        help="hide the user site, and folders on LD_LIBRARY_PATH but the driver's",
+    )
+    policy.add_argument("--tf1", action="store_true", help="run TensorFlow 1 code on TensorFlow 2")
+    parser.add_argument(
+        "--no-repair", action="store_true", help="leave what is wrong with the machine as it is"
+    )
+    parser.add_argument(
+        "--trace", action="store_true", help="report where each operation ran, and why on the CPU"
+    )
+    parser.add_argument("--report", metavar="FILE", help="write the report as JSON")
+    parser.add_argument("--quiet", action="store_true", help="say nothing about the run")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the plan with its reasons; run nothing"
+    )
+    parser.add_argument("--json", action="store_true", help="with --dry-run: the plan as JSON")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run, with its words"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from whygpu.launch.process import NotStarted
+
+    try:
+        return _run(options)
+    except NotStarted as error:
+        _say(str(error))
+        return error.code
+    except PolicyError as error:
+        _say(f"{error}\nnothing was run; `whygpu check` says more")
+        return EXIT_UNMET
+    except UsageError as error:
+        _say(str(error))
+        return EXIT_FAILED
+    except Exception as error:
+        # The program's exit codes are its own: a bug of ours must not look like one of them.
+        from whygpu.cli import bug
+
+        print(bug.report(error, ["run", *options.command]), file=sys.stderr)
+        return EXIT_FAILED
+
+
+def _run(options: argparse.Namespace) -> int:
+    from whygpu.launch.run import execute, prepare
+
+    argv = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not argv:
+        raise UsageError("what is to be run? expected a command: whygpu run -- python train.py")
+    if options.json and not options.dry_run:
+        raise UsageError("--json goes with --dry-run; --report FILE writes a run's report")
+    policy = _policy(options)
+    report_file = _report_file(options.report)
+    prepared = prepare(argv, policy, os.environ, repair=not options.no_repair, trace=options.trace)
+    if options.dry_run:
+        return _show_plan(prepared, options)
+    if sys.platform != "linux":
+        raise UsageError(f"whygpu run needs Linux, or Windows with WSL 2; this is {sys.platform}")
+    if not options.quiet:
+        _say_before(prepared)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    report, ended = execute(prepared.plan, os.environ)
+    report = _explained(report, ended.error_text, prepared, options)
+    code = _finish(report, prepared, options, report_file)
+    if ended.signal == signal.SIGINT:
+        # A shell stops its script only if it sees that Ctrl-C has ended the command.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    return code
+
+
+def _policy(options: argparse.Namespace) -> DevicePolicy:
+    from whygpu.launch import words
+    from whygpu.model.policy import DevicePolicy
+
+    return DevicePolicy(
+        device=words.parse_device(options.device) if options.device is not None else None,
+        require_gpu=options.require is not None and words.parse_require(options.require),
+        memory=words.parse_memory(options.memory) if options.memory is not None else None,
+        cudnn_off=options.cudnn is not None and words.parse_off("cudnn", options.cudnn),
+        deterministic=options.deterministic,
+        tf32_off=options.tf32 is not None and words.parse_off("tf32", options.tf32),
+        xla_off=options.xla is not None and words.parse_off("xla", options.xla),
+        log_level=(
+            words.parse_log_level(options.log_level) if options.log_level is not None else None
+        ),
+        isolate=options.isolate,
+        tf1=options.tf1,
+    )
+
+
+def _report_file(path: str | None) -> str | None:
+    """Checked before the run: a training of hours must not end in "permission denied"."""
+    if path is None:
+        return None
+    whole = os.path.abspath(path)
+    folder = os.path.dirname(whole)
+    if not os.path.isdir(folder):
+        raise UsageError(f"--report {path}: there is no folder {folder}")
+    if not os.access(whole if os.path.exists(whole) else folder, os.W_OK):
+        raise UsageError(f"--report {path}: it cannot be written; choose another file")
+    # The program may change its folder; so may we not.
+    return whole
+
+
+def _show_plan(prepared: Prepared, options: argparse.Namespace) -> int:
+    from whygpu.cli.terminal import write
+
+    if options.json:
+        from whygpu.render.run_json import plan_json
+
+        write(plan_json(prepared.plan))
+    else:
+        from whygpu.render.run import plan_text
+
+        write(plan_text(prepared.plan))
+    return 0
+
+
+def _say(text: str) -> None:
+    print(f"whygpu: {text}", file=sys.stderr, flush=True)
+
+
+def _say_before(prepared: Prepared) -> None:
+    from whygpu.render.run import repair_text
+
+    for repair in prepared.plan.repairs:
+        if prepared.concerns(repair):
+            _say(repair_text(repair))
+    for note in prepared.plan.notes:
+        _say(note)
+
+
+def _explained(
+    report: RunReport, error_text: str, prepared: Prepared, options: argparse.Namespace
+) -> RunReport:
+    """What `whygpu explain` says of a failure: printed below it, and part of the report."""
+    return report
+
+
+def _finish(
+    report: RunReport, prepared: Prepared, options: argparse.Namespace, report_file: str | None
+) -> int:
+    from whygpu.launch.trace_merge import merge
+    from whygpu.render.run import end_text, repair_text
+
+    parts = [part for record in report.records for part in record.trace.values()]
+    trace = merge(parts) if report.traced else None
+    unmet = report.policy.require_gpu and report.device == "cpu"
+    if unmet and report.exit_code == 0:
+        report = report._replace(exit_code=1)
+    if not options.quiet:
+        if trace is not None:
+            _show_trace(trace)
+        imported = {use.name for record in report.records for use in record.frameworks}
+        for repair in report.repairs:
+            if not prepared.concerns(repair) and prepared.concerns(repair, imported):
+                _say(repair_text(repair))
+        _say(end_text(report, prepared.because))
+        for note in dict.fromkeys(note for record in report.records for note in record.notes):
+            _say(note)
+    if unmet:
+        _say(f"--require gpu: the program ran on the CPU{prepared.because}")
+    elif report.policy.require_gpu and report.device == "none":
+        _say("--require gpu: nothing shows on which device the program ran")
+    if report_file is not None:
+        _write_report(report_file, report, trace)
+    return report.exit_code
+
+
+def _write_report(path: str, report: RunReport, trace: dict[str, Any] | None) -> None:
+    """What leaves the machine passes the gate: folders of repairs are in the user's home."""
+    from whygpu.host.local import LocalHost
+    from whygpu.privacy import Redactor
+    from whygpu.render.run_json import report_json
+
+    redact = Redactor(LocalHost().platform).text
+    repairs = tuple(
+        repair._replace(what=redact(repair.what), why=redact(repair.why))
+        for repair in report.repairs
+    )
+    text = report_json(report._replace(repairs=repairs), trace)
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        _say(f"the report could not be written to {path}: {error.strerror}")
+
+
+def _show_trace(trace: dict[str, Any]) -> None:
+    from whygpu.cli.terminal import width
+    from whygpu.render.trace import render
+
+    print(f"whygpu: {render(trace, width=width())}", file=sys.stderr, end="", flush=True)

@@ -1,0 +1,67 @@
+"""Whether the GPU can be used here at all, as far as files, the driver and its start tell."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from whygpu.errors import PolicyError
+from whygpu.launch.devices import VISIBLE, gpus_of
+from whygpu.model.derived import and_list, display_name
+from whygpu.model.finding import MACHINE, Finding
+from whygpu.model.observed import Absent, Known
+from whygpu.model.report import FrameworkReport, Report
+from whygpu.verdicts import PROBED
+
+
+def machine_lacks(report: Report) -> str | None:
+    """Why no program can use a GPU on this machine; None if one may."""
+    machine = report.snapshot
+    given = machine.environment.visible_gpus
+    if isinstance(given, Known) and given.value.visible == Known((), given.source):
+        return f"{VISIBLE}={given.value.text!r} hides every GPU"
+    for finding in _errors(report):
+        if finding.subject == MACHINE and finding.effect != "none":
+            return f"{finding.message} ({finding.code} {finding.cause}){_remedy(finding)}"
+    try:
+        gpus_of(machine)
+    except PolicyError as error:
+        return str(error)
+    state = machine.driver.state
+    if isinstance(state, Known) and state.value != "working":
+        return f"the NVIDIA driver does not work: {machine.driver.detail or state.value}"
+    if isinstance(machine.driver.cuda_library, Absent):
+        return f"there is no CUDA driver library: {machine.driver.cuda_library.source}"
+    return None
+
+
+def frameworks_lack(report: Report, named: Collection[str]) -> str | None:
+    """Why none of the program's frameworks can use the GPU; None if one may.
+
+    Those are the frameworks that its file names, else all that are installed.
+    """
+    judged = [item for item in report.frameworks if item.name in PROBED]
+    concerned = [item for item in judged if item.name in named] or judged
+    if not concerned or any(item.verdict not in ("cpu", "broken") for item in concerned):
+        return None
+    names = and_list([f"{display_name(item.name)} {item.version}" for item in concerned])
+    told = "".join(
+        f"\n  {finding.code} {finding.message}{_remedy(finding)}"
+        for finding in _blamed(report, concerned)
+    )
+    return f"{names} cannot use it here{told}"
+
+
+def _blamed(report: Report, items: Collection[FrameworkReport]) -> list[Finding]:
+    codes = {code for item in items for code in item.because}
+    return [finding for finding in _errors(report) if finding.code in codes]
+
+
+def _errors(report: Report) -> list[Finding]:
+    return [finding for finding in report.root_causes if finding.severity == "error"]
+
+
+def _remedy(finding: Finding) -> str:
+    if not finding.remedies:
+        return ""
+    remedy = finding.remedies[0]
+    return f"\n    {remedy.text}" + (f"\n      {remedy.command}" if remedy.command else "")

@@ -1,0 +1,20 @@
+"""whygpu's part in a program's process: Python 3.6, standard library only, never in the way.
+
+Whatever fails in here is noted in the process's record, and the program goes on without it.
+"""
+
+
+def start():
+    """Called once at the start of every Python process below `whygpu run`."""
+    from whygpu_bootstrap import settings
+
+    read = settings.load()
+    if read is None:
+        return
+    from whygpu_bootstrap import record
+
+    record.open_in(read["report_folder"], read.get("launcher_pid"))
+    with record.noted("the start of whygpu's part"):
+        from whygpu_bootstrap import frameworks
+
+        frameworks.install(read)

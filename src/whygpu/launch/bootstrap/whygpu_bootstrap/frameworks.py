@@ -1,0 +1,59 @@
+"""What is done for each framework: its policy after the import, its devices at the end."""
+
+import sys
+
+from whygpu_bootstrap import hook, record
+
+WATCHED = {
+    "tensorflow": "tensorflow",
+    "torch": "torch",
+    "jax": "jax",
+    "keras": "keras",
+    "tf_keras": "keras",
+}
+
+
+def install(settings):
+    """Wait for every framework that the program may import."""
+    if settings.get("tf1"):
+        with record.noted("--tf1"):
+            part("tf1").install(settings)
+    if settings["policy"]["deterministic"]:
+        part("policy_seeds").install(settings)
+    for name, framework in WATCHED.items():
+        hook.after_import(name, _starter(framework, settings))
+
+
+def _starter(framework, settings):
+    def start(module):
+        record.seen(framework, str(getattr(module, "__version__", "")))
+        policy = part("policy_" + framework)
+        if policy is not None:
+            with record.noted("the policy for %s" % framework):
+                policy.apply(module, settings)
+        devices = part("devices_" + framework)
+        if devices is not None:
+            record.ask_at_end(framework, devices, module)
+        tracer = part("trace_" + framework) if settings.get("trace") else None
+        if tracer is not None:
+            with record.noted("tracing %s" % framework):
+                tracer.start(module, settings)
+                record.trace_at_end(framework, tracer)
+
+    return start
+
+
+def part(name):
+    """A module of this package, or None where there is none for the framework."""
+    whole = "whygpu_bootstrap." + name
+    writes_bytecode = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        __import__(whole)
+        return sys.modules[whole]
+    except ImportError as error:
+        if error.name != whole:
+            raise
+        return None
+    finally:
+        sys.dont_write_bytecode = writes_bytecode

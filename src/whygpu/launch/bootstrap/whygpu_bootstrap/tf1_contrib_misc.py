@@ -1,0 +1,124 @@
+"""Single functions of tf.contrib whose arguments stood in another order, and HParams."""
+
+import tensorflow.compat.v1 as tf
+
+__all__ = ["HParams", "accuracy", "rotate"]
+
+
+def softmax_loss(logits, onehot_labels, weights=1.0, label_smoothing=0, scope=None):
+    return tf.losses.softmax_cross_entropy(
+        onehot_labels, logits, weights=weights, label_smoothing=label_smoothing, scope=scope
+    )
+
+
+def sparse_softmax_loss(logits, labels, weights=1.0, scope=None):
+    return tf.losses.sparse_softmax_cross_entropy(labels, logits, weights=weights, scope=scope)
+
+
+def streaming_accuracy(
+    predictions,
+    labels,
+    weights=None,
+    metrics_collections=None,
+    updates_collections=None,
+    name=None,
+):
+    return tf.metrics.accuracy(
+        labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def accuracy(predictions, labels, weights=None, name=None):
+    """The share of right predictions."""
+    with tf.name_scope(name, "accuracy", [predictions, labels]):
+        right = tf.cast(tf.equal(predictions, labels), tf.float32)
+        if weights is None:
+            return tf.reduce_mean(right)
+        return tf.reduce_sum(right * weights) / tf.reduce_sum(weights)
+
+
+def rotate(images, angles, interpolation="NEAREST", name=None):
+    """Images turned against the clock by angles in radians, about their middle."""
+    with tf.name_scope(name, "rotate", [images]):
+        images = tf.convert_to_tensor(images)
+        rank = images.shape.ndims
+        batch = images if rank == 4 else images[None] if rank == 3 else images[None, :, :, None]
+        height, width = (tf.cast(tf.shape(batch)[axis], tf.float32) for axis in (1, 2))
+        angles = tf.reshape(tf.cast(angles, tf.float32), [-1])
+        angles += tf.zeros([tf.shape(batch)[0]])
+        cosine, sine = tf.cos(angles), tf.sin(angles)
+        zeros = tf.zeros_like(angles)
+        x = ((width - 1) - (cosine * (width - 1) - sine * (height - 1))) / 2.0
+        y = ((height - 1) - (sine * (width - 1) + cosine * (height - 1))) / 2.0
+        turn = tf.stack([cosine, -sine, x, sine, cosine, y, zeros, zeros], axis=1)
+        turned = tf.raw_ops.ImageProjectiveTransformV3(
+            images=batch,
+            transforms=turn,
+            output_shape=tf.shape(batch)[1:3],
+            fill_value=0.0,
+            interpolation=interpolation.upper(),
+            fill_mode="CONSTANT",
+        )
+        return tf.reshape(turned, tf.shape(images))
+
+
+class HParams:
+    """Named values, read and set as attributes."""
+
+    def __init__(self, **kwargs):
+        for name, value in kwargs.items():
+            self.add_hparam(name, value)
+
+    def add_hparam(self, name, value):
+        if hasattr(self, name):
+            raise ValueError("Hyperparameter name is reserved: %s" % name)
+        setattr(self, name, value)
+
+    def set_hparam(self, name, value):
+        if name not in vars(self):
+            raise KeyError("Hyperparameter '%s' does not exist." % name)
+        setattr(self, name, value)
+
+    def get(self, key, default=None):
+        return vars(self).get(key, default)
+
+    def override_from_dict(self, values_dict):
+        for name, value in values_dict.items():
+            self.set_hparam(name, value)
+        return self
+
+    def parse(self, values):
+        """name=value,name=value: each of the type that the value has now."""
+        for item in filter(None, values.split(",")):
+            name, separator, text = item.partition("=")
+            if not separator:
+                raise ValueError("Could not parse hyperparameter value: %r" % item)
+            name = name.strip()
+            self.set_hparam(name, _of_kind(getattr(self, name, None), text.strip()))
+        return self
+
+    def values(self):
+        return dict(vars(self))
+
+    def to_json(self, indent=None, separators=None, sort_keys=False):
+        import json
+
+        return json.dumps(self.values(), indent=indent, separators=separators, sort_keys=sort_keys)
+
+    def parse_json(self, values_json):
+        import json
+
+        return self.override_from_dict(json.loads(values_json))
+
+    def __contains__(self, key):
+        return key in vars(self)
+
+    def __repr__(self):
+        items = ", ".join("%s=%r" % item for item in sorted(vars(self).items()))
+        return "HParams(%s)" % items
+
+
+def _of_kind(now, text):
+    if isinstance(now, bool):
+        return text.lower() in ("1", "true")
+    return type(now)(text) if isinstance(now, (int, float)) else text

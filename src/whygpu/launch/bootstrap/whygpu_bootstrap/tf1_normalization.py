@@ -1,0 +1,104 @@
+"""Batch normalization as an operation on given variables; the layers of TensorFlow 1 rest on it."""
+
+import tensorflow.compat.v1 as tf
+
+
+def batch_normalization(
+    x, axis, gamma, beta, moving_mean, moving_variance, epsilon, momentum, training
+):
+    """The normalized x, and the operations that move the averages (none when not training).
+
+    `training` may be a Python value or a tensor; gamma and beta may be None.
+    """
+    rank = x.shape.ndims
+    axis = axis % rank
+    if rank == 4 and axis in (1, 3):
+        learning, known = _fused(x, axis, gamma, beta, moving_mean, moving_variance, epsilon)
+    else:
+        learning, known = _plain(x, axis, gamma, beta, moving_mean, moving_variance, epsilon)
+    fixed = constant(training)
+    if fixed is not None and not fixed:
+        return known(), []
+    if fixed:
+        y, mean, variance = learning()
+        share = 1.0 - momentum
+    else:
+        no_change = (moving_mean, moving_variance)
+        y, mean, variance = tf.cond(
+            tf.cast(training, tf.bool),
+            learning,
+            lambda: (known(),) + tuple(tf.identity(value) for value in no_change),
+        )
+        share = 1.0 - momentum
+    updates = [
+        _move(moving_mean, mean, share),
+        _move(moving_variance, variance, share),
+    ]
+    return y, updates
+
+
+def constant(training):
+    """The Python truth of a flag, or None where only the running graph knows it."""
+    if tf.is_tensor(training):
+        training = tf.get_static_value(training)
+        return None if training is None else bool(training)
+    if isinstance(training, tf.Variable):
+        return None
+    return bool(training)
+
+
+def _fused(x, axis, gamma, beta, moving_mean, moving_variance, epsilon):
+    size = x.shape.dims[axis].value
+    scale = tf.ones([size], tf.float32) if gamma is None else gamma
+    offset = tf.zeros([size], tf.float32) if beta is None else beta
+    layout = "NCHW" if axis == 1 else "NHWC"
+
+    def learning():
+        return tf.nn.fused_batch_norm(
+            x, scale, offset, epsilon=epsilon, data_format=layout, is_training=True
+        )
+
+    def known():
+        return tf.nn.fused_batch_norm(
+            x,
+            scale,
+            offset,
+            mean=moving_mean,
+            variance=moving_variance,
+            epsilon=epsilon,
+            data_format=layout,
+            is_training=False,
+        )[0]
+
+    return learning, known
+
+
+def _plain(x, axis, gamma, beta, moving_mean, moving_variance, epsilon):
+    rank = x.shape.ndims
+    others = [index for index in range(rank) if index != axis]
+    shape = [1] * rank
+    shape[axis] = x.shape.dims[axis].value
+
+    def fit(value):
+        if value is None or axis == rank - 1:
+            return value
+        return tf.reshape(value, shape)
+
+    def normalized(mean, variance):
+        return tf.nn.batch_normalization(
+            x, fit(mean), fit(variance), fit(beta), fit(gamma), epsilon
+        )
+
+    def learning():
+        mean, variance = tf.nn.moments(x, others)
+        return normalized(mean, variance), mean, variance
+
+    def known():
+        return normalized(moving_mean, moving_variance)
+
+    return learning, known
+
+
+def _move(average, value, share):
+    change = (average - tf.cast(value, average.dtype.base_dtype)) * share
+    return tf.assign_sub(average, change, name="AssignMovingAvg")

@@ -1,0 +1,67 @@
+"""What the tracers share: tallies of operations per device, and reasons for the CPU.
+
+A tracer has start(module, settings), result() and after_fork(). result() may be called more than
+once, and each time says what is known by then.
+"""
+
+NO_GPU = "no GPU visible"
+NO_KERNEL = "no GPU kernel"
+HOST_DTYPE = "host-only dtype"
+EXPLICIT = "explicit device"
+SOFT = "soft placement"
+CPU_INPUTS = "CPU tensor inputs"
+CPU_RESOURCE = "resource on the CPU"
+HOST_RESULT = "host-memory operation"
+HOST_CALLBACK = "host callback"
+UNEXPLAINED = "framework's choice"
+
+EVERYTHING = "*"
+"""The op of a reason that holds for every operation."""
+
+
+class Tally:
+    """How often and how long each operation ran on each device."""
+
+    def __init__(self):
+        self._counts = {}
+        self._seconds = {}
+
+    def add(self, op, device, count, seconds=None):
+        """Seconds are kept only where all of the operation's runs on the device were timed."""
+        key = (op, device)
+        self._counts[key] = self._counts.get(key, 0) + count
+        known = self._seconds.get(key, 0.0)
+        self._seconds[key] = None if seconds is None or known is None else known + seconds
+
+    def rows(self):
+        return [
+            {
+                "op": op,
+                "device": device,
+                "count": round(count),
+                "seconds": None if seconds is None else round(seconds, 6),
+            }
+            for (op, device), count in sorted(self._counts.items())
+            for seconds in [self._seconds[op, device]]
+            if count
+        ]
+
+
+class Reasons:
+    """Why operations ran on the CPU, each said once."""
+
+    def __init__(self):
+        self._found = {}
+
+    def add(self, op, reason, detail):
+        self._found.setdefault((op, reason), detail)
+
+    def rows(self):
+        return [
+            {"op": op, "reason": reason, "detail": detail}
+            for (op, reason), detail in sorted(self._found.items())
+        ]
+
+
+def outcome(tally, reasons, notes):
+    return {"ops": tally.rows(), "on_cpu_because": reasons.rows(), "notes": list(notes)}

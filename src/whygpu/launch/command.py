@@ -1,0 +1,162 @@
+"""What a command will start: the program file, and the Python interpreter, where that shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+
+_PYTHON = re.compile(r"(?:python|pypy)(?:\d+(?:\.\d+)*)?[td]?")
+_LONGEST_SHEBANG = 512
+_LONGEST_SCRIPT = 1 << 20
+_VALUED = ("-W", "-X", "-Q", "--check-hash-based-pycs")
+"""Options of Python whose value is the next word."""
+_IMPORT = re.compile(r"^[ \t]*(?:import[ \t]+([^#;\n]+)|from[ \t]+([\w.]+)[ \t])", re.MULTILINE)
+_FRAMEWORKS = {
+    "tensorflow": "tensorflow",
+    "keras": "keras",
+    "tf_keras": "keras",
+    "jax": "jax",
+    "flax": "jax",
+    "torch": "torch",
+    "torchvision": "torch",
+    "lightning": "torch",
+    "pytorch_lightning": "torch",
+}
+
+
+_CHOOSERS = frozenset(
+    (
+        *("uv", "uvx", "poetry", "pdm", "pipenv", "hatch", "rye", "pixi", "tox", "nox"),
+        *("conda", "mamba", "micromamba", "docker", "podman", "apptainer", "singularity", "ssh"),
+    )
+)
+"""Commands that start a program in an environment, or on a machine, of their own choice."""
+
+
+def chooses_environment(argv: Sequence[str]) -> bool:
+    """Whether the command picks the Python environment itself, so that we cannot know it."""
+    return os.path.basename(argv[0]) in _CHOOSERS
+
+
+def program_of(command: str, environ: Mapping[str, str]) -> str | None:
+    """The file that the command's first word starts; None where there is none."""
+    return shutil.which(command, path=environ.get("PATH", os.defpath))
+
+
+def interpreter_of(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """The Python that the command runs on: itself, its first line's, or one among its words.
+
+    None where none of these shows: a shell script, or a command that chooses for itself.
+    """
+    if chooses_environment(argv):
+        return None
+    return _own_interpreter(argv, environ) or _wrapped(argv, environ)
+
+
+def _wrapped(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """env NAME=value python ..., timeout 60 python ..., numactl --cpubind 0 python ..."""
+    for word in argv[1:]:
+        if _is_python(word):
+            return program_of(word, environ)
+    return None
+
+
+def _own_interpreter(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    program = program_of(argv[0], environ)
+    if program is None:
+        return None
+    if _is_python(program):
+        return program
+    words = _shebang(program)
+    if not words:
+        return None
+    if os.path.basename(words[0]) == "env":
+        names = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+        if not names or not _is_python(names[0]):
+            return None
+        return program_of(names[0], environ)
+    return words[0] if _is_python(words[0]) else None
+
+
+def _is_python(path: str) -> bool:
+    return _PYTHON.fullmatch(os.path.basename(path)) is not None
+
+
+def _shebang(program: str) -> list[str]:
+    head = _head(program, _LONGEST_SHEBANG)
+    if head.startswith("#!/bin/sh\n'''exec' "):
+        # How pip writes the first lines where the interpreter's path is long or has blanks.
+        quoted = re.match(r"#!/bin/sh\n'''exec' \"?([^\"\n]+?)\"? \"\$0\"", head)
+        return [quoted[1]] if quoted else []
+    if not head.startswith("#!"):
+        return []
+    return head[2:].partition("\n")[0].split()
+
+
+def _head(path: str, size: int) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read(size).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def ignores_python_variables(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """The option that keeps PYTHONPATH or sitecustomize out of a Python command; None if none."""
+    program = program_of(argv[0], environ)
+    if program is None or not _is_python(program):
+        return None
+    for word in _options(argv):
+        for letter in "EIS":
+            if not word.startswith("--") and letter in word[1:]:
+                return f"-{letter}"
+    return None
+
+
+def _options(argv: Sequence[str]) -> list[str]:
+    """The interpreter's own options, up to the program's name."""
+    options = []
+    skip = False
+    for word in argv[1:]:
+        if skip:
+            skip = False
+        elif word in _VALUED:
+            skip = True
+        elif word.startswith(("-W", "-X")):
+            continue
+        elif word.startswith("-") and word not in ("-", "--"):
+            program = re.match(r"(-[a-zA-Z]*?)[cm]", word)
+            if program is not None:
+                options.append(program[1])
+                break
+            options.append(word)
+        else:
+            break
+    return options
+
+
+def script_of(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """The Python file that a command runs, if it names one: the first word that looks like it."""
+    program = program_of(argv[0], environ)
+    if program is None:
+        return None
+    if not _is_python(program):
+        return program if _shebang(program) and interpreter_of(argv, environ) else None
+    names = [word for word in argv[1:] if word.endswith((".py", ".pyw"))]
+    given = any(re.match(r"-[a-zA-Z]*[cm]", word) for word in argv[1:2])
+    return names[0] if names and not given else None
+
+
+def frameworks_named(argv: Sequence[str], environ: Mapping[str, str]) -> frozenset[str]:
+    """The frameworks that the command's own Python file imports by name; none where unknown."""
+    script = script_of(argv, environ)
+    text = _head(script, _LONGEST_SCRIPT) if script is not None else ""
+    modules = [
+        words.split()[0].split(".")[0]
+        for several, single in _IMPORT.findall(text)
+        for words in (several or single).split(",")
+        if words.strip()
+    ]
+    return frozenset(_FRAMEWORKS[name] for name in modules if name in _FRAMEWORKS)

@@ -1,0 +1,188 @@
+"""Which GPUs a policy means on this machine, and the variables that give a program just those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from whygpu.collectors.driver_answer import GpuIds
+from whygpu.errors import PolicyError
+from whygpu.model.derived import and_list
+from whygpu.model.driver import Gpu
+from whygpu.model.environment import GpuSelection
+from whygpu.model.observed import Known, Unknown
+from whygpu.model.policy import Action, DeviceChoice
+from whygpu.model.snapshot import Snapshot
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+ORDER = "CUDA_DEVICE_ORDER"
+PCI_ORDER = "PCI_BUS_ID"
+_SHORTEST_UUID = len("GPU-") + 4
+
+
+def hide_gpus(environ: Mapping[str, str]) -> list[Action]:
+    """No framework touches a GPU, even one that a program asks for by name."""
+    replaced = _replacing(environ, VISIBLE, "-1")
+    jax = _replacing(environ, "JAX_PLATFORMS", "cpu")
+    return [
+        Action("set", VISIBLE, "-1", f"--device cpu: CUDA shows no GPU to any framework{replaced}"),
+        Action("set", "JAX_PLATFORMS", "cpu", f"--device cpu: JAX does not even ask CUDA{jax}"),
+    ]
+
+
+def _replacing(environ: Mapping[str, str], name: str, value: str) -> str:
+    given = environ.get(name)
+    return f" (instead of {given!r})" if given is not None and given != value else ""
+
+
+def gpus_of(machine: Snapshot) -> tuple[Gpu, ...]:
+    """The GPUs in PCI bus order; what keeps the driver from telling is a PolicyError."""
+    gpus = machine.driver.gpus
+    if isinstance(gpus, Known) and gpus.value:
+        return gpus.value
+    if isinstance(gpus, Unknown):
+        raise PolicyError(f"the GPUs of this machine cannot be told: {gpus.reason}")
+    detail = f" ({machine.driver.detail})" if machine.driver.detail else ""
+    raise PolicyError(f"the NVIDIA driver shows no GPU on this machine{detail}")
+
+
+def listing(gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> str:
+    """What there is to choose from, one line each."""
+    lines = []
+    for gpu in gpus:
+        uuid = ids[gpu.number].uuid if gpu.number < len(ids) else ""
+        memory = gpu.memory_total_bytes
+        size = f", {memory.value / (1 << 30):.0f} GiB" if isinstance(memory, Known) else ""
+        short = f", {uuid[: _SHORTEST_UUID + 4]}..." if uuid else ""
+        lines.append(f"  gpu:{gpu.number}  {gpu.name}{size}, {gpu.pci_address}{short}")
+    return "\n".join(lines)
+
+
+class Chosen(NamedTuple):
+    number: int
+    """Its place in PCI bus order."""
+    uuid: str
+    """The GPU's, or that of one of its MIG instances; empty where the driver does not tell."""
+
+
+def find(words: Sequence[str], gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> tuple[Chosen, ...]:
+    """The GPUs that the words mean, in the order of the words."""
+    found: list[Chosen] = []
+    for word in words:
+        matches = _matches(word, gpus, ids)
+        if not matches:
+            raise PolicyError(
+                f"there is no GPU {word!r} here; this machine has\n{listing(gpus, ids)}"
+            )
+        if len(matches) > 1 and word.lower().startswith(("gpu-", "mig-")):
+            raise PolicyError(
+                f"{word!r} is how the UUIDs of several GPUs begin; this machine has\n"
+                f"{listing(gpus, ids)}"
+            )
+        if word.isdecimal() and matches[0] in found:
+            raise PolicyError(f"GPU {word} is named twice; name each GPU once")
+        found += [match for match in matches if match not in found]
+    return tuple(found)
+
+
+def _matches(word: str, gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> list[Chosen]:
+    lower = word.lower()
+    if lower.startswith("gpu-"):
+        return [_whole(n, ids) for n, own in enumerate(ids) if own.uuid.lower().startswith(lower)]
+    if lower.startswith("mig-"):
+        return [
+            Chosen(number, uuid)
+            for number, own in enumerate(ids)
+            for uuid in own.mig_uuids
+            if uuid.lower().startswith(lower)
+        ]
+    if word.isdecimal():
+        return [_whole(gpu.number, ids) for gpu in gpus if gpu.number == int(word)]
+    return [_whole(gpu.number, ids) for gpu in gpus if lower in gpu.name.lower()]
+
+
+def _whole(number: int, ids: Sequence[GpuIds]) -> Chosen:
+    """A GPU, or the first instance of one that is split: CUDA reaches such a GPU by no other."""
+    own = ids[number] if number < len(ids) else GpuIds("")
+    return Chosen(number, own.mig_uuids[0] if own.mig_uuids else own.uuid)
+
+
+def show_gpus(
+    choice: DeviceChoice, machine: Snapshot, ids: Sequence[GpuIds], environ: Mapping[str, str]
+) -> list[Action]:
+    """The program sees the GPUs that were chosen, numbered in PCI bus order or as listed."""
+    gpus = gpus_of(machine)
+    wanted = find(choice.gpus, gpus, ids) if choice.gpus else None
+    given = machine.environment.visible_gpus
+    if isinstance(given, Known):
+        numbers = None if wanted is None else tuple(gpu.number for gpu in wanted)
+        kept = _with_given(numbers, given.value, gpus, ids)
+        if kept is not None:
+            return kept + _free_jax(environ)
+    actions = [
+        Action("set", ORDER, PCI_ORDER, "GPUs are numbered as nvidia-smi numbers them"),
+    ]
+    if wanted is not None:
+        replaced = _replacing(environ, VISIBLE, "")
+        value = _visible_value(wanted)
+        names = and_list([f"{gpus[gpu.number].name} (gpu:{gpu.number})" for gpu in wanted])
+        actions.append(Action("set", VISIBLE, value, f"--device: {names} and no other{replaced}"))
+    return actions + _free_jax(environ)
+
+
+def _visible_value(chosen: Sequence[Chosen]) -> str:
+    """UUIDs where all are known: they mean the same GPU whatever the order is."""
+    if all(gpu.uuid for gpu in chosen):
+        return ",".join(gpu.uuid for gpu in chosen)
+    return ",".join(str(gpu.number) for gpu in chosen)
+
+
+def _with_given(
+    wanted: tuple[int, ...] | None,
+    given: GpuSelection,
+    gpus: Sequence[Gpu],
+    ids: Sequence[GpuIds],
+) -> list[Action] | None:
+    """What a CUDA_VISIBLE_DEVICES that is there already leaves to do; None: it is replaced.
+
+    It may be how a scheduler shares a machine out, so nothing outside of it is ever taken.
+    """
+    visible = given.visible
+    if not isinstance(visible, Known):
+        if wanted is not None:
+            return None
+        reason = visible.reason if isinstance(visible, Unknown) else visible.source
+        return [_kept(given, f"which GPUs it means cannot be told: {reason}")]
+    if not visible.value:
+        ignored = "; ".join(f"{entry.text!r}: {entry.reason}" for entry in given.ignored)
+        why = f" ({ignored})" if ignored else ""
+        raise PolicyError(
+            f"{VISIBLE}={given.text!r} hides every GPU{why}; this machine has\n"
+            f"{listing(gpus, ids)}\nrun `unset {VISIBLE}` first to use them"
+        )
+    shown = and_list([f"gpu:{number}" for number in visible.value])
+    if wanted is None or wanted == visible.value:
+        return [_kept(given, f"it shows {shown}")]
+    outside = [number for number in wanted if number not in visible.value]
+    if outside:
+        raise PolicyError(
+            f"gpu:{outside[0]} is not among the GPUs that {VISIBLE}={given.text!r} leaves to "
+            f"this program ({shown}); this machine has\n{listing(gpus, ids)}"
+        )
+    return None
+
+
+def _kept(given: GpuSelection, why: str) -> Action:
+    return Action("keep", VISIBLE, given.text, f"it is set already, and kept: {why}")
+
+
+def _free_jax(environ: Mapping[str, str]) -> list[Action]:
+    """JAX_PLATFORMS=cpu is a preference that --device gpu overrides."""
+    actions = []
+    for name in ("JAX_PLATFORMS", "JAX_PLATFORM_NAME"):
+        value = environ.get(name, "")
+        platforms = {word.strip().lower() for word in value.split(",") if word.strip()}
+        if platforms and platforms.isdisjoint(("cuda", "gpu", "rocm", "tpu", "metal")):
+            reason = f"--device gpu: {name}={value} would keep JAX on the CPU"
+            actions.append(Action("unset", name, "", reason))
+    return actions

@@ -1,0 +1,71 @@
+"""whygpu.install(): an exception that ends a program is shown as ever, then explained."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+Explain = Callable[[BaseException], str]
+"""What an exception means, in words; empty for one that has nothing to do with the GPU."""
+
+_installed: list[Explain] = []
+
+
+def install(explain: Explain) -> None:
+    """Explain what goes uncaught: in the main program, in threads, and in IPython's cells."""
+    if _installed:
+        return
+    _installed.append(explain)
+    _hook_program()
+    _hook_threads()
+    _hook_ipython()
+
+
+def _hook_program() -> None:
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        before(kind, error, trace)
+        _show(error)
+
+    sys.excepthook = hook
+
+
+def _hook_threads() -> None:
+    before = threading.excepthook
+
+    def hook(told: threading.ExceptHookArgs) -> None:
+        before(told)
+        if told.exc_value is not None:
+            _show(told.exc_value)
+
+    threading.excepthook = hook
+
+
+def _hook_ipython() -> None:
+    shell = getattr(builtins, "get_ipython", lambda: None)()
+    if shell is None:
+        return
+
+    def handler(
+        shell: Any, kind: type, error: BaseException, trace: Any, tb_offset: int | None = None
+    ) -> None:
+        shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+        _show(error)
+
+    shell.set_custom_exc((Exception,), handler)
+
+
+def _show(error: BaseException) -> None:
+    if not isinstance(error, Exception) or sys.stderr is None:
+        return
+    try:
+        text = _installed[0](error)
+    except Exception as failure:
+        text = f"whygpu could not explain it: {type(failure).__name__}: {failure}\n"
+    if text:
+        print(f"\n{text}", file=sys.stderr, end="", flush=True)

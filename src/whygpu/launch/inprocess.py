@@ -1,0 +1,165 @@
+"""A device policy for the program that is running: whygpu.apply(), device() and require_gpu()."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from whygpu.errors import PolicyError, UsageError
+from whygpu.launch.environment import changed
+from whygpu.launch.plan import BOOTSTRAP
+from whygpu.launch.run import prepare
+from whygpu.launch.words import parse_device, parse_policy
+from whygpu.model.derived import and_list, display_name
+from whygpu.model.policy import DevicePolicy, LaunchPlan
+
+_ONLY_AT_START = ("PYTHONPATH", "LD_LIBRARY_PATH", "PYTHONHASHSEED", "PYTHONNOUSERSITE")
+"""Variables that mean something to a process when it starts, and nothing later."""
+
+
+def apply(policy: str | DevicePolicy) -> LaunchPlan:
+    """Put a policy into effect in this process: whygpu.apply("gpu:1 memory=4GiB cudnn=off").
+
+    It may come before or after a framework is imported, but before the framework has started its
+    devices; PolicyError says so where it comes too late, and where the machine cannot meet it.
+    """
+    wanted = parse_policy(policy) if isinstance(policy, str) else policy
+    if wanted.isolate or wanted.tf1:
+        word = "isolate" if wanted.isolate else "tf1"
+        raise UsageError(f"{word} has to come before Python starts: whygpu run --{word} -- ...")
+    _refuse_if_late(wanted)
+    plan = prepare([sys.executable], wanted, os.environ, repair=False).plan
+    after = changed(os.environ, plan.actions)
+    for name in _ONLY_AT_START:
+        _keep(after, name)
+    settings = {**dict(plan.settings), "late_variables": _differences(after)}
+    os.environ.update(after)
+    for name in set(os.environ) - after.keys():
+        del os.environ[name]
+    _bootstrap("frameworks").install(settings)
+    return plan
+
+
+def _keep(environ: dict[str, str], name: str) -> None:
+    if name in os.environ:
+        environ[name] = os.environ[name]
+    else:
+        environ.pop(name, None)
+
+
+def _differences(after: Mapping[str, str]) -> dict[str, str | None]:
+    changes: dict[str, str | None] = {
+        name: value for name, value in after.items() if os.environ.get(name) != value
+    }
+    changes.update(dict.fromkeys(os.environ.keys() - after.keys()))
+    return changes
+
+
+def _bootstrap(part: str) -> Any:
+    """A module of what `whygpu run` brings into a program; in this process, under the same name."""
+    sys.path.insert(0, BOOTSTRAP)
+    try:
+        return import_module(f"whygpu_bootstrap.{part}")
+    finally:
+        sys.path.remove(BOOTSTRAP)
+
+
+def _refuse_if_late(policy: DevicePolicy) -> None:
+    if policy.device is None and policy.memory is None:
+        return
+    late = [name for name in _imported() if _started(name)]
+    if late:
+        raise PolicyError(
+            f"{and_list([display_name(name) for name in late])} has started its devices already; "
+            "call whygpu.apply() before the first operation"
+        )
+
+
+def _imported() -> list[str]:
+    return [name for name in ("tensorflow", "torch", "jax") if name in sys.modules]
+
+
+def _started(name: str) -> bool:
+    module = sys.modules[name]
+    if name == "torch":
+        return bool(module.cuda.is_initialized())
+    return bool(_bootstrap(f"devices_{name}").started())
+
+
+def require_gpu() -> None:
+    """Raise PolicyError, with the reason, unless a framework of this process has a GPU.
+
+    Where a framework is imported, it is asked, which starts CUDA; else the machine is examined.
+    """
+    frameworks = _imported()
+    if any(_gpus_of(name) for name in frameworks):
+        return
+    plan_error: PolicyError | None = None
+    try:
+        prepare([sys.executable], DevicePolicy(require_gpu=True), os.environ, repair=False)
+    except PolicyError as error:
+        plan_error = error
+    if plan_error is not None:
+        raise plan_error
+    if frameworks:
+        names = and_list([display_name(name) for name in frameworks])
+        raise PolicyError(f"{names} has no GPU in this process; `whygpu check` says why")
+
+
+def _gpus_of(name: str) -> list[Any]:
+    """The framework's own list of its GPUs."""
+    module: Any = sys.modules[name]
+    if name == "torch":
+        return list(range(module.cuda.device_count())) if module.cuda.is_available() else []
+    if name == "tensorflow":
+        return list(module.config.list_physical_devices("GPU"))
+    return [device for device in module.devices() if device.platform != "cpu"]
+
+
+@contextmanager
+def device(name: str) -> Iterator[None]:
+    """Work inside the block runs on this device: with whygpu.device("cpu"), ("gpu") or ("gpu:1").
+
+    For every framework that is imported; the number is the framework's own, counted from 0.
+    """
+    choice = parse_device(name)
+    if choice.kind == "auto" or len(choice.gpus) > 1 or not all(map(str.isdecimal, choice.gpus)):
+        raise UsageError(f"{name!r}: expected one device, cpu, gpu or gpu:1")
+    index = None if choice.kind == "cpu" else int(choice.gpus[0]) if choice.gpus else 0
+    frameworks = _imported()
+    if not frameworks:
+        raise UsageError("no framework is imported yet: import it before whygpu.device()")
+    if index is not None:
+        able = [framework for framework in frameworks if len(_gpus_of(framework)) > index]
+        if not able:
+            names = and_list([display_name(framework) for framework in frameworks])
+            raise PolicyError(f"there is no gpu:{index} in this process for {names}")
+        frameworks = able
+    with ExitStack() as scopes:
+        for framework in frameworks:
+            scopes.enter_context(_SCOPES[framework](sys.modules[framework], index))
+        keras = sys.modules.get("keras")
+        if keras is not None and hasattr(keras, "device") and keras.backend.backend() in frameworks:
+            scopes.enter_context(keras.device("cpu" if index is None else f"gpu:{index}"))
+        yield
+
+
+def _tensorflow_scope(tensorflow: ModuleType, index: int | None) -> Any:
+    return tensorflow.device("/CPU:0" if index is None else f"/GPU:{index}")
+
+
+def _torch_scope(torch: ModuleType, index: int | None) -> Any:
+    return torch.device("cpu" if index is None else f"cuda:{index}")
+
+
+def _jax_scope(jax: ModuleType, index: int | None) -> Any:
+    chosen = jax.devices("cpu")[0] if index is None else _gpus_of("jax")[index]
+    return jax.default_device(chosen)
+
+
+_SCOPES = {"tensorflow": _tensorflow_scope, "torch": _torch_scope, "jax": _jax_scope}

@@ -1,0 +1,211 @@
+"""Policy, machine and command to a launch plan: computed before anything runs, and printable."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from whygpu.collectors.driver_answer import GpuIds
+from whygpu.errors import PolicyError
+from whygpu.launch import command, devices
+from whygpu.launch.ability import frameworks_lack, machine_lacks
+from whygpu.launch.effects import SEED, Limit, effects
+from whygpu.launch.environment import changed, folders
+from whygpu.launch.repairs import Examine, repairs_for
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.observed import Known
+from whygpu.model.policy import Action, DevicePolicy, LaunchPlan, Repair
+from whygpu.model.report import Report
+from whygpu.model.snapshot import Snapshot
+
+BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap")
+SETTINGS_VARIABLE = "WHYGPU_BOOTSTRAP_SETTINGS"
+LIBRARY_PATH = "LD_LIBRARY_PATH"
+
+_KERAS_REPAIRS = ("keras-backend-missing",)
+"""What can be wrong even for a program that is to stay on the CPU."""
+
+
+class Look(NamedTuple):
+    """What was seen of the machine, as the program would find it."""
+
+    report: Report
+    ids: tuple[GpuIds, ...]
+    examine: Examine
+    """Looks again, with another environment."""
+
+
+def needs_look(
+    policy: DevicePolicy, environ: Mapping[str, str], named: Collection[str], *, repair: bool
+) -> bool:
+    """Whether the plan depends on the machine. A program for the CPU rarely does.
+
+    `named` are the frameworks that the program's file imports by name.
+    """
+    stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
+    if not stays_on_cpu or policy.require_gpu:
+        return repair or policy.require_gpu or policy.device is not None or _sized(policy)
+    return repair and ("KERAS_BACKEND" in environ or "keras" in named)
+
+
+def proves(policy: DevicePolicy) -> bool:
+    """Whether the policy depends on a GPU that works, and not only on one that is there."""
+    auto = policy.device is not None and policy.device.kind == "auto"
+    return auto or policy.require_gpu
+
+
+def _sized(policy: DevicePolicy) -> bool:
+    return policy.memory is not None and policy.memory.kind != "growth"
+
+
+def isolation(policy: DevicePolicy, environ: Mapping[str, str]) -> list[Action]:
+    """--isolate: only the environment's own packages, only the machine's own libraries."""
+    if not policy.isolate:
+        return []
+    actions = [Action("set", "PYTHONNOUSERSITE", "1", "--isolate: no packages of the user site")]
+    for entry in folders(environ, LIBRARY_PATH):
+        if not _has_driver(entry):
+            reason = "--isolate: only libraries that the loader finds by itself"
+            actions.append(Action("remove", LIBRARY_PATH, entry, reason))
+    return actions
+
+
+def _has_driver(folder: str) -> bool:
+    """In a container the driver may be reachable through LD_LIBRARY_PATH alone."""
+    names = ("libcuda.so.1", "libnvidia-ml.so.1")
+    stub = os.path.basename(os.path.normpath(folder)) == "stubs"
+    return not stub and any(os.path.exists(os.path.join(folder, name)) for name in names)
+
+
+def make_plan(
+    argv: Sequence[str],
+    policy: DevicePolicy,
+    environ: Mapping[str, str],
+    look: Callable[[Mapping[str, str]], Look] | None,
+    *,
+    repair: bool = True,
+    trace: bool = False,
+) -> LaunchPlan:
+    """`look` is called with the environment to look at the machine with; None: not looked at.
+
+    Raises PolicyError when the machine cannot meet the policy.
+    """
+    stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
+    if policy.require_gpu and stays_on_cpu:
+        raise PolicyError("--device cpu and --require gpu ask for opposite things; take one")
+    actions = isolation(policy, environ)
+    notes: list[str] = []
+    repairs: tuple[Repair, ...] = ()
+    seen = look(changed(environ, actions)) if look is not None else None
+    if stays_on_cpu:
+        actions += devices.hide_gpus(environ)
+    elif policy.device is not None and seen is not None:
+        chosen, notes = _choose(policy, seen, environ)
+        actions += chosen
+        stays_on_cpu = bool(notes)
+    if seen is not None:
+        if any(action.kind != "keep" for action in actions):
+            # The choice of a device may itself have put something right, or hidden it.
+            seen = seen._replace(report=seen.examine(changed(environ, actions)))
+        now = changed(environ, actions)
+        if repair:
+            causes = _KERAS_REPAIRS if stays_on_cpu else None
+            repairs = repairs_for(seen.report, now, seen.examine, causes)
+        if proves(policy) and not stays_on_cpu:
+            notes += _judge(argv, policy, seen, now, repairs)
+    machine = seen.report.snapshot if seen is not None else None
+    for effect in effects(policy, machine, environ):
+        if isinstance(effect, Action):
+            actions.append(effect)
+        elif not (stays_on_cpu and effect.on_gpu_only) and _concerned_by(effect, machine):
+            notes.append(effect.text)
+    way_in, unreached = _way_in(argv, environ)
+    return LaunchPlan(
+        argv=tuple(argv),
+        policy=policy,
+        actions=(*actions, *way_in),
+        repairs=repairs,
+        notes=(*notes, *unreached),
+        settings=tuple(_settings(policy, seen, trace=trace).items()),
+        gpu_seen=machine is not None and isinstance(nvidia_gpu(machine), Known),
+    )
+
+
+def _way_in(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[list[Action], list[str]]:
+    """How whygpu's part gets into the program, and what is to be said where it does not."""
+    option = command.ignores_python_variables(argv, environ)
+    notes = []
+    if option is not None:
+        notes.append(
+            f"python {option} keeps whygpu's part out of the program: variables take effect, calls "
+            "to frameworks and the report of devices do not"
+        )
+    if option == "-S":
+        return [], notes
+    reason = "whygpu's part in every Python process"
+    return [Action("prepend", "PYTHONPATH", BOOTSTRAP, reason)], notes
+
+
+def _choose(
+    policy: DevicePolicy, seen: Look, environ: Mapping[str, str]
+) -> tuple[list[Action], list[str]]:
+    assert policy.device is not None
+    if policy.device.kind == "auto" and not policy.require_gpu:
+        reason = machine_lacks(seen.report)
+        if reason is not None:
+            return devices.hide_gpus(environ), [f"--device auto: on the CPU, because {reason}"]
+    return devices.show_gpus(policy.device, seen.report.snapshot, seen.ids, environ), []
+
+
+def _judge(
+    argv: Sequence[str],
+    policy: DevicePolicy,
+    seen: Look,
+    environ: Mapping[str, str],
+    repairs: Sequence[Repair],
+) -> list[str]:
+    """Refuse a run that cannot meet its requirement; say aloud what auto will come to."""
+    repaired = changed(environ, (action for repair in repairs for action in repair.actions))
+    report = seen.examine(repaired) if repairs else seen.report
+    lacking = frameworks_lack(report, command.frameworks_named(argv, environ))
+    if policy.require_gpu:
+        reason = machine_lacks(report) or lacking
+        if reason is not None:
+            raise PolicyError(f"--require gpu: {reason}")
+    elif lacking is not None and policy.device is not None and policy.device.kind == "auto":
+        return [f"--device auto: on the CPU, because {lacking}"]
+    return []
+
+
+def _concerned_by(limit: Limit, machine: Snapshot | None) -> bool:
+    """Whether a framework that has the limit is installed, or may be."""
+    if machine is None or not isinstance(machine.target.frameworks, Known):
+        return True
+    return any(item.name in limit.frameworks for item in machine.target.frameworks.value)
+
+
+def _settings(policy: DevicePolicy, seen: Look | None, *, trace: bool) -> dict[str, Any]:
+    memory = policy.memory
+    return {
+        "policy": {
+            "memory": None if memory is None else {"kind": memory.kind, "amount": memory.amount},
+            "gpu_memory_bytes": _sizes(seen),
+            "cudnn_off": policy.cudnn_off,
+            "deterministic": policy.deterministic,
+            "seed": SEED,
+            "tf32_off": policy.tf32_off,
+            "xla_off": policy.xla_off,
+            "log_level": policy.log_level,
+        },
+        "trace": trace,
+        "tf1": policy.tf1,
+    }
+
+
+def _sizes(seen: Look | None) -> list[int]:
+    """The memory of each GPU, for limits that are a part of it."""
+    if seen is None or not isinstance(seen.report.snapshot.driver.gpus, Known):
+        return []
+    sizes = (gpu.memory_total_bytes for gpu in seen.report.snapshot.driver.gpus.value)
+    return [size.value for size in sizes if isinstance(size, Known)]

@@ -1,0 +1,76 @@
+"""The look at the machine before a run: what the program would find, and who can use the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from whygpu.causes import catalogue
+from whygpu.collectors import driver
+from whygpu.collectors.background import Background
+from whygpu.collectors.collect import collect
+from whygpu.collectors.driver_answer import GpuIds
+from whygpu.engine import diagnose
+from whygpu.host.base import Completed
+from whygpu.host.local import LocalHost
+from whygpu.model.observed import Known, Observed
+from whygpu.model.report import Report
+
+TIME_LIMIT = 30.0
+"""Seconds for the driver to start."""
+
+
+class PlannedHost(LocalHost):
+    """This machine, as a program with another environment finds it."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._planned = dict(environ)
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return self._planned
+
+    def run(
+        self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None
+    ) -> Observed[Completed]:
+        return super().run(command, timeout=timeout, env=self._planned if env is None else env)
+
+
+class Preflight(NamedTuple):
+    """What was seen, with the names that select a GPU: those never leave this machine."""
+
+    report: Report
+    ids: tuple[GpuIds, ...]
+
+
+def look(
+    python: str | None, environ: Mapping[str, str], *, selecting: bool, proving: bool
+) -> Preflight:
+    """What a program with this environment would find. `selecting`: names of GPUs are wanted."""
+    host = PlannedHost(environ)
+    asked = Background(lambda: driver.collect(host)[1]) if selecting else None
+    report = examine(python, environ, proving=proving)
+    return Preflight(report, asked.result() if asked is not None else ())
+
+
+def examine(python: str | None, environ: Mapping[str, str], *, proving: bool) -> Report:
+    """Diagnose the machine, with its real paths: for use here, not for showing.
+
+    No framework is imported. `proving`: the driver is started, in a process of its own.
+    """
+    host = PlannedHost(environ)
+    seen = collect(host, python, meanwhile=catalogue)
+    interpreter = seen.target.interpreter
+    if proving and isinstance(interpreter, Known) and isinstance(seen.driver.cuda_library, Known):
+        from whygpu.probes.runner import run_probes
+
+        seen = seen.with_probes(
+            run_probes(
+                interpreter.value.path,
+                ("cuda",),
+                timeout=TIME_LIMIT,
+                environ=host.environ,
+                memory_available=None,
+            )
+        )
+    return diagnose(seen, catalogue())

@@ -1,0 +1,139 @@
+"""The program's process: started, left to itself, and waited for as a shell would.
+
+It shares our terminal and process group, so that the keyboard's signals reach it without us; a
+signal that is sent to us alone is passed on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from whygpu.launch.streams import ErrorStream
+
+EXIT_NOT_STARTED = 126
+EXIT_NOT_FOUND = 127
+_LAST_WORDS = 0.5
+"""Seconds for what the program wrote before its end to pass."""
+_FROM_KERNEL = 0x80
+"""si_code of a signal that the terminal sent, and not a process."""
+_SET_PARENT_DEATH_SIGNAL = 1
+_PASSED_ON = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGALRM,
+)
+
+
+class Ended(NamedTuple):
+    code: int
+    """As a shell has it: the program's own, or 128 and the signal that ended it."""
+    signal: int
+    """The signal that ended it; 0 for none."""
+    error_text: str
+    """The two ends of what it wrote to standard error."""
+    peak_memory_bytes: int
+    """Of its largest process."""
+
+
+class NotStarted(Exception):
+    """There is no such program, or it may not be run; nothing was."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def run(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
+    """Run a command to its end."""
+    waited = {signal.SIGCHLD, signal.SIGWINCH, *_PASSED_ON}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    stream = ErrorStream()
+    try:
+        process = _start(argv, environ, stream, before)
+        stream.start()
+        status, peak = _wait(process, stream, waited)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if not stream.finish(_LAST_WORDS):
+        stream.hand_over()
+    died = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    code = 128 + died if died else os.WEXITSTATUS(status)
+    return Ended(code, died, stream.text(), peak)
+
+
+def _start(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    stream: ErrorStream,
+    mask: set[int | signal.Signals],
+) -> subprocess.Popen[bytes]:
+    # Looked up here: between fork and exec a program should do as little as it can.
+    prctl = ctypes.CDLL(None, use_errno=True).prctl if os.uname().sysname == "Linux" else None
+
+    def prepare() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if prctl is not None:
+            # Whoever kills us outright means the program.
+            prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+    def start(words: Sequence[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            words,
+            env=dict(environ),
+            stdout=stream.descriptors.get(1),
+            stderr=stream.descriptors.get(2),
+            # As without us: a program may be given more than three open files.
+            close_fds=False,
+            preexec_fn=prepare,
+        )
+
+    try:
+        return start(argv)
+    except OSError as error:
+        if error.errno == errno.ENOEXEC:
+            # A script without a first line that says otherwise is a shell's.
+            return start(["/bin/sh", *argv])
+        raise _not_started(argv[0], error) from error
+
+
+def _not_started(program: str, error: OSError) -> NotStarted:
+    if error.errno == errno.ENOENT and not os.path.lexists(program):
+        where = "there is no such file" if "/" in program else "command not found"
+        return NotStarted(f"{program}: {where}", EXIT_NOT_FOUND)
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return NotStarted(f"{program}: {error.strerror}", EXIT_NOT_FOUND)
+    return NotStarted(f"{program}: {error.strerror}", EXIT_NOT_STARTED)
+
+
+def _wait(
+    process: subprocess.Popen[bytes], stream: ErrorStream, waited: set[signal.Signals]
+) -> tuple[int, int]:
+    while True:
+        told = signal.sigwaitinfo(waited)
+        if told.si_signo == signal.SIGCHLD:
+            pid, status, used = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                # Popen is not to wait for it a second time.
+                process.returncode = os.waitstatus_to_exitcode(status)
+                return status, used.ru_maxrss * 1024
+        elif told.si_signo == signal.SIGWINCH:
+            stream.resized()
+            _send(process, signal.SIGWINCH)
+        elif told.si_code != _FROM_KERNEL:
+            _send(process, told.si_signo)
+
+
+def _send(process: subprocess.Popen[bytes], number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, number)

@@ -1,0 +1,142 @@
+"""A command under a policy, from the look at the machine to the report on what was used."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from whygpu.errors import PolicyError, UsageError
+from whygpu.launch import command, process, records
+from whygpu.launch.environment import changed
+from whygpu.launch.plan import SETTINGS_VARIABLE, Look, make_plan, needs_look, proves
+from whygpu.model.finding import MACHINE
+from whygpu.model.policy import DevicePolicy, LaunchPlan, Repair, RunReport
+
+if TYPE_CHECKING:
+    from whygpu.launch.process import Ended
+    from whygpu.model.report import Report
+
+
+class Prepared(NamedTuple):
+    plan: LaunchPlan
+    report: Report | None
+    """What was found on the machine before the run; None where it was not looked at."""
+    named: frozenset[str]
+    """The frameworks that the program's own file imports by name; empty where that is unknown."""
+
+    @property
+    def because(self) -> str:
+        """The root cause that keeps frameworks from the GPU, as far as it was found before."""
+        if self.report is None:
+            return ""
+        mended = {repair.code for repair in self.plan.repairs}
+        for finding in self.report.root_causes:
+            if self.named and finding.subject not in (MACHINE, *self.named):
+                continue
+            if finding.effect != "none" and finding.code not in mended:
+                return f" ({finding.code} {finding.cause}; `whygpu check` says more)"
+        return ""
+
+    def concerns(self, repair: Repair, imported: Collection[str] = ()) -> bool:
+        """Whether a repair is for what the program uses, as far as that is known."""
+        known = {*self.named, *imported}
+        return not known or repair.subject in (MACHINE, *known)
+
+
+def prepare(
+    argv: Sequence[str],
+    policy: DevicePolicy,
+    environ: Mapping[str, str],
+    *,
+    repair: bool = True,
+    trace: bool = False,
+) -> Prepared:
+    """The plan for a command, made by looking at the machine where that matters."""
+    selecting = policy.device is not None and bool(policy.device.gpus)
+    reports: list[Report] = []
+    unknown = command.chooses_environment(argv)
+
+    def look(seen_with: Mapping[str, str]) -> Look:
+        from whygpu.launch import preflight
+
+        proving = proves(policy)
+        python = command.interpreter_of(argv, environ)
+        found = preflight.look(python, seen_with, selecting=selecting, proving=proving)
+        report = _known_of(found.report, unknown)
+        reports.append(report)
+
+        def examine(other: Mapping[str, str]) -> Report:
+            return _known_of(preflight.examine(python, other, proving=proving), unknown)
+
+        return Look(report, found.ids, examine)
+
+    repair = repair and not unknown
+    named = command.frameworks_named(argv, environ)
+    asked = look if needs_look(policy, environ, named, repair=repair) else None
+    try:
+        plan = make_plan(argv, policy, environ, asked, repair=repair, trace=trace)
+    except PolicyError:
+        raise
+    except Exception as error:
+        # A program that asks for nothing that depends on the machine is not kept from running.
+        if policy.require_gpu or policy.device is not None:
+            raise
+        plan = make_plan(argv, policy, environ, None, repair=False, trace=trace)
+        note = f"nothing is repaired, because the machine could not be examined: {error}"
+        plan = plan._replace(notes=(note, *plan.notes))
+    return Prepared(plan, reports[0] if reports else None, named)
+
+
+def _known_of(report: Report, target_unknown: bool) -> Report:
+    """What holds for the program: without its environment known, only what is the machine's."""
+    if not target_unknown:
+        return report
+    findings = tuple(finding for finding in report.findings if finding.subject == MACHINE)
+    return report._replace(frameworks=(), findings=findings)
+
+
+def execute(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[RunReport, Ended]:
+    """Carry the plan out. Raises NotStarted when the command cannot be."""
+    try:
+        folder = tempfile.mkdtemp(prefix="whygpu-run-")
+    except OSError as error:
+        raise UsageError(
+            f"no temporary folder can be made ({error.strerror}): set TMPDIR to a folder with room"
+        ) from error
+    try:
+        reports = os.path.join(folder, "reports")
+        os.mkdir(reports)
+        settings = os.path.join(folder, "settings.json")
+        with open(settings, "w", encoding="utf-8") as file:
+            content = dict(plan.settings)
+            json.dump({**content, "report_folder": reports, "launcher_pid": os.getpid()}, file)
+        given = changed(environ, plan.all_actions)
+        given[SETTINGS_VARIABLE] = settings
+        ended = process.run(plan.argv, given)
+        left = records.read(reports)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    device = records.device_used(left)
+    report = RunReport(
+        exit_code=ended.code,
+        device=device,
+        fallback=device == "cpu" and _gpu_wanted(plan),
+        policy=plan.policy,
+        repairs=plan.repairs,
+        peak_memory_bytes=records.peak_memory(left, device, ended.peak_memory_bytes),
+        records=left,
+        traced=bool(dict(plan.settings)["trace"]),
+    )
+    return report, ended
+
+
+def _gpu_wanted(plan: LaunchPlan) -> bool:
+    """A program on the CPU has fallen back where the GPU was asked for, or is there to be used."""
+    device = plan.policy.device
+    if device is not None:
+        return device.kind != "cpu"
+    return plan.policy.require_gpu or plan.gpu_seen

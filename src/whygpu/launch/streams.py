@@ -1,0 +1,181 @@
+"""The program's standard error on its way to where it belongs, with a copy of its two ends kept.
+
+Bytes pass unchanged and at once. Where standard output goes to the same terminal or pipe, it takes
+the same way, so that the two keep their order. A file needs no copy: it is read afterwards.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import select
+import stat
+import struct
+import termios
+import tty
+from collections import deque
+from contextlib import suppress
+from threading import Thread
+
+CHUNK = 64 * 1024
+HEAD = 64 * 1024
+TAIL = 256 * 1024
+STDOUT, STDERR = 1, 2
+
+
+class Kept:
+    """The beginning and the end of what passed."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._tail: deque[bytes] = deque()
+        self._size = 0
+
+    def add(self, data: bytes) -> None:
+        room = HEAD - len(self._head)
+        self._head += data[:room]
+        data = data[room:] if room < len(data) else b""
+        if not data:
+            return
+        self._tail.append(data)
+        self._size += len(data)
+        while self._size - len(self._tail[0]) > TAIL:
+            self._size -= len(self._tail.popleft())
+
+    def text(self) -> str:
+        return (self._head + b"".join(self._tail)).decode("utf-8", "replace")
+
+
+class ErrorStream:
+    """Made before the program starts; `descriptors` are what its process is given."""
+
+    def __init__(self) -> None:
+        self._kept = Kept()
+        self._reader = -1
+        self._thread: Thread | None = None
+        self._stop_reader, self._stop_writer = -1, -1
+        self._file_start = 0
+        self._is_terminal = False
+        self._ended = True
+        facts = os.fstat(STDERR)
+        if stat.S_ISREG(facts.st_mode):
+            self._file_start = facts.st_size
+            self._is_file = True
+        else:
+            self._is_file = False
+        self.descriptors: dict[int, int] = {}
+        if self._is_file or _is_null(facts):
+            return
+        self._is_terminal = os.isatty(STDERR)
+        try:
+            self._reader, writer = _terminal() if self._is_terminal else os.pipe()
+        except OSError:
+            # No terminal to be had: then the program keeps ours, and nothing is kept for later.
+            return
+        self.descriptors[STDERR] = writer
+        if _same(facts, os.fstat(STDOUT)):
+            self.descriptors[STDOUT] = writer
+
+    def start(self) -> None:
+        """Called when the program has its end: from here on everything that comes is passed on."""
+        for writer in set(self.descriptors.values()):
+            os.close(writer)
+        if self._reader >= 0:
+            self._ended = False
+            self._stop_reader, self._stop_writer = os.pipe()
+            self._thread = Thread(target=self._pass_on, daemon=True)
+            self._thread.start()
+
+    def resized(self) -> None:
+        """The terminal has another size now, and the program's own terminal has to follow."""
+        if self._is_terminal and not self._ended:
+            with suppress(OSError):
+                _copy_size(STDERR, self._reader)
+
+    def _pass_on(self) -> None:
+        while True:
+            ready, _, _ = select.select([self._reader, self._stop_reader], [], [])
+            if self._stop_reader in ready:
+                return
+            data = _read(self._reader)
+            if not data:
+                break
+            self._kept.add(data)
+            try:
+                _write(data)
+            except OSError:
+                # Whoever read our standard error has gone; the program is to notice.
+                break
+        self._ended = True
+        os.close(self._reader)
+
+    def finish(self, seconds: float) -> bool:
+        """Wait for what is on its way; False if a process that outlives the program has more."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+        return self._ended
+
+    def hand_over(self) -> None:
+        """Leave the passing on to a process of its own, which ends when the last writer does."""
+        assert self._thread is not None
+        os.write(self._stop_writer, b".")
+        self._thread.join()
+        os.close(self._stop_reader)
+        if os.fork() == 0:
+            self._stop_reader, _ = os.pipe()
+            self._pass_on()
+            os._exit(0)
+
+    def text(self) -> str:
+        """The first and the last of what the program wrote."""
+        if self._is_file:
+            self._read_file()
+        return self._kept.text()
+
+    def _read_file(self) -> None:
+        with suppress(OSError), open(f"/proc/self/fd/{STDERR}", "rb") as file:
+            file.seek(self._file_start)
+            self._kept.add(file.read(HEAD))
+            size = os.fstat(STDERR).st_size
+            file.seek(max(file.tell(), size - TAIL))
+            self._kept.add(file.read(TAIL))
+
+
+def _is_null(facts: os.stat_result) -> bool:
+    return stat.S_ISCHR(facts.st_mode) and not os.isatty(STDERR)
+
+
+def _same(one: os.stat_result, other: os.stat_result) -> bool:
+    return (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+
+
+def _terminal() -> tuple[int, int]:
+    """A terminal like the one on standard error, which changes nothing of what passes through."""
+    reader, writer = os.openpty()
+    settings = termios.tcgetattr(STDERR)
+    settings[tty.OFLAG] &= ~termios.OPOST
+    termios.tcsetattr(writer, termios.TCSANOW, settings)
+    _copy_size(STDERR, writer)
+    return reader, writer
+
+
+def _copy_size(source: int, target: int) -> None:
+    size = fcntl.ioctl(source, termios.TIOCGWINSZ, struct.pack("HHHH", 0, 0, 0, 0))
+    fcntl.ioctl(target, termios.TIOCSWINSZ, size)
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, CHUNK)
+    except OSError as error:
+        if error.errno == errno.EIO:
+            # A terminal whose other end nobody holds any more.
+            return b""
+        raise
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(STDERR, view) :]

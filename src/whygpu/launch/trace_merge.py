@@ -1,0 +1,58 @@
+"""The traces of several processes and frameworks as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+EVERYTHING = "*"
+"""The op of a reason that holds for all operations of its process."""
+
+
+def merge(traces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Counts and times added up, each reason and note said once.
+
+    A time is there only where every part of it was measured. That everything ran on the CPU, as
+    one process says, is said of its operations only when another process used a GPU.
+    """
+    parts = list(traces)
+    anything_elsewhere = any(op["device"] != "cpu" for part in parts for op in part["ops"])
+    return {
+        "ops": _added_up([op for part in parts for op in part["ops"]]),
+        "on_cpu_because": _said_once(
+            reason for part in parts for reason in _reasons(part, anything_elsewhere)
+        ),
+        "notes": list(dict.fromkeys(note for part in parts for note in part.get("notes", ()))),
+    }
+
+
+def _added_up(ops: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The most frequent first."""
+    totals: dict[tuple[str, str], dict[str, Any]] = {}
+    for op in ops:
+        key = (op["op"], op["device"])
+        known = totals.get(key)
+        if known is None:
+            totals[key] = {name: op[name] for name in ("op", "device", "count", "seconds")}
+            continue
+        known["count"] += op["count"]
+        timed = known["seconds"] is not None and op["seconds"] is not None
+        known["seconds"] = round(known["seconds"] + op["seconds"], 6) if timed else None
+    return sorted(totals.values(), key=lambda op: (-op["count"], op["op"], op["device"]))
+
+
+def _reasons(part: Mapping[str, Any], anything_elsewhere: bool) -> Iterable[Mapping[str, Any]]:
+    for reason in part["on_cpu_because"]:
+        if reason["op"] != EVERYTHING or not anything_elsewhere:
+            yield reason
+            continue
+        for op in part["ops"]:
+            if op["device"] == "cpu":
+                yield {**reason, "op": op["op"]}
+
+
+def _said_once(reasons: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for reason in reasons:
+        found.setdefault((reason["op"], reason["reason"]), dict(reason))
+    return list(found.values())

@@ -1,0 +1,123 @@
+"""The words of a device policy, as given on the command line or to whygpu.apply()."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+from whygpu.errors import UsageError
+from whygpu.model.policy import DeviceChoice, DevicePolicy, LogLevel, MemoryLimit
+
+_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt]?)(i?)b?)", re.IGNORECASE)
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+SMALLEST_LIMIT = 64 << 20
+"""CUDA's own needs are beyond the limit; below this no framework gets anywhere."""
+
+
+def parse_device(text: str) -> DeviceChoice:
+    """cpu, gpu, auto, gpu:1, gpu:0,2, GPU-1a2b (the beginning of a UUID), or a GPU's name."""
+    word = text.strip()
+    if word.lower() in ("cpu", "auto"):
+        return DeviceChoice("cpu" if word.lower() == "cpu" else "auto")
+    if word.lower() in ("gpu", "cuda"):
+        return DeviceChoice("gpu")
+    kind, colon, rest = word.partition(":")
+    if colon and kind.lower() in ("gpu", "cuda"):
+        return DeviceChoice("gpu", _several(text, rest))
+    if kind.lower() == "cpu":
+        raise UsageError(f"--device {text}: the CPU is one device; expected cpu, without a number")
+    if re.fullmatch(r"[\d,\s]+", word):
+        raise UsageError(f"--device {text}: expected gpu:{word} for GPU {word} in PCI bus order")
+    return DeviceChoice("gpu", _several(text, word))
+
+
+def _several(text: str, rest: str) -> tuple[str, ...]:
+    words = tuple(word.strip() for word in rest.split(","))
+    if not all(words):
+        raise UsageError(
+            f"--device {text}: expected cpu, gpu, auto, gpu:1, gpu:0,2, the beginning of a UUID "
+            "(GPU-1a2b, MIG-3c4d) or a name"
+        )
+    return words
+
+
+def parse_memory(text: str) -> MemoryLimit:
+    """growth, an amount (4GiB, 500MB, 4G) or a part of each GPU's memory (80%)."""
+    word = text.strip()
+    if word.lower() == "growth":
+        return MemoryLimit("growth")
+    percent = _PERCENT.fullmatch(word)
+    if percent is not None:
+        fraction = float(percent[1]) / 100
+        if not 0 < fraction <= 1:
+            raise UsageError(f"--memory {text}: expected more than 0% and at most 100%")
+        return MemoryLimit("fraction", fraction)
+    size = _SIZE.fullmatch(word)
+    if size is None:
+        raise UsageError(f"--memory {text}: expected growth, an amount such as 4GiB, or 80%")
+    # A bare number is most likely meant in bytes by a program, and in GiB by a person: ask.
+    if not size[2] and not word.lower().endswith("b"):
+        raise UsageError(f"--memory {text}: expected a unit, such as {word}GiB")
+    base = 1000 if size[2] and not size[3] and word.lower().endswith("b") else 1024
+    amount = float(size[1]) * base ** _UNITS[size[2].lower()]
+    if amount < SMALLEST_LIMIT:
+        raise UsageError(f"--memory {text}: expected at least {SMALLEST_LIMIT >> 20} MiB")
+    return MemoryLimit("bytes", amount)
+
+
+def parse_log_level(text: str) -> LogLevel:
+    for level in get_args(LogLevel):
+        if text.lower() == level:
+            return level  # type: ignore[no-any-return]
+    raise UsageError(f"--log-level {text}: expected one of {', '.join(get_args(LogLevel))}")
+
+
+def parse_off(option: str, text: str) -> bool:
+    """Options whose only word is off: what is on is what the program does anyway."""
+    if text.lower() != "off":
+        raise UsageError(f"--{option} {text}: expected off; without the option nothing is changed")
+    return True
+
+
+def parse_require(text: str) -> bool:
+    if text.lower() != "gpu":
+        raise UsageError(f"--require {text}: expected gpu, the one thing that can be required")
+    return True
+
+
+def parse_policy(words: str) -> DevicePolicy:
+    """A policy in one line: "gpu:1 memory=4GiB cudnn=off deterministic require=gpu"."""
+    policy = DevicePolicy()
+    for word in words.split():
+        name, equals, value = word.partition("=")
+        policy = _with_word(policy, name.lower().lstrip("-"), value if equals else None, word)
+    return policy
+
+
+def _with_word(policy: DevicePolicy, name: str, value: str | None, word: str) -> DevicePolicy:
+    if value is None:
+        if name == "deterministic":
+            return policy._replace(deterministic=True)
+        if name == "tf1":
+            return policy._replace(tf1=True)
+        return policy._replace(device=parse_device(word))
+    if name == "device":
+        return policy._replace(device=parse_device(value))
+    if name == "memory":
+        return policy._replace(memory=parse_memory(value))
+    if name == "cudnn":
+        return policy._replace(cudnn_off=parse_off(name, value))
+    if name == "tf32":
+        return policy._replace(tf32_off=parse_off(name, value))
+    if name == "xla":
+        return policy._replace(xla_off=parse_off(name, value))
+    if name == "log-level":
+        return policy._replace(log_level=parse_log_level(value))
+    if name == "require":
+        return policy._replace(require_gpu=parse_require(value))
+    raise UsageError(
+        f"{word!r} is no part of a policy; expected a device (cpu, gpu, gpu:1, auto) and words "
+        "such as memory=4GiB, cudnn=off, tf32=off, xla=off, log-level=error, require=gpu, "
+        "deterministic"
+    )

@@ -1,0 +1,106 @@
+"""A run for people: the plan before it, and the line after it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from whygpu.model.derived import and_list, display_name
+from whygpu.model.observed import Known
+from whygpu.model.policy import Action, LaunchPlan, Repair, RunReport
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def plan_text(plan: LaunchPlan) -> str:
+    """What `--dry-run` prints: every difference from the bare command, each with its reason."""
+    lines = [f"would run  {shlex.join(plan.argv)}", ""]
+    if plan.actions:
+        lines.append("changes, for this program and what it starts:")
+        lines += _action_lines(plan.actions)
+    lines += ["", "repairs:" if plan.repairs else "repairs: none"]
+    for repair in plan.repairs:
+        lines.append(f"  {repair.code}  {repair.what}")
+        lines.append(f"         {repair.why}")
+    if plan.notes:
+        lines += ["", "notes:"]
+        lines += [f"  {note}" for note in plan.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _action_lines(actions: tuple[Action, ...]) -> Iterator[str]:
+    for action in actions:
+        yield f"  {_worded(action)}"
+        yield f"      {action.reason}"
+
+
+def _worded(action: Action) -> str:
+    name, value = action.name, shlex.quote(action.value)
+    return {
+        "set": f"{name}={value}",
+        "unset": f"unset {name}",
+        "keep": f"{name}: {action.value}",
+        "prepend": f"{name}={value}:...",
+        "remove": f"{name} without {value}",
+        "add-flag": f"{name} with {value}",
+        "call": f"{name}: {action.value}",
+    }[action.kind]
+
+
+def repair_text(repair: Repair) -> str:
+    return f"repaired for this run: {repair.what}: {repair.why} ({repair.code})"
+
+
+def end_text(report: RunReport, because: str = "") -> str:
+    """The one line after a run: device, peak memory, fallback or not."""
+    if report.device == "none":
+        return f"{_seen(report)} exit code {report.exit_code}"
+    where = "GPU" if report.device == "gpu" else "CPU"
+    parts = [f"ran on the {where}{_by(report)}"]
+    peak = report.peak_memory_bytes
+    if isinstance(peak, Known):
+        kind = "GPU memory" if report.device == "gpu" else "memory"
+        parts.append(f"peak {kind} {size(peak.value)}")
+    if report.fallback:
+        parts.append(f"a fallback: the GPU was not used{because}")
+    elif report.device == "gpu":
+        parts.append("no fallback")
+    return "; ".join(parts)
+
+
+def _seen(report: RunReport) -> str:
+    names = dict.fromkeys(
+        f"{display_name(use.name)} {use.version}"
+        for record in report.records
+        for use in record.frameworks
+    )
+    if not names:
+        return "no deep-learning framework was imported;"
+    if not all(record.complete for record in report.records):
+        return f"{and_list(list(names))} ended before it could tell its device;"
+    return f"{and_list(list(names))} was imported and used no device;"
+
+
+def _by(report: RunReport) -> str:
+    """Which frameworks ran there, with the GPUs."""
+    used: dict[str, list[str]] = {}
+    for record in report.records:
+        for use in record.frameworks:
+            there = [device for device in use.devices if device.startswith(report.device)]
+            if there:
+                known = used.setdefault(f"{display_name(use.name)} {use.version}", [])
+                known += [device for device in there if device not in known]
+    named = [
+        f"{name} on {', '.join(sorted(devices))}" if report.device == "gpu" else name
+        for name, devices in used.items()
+    ]
+    return f" ({and_list(named)})" if named else ""
+
+
+def size(count: int) -> str:
+    amount = float(count)
+    for unit in _UNITS:
+        if amount < 1024 or unit == _UNITS[-1]:
+            break
+        amount /= 1024
+    return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:.0f} {unit}"

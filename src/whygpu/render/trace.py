@@ -1,0 +1,123 @@
+"""Where the operations of a run were done, as a table for people."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+EVERYTHING = "*"
+FUNCTION = "tf.function "
+"""Before the name of a function that was timed as a whole: not an operation beside its own."""
+MOST_ROWS = 20
+MOST_NAMES = 6
+MOST_FUNCTIONS = 5
+
+
+def render(trace: Mapping[str, Any], *, width: int = 80) -> str:
+    """`trace` as the tracers' results are merged: `ops`, `on_cpu_because` and `notes`."""
+    functions = [op for op in trace["ops"] if op["op"].startswith(FUNCTION)]
+    ops = [op for op in trace["ops"] if not op["op"].startswith(FUNCTION)]
+    if not ops:
+        lines = ["no operation was seen"]
+    else:
+        headline = textwrap.wrap(_headline(ops), width, subsequent_indent="  ")
+        lines = [*headline, "", *_table(ops, width)]
+    if functions:
+        lines += ["", "timed as a whole:", *_functions(functions)]
+    reasons = trace["on_cpu_because"]
+    if reasons:
+        lines += ["", "on the CPU because:", *_reasons(reasons, width)]
+    notes = trace.get("notes", ())
+    if notes:
+        lines += ["", "how this was counted:"]
+        lines += [line for note in notes for line in _item(note, width)]
+    return "\n".join(lines) + "\n"
+
+
+def _headline(ops: Sequence[Mapping[str, Any]]) -> str:
+    """The share of each device in the number of operations."""
+    counts: dict[str, int] = {}
+    for op in ops:
+        counts[op["device"]] = counts.get(op["device"], 0) + op["count"]
+    total = sum(counts.values())
+    shares = [
+        f"{device} {_percent(count, total)} ({count:,})"
+        for device, count in sorted(counts.items(), key=lambda item: -item[1])
+    ]
+    return f"operations by device: {', '.join(shares)}"
+
+
+def _percent(count: int, total: int) -> str:
+    """Rounded, but never to all or nothing when it is neither."""
+    if count == total:
+        return "100 %"
+    share = 100 * count / total
+    return "<1 %" if share < 1 else f"{min(share, 99):.0f} %"
+
+
+def _table(ops: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
+    shown = _most_telling(ops)
+    cells = [("operation", "device", "count", "seconds")] + [
+        (op["op"], op["device"], f"{op['count']:,}", _seconds(op["seconds"])) for op in shown
+    ]
+    device, count, seconds = (max(len(row[column]) for row in cells) for column in (1, 2, 3))
+    longest = max(len(row[0]) for row in cells)
+    name = max(min(longest, width - device - count - seconds - 8), len("operation"))
+    for row in cells:
+        yield (
+            f"  {_cut(row[0], name):<{name}}  {row[1]:<{device}}"
+            f"  {row[2]:>{count}}  {row[3]:>{seconds}}"
+        )
+    hidden = len(ops) - len(shown)
+    if hidden:
+        yield f"  and {hidden} more, all in --report FILE"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds:.3f}"
+
+
+def _most_telling(ops: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The most frequent of each device, so that a few on another device are not lost."""
+    by_device: dict[str, list[Mapping[str, Any]]] = {}
+    for op in sorted(ops, key=lambda op: -op["count"]):
+        by_device.setdefault(op["device"], []).append(op)
+    fair = max(MOST_ROWS // len(by_device), 3)
+    chosen = [op for device_ops in by_device.values() for op in device_ops[:fair]]
+    return sorted(chosen, key=lambda op: -op["count"])
+
+
+def _functions(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    slowest = sorted(functions, key=lambda op: -(op["seconds"] or 0.0))
+    for op in slowest[:MOST_FUNCTIONS]:
+        took = f"{op['seconds'] or 0.0:.3f} s in {op['count']:,} calls"
+        yield f"  - {op['op']}: {took} on {op['device']}"
+    if len(slowest) > MOST_FUNCTIONS:
+        yield f"  - and {len(slowest) - MOST_FUNCTIONS} more"
+
+
+def _reasons(reasons: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
+    """One item for each reason in the same words, with the operations it holds for."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for reason in reasons:
+        groups.setdefault((reason["reason"], reason["detail"]), []).append(reason["op"])
+    for (why, detail), names in groups.items():
+        which = "" if EVERYTHING in names else f"{_named(sorted(set(names)))}: "
+        yield from _item(f"{why}: {which}{detail}", width)
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMES
+    shown = ", ".join(names[:MOST_NAMES])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _item(text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text, width, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False
+    )
+
+
+def _cut(name: str, room: int) -> str:
+    return name if len(name) <= room else name[: room - 3] + "..."

@@ -1,0 +1,161 @@
+"""`whygpu run` as a command: its words, its exit codes, what it says and writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import whygpu
+from tests.launch.programs import PYTHON, WHYGPU, environment, run, script
+
+SCHEMAS = Path(whygpu.__path__[0]) / "schemas"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ([], 125, "what is to be run?"),
+        (["--"], 125, "what is to be run?"),
+        (["--memory", "much", "--", "true"], 125, "expected growth"),
+        (["--cudnn", "on", "--", "true"], 125, "expected off"),
+        (["--require", "cpu", "--", "true"], 125, "expected gpu"),
+        (["--json", "--", "true"], 125, "--dry-run"),
+        (["--report", "/no/such/folder/x", "--", "true"], 125, "no folder"),
+        (["--device", "cpu", "--require", "gpu", "--", "true"], 126, "opposite"),
+        (["--device", "gpu:99", "--", "true"], 126, "GPU"),
+        (["--device", "cpu", "--", "no-such-command"], 127, "command not found"),
+    ],
+)
+def test_what_is_refused(words: list[str], code: int, said: str) -> None:
+    done = run([*WHYGPU, *words])
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+
+
+def test_help_has_examples_and_exit_codes() -> None:
+    text = run([*WHYGPU, "--help"]).stdout
+    for word in ("--device", "--require", "--dry-run", "whygpu run --", "125", "126", "127"):
+        assert word in text
+
+
+def test_the_plan_is_shown_and_nothing_is_run(tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    command = [PYTHON, "-c", f"open({str(mark)!r}, 'w')"]
+    done = run([*WHYGPU, "--device", "cpu", "--memory", "growth", "--dry-run", "--", *command])
+    assert done.returncode == 0
+    assert "CUDA_VISIBLE_DEVICES=-1" in done.stdout
+    assert "TF_FORCE_GPU_ALLOW_GROWTH=true" in done.stdout
+    data = json.loads(run([*WHYGPU, "--dry-run", "--json", "--", *command]).stdout)
+    jsonschema.validate(data, json.loads((SCHEMAS / "run-plan.schema.json").read_text()))
+    assert data["argv"] == command
+    assert not mark.exists()
+
+
+def test_a_report_is_written_where_we_stood(tmp_path: Path) -> None:
+    command = [PYTHON, "-c", "import os, sys; os.chdir('/'); sys.exit(3)"]
+    done = run([*WHYGPU, "--report", "report.json", "--", *command], cwd=tmp_path)
+    assert done.returncode == 3
+    data = json.loads((tmp_path / "report.json").read_text())
+    jsonschema.validate(data, json.loads((SCHEMAS / "run.schema.json").read_text()))
+    assert (data["exit_code"], data["device"], data["fallback"]) == (3, "none", False)
+    assert data["peak_memory_bytes"] > 1 << 20
+
+
+def test_one_line_at_the_end_or_none() -> None:
+    command = ["--device", "cpu", "--", PYTHON, "-c", "pass"]
+    (line,) = run([*WHYGPU, *command]).stderr.splitlines()
+    assert line == "whygpu: no deep-learning framework was imported; exit code 0"
+    assert run([*WHYGPU, "--quiet", *command]).stderr == ""
+
+
+STAND_IN = """
+class cuda:
+    is_initialized = staticmethod(lambda: {gpu})
+    device_count = staticmethod(lambda: 1)
+    max_memory_reserved = staticmethod(lambda index: 1 << 30)
+    get_device_name = staticmethod(lambda index: "a GPU")
+__version__ = "9.9"
+"""
+
+
+def test_devices_are_asked_for_at_the_end_in_every_process(tmp_path: Path) -> None:
+    """A stand-in for PyTorch, which says what it is told to say."""
+    script(
+        tmp_path, STAND_IN.format(gpu="__import__('os').environ.get('ON_GPU') == '1'"), "torch.py"
+    )
+    program = script(
+        tmp_path,
+        "import os, subprocess, sys, torch\n"
+        "if len(sys.argv) == 1:\n"
+        "    subprocess.run([sys.executable, __file__, 'x'], env={**os.environ, 'ON_GPU': '1'})\n",
+    )
+    env = environment(PYTHONPATH=str(tmp_path))
+    report = tmp_path / "report.json"
+    done = run([*WHYGPU, "--report", report, "--", PYTHON, program], env=env)
+    assert (
+        "ran on the GPU (PyTorch 9.9 on gpu:0); peak GPU memory 1 GiB; no fallback" in done.stderr
+    )
+    assert json.loads(report.read_text())["device"] == "gpu"
+
+
+def test_the_cpu_is_told_as_well(tmp_path: Path) -> None:
+    script(tmp_path, STAND_IN.format(gpu="False"), "torch.py")
+    env = environment(PYTHONPATH=str(tmp_path))
+    done = run([*WHYGPU, "--device", "cpu", "--", PYTHON, "-c", "import torch"], env=env)
+    assert (done.returncode, "ran on the CPU (PyTorch 9.9)" in done.stderr) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torch, os; os._exit(4)",
+        "import torch, sys; sys.exit(4)",
+        "import torch, os, sys; os.execv(sys.executable, [sys.executable, '-c', 'exit(4)'])",
+        "import torch, os\nif os.fork() == 0: os._exit(0)\nos.wait(); os._exit(4)",
+    ],
+)
+def test_a_record_is_left_however_a_process_ends(tmp_path: Path, code: str) -> None:
+    script(tmp_path, STAND_IN.format(gpu="True"), "torch.py")
+    env = environment(PYTHONPATH=str(tmp_path))
+    done = run([*WHYGPU, "--device", "cpu", "--", PYTHON, "-c", code], env=env)
+    assert done.returncode == 4
+    assert "ran on the GPU" in done.stderr
+
+
+def test_a_failure_of_our_part_does_not_reach_the_program(tmp_path: Path) -> None:
+    script(tmp_path, "__version__ = '9.9'\n", "torch.py")
+    env = environment(PYTHONPATH=str(tmp_path))
+    done = run([*WHYGPU, "--cudnn", "off", "--", PYTHON, "-c", "import torch; print(1)"], env=env)
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    assert "the policy for torch failed" in done.stderr
+
+
+def test_nothing_is_imported_that_the_program_does_not_import() -> None:
+    code = "import sys; print(*sorted(name for name in sys.modules if '.' not in name))"
+    bare = set(run([PYTHON, "-c", code]).stdout.split())
+    ours = run([*WHYGPU, "--device", "cpu", "--quiet", "--", PYTHON, "-c", code])
+    added = set(ours.stdout.split()) - bare
+    assert added <= {"whygpu_bootstrap", "sitecustomize", "atexit"}
+
+
+def test_a_command_runs_where_there_is_no_python_to_examine(tmp_path: Path) -> None:
+    env = {"PATH": "/nowhere", "HOME": str(tmp_path)}
+    done = run([*WHYGPU, "--", "/bin/echo", "fine"], env=env)
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+    assert "nothing is repaired, because" in done.stderr
+    refused = run([*WHYGPU, "--require", "gpu", "--", "/bin/echo", "fine"], env=env)
+    assert (refused.returncode, refused.stdout) == (125, "")
+
+
+def test_where_no_temporary_folder_can_be_made(tmp_path: Path) -> None:
+    code = (
+        "import tempfile; tempfile.tempdir = '/no/such/folder'\n"
+        "from whygpu.cli.main import main\n"
+        "raise SystemExit(main(['run', '--device', 'cpu', '--', 'true']))"
+    )
+    done = run([PYTHON, "-c", code])
+    assert done.returncode == 125
+    assert "set TMPDIR" in done.stderr

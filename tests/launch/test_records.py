@@ -1,0 +1,133 @@
+"""What processes leave behind, and what is made of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import whygpu
+from whygpu.launch.records import device_used, peak_memory, read
+from whygpu.launch.trace_merge import merge
+from whygpu.model.observed import Absent, Known
+from whygpu.model.policy import DevicePolicy, FrameworkUse, ProcessRecord, Repair, RunReport
+from whygpu.render.run import end_text, size
+from whygpu.render.run_json import report_json
+
+SCHEMA = json.loads((Path(whygpu.__path__[0]) / "schemas" / "run.schema.json").read_text())
+
+
+def use(*devices: str, name: str = "torch", peak: int | None = None) -> FrameworkUse:
+    return FrameworkUse(name, "1.0", devices, peak)
+
+
+def record(*uses: FrameworkUse, complete: bool = True, **trace: Any) -> ProcessRecord:
+    return ProcessRecord(1, complete, uses, (), trace)
+
+
+def report(*records: ProcessRecord, **changes: Any) -> RunReport:
+    device = device_used(records)
+    made = RunReport(
+        exit_code=0,
+        device=device,
+        fallback=False,
+        policy=DevicePolicy(),
+        repairs=(Repair("WG203", "tensorflow", "a folder", "a reason", ()),),
+        peak_memory_bytes=peak_memory(records, device, 2 << 30),
+        records=records,
+        traced=False,
+    )
+    return made._replace(**changes)
+
+
+def test_records_are_read_from_a_folder(tmp_path: Path) -> None:
+    content = {
+        "pid": 7,
+        "complete": True,
+        "frameworks": {
+            "jax": {
+                "version": "0.10",
+                "used": [{"device": "gpu:0", "name": "H200"}],
+                "peak_memory_bytes": 5,
+            },
+            "torch": {"version": "2.13"},
+        },
+        "notes": ["a note"],
+        "trace": {},
+    }
+    (tmp_path / "7-1.json").write_text(json.dumps(content))
+    (tmp_path / "8-1.json.part").write_text("{")
+    (found,) = read(str(tmp_path))
+    assert found.frameworks == (
+        FrameworkUse("jax", "0.10", ("gpu:0",), 5),
+        FrameworkUse("torch", "2.13", (), None),
+    )
+    assert read(str(tmp_path / "gone")) == ()
+
+
+@pytest.mark.parametrize(
+    ("records", "device"),
+    [
+        ((), "none"),
+        ((record(use()),), "none"),
+        ((record(use("cpu")),), "cpu"),
+        ((record(use("cpu")), record(use("cpu"), use("gpu:1", name="jax"))), "gpu"),
+    ],
+)
+def test_the_device_of_a_run(records: tuple[ProcessRecord, ...], device: str) -> None:
+    assert device_used(records) == device
+
+
+def test_peak_memory_is_the_devices() -> None:
+    on_gpu = (record(use("gpu:0", peak=5), use(name="jax", peak=7)), record(use("gpu:0", peak=9)))
+    assert peak_memory(on_gpu, "gpu", 100) == Known(12, "the frameworks' own counters")
+    assert isinstance(peak_memory((record(use("gpu:0")),), "gpu", 100), Absent)
+    assert peak_memory((), "none", 100) == Known(100, "the largest process of the run")
+
+
+def test_the_line_at_the_end() -> None:
+    gpu = record(use("gpu:0", "gpu:1", peak=3 << 30))
+    assert end_text(report(gpu)) == (
+        "ran on the GPU (PyTorch 1.0 on gpu:0, gpu:1); peak GPU memory 3 GiB; no fallback"
+    )
+    cpu = report(record(use("cpu")), record(use("cpu", name="jax")), fallback=True)
+    assert end_text(cpu, " (WG101)") == (
+        "ran on the CPU (PyTorch 1.0 and JAX 1.0); peak memory 2 GiB; a fallback: the GPU was not "
+        "used (WG101)"
+    )
+    assert end_text(report()) == "no deep-learning framework was imported; exit code 0"
+    assert "used no device" in end_text(report(record(use())))
+    killed = report(record(use(), complete=False), exit_code=137)
+    assert "before it could tell" in end_text(killed)
+
+
+def test_sizes() -> None:
+    assert [size(n) for n in (0, 900, 2048, 5 << 20, 1 << 40)] == [
+        "0 bytes",
+        "900 bytes",
+        "2 KiB",
+        "5 MiB",
+        "1 TiB",
+    ]
+
+
+def test_reports_have_their_schema() -> None:
+    made = report(record(use("gpu:0", peak=5)), exit_code=3)
+    for trace in (None, merge([])):
+        data = json.loads(report_json(made, trace))
+        jsonschema.validate(data, SCHEMA)
+    assert list(data) == [
+        "schema",
+        "exit_code",
+        "device",
+        "fallback",
+        "policy",
+        "repairs",
+        "peak_memory_bytes",
+        "trace",
+        "explanation",
+    ]
+    assert data["repairs"] == [{"code": "WG203", "what": "a folder", "why": "a reason"}]
