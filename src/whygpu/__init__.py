@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from whygpu.api import check as check
     from whygpu.api import diagnose as diagnose
     from whygpu.api import explain as explain
+    from whygpu.api import install as install
     from whygpu.api import load_snapshot as load_snapshot
     from whygpu.api import plan as plan
     from whygpu.api import snapshot as snapshot
@@ -26,6 +27,7 @@ _LAZY = {
     "device": "whygpu.launch.inprocess",
     "diagnose": "whygpu.api",
     "explain": "whygpu.api",
+    "install": "whygpu.api",
     "load_snapshot": "whygpu.api",
     "plan": "whygpu.api",
     "PolicyError": "whygpu.errors",
@@ -42,6 +44,7 @@ __all__ = [
     "device",
     "diagnose",
     "explain",
+    "install",
     "load_snapshot",
     "plan",
     "require_gpu",

@@ -117,6 +117,25 @@ def explain_pieces(
     return Redactor(LocalHost().platform).value(explanation)
 
 
+def install() -> None:
+    """Explain exceptions that have to do with the GPU, below their traceback.
+
+    For what ends the program, for threads, and for cells of a notebook.
+    """
+    from whygpu.launch.excepthook import install as _install
+
+    _install(_explanation_of)
+
+
+def _explanation_of(error: BaseException) -> str:
+    explanation = explain(error, here=snapshot(sys.executable, probe=False))
+    if explanation.verdict != "found":
+        return ""
+    from whygpu.render.explain import render
+
+    return render(explanation, width=80, color=False, verbose=False)
+
+
 def plan(
     *wishes: str,
     machine: Snapshot | None = None,

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from whygpu.errors import PolicyError, UsageError
 
 if TYPE_CHECKING:
+    from whygpu.launch.process import Ended
     from whygpu.launch.run import Prepared
+    from whygpu.model.explanation import Explanation
     from whygpu.model.policy import DevicePolicy, RunReport
 
 EXAMPLES = """\
@@ -124,7 +126,7 @@ def _run(options: argparse.Namespace) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     report, ended = execute(prepared.plan, os.environ)
-    report = _explained(report, ended.error_text, prepared, options)
+    report = _explained(report, ended, prepared, options)
     code = _finish(report, prepared, options, report_file)
     if ended.signal == signal.SIGINT:
         # A shell stops its script only if it sees that Ctrl-C has ended the command.
@@ -195,11 +197,46 @@ def _say_before(prepared: Prepared) -> None:
         _say(note)
 
 
+_ASKED_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals after which there is nothing to explain."""
+
+
 def _explained(
-    report: RunReport, error_text: str, prepared: Prepared, options: argparse.Namespace
+    report: RunReport, ended: Ended, prepared: Prepared, options: argparse.Namespace
 ) -> RunReport:
     """What `whygpu explain` says of a failure: printed below it, and part of the report."""
-    return report
+    text = _last_words(ended)
+    if report.exit_code == 0 or ended.signal in _ASKED_TO_STOP or not text.strip():
+        return report
+    from whygpu import api
+    from whygpu.launch.run import seen_by_program
+    from whygpu.render.explain_json import as_dict
+
+    explanation = api.explain(text, here=seen_by_program(prepared.plan, os.environ))
+    if not options.quiet and explanation.verdict != "nothing-wrong":
+        print(f"\n{_worded(explanation)}", file=sys.stderr, end="", flush=True)
+    return report._replace(explanation=as_dict(explanation))
+
+
+def _worded(explanation: Explanation) -> str:
+    from whygpu.cli.terminal import shows, width
+    from whygpu.render.explain import MARKS, PLAIN_MARKS, render
+
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return render(
+        explanation,
+        width=width(),
+        color=sys.stderr.isatty() and not plain,
+        verbose=False,
+        marks=MARKS if shows("".join(MARKS.values()), sys.stderr) else PLAIN_MARKS,
+    )
+
+
+def _last_words(ended: Ended) -> str:
+    """Standard error, and what a shell would say of a signal."""
+    if not ended.signal:
+        return ended.error_text
+    return f"{ended.error_text}\n{signal.strsignal(ended.signal)}\n"
 
 
 def _finish(

@@ -19,6 +19,7 @@ from whygpu.model.policy import DevicePolicy, LaunchPlan, Repair, RunReport
 if TYPE_CHECKING:
     from whygpu.launch.process import Ended
     from whygpu.model.report import Report
+    from whygpu.model.snapshot import Snapshot
 
 
 class Prepared(NamedTuple):
@@ -132,6 +133,17 @@ def execute(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[RunReport, En
         traced=bool(dict(plan.settings)["trace"]),
     )
     return report, ended
+
+
+def seen_by_program(plan: LaunchPlan, environ: Mapping[str, str]) -> Snapshot:
+    """The machine as the program found it, repairs included; private data removed."""
+    from whygpu.host.local import LocalHost
+    from whygpu.launch import preflight
+    from whygpu.privacy import Redactor
+
+    python = command.interpreter_of(plan.argv, environ)
+    report = preflight.examine(python, changed(environ, plan.all_actions), proving=False)
+    return Redactor(LocalHost().platform).value(report.snapshot)
 
 
 def _gpu_wanted(plan: LaunchPlan) -> bool:
