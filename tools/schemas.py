@@ -211,6 +211,7 @@ def run_schema() -> dict[str, Any]:
     trace = {
         "ops": {"type": "array", "items": _object(op)},
         "on_cpu_because": {"type": "array", "items": _object(because)},
+        "notes": {"type": "array", "items": _TEXT},
     }
     fields = {
         "schema": {"const": 1},

@@ -78,7 +78,8 @@ def _seen(report: RunReport) -> str:
         return "no deep-learning framework was imported;"
     if not all(record.complete for record in report.records):
         return f"{and_list(list(names))} ended before it could tell its device;"
-    return f"{and_list(list(names))} was imported and used no device;"
+    verb = "was" if len(names) == 1 else "were"
+    return f"{and_list(list(names))} {verb} imported and used no device;"
 
 
 def _by(report: RunReport) -> str:

@@ -9,7 +9,7 @@ from whygpu.model.observed import Known
 from whygpu.model.policy import DevicePolicy, LaunchPlan, Repair, RunReport
 
 RUN_SCHEMA = 1
-TRACE_FIELDS = ("ops", "on_cpu_because")
+TRACE_FIELDS = ("ops", "on_cpu_because", "notes")
 
 
 def plan_json(plan: LaunchPlan) -> str:
