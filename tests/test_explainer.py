@@ -94,6 +94,12 @@ def test_a_failure_that_is_not_the_gpus_makes_the_rest_beside_the_point(first: s
     assert explanation.exit_code == 1
 
 
+def test_what_the_program_did_not_mind_is_put_aside() -> None:
+    explanation = meaning("no driver here", FAILURE)
+    assert codes(explanation) == ["WG291"]
+    assert [(f.code, f.explained_by) for f in explanation.symptoms] == [("WG192", None)]
+
+
 def test_a_folders_name_does_not_make_a_failure_the_gpus() -> None:
     failure = r"PermissionError: [WinError 32] in use: 'C:\\tools\\APP_NVIDIA_GPU\\model.npy'"
     assert meaning("no driver here", failure).verdict == "not-gpu"

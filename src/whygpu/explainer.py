@@ -45,6 +45,8 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     symptoms = [f for f in folded if f.explained_by is not None]
     unexplained = _unexplained_failures(log, found)
     verdict = _verdict(log, roots, noise, unexplained)
+    beside = _beside_the_point(roots, log)
+    roots, symptoms = [r for r in roots if r not in beside], [*symptoms, *beside]
     if verdict != "found":
         # What the log says of the GPU is true, and beside the point.
         symptoms, roots = [*roots, *symptoms], []
@@ -100,6 +102,17 @@ def _rank(finding: Finding, log: Log) -> tuple[bool, bool, bool, int, int, str]:
         min(lines, default=0),
         finding.code,
     )
+
+
+def _beside_the_point(roots: Sequence[Finding], log: Log) -> list[Finding]:
+    """Where it is known what ended the program: what it did not mind, and what is a mere guess."""
+    if not roots or not _ends_it(roots[0], log):
+        return []
+    return [
+        root
+        for root in roots[1:]
+        if (root.severity == "info" or root.confidence == "possible") and not _ends_it(root, log)
+    ]
 
 
 def _ends_it(finding: Finding, log: Log) -> bool:
