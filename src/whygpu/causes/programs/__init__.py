@@ -1,0 +1,1 @@
+"""What a program does wrong with devices, seen in its source."""

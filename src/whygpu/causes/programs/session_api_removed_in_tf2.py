@@ -1,0 +1,127 @@
+"""Names of TensorFlow 1 are used, which TensorFlow 2 does not have.
+
+## Why it happens
+
+TensorFlow 2 moved sessions, placeholders and ConfigProto to tf.compat.v1 and dropped tf.contrib.
+Books, answers and old repositories still write tf.Session and tf.ConfigProto, and what pip installs
+today is TensorFlow 2. Where such code stands inside a try with a broad except, the AttributeError
+is printed as if it were a fault of the GPU.
+
+## What it looks like
+
+`AttributeError: module 'tensorflow' has no attribute 'ConfigProto'`, before any GPU is touched.
+
+## Fix
+
+Write `import tensorflow.compat.v1 as tf` and call `tf.disable_v2_behavior()`, or use TensorFlow 2's
+own interface: no session, `tf.config.set_visible_devices`,
+`tf.config.experimental.set_memory_growth`. Code that is meant for TensorFlow 1 can say so, and is
+then left alone: `tensorflow = "1.15"` under `[tool.whygpu.lint]` in pyproject.toml, or a comment
+at its top that names TensorFlow 1.
+
+## Fires on (code)
+
+```python
+import tensorflow as tf
+
+config = tf.ConfigProto()
+config.gpu_options.allow_growth = True
+with tf.Session(config=config) as sess:
+    print(sess.run(tf.constant(1.0)))
+```
+
+Beside names that only TensorFlow 2 has, no release runs it.
+
+```python
+import tensorflow as tf
+
+gpus = tf.config.list_physical_devices("GPU")
+sess = tf.Session()
+```
+
+## Quiet on (code)
+
+```python
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+with tf.Session(config=tf.ConfigProto()) as sess:
+    print(sess.run(tf.constant(1.0)))
+```
+
+A file that looks at the version serves both.
+
+```python
+import tensorflow as tf
+
+if tf.__version__.startswith("2"):
+    tf = tf.compat.v1
+sess = tf.Session()
+```
+
+A file that says which TensorFlow it is for.
+
+```python
+# Needs TensorFlow 1.15.
+import tensorflow as tf
+
+sess = tf.Session()
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/migrate>
+- <https://github.com/tensorflow/tensorflow/blob/master/RELEASE.md>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_code import exists_only_in, guarded_by_attribute_error
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.program import Program
+from whygpu.tables.tensorflow_names import REMOVED, REMOVED_TRAIN, SESSION_API
+
+CAUSE = cause("WG704", __name__, __doc__, severity="error", effect="broken")
+
+
+@CAUSE.on_code(*sorted(SESSION_API), "Session")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    if program.tensorflow in ("1", "either"):
+        return
+    removed = [event for event in program.named() if _removed(event.path)]
+    sessions = [event for event in removed if _is_session_api(event.path)]
+    if not sessions or any(guarded_by_attribute_error(event) for event in removed):
+        return
+    first = min(sessions, key=lambda event: program.place(event.node).start)
+    name = ".".join(first.path.split(".")[1:3 if "contrib" in first.path else 2])
+    newer = exists_only_in(program, "2")
+    others = len({program.place(event.node).start for event in removed}) - 1
+    more = f" ({others} more such {'name' if others == 1 else 'names'} in this file)"
+    yield CAUSE.in_code(
+        program,
+        first.node,
+        subject="tensorflow",
+        message=f"tf.{name} is TensorFlow 1: under TensorFlow 2 this raises AttributeError"
+        + (more if others else "")
+        + (f"; yet tf.{newer} is TensorFlow 2, so that no release runs this file" if newer else ""),
+        fix="tf.contrib has no successor in TensorFlow; port what uses it"
+        if name.startswith("contrib")
+        else "import tensorflow.compat.v1 as tf and call tf.disable_v2_behavior(); "
+        "if the file is for TensorFlow 1, say so in a comment or in pyproject.toml",
+    )
+
+
+def _removed(path: str) -> bool:
+    top, _, rest = path.partition(".")
+    if top != "tensorflow":
+        return False
+    first, _, second = rest.partition(".")
+    return first in REMOVED or (first == "train" and second.partition(".")[0] in REMOVED_TRAIN)
+
+
+def _is_session_api(path: str) -> bool:
+    first = path.split(".")[1]
+    return first in SESSION_API or (first == "train" and "Session" in path)
