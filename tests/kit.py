@@ -9,13 +9,16 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from tests.machines import healthy as machines
 from whygpu.causes import catalogue
 from whygpu.engine import outcome_of
+from whygpu.linter.judge import judge, relevant
 from whygpu.model.cause import Cause
+from whygpu.model.code_finding import CodeFinding
 from whygpu.model.codec import decode, encode, hints, is_record
 from whygpu.model.environment import Variable
 from whygpu.model.libraries import LibraryCopy, OtherCopy, SearchedFolder
 from whygpu.model.observed import Known
 from whygpu.model.report import Outcome
 from whygpu.model.snapshot import Snapshot
+from whygpu.readers import source
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -67,6 +70,21 @@ def machine(toml: str = "") -> Snapshot:
 def run(cause: Cause, snapshot: Snapshot) -> Outcome:
     """What one cause says of a machine."""
     return outcome_of(cause, snapshot)
+
+
+def lint(text: str, *causes: Cause, path: str = "example.py") -> list[CodeFinding]:
+    """What these causes, or all of them, find in a piece of source."""
+    chosen = causes or tuple(cause for cause in catalogue() if cause.code_detector is not None)
+    loaded = source.load(path, text.encode())
+    made = source.program(loaded, source.parse(loaded))
+    found, crashes = judge(made, relevant(chosen, loaded.text))
+    assert not crashes, crashes
+    return found
+
+
+def judged_on_machines() -> list[Cause]:
+    """The causes that can be seen on a machine."""
+    return [cause for cause in catalogue() if cause.machine_detector is not None]
 
 
 def cause_named(slug: str) -> Cause:

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from tests.kit import examples, machine, run
+from tests.kit import examples, lint, machine, run
 from whygpu import causes
 from whygpu.causes import catalogue, find_cause
 from whygpu.model.cause import Cause
@@ -72,7 +72,15 @@ def test_what_it_explains_exists(cause: Cause) -> None:
         assert slug != cause.slug
 
 
-@every_cause
+judged_on_machines = pytest.mark.parametrize(
+    "cause", [c for c in catalogue() if c.machine_detector], ids=lambda cause: cause.slug
+)
+judged_on_code = pytest.mark.parametrize(
+    "cause", [c for c in catalogue() if c.code_detector], ids=lambda cause: cause.slug
+)
+
+
+@judged_on_machines
 @pytest.mark.parametrize("expectation", ["fires", "quiet", "cannot tell"])
 def test_the_examples_on_its_page_do_what_they_say(cause: Cause, expectation: str) -> None:
     chosen = [
@@ -95,7 +103,31 @@ def test_the_examples_on_its_page_do_what_they_say(cause: Cause, expectation: st
             assert outcome.status == "undetermined", (outcome, example.text)
 
 
+@judged_on_code
+@pytest.mark.parametrize("expectation", ["fires", "quiet"])
+def test_the_code_on_its_page_does_what_it_says(cause: Cause, expectation: str) -> None:
+    chosen = [
+        example
+        for example in examples(cause.page)
+        if example.kind == "code" and example.expectation == expectation
+    ]
+    assert chosen, f"{cause.code} has no code example for: {expectation}"
+    for example in chosen:
+        found = lint(example.text, cause)
+        assert bool(found) is (expectation == "fires"), (found, example.text)
+        for item in found:
+            assert item.finding.code == cause.code
+            assert item.finding.message
+            assert item.finding.remedies
+            assert item.finding.evidence[0].kind == "code"
+
+
 @every_cause
+def test_it_has_a_detector(cause: Cause) -> None:
+    assert cause.machine_detector or cause.code_detector
+
+
+@judged_on_machines
 @pytest.mark.parametrize("start", ["healthy", "no-gpu"])
 def test_it_is_quiet_on_a_healthy_machine(cause: Cause, start: str) -> None:
     outcome = run(cause, machine(f'start = "{start}"'))

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
     from whygpu.api import check as check
     from whygpu.api import diagnose as diagnose
+    from whygpu.api import lint as lint
     from whygpu.api import load_snapshot as load_snapshot
     from whygpu.api import plan as plan
     from whygpu.api import snapshot as snapshot
@@ -18,12 +19,22 @@ __version__ = _version.VERSION
 _LAZY = {
     "check": "whygpu.api",
     "diagnose": "whygpu.api",
+    "lint": "whygpu.api",
     "load_snapshot": "whygpu.api",
     "plan": "whygpu.api",
     "snapshot": "whygpu.api",
     "ReplayHost": "whygpu.host.replay",
 }
-__all__ = ["ReplayHost", "__version__", "check", "diagnose", "load_snapshot", "plan", "snapshot"]
+__all__ = [
+    "ReplayHost",
+    "__version__",
+    "check",
+    "diagnose",
+    "lint",
+    "load_snapshot",
+    "plan",
+    "snapshot",
+]
 
 
 def __getattr__(name: str) -> "Any":

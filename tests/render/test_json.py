@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 import whygpu
-from tests.kit import examples, machine
+from tests.kit import examples, judged_on_machines, machine
 from whygpu import diagnose
 from whygpu.causes import catalogue
 from whygpu.model.cause import Cause
@@ -37,7 +37,8 @@ def test_the_schemas_are_schemas() -> None:
 def test_every_example_gives_a_valid_report(cause: Cause) -> None:
     validator = jsonschema.Draft202012Validator(CHECK)
     for example in examples(cause.page):
-        validator.validate(rendered(example.text))
+        if example.kind == "machine":
+            validator.validate(rendered(example.text))
 
 
 def test_the_top_level_and_a_finding_have_just_the_promised_keys() -> None:
@@ -75,7 +76,7 @@ def test_what_is_undetermined_has_its_code_and_reason() -> None:
 
 
 def test_outcomes_count_every_cause_once() -> None:
-    assert sum(rendered()["outcomes"].values()) == len(catalogue())
+    assert sum(rendered()["outcomes"].values()) == len(judged_on_machines())
 
 
 def test_the_snapshot_inside_is_the_snapshot() -> None:

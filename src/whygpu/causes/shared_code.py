@@ -5,18 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.model.program import (
-    Call,
-    Constant,
-    Event,
-    Filtered,
-    Item,
-    Name,
-    Program,
-    Result,
-    Value,
-    handlers_around,
-)
+from whygpu.model.events import Call, Event
+from whygpu.model.program import Program, handlers_around
+from whygpu.model.values import Constant, Filtered, Item, Name, Result, Value
 from whygpu.tables.tensorflow_names import SINCE_2
 
 _LISTS = {
@@ -88,8 +79,7 @@ def caught(handler: ast.ExceptHandler) -> tuple[str, ...]:
         return ("BaseException",)
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return tuple(
-        node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "?")
-        for node in types
+        node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "?") for node in types
     )
 
 

@@ -7,22 +7,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.shared_code import catches, devices_listed, gpus_listed, text_of, tf_name
-from whygpu.model.program import (
-    Call,
-    Constant,
-    Event,
-    Item,
-    Program,
-    Result,
-    Taking,
-    handlers_around,
-    known_length,
-)
+from whygpu.model.events import Call, Event, Taking
+from whygpu.model.program import Program, handlers_around, known_length
+from whygpu.model.values import Constant, Item, Result
 
 
 class UncheckedItem(NamedTuple):
     node: ast.Subscript
-    index: int
+    number: int
     known: int
     """How many items the list is known to have."""
     framework: str
@@ -36,15 +28,15 @@ def unchecked_items(program: Program, *, caught: bool = False) -> Iterator[Unche
         if sure is None:
             continue
         framework, least = sure
-        index = event.value.index
-        assert index is not None
-        needed = index + 1 if index >= 0 else -index
+        number = event.value.number
+        assert number is not None
+        needed = number + 1 if number >= 0 else -number
         known = max(least, known_length(event, event.value.of))
         if known >= needed or _condition_counts(event):
             continue
         if not caught and any(catches(handler, "IndexError") for handler in handlers_around(event)):
             continue
-        yield UncheckedItem(event.node, index, known, framework, event)
+        yield UncheckedItem(event.node, number, known, framework, event)
 
 
 def _always_there(item: Item) -> tuple[str, int] | None:
@@ -81,10 +73,9 @@ def _is_length_test(node: ast.Compare) -> bool:
     )
 
 
-
 class PartialGrowth(NamedTuple):
     call: Call
-    index: int
+    number: int
     only_call: bool
 
 
@@ -97,16 +88,16 @@ def partial_growth(program: Program) -> PartialGrowth | None:
         and call.argument(1, "enable") in (Constant(True), Constant(1))
     ]
     chosen = [call.argument(0, "device") for call in grown]
-    numbers = {value.index for value in chosen if isinstance(value, Item)}
+    numbers = {value.number for value in chosen if isinstance(value, Item)}
     if len(numbers) != 1 or None in numbers or not all(isinstance(v, Item) for v in chosen):
         return None
     call, value = grown[0], chosen[0]
     assert isinstance(value, Item)
-    assert value.index is not None
+    assert value.number is not None
     if not gpus_listed(value.of) or _exactly_one(call) or _sees_one_gpu(program):
         return None
     places = {program.place(call.node).start for call in grown}
-    return PartialGrowth(call, value.index, len(places) == 1)
+    return PartialGrowth(call, value.number, len(places) == 1)
 
 
 def _sees_one_gpu(program: Program) -> bool:

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from whygpu.causes.shared_code import keras_name, path_of, text_of, tf_name
-from whygpu.model.program import (
-    Call,
-    Either,
-    Event,
-    Import,
-    Program,
-    Result,
-    Value,
-)
+from whygpu.model.events import Call, Event, Import
+from whygpu.model.program import Program
+from whygpu.model.values import Either, Result, Value
 from whygpu.tables.runtime_starts import (
     JAX_STARTS,
     KERAS_METHODS,

@@ -5,26 +5,38 @@ from __future__ import annotations
 from typing import Literal
 
 from whygpu.causes.shared_starts import is_cuda
-from whygpu.model.program import (
-    Call,
-    Constant,
-    Event,
-    Item,
-    Program,
-    Result,
-    Several,
-    Value,
-    surely_before,
-)
+from whygpu.model.events import Call, Event
+from whygpu.model.program import Program, surely_before
+from whygpu.model.values import Constant, Item, Result, Several, Value
 
 _MAKERS = frozenset(
     f"torch.{name}"
-    for name in (
-        "tensor rand randn randint randperm zeros ones empty full arange linspace eye from_numpy "
-        "as_tensor cat stack zeros_like ones_like rand_like randn_like FloatTensor LongTensor"
-    ).split()
+    for name in [
+        "tensor",
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "zeros",
+        "ones",
+        "empty",
+        "full",
+        "arange",
+        "linspace",
+        "eye",
+        "from_numpy",
+        "as_tensor",
+        "cat",
+        "stack",
+        "zeros_like",
+        "ones_like",
+        "rand_like",
+        "randn_like",
+        "FloatTensor",
+        "LongTensor",
+    ]
 )
-_SIZED = frozenset(f"torch.{name}" for name in "rand randn zeros ones empty eye".split())
+_SIZED = frozenset(f"torch.{name}" for name in ["rand", "randn", "zeros", "ones", "empty", "eye"])
 _LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
 Device = Literal["cuda", "cpu"]
@@ -53,7 +65,9 @@ def is_module(value: Value) -> bool:
     if call.method in ("to", "cuda", "cpu", "eval", "train") and not call.path:
         return is_module(call.receiver)
     name = call.path.rpartition(".")[2]
-    return call.path.startswith("torch.nn.") and name[:1].isupper() and "functional" not in call.path
+    return (
+        call.path.startswith("torch.nn.") and name[:1].isupper() and "functional" not in call.path
+    )
 
 
 def plain(program: Program) -> bool:

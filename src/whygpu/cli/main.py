@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from whygpu.cli import check, plan, rule, snapshot
+from whygpu.cli import check, lint, plan, rule, snapshot
 from whygpu.cli.surroundings import discard_output, open_streams, stopped_cleanly
 from whygpu.errors import UsageError
 from whygpu.version import VERSION
@@ -21,7 +21,7 @@ EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
-VERBS = {"check": check, "plan": plan, "rule": rule, "snapshot": snapshot}
+VERBS = {"check": check, "lint": lint, "plan": plan, "rule": rule, "snapshot": snapshot}
 
 EPILOG = """\
 examples:
@@ -31,6 +31,7 @@ examples:
   whygpu snapshot -o machine.json     save what was seen, safe to post
   whygpu check --snapshot FILE        diagnose a machine from its snapshot
   whygpu plan tensorflow jax          which releases fit this machine
+  whygpu lint train.py                which lines mishandle devices
   whygpu rule WG203                   what one code means
 
 exit codes:

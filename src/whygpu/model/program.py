@@ -7,7 +7,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple, Union
+from typing import Literal, NamedTuple
+
+from whygpu.model.events import (
+    CONDITIONAL,
+    Assignment,
+    Call,
+    Event,
+    Import,
+    Mention,
+    Setting,
+    Taking,
+)
+from whygpu.model.values import Value
 
 Position = tuple[int, int]
 """Line and column, both counted from 1, the column in characters."""
@@ -25,307 +37,6 @@ class Edit(NamedTuple):
 
     place: Place
     text: str
-
-
-class Name(NamedTuple):
-    """Something imported, by its full name: tensorflow.config.list_physical_devices."""
-
-    path: str
-
-
-class Constant(NamedTuple):
-    value: Any
-
-
-class Result(NamedTuple):
-    """What a call gives back."""
-
-    call: Call
-
-
-class Member(NamedTuple):
-    """An attribute of a value: config.gpu_options."""
-
-    of: Value
-    name: str
-
-
-class Item(NamedTuple):
-    """One item of a value: gpus[0], or with index None any of them: for gpu in gpus."""
-
-    of: Value
-    index: int | None
-
-
-class Length(NamedTuple):
-    of: Value
-
-
-class Filtered(NamedTuple):
-    """The devices of one type among others: [d for d in devices if d.device_type == "CPU"]."""
-
-    of: Value
-    device_type: str
-
-
-class Several(NamedTuple):
-    """A list or tuple whose items are written out."""
-
-    items: tuple[Value, ...]
-
-
-class Combined(NamedTuple):
-    """An operation on two values: a + b, a @ b."""
-
-    left: Value
-    right: Value
-
-
-class Either(NamedTuple):
-    """One of two values: "cuda" if torch.cuda.is_available() else "cpu"."""
-
-    values: tuple[Value, ...]
-
-
-class Defined(NamedTuple):
-    """A function or class of this file, or a method bound to its object."""
-
-    definition: Definition
-    bound_to: Instance | None = None
-
-
-class Instance(NamedTuple):
-    """An object of a class of this file."""
-
-    definition: Definition
-
-
-Value = Union[
-    Name,
-    Constant,
-    Result,
-    Member,
-    Item,
-    Length,
-    Filtered,
-    Several,
-    Combined,
-    Either,
-    Defined,
-    Instance,
-    None,
-]
-"""What an expression stands for; None where the source does not tell."""
-
-
-class Definition:
-    """A function or class of this file."""
-
-    __slots__ = ("attributes", "bases", "members", "node", "owner", "scope", "visits")
-
-    def __init__(
-        self,
-        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
-        scope: Any,
-        owner: Definition | None,
-    ) -> None:
-        self.node = node
-        self.scope = scope
-        """The names it can see from where it is defined; the reader's own business."""
-        self.owner = owner
-        self.bases: tuple[Value, ...] = ()
-        self.members: dict[str, Definition] = {}
-        self.attributes: dict[str, Value] = {}
-        self.visits = 0
-
-
-FrameKind = Literal["if", "loop", "handler", "function", "case", "with", "try", "call"]
-CONDITIONAL: frozenset[FrameKind] = frozenset({"if", "loop", "handler", "function", "case"})
-
-
-class Fact(NamedTuple):
-    """A value is known to have at least so many items here."""
-
-    value: Value
-    at_least: int
-
-
-class Frame(NamedTuple):
-    """What a piece of code stands in: an arm of an if, the body of a with or try, a function."""
-
-    kind: FrameKind
-    node: ast.AST
-    arm: int = 0
-    facts: tuple[Fact, ...] = ()
-    test: ast.expr | None = None
-    values: tuple[Value, ...] = ()
-    """What a with statement enters."""
-
-
-Context = tuple[Frame, ...]
-
-
-class Event:
-    """Something that the program does, at its place in the order of execution."""
-
-    __slots__ = ("context", "index", "node", "path", "scope")
-
-    def __init__(
-        self, path: str, node: ast.AST, index: int, context: Context, scope: ast.AST
-    ) -> None:
-        self.path = path
-        self.node = node
-        self.index = index
-        self.context = context
-        self.scope = scope
-        """The function, or the module, that it is written in."""
-
-
-class Import(Event):
-    """A module is imported; path is its full name."""
-
-    __slots__ = ()
-
-
-class Mention(Event):
-    """A name of a framework is read without being called."""
-
-    __slots__ = ()
-
-
-class Call(Event):
-    """A call. Its path is empty where the source does not tell what is called."""
-
-    __slots__ = ("arguments", "keywords", "method", "receiver", "target")
-    node: ast.Call
-
-    def __init__(
-        self,
-        path: str,
-        node: ast.Call,
-        index: int,
-        context: Context,
-        scope: ast.AST,
-        *,
-        receiver: Value,
-        method: str,
-        target: Value,
-        arguments: tuple[Value, ...],
-        keywords: dict[str, Value],
-    ) -> None:
-        super().__init__(path, node, index, context, scope)
-        self.receiver = receiver
-        """For a method of a value: that value."""
-        self.method = method
-        """The last part of what is called: fit in model.fit(...)."""
-        self.target = target
-        self.arguments = arguments
-        self.keywords = keywords
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Two calls with the same key give back the same thing: a query asked twice."""
-        path = self.path.replace(".experimental.", ".").replace(".compat.v1.", ".")
-        return (path or self.node, self.receiver, self.arguments, tuple(self.keywords.items()))
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Call) and self.key == other.key)
-
-    def __hash__(self) -> int:
-        return hash(self.path)
-
-    def argument(self, place: int | None, keyword: str = "") -> Value:
-        """An argument by its place, or by its keyword."""
-        if keyword and keyword in self.keywords:
-            return self.keywords[keyword]
-        if place is not None and place < len(self.arguments):
-            return self.arguments[place]
-        return None
-
-
-class Setting(Event):
-    """os.environ[path] = value; the value None means that the source does not tell it."""
-
-    __slots__ = ("default", "unset", "value")
-
-    def __init__(
-        self,
-        path: str,
-        node: ast.AST,
-        index: int,
-        context: Context,
-        scope: ast.AST,
-        *,
-        value: Value,
-        unset: bool = False,
-        default: bool = False,
-    ) -> None:
-        super().__init__(path, node, index, context, scope)
-        self.value = value
-        self.unset = unset
-        self.default = default
-        """Set only where it is not set yet: os.environ.setdefault."""
-
-
-class Assignment(Event):
-    """An attribute is set: torch.backends.cudnn.enabled = False, config.gpu_options.x = y."""
-
-    __slots__ = ("target", "value")
-
-    def __init__(
-        self,
-        path: str,
-        node: ast.AST,
-        index: int,
-        context: Context,
-        scope: ast.AST,
-        *,
-        target: Value,
-        value: Value,
-    ) -> None:
-        super().__init__(path, node, index, context, scope)
-        self.target = target
-        self.value = value
-
-
-class Combination(Event):
-    """Two values meet in an operation: a + b."""
-
-    __slots__ = ("value",)
-    node: ast.BinOp
-
-    def __init__(
-        self,
-        path: str,
-        node: ast.AST,
-        index: int,
-        context: Context,
-        scope: ast.AST,
-        *,
-        value: Combined,
-    ) -> None:
-        super().__init__(path, node, index, context, scope)
-        self.value = value
-
-
-class Taking(Event):
-    """One item is taken out of a value by its number: gpus[1]."""
-
-    __slots__ = ("value",)
-    node: ast.Subscript
-
-    def __init__(
-        self,
-        path: str,
-        node: ast.AST,
-        index: int,
-        context: Context,
-        scope: ast.AST,
-        *,
-        value: Item,
-    ) -> None:
-        super().__init__(path, node, index, context, scope)
-        self.value = value
 
 
 TensorFlowLine = Literal["1", "2", "either", "unknown"]
@@ -396,9 +107,7 @@ class Program:
     def parent(self, node: ast.AST) -> ast.AST | None:
         if self._parents is None:
             self._parents = {
-                child: node
-                for node in ast.walk(self.tree)
-                for child in ast.iter_child_nodes(node)
+                child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
             }
         return self._parents.get(node)
 
@@ -429,17 +138,15 @@ class Program:
         (line, column), (end_line, end_column) = self.place(node)
         if line == end_line:
             return self.lines[line - 1][column - 1 : end_column - 1]
-        middle = self.lines[line : end_line - 1]
-        return "\n".join(
-            [self.lines[line - 1][column - 1 :], *middle, self.lines[end_line - 1][: end_column - 1]]
-        )
+        first, last = self.lines[line - 1][column - 1 :], self.lines[end_line - 1][: end_column - 1]
+        return "\n".join([first, *self.lines[line : end_line - 1], last])
 
     def comments_at(self, node: ast.stmt) -> str:
         """The comments on a statement's lines and right above it."""
         found: list[str] = []
         first, last = node.lineno, node.end_lineno or node.lineno
         for line in range(first, last + 1):
-            before, mark, comment = self.lines[line - 1].partition("#")
+            _, mark, comment = self.lines[line - 1].partition("#")
             if mark:
                 found.append(comment)
         above = first - 1
@@ -471,12 +178,7 @@ def exclusive(first: Event, second: Event) -> bool:
 def known_length(event: Event, value: Value) -> int:
     """How many items a value has at least, by the conditions around an event."""
     return max(
-        (
-            fact.at_least
-            for frame in event.context
-            for fact in frame.facts
-            if fact.value == value
-        ),
+        (fact.at_least for frame in event.context for fact in frame.facts if fact.value == value),
         default=0,
     )
 

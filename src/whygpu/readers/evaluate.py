@@ -6,29 +6,31 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from whygpu.model.program import (
+from whygpu.model.events import (
     Assignment,
     Call,
     Combination,
-    Combined,
-    Constant,
     Context,
-    Defined,
-    Either,
     Event,
     Fact,
-    Filtered,
     Frame,
+    Mention,
+    Setting,
+    Taking,
+)
+from whygpu.model.values import (
+    Combined,
+    Constant,
+    Defined,
+    Either,
+    Filtered,
     Instance,
     Item,
     Length,
     Member,
-    Mention,
     Name,
     Result,
-    Setting,
     Several,
-    Taking,
     Value,
 )
 from whygpu.readers.facts import facts_of
@@ -254,9 +256,9 @@ class Evaluator:
         if verb == "update":
             for argument in call.node.args:
                 if isinstance(argument, ast.Dict):
-                    for key, value in zip(argument.keys, argument.values, strict=True):
+                    for key, node in zip(argument.keys, argument.values, strict=True):
                         if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                            self.note(Setting, key.value, key, value=self.quietly(value))
+                            self.note(Setting, key.value, key, value=self.quietly(node))
             for keyword, given in call.keywords.items():
                 self.note(Setting, keyword, call.node, value=given)
         elif isinstance(name, Constant) and isinstance(name.value, str):
@@ -285,8 +287,8 @@ class Evaluator:
 
     def _unpack(self, targets: list[ast.expr], value: Value) -> None:
         if isinstance(value, Several) and len(value.items) == len(targets):
-            for target, item in zip(targets, value.items, strict=True):
-                self.bind(target, item)
+            for place, target in enumerate(targets):
+                self.bind(target, value.items[place])
             return
         enumerated = (
             value.of.call.argument(0)
@@ -317,7 +319,7 @@ class Evaluator:
         )
 
 
-_TRANSPARENT = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed"})
+_TRANSPARENT = frozenset(f"builtins.{name}" for name in ("list", "tuple", "sorted", "reversed"))
 """Functions that hand on what they are given, in another wrapping."""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from whygpu.model.program import Constant, Fact, Length, Result, Value
+from whygpu.model.events import Fact
+from whygpu.model.values import Constant, Length, Result, Value
 
 Evaluate = Callable[[ast.expr], Value]
 

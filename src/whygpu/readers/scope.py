@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from whygpu.model.program import Constant, Name, Value
+from whygpu.model.values import Constant, Name, Value
 
 _BUILTINS = {name: Name(f"builtins.{name}") for name in dir(builtins)}
 MISSING = object()
@@ -13,7 +13,7 @@ MISSING = object()
 class Scope:
     """The names of a module, function or class, with the scopes around it."""
 
-    __slots__ = ("names", "outer", "declared_global")
+    __slots__ = ("declared_global", "names", "outer")
 
     def __init__(self, outer: Scope | None) -> None:
         self.names: dict[str, Value] = {}

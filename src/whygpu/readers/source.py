@@ -79,16 +79,19 @@ def parse(source: Source) -> ast.Module:
 
 def _syntax_problem(source: Source, error: SyntaxError) -> SourceProblem:
     line = error.lineno or 1
-    if isinstance(error, (IndentationError, TabError)) or "print" in str(error.msg):
-        python_2 = bool(_PYTHON_2.search(source.text))
-    else:
-        lines = source.text.split("\n")
-        python_2 = bool(_PYTHON_2.search("\n".join(lines[max(line - 2, 0) : line + 1])))
-    if python_2 and source.notebook is None:
+    if is_python_2(source.text, error):
         return SourceProblem(
             "python2", f"it is written for Python 2 (line {line}: {error.msg})", line
         )
     return SourceProblem("syntax", f"it is no Python that can be parsed: {error.msg}", line)
+
+
+def is_python_2(text: str, error: SyntaxError) -> bool:
+    """Whether the place that does not parse is good Python 2."""
+    if isinstance(error, (IndentationError, TabError)) or "print" in str(error.msg):
+        return bool(_PYTHON_2.search(text))
+    line = error.lineno or 1
+    return bool(_PYTHON_2.search("\n".join(text.split("\n")[max(line - 2, 0) : line + 1])))
 
 
 def program(source: Source, tree: ast.Module, target: TensorFlowLine | None = None) -> Program:

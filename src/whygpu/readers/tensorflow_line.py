@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from whygpu.model.program import Import, Program, TensorFlowLine
+from whygpu.model.events import Import
+from whygpu.model.program import Program, TensorFlowLine
 from whygpu.tables.tensorflow_names import REMOVED, SINCE_2
 
 _SAYS_1 = re.compile(
@@ -34,7 +35,7 @@ def line_of(program: Program, magics: str = "") -> TensorFlowLine:
         top, _, rest = event.path.partition(".")
         if top != "tensorflow" or not rest:
             continue
-        if rest.startswith("compat.v1") or rest.startswith("compat.v2") or rest in SINCE_2:
+        if rest.startswith(("compat.v1", "compat.v2")) or rest in SINCE_2:
             newer = True
         elif rest.partition(".")[0] in REMOVED:
             older = True

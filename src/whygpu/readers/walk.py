@@ -7,21 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from whygpu.model.program import (
-    Call,
-    Constant,
-    Defined,
-    Definition,
-    Event,
-    Frame,
-    Import,
-    Instance,
-    Item,
-    Name,
-    Result,
-    Setting,
-    Value,
-)
+from whygpu.model.events import Call, Event, Frame, Import, Setting
+from whygpu.model.values import Constant, Defined, Definition, Instance, Item, Name, Result, Value
 from whygpu.readers.evaluate import Evaluator, not_empty, parameters_of
 from whygpu.readers.facts import facts_of
 from whygpu.readers.scope import Scope, joined, recovered

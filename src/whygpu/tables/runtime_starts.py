@@ -11,24 +11,58 @@ from __future__ import annotations
 import re
 
 TENSORFLOW_LOOKS = frozenset(
-    """
-    config.list_physical_devices config.list_logical_devices config.get_visible_devices
-    config.set_memory_growth config.set_visible_devices config.get_device_details
-    test.is_gpu_available test.gpu_device_name Session InteractiveSession
-    python.client.device_lib.list_local_devices
-    """.split()
+    [
+        "config.list_physical_devices",
+        "config.list_logical_devices",
+        "config.get_visible_devices",
+        "config.set_memory_growth",
+        "config.set_visible_devices",
+        "config.get_device_details",
+        "test.is_gpu_available",
+        "test.gpu_device_name",
+        "Session",
+        "InteractiveSession",
+        "python.client.device_lib.list_local_devices",
+    ]
 )
 """They make TensorFlow look at devices, and with that CUDA read its variables."""
 
 TENSORFLOW_STARTS = frozenset(
-    """
-    config.list_logical_devices config.get_memory_info distribute.MirroredStrategy
-    distribute.OneDeviceStrategy distribute.MultiWorkerMirroredStrategy device constant Variable
-    zeros ones eye fill range linspace one_hot convert_to_tensor cast zeros_like ones_like
-    matmul add reduce_sum reduce_mean random.normal random.uniform random.truncated_normal
-    random.shuffle random.Generator.from_seed math.reduce_sum summary.create_file_writer
-    data.Dataset.range data.Dataset.from_tensor_slices data.Dataset.from_tensors
-    """.split()
+    [
+        "config.list_logical_devices",
+        "config.get_memory_info",
+        "distribute.MirroredStrategy",
+        "distribute.OneDeviceStrategy",
+        "distribute.MultiWorkerMirroredStrategy",
+        "device",
+        "constant",
+        "Variable",
+        "zeros",
+        "ones",
+        "eye",
+        "fill",
+        "range",
+        "linspace",
+        "one_hot",
+        "convert_to_tensor",
+        "cast",
+        "zeros_like",
+        "ones_like",
+        "matmul",
+        "add",
+        "reduce_sum",
+        "reduce_mean",
+        "random.normal",
+        "random.uniform",
+        "random.truncated_normal",
+        "random.shuffle",
+        "random.Generator.from_seed",
+        "math.reduce_sum",
+        "summary.create_file_writer",
+        "data.Dataset.range",
+        "data.Dataset.from_tensor_slices",
+        "data.Dataset.from_tensors",
+    ]
 )
 """They initialise TensorFlow's runtime at once, in eager mode."""
 
@@ -49,11 +83,17 @@ JAX_STARTS = re.compile(
 )
 
 TORCH_LOOKS = frozenset(
-    """
-    torch.cuda.is_available torch.cuda.init torch.cuda.get_device_name
-    torch.cuda.get_device_properties torch.cuda.get_device_capability torch.cuda.current_device
-    torch.cuda.set_device torch.cuda.synchronize torch.cuda.mem_get_info
-    """.split()
+    [
+        "torch.cuda.is_available",
+        "torch.cuda.init",
+        "torch.cuda.get_device_name",
+        "torch.cuda.get_device_properties",
+        "torch.cuda.get_device_capability",
+        "torch.cuda.current_device",
+        "torch.cuda.set_device",
+        "torch.cuda.synchronize",
+        "torch.cuda.mem_get_info",
+    ]
 )
 """They start CUDA, which reads its variables; torch.cuda.device_count does not."""
 

@@ -1,8 +1,8 @@
 """When a framework reads an environment variable: at its import, or at a later first use.
 
 A variable that a program sets after that moment has no effect. Measured with TensorFlow 2.21.0 and
-1.15.5, JAX 0.10.2 and PyTorch 2.13.0 without a GPU, and with JAX 0.11.2 and PyTorch 2.11.0 on an
-NVIDIA H200; a row says what was seen. Variables that still work late have no row.
+1.15.5 (2.12.0 and 2.16.2 where a row says so), JAX 0.10.2 and PyTorch 2.13.0 without a GPU, and
+with JAX 0.11.2 and PyTorch 2.11.0 on an NVIDIA H200; a row says what was seen. Variables that still work late have no row.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ ROWS: tuple[VariableMoment, ...] = (
     VariableMoment(
         "TF_CPP_MIN_LOG_LEVEL",
         "import tensorflow",
-        "2.21: set to 3 after the import, the cuInit error is still printed (1.15 obeys it late)",
+        "2.12, 2.16 and 2.21 log during the import; 2.21 prints the cuInit error in spite of a 3 "
+        "that is set after it (1.15 still obeys then)",
     ),
     VariableMoment(
         "TF_ENABLE_ONEDNN_OPTS",
@@ -98,9 +99,7 @@ ROWS: tuple[VariableMoment, ...] = (
     VariableMoment(
         "JAX_PLATFORM_NAME", "import jax", "read with JAX's other options, at the import"
     ),
-    VariableMoment(
-        "JAX_ENABLE_X64", "import jax", "set after the import, arrays stay float32"
-    ),
+    VariableMoment("JAX_ENABLE_X64", "import jax", "set after the import, arrays stay float32"),
     VariableMoment(
         "CUDA_VISIBLE_DEVICES",
         "JAX's first use of a device",

@@ -81,7 +81,8 @@ from collections.abc import Iterator
 from whygpu.causes.shared_code import tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Event, Mention, Program
+from whygpu.model.events import Event, Mention
+from whygpu.model.program import Program
 
 CAUSE = cause("WG713", __name__, __doc__, severity="error", effect="none")
 

@@ -61,16 +61,16 @@ from collections.abc import Iterator
 from whygpu.causes.shared_code import devices_listed, origin, text_of, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Call, Edit, Program, Several
+from whygpu.model.events import Call
+from whygpu.model.program import Edit, Program
+from whygpu.model.values import Several
 
 CAUSE = cause("WG712", __name__, __doc__, severity="error", effect="none")
 
 
 @CAUSE.on_code("set_visible_devices")
 def detect(program: Program) -> Iterator[CodeFinding]:
-    calls = [
-        call for call in program.calls() if tf_name(call.path) == "config.set_visible_devices"
-    ]
+    calls = [call for call in program.calls() if tf_name(call.path) == "config.set_visible_devices"]
     if any(_type(call) != "CPU" for call in calls):
         return
     for call in calls:

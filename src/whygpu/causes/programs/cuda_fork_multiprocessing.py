@@ -94,15 +94,9 @@ from whygpu.causes.shared_code import path_of, text_of
 from whygpu.causes.shared_starts import puts_on_cuda, torch_tensors
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import (
-    Call,
-    Constant,
-    Defined,
-    Definition,
-    Instance,
-    Program,
-    surely_before,
-)
+from whygpu.model.events import Call
+from whygpu.model.program import Program, surely_before
+from whygpu.model.values import Constant, Defined, Definition, Instance
 
 CAUSE = cause("WG703", __name__, __doc__, severity="error", effect="broken")
 

@@ -35,6 +35,7 @@ keras.backend.set_image_data_format("channels_last")
 ```python
 from keras import backend as K
 
+# Set the backend, the seed and the channel format
 K.set_image_data_format("channels_first")
 ```
 
@@ -62,6 +63,8 @@ _CHOOSES_BACKEND = re.compile(
     re.IGNORECASE,
 )
 
+_SPEAKS_OF_FORMAT = re.compile(r"channel|format|axes|order", re.IGNORECASE)
+
 
 @CAUSE.on_code("set_image_data_format")
 def detect(program: Program) -> Iterator[CodeFinding]:
@@ -71,7 +74,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             "config.set_image_data_format",
         ):
             continue
-        if _CHOOSES_BACKEND.search(program.comments_at(program.statement(call.node))):
+        comments = program.comments_at(program.statement(call.node)).split("\n")
+        if any(_CHOOSES_BACKEND.search(c) and not _SPEAKS_OF_FORMAT.search(c) for c in comments):
             yield CAUSE.in_code(
                 program,
                 call.node,

@@ -102,24 +102,32 @@ from whygpu.causes.shared_code import is_broad, only_talks, tf_name
 from whygpu.causes.shared_starts import is_keras_model, puts_on_cuda
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Call, Program
+from whygpu.model.events import Call
+from whygpu.model.program import Program
 
 CAUSE = cause("WG722", __name__, __doc__, severity="warning", effect="none")
 
 _SETS_UP = frozenset(
-    """
-    config.set_memory_growth config.set_visible_devices config.set_logical_device_configuration
-    config.set_virtual_device_configuration Session InteractiveSession
-    distribute.MirroredStrategy distribute.MultiWorkerMirroredStrategy
-    """.split()
+    [
+        "config.set_memory_growth",
+        "config.set_visible_devices",
+        "config.set_logical_device_configuration",
+        "config.set_virtual_device_configuration",
+        "Session",
+        "InteractiveSession",
+        "distribute.MirroredStrategy",
+        "distribute.MultiWorkerMirroredStrategy",
+    ]
 )
 
 
-@CAUSE.on_code("except")
+@CAUSE.on_code("except:", "except Exception", "except BaseException")
 def detect(program: Program) -> Iterator[CodeFinding]:
+    notebook = program.path.endswith(".ipynb")
     for call in program.calls():
         what = _what(call)
-        if not what:
+        # A notebook shows what went wrong to somebody who is looking.
+        if not what or (notebook and what == "fit"):
             continue
         handler = _swallowing(call)
         if handler is None:
@@ -162,7 +170,10 @@ def _swallowing(call: Call) -> ast.ExceptHandler | None:
 
 
 def _moves_on(node: ast.Try) -> bool:
-    """The try itself ends the search for something that works: it returns or breaks out."""
+    """The try ends a search for something that works, or is there to fail: it shows an error."""
     return any(
-        isinstance(inner, (ast.Return, ast.Break)) for part in node.body for inner in ast.walk(part)
+        isinstance(inner, (ast.Return, ast.Break, ast.Raise))
+        or (isinstance(inner, ast.Assert) and isinstance(inner.test, ast.Constant))
+        for part in node.body
+        for inner in ast.walk(part)
     )

@@ -92,11 +92,12 @@ from typing import NamedTuple
 from whygpu.causes.shared_code import text_of, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Call, Program
+from whygpu.model.events import Call
+from whygpu.model.program import Program
 
 CAUSE = cause("WG720", __name__, __doc__, severity="warning", effect="none")
 
-_TF_DEVICE = re.compile(r"(?:/?(?:job:\w+/)?(?:replica:\d/)?(?:task:\d/)?)?/?(?:device:)?gpu:(\d+)$", re.I)
+_TF_DEVICE = re.compile(r"(?:/?(?:job|replica|task):\w+)*/?(?:device:)?gpu:(\d+)$", re.I)
 _TORCH_DEVICE = re.compile(r"cuda:(\d+)$")
 _COUNTS = re.compile(
     r"device_count\(|\blen\([^)\n]*(?:gpu|device)|num_gpus?\b|n_gpus?\b|ngpus?\b|gpu_count|world_size"
@@ -138,8 +139,12 @@ def detect(program: Program) -> Iterator[CodeFinding]:
 
 def _message(choice: _Choice, visible: int | None) -> str:
     if visible is not None:
-        left = "no GPU" if visible == 0 else "one GPU, number 0" if visible == 1 else (
-            f"{visible} GPUs, numbers 0 to {visible - 1}"
+        left = (
+            "no GPU"
+            if visible == 0
+            else "one GPU, number 0"
+            if visible == 1
+            else (f"{visible} GPUs, numbers 0 to {visible - 1}")
         )
         return (
             f"GPU {choice.number} is asked for, but CUDA_VISIBLE_DEVICES, set in this file, leaves "

@@ -63,7 +63,9 @@ from whygpu.causes.shared_code import device_scopes, text_of
 from whygpu.causes.shared_starts import eager, is_keras_model
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Call, Program, Result
+from whygpu.model.events import Call
+from whygpu.model.program import Program
+from whygpu.model.values import Result
 
 CAUSE = cause("WG716", __name__, __doc__, severity="warning", effect="none")
 

@@ -115,7 +115,8 @@ from whygpu.causes.shared_selection import partial_growth
 from whygpu.causes.shared_starts import tensorflow_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Call, Edit, Place, Program, surely_before
+from whygpu.model.events import Call
+from whygpu.model.program import Edit, Place, Program, surely_before
 
 CAUSE = cause("WG701", __name__, __doc__, severity="error", effect="broken")
 
@@ -162,7 +163,7 @@ def _some_only(program: Program) -> Iterator[CodeFinding]:
         program,
         partial.call.node,
         subject="tensorflow",
-        message=f"memory growth is set for GPU {partial.index} alone: on a machine with several "
+        message=f"memory growth is set for GPU {partial.number} alone: on a machine with several "
         "GPUs the first operation raises ValueError: Memory growth cannot differ between GPU "
         "devices",
         fix="Set it in a loop over all GPUs, or make the others invisible first.",

@@ -98,7 +98,7 @@ CAUSE = cause("WG719", __name__, __doc__, severity="error", effect="broken")
 @CAUSE.on_code("_devices", "jax.devices")
 def detect(program: Program) -> Iterator[CodeFinding]:
     for taken in unchecked_items(program):
-        number = taken.index
+        number = taken.number
         needed = number + 1 if number >= 0 else -number
         name = program.source(taken.node.value)
         has = f"at least {taken.known}" if taken.known else "none at all"

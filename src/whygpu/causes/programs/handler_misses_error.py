@@ -77,12 +77,13 @@ from whygpu.causes.shared_code import catches, caught, tf_name
 from whygpu.causes.shared_selection import partial_growth, unchecked_items
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Event, Program, handlers_around
+from whygpu.model.events import Event
+from whygpu.model.program import Program, handlers_around
 
 CAUSE = cause("WG721", __name__, __doc__, severity="warning", effect="broken")
 
 
-@CAUSE.on_code("except")
+@CAUSE.on_code("_devices(")
 def detect(program: Program) -> Iterator[CodeFinding]:
     for taken in unchecked_items(program):
         handler = _passed_by(taken.event, "IndexError", "LookupError")

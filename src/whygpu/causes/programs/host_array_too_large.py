@@ -46,7 +46,9 @@ from collections.abc import Iterator
 
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Call, Constant, Program, Several, Value
+from whygpu.model.events import Call
+from whygpu.model.program import Program
+from whygpu.model.values import Constant, Several, Value
 
 CAUSE = cause("WG728", __name__, __doc__, severity="error", effect="broken")
 
@@ -57,7 +59,7 @@ _TOO_LARGE = 256 << 30
 """More than the memory of any GPU, and of nearly any computer."""
 
 
-@CAUSE.on_code("numpy")
+@CAUSE.on_code("random.rand", ".ones(", ".full(", "random_sample")
 def detect(program: Program) -> Iterator[CodeFinding]:
     if not program.imports & {"tensorflow", "torch", "jax", "keras"}:
         return

@@ -95,7 +95,7 @@ from whygpu.tables.device_names import right_name
 CAUSE = cause("WG711", __name__, __doc__, severity="error", effect="broken")
 
 
-@CAUSE.on_code("tf.", "tensorflow", "torch", "keras")
+@CAUSE.on_code("config.", "errors.", "cuda.", ".test.", "set_backend", "is_cuda_available")
 def detect(program: Program) -> Iterator[CodeFinding]:
     if any(call.path == "builtins.hasattr" for call in program.calls("builtins.hasattr")):
         return
@@ -111,8 +111,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             program,
             node,
             subject=framework,
-            message=f"there is no {written}: this raises AttributeError; "
-            f"what exists is {right}",
+            message=f"there is no {written}: this raises AttributeError; what exists is {right}",
             fix=f"Write {right}.",
             edits=_edit(program, node, event.path, correction),
         )

@@ -107,6 +107,12 @@ CAUSE = cause("WG723", __name__, __doc__, severity="warning", effect="broken")
 _MEMORY = frozenset({"OutOfMemoryError", "ResourceExhaustedError", "CUDAOutOfMemoryError"})
 _FREES = re.compile(r"empty_cache|gc\.collect|clear_session|\bdel\b|reset_default_graph|\.cpu\(")
 
+_WORK = re.compile(
+    r"fit|train|predict|forward|backward|model|net|step|infer|generat|evaluat|run|loss|comput"
+    r"|encod|decod|batch|process",
+    re.IGNORECASE,
+)
+
 
 @CAUSE.on_code("out of memory", "OutOfMemoryError", "ResourceExhaustedError")
 def detect(program: Program) -> Iterator[CodeFinding]:
@@ -122,7 +128,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                     call
                     for part in handler.body
                     for call in _calls(part)
-                    if ast.unparse(call.func) in tried and not _talks(call)
+                    if ast.unparse(call.func) in tried and _is_work(call)
                 ),
                 None,
             )
@@ -149,11 +155,11 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
     return (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
 
 
-def _talks(call: ast.Call) -> bool:
+def _is_work(call: ast.Call) -> bool:
+    """By its name, something that computes; not logging, or the keeping of a list."""
     name = call.func
     word = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
-    known = ("print", "info", "warning", "error", "debug", "str", "len", "format", "range", "int")
-    return word in known
+    return bool(_WORK.search(word))
 
 
 def _for_memory(program: Program, handler: ast.ExceptHandler) -> bool:

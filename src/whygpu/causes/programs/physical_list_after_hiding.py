@@ -67,7 +67,9 @@ from collections.abc import Iterator
 from whygpu.causes.shared_code import origin, text_of, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Call, Edit, Filtered, Program, Result, Value, surely_before
+from whygpu.model.events import Call
+from whygpu.model.program import Edit, Program, surely_before
+from whygpu.model.values import Filtered, Result, Value
 
 CAUSE = cause("WG714", __name__, __doc__, severity="warning", effect="none")
 

@@ -81,7 +81,9 @@ from collections.abc import Iterator
 from whygpu.causes.shared_starts import jax_starts, tensorflow_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Call, Defined, Program
+from whygpu.model.events import Call
+from whygpu.model.program import Program
+from whygpu.model.values import Defined
 
 CAUSE = cause("WG724", __name__, __doc__, severity="warning", effect="broken")
 

@@ -96,7 +96,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     if not sessions or any(guarded_by_attribute_error(event) for event in removed):
         return
     first = min(sessions, key=lambda event: program.place(event.node).start)
-    name = ".".join(first.path.split(".")[1:3 if "contrib" in first.path else 2])
+    name = ".".join(first.path.split(".")[1 : 3 if "contrib" in first.path else 2])
     newer = exists_only_in(program, "2")
     others = len({program.place(event.node).start for event in removed}) - 1
     more = f" ({others} more such {'name' if others == 1 else 'names'} in this file)"
@@ -111,6 +111,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         if name.startswith("contrib")
         else "import tensorflow.compat.v1 as tf and call tf.disable_v2_behavior(); "
         "if the file is for TensorFlow 1, say so in a comment or in pyproject.toml",
+        severity="error" if newer else "warning",
     )
 
 

@@ -67,7 +67,8 @@ from collections.abc import Iterator
 from whygpu.causes.shared_code import tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Call, Program
+from whygpu.model.events import Call
+from whygpu.model.program import Program
 
 CAUSE = cause("WG717", __name__, __doc__, severity="warning", effect="none")
 

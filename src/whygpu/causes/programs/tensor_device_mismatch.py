@@ -84,13 +84,30 @@ from collections.abc import Iterator
 from whygpu.causes.shared_tensors import module_device, plain, tensor_device
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Call, Combination, Program, Several, Value
+from whygpu.model.events import Call, Combination
+from whygpu.model.program import Program
+from whygpu.model.values import Several, Value
 
 CAUSE = cause("WG702", __name__, __doc__, severity="error", effect="broken")
 
 _TOGETHER = frozenset(
     f"torch.{name}"
-    for name in "add sub mul div matmul mm bmm dot mv cat stack where einsum addmm".split()
+    for name in [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "matmul",
+        "mm",
+        "bmm",
+        "dot",
+        "mv",
+        "cat",
+        "stack",
+        "where",
+        "einsum",
+        "addmm",
+    ]
 )
 
 

@@ -108,7 +108,8 @@ from collections.abc import Iterator
 from whygpu.causes.shared_starts import MOMENTS
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Event, Program, Setting, surely_before
+from whygpu.model.events import Event, Setting
+from whygpu.model.program import Program, surely_before
 from whygpu.tables.variable_moments import ROWS, VariableMoment
 
 CAUSE = cause("WG710", __name__, __doc__, severity="error", effect="none")
@@ -134,7 +135,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
 
 
 def _starts_others(program: Program) -> bool:
-    return any(
+    """It runs other programs, or takes modules out in order to import them anew."""
+    return "sys.modules" in program.text or any(
         call.path.startswith(("os.exec", "os.spawn", "os.system", "os.popen", "os.fork"))
         or call.path in ("importlib.reload", "torch.multiprocessing.spawn")
         or call.path.startswith("torch.multiprocessing.")
@@ -150,9 +152,7 @@ def _applies(row: VariableMoment, program: Program) -> bool:
 
 
 def _read_before(program: Program, setting: Setting, row: VariableMoment) -> Event | None:
-    readers = [
-        event for event in MOMENTS[row.moment](program) if surely_before(event, setting)
-    ]
+    readers = [event for event in MOMENTS[row.moment](program) if surely_before(event, setting)]
     earlier_setting = any(
         other.path == setting.path and other is not setting and surely_before(other, setting)
         for other in program.settings()
@@ -163,9 +163,7 @@ def _read_before(program: Program, setting: Setting, row: VariableMoment) -> Eve
     return min(readers, key=lambda event: event.index)
 
 
-def _finding(
-    program: Program, setting: Setting, row: VariableMoment, reader: Event
-) -> CodeFinding:
+def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Event) -> CodeFinding:
     line = program.place(reader.node).start[0]
     what = " ".join(program.source(reader.node).split())
     if len(what) > 50:
@@ -176,6 +174,7 @@ def _finding(
         subject=_framework(row.moment),
         message=f"{setting.path} is set here, after line {line} ({what}), where it has been read "
         f"already: it is read at {row.moment}, and setting it later has no effect",
+        severity="warning" if setting.path == "TF_CPP_MIN_LOG_LEVEL" else None,
         fix=f"Set {setting.path} before line {line}, best at the top of the program.",
     )
 

@@ -66,7 +66,9 @@ from whygpu.causes.shared_code import device_scopes, text_of, tf_name
 from whygpu.causes.shared_starts import may_be_cuda
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.program import Call, Constant, Program, Result, Value
+from whygpu.model.events import Call
+from whygpu.model.program import Program
+from whygpu.model.values import Constant, Result, Value
 
 CAUSE = cause("WG725", __name__, __doc__, severity="info", effect="none")
 
@@ -115,7 +117,9 @@ def _fails(program: Program, dataset: Call) -> str:
         if not isinstance(given, Result) or given.call is not dataset:
             continue
         if call.keywords.get("pin_memory") == Constant(True):
-            return "pin_memory=True then raises RuntimeError, because only CPU tensors can be pinned"
+            return (
+                "pin_memory=True then raises RuntimeError, because only CPU tensors can be pinned"
+            )
         workers = call.keywords.get("num_workers")
         if isinstance(workers, Constant) and workers.value:
             return f"num_workers={workers.value} hands it to forked children, where CUDA fails"
