@@ -174,6 +174,7 @@ def lint_schema() -> dict[str, Any]:
         "line": number,
         "kind": schema_of(FileProblemKind, definitions),
         "message": text,
+        "cell": {"type": ["integer", "null"]},
     }
     fields = {
         "schema": {"const": 1},

@@ -91,6 +91,7 @@ def _broken_cells(source: Source) -> list[FileProblem]:
             1,
             "python2" if is_python_2("\n".join(cell.lines), error) else "syntax",
             f"cell {cell.number} is left out, because it cannot be parsed: {error.msg}",
+            cell.number,
         )
         for cell, error in source.notebook.broken
     ]

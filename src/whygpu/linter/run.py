@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -68,6 +69,7 @@ class _pool:  # noqa: N801
         import multiprocessing
         from concurrent.futures import ProcessPoolExecutor
 
+        self._others = multiprocessing.active_children()
         methods = multiprocessing.get_all_start_methods()
         # A forked worker has the catalogue already.
         context = multiprocessing.get_context("fork" if "fork" in methods else None)
@@ -79,7 +81,13 @@ class _pool:  # noqa: N801
         return lambda files: self._executor.map(_work, files, chunksize=_CHUNK)
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._executor.shutdown(wait=kind is None, cancel_futures=True)
+        import multiprocessing
+
+        if kind is not None:
+            for worker in multiprocessing.active_children():
+                if worker not in self._others:
+                    worker.terminate()
+        self._executor.shutdown(wait=True, cancel_futures=True)
 
 
 _worker_settings = Settings()
@@ -93,6 +101,9 @@ def _start_worker(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     _worker_settings, _worker_causes = settings, lint_causes()
+    # Syntax trees are thousands of objects without a cycle: looking for one in them takes longer
+    # than making them.
+    gc.set_threshold(100_000)
 
 
 def _work(file: str) -> FileResult:

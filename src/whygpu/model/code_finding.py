@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple
 from whygpu.model.finding import Finding
 from whygpu.model.program import Edit, Place
 
+EXIT_FINE, EXIT_FOUND, EXIT_UNREADABLE, EXIT_BUG = range(4)
+
 FileProblemKind = Literal["unreadable", "syntax", "python2", "notebook", "too-large", "crashed"]
 
 
@@ -42,6 +44,8 @@ class FileProblem(NamedTuple):
     line: int
     kind: FileProblemKind
     message: str
+    cell: int | None = None
+    """The number of the one cell that is left out of a notebook."""
 
 
 class LintReport(NamedTuple):
@@ -55,5 +59,13 @@ class LintReport(NamedTuple):
     @property
     def exit_code(self) -> int:
         if any(problem.kind == "crashed" for problem in self.problems):
-            return 3
-        return 1 if any(found.finding.severity != "info" for found in self.findings) else 0
+            return EXIT_BUG
+        if any(found.finding.severity != "info" for found in self.findings):
+            return EXIT_FOUND
+        return EXIT_UNREADABLE if self.files and self.unread == self.files else EXIT_FINE
+
+    @property
+    def unread(self) -> int:
+        """How many files could not be looked at."""
+        wholly = (p for p in self.problems if p.kind != "crashed" and p.cell is None)
+        return len({problem.path for problem in wholly})

@@ -12,7 +12,7 @@ from whygpu.model.program import Position
 
 _MAGIC = re.compile(
     r"\s*(?:[%!?]|[\w.]+(?:\[[^\]]*\])?\?{1,2}\s*$|[\w, ]+=\s*[%!]"
-    r"|(?:ls|cd|pip3?|rm|mkdir|cp|mv|cat|pwd|conda)(?:\s+[^\s=(.,\[:]|\s*$))"
+    r"|(?:ls|cd|pip3?|rm|mkdir|cp|mv|cat|pwd|conda)(?:\s+[-~./\w$\"\']|\s*$))"
 )
 _CELL_MAGIC = re.compile(r"\s*%%\s*(\w+)")
 _PYTHON_CELLS = frozenset({"time", "timeit", "capture", "prun"})

@@ -39,10 +39,16 @@ class SourceProblem(Exception):
 
 
 _PYTHON_2 = re.compile(
-    r"^\s*(print\s+[^(=\s]|print\s*$|exec\s+['\"a-z]|raise\s+\w+\s*,|except\s+[\w.]+\s*,\s*\w+\s*:)"
-    r"|\b0[0-7]+\b(?![.\w])|\bur?['\"]|<>|`[^`\n]+`|\b\d+L\b|^#!.*python2",
+    r"^[ \t]*(?:print[ \t]+[^(=\s.,:)]|raise[ \t]+\w+[ \t]*,"
+    r"|except[ \t]+[\w.]+[ \t]*,[ \t]*\w+[ \t]*:)|\A#!.*python2",
     re.MULTILINE,
 )
+"""Statements that only Python 2 knows."""
+_PYTHON_2_HERE = re.compile(
+    r"\b0[0-7]+\b(?![.\w])|\bur['\"]|<>|`[^`\n]+`|\b\d+L\b|^\s*exec\s+[\w'\"]|^\s*print\s*$|>>\s*sys\.",
+    re.MULTILINE,
+)
+"""What else Python 2 knows, in a line that does not parse."""
 
 
 def load(path: str, content: bytes) -> Source:
@@ -87,11 +93,11 @@ def _syntax_problem(source: Source, error: SyntaxError) -> SourceProblem:
 
 
 def is_python_2(text: str, error: SyntaxError) -> bool:
-    """Whether the place that does not parse is good Python 2."""
-    if isinstance(error, (IndentationError, TabError)) or "print" in str(error.msg):
-        return bool(_PYTHON_2.search(text))
+    """Whether what does not parse looks like good Python 2."""
+    if _PYTHON_2.search(text):
+        return True
     line = error.lineno or 1
-    return bool(_PYTHON_2.search("\n".join(text.split("\n")[max(line - 2, 0) : line + 1])))
+    return bool(_PYTHON_2_HERE.search("\n".join(text.split("\n")[max(line - 2, 0) : line + 1])))
 
 
 def program(source: Source, tree: ast.Module, target: TensorFlowLine | None = None) -> Program:

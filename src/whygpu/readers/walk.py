@@ -213,6 +213,7 @@ class Walker(Evaluator):
 
     def _assert(self, node: ast.Assert) -> None:
         self.value(node.test)
+        self.value(node.msg)
         facts = facts_of(node.test, True, self.quietly)
         self.context = (*self.context, Frame("if", node, 0, facts, node.test))
 

@@ -21,7 +21,7 @@ def render(
     verbose: bool = False,
     marks: Mapping[str, str] = MARKS,
 ) -> str:
-    blocks = [headline(report, marks)]
+    blocks = ["\n".join(_wrapped(headline(report, marks), width, "", "  "))]
     blocks += ["\n".join(_finding(found, width, color)) for found in report.findings]
     blocks += ["\n".join(_problem(problem, width)) for problem in report.problems]
     if verbose and report.ignored:
@@ -36,7 +36,7 @@ def headline(report: LintReport, marks: Mapping[str, str]) -> str:
     count, files = len(report.findings), len({found.path for found in report.findings})
     looked = f"{report.files:,} {'file' if report.files == 1 else 'files'}"
     if not count:
-        mark = "unknown" if report.problems and len(report.problems) >= report.files else "fine"
+        mark = "unknown" if report.files and report.unread == report.files else "fine"
         said = f"{marks[mark]} no findings in {looked}"
     else:
         said = f"{marks['found']} {_number(count, 'finding')} in {files:,} of {looked}"
@@ -80,7 +80,6 @@ def _wrapped(text: str, width: int, first: str, rest: str | None = None) -> list
         width,
         initial_indent=first,
         subsequent_indent=first if rest is None else rest,
-        break_long_words=False,
         break_on_hyphens=False,
     )
 

@@ -2,7 +2,8 @@
 
 A variable that a program sets after that moment has no effect. Measured with TensorFlow 2.21.0 and
 1.15.5 (2.12.0 and 2.16.2 where a row says so), JAX 0.10.2 and PyTorch 2.13.0 without a GPU, and
-with JAX 0.11.2 and PyTorch 2.11.0 on an NVIDIA H200; a row says what was seen. Variables that still work late have no row.
+with JAX 0.11.2 and PyTorch 2.11.0 on an NVIDIA H200; a row says what was seen. Variables that
+still work late have no row.
 """
 
 from __future__ import annotations
