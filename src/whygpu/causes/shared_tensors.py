@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import Literal
 
 from whygpu.causes.shared_starts import is_cuda
 from whygpu.model.events import Call, Event
 from whygpu.model.program import Program, surely_before
-from whygpu.model.values import Constant, Item, Result, Several, Value
+from whygpu.model.values import (
+    Constant,
+    Defined,
+    Definition,
+    Instance,
+    Item,
+    Result,
+    Several,
+    Value,
+)
 
 _MAKERS = frozenset(
     f"torch.{name}"
@@ -39,6 +50,11 @@ _MAKERS = frozenset(
 _SIZED = frozenset(f"torch.{name}" for name in ["rand", "randn", "zeros", "ones", "empty", "eye"])
 _LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
+_HAS_PARAMETERS = re.compile(
+    r"(?:Bil|L)inear|Lazy\w+|Conv\w+|Embedding\w*|LSTM|GRU|RNN|Transformer\w*|BatchNorm\w*"
+    r"|LayerNorm|GroupNorm|MultiheadAttention"
+)
+
 Device = Literal["cuda", "cpu"]
 
 
@@ -59,14 +75,28 @@ def is_tensor(value: Value) -> bool:
 
 
 def is_module(value: Value) -> bool:
+    """A module of torch.nn that has parameters, which are on some device."""
+    if isinstance(value, Instance):
+        return _is_own_module(value.definition)
     if not isinstance(value, Result):
         return False
     call = value.call
     if call.method in ("to", "cuda", "cpu", "eval", "train") and not call.path:
         return is_module(call.receiver)
-    name = call.path.rpartition(".")[2]
-    return (
-        call.path.startswith("torch.nn.") and name[:1].isupper() and "functional" not in call.path
+    if call.path == "torch.nn.Sequential":
+        return any(map(is_module, call.arguments))
+    return call.path.startswith("torch.nn.") and bool(_HAS_PARAMETERS.fullmatch(call.method))
+
+
+def _is_own_module(definition: Definition) -> bool:
+    """A class of this file that is a module, and makes one with parameters."""
+    if not any(getattr(base, "path", "") == "torch.nn.Module" for base in definition.bases):
+        return False
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and _HAS_PARAMETERS.fullmatch(node.func.attr)
+        for node in ast.walk(definition.node)
     )
 
 
@@ -80,6 +110,9 @@ def plain(program: Program) -> bool:
 
 def tensor_device(value: Value) -> Device | None:
     """Where a tensor with at least one axis is; None where the source does not tell."""
+    if isinstance(value, Item):
+        # A loader's batches are on the CPU, unless its data set is made otherwise.
+        return "cpu" if is_tensor(value) and _plain_loader(value) else None
     if not isinstance(value, Result):
         return None
     call = value.call
@@ -98,6 +131,16 @@ def tensor_device(value: Value) -> Device | None:
     if call.method == "to" and len(call.node.args) == 1:
         return _device(call.arguments[0])
     return None
+
+
+def _plain_loader(value: Value) -> bool:
+    """A loader over a data set that others have written, such as torchvision's."""
+    while isinstance(value, Item):
+        value = value.of
+    if not isinstance(value, Result):
+        return False
+    dataset = value.call.argument(0, "dataset")
+    return isinstance(dataset, Result) and dataset.call.path.startswith("torchvision.")
 
 
 def _spreads(call: Call) -> bool:
@@ -125,6 +168,8 @@ def module_device(program: Program, value: Value, event: Event) -> Device | None
     if not is_module(value):
         return None
     made = _maker(value)
+    if isinstance(made, Definition) and _made_twice(program, made):
+        return None
     moves = [
         call
         for call in program.calls()
@@ -143,10 +188,20 @@ def module_device(program: Program, value: Value, event: Event) -> Device | None
     return "cuda" if last.method == "cuda" else "cpu"
 
 
-def _maker(value: Value) -> Call | None:
-    """The call of the constructor, behind .to() and .eval()."""
+def _made_twice(program: Program, definition: Definition) -> bool:
+    """Two objects of one class are not told apart."""
+    made = {
+        call.node
+        for call in program.calls()
+        if isinstance(call.target, Defined) and call.target.definition is definition
+    }
+    return len(made) != 1
+
+
+def _maker(value: Value) -> object:
+    """The call of the constructor, or the class of an object of this file."""
     while isinstance(value, Result):
         if value.call.path:
             return value.call
         value = value.call.receiver
-    return None
+    return value.definition if isinstance(value, Instance) else None

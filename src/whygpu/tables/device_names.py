@@ -1,8 +1,8 @@
 """Names that do not exist in the device interface of a framework, and what is meant by them.
 
 A name counts as wrong only where no release has it: TensorFlow's names are those of 1.15.5 and
-2.21.0 together, PyTorch's those of 2.13.0. It is corrected only where there is one right name for
-it: the same word in a neighbouring module, one of the rows below, or one that differs in spelling.
+2.21.0 together, PyTorch's those of 2.13.0. It is corrected where there is a right name for it: the
+same word in a neighbouring module, one of the rows below, or one that differs in spelling.
 """
 
 from __future__ import annotations
@@ -37,9 +37,13 @@ ROWS: dict[str, str] = {
 _MODULES = {f"tensorflow.{name}": names for name, names in EVER.items()}
 
 
+_COMPLETE = ("tensorflow.config", "tensorflow.errors")
+"""Modules that have had no other names in any release: what is not there, never was."""
+
+
 @lru_cache(maxsize=4096)
 def right_name(path: str) -> str | None:
-    """The name that is meant, for one that no release has; None for all others."""
+    """The name that is meant, for one that no release has, or empty; None for all others."""
     if path in ROWS:
         return ROWS[path]
     module, _, name = path.rpartition(".")
@@ -56,5 +60,7 @@ def right_name(path: str) -> str | None:
 def _misspelt(module: str, name: str) -> str | None:
     import difflib
 
-    close = difflib.get_close_matches(name, _MODULES[module], n=2, cutoff=0.9)
-    return f"{module}.{close[0]}" if len(close) == 1 else None
+    close = difflib.get_close_matches(name, _MODULES[module], n=1, cutoff=0.85)
+    if close:
+        return f"{module}.{close[0]}"
+    return "" if module in _COMPLETE else None

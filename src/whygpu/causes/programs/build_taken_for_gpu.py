@@ -38,6 +38,16 @@ if tf.test.is_built_with_cuda():
         x = tf.constant(1.0)
 ```
 
+```python
+import tensorflow as tf
+
+def has_gpu():
+    return tf.test.is_built_with_cuda()
+
+if tf.test.is_built_with_cuda():
+    print("A GPU is available")
+```
+
 ## Quiet on (code)
 
 The build, told as such.
@@ -92,13 +102,18 @@ _CLAIMS_GPU = re.compile(
     re.IGNORECASE,
 )
 _SPEAKS_OF_BUILD = re.compile(r"buil[dt]|compil", re.IGNORECASE)
+_NAMES_GPU = re.compile(
+    r"^(?!.*buil[dt])(?:.*(?:use|has|have|is|with|on|any)_?(?:gpu|cuda)\w*|.*(?:gpu|cuda)_?"
+    r"(?:avail|enabled|ok|found|used|ready|present|support)\w*|gpus?)$",
+    re.IGNORECASE,
+)
 _ASKS_DEVICES = re.compile(
     r"list_physical_devices|list_logical_devices|is_gpu_available|gpu_device_name"
     r"|cuda\.is_available|device_count|list_local_devices"
 )
 
 
-@CAUSE.on_code("is_built_with", "cudnn.enabled", "version.cuda")
+@CAUSE.on_code("is_built", "cudnn.", "version.cuda")
 def detect(program: Program) -> Iterator[CodeFinding]:
     for event in program.named():
         what = _build_property(event)
@@ -127,7 +142,12 @@ def _build_property(event: Event) -> str:
         "torch.version.cuda",
     ):
         return event.path
-    return "torch.backends.cuda.is_built()" if event.path == "torch.backends.cuda.is_built" else ""
+    if isinstance(event.node, ast.Call) and event.path in (
+        "torch.backends.cuda.is_built",
+        "torch.backends.cudnn.is_available",
+    ):
+        return f"{event.path}()"
+    return ""
 
 
 def _taken_for_gpu(program: Program, event: Event) -> str:
@@ -147,9 +167,24 @@ def _taken_for_gpu(program: Program, event: Event) -> str:
         if isinstance(parent, ast.Call) and _is_print(parent):
             return _printed(program, parent)
         node = parent
+    return _statement_claims(program, statement, event)
+
+
+def _statement_claims(program: Program, statement: ast.stmt, event: Event) -> str:
     if isinstance(statement, ast.If):
-        body = "\n".join(program.source(part) for part in statement.body)
-        return "it decides whether the GPU is used" if _uses_gpu(body) else ""
+        body = "\n".join(program.source(part) for part in (*statement.body, *statement.orelse))
+        if _uses_gpu(body):
+            return "it decides whether the GPU is used"
+        claims = any(_claims(part) for part in (*statement.body, *statement.orelse))
+        return "it decides what is said of the GPU" if claims else ""
+    if isinstance(statement, ast.Assert) and statement.msg is not None:
+        return "it is to make sure that there is a GPU" if _claims(statement.msg) else ""
+    if isinstance(statement, ast.Assign):
+        name = program.source(statement.targets[0])
+        return f"{name} is to say that there is a GPU" if _NAMES_GPU.search(name) else ""
+    if isinstance(statement, ast.Return) and isinstance(event.scope, ast.FunctionDef):
+        name = event.scope.name
+        return f"{name}() is to say that there is a GPU" if _NAMES_GPU.search(name) else ""
     return ""
 
 
@@ -165,14 +200,17 @@ def _is_print(call: ast.Call) -> bool:
 
 
 def _printed(program: Program, call: ast.Call) -> str:
+    return "it is printed as if it told that a GPU is used" if _claims(call) else ""
+
+
+def _claims(node: ast.AST) -> bool:
+    """The words that are written there speak of a GPU that is there or used."""
     words = " ".join(
-        node.value
-        for node in ast.walk(call)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        inner.value
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
     )
-    if _CLAIMS_GPU.search(words) and not _SPEAKS_OF_BUILD.search(words):
-        return "it is printed as if it told that a GPU is used"
-    return ""
+    return bool(_CLAIMS_GPU.search(words)) and not _SPEAKS_OF_BUILD.search(words)
 
 
 def _chooses_device(program: Program, choice: ast.IfExp) -> bool:

@@ -41,6 +41,20 @@ class Images(Dataset):
 loader = DataLoader(Images(), num_workers=4)
 ```
 
+Asking whether there is a GPU starts CUDA as well.
+
+```python
+from multiprocessing import Pool
+import torch
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+print(torch.cuda.is_available())
+with Pool(2) as pool:
+    pool.map(work, [1, 2])
+```
+
 ## Quiet on (code)
 
 ```python
@@ -91,27 +105,26 @@ import ast
 from collections.abc import Iterator
 
 from whygpu.causes.shared_code import path_of, text_of
-from whygpu.causes.shared_starts import puts_on_cuda, torch_tensors
+from whygpu.causes.shared_processes import children
+from whygpu.causes.shared_starts import puts_on_cuda, torch_looks
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.program import Program, surely_before
-from whygpu.model.values import Constant, Defined, Definition, Instance
+from whygpu.model.values import Constant, Definition, Instance
 
 CAUSE = cause("WG703", __name__, __doc__, severity="error", effect="broken")
 
-_PROCESSES = ("multiprocessing.Process", "torch.multiprocessing.Process")
 _LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
 
-@CAUSE.on_code("multiprocessing", "num_workers")
+@CAUSE.on_code("multiprocessing", "num_workers", "ProcessPoolExecutor")
 def detect(program: Program) -> Iterator[CodeFinding]:
     if "torch" not in program.imports or _spawns(program):
         return
-    starts = list(torch_tensors(program))
-    for call in program.calls(*_PROCESSES):
-        target = call.keywords.get("target")
-        if not isinstance(target, Defined) or not _uses_cuda(program, target.definition):
+    starts = list(torch_looks(program))
+    for call, target in children(program):
+        if not _uses_cuda(program, target.definition):
             continue
         earlier = [start for start in starts if surely_before(start, call)]
         if earlier:

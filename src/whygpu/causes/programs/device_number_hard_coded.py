@@ -41,6 +41,14 @@ import torch
 x = torch.ones(3).to("cuda:1")
 ```
 
+```python
+import torch
+
+device = "cuda:2"
+model = torch.nn.Linear(2, 2).to(device)
+print(torch.cuda.get_device_name(2))
+```
+
 ## Quiet on (code)
 
 ```python
@@ -86,7 +94,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from whygpu.causes.shared_code import text_of, tf_name
@@ -94,6 +102,7 @@ from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.program import Program
+from whygpu.model.values import Constant, Either, Several, Value
 
 CAUSE = cause("WG720", __name__, __doc__, severity="warning", effect="none")
 
@@ -106,6 +115,20 @@ _COUNTS = re.compile(
 )
 
 
+_TAKES_NUMBER = frozenset(
+    {
+        "device",
+        "set_device",
+        "get_device_name",
+        "get_device_properties",
+        "get_device_capability",
+        "mem_get_info",
+        "memory_allocated",
+        "synchronize",
+    }
+)
+
+
 class _Choice(NamedTuple):
     number: int
     node: ast.expr
@@ -113,7 +136,7 @@ class _Choice(NamedTuple):
     framework: str
 
 
-@CAUSE.on_code("gpu:", "GPU:", "cuda:", ".cuda(", "set_device(")
+@CAUSE.on_code("gpu:", "GPU:", "cuda:", ".cuda(", "torch.cuda.", "device_ids")
 def detect(program: Program) -> Iterator[CodeFinding]:
     choices = list(_choices(program))
     numbers = {choice.number for choice in choices}
@@ -162,42 +185,68 @@ def _message(choice: _Choice, visible: int | None) -> str:
 
 
 def _choices(program: Program) -> Iterator[_Choice]:
+    """Every device that is named by its number, wherever a framework is told to use it."""
+    variables: set[str] = set()
     for call in program.calls():
         if _for_several(call):
             continue
-        if tf_name(call.path) == "device":
-            yield from _written(call, call.node.args, _TF_DEVICE, "tensorflow")
-        elif call.path in ("torch.device", "torch.cuda.device"):
-            yield from _written(call, call.node.args, _TORCH_DEVICE, "torch")
-            if call.path == "torch.cuda.device":
-                yield from _number(call)
-        elif call.path == "torch.cuda.set_device" or (call.method == "cuda" and not call.path):
-            yield from _written(call, call.node.args, _TORCH_DEVICE, "torch")
-            yield from _number(call)
-        elif call.method == "to" and not call.path:
-            yield from _written(call, call.node.args[:1], _TORCH_DEVICE, "torch")
-        elif call.path.startswith("torch."):
-            values = [k.value for k in call.node.keywords if k.arg in ("device", "map_location")]
-            yield from _written(call, values, _TORCH_DEVICE, "torch")
+        for choice in _in_call(call):
+            # A device kept in a variable is told where it is used first.
+            if isinstance(choice.node, ast.Name):
+                if choice.node.id in variables:
+                    continue
+                variables.add(choice.node.id)
+            yield choice
+
+
+def _in_call(call: Call) -> Iterator[_Choice]:
+    first = list(zip(call.node.args[:1], call.arguments[:1], strict=True))
+    if tf_name(call.path) == "device":
+        yield from _written(call, first, _TF_DEVICE, "tensorflow")
+    elif tf_name(call.path) == "distribute.MirroredStrategy":
+        yield from _written(call, _listed(call, 0, "devices"), _TF_DEVICE, "tensorflow")
+    elif call.path == "torch.nn.DataParallel":
+        yield from _number(call, _listed(call, 1, "device_ids"))
+    elif call.path == "torch.device" or (call.method == "to" and not call.path):
+        yield from _written(call, first, _TORCH_DEVICE, "torch")
+    elif (call.method == "cuda" and not call.path) or (
+        call.path.startswith("torch.cuda.") and call.method in _TAKES_NUMBER
+    ):
+        yield from _written(call, first, _TORCH_DEVICE, "torch")
+        yield from _number(call, first)
+    elif call.path.startswith("torch."):
+        named = [
+            (keyword.value, call.keywords[keyword.arg])
+            for keyword in call.node.keywords
+            if keyword.arg in ("device", "map_location")
+        ]
+        yield from _written(call, named, _TORCH_DEVICE, "torch")
+
+
+def _listed(call: Call, place: int, keyword: str) -> list[tuple[ast.expr, Value]]:
+    """The items of a list that is an argument."""
+    given = call.argument(place, keyword)
+    return [(call.node, value) for value in given.items] if isinstance(given, Several) else []
 
 
 def _written(
-    call: Call, nodes: list[ast.expr], pattern: re.Pattern[str], framework: str
+    call: Call,
+    pairs: Sequence[tuple[ast.expr, Value]],
+    pattern: re.Pattern[str],
+    framework: str,
 ) -> Iterator[_Choice]:
-    """Device names that are written out in arguments; one side of a choice counts, too."""
-    for node in nodes:
-        parts = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
-        for part in parts:
-            if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                found = pattern.match(part.value)
-                if found:
-                    yield _Choice(int(found.group(1)), part, call, framework)
+    """Device names that are written out; one side of a choice counts, too."""
+    for node, value in pairs:
+        for part in value.values if isinstance(value, Either) else (value,):
+            found = pattern.match(text_of(part) or "")
+            if found:
+                yield _Choice(int(found.group(1)), node, call, framework)
 
 
-def _number(call: Call) -> Iterator[_Choice]:
-    node = call.node.args[0] if call.node.args else None
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        yield _Choice(node.value, node, call, "torch")
+def _number(call: Call, pairs: Sequence[tuple[ast.expr, Value]]) -> Iterator[_Choice]:
+    for node, value in pairs:
+        if isinstance(value, Constant) and type(value.value) is int and value.value >= 0:
+            yield _Choice(value.value, node, call, "torch")
 
 
 def _for_several(call: Call) -> bool:

@@ -38,6 +38,17 @@ with tf.device("/CPU:0"):
     model.fit(x, y)
 ```
 
+The first GPU is taken anyway.
+
+```python
+import tensorflow as tf
+
+with tf.device("/GPU:0"):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(10)])
+model.compile(optimizer="adam", loss="mse")
+model.fit(x, y)
+```
+
 TensorFlow 1 builds a graph there.
 
 ```python
@@ -88,7 +99,9 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         if not own or any(_stands_in(run, statement) or _any_scope(run) for run in own):
             continue
         first = min(own, key=lambda run: run.index)
-        name = text_of(device.argument(0)) or "the device"
+        name = text_of(device.argument(0)) or ""
+        if not name or _where_it_runs_anyway(name):
+            continue
         yield CAUSE.in_code(
             program,
             device.node,
@@ -98,6 +111,11 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             "places it, on the GPU if there is one",
             fix=f"Move {first.method} into the scope, or hide the GPUs from the whole program.",
         )
+
+
+def _where_it_runs_anyway(name: str) -> bool:
+    """The first GPU, where there is one, is what TensorFlow takes by itself."""
+    return name.lower().rstrip("0").rstrip(":").endswith("gpu")
 
 
 def _same(run: Call, made: Call) -> bool:

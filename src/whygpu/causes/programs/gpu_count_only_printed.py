@@ -109,5 +109,8 @@ def _is_print(statement: ast.stmt) -> bool:
     return (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Call)
-        and getattr(statement.value.func, "id", "") == "print"
+        and (
+            getattr(statement.value.func, "id", "") == "print"
+            or getattr(statement.value.func, "attr", "") in ("info", "debug", "print")
+        )
     )

@@ -107,13 +107,15 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         framework = event.path.partition(".")[0]
         written = event.path.replace("tensorflow.", "tf.", 1)
         right = correction.replace("tensorflow.", "tf.", 1)
+        module = written.rpartition(".")[0]
         yield CAUSE.in_code(
             program,
             node,
             subject=framework,
-            message=f"there is no {written}: this raises AttributeError; what exists is {right}",
-            fix=f"Write {right}.",
-            edits=_edit(program, node, event.path, correction),
+            message=f"there is no {written}: this raises AttributeError"
+            + (f"; what exists is {right}" if right else ""),
+            fix=f"Write {right}." if right else f"Look for what is meant in {module}.",
+            edits=_edit(program, node, event.path, correction) if right else (),
         )
 
 

@@ -78,12 +78,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from whygpu.causes.shared_processes import children, run_several
 from whygpu.causes.shared_starts import jax_starts, tensorflow_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.events import Call
 from whygpu.model.program import Program
-from whygpu.model.values import Defined
 
 CAUSE = cause("WG724", __name__, __doc__, severity="warning", effect="broken")
 
@@ -94,16 +93,13 @@ _LIMITS = re.compile(
 )
 
 
-@CAUSE.on_code("multiprocessing")
+@CAUSE.on_code("multiprocessing", "ProcessPoolExecutor")
 def detect(program: Program) -> Iterator[CodeFinding]:
     if _LIMITS.search(program.text):
         return
-    processes = list(program.calls("multiprocessing.Process"))
-    for call in processes:
-        if not _several(call, processes):
-            continue
-        target = call.keywords.get("target")
-        if not isinstance(target, Defined):
+    started = list(children(program))
+    for call, target in started:
+        if not run_several(call, [each for each, _ in started]):
             continue
         inside = set(ast.walk(target.definition.node))
         for framework, starts in (("tensorflow", tensorflow_starts), ("jax", jax_starts)):
@@ -120,7 +116,3 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                     confidence="likely",
                 )
                 break
-
-
-def _several(call: Call, processes: list[Call]) -> bool:
-    return any(frame.kind == "loop" for frame in call.context) or len(processes) > 1

@@ -82,22 +82,33 @@ from whygpu.causes.shared_code import exists_only_in, guarded_by_attribute_error
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Program
-from whygpu.tables.tensorflow_names import REMOVED, REMOVED_TRAIN, SESSION_API
+from whygpu.tables.tensorflow_names import REMOVED, REMOVED_TRAIN, SESSION_API, SINCE_2
 
 CAUSE = cause("WG704", __name__, __doc__, severity="error", effect="broken")
 
+_KERAS_SESSION = frozenset(
+    f"tensorflow.keras.backend.{name}" for name in ("get_session", "set_session")
+)
 
-@CAUSE.on_code(*sorted(SESSION_API), "Session")
+
+@CAUSE.on_code(
+    *sorted(SESSION_API),
+    *sorted({name.rpartition(".")[2] for name in SINCE_2}),
+    "Session",
+    "set_session",
+    "get_session",
+)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if program.tensorflow in ("1", "either"):
         return
     removed = [event for event in program.named() if _removed(event.path)]
-    sessions = [event for event in removed if _is_session_api(event.path)]
-    if not sessions or any(guarded_by_attribute_error(event) for event in removed):
-        return
-    first = min(sessions, key=lambda event: program.place(event.node).start)
-    name = ".".join(first.path.split(".")[1 : 3 if "contrib" in first.path else 2])
     newer = exists_only_in(program, "2")
+    # Beside names of TensorFlow 2, each name of TensorFlow 1 is one too many.
+    chosen = [event for event in removed if newer or _is_session_api(event.path)]
+    if not chosen or any(guarded_by_attribute_error(event) for event in removed):
+        return
+    first = min(chosen, key=lambda event: program.place(event.node).start)
+    name = _short(first.path)
     others = len({program.place(event.node).start for event in removed}) - 1
     more = f" ({others} more such {'name' if others == 1 else 'names'} in this file)"
     yield CAUSE.in_code(
@@ -115,7 +126,17 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     )
 
 
+def _short(path: str) -> str:
+    """Session, train.AdamOptimizer, contrib.layers, keras.backend.set_session."""
+    words = path.removeprefix("tensorflow.").split(".")
+    if words[0] == "keras":
+        return ".".join(words)
+    return ".".join(words[: 2 if words[0] in ("contrib", "train") else 1])
+
+
 def _removed(path: str) -> bool:
+    if path in _KERAS_SESSION:
+        return True
     top, _, rest = path.partition(".")
     if top != "tensorflow":
         return False
@@ -124,5 +145,7 @@ def _removed(path: str) -> bool:
 
 
 def _is_session_api(path: str) -> bool:
+    if path in _KERAS_SESSION:
+        return True
     first = path.split(".")[1]
     return first in SESSION_API or (first == "train" and "Session" in path)

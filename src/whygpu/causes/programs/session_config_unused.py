@@ -33,6 +33,13 @@ def prepare():
     options.gpu_options.per_process_gpu_memory_fraction = 0.5
 ```
 
+```python
+import tensorflow.compat.v1 as tf
+
+gpu_options = tf.GPUOptions(per_process_gpu_memory_fraction=0.3)
+sess = tf.Session()
+```
+
 ## Quiet on (code)
 
 ```python
@@ -75,10 +82,10 @@ CAUSE = cause("WG717", __name__, __doc__, severity="warning", effect="none")
 _OPTIONS = ("allow_growth", "per_process_gpu_memory_fraction", "visible_device_list")
 
 
-@CAUSE.on_code("ConfigProto")
+@CAUSE.on_code("ConfigProto", "GPUOptions")
 def detect(program: Program) -> Iterator[CodeFinding]:
     for call in program.calls():
-        if tf_name(call.path) != "ConfigProto":
+        if tf_name(call.path) not in ("ConfigProto", "GPUOptions"):
             continue
         statement = program.statement(call.node)
         if not isinstance(statement, ast.Assign) or statement.value is not call.node:
@@ -86,20 +93,25 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         target = statement.targets[0]
         if len(statement.targets) != 1 or not isinstance(target, ast.Name):
             continue
-        setting = _first_setting(program, call, target.id)
+        setting = _first_setting(call, target.id)
         if setting is not None and not _used(program, call, target.id):
-            yield CAUSE.in_code(
-                program,
-                setting,
-                subject="tensorflow",
-                message=f"{program.source(setting)} is set on a configuration that is never given "
-                "to a session, so it has no effect",
-                fix=f"Give it to the session: tf.compat.v1.Session(config={target.id}); "
-                "in TensorFlow 2 use tf.config.experimental.set_memory_growth.",
-            )
+            yield _finding(program, setting, target.id)
 
 
-def _first_setting(program: Program, call: Call, name: str) -> ast.Attribute | None:
+def _finding(program: Program, setting: ast.AST, name: str) -> CodeFinding:
+    what = program.source(setting) if isinstance(setting, ast.Attribute) else name
+    return CAUSE.in_code(
+        program,
+        setting,
+        subject="tensorflow",
+        message=f"{what} is set, and {name} is never given to a session, so it has no effect",
+        fix=f"Give it to the session: tf.compat.v1.Session(config={name}); "
+        "in TensorFlow 2 use tf.config.experimental.set_memory_growth.",
+    )
+
+
+def _first_setting(call: Call, name: str) -> ast.AST | None:
+    """The first option that is set, on the object or when it is made."""
     for node in ast.walk(call.scope):
         if (
             isinstance(node, ast.Attribute)
@@ -108,7 +120,7 @@ def _first_setting(program: Program, call: Call, name: str) -> ast.Attribute | N
             and _root(node) == name
         ):
             return node
-    return None
+    return call.node if call.keywords.keys() & {"gpu_options", *_OPTIONS} else None
 
 
 def _root(node: ast.expr) -> str:

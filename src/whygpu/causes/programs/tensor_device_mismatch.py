@@ -34,6 +34,22 @@ x = torch.randn(8, 4)
 print(model(x))
 ```
 
+```python
+import torch
+from torch import nn
+from torchvision import datasets
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+loader = torch.utils.data.DataLoader(datasets.MNIST("."))
+model = Net().to("cuda")
+for images, labels in loader:
+    print(model(images))
+```
+
 ## Quiet on (code)
 
 ```python
@@ -42,6 +58,24 @@ import torch
 a = torch.ones(3, device="cuda")
 b = torch.ones(3)
 print(a + b.cuda())
+```
+
+A loss has no parameters, and is on no device.
+
+```python
+import torch
+
+loss = torch.nn.MSELoss()
+print(loss(torch.ones(3).cuda(), torch.ones(3).cuda()))
+```
+
+DataParallel moves what it is given.
+
+```python
+import torch
+
+model = torch.nn.DataParallel(torch.nn.Linear(4, 2).cuda())
+print(model(torch.randn(8, 4)))
 ```
 
 A single number may come from the CPU.

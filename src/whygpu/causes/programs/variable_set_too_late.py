@@ -1,4 +1,4 @@
-"""An environment variable is set after the framework has read it.
+"""A variable or an option is set after the framework has read it.
 
 ## Why it happens
 
@@ -57,6 +57,23 @@ import keras
 os.environ.setdefault("KERAS_BACKEND", "torch")
 ```
 
+An option of JAX, and a backend that comes after the names of the old one.
+
+```python
+import jax
+
+print(jax.devices())
+jax.config.update("jax_platforms", "cpu")
+```
+
+```python
+import keras
+from keras import layers
+
+keras.config.set_backend("jax")
+model = keras.Sequential([layers.Dense(1)])
+```
+
 ## Quiet on (code)
 
 After the import is early enough for this one.
@@ -105,10 +122,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_starts import MOMENTS
+from whygpu.causes.shared_code import text_of
+from whygpu.causes.shared_starts import MOMENTS, jax_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.events import Event, Setting
+from whygpu.model.events import Event, Import, Setting
 from whygpu.model.program import Program, surely_before
 from whygpu.tables.variable_moments import ROWS, VariableMoment
 
@@ -118,7 +136,7 @@ _CHILDREN = frozenset({"subprocess", "multiprocessing", "ray", "joblib", "dask",
 """A program with these may set a variable for others to read."""
 
 
-@CAUSE.on_code(*sorted({row.variable for row in ROWS}))
+@CAUSE.on_code(*sorted({row.variable for row in ROWS}), "jax_platform", "set_backend")
 def detect(program: Program) -> Iterator[CodeFinding]:
     if program.imports & _CHILDREN or _starts_others(program):
         return
@@ -132,6 +150,43 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             if reader is not None:
                 yield _finding(program, setting, row, reader)
                 break
+    yield from _jax_options(program)
+    yield from _keras_backend(program)
+
+
+def _jax_options(program: Program) -> Iterator[CodeFinding]:
+    starts = list(jax_starts(program))
+    for call in program.calls("jax.config.update"):
+        option = text_of(call.argument(0))
+        earlier = [start for start in starts if surely_before(start, call)]
+        if option in ("jax_platforms", "jax_platform_name") and earlier:
+            line = program.place(earlier[0].node).start[0]
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="jax",
+                message=f"{option} is set after line {line}, where JAX has chosen its platform "
+                "already: it computes there all the same",
+                fix=f"Set it before line {line}, right after the import.",
+            )
+
+
+def _keras_backend(program: Program) -> Iterator[CodeFinding]:
+    """set_backend loads Keras anew: names that were imported before belong to the old one."""
+    for call in program.calls("keras.config.set_backend"):
+        after = [event for event in program.events if event.index > call.index]
+        if any(type(event) is Import and event.path.startswith("keras") for event in after):
+            continue
+        if any(event.path.startswith("keras.") for event in after):
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="keras",
+                message="set_backend loads Keras anew; what was imported before, and is used "
+                "below, stays with the old backend",
+                fix='Set os.environ["KERAS_BACKEND"] above `import keras` instead, or import '
+                "Keras again after this.",
+            )
 
 
 def _starts_others(program: Program) -> bool:

@@ -34,6 +34,13 @@ with tf.device("/GPU:0"):
     data = tf.data.Dataset.from_tensor_slices((images, labels))
 ```
 
+```python
+import numpy as np
+import torch
+
+images = torch.from_numpy(np.load("images.npy")).float().cuda()
+```
+
 ## Quiet on (code)
 
 ```python
@@ -62,18 +69,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import device_scopes, text_of, tf_name
+from whygpu.causes.shared_code import device_scopes, path_of, text_of, tf_name
 from whygpu.causes.shared_starts import may_be_cuda
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.program import Program
-from whygpu.model.values import Constant, Result, Value
+from whygpu.model.values import Constant, Member, Result, Value
 
 CAUSE = cause("WG725", __name__, __doc__, severity="info", effect="none")
 
+_WRAPS = ("torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor")
+_LOADS = ("numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.memmap")
 
-@CAUSE.on_code("TensorDataset", "from_tensor_slices")
+
+@CAUSE.on_code("TensorDataset", "from_tensor_slices", "from_numpy", "torch.tensor", ".data.")
 def detect(program: Program) -> Iterator[CodeFinding]:
     for call in program.calls():
         if call.path.endswith(".TensorDataset") and call.path.startswith("torch."):
@@ -88,6 +98,15 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                     fix="Keep the data set on the CPU and move each batch in the loop.",
                     severity="error" if fails else None,
                 )
+        elif _moves_all(call):
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="torch",
+                message="all of the data that was loaded is put on the GPU at once, which takes "
+                "memory from the model",
+                fix="Keep the data on the CPU and move each batch in the loop.",
+            )
         elif tf_name(call.path) == "data.Dataset.from_tensor_slices":
             scope = next(device_scopes(call), None)
             name = text_of(scope[1].argument(0)) if scope else None
@@ -100,6 +119,20 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                     "memory from the model; batches are copied to the GPU anyway",
                     fix="Make the data set outside of the device scope.",
                 )
+
+
+def _moves_all(call: Call) -> bool:
+    """torch.from_numpy(np.load(...)).cuda(), datasets.MNIST(...).data.to("cuda")."""
+    if not _on_gpu(Result(call)):
+        return False
+    value = call.receiver
+    if isinstance(value, Member) and value.name in ("data", "targets", "train_data"):
+        return path_of(value.of).startswith("torchvision.datasets.")
+    while isinstance(value, Result) and not value.call.path:
+        value = value.call.receiver
+    if not isinstance(value, Result) or value.call.path not in _WRAPS:
+        return False
+    return path_of(value.call.argument(0)) in _LOADS
 
 
 def _on_gpu(value: Value) -> bool:
