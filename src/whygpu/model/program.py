@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from whygpu.model.events import (
     CONDITIONAL,
@@ -39,6 +39,8 @@ class Edit(NamedTuple):
     text: str
 
 
+_Kind = TypeVar("_Kind", bound=Event)
+
 TensorFlowLine = Literal["1", "2", "either", "unknown"]
 
 
@@ -61,6 +63,8 @@ class Program:
         self._tensorflow = tensorflow
         self._line: TensorFlowLine | None = None
         self._lines: list[str] | None = None
+        self._named: list[Event] | None = None
+        self._kinds: dict[type[Event], list[Event]] = {}
         self._parents: dict[ast.AST, ast.AST] | None = None
 
     @property
@@ -78,31 +82,33 @@ class Program:
         return self._lines
 
     def calls(self, *paths: str) -> Iterator[Call]:
-        """The calls of these full names, or all of them."""
-        for event in self.events:
-            if type(event) is Call and (not paths or event.path in paths):
-                yield event
+        """The calls of these full names, or all of them, in order."""
+        if not paths:
+            yield from self._of_kind(Call)
+            return
+        for call in self._of_kind(Call):
+            if call.path in paths:
+                yield call
 
     def settings(self) -> Iterator[Setting]:
-        for event in self.events:
-            if type(event) is Setting:
-                yield event
+        yield from self._of_kind(Setting)
 
     def takings(self) -> Iterator[Taking]:
-        for event in self.events:
-            if type(event) is Taking:
-                yield event
-
-    def assignments(self) -> Iterator[Assignment]:
-        for event in self.events:
-            if type(event) is Assignment:
-                yield event
+        yield from self._of_kind(Taking)
 
     def named(self) -> Iterator[Event]:
         """Everything that names something of a framework: calls, mentions and assignments."""
-        for event in self.events:
-            if event.path and type(event) in (Call, Mention, Assignment):
-                yield event
+        if self._named is None:
+            kinds = (Call, Mention, Assignment)
+            self._named = [event for event in self.events if event.path and type(event) in kinds]
+        yield from self._named
+
+    def _of_kind(self, kind: type[_Kind]) -> list[_Kind]:
+        """Events of one class. Two dozen detectors ask for them, over and over."""
+        if not self._kinds:
+            for event in self.events:
+                self._kinds.setdefault(type(event), []).append(event)
+        return self._kinds.get(kind, [])  # type: ignore[return-value]
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         if self._parents is None:

@@ -158,6 +158,20 @@ class Evaluator:
         self.note(Combination, "", node, value=value)
         return value
 
+    # Comparisons and dictionaries are frequent; walking them as any other node takes twice as long.
+
+    def _comparison(self, node: ast.Compare) -> Value:
+        self.value(node.left)
+        for side in node.comparators:
+            self.value(side)
+        return None
+
+    def _dictionary(self, node: ast.Dict) -> Value:
+        for key, value in zip(node.keys, node.values, strict=True):
+            self.value(key)
+            self.value(value)
+        return None
+
     def _boolean(self, node: ast.BoolOp) -> Value:
         values = []
         before = self.context
@@ -359,6 +373,8 @@ _HANDLERS: dict[type[ast.expr], Callable[[Evaluator, Any], Value]] = {
     ast.Subscript: Evaluator._subscript,
     ast.UnaryOp: Evaluator._unary,
     ast.BinOp: Evaluator._binary,
+    ast.Compare: Evaluator._comparison,
+    ast.Dict: Evaluator._dictionary,
     ast.BoolOp: Evaluator._boolean,
     ast.IfExp: Evaluator._choice,
     ast.Lambda: Evaluator._lambda,

@@ -123,6 +123,8 @@ _SETS_UP = frozenset(
 
 @CAUSE.on_code("except:", "except Exception", "except BaseException")
 def detect(program: Program) -> Iterator[CodeFinding]:
+    if not program.imports & {"tensorflow", "torch", "jax", "keras"}:
+        return
     notebook = program.path.endswith(".ipynb")
     for call in program.calls():
         what = _what(call)

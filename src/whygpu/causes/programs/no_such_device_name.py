@@ -95,7 +95,18 @@ from whygpu.tables.device_names import right_name
 CAUSE = cause("WG711", __name__, __doc__, severity="error", effect="broken")
 
 
-@CAUSE.on_code("config.", "errors.", "cuda.", ".test.", "set_backend", "is_cuda_available")
+@CAUSE.on_code(
+    "tf.config",
+    "tensorflow.config",
+    "config.experimental",
+    "config.set_",
+    "config.list_",
+    "errors.",
+    "cuda.",
+    "is_gpu_",
+    "set_backend",
+    "is_cuda_available",
+)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if any(call.path == "builtins.hasattr" for call in program.calls("builtins.hasattr")):
         return

@@ -116,6 +116,8 @@ _WORK = re.compile(
 
 @CAUSE.on_code("out of memory", "OutOfMemoryError", "ResourceExhaustedError")
 def detect(program: Program) -> Iterator[CodeFinding]:
+    if not program.imports & {"tensorflow", "torch", "keras"}:
+        return
     for node in ast.walk(program.tree):
         if not isinstance(node, ast.Try):
             continue

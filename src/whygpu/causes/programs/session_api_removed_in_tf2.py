@@ -86,18 +86,21 @@ from whygpu.tables.tensorflow_names import REMOVED, REMOVED_TRAIN, SESSION_API, 
 
 CAUSE = cause("WG704", __name__, __doc__, severity="error", effect="broken")
 
+_WORDS = (
+    *sorted(SESSION_API - {"contrib", "Session"}),
+    *sorted({name.rpartition(".")[2] for name in SINCE_2} - {"legacy"}),
+    # Every licence speaks of contributors.
+    ".contrib",
+    "Session(",
+    "set_session",
+    "get_session",
+)
 _KERAS_SESSION = frozenset(
     f"tensorflow.keras.backend.{name}" for name in ("get_session", "set_session")
 )
 
 
-@CAUSE.on_code(
-    *sorted(SESSION_API),
-    *sorted({name.rpartition(".")[2] for name in SINCE_2}),
-    "Session",
-    "set_session",
-    "get_session",
-)
+@CAUSE.on_code(*_WORDS)
 def detect(program: Program) -> Iterator[CodeFinding]:
     if program.tensorflow in ("1", "either"):
         return
