@@ -110,7 +110,7 @@ FIRES = {
     "an unknown name": (TF + "tf.config.hide_gpus()\n", "WG711"),
     "misplaced": (TF + "tf.config.experimental.set_logical_device_configuration(a, b)\n", "WG711"),
     "through compat": (
-        "import tensorflow.compat.v1 as tf\nif x:\n    tf.config.experimental.list_physical_devices()\n"
+        "import tensorflow.compat.v1 as tf\n"
         "gpus = tf.config.experimental.list_physical_devices('GPU')\nprint(gpus[0])\n",
         "WG719",
     ),
@@ -142,7 +142,7 @@ FIRES = {
     ),
     "a session in a helper, swallowed": (
         "import tensorflow.compat.v1 as tf\ndef make():\n    return tf.Session()\n"
-        "def main():\n    try:\n        make()\n    except Exception as e:\n        print(e)\nmain()\n",
+        "def main():\n    try:\n        make()\n    except Exception as e:\n        print(e)\n",
         "WG722",
     ),
     "bare and silent": (
@@ -183,7 +183,7 @@ FIRES = {
     ),
     "a pool of trainings": (
         TF + "from multiprocessing import Pool\ndef train(n):\n    m = tf.keras.Sequential()\n"
-        "    m.compile('adam', 'mse')\n    m.fit(x, y)\nwith Pool(4) as p:\n    p.map(train, [1])\n",
+        "    m.compile('adam', 'mse')\n    m.fit(x)\nwith Pool(4) as p:\n    p.map(train, [1])\n",
         "WG724",
     ),
 }
@@ -262,10 +262,7 @@ QUIET = {
         "    model.fit(x, y)\n"
     ),
     "a scope elsewhere for training": (
-        TF
-        + "with tf.device('/CPU:0'):\n    "
-        + MODEL
-        + "with tf.device('/GPU:1' if g else '/CPU:0'):"
+        TF + "with tf.device('/CPU:0'):\n    " + MODEL + "with tf.device('/GPU:0'):"
         "\n    model.fit(x, y)\n"
     ),
     "a config that Keras gets": (
