@@ -139,6 +139,7 @@ def line(text: str, path: str = "x.py", magics: str = "") -> str:
         ("import tensorflow as tf\ntf.Session()\ntf.config.list_physical_devices()\n", "2"),
         ("import tensorflow.compat.v1 as tf\ntf.Session()\n", "2"),
         ("import tensorflow as tf\ntf.compat.v1.Session()\n", "2"),
+        ("import tensorflow as tf\ntf.compat.v1.Session()\ntf.placeholder(1)\n", "unknown"),
         ("# TensorFlow 1.15\nimport tensorflow as tf\ntf.Session()\n", "1"),
         ('"""For TF 1.x."""\nimport tensorflow as tf\ntf.Session()\n', "1"),
         ("import tensorflow as tf\nif tf.__version__ < '2':\n    tf.Session()\n", "either"),

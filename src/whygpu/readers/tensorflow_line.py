@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 
-from whygpu.model.events import Import
 from whygpu.model.program import Program, TensorFlowLine
 from whygpu.tables.tensorflow_names import REMOVED, SINCE_2
 
@@ -30,23 +29,15 @@ def line_of(program: Program, magics: str = "") -> TensorFlowLine:
         return "either"
     if _SAYS_1.search(magics) or _PATH_SAYS_1.search(program.path) or _says_1(program):
         return "1"
-    newer = older = False
-    for event in program.named():
-        top, _, rest = event.path.partition(".")
-        if top != "tensorflow" or not rest:
-            continue
-        if rest.startswith(("compat.v1", "compat.v2")) or rest in SINCE_2:
-            newer = True
-        elif rest.partition(".")[0] in REMOVED:
-            older = True
-    if any(
-        type(event) is Import and event.path.startswith("tensorflow.compat")
-        for event in program.events
-    ):
-        newer = True
-    if newer:
+    paths = [
+        event.path.removeprefix("tensorflow.")
+        for event in program.named()
+        if event.path.startswith("tensorflow.")
+    ]
+    if any(path in SINCE_2 for path in paths):
         return "2"
-    return "unknown" if older else "2"
+    # tf.compat.v1 alone says little: 1.13 and later have it, too.
+    return "unknown" if any(path.partition(".")[0] in REMOVED for path in paths) else "2"
 
 
 def _looks_at_version(program: Program) -> bool:
