@@ -116,6 +116,15 @@ def test_recursion_ends() -> None:
     assert paths("def f():\n    g()\ndef g():\n    f()\nf()\nprint()")
 
 
+def test_nested_functions_do_not_multiply() -> None:
+    """Each walk over a function defines those inside of it anew; they are still walked once."""
+    text = "import torch\n"
+    for depth in range(12):
+        text += "    " * depth + f"def f{depth}():\n" + "    " * (depth + 1) + "torch.one()\n"
+    text += "".join(f"def g{n}():\n    f0()\n    f0()\n" for n in range(20))
+    assert len(read(text).events) < 1500
+
+
 @pytest.mark.parametrize(
     ("text", "sure"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Literal, NamedTuple
 
-from whygpu.model.values import Combined, Item, Value
+from whygpu.model.values import Combined, Constant, Item, Name, Value
 
 FrameKind = Literal["if", "loop", "handler", "function", "case", "with", "try", "call"]
 CONDITIONAL: frozenset[FrameKind] = frozenset({"if", "loop", "handler", "function", "case"})
@@ -91,13 +91,21 @@ class Call(Event):
         self.keywords = keywords
 
     @property
-    def key(self) -> tuple[Any, ...]:
-        """Two calls with the same key give back the same thing: a query asked twice."""
+    def key(self) -> tuple[Any, ...] | None:
+        """Calls with the same key give back the same thing: a plain question asked twice."""
+        if not self.path or self.receiver is not None:
+            return None
+        given = (*self.arguments, *self.keywords.values())
+        # Deeper values are not compared: that could take for ever, and is never asked twice.
+        if not all(value is None or type(value) in (Constant, Name) for value in given):
+            return None
         path = self.path.replace(".experimental.", ".").replace(".compat.v1.", ".")
-        return (path or self.node, self.receiver, self.arguments, tuple(self.keywords.items()))
+        return (path, self.arguments, tuple(self.keywords.items()))
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Call) and self.key == other.key)
+        if self is other:
+            return True
+        return isinstance(other, Call) and self.key is not None and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.path)

@@ -103,7 +103,7 @@ Value = Union[
 class Definition:
     """A function or class of this file."""
 
-    __slots__ = ("attributes", "bases", "members", "node", "owner", "scope", "visits")
+    __slots__ = ("attributes", "bases", "members", "node", "owner", "scope")
 
     def __init__(
         self,
@@ -118,4 +118,3 @@ class Definition:
         self.bases: tuple[Value, ...] = ()
         self.members: dict[str, Definition] = {}
         self.attributes: dict[str, Value] = {}
-        self.visits = 0

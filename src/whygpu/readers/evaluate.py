@@ -152,7 +152,7 @@ class Evaluator:
             if isinstance(node.op, ast.Add) and isinstance(left.value, str):
                 return Constant(left.value + right.value) if isinstance(right.value, str) else None
             return None
-        if left is None or right is None:
+        if left is None or right is None or Combined in (type(left), type(right)):
             return None
         value = Combined(left, right)
         self.note(Combination, "", node, value=value)

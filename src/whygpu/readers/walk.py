@@ -15,7 +15,7 @@ from whygpu.readers.scope import Scope, joined, recovered
 
 DEEPEST = 3
 """How many calls deep functions of the file are followed."""
-MOST_EVENTS = 60_000
+MOST_EVENTS = 30_000
 """Where following calls becomes too much of a good thing."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -35,6 +35,8 @@ class Walker(Evaluator):
     def __init__(self, tree: ast.Module) -> None:
         super().__init__(tree)
         self.definitions: list[Definition] = []
+        self.walked: set[ast.AST] = set()
+        """Functions whose body was walked. A nested one is defined anew each time it is passed."""
         self.stack: list[Definition] = []
         self.returned: list[Value] = []
         self.owning_class: Definition | None = None
@@ -62,7 +64,7 @@ class Walker(Evaluator):
         while done < len(self.definitions):
             definition = self.definitions[done]
             done += 1
-            if definition.visits or not isinstance(definition.node, _FUNCTIONS):
+            if definition.node in self.walked or not isinstance(definition.node, _FUNCTIONS):
                 continue
             bound = Instance(definition.owner) if definition.owner else None
             self.context = (Frame("function", definition.node),)
@@ -98,7 +100,7 @@ class Walker(Evaluator):
     ) -> Value:
         node = definition.node
         assert isinstance(node, _FUNCTIONS)
-        definition.visits += 1
+        self.walked.add(node)
         saved = (self.scope, self.owner, self.returned, self.owning_class)
         self.scope, self.owner, self.returned = Scope(definition.scope), node, []
         self.owning_class = None
