@@ -45,7 +45,8 @@ _PYTHON_2 = re.compile(
 )
 """Statements that only Python 2 knows."""
 _PYTHON_2_HERE = re.compile(
-    r"\b0[0-7]+\b(?![.\w])|\bur['\"]|<>|`[^`\n]+`|\b\d+L\b|^\s*exec\s+[\w'\"]|^\s*print\s*$|>>\s*sys\.",
+    r"\b0[0-7]{1,20}\b(?![.\w])|\bur['\"]|<>|`[^`\n]{1,200}`|\b\d{1,20}L\b"
+    r"|^[ \t]{0,80}exec[ \t]{1,9}[\w'\"]|^[ \t]{0,80}print[ \t]{0,9}$|>>[ \t]{0,9}sys\.",
     re.MULTILINE,
 )
 """What else Python 2 knows, in a line that does not parse."""
