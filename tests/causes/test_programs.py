@@ -282,6 +282,10 @@ QUIET = {
     "both interfaces tried": (
         TF + "try:\n    s = tf.Session()\nexcept AttributeError:\n    s = tf.compat.v1.Session()\n"
     ),
+    "contrib where it is": (
+        "import tensorflow.compat.v1 as tf\ntry:\n    from tensorflow.contrib import quantize\n"
+        "except ImportError:\n    pass\ndef f():\n    quantize.rewrite(tf.Session())\n"
+    ),
     "compat inside": TF
     + "tf = tf.compat.v1\ntf.disable_v2_behavior()\nwith tf.Session():\n    pass\n",
     "if gpus": GPUS + "if gpus:\n    print(gpus[0])\n",

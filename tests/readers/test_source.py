@@ -145,6 +145,11 @@ def line(text: str, path: str = "x.py", magics: str = "") -> str:
         ("import tensorflow as tf\nif tf.__version__ < '2':\n    tf.Session()\n", "either"),
         ("import tensorflow as tf\nif hasattr(tf, 'Session'):\n    tf.Session()\n", "either"),
         ("import tensorflow as tf\nprint(tf.__version__)\ntf.constant(1)\n", "2"),
+        (
+            "import tensorflow as tf\nif tf.__version__.startswith('2'):\n    tf.Session()\n",
+            "either",
+        ),
+        ("import tensorflow as tf\nnew = tf.VERSION.split('.')[0]\ntf.Session()\n", "either"),
     ],
 )
 def test_which_tensorflow_a_file_is_for(text: str, expected: str) -> None:

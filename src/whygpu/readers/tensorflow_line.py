@@ -21,6 +21,8 @@ _PATH_SAYS_1 = re.compile(
     r"(?:^|[/_.-])(?:tf|tensorflow)[-_]?v?[-_]?1(?:[._-]?[0-9x]+)?(?:[/_.-]|$)", re.IGNORECASE
 )
 
+_VERSION = re.compile(r"tensorflow\.(?:__version__|VERSION|version\.VERSION)(\.\w{1,40})?$")
+
 
 def line_of(program: Program, magics: str = "") -> TensorFlowLine:
     if "tensorflow" not in program.imports:
@@ -43,16 +45,18 @@ def line_of(program: Program, magics: str = "") -> TensorFlowLine:
 def _looks_at_version(program: Program) -> bool:
     """It reads tf.__version__ to decide something, not only to print it."""
     for event in program.named():
-        if not event.path.startswith("tensorflow.") or not event.path.endswith(
-            ("__version__", ".VERSION", ".version")
-        ):
+        found = _VERSION.match(event.path)
+        if found is None:
             continue
+        if found.group(1):
+            # tf.__version__.startswith("2")
+            return True
         node: ast.AST | None = event.node
         while node is not None and not isinstance(node, ast.stmt):
             if isinstance(node, ast.Compare):
                 return True
             node = program.parent(node)
-        if isinstance(node, (ast.If, ast.Assert, ast.Assign, ast.While)):
+        if isinstance(node, (ast.If, ast.Assert, ast.Assign, ast.While, ast.Return)):
             return True
     return any(
         call.path == "builtins.hasattr"

@@ -81,6 +81,7 @@ from collections.abc import Iterator
 from whygpu.causes.shared_code import exists_only_in, guarded_by_attribute_error
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Import
 from whygpu.model.program import Program
 from whygpu.tables.tensorflow_names import REMOVED, REMOVED_TRAIN, SESSION_API, SINCE_2
 
@@ -104,7 +105,12 @@ _KERAS_SESSION = frozenset(
 def detect(program: Program) -> Iterator[CodeFinding]:
     if program.tensorflow in ("1", "either"):
         return
-    removed = [event for event in program.named() if _removed(event.path)]
+    without_contrib = _does_without_contrib(program)
+    removed = [
+        event
+        for event in program.named()
+        if _removed(event.path) and not (without_contrib and ".contrib." in event.path)
+    ]
     newer = exists_only_in(program, "2")
     # Beside names of TensorFlow 2, each name of TensorFlow 1 is one too many.
     chosen = [event for event in removed if newer or _is_session_api(event.path)]
@@ -126,6 +132,16 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         else "import tensorflow.compat.v1 as tf and call tf.disable_v2_behavior(); "
         "if the file is for TensorFlow 1, say so in a comment or in pyproject.toml",
         severity="error" if newer else "warning",
+    )
+
+
+def _does_without_contrib(program: Program) -> bool:
+    """The author knows that tf.contrib may not be there, and imports it if it is."""
+    return any(
+        type(event) is Import
+        and event.path.startswith("tensorflow.contrib")
+        and guarded_by_attribute_error(event)
+        for event in program.events
     )
 
 
