@@ -10,7 +10,9 @@ from tests.machines import healthy as machines
 from whygpu.causes import catalogue
 from whygpu.engine import outcome_of
 from whygpu.explainer import explain
+from whygpu.linter.judge import judge, relevant
 from whygpu.model.cause import Cause
+from whygpu.model.code_finding import CodeFinding
 from whygpu.model.codec import decode, encode, hints, is_record
 from whygpu.model.environment import Variable
 from whygpu.model.explanation import Explanation
@@ -18,6 +20,7 @@ from whygpu.model.libraries import LibraryCopy, OtherCopy, SearchedFolder
 from whygpu.model.observed import Known
 from whygpu.model.report import Outcome
 from whygpu.model.snapshot import Snapshot
+from whygpu.readers import source
 from whygpu.readers.log import read_text
 
 if sys.version_info >= (3, 11):
@@ -75,6 +78,16 @@ def run(cause: Cause, snapshot: Snapshot) -> Outcome:
 def explained(log: str) -> Explanation:
     """What a log means, by the whole catalogue."""
     return explain(read_text(log), catalogue())
+
+
+def lint(text: str, *causes: Cause, path: str = "example.py") -> list[CodeFinding]:
+    """What these causes, or all of them, find in a piece of source."""
+    chosen = causes or tuple(cause for cause in catalogue() if cause.code_detector is not None)
+    loaded = source.load(path, text.encode())
+    made = source.program(loaded, source.parse(loaded))
+    found, crashes = judge(made, relevant(chosen, loaded.text))
+    assert not crashes, crashes
+    return found
 
 
 def machine_causes() -> tuple[Cause, ...]:

@@ -19,7 +19,7 @@ LAYERS = (
     ("tables",),
     ("host", "readers"),
     ("causes", "privacy", "verdicts"),
-    ("engine", "collectors", "probes", "planner", "render", "launch"),
+    ("engine", "collectors", "probes", "planner", "linter", "render", "launch"),
     ("explainer", "corroboration"),
     ("api",),
     ("cli", "__main__", "__init__"),

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from tests.kit import examples, explained, machine, run
+from tests.kit import examples, explained, lint, machine, run
 from whygpu import causes
 from whygpu.causes import catalogue, find_cause
 from whygpu.model.cause import Cause
@@ -28,6 +28,8 @@ HEADINGS = ("Why it happens", "What it looks like", "Fix", "Fires on", "Quiet on
 ON_MACHINES = [cause for cause in catalogue() if cause.machine_detector is not None]
 IN_LOGS = [cause for cause in catalogue() if cause.log_detector is not None]
 on_machines = pytest.mark.parametrize("cause", ON_MACHINES, ids=lambda cause: cause.slug)
+IN_CODE = [cause for cause in catalogue() if cause.code_detector is not None]
+in_code = pytest.mark.parametrize("cause", IN_CODE, ids=lambda cause: cause.slug)
 in_logs = pytest.mark.parametrize("cause", IN_LOGS, ids=lambda cause: cause.slug)
 every_cause = pytest.mark.parametrize("cause", catalogue(), ids=lambda cause: cause.slug)
 
@@ -85,7 +87,11 @@ def test_what_it_explains_exists(cause: Cause) -> None:
 @every_cause
 def test_it_has_a_detector_and_no_example_without_one(cause: Cause) -> None:
     kinds = {example.kind for example in examples(cause.page)}
-    detectors = {"machine": cause.machine_detector, "log": cause.log_detector}
+    detectors = {
+        "machine": cause.machine_detector,
+        "log": cause.log_detector,
+        "code": cause.code_detector,
+    }
     assert any(detectors.values())
     assert kinds == {kind for kind, detector in detectors.items() if detector is not None}
 
@@ -131,6 +137,25 @@ def test_the_examples_on_its_page_do_what_they_say(cause: Cause, expectation: st
             assert outcome.status in ("passed", "not-applicable"), (outcome, example.text)
         else:
             assert outcome.status == "undetermined", (outcome, example.text)
+
+
+@in_code
+@pytest.mark.parametrize("expectation", ["fires", "quiet"])
+def test_the_code_on_its_page_does_what_it_says(cause: Cause, expectation: str) -> None:
+    chosen = [
+        example
+        for example in examples(cause.page)
+        if example.kind == "code" and example.expectation == expectation
+    ]
+    assert chosen, f"{cause.code} has no code example for: {expectation}"
+    for example in chosen:
+        found = lint(example.text, cause)
+        assert bool(found) is (expectation == "fires"), (found, example.text)
+        for item in found:
+            assert item.finding.code == cause.code
+            assert item.finding.message
+            assert item.finding.remedies
+            assert item.finding.evidence[0].kind == "code"
 
 
 @on_machines

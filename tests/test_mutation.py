@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.kit import machine, machine_causes, machine_examples, run
-from whygpu.model.cause import Cause, MachineDetector
+from tests.kit import examples, lint, machine, machine_causes, machine_examples, run
+from whygpu.causes import catalogue
+from whygpu.model.cause import Cause, CodeDetector, MachineDetector
+from whygpu.model.code_finding import CodeFinding
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.observed import Undetermined
+from whygpu.model.program import Program
 from whygpu.model.snapshot import Snapshot
 
 EXPECTED = {
@@ -94,3 +97,54 @@ def _real(cause: Cause, snapshot: Snapshot) -> Iterator[Finding | Gap]:
 )
 def test_a_broken_detector_is_noticed(cause: Cause, broken: Break) -> None:
     assert not survives(mutant(cause, broken)), f"{cause.code} {cause.slug}: {broken.__doc__}"
+
+
+CODE_JUDGED = [cause for cause in catalogue() if cause.code_detector is not None]
+
+every_code_cause = pytest.mark.parametrize("cause", CODE_JUDGED, ids=lambda cause: cause.slug)
+
+
+def _blind_reader(cause: Cause, program: Program) -> Iterator[CodeFinding]:
+    """Finds nothing in any program."""
+    yield from ()
+
+
+def _eager_reader(cause: Cause, program: Program) -> Iterator[CodeFinding]:
+    """Finds its fault in every program."""
+    yield cause.in_code(
+        program, program.tree.body[0], subject=MACHINE, message="as always", fix="None."
+    )
+
+
+BreakCode = Callable[[Cause, Program], Iterator[CodeFinding]]
+
+
+def code_survives(cause: Cause, detector: CodeDetector) -> bool:
+    """Every code example on its page is judged as the page says."""
+    copy = Cause(
+        cause.code,
+        cause.slug.replace("-", "_"),
+        cause.page,
+        severity=cause.severity,
+        effect=cause.effect,
+        explains=cause.explains,
+    )
+    copy.on_code(*cause.code_words)(detector)
+    return all(
+        bool(lint(example.text, copy)) is (example.expectation == "fires")
+        for example in examples(cause.page)
+        if example.kind == "code"
+    )
+
+
+@every_code_cause
+def test_the_code_detector_itself_survives(cause: Cause) -> None:
+    assert cause.code_detector is not None
+    assert code_survives(cause, cause.code_detector)
+
+
+@every_code_cause
+@pytest.mark.parametrize("broken", [_blind_reader, _eager_reader], ids=lambda f: f.__name__[1:])
+def test_a_broken_code_detector_is_noticed(cause: Cause, broken: BreakCode) -> None:
+    detector: CodeDetector = lambda program: broken(cause, program)  # noqa: E731
+    assert not code_survives(cause, detector), f"{cause.code} {cause.slug}: {broken.__doc__}"

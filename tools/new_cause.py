@@ -72,6 +72,62 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 '''
 
 
+CODE_TEMPLATE = '''"""<The defect in one sentence>.
+
+## Why it happens
+
+<...>
+
+## What it looks like
+
+<...>
+
+## Fix
+
+<...>
+
+## Fires on (code)
+
+```python
+<a few lines that have the defect>
+```
+
+## Quiet on (code)
+
+```python
+<the same, done right>
+```
+
+## Sources
+
+- <https://...>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.program import Program
+
+CAUSE = cause("CODE", __name__, __doc__, severity="warning", effect="none")
+
+
+@CAUSE.on_code("<a word without which a file cannot have it>")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    for call in program.calls("<the full name of what is called>"):
+        raise NotImplementedError
+        yield CAUSE.in_code(
+            program,
+            call.node,
+            subject="<framework>",
+            message="<what is wrong, and what happens>",
+            fix="<what to do>",
+        )
+'''
+
+
 def next_code(family: str) -> str:
     """The first code of the family that was never given: the ledger remembers withdrawn ones."""
     digit = next(digit for digit, name in FAMILIES.items() if name == family)
@@ -91,7 +147,8 @@ def main(family: str, slug: str) -> None:
         sys.exit(f"{path} is there already")
     code = next_code(family)
     path.parent.mkdir(exist_ok=True)
-    path.write_text(TEMPLATE.replace("CODE", code), encoding="utf-8")
+    template = CODE_TEMPLATE if family == "programs" else TEMPLATE
+    path.write_text(template.replace("CODE", code), encoding="utf-8")
     print(f"{code}: fill in {path}, then `make docs` and `make test-fast`")
 
 

@@ -8,9 +8,10 @@ import types
 from typing import Any, Literal, Union, get_args, get_origin
 
 import whygpu
+from whygpu.model.code_finding import FileProblemKind
 from whygpu.model.codec import hints, is_record
 from whygpu.model.explanation import LogVerdict
-from whygpu.model.finding import Evidence, Finding
+from whygpu.model.finding import Confidence, Evidence, Finding, Severity
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, DeviceUsed, LogLevel
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
@@ -251,12 +252,50 @@ def run_plan_schema() -> dict[str, Any]:
     }
 
 
+def lint_schema() -> dict[str, Any]:
+    """What `whygpu lint --json` prints."""
+    definitions: dict[str, Any] = {}
+    text, number = {"type": "string"}, {"type": "integer"}
+    finding = {
+        "code": text,
+        "cause": text,
+        "path": text,
+        "line": number,
+        "column": number,
+        "message": text,
+        "fixable": {"type": "boolean"},
+        "severity": schema_of(Severity, definitions),
+        "confidence": schema_of(Confidence, definitions),
+        "fix": text,
+        "end_line": number,
+        "end_column": number,
+        "cell": {"type": ["integer", "null"]},
+    }
+    problem = {
+        "path": text,
+        "line": number,
+        "kind": schema_of(FileProblemKind, definitions),
+        "message": text,
+        "cell": {"type": ["integer", "null"]},
+    }
+    fields = {
+        "schema": {"const": 1},
+        "findings": {"type": "array", "items": _object(finding)},
+        "ignored": {"type": "array", "items": _object({**finding, "reason": text})},
+        "problems": {"type": "array", "items": _object(problem)},
+        "files": number,
+        "fixed": number,
+    }
+    return {"$schema": DRAFT, "title": "whygpu lint --json", **_object(fields)}
+
+
 def files() -> dict[str, str]:
     made = {
         "snapshot.schema.json": snapshot_schema(),
         "check.schema.json": check_schema(),
         "explain.schema.json": explain_schema(),
         "plan.schema.json": plan_schema(),
+        "lint.schema.json": lint_schema(),
         "run.schema.json": run_schema(),
         "run-plan.schema.json": run_plan_schema(),
     }

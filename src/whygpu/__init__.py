@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from whygpu.api import diagnose as diagnose
     from whygpu.api import explain as explain
     from whygpu.api import install as install
+    from whygpu.api import lint as lint
     from whygpu.api import load_snapshot as load_snapshot
     from whygpu.api import plan as plan
     from whygpu.api import snapshot as snapshot
@@ -28,6 +29,7 @@ _LAZY = {
     "diagnose": "whygpu.api",
     "explain": "whygpu.api",
     "install": "whygpu.api",
+    "lint": "whygpu.api",
     "load_snapshot": "whygpu.api",
     "plan": "whygpu.api",
     "PolicyError": "whygpu.errors",
@@ -45,6 +47,7 @@ __all__ = [
     "diagnose",
     "explain",
     "install",
+    "lint",
     "load_snapshot",
     "plan",
     "require_gpu",

@@ -19,8 +19,10 @@ from whygpu.privacy import Redactor
 from whygpu.probes import DEFAULT_TIMEOUT
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable
 
+    from whygpu.model.code_finding import LintReport
     from whygpu.model.explanation import Explanation
     from whygpu.planner.plan import Answer
     from whygpu.probes.runner import Progress
@@ -165,6 +167,34 @@ def plan(
         platform=platform,
     )
     return make_plan(spec, parse_all(list(wishes)), Table(versions_of))
+
+
+def lint(
+    what: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    tensorflow: str | None = None,
+) -> LintReport:
+    """Which lines mishandle devices? Of files and folders, or of source that is given as text.
+
+    A text with a line break in it is source; anything else is a path. `tensorflow` is the version
+    that the code is for, where its own settings do not say it.
+    """
+    import os
+
+    from whygpu.linter import files, one_file, run, settings
+
+    causes = run.lint_causes()
+    line = settings.tensorflow_line(tensorflow, "tensorflow") if tensorflow else None
+    if isinstance(what, str) and "\n" in what:
+        chosen = settings.Settings(tensorflow=line)
+        result = one_file.lint_content("<source>", what.encode(), chosen, causes)
+        return run.report(1, [result])
+    given = [what] if isinstance(what, (str, os.PathLike)) else what
+    paths = [os.fspath(path) for path in given]
+    chosen = settings.load(paths, causes)
+    if line is not None:
+        chosen = chosen._replace(tensorflow=line)
+    return run.lint_files(files.find(paths, chosen), chosen)
 
 
 def load_snapshot(path: str) -> Snapshot:

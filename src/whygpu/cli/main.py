@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from whygpu.cli import check, explain, plan, rule, snapshot
+from whygpu.cli import check, explain, lint, plan, rule, snapshot
 from whygpu.cli import run as run_verb
 from whygpu.cli.surroundings import discard_output, open_streams, stopped_cleanly
 from whygpu.errors import UsageError
@@ -25,6 +25,7 @@ EXIT_PIPE_CLOSED = 141
 VERBS = {
     "check": check,
     "explain": explain,
+    "lint": lint,
     "plan": plan,
     "rule": rule,
     "run": run_verb,
@@ -41,6 +42,7 @@ examples:
   whygpu explain train.log            what a log or traceback means
   whygpu plan tensorflow jax          which releases fit this machine
   whygpu run -- python train.py       run it, repaired, and prove where it ran
+  whygpu lint train.py                which lines mishandle devices
   whygpu rule WG203                   what one code means
 
 exit codes:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Remedy, Severity
 from whygpu.model.log import Log
 from whygpu.model.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    import ast
+
+    from whygpu.model.code_finding import CodeFinding
+    from whygpu.model.program import Edit, Program
+
 MachineDetector = Callable[[Snapshot], Iterator["Finding | Gap"]]
 LogDetector = Callable[[Log], Iterator[Finding]]
+CodeDetector = Callable[["Program"], Iterator["CodeFinding"]]
 
 
 class Cause:
@@ -35,6 +43,9 @@ class Cause:
         self.explains = explains
         self.machine_detector: MachineDetector | None = None
         self.log_detector: LogDetector | None = None
+        self.code_detector: CodeDetector | None = None
+        self.code_words: tuple[str, ...] = ()
+        """A file that has none of these words in it cannot have this defect."""
 
     def __repr__(self) -> str:
         return f"<{self.code} {self.slug}>"
@@ -52,6 +63,46 @@ class Cause:
             raise ValueError(f"{self.code} has two log detectors")
         self.log_detector = detector
         return detector
+
+    def on_code(self, *words: str) -> Callable[[CodeDetector], CodeDetector]:
+        """Register the detector that reads a program, for files with one of these words."""
+
+        def register(detector: CodeDetector) -> CodeDetector:
+            if self.code_detector is not None:
+                raise ValueError(f"{self.code} has two code detectors")
+            self.code_detector, self.code_words = detector, words
+            return detector
+
+        return register
+
+    def in_code(
+        self,
+        program: Program,
+        node: ast.AST,
+        *,
+        subject: str,
+        message: str,
+        fix: str,
+        edits: tuple[Edit, ...] = (),
+        confidence: Confidence = "certain",
+        severity: Severity | None = None,
+    ) -> CodeFinding:
+        """A finding of this cause at a place of a program."""
+        from whygpu.model.code_finding import CodeFinding
+
+        place = program.place(node)
+        line, column = place.start
+        finding = self.finding(
+            subject=subject,
+            message=message,
+            evidence=(
+                Evidence("code", f"{program.path}:{line}:{column}", program.lines[line - 1]),
+            ),
+            remedies=(Remedy(fix),),
+            confidence=confidence,
+            severity=severity,
+        )
+        return CodeFinding(finding, place, edits)
 
     def finding(
         self,

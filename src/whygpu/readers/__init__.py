@@ -1,1 +1,1 @@
-"""From text to typed evidence."""
+"""From text to typed evidence: logs, and source code."""

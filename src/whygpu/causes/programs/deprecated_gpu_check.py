@@ -1,0 +1,83 @@
+"""tf.test.is_gpu_available is used, which TensorFlow 2 has deprecated.
+
+## Why it happens
+
+It was the way to ask in TensorFlow 1. It creates every device to answer, which takes the GPU's
+memory before the program has said how much it wants, and it is to be removed.
+
+## What it looks like
+
+`WARNING: is_gpu_available (from tensorflow.python.framework.test_util) is deprecated and will be
+removed in a future version. Use tf.config.list_physical_devices('GPU') instead.`
+
+## Fix
+
+`tf.config.list_physical_devices("GPU")`, which starts nothing. `whygpu lint --fix` writes it.
+
+## Fires on (code)
+
+```python
+import tensorflow as tf
+
+if tf.test.is_gpu_available():
+    print(tf.random.set_seed(1))
+```
+
+## Quiet on (code)
+
+```python
+import tensorflow as tf
+
+if tf.config.list_physical_devices("GPU"):
+    print("GPU")
+```
+
+TensorFlow 1 has nothing else.
+
+```python
+import tensorflow as tf
+
+print(tf.test.is_gpu_available(), tf.Session())
+```
+
+## Sources
+
+- <https://www.tensorflow.org/api_docs/python/tf/test/is_gpu_available>
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from whygpu.causes.shared_code import guarded_by_attribute_error, tf_name
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.program import Edit, Program
+
+CAUSE = cause("WG715", __name__, __doc__, severity="warning", effect="none")
+
+
+@CAUSE.on_code("is_gpu_available")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    if program.tensorflow != "2":
+        return
+    for call in program.calls():
+        if tf_name(call.path) == "test.is_gpu_available" and not guarded_by_attribute_error(call):
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="tensorflow",
+                message="is_gpu_available is deprecated; it creates every GPU device to answer, "
+                "which takes their memory before growth or a limit can be set",
+                fix='Ask tf.config.list_physical_devices("GPU"), which starts nothing.',
+                edits=_edit(program, call.node),
+            )
+
+
+def _edit(program: Program, node: ast.Call) -> tuple[Edit, ...]:
+    source = program.source(node.func)
+    if node.args or node.keywords or not source.endswith(".test.is_gpu_available"):
+        return ()
+    module = source.removesuffix(".test.is_gpu_available")
+    return (Edit(program.place(node), f"bool({module}.config.list_physical_devices('GPU'))"),)

@@ -1,0 +1,181 @@
+"""A failure of device set-up or of training is printed, and the program goes on.
+
+## Why it happens
+
+`except Exception as e: print(e)` around set-up catches everything: a name that does not exist, a
+typing error, a GPU that is out of memory. The program then runs on with whatever devices it has,
+or ends with status 0 although it has done nothing.
+
+## What it looks like
+
+One line such as "An error occurred: module 'tensorflow' has no attribute 'Session'" among others,
+then a slow run on the CPU, or a job that counts as successful.
+
+## Fix
+
+Catch the error that is expected (RuntimeError for configuration that comes too late,
+tf.errors.ResourceExhaustedError for memory), and let the others end the program; or raise again
+after printing.
+
+## Fires on (code)
+
+```python
+import tensorflow as tf
+
+try:
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
+except Exception as error:
+    print(error)
+```
+
+```python
+import tensorflow.compat.v1 as tf
+
+def connect():
+    return tf.Session()
+
+try:
+    session = connect()
+except:
+    pass
+```
+
+```python
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+try:
+    model.compile("adam", "mse")
+    model.fit(x, y)
+except tf.errors.ResourceExhaustedError:
+    print("out of memory")
+except Exception as error:
+    print("error:", error)
+```
+
+## Quiet on (code)
+
+```python
+import tensorflow as tf
+
+try:
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
+except RuntimeError as error:
+    print(error)
+```
+
+```python
+import tensorflow as tf
+
+try:
+    tf.config.set_visible_devices([], "GPU")
+except Exception as error:
+    print(error)
+    raise
+```
+
+```python
+import torch
+
+def has_gpu():
+    try:
+        torch.ones(1).cuda()
+        return True
+    except Exception:
+        return False
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth>
+- <https://docs.python.org/3/tutorial/errors.html#handling-exceptions>
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from whygpu.causes.shared_code import is_broad, only_talks, tf_name
+from whygpu.causes.shared_starts import is_keras_model, puts_on_cuda
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Call
+from whygpu.model.program import Program
+
+CAUSE = cause("WG722", __name__, __doc__, severity="warning", effect="none")
+
+_SETS_UP = frozenset(
+    [
+        "config.set_memory_growth",
+        "config.set_visible_devices",
+        "config.set_logical_device_configuration",
+        "config.set_virtual_device_configuration",
+        "Session",
+        "InteractiveSession",
+        "distribute.MirroredStrategy",
+        "distribute.MultiWorkerMirroredStrategy",
+    ]
+)
+
+
+@CAUSE.on_code("except:", "except Exception", "except BaseException")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    if not program.imports & {"tensorflow", "torch", "jax", "keras"}:
+        return
+    notebook = program.path.endswith(".ipynb")
+    for call in program.calls():
+        what = _what(call)
+        # A notebook shows what went wrong to somebody who is looking.
+        if not what or (notebook and what == "fit"):
+            continue
+        handler = _swallowing(call)
+        if handler is None:
+            continue
+        yield CAUSE.in_code(
+            program,
+            handler,
+            subject="torch" if puts_on_cuda(call) else "tensorflow",
+            message=f"whatever goes wrong with {what} in line "
+            f"{program.place(call.node).start[0]} is swallowed here, and the program goes on",
+            fix="Catch the error that is expected, and raise all others again.",
+        )
+
+
+def _what(call: Call) -> str:
+    name = tf_name(call.path)
+    if name in _SETS_UP:
+        return name.rpartition(".")[2]
+    if call.path in ("torch.cuda.set_device", "torch.cuda.init", "jax.distributed.initialize"):
+        return call.path
+    if call.method == "fit" and is_keras_model(call.receiver):
+        return "fit"
+    return f".{call.method}" if puts_on_cuda(call) and not call.path else ""
+
+
+def _swallowing(call: Call) -> ast.ExceptHandler | None:
+    """The broad except clause that a failure of the call ends in, where it only talks."""
+    for frame in reversed(call.context):
+        if frame.kind in ("function", "handler"):
+            return None
+        if frame.kind == "loop" and not isinstance(frame.node, (ast.For, ast.While)):
+            return None
+        if frame.kind != "try":
+            continue
+        assert isinstance(frame.node, ast.Try)
+        broad = next((one for one in frame.node.handlers if is_broad(one)), None)
+        if broad is not None:
+            return broad if only_talks(broad) and not _moves_on(frame.node) else None
+    return None
+
+
+def _moves_on(node: ast.Try) -> bool:
+    """The try ends a search for something that works, or is there to fail: it shows an error."""
+    return any(
+        isinstance(inner, (ast.Return, ast.Break, ast.Raise))
+        or (isinstance(inner, ast.Assert) and isinstance(inner.test, ast.Constant))
+        for part in node.body
+        for inner in ast.walk(part)
+    )

@@ -1,0 +1,274 @@
+"""A GPU is chosen by a number that few machines have.
+
+## Why it happens
+
+"/gpu:2" or "cuda:3" is the number of a free GPU on the machine where the code was written. Numbers
+count the GPUs that the program sees: after CUDA_VISIBLE_DEVICES="3", the only one is number 0.
+
+## What it looks like
+
+PyTorch: `CUDA error: invalid device ordinal`. TensorFlow 2 places the operation on the CPU without
+a word, as soft placement is on by default; in a session of TensorFlow 1 it is
+`InvalidArgumentError: Cannot assign a device for operation`.
+
+## Fix
+
+Choose the GPU from outside, with CUDA_VISIBLE_DEVICES, and use number 0 in the program; or take the
+number from an option, and compare it with the number of GPUs.
+
+## Fires on (code)
+
+```python
+import tensorflow as tf
+
+with tf.device("/gpu:2"):
+    a = tf.constant(1.0)
+```
+
+```python
+import torch
+
+device = torch.device("cuda:3" if torch.cuda.is_available() else "cpu")
+```
+
+The other GPUs are hidden, and this one is now number 0.
+
+```python
+import os
+os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+import torch
+
+x = torch.ones(3).to("cuda:1")
+```
+
+```python
+import torch
+
+device = "cuda:2"
+model = torch.nn.Linear(2, 2).to(device)
+print(torch.cuda.get_device_name(2))
+```
+
+## Quiet on (code)
+
+```python
+import tensorflow as tf
+
+with tf.device("/gpu:0"):
+    a = tf.constant(1.0)
+```
+
+Counted first.
+
+```python
+import torch
+
+device = "cuda:1" if torch.cuda.device_count() > 1 else "cuda:0"
+x = torch.ones(3).to(device)
+```
+
+Spread over all from the first on.
+
+```python
+import torch
+
+first = torch.nn.Linear(4, 4).to("cuda:0")
+second = torch.nn.Linear(4, 4).to("cuda:1")
+```
+
+```python
+import os
+os.environ["CUDA_VISIBLE_DEVICES"] = "2,3"
+import torch
+
+x = torch.ones(3).cuda(1)
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/gpu#manual_device_placement>
+- <https://docs.pytorch.org/docs/stable/notes/cuda.html>
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from whygpu.causes.shared_code import text_of, tf_name
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Call
+from whygpu.model.program import Program
+from whygpu.model.values import Constant, Either, Several, Value
+
+CAUSE = cause("WG720", __name__, __doc__, severity="warning", effect="none")
+
+_TF_DEVICE = re.compile(r"(?:/?(?:job|replica|task):\w+)*/?(?:device:)?gpu:(\d+)$", re.I)
+_TORCH_DEVICE = re.compile(r"cuda:(\d+)$")
+_COUNTS = re.compile(
+    r"device_count\(|\blen\([^)\n]*(?:gpu|device)|num_gpus?\b|n_gpus?\b|ngpus?\b|gpu_count|world_size"
+    r"|nproc|local_rank|MULTI_GPU|multi_gpu|num_devices",
+    re.I,
+)
+
+
+_TAKES_NUMBER = frozenset(
+    {
+        "device",
+        "set_device",
+        "get_device_name",
+        "get_device_properties",
+        "get_device_capability",
+        "mem_get_info",
+        "memory_allocated",
+        "synchronize",
+    }
+)
+
+
+class _Choice(NamedTuple):
+    number: int
+    node: ast.expr
+    call: Call
+    framework: str
+
+
+@CAUSE.on_code("gpu:", "GPU:", "cuda:", ".cuda(", "torch.cuda.", "device_ids")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    choices = list(_choices(program))
+    numbers = {choice.number for choice in choices}
+    if not numbers or max(numbers) == 0:
+        return
+    visible = _visible(program)
+    if visible is None and (_COUNTS.search(program.text) or numbers >= set(range(max(numbers)))):
+        return
+    for choice in choices:
+        if choice.number == 0 or (visible is not None and choice.number < visible):
+            continue
+        yield CAUSE.in_code(
+            program,
+            choice.node,
+            subject=choice.framework,
+            message=_message(choice, visible),
+            fix="Use number 0, and choose the GPU with CUDA_VISIBLE_DEVICES when starting the "
+            "program.",
+            severity="error" if visible is not None else None,
+            confidence="certain" if visible is not None else "likely",
+        )
+
+
+def _message(choice: _Choice, visible: int | None) -> str:
+    if visible is not None:
+        left = (
+            "no GPU"
+            if visible == 0
+            else "one GPU, number 0"
+            if visible == 1
+            else (f"{visible} GPUs, numbers 0 to {visible - 1}")
+        )
+        return (
+            f"GPU {choice.number} is asked for, but CUDA_VISIBLE_DEVICES, set in this file, leaves "
+            f"{left}"
+        )
+    effect = (
+        "PyTorch fails with: invalid device ordinal"
+        if choice.framework == "torch"
+        else "TensorFlow 2 uses the CPU without a word, and TensorFlow 1 fails"
+    )
+    return (
+        f"GPU {choice.number} is written into the program: on a machine with "
+        f"{choice.number} or fewer {'GPU' if choice.number == 1 else 'GPUs'}, {effect}"
+    )
+
+
+def _choices(program: Program) -> Iterator[_Choice]:
+    """Every device that is named by its number, wherever a framework is told to use it."""
+    variables: set[str] = set()
+    for call in program.calls():
+        if _for_several(call):
+            continue
+        for choice in _in_call(call):
+            # A device kept in a variable is told where it is used first.
+            if isinstance(choice.node, ast.Name):
+                if choice.node.id in variables:
+                    continue
+                variables.add(choice.node.id)
+            yield choice
+
+
+def _in_call(call: Call) -> Iterator[_Choice]:
+    first = list(zip(call.node.args[:1], call.arguments[:1], strict=True))
+    if tf_name(call.path) == "device":
+        yield from _written(call, first, _TF_DEVICE, "tensorflow")
+    elif tf_name(call.path) == "distribute.MirroredStrategy":
+        yield from _written(call, _listed(call, 0, "devices"), _TF_DEVICE, "tensorflow")
+    elif call.path == "torch.nn.DataParallel":
+        yield from _number(call, _listed(call, 1, "device_ids"))
+    elif call.path == "torch.device" or (call.method == "to" and not call.path):
+        yield from _written(call, first, _TORCH_DEVICE, "torch")
+    elif (call.method == "cuda" and not call.path) or (
+        call.path.startswith("torch.cuda.") and call.method in _TAKES_NUMBER
+    ):
+        yield from _written(call, first, _TORCH_DEVICE, "torch")
+        yield from _number(call, first)
+    elif call.path.startswith("torch."):
+        named = [
+            (keyword.value, call.keywords[keyword.arg])
+            for keyword in call.node.keywords
+            if keyword.arg in ("device", "map_location")
+        ]
+        yield from _written(call, named, _TORCH_DEVICE, "torch")
+
+
+def _listed(call: Call, place: int, keyword: str) -> list[tuple[ast.expr, Value]]:
+    """The items of a list that is an argument."""
+    given = call.argument(place, keyword)
+    return [(call.node, value) for value in given.items] if isinstance(given, Several) else []
+
+
+def _written(
+    call: Call,
+    pairs: Sequence[tuple[ast.expr, Value]],
+    pattern: re.Pattern[str],
+    framework: str,
+) -> Iterator[_Choice]:
+    """Device names that are written out; one side of a choice counts, too."""
+    for node, value in pairs:
+        for part in value.values if isinstance(value, Either) else (value,):
+            found = pattern.match(text_of(part) or "")
+            if found:
+                yield _Choice(int(found.group(1)), node, call, framework)
+
+
+def _number(call: Call, pairs: Sequence[tuple[ast.expr, Value]]) -> Iterator[_Choice]:
+    for node, value in pairs:
+        if isinstance(value, Constant) and type(value.value) is int and value.value >= 0:
+            yield _Choice(value.value, node, call, "torch")
+
+
+def _for_several(call: Call) -> bool:
+    """A test that is run on machines with several GPUs only."""
+    return isinstance(call.scope, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
+        "gpu" in ast.unparse(decorator).lower() for decorator in call.scope.decorator_list
+    )
+
+
+def _visible(program: Program) -> int | None:
+    """How many GPUs CUDA_VISIBLE_DEVICES leaves, where this program sets it to something plain."""
+    words = {
+        text_of(setting.value)
+        for setting in program.settings()
+        if setting.path == "CUDA_VISIBLE_DEVICES" and not setting.unset
+    }
+    if len(words) != 1:
+        return None
+    word = words.pop()
+    if word is None:
+        return None
+    entries = [entry.strip() for entry in word.split(",") if entry.strip()]
+    if not all(entry.isdigit() for entry in entries):
+        return 0 if entries == ["-1"] else None
+    return len(entries)

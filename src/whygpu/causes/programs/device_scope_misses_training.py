@@ -1,0 +1,131 @@
+"""A device is chosen around the making of a Keras model, and not around its training.
+
+## Why it happens
+
+In TensorFlow 1 a device scope placed the operations of the graph that was built inside it.
+TensorFlow 2 runs operations when they are called: around the constructor, `tf.device` decides at
+most where variables lie. `fit` outside of it runs where TensorFlow likes, on the GPU if there is
+one.
+
+## What it looks like
+
+No message. A model "on the CPU" trains on the GPU, with its weights copied there in each step.
+
+## Fix
+
+Put `fit` and `predict` into the scope as well, or keep the GPU out of the whole program with
+`tf.config.set_visible_devices([], "GPU")`.
+
+## Fires on (code)
+
+```python
+import tensorflow as tf
+
+with tf.device("/CPU:0"):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(x, y)
+```
+
+## Quiet on (code)
+
+```python
+import tensorflow as tf
+
+with tf.device("/CPU:0"):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+    model.fit(x, y)
+```
+
+The first GPU is taken anyway.
+
+```python
+import tensorflow as tf
+
+with tf.device("/GPU:0"):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(10)])
+model.compile(optimizer="adam", loss="mse")
+model.fit(x, y)
+```
+
+TensorFlow 1 builds a graph there.
+
+```python
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+with tf.device("/CPU:0"):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(10)])
+model.fit(x, y)
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/gpu#manual_device_placement>
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from whygpu.causes.shared_code import device_scopes, text_of
+from whygpu.causes.shared_starts import eager, is_keras_model
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Call
+from whygpu.model.program import Program
+from whygpu.model.values import Result
+
+CAUSE = cause("WG716", __name__, __doc__, severity="warning", effect="none")
+
+_RUNS = frozenset({"fit", "predict", "evaluate", "train_on_batch", "fit_generator"})
+
+
+@CAUSE.on_code("device(")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    if not eager(program) or "multi_gpu_model" in program.text:
+        return
+    runs = [call for call in program.calls() if call.method in _RUNS]
+    for call in program.calls():
+        if not is_keras_model(Result(call)):
+            continue
+        scope = next(device_scopes(call), None)
+        if scope is None:
+            continue
+        statement, device = scope
+        own = [run for run in runs if run.receiver == Result(call) and _same(run, call)]
+        if not own or any(_stands_in(run, statement) or _any_scope(run) for run in own):
+            continue
+        first = min(own, key=lambda run: run.index)
+        name = text_of(device.argument(0)) or ""
+        if not name or _where_it_runs_anyway(name):
+            continue
+        yield CAUSE.in_code(
+            program,
+            device.node,
+            subject="tensorflow",
+            message=f"{name} is chosen for the making of the model only; {first.method} in line "
+            f"{program.place(first.node).start[0]} stands outside and runs where TensorFlow "
+            "places it, on the GPU if there is one",
+            fix=f"Move {first.method} into the scope, or hide the GPUs from the whole program.",
+        )
+
+
+def _where_it_runs_anyway(name: str) -> bool:
+    """The first GPU, where there is one, is what TensorFlow takes by itself."""
+    return name.lower().rstrip("0").rstrip(":").endswith("gpu")
+
+
+def _same(run: Call, made: Call) -> bool:
+    """Equal calls make equal models; this one's model is meant."""
+    return isinstance(run.receiver, Result) and run.receiver.call is made
+
+
+def _stands_in(run: Call, statement: ast.AST) -> bool:
+    return any(frame.node is statement for frame in run.context)
+
+
+def _any_scope(run: Call) -> bool:
+    return next(device_scopes(run), None) is not None

@@ -1,0 +1,109 @@
+"""A function that asks for the GPU is tested without being called, and is always true.
+
+## Why it happens
+
+`torch.cuda.is_available` without parentheses is the function itself, and every function counts as
+true.
+
+## What it looks like
+
+The branch for the GPU is taken on every machine. On one without a GPU: `Torch not compiled with
+CUDA enabled`, or `No CUDA GPUs are available`.
+
+## Fix
+
+Call it: `torch.cuda.is_available()`. `whygpu lint --fix` writes it.
+
+## Fires on (code)
+
+```python
+import torch
+
+device = "cuda" if torch.cuda.is_available else "cpu"
+```
+
+```python
+import tensorflow as tf
+
+if not tf.test.is_built_with_cuda:
+    raise SystemExit("no CUDA build")
+```
+
+## Quiet on (code)
+
+```python
+import torch
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+```
+
+Handed on, to be called elsewhere.
+
+```python
+import torch
+
+check = torch.cuda.is_available
+print(check())
+```
+
+## Sources
+
+- <https://docs.pytorch.org/docs/stable/generated/torch.cuda.is_available.html>
+- <https://docs.python.org/3/library/stdtypes.html#truth-value-testing>
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Mention
+from whygpu.model.program import Edit, Place, Program
+
+CAUSE = cause("WG729", __name__, __doc__, severity="error", effect="none")
+
+_CHECKS = frozenset(
+    {
+        "torch.cuda.is_available",
+        "torch.cuda.device_count",
+        "torch.backends.mps.is_available",
+        "tensorflow.test.is_gpu_available",
+        "tensorflow.test.is_built_with_cuda",
+        "tensorflow.test.gpu_device_name",
+        "tensorflow.config.list_physical_devices",
+        "jax.devices",
+        "jax.device_count",
+    }
+)
+
+
+@CAUSE.on_code(*(name.rpartition(".")[2] for name in sorted(_CHECKS)))
+def detect(program: Program) -> Iterator[CodeFinding]:
+    for event in program.events:
+        if type(event) is not Mention or event.path not in _CHECKS:
+            continue
+        if not _is_tested(program, event.node):
+            continue
+        end = program.place(event.node).end
+        name = program.source(event.node)
+        yield CAUSE.in_code(
+            program,
+            event.node,
+            subject=event.path.partition(".")[0],
+            message=f"{name} is tested here, and not called: a function is always true, with a GPU "
+            "and without",
+            fix=f"Call it: {name}()",
+            edits=(Edit(Place(end, end), "()"),),
+        )
+
+
+def _is_tested(program: Program, node: ast.AST) -> bool:
+    """It is asked for its truth: in an if, a while, an assert, beside and, or, not."""
+    parent = program.parent(node)
+    if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)):
+        return parent.test is node
+    if isinstance(parent, ast.BoolOp):
+        return parent.values[-1] is not node or _is_tested(program, parent)
+    return isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)

@@ -1,0 +1,116 @@
+"""The number of GPUs is printed, and the program trains whatever it is.
+
+## Why it happens
+
+`print("Num GPUs Available:", len(...))` is copied from a tutorial, where a reader looks at it. In a
+script, nobody does: with zero GPUs the training runs on the CPU for days.
+
+## What it looks like
+
+"Num GPUs Available:  0", once, at the top of a long log.
+
+## Fix
+
+Act on it: `if not gpus: raise SystemExit("no GPU found")`, or warn loudly.
+
+## Fires on (code)
+
+```python
+import tensorflow as tf
+
+print("Num GPUs Available:", len(tf.config.list_physical_devices("GPU")))
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(x, y)
+```
+
+## Quiet on (code)
+
+A script that is there to tell.
+
+```python
+import tensorflow as tf
+
+print("Num GPUs Available:", len(tf.config.list_physical_devices("GPU")))
+```
+
+```python
+import tensorflow as tf
+
+gpus = tf.config.list_physical_devices("GPU")
+print("Num GPUs Available:", len(gpus))
+if not gpus:
+    raise SystemExit("no GPU")
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(x, y)
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/gpu>
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from whygpu.causes.shared_code import gpus_listed
+from whygpu.causes.shared_starts import is_keras_model
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Call
+from whygpu.model.program import Program
+from whygpu.model.values import Result
+
+CAUSE = cause("WG727", __name__, __doc__, severity="info", effect="none")
+
+
+@CAUSE.on_code("_devices")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    listings = [call for call in program.calls() if gpus_listed(Result(call))]
+    trained = [c for c in program.calls() if c.method == "fit" and is_keras_model(c.receiver)]
+    if not listings or not trained or program.path.endswith(".ipynb"):
+        return
+    if not all(_only_printed(program, call) for call in listings):
+        return
+    first = listings[0]
+    if first.index < trained[0].index:
+        yield CAUSE.in_code(
+            program,
+            first.node,
+            subject="tensorflow",
+            message="the GPUs are counted for printing only; with none, the training in line "
+            f"{program.place(trained[0].node).start[0]} runs on the CPU all the same",
+            fix='Stop or warn where there is none: if not gpus: raise SystemExit("no GPU").',
+        )
+
+
+def _only_printed(program: Program, call: Call) -> bool:
+    """It stands inside of a print, or in a variable that is read in prints alone."""
+    statement = program.statement(call.node)
+    if _is_print(statement):
+        return True
+    if not isinstance(statement, ast.Assign) or statement.value is not call.node:
+        return False
+    target = statement.targets[0]
+    if len(statement.targets) != 1 or not isinstance(target, ast.Name):
+        return False
+    reads = [
+        node
+        for node in ast.walk(program.tree)
+        if isinstance(node, ast.Name) and node.id == target.id and isinstance(node.ctx, ast.Load)
+    ]
+    return bool(reads) and all(_is_print(program.statement(node)) for node in reads)
+
+
+def _is_print(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and (
+            getattr(statement.value.func, "id", "") == "print"
+            or getattr(statement.value.func, "attr", "") in ("info", "debug", "print")
+        )
+    )

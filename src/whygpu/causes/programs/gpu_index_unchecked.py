@@ -1,0 +1,121 @@
+"""A GPU is taken out of the list by its number, and nothing checks that the list is that long.
+
+## Why it happens
+
+The list of devices has as many items as the machine has GPUs, and none where there is no GPU or
+TensorFlow does not find it. `if gpus:` says that there is one, which is enough for gpus[0] and not
+for gpus[1].
+
+## What it looks like
+
+`IndexError: list index out of range`, on every machine that has fewer GPUs. It is no RuntimeError,
+so the usual `except RuntimeError` lets it through.
+
+## Fix
+
+Check the length first: `if len(gpus) > 1:`; or loop over the list.
+
+## Fires on (code)
+
+```python
+import tensorflow as tf
+
+gpus = tf.config.list_physical_devices("GPU")
+if gpus:
+    try:
+        tf.config.set_visible_devices(gpus[1], "GPU")
+    except RuntimeError as error:
+        print(error)
+```
+
+```python
+import tensorflow as tf
+
+gpus = tf.config.experimental.list_physical_devices("GPU")
+tf.config.experimental.set_virtual_device_configuration(gpus[0], [])
+```
+
+```python
+import jax
+
+second = jax.devices()[1]
+```
+
+## Quiet on (code)
+
+```python
+import tensorflow as tf
+
+gpus = tf.config.list_physical_devices("GPU")
+if len(gpus) > 1:
+    tf.config.set_visible_devices(gpus[1], "GPU")
+```
+
+```python
+import tensorflow as tf
+
+gpus = tf.config.list_physical_devices("GPU")
+if not gpus:
+    raise SystemExit("no GPU")
+print(gpus[0])
+```
+
+```python
+import tensorflow as tf
+
+try:
+    first = tf.config.list_physical_devices("GPU")[0]
+except IndexError:
+    first = None
+```
+
+There is always a CPU.
+
+```python
+import tensorflow as tf
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+```
+
+## Sources
+
+- <https://www.tensorflow.org/guide/gpu>
+- <https://docs.jax.dev/en/latest/_autosummary/jax.devices.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_selection import unchecked_items
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.program import Program
+
+CAUSE = cause("WG719", __name__, __doc__, severity="error", effect="broken")
+
+
+@CAUSE.on_code("_devices", "jax.devices")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    for taken in unchecked_items(program):
+        number = taken.number
+        needed = number + 1 if number >= 0 else -number
+        name = program.source(taken.node.value)
+        has = f"at least {taken.known}" if taken.known else "none at all"
+        yield CAUSE.in_code(
+            program,
+            taken.node,
+            subject=taken.framework,
+            message=f"{program.source(taken.node)} needs {needed} "
+            f"{'GPU' if needed == 1 else 'GPUs'}, and nothing here checks that there "
+            f"{'is one' if needed == 1 else 'are so many'}: "
+            + (
+                "on a machine without a GPU"
+                if needed == 1
+                else f"on a machine with {needed - 1 if needed > 1 else 'no'} or fewer"
+            )
+            + " this raises IndexError",
+            fix=f"Check first: if len({name}) > {needed - 1}:"
+            if "(" not in name
+            else f"Keep the list and check its length: it may have {has}.",
+        )

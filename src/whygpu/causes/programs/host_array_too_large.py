@@ -1,0 +1,87 @@
+"""An array is made in the computer's own memory that is far larger than any GPU's.
+
+## Why it happens
+
+To fill the GPU, or to test what happens when it is full, an array is made with NumPy first. NumPy
+makes it in the computer's memory, as float64, before the framework or the GPU has any part in it.
+
+## What it looks like
+
+`MemoryError: Unable to allocate 931. GiB for an array with shape (5000, 5000, 5000) and data type
+float64`, or the process is killed. It is no ResourceExhaustedError, and says nothing about the GPU.
+
+## Fix
+
+Make it on the device: `tf.zeros((5000, 5000, 5000))` fails with tf.errors.ResourceExhaustedError
+where the memory of the device is too small; and check the shape, which is rarely meant.
+
+## Fires on (code)
+
+```python
+import numpy as np
+import tensorflow as tf
+
+a = tf.Variable(np.random.rand(5000, 5000, 5000), dtype=tf.float32)
+```
+
+## Quiet on (code)
+
+```python
+import numpy as np
+import tensorflow as tf
+
+a = tf.Variable(np.random.rand(5000, 5000), dtype=tf.float32)
+```
+
+## Sources
+
+- <https://numpy.org/doc/stable/reference/random/generated/numpy.random.rand.html>
+- <https://www.tensorflow.org/api_docs/python/tf/errors/ResourceExhaustedError>
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Call
+from whygpu.model.program import Program
+from whygpu.model.values import Constant, Several, Value
+
+CAUSE = cause("WG728", __name__, __doc__, severity="error", effect="broken")
+
+_BY_ARGUMENTS = ("numpy.random.rand", "numpy.random.randn")
+_BY_SHAPE = ("numpy.ones", "numpy.full", "numpy.random.random", "numpy.random.random_sample")
+_ITEM_BYTES = 8
+_TOO_LARGE = 256 << 30
+"""More than the memory of any GPU, and of nearly any computer."""
+
+
+@CAUSE.on_code("random.rand", ".ones(", ".full(", "random_sample")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    if not program.imports & {"tensorflow", "torch", "jax", "keras"}:
+        return
+    for call in program.calls(*_BY_ARGUMENTS, *_BY_SHAPE):
+        if "dtype" in call.keywords:
+            continue
+        size = _items(call) * _ITEM_BYTES
+        if size > _TOO_LARGE:
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="numpy",
+                message=f"this makes an array of {size / 2**30:,.0f} GiB in the computer's own "
+                "memory, before any GPU is asked: NumPy raises MemoryError here",
+                fix="Make it on the device instead, and check the shape.",
+            )
+
+
+def _items(call: Call) -> int:
+    values: tuple[Value, ...] = call.arguments
+    if call.path in _BY_SHAPE:
+        shape = call.argument(0, "shape") or call.argument(None, "size")
+        values = shape.items if isinstance(shape, Several) else (shape,)
+    sizes = [v.value for v in values if isinstance(v, Constant) and type(v.value) is int]
+    return math.prod(sizes) if sizes and len(sizes) == len(values) else 0

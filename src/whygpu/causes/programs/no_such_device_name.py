@@ -1,0 +1,148 @@
+"""A name of the device interface is used that no release has.
+
+## Why it happens
+
+The interface moved: some functions stand in tf.config, some in tf.config.experimental, and a few
+in both. Answers on the web and generated code mix them up, or make up an error class that sounds
+right.
+
+## What it looks like
+
+`AttributeError: module 'tensorflow._api.v2.config' has no attribute 'set_memory_growth'`. Where it
+is the name in an except clause, the AttributeError comes only when something else has gone wrong,
+and hides it.
+
+## Fix
+
+Use the name that exists. `whygpu lint --fix` writes it where there is no doubt.
+
+## Fires on (code)
+
+```python
+import tensorflow as tf
+
+for gpu in tf.config.list_physical_devices("GPU"):
+    tf.config.set_memory_growth(gpu, True)
+```
+
+```python
+from tensorflow import config
+
+print(config.experimental_list_physical_devices("GPU"))
+```
+
+```python
+import tensorflow as tf
+
+try:
+    tf.zeros((10, 10))
+except tf.errors.CUDAOutOfMemoryError:
+    print("too large")
+```
+
+```python
+import torch
+
+if torch.cuda.is_avaliable():
+    print("GPU")
+```
+
+## Quiet on (code)
+
+```python
+import tensorflow as tf
+
+for gpu in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(gpu, True)
+```
+
+Something of one's own that has the same name.
+
+```python
+from settings import config
+
+config.set_memory_growth(True)
+```
+
+An author who knows that it may not be there.
+
+```python
+import tensorflow as tf
+
+if hasattr(tf.config, "set_memory_growth"):
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.set_memory_growth(gpu, True)
+```
+
+## Sources
+
+- <https://www.tensorflow.org/api_docs/python/tf/config>
+- <https://www.tensorflow.org/api_docs/python/tf/errors>
+- <https://docs.pytorch.org/docs/stable/cuda.html>
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from whygpu.causes.shared_code import guarded_by_attribute_error
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.program import Edit, Program
+from whygpu.tables.device_names import right_name
+
+CAUSE = cause("WG711", __name__, __doc__, severity="error", effect="broken")
+
+
+@CAUSE.on_code(
+    "tf.config",
+    "tensorflow.config",
+    "config.experimental",
+    "config.set_",
+    "config.list_",
+    "errors.",
+    "cuda.",
+    "is_gpu_",
+    "set_backend",
+    "is_cuda_available",
+)
+def detect(program: Program) -> Iterator[CodeFinding]:
+    if any(call.path == "builtins.hasattr" for call in program.calls("builtins.hasattr")):
+        return
+    for event in program.named():
+        correction = right_name(event.path)
+        if correction is None or guarded_by_attribute_error(event):
+            continue
+        node = event.node.func if isinstance(event.node, ast.Call) else event.node
+        framework = event.path.partition(".")[0]
+        written = event.path.replace("tensorflow.", "tf.", 1)
+        right = correction.replace("tensorflow.", "tf.", 1)
+        module = written.rpartition(".")[0]
+        yield CAUSE.in_code(
+            program,
+            node,
+            subject=framework,
+            message=f"there is no {written}: this raises AttributeError"
+            + (f"; what exists is {right}" if right else ""),
+            fix=f"Write {right}." if right else f"Look for what is meant in {module}.",
+            edits=_edit(program, node, event.path, correction) if right else (),
+        )
+
+
+def _edit(program: Program, node: ast.AST, wrong: str, right: str) -> tuple[Edit, ...]:
+    """Replace the written name, where what precedes the wrong part stands in the source."""
+    source = program.source(node)
+    base, _, _ = wrong.rpartition(".")
+    last = wrong.rpartition(".")[2]
+    if not isinstance(node, ast.Attribute) or not source.endswith(f".{last}"):
+        return ()
+    stem = source[: -len(last) - 1]
+    if right.startswith(f"{base}."):
+        return (Edit(program.place(node), f"{stem}.{right.removeprefix(base + '.')}"),)
+    # tf.config.experimental.x that should be tf.config.x
+    outer, _, inner = base.rpartition(".")
+    if right.startswith(f"{outer}.") and stem.endswith(f".{inner}"):
+        stem = stem[: -len(inner) - 1]
+        return (Edit(program.place(node), f"{stem}.{right.removeprefix(outer + '.')}"),)
+    return ()

@@ -1,0 +1,171 @@
+"""Work that ran out of GPU memory is tried again inside the except clause, with nothing freed.
+
+## Why it happens
+
+While an except clause runs, the exception is alive, and with its traceback every variable of the
+frames that failed: the tensors of the failed try still hold the memory.
+
+## What it looks like
+
+The second try runs out of memory as well, even with a smaller batch.
+
+## Fix
+
+Leave the except clause before trying again (set a flag, or loop), drop what is not needed any more
+(`del`, `gc.collect()`), then call `torch.cuda.empty_cache()` or
+`tf.keras.backend.clear_session()`.
+
+## Fires on (code)
+
+```python
+import torch
+
+def train(batch):
+    return model(batch)
+
+try:
+    train(64)
+except torch.cuda.OutOfMemoryError:
+    train(32)
+```
+
+```python
+import tensorflow as tf
+
+try:
+    model.fit(x, y, batch_size=128)
+except tf.errors.ResourceExhaustedError:
+    print("once more")
+    model.fit(x, y, batch_size=64)
+```
+
+```python
+import torch
+
+try:
+    out = model(x)
+except RuntimeError as error:
+    if "out of memory" in str(error):
+        out = model(x[:8])
+    else:
+        raise
+```
+
+## Quiet on (code)
+
+```python
+import torch
+
+failed = False
+try:
+    train(64)
+except torch.cuda.OutOfMemoryError:
+    failed = True
+if failed:
+    torch.cuda.empty_cache()
+    train(32)
+```
+
+```python
+import torch
+
+try:
+    train(64)
+except torch.cuda.OutOfMemoryError:
+    torch.cuda.empty_cache()
+    train(32)
+```
+
+```python
+import torch
+
+try:
+    out = model(x)
+except RuntimeError:
+    out = model(x.cpu())
+```
+
+## Sources
+
+- <https://docs.pytorch.org/docs/stable/notes/faq.html>
+- <https://www.tensorflow.org/api_docs/python/tf/errors/ResourceExhaustedError>
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from whygpu.causes.shared_code import caught
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.program import Program
+
+CAUSE = cause("WG723", __name__, __doc__, severity="warning", effect="broken")
+
+_MEMORY = frozenset({"OutOfMemoryError", "ResourceExhaustedError", "CUDAOutOfMemoryError"})
+_FREES = re.compile(r"empty_cache|gc\.collect|clear_session|\bdel\b|reset_default_graph|\.cpu\(")
+
+_WORK = re.compile(
+    r"fit|train|predict|forward|backward|model|net|step|infer|generat|evaluat|run|loss|comput"
+    r"|encod|decod|batch|process",
+    re.IGNORECASE,
+)
+
+
+@CAUSE.on_code("out of memory", "OutOfMemoryError", "ResourceExhaustedError")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    if not program.imports & {"tensorflow", "torch", "keras"}:
+        return
+    for node in ast.walk(program.tree):
+        if not isinstance(node, ast.Try):
+            continue
+        tried = {ast.unparse(call.func) for part in node.body for call in _calls(part)}
+        for handler in node.handlers:
+            if not _for_memory(program, handler) or _FREES.search(program.source(handler)):
+                continue
+            again = next(
+                (
+                    call
+                    for part in handler.body
+                    for call in _calls(part)
+                    if ast.unparse(call.func) in tried and _is_work(call)
+                ),
+                None,
+            )
+            if again is not None:
+                yield _finding(program, again)
+
+
+def _finding(program: Program, again: ast.Call) -> CodeFinding:
+    name = ast.unparse(again.func)
+    torch = "torch" in program.imports
+    return CAUSE.in_code(
+        program,
+        again,
+        subject="torch" if torch else "tensorflow",
+        message=f"{name} is tried again inside the except clause: the exception still holds the "
+        "tensors of the try that ran out of memory, and nothing has freed them",
+        fix="Leave the except clause first, free memory with "
+        + ("torch.cuda.empty_cache()" if torch else "tf.keras.backend.clear_session()")
+        + ", then try again.",
+    )
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
+
+
+def _is_work(call: ast.Call) -> bool:
+    """By its name, something that computes; not logging, or the keeping of a list."""
+    name = call.func
+    word = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
+    return bool(_WORK.search(word))
+
+
+def _for_memory(program: Program, handler: ast.ExceptHandler) -> bool:
+    names = caught(handler)
+    if _MEMORY & set(names):
+        return True
+    return "RuntimeError" in names and "out of memory" in program.source(handler)

@@ -1,0 +1,99 @@
+"""A tensor's .to() or .cuda() is called, and its result thrown away.
+
+## Why it happens
+
+`model.to("cuda")` moves a module in place. A tensor is never moved: `x.to("cuda")` gives back a
+copy, and x stays where it was.
+
+## What it looks like
+
+`RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0
+and cpu!`; or, with the model on the CPU, no message and no GPU at work.
+
+## Fix
+
+Keep the result: `x = x.to("cuda")`. `whygpu lint --fix` writes it.
+
+## Fires on (code)
+
+```python
+import torch
+
+x = torch.randn(8, 4)
+x.to("cuda")
+```
+
+```python
+import torch
+from torch.utils.data import DataLoader
+
+loader = DataLoader(dataset, batch_size=8)
+for images, labels in loader:
+    images.cuda()
+    loss = model(images)
+```
+
+## Quiet on (code)
+
+```python
+import torch
+
+x = torch.randn(8, 4)
+x = x.to("cuda")
+```
+
+```python
+import torch
+
+model = torch.nn.Linear(4, 2)
+model.to("cuda")
+```
+
+```python
+def move(thing):
+    thing.to("cuda")
+```
+
+## Sources
+
+- <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html>
+- <https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.to>
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from whygpu.causes.shared_tensors import is_tensor
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.program import Edit, Place, Program
+
+CAUSE = cause("WG726", __name__, __doc__, severity="error", effect="none")
+
+
+@CAUSE.on_code(".to(", ".cuda(", ".cpu(")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    for call in program.calls():
+        if call.method not in ("to", "cuda", "cpu") or call.path or not is_tensor(call.receiver):
+            continue
+        statement = program.statement(call.node)
+        if not isinstance(statement, ast.Expr) or statement.value is not call.node:
+            continue
+        assert isinstance(call.node.func, ast.Attribute)
+        moved = call.node.func.value
+        if not isinstance(moved, ast.Name):
+            # torch.ones(1).cuda() alone warms the GPU up, or tries it out.
+            continue
+        name = moved.id
+        start = program.place(statement).start
+        yield CAUSE.in_code(
+            program,
+            call.node,
+            subject="torch",
+            message=f".{call.method}() gives back a copy of a tensor, and it is thrown away here: "
+            f"{name} stays on the device it was on",
+            fix=f"Keep the result: {name} = {program.source(call.node)}",
+            edits=(Edit(Place(start, start), f"{name} = "),),
+        )

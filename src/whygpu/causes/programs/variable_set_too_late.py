@@ -1,0 +1,241 @@
+"""A variable or an option is set after the framework has read it.
+
+## Why it happens
+
+Each variable is read at a moment of its own. TF_CPP_MIN_LOG_LEVEL and JAX_PLATFORMS are read when
+the framework is imported, KERAS_BACKEND when Keras is, and `import tensorflow` imports Keras.
+CUDA_VISIBLE_DEVICES is read when CUDA starts: after `import tensorflow` or `import torch` it still
+counts, after `tf.config.list_physical_devices()` or `torch.cuda.is_available()` it does not.
+Nothing says that a setting came too late.
+
+## What it looks like
+
+No message. GPUs that were to be hidden are used, JAX computes on the GPU in spite of
+JAX_PLATFORMS, Keras keeps its backend, TensorFlow goes on printing what was to be hidden. With
+PyTorch, `torch.cuda.device_count()` says 0 while tensors do land on the GPU.
+
+## Fix
+
+Set the variable at the top of the program, above the imports, or in the shell that starts it.
+
+## Fires on (code)
+
+```python
+import os
+import tensorflow as tf
+
+gpus = tf.config.list_physical_devices("GPU")
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+```
+
+A function that is called first.
+
+```python
+import os
+import torch
+
+def report():
+    print(torch.cuda.is_available())
+
+report()
+os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+```
+
+Read at the import.
+
+```python
+import os
+import jax
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+```
+
+```python
+import os
+import keras
+
+os.environ.setdefault("KERAS_BACKEND", "torch")
+```
+
+An option of JAX, and a backend that comes after the names of the old one.
+
+```python
+import jax
+
+print(jax.devices())
+jax.config.update("jax_platforms", "cpu")
+```
+
+```python
+import keras
+from keras import layers
+
+keras.config.set_backend("jax")
+model = keras.Sequential([layers.Dense(1)])
+```
+
+## Quiet on (code)
+
+After the import is early enough for this one.
+
+```python
+import os
+import tensorflow as tf
+
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+gpus = tf.config.list_physical_devices("GPU")
+```
+
+```python
+import os
+import torch
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+print(torch.cuda.is_available())
+```
+
+Meant for a program that is started from this one.
+
+```python
+import os
+import subprocess
+import jax
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+subprocess.run(["python", "other.py"])
+```
+
+```python
+import os
+os.environ["KERAS_BACKEND"] = "jax"
+import keras
+```
+
+## Sources
+
+- <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
+- <https://keras.io/getting_started/>
+- <https://docs.jax.dev/en/latest/config_options.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.causes.shared_code import text_of
+from whygpu.causes.shared_starts import MOMENTS, jax_starts
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.events import Event, Import, Setting
+from whygpu.model.program import Program, surely_before
+from whygpu.tables.variable_moments import ROWS, VariableMoment
+
+CAUSE = cause("WG710", __name__, __doc__, severity="error", effect="none")
+
+_CHILDREN = frozenset({"subprocess", "multiprocessing", "ray", "joblib", "dask", "pexpect"})
+"""A program with these may set a variable for others to read."""
+
+
+@CAUSE.on_code(*sorted({row.variable for row in ROWS}), "jax_platform", "set_backend")
+def detect(program: Program) -> Iterator[CodeFinding]:
+    if program.imports & _CHILDREN or _starts_others(program):
+        return
+    for setting in program.settings():
+        if setting.unset:
+            continue
+        for row in ROWS:
+            if row.variable != setting.path or not _applies(row, program):
+                continue
+            reader = _read_before(program, setting, row)
+            if reader is not None:
+                yield _finding(program, setting, row, reader)
+                break
+    yield from _jax_options(program)
+    yield from _keras_backend(program)
+
+
+def _jax_options(program: Program) -> Iterator[CodeFinding]:
+    starts = list(jax_starts(program))
+    for call in program.calls("jax.config.update"):
+        option = text_of(call.argument(0))
+        earlier = [start for start in starts if surely_before(start, call)]
+        if option in ("jax_platforms", "jax_platform_name") and earlier:
+            line = program.place(earlier[0].node).start[0]
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="jax",
+                message=f"{option} is set after line {line}, where JAX has chosen its platform "
+                "already: it computes there all the same",
+                fix=f"Set it before line {line}, right after the import.",
+            )
+
+
+def _keras_backend(program: Program) -> Iterator[CodeFinding]:
+    """set_backend loads Keras anew: names that were imported before belong to the old one."""
+    for call in program.calls("keras.config.set_backend"):
+        after = [event for event in program.events if event.index > call.index]
+        if any(type(event) is Import and event.path.startswith("keras") for event in after):
+            continue
+        if any(event.path.startswith("keras.") for event in after):
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="keras",
+                message="set_backend loads Keras anew; what was imported before, and is used "
+                "below, stays with the old backend",
+                fix='Set os.environ["KERAS_BACKEND"] above `import keras` instead, or import '
+                "Keras again after this.",
+            )
+
+
+def _starts_others(program: Program) -> bool:
+    """It runs other programs, or takes modules out in order to import them anew."""
+    return "sys.modules" in program.text or any(
+        call.path.startswith(("os.exec", "os.spawn", "os.system", "os.popen", "os.fork"))
+        or call.path in ("importlib.reload", "torch.multiprocessing.spawn")
+        or call.path.startswith("torch.multiprocessing.")
+        for call in program.calls()
+    )
+
+
+def _applies(row: VariableMoment, program: Program) -> bool:
+    """TensorFlow 1 reads its log level late, and does not import the Keras of today."""
+    if row.moment == "import tensorflow":
+        return program.tensorflow == "2"
+    return True
+
+
+def _read_before(program: Program, setting: Setting, row: VariableMoment) -> Event | None:
+    readers = [event for event in MOMENTS[row.moment](program) if surely_before(event, setting)]
+    earlier_setting = any(
+        other.path == setting.path and other is not setting and surely_before(other, setting)
+        for other in program.settings()
+    )
+    # Set in time already; the later line may change nothing.
+    if not readers or (earlier_setting and setting.default):
+        return None
+    return min(readers, key=lambda event: event.index)
+
+
+def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Event) -> CodeFinding:
+    line = program.place(reader.node).start[0]
+    what = " ".join(program.source(reader.node).split())
+    if len(what) > 50:
+        what = what[:47] + "..."
+    return CAUSE.in_code(
+        program,
+        setting.node,
+        subject=_framework(row.moment),
+        message=f"{setting.path} is set here, after line {line} ({what}), where it has been read "
+        f"already: it is read at {row.moment}, and setting it later has no effect",
+        severity="warning" if setting.path == "TF_CPP_MIN_LOG_LEVEL" else None,
+        fix=f"Set {setting.path} before line {line}, best at the top of the program.",
+    )
+
+
+def _framework(moment: str) -> str:
+    for word, name in (("keras", "keras"), ("JAX", "jax"), ("jax", "jax"), ("PyTorch", "torch")):
+        if word in moment:
+            return name
+    return "tensorflow"

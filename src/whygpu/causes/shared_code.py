@@ -1,0 +1,143 @@
+"""What code detectors share: names of frameworks, lists of devices, and what starts a runtime."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from whygpu.model.events import Call, Event
+from whygpu.model.program import Program, handlers_around
+from whygpu.model.values import Constant, Filtered, Item, Name, Result, Value
+from whygpu.tables.tensorflow_names import SINCE_2
+
+_LISTS = {
+    "config.list_physical_devices": "",
+    "config.list_logical_devices": "",
+    "config.get_visible_devices": "",
+}
+
+
+def tf_name(path: str) -> str:
+    """config.set_visible_devices, for any of TensorFlow's spellings of it; else empty."""
+    top, _, rest = path.partition(".")
+    if top != "tensorflow":
+        return ""
+    for prefix in ("compat.v1.", "compat.v2."):
+        rest = rest.removeprefix(prefix)
+    if rest.startswith("config.experimental."):
+        return "config." + rest.removeprefix("config.experimental.")
+    return rest
+
+
+def keras_name(path: str) -> str:
+    """backend.set_session, for keras, tf.keras and tf_keras alike; else empty."""
+    for prefix in ("keras.", "tf_keras.", "tensorflow.keras.", "tensorflow.compat.v1.keras."):
+        if path.startswith(prefix):
+            return path.removeprefix(prefix)
+    return ""
+
+
+def text_of(value: Value) -> str | None:
+    """A string that is written out."""
+    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else None
+
+
+def devices_listed(value: Value) -> tuple[Call, str] | None:
+    """For a list of devices: the call that made it, and the type asked for, in capitals.
+
+    The type is empty where all devices are listed, and "?" where the source does not tell.
+    """
+    if isinstance(value, Filtered):
+        inner = devices_listed(value.of)
+        return (inner[0], value.device_type.upper()) if inner else None
+    if not isinstance(value, Result) or tf_name(value.call.path) not in _LISTS:
+        return None
+    asked = value.call.argument(0, "device_type")
+    if asked is None and not value.call.node.args and not value.call.node.keywords:
+        return value.call, ""
+    word = text_of(asked)
+    return value.call, word.upper() if word is not None else "?"
+
+
+def gpus_listed(value: Value) -> bool:
+    found = devices_listed(value)
+    return found is not None and found[1] == "GPU"
+
+
+def exists_only_in(program: Program, line: str) -> str:
+    """A name in this program that only TensorFlow 2 has; empty where there is none."""
+    for event in program.named():
+        rest = event.path.removeprefix("tensorflow.")
+        if line == "2" and event.path.startswith("tensorflow.") and rest in SINCE_2:
+            return rest
+    return ""
+
+
+def caught(handler: ast.ExceptHandler) -> tuple[str, ...]:
+    """The last parts of the names of what an except clause catches; bare: BaseException."""
+    if handler.type is None:
+        return ("BaseException",)
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return tuple(
+        node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "?") for node in types
+    )
+
+
+def catches(handler: ast.ExceptHandler, *names: str) -> bool:
+    return any(name in (*names, "Exception", "BaseException") for name in caught(handler))
+
+
+def guarded_by_attribute_error(event: Event) -> bool:
+    """A missing name is expected here: the author tries one interface and then another."""
+    return any(
+        name in ("AttributeError", "ImportError", "ModuleNotFoundError")
+        for handler in handlers_around(event)
+        for name in caught(handler)
+    ) or any(frame.kind == "handler" for frame in event.context)
+
+
+def is_broad(handler: ast.ExceptHandler) -> bool:
+    return any(name in ("Exception", "BaseException") for name in caught(handler))
+
+
+_TALK = ("print", "warn", "warning", "error", "exception", "info", "debug", "log", "print_exc")
+
+
+def only_talks(handler: ast.ExceptHandler) -> bool:
+    """The clause prints, logs or passes, and the program goes on."""
+    for statement in handler.body:
+        if isinstance(statement, (ast.Pass, ast.Continue)):
+            continue
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            continue
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call):
+            return False
+        name = call.func
+        word = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
+        if word not in _TALK:
+            return False
+    return True
+
+
+def origin(value: Value) -> Value:
+    """The list that an item was taken from; else the value itself."""
+    while isinstance(value, Item):
+        value = value.of
+    return value
+
+
+def path_of(value: Value) -> str:
+    """The full name of something imported, or of what was called to make this value."""
+    if isinstance(value, Name):
+        return value.path
+    return value.call.path if isinstance(value, Result) else ""
+
+
+def device_scopes(event: Event) -> Iterator[tuple[ast.AST, Call]]:
+    """The `with tf.device(...)` that it stands in, innermost first."""
+    for frame in reversed(event.context):
+        if frame.kind == "with":
+            for value in frame.values:
+                if isinstance(value, Result) and tf_name(value.call.path) == "device":
+                    yield frame.node, value.call

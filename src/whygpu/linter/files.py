@@ -1,0 +1,45 @@
+"""Which files to lint: those that are named, and the Python files and notebooks in folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from whygpu.errors import UsageError
+from whygpu.linter.settings import Settings
+
+STDIN = "-"
+_ENDINGS = (".py", ".pyw", ".ipynb")
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "__pypackages__"})
+
+
+def find(paths: Sequence[str], settings: Settings) -> list[str]:
+    """Each file once, in order. A file that is named is taken, whatever its name."""
+    found: dict[str, None] = {}
+    for path in paths:
+        if path == STDIN:
+            found[path] = None
+        elif os.path.isdir(path):
+            found.update(dict.fromkeys(_walk(path, settings)))
+        elif os.path.lexists(path):
+            if not settings.excludes(path):
+                found[path] = None
+        else:
+            raise UsageError(f"there is no {path}; name files, folders or notebooks")
+    return list(found)
+
+
+def _walk(folder: str, settings: Settings) -> Iterator[str]:
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".")
+            and name not in _SKIPPED
+            and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
+            and not settings.excludes(os.path.join(place, name))
+        )
+        for name in sorted(files):
+            path = os.path.join(place, name)
+            if name.endswith(_ENDINGS) and not settings.excludes(path):
+                yield path.removeprefix("./")

@@ -1,0 +1,125 @@
+"""Apply the edits of findings: exactly where they are, and only where the result still parses."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from whygpu.linter.one_file import Analysis, analyse
+from whygpu.linter.settings import Settings
+from whygpu.model.cause import Cause
+from whygpu.model.program import Edit, Place, Position
+from whygpu.readers.notebook import Notebook, source_of, syntax_error
+from whygpu.readers.source import SourceProblem
+
+_MOST_ROUNDS = 6
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$")
+
+
+class Fixed(NamedTuple):
+    content: bytes
+    mended: int
+    """How many findings were."""
+
+
+def fixed(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]) -> Fixed:
+    """The file with everything mended that can be, until nothing is left to mend."""
+    count = 0
+    for _ in range(_MOST_ROUNDS):
+        try:
+            analysis = analyse(path, content, settings, causes)
+        except SourceProblem:
+            break
+        batches = _apart([item.edits for item, reason in analysis.found if reason is None])
+        changed = _apply(analysis, content, [edit for batch in batches for edit in batch])
+        if changed is None or changed == content:
+            break
+        content, count = changed, count + len(batches)
+    return Fixed(content, count)
+
+
+def _apart(findings: Sequence[tuple[Edit, ...]]) -> list[tuple[Edit, ...]]:
+    """The edits of each finding, all or none, without those that touch another's."""
+    chosen: list[tuple[Edit, ...]] = []
+    taken: list[Place] = []
+    for edits in findings:
+        if not edits or any(_touch(edit.place, place) for edit in edits for place in taken):
+            continue
+        chosen.append(edits)
+        taken += [edit.place for edit in edits]
+    return chosen
+
+
+def _touch(one: Place, other: Place) -> bool:
+    return one.start <= other.end and other.start <= one.end
+
+
+def _apply(analysis: Analysis, content: bytes, edits: list[Edit]) -> bytes | None:
+    """None where nothing is to be done, or the result would not be what is wanted."""
+    if not edits:
+        return None
+    source = analysis.source
+    if source.notebook is not None:
+        return _in_notebook(source.notebook, content, edits)
+    text = content.decode(source.encoding)
+    made = replaced(text, edits)
+    return made.encode(source.encoding) if syntax_error(made) is None else None
+
+
+def replaced(text: str, edits: Sequence[Edit]) -> str:
+    """The text with all edits made; line ends stay as each line has them."""
+    lines = _LINES.findall(text)
+    for edit in sorted(edits, key=lambda edit: edit.place.start, reverse=True):
+        (first, column), (last, end) = edit.place
+        head, tail = lines[first - 1], lines[last - 1]
+        ending = head[len(head.rstrip("\r\n")) :] or "\n"
+        new = head[: column - 1] + edit.text.replace("\n", ending) + tail[end - 1 :]
+        lines[first - 1 : last] = [new]
+    return "".join(lines)
+
+
+def _in_notebook(book: Notebook, content: bytes, edits: list[Edit]) -> bytes | None:
+    text = content.decode("utf-8-sig")
+    style = _style(book, text)
+    if style is None:
+        # Written in a way that would not be kept.
+        return None
+    by_cell: dict[int, list[Edit]] = {}
+    for edit in edits:
+        cell = book.cell_of(edit.place.start[0])
+        shift = cell.first_line - 1
+        place = Place(*(_shifted(position, shift, cell.indent) for position in edit.place))
+        by_cell.setdefault(cell.place, []).append(edit._replace(place=place))
+    data = json.loads(text)
+    for index, cell_edits in by_cell.items():
+        cell = data["cells"][index]
+        source = replaced(source_of(cell), cell_edits)
+        listed = isinstance(cell.get("source"), list)
+        cell["source"] = source.splitlines(keepends=True) if listed else source
+    return style.write(data).encode("utf-8")
+
+
+def _shifted(position: Position, lines: int, columns: int) -> Position:
+    return (position[0] - lines, position[1] + columns)
+
+
+class _Style(NamedTuple):
+    indent: int | None
+    ascii_only: bool
+    end: str
+
+    def write(self, data: object) -> str:
+        return json.dumps(data, indent=self.indent, ensure_ascii=self.ascii_only) + self.end
+
+
+def _style(book: Notebook, text: str) -> _Style | None:
+    """How the notebook's JSON is written, if some common way gives exactly its text."""
+    end = text[len(text.rstrip("\n")) :]
+    for indent in (1, 2, 4, None):
+        for ascii_only in (False, True):
+            style = _Style(indent, ascii_only, end)
+            if style.write(book.data) == text:
+                return style
+    return None

@@ -1,0 +1,152 @@
+"""Lint one file: its text, the findings in it, and what a comment takes back."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from whygpu.linter.files import STDIN
+from whygpu.linter.ignores import Ignores
+from whygpu.linter.judge import judge, relevant
+from whygpu.linter.pins import tensorflow_pin
+from whygpu.linter.settings import Settings
+from whygpu.model.cause import Cause
+from whygpu.model.code_finding import CodeFinding, FileProblem, Located
+from whygpu.readers.source import (
+    LARGEST_FILE,
+    Source,
+    SourceProblem,
+    is_python_2,
+    load,
+    parse,
+    program,
+)
+
+
+class FileResult(NamedTuple):
+    findings: tuple[Located, ...] = ()
+    ignored: tuple[Located, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
+
+
+class Analysis(NamedTuple):
+    """What was found in one text, with the edits that are not reported but made."""
+
+    source: Source
+    found: list[tuple[CodeFinding, str | None]]
+    """Each with the reason why it is ignored, or None."""
+    problems: list[FileProblem]
+
+
+def read(path: str) -> bytes:
+    if path == STDIN:
+        return sys.stdin.buffer.read(LARGEST_FILE + 1)
+    with open(path, "rb") as file:
+        return file.read(LARGEST_FILE + 1)
+
+
+def analyse(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]) -> Analysis:
+    """Raises SourceProblem for what cannot be read as Python."""
+    source = load(path, content)
+    tree = parse(source)
+    problems = _broken_cells(source)
+    chosen = relevant(settings.causes_for(path, causes), source.text)
+    if not chosen:
+        return Analysis(source, [], problems)
+    found, crashes = _judged(source, tree, settings, chosen)
+    problems += [FileProblem(path, 1, "crashed", crash) for crash in crashes]
+    ignores = Ignores(source.text)
+    return Analysis(
+        source,
+        [
+            (item, ignores.reason(item.place, item.finding.code, item.finding.cause))
+            for item in found
+        ],
+        problems,
+    )
+
+
+def _judged(
+    source: Source, tree: ast.Module, settings: Settings, causes: Sequence[Cause]
+) -> tuple[list[CodeFinding], list[str]]:
+    folder = os.path.dirname(source.path) or os.curdir
+    target = settings.tensorflow or (
+        tensorflow_pin(folder) if "tensorflow" in source.text and source.path != STDIN else None
+    )
+    try:
+        return judge(program(source, tree, target), causes)
+    except RecursionError:
+        return [], ["the program nests too deeply to be followed"]
+
+
+def _broken_cells(source: Source) -> list[FileProblem]:
+    if source.notebook is None:
+        return []
+    return [
+        FileProblem(
+            source.path,
+            1,
+            "python2" if is_python_2("\n".join(cell.lines), error) else "syntax",
+            f"cell {cell.number} is left out, because it cannot be parsed: {error.msg}",
+            cell.number,
+        )
+        for cell, error in source.notebook.broken
+    ]
+
+
+def lint_content(
+    path: str, content: bytes, settings: Settings, causes: Sequence[Cause]
+) -> FileResult:
+    try:
+        analysis = analyse(path, content, settings, causes)
+    except SourceProblem as problem:
+        return FileResult(
+            problems=(FileProblem(path, problem.line, problem.kind, problem.message),)
+        )
+    located = [(_located(analysis.source, item, reason), reason) for item, reason in analysis.found]
+    return FileResult(
+        tuple(item for item, reason in located if reason is None),
+        tuple(item for item, reason in located if reason is not None),
+        tuple(analysis.problems),
+    )
+
+
+def lint_file(path: str, settings: Settings, causes: Sequence[Cause]) -> FileResult:
+    try:
+        content = read(path)
+    except OSError as error:
+        problem = FileProblem(path, 1, "unreadable", f"it cannot be read: {error.strerror}")
+        return FileResult(problems=(problem,))
+    return lint_content(path, content, settings, causes)
+
+
+def _located(source: Source, item: CodeFinding, reason: str | None) -> Located:
+    start, end = item.place
+    cell = None
+    text = source.text.split("\n")[start[0] - 1]
+    finding = item.finding
+    if source.notebook is not None:
+        last, end = source.notebook.position(end)
+        first = source.notebook.cell_of(start[0])
+        text = first.lines[start[0] - first.first_line]
+        cell, start = source.notebook.position(start)
+        end = end if last == cell else start
+        where = f"{source.path}:cell {cell}:{start[0]}:{start[1]}"
+        finding = finding._replace(
+            evidence=tuple(evidence._replace(where=where) for evidence in finding.evidence)
+        )
+    return Located(
+        finding,
+        source.path,
+        start[0],
+        start[1],
+        end[0],
+        end[1],
+        cell,
+        text,
+        bool(item.edits),
+        reason,
+    )

@@ -1,0 +1,110 @@
+"""Lint many files, on all cores where there are enough of them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from whygpu.causes import catalogue
+from whygpu.linter.one_file import FileResult, lint_file
+from whygpu.linter.settings import Settings
+from whygpu.model.cause import Cause
+from whygpu.model.code_finding import FileProblem, LintReport, Located
+
+OnProgress = Callable[[int, int], None]
+"""How many files are done, and how many there are."""
+
+_WORTH_A_POOL = 48
+"""Starting processes takes as long as linting so many files."""
+_CHUNK = 16
+
+
+def lint_causes() -> tuple[Cause, ...]:
+    return tuple(cause for cause in catalogue() if cause.code_detector is not None)
+
+
+def lint_files(
+    files: Sequence[str], settings: Settings, on_progress: OnProgress | None = None
+) -> LintReport:
+    causes = lint_causes()
+    if len(files) < _WORTH_A_POOL or cores() < 2:
+        results: Iterable[FileResult] = (lint_file(file, settings, causes) for file in files)
+        return report(len(files), _counted(results, len(files), on_progress))
+    with _pool(settings) as lint_all:
+        return report(len(files), _counted(lint_all(files), len(files), on_progress))
+
+
+def report(count: int, results: Iterable[FileResult]) -> LintReport:
+    """One report from the files' results; their order is the files' own."""
+    findings: list[Located] = []
+    ignored: list[Located] = []
+    problems: list[FileProblem] = []
+    for result in results:
+        findings += result.findings
+        ignored += result.ignored
+        problems += result.problems
+    return LintReport(count, tuple(findings), tuple(ignored), tuple(problems))
+
+
+def _counted(
+    results: Iterable[FileResult], total: int, on_progress: OnProgress | None
+) -> Iterator[FileResult]:
+    for done, result in enumerate(results, 1):
+        if on_progress is not None:
+            on_progress(done, total)
+        yield result
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _pool:  # noqa: N801
+    """A pool of processes that goes away at once when the work is broken off."""
+
+    def __init__(self, settings: Settings) -> None:
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+
+        self._others = multiprocessing.active_children()
+        methods = multiprocessing.get_all_start_methods()
+        # A forked worker has the catalogue already.
+        context = multiprocessing.get_context("fork" if "fork" in methods else None)
+        self._executor = ProcessPoolExecutor(
+            cores(), context, initializer=_start_worker, initargs=(settings,)
+        )
+
+    def __enter__(self) -> Callable[[Sequence[str]], Iterator[FileResult]]:
+        return lambda files: self._executor.map(_work, files, chunksize=_CHUNK)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        import multiprocessing
+
+        if kind is not None:
+            for worker in multiprocessing.active_children():
+                if worker not in self._others:
+                    worker.terminate()
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+_worker_settings = Settings()
+_worker_causes: tuple[Cause, ...] = ()
+
+
+def _start_worker(settings: Settings) -> None:
+    global _worker_settings, _worker_causes
+    # Ctrl-C reaches every process of the terminal; the parent decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    _worker_settings, _worker_causes = settings, lint_causes()
+    # Syntax trees are thousands of objects without a cycle: looking for one in them takes longer
+    # than making them.
+    gc.set_threshold(100_000)
+
+
+def _work(file: str) -> FileResult:
+    return lint_file(file, _worker_settings, _worker_causes)

@@ -1,0 +1,151 @@
+"""What a project wants linted: [tool.whygpu.lint] in pyproject.toml, and the command line."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from whygpu.errors import UsageError
+from whygpu.model.cause import Cause
+from whygpu.model.program import TensorFlowLine
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE = "pyproject.toml"
+TABLE = "[tool.whygpu.lint]"
+_KEYS = ("select", "ignore", "exclude", "per-file-ignores", "tensorflow")
+
+
+class Settings(NamedTuple):
+    select: tuple[str, ...] = ()
+    """Codes, beginnings of codes, or names of causes; none: all."""
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    """Patterns of paths, from the folder of pyproject.toml."""
+    per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """For files that match a pattern: what to ignore there."""
+    tensorflow: TensorFlowLine | None = None
+    """The TensorFlow that the project is for, where it says so."""
+    root: str = ""
+
+    def excludes(self, path: str) -> bool:
+        return any(self._matches(path, pattern) for pattern in self.exclude)
+
+    def _matches(self, path: str, pattern: str) -> bool:
+        place = os.path.relpath(os.path.abspath(path), self.root or os.curdir).replace(os.sep, "/")
+        pattern = pattern.rstrip("/")
+        return (
+            fnmatch.fnmatch(place, pattern)
+            or fnmatch.fnmatch(place, f"{pattern}/*")
+            or fnmatch.fnmatch(os.path.basename(place), pattern)
+            or (not pattern.startswith("*") and f"/{pattern}/" in f"/{place}")
+        )
+
+    def causes_for(self, path: str, causes: Sequence[Cause]) -> list[Cause]:
+        """The causes that are looked for in this file."""
+        unwanted = list(self.ignore)
+        for pattern, names in self.per_file:
+            if self._matches(path, pattern):
+                unwanted += names
+        return [
+            cause
+            for cause in causes
+            if (not self.select or _names(self.select, cause)) and not _names(unwanted, cause)
+        ]
+
+
+def _names(words: Sequence[str], cause: Cause) -> bool:
+    return any(
+        cause.slug == word.lower() or cause.code.startswith(word.upper()) for word in words if word
+    )
+
+
+def load(paths: Sequence[str], causes: Sequence[Cause]) -> Settings:
+    """The settings of the project that these paths are in; none is fine."""
+    file = _nearest(paths)
+    if file is None:
+        return Settings()
+    try:
+        with open(file, "rb") as stream:
+            data = tomllib.load(stream)
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} is no TOML: {error}") from error
+    table = data.get("tool", {})
+    for name in ("whygpu", "lint"):
+        table = table.get(name, {}) if isinstance(table, dict) else {}
+    return _settings(file, table, causes)
+
+
+def _nearest(paths: Sequence[str]) -> str | None:
+    folders = [os.path.abspath(path) for path in paths if path != "-"] or [os.getcwd()]
+    try:
+        folder = os.path.commonpath(folders)
+    except ValueError:
+        return None
+    while True:
+        file = os.path.join(folder, FILE)
+        if os.path.isfile(file):
+            return file
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def _settings(file: str, table: Any, causes: Sequence[Cause]) -> Settings:
+    if not isinstance(table, dict):
+        raise UsageError(f"{file}: {TABLE} is no table")
+    unknown = sorted(table.keys() - set(_KEYS))
+    if unknown:
+        raise UsageError(
+            f"{file}: {TABLE} has no setting {unknown[0]!r}; it has {', '.join(_KEYS)}"
+        )
+    lists = {name: _words(file, name, table.get(name, [])) for name in ("select", "ignore")}
+    per_file = table.get("per-file-ignores", {})
+    if not isinstance(per_file, dict):
+        raise UsageError(f"{file}: per-file-ignores is a table of patterns and lists of codes")
+    pairs = tuple(
+        (pattern, _words(file, "per-file-ignores", names)) for pattern, names in per_file.items()
+    )
+    for words in (*lists.values(), *(names for _, names in pairs)):
+        check_codes(words, causes, file)
+    given = table.get("tensorflow")
+    return Settings(
+        lists["select"],
+        lists["ignore"],
+        _words(file, "exclude", table.get("exclude", [])),
+        pairs,
+        tensorflow_line(given, file) if given is not None else None,
+        os.path.dirname(file),
+    )
+
+
+def _words(file: str, name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise UsageError(f"{file}: {name} is a list of words, not {value!r}")
+    return tuple(value)
+
+
+def check_codes(words: Sequence[str], causes: Sequence[Cause], where: str) -> None:
+    for word in words:
+        if not any(_names([word], cause) for cause in causes):
+            raise UsageError(
+                f"{where}: {word!r} is no cause that lint looks for; `whygpu rule` lists them"
+            )
+
+
+def tensorflow_line(text: object, where: str) -> TensorFlowLine:
+    """1.15 -> "1"."""
+    found = re.fullmatch(r"([12])(\.\d+)*(\.x)?", str(text))
+    if not found:
+        raise UsageError(f'{where}: tensorflow is a version such as "1.15" or "2.16", not {text!r}')
+    return "1" if found.group(1) == "1" else "2"

@@ -1,0 +1,71 @@
+"""A finding in source code: the finding, its place, and the edits that mend it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from whygpu.model.finding import Finding
+from whygpu.model.program import Edit, Place
+
+EXIT_FINE, EXIT_FOUND, EXIT_UNREADABLE, EXIT_BUG = range(4)
+
+FileProblemKind = Literal["unreadable", "syntax", "python2", "notebook", "too-large", "crashed"]
+
+
+class CodeFinding(NamedTuple):
+    finding: Finding
+    place: Place
+    edits: tuple[Edit, ...] = ()
+    """Empty where no safe edit is known."""
+
+
+class Located(NamedTuple):
+    """A finding in a file, as it is reported."""
+
+    finding: Finding
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    cell: int | None
+    """The number of a notebook's cell; lines are counted within it."""
+    source: str
+    """The line of source that it is on."""
+    fixable: bool
+    reason: str | None = None
+    """Why it is ignored, where a comment says so; empty where the comment gives no reason."""
+
+
+class FileProblem(NamedTuple):
+    """A file that could not be looked at, or not by every detector."""
+
+    path: str
+    line: int
+    kind: FileProblemKind
+    message: str
+    cell: int | None = None
+    """The number of the one cell that is left out of a notebook."""
+
+
+class LintReport(NamedTuple):
+    files: int
+    findings: tuple[Located, ...]
+    ignored: tuple[Located, ...]
+    """Findings that a comment in the source takes back."""
+    problems: tuple[FileProblem, ...]
+    fixed: int = 0
+
+    @property
+    def exit_code(self) -> int:
+        if any(problem.kind == "crashed" for problem in self.problems):
+            return EXIT_BUG
+        if any(found.finding.severity != "info" for found in self.findings):
+            return EXIT_FOUND
+        return EXIT_UNREADABLE if self.files and self.unread == self.files else EXIT_FINE
+
+    @property
+    def unread(self) -> int:
+        """How many files could not be looked at."""
+        wholly = (p for p in self.problems if p.kind != "crashed" and p.cell is None)
+        return len({problem.path for problem in wholly})

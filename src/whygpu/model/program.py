@@ -1,0 +1,199 @@
+"""A program as its source tells it: what it runs, in which order, and under which conditions.
+
+The reader of source code makes it; a cause's code detector asks it. Nothing here reads a file.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple, TypeVar
+
+from whygpu.model.events import (
+    CONDITIONAL,
+    Assignment,
+    Call,
+    Event,
+    Import,
+    Mention,
+    Setting,
+    Taking,
+)
+from whygpu.model.values import Value
+
+Position = tuple[int, int]
+"""Line and column, both counted from 1, the column in characters."""
+
+
+class Place(NamedTuple):
+    """A stretch of source. In a notebook, lines are those of all its code cells together."""
+
+    start: Position
+    end: Position
+
+
+class Edit(NamedTuple):
+    """Replace what stands at a place by this text."""
+
+    place: Place
+    text: str
+
+
+_Kind = TypeVar("_Kind", bound=Event)
+
+TensorFlowLine = Literal["1", "2", "either", "unknown"]
+
+
+class Program:
+    """One source file. Events are in the order of execution, as far as the source tells it."""
+
+    def __init__(
+        self,
+        path: str,
+        text: str,
+        tree: ast.Module,
+        events: tuple[Event, ...],
+        tensorflow: Callable[[Program], TensorFlowLine],
+    ) -> None:
+        self.path = path
+        self.text = text
+        self.tree = tree
+        self.events = events
+        self.imports = {event.path.partition(".")[0] for event in events if type(event) is Import}
+        self._tensorflow = tensorflow
+        self._line: TensorFlowLine | None = None
+        self._lines: list[str] | None = None
+        self._named: list[Event] | None = None
+        self._kinds: dict[type[Event], list[Event]] = {}
+        self._parents: dict[ast.AST, ast.AST] | None = None
+
+    @property
+    def tensorflow(self) -> TensorFlowLine:
+        """Which TensorFlow the file is written for: either means that it looks at the version."""
+        if self._line is None:
+            self._line = self._tensorflow(self)
+        return self._line
+
+    @property
+    def lines(self) -> list[str]:
+        if self._lines is None:
+            # Not splitlines(), which also splits at form feeds, where Python does not.
+            self._lines = self.text.split("\n")
+        return self._lines
+
+    def calls(self, *paths: str) -> Iterator[Call]:
+        """The calls of these full names, or all of them, in order."""
+        if not paths:
+            yield from self._of_kind(Call)
+            return
+        for call in self._of_kind(Call):
+            if call.path in paths:
+                yield call
+
+    def settings(self) -> Iterator[Setting]:
+        yield from self._of_kind(Setting)
+
+    def takings(self) -> Iterator[Taking]:
+        yield from self._of_kind(Taking)
+
+    def named(self) -> Iterator[Event]:
+        """Everything that names something of a framework: calls, mentions and assignments."""
+        if self._named is None:
+            kinds = (Call, Mention, Assignment)
+            self._named = [event for event in self.events if event.path and type(event) in kinds]
+        yield from self._named
+
+    def _of_kind(self, kind: type[_Kind]) -> list[_Kind]:
+        """Events of one class. Two dozen detectors ask for them, over and over."""
+        if not self._kinds:
+            for event in self.events:
+                self._kinds.setdefault(type(event), []).append(event)
+        return self._kinds.get(kind, [])  # type: ignore[return-value]
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        if self._parents is None:
+            self._parents = {
+                child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
+            }
+        return self._parents.get(node)
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement that an expression stands in."""
+        found: ast.AST | None = node
+        while found is not None and not isinstance(found, ast.stmt):
+            found = self.parent(found)
+        assert isinstance(found, ast.stmt)
+        return found
+
+    def place(self, node: ast.AST) -> Place:
+        """Where a node stands; ast counts columns in bytes of UTF-8, we in characters."""
+        assert isinstance(node, (ast.expr, ast.stmt, ast.excepthandler, ast.keyword, ast.alias))
+        start = self._position(node.lineno, node.col_offset)
+        if node.end_lineno is None or node.end_col_offset is None:
+            return Place(start, start)
+        return Place(start, self._position(node.end_lineno, node.end_col_offset))
+
+    def _position(self, line: int, offset: int) -> Position:
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        if text.isascii():
+            return (line, offset + 1)
+        return (line, len(text.encode()[:offset].decode(errors="replace")) + 1)
+
+    def source(self, node: ast.AST) -> str:
+        """The source of a node, as it is written."""
+        (line, column), (end_line, end_column) = self.place(node)
+        if line == end_line:
+            return self.lines[line - 1][column - 1 : end_column - 1]
+        first, last = self.lines[line - 1][column - 1 :], self.lines[end_line - 1][: end_column - 1]
+        return "\n".join([first, *self.lines[line : end_line - 1], last])
+
+    def comments_at(self, node: ast.stmt) -> str:
+        """The comments on a statement's lines and right above it."""
+        found: list[str] = []
+        first, last = node.lineno, node.end_lineno or node.lineno
+        for line in range(first, last + 1):
+            _, mark, comment = self.lines[line - 1].partition("#")
+            if mark:
+                found.append(comment)
+        above = first - 1
+        while above >= 1 and self.lines[above - 1].lstrip().startswith("#"):
+            found.append(self.lines[above - 1])
+            above -= 1
+        return "\n".join(found)
+
+
+def conditions(event: Event) -> list[tuple[ast.AST, int]]:
+    """The conditions under which it happens."""
+    return [(frame.node, frame.arm) for frame in event.context if frame.kind in CONDITIONAL]
+
+
+def surely_before(first: Event, second: Event) -> bool:
+    """Whenever the second happens, the first has happened already."""
+    if first.index >= second.index:
+        return False
+    ours, theirs = conditions(first), conditions(second)
+    return theirs[: len(ours)] == ours
+
+
+def exclusive(first: Event, second: Event) -> bool:
+    """They stand in different arms of one condition: at most one of them happens."""
+    arms = dict(conditions(first))
+    return any(arms.get(node, arm) != arm for node, arm in conditions(second))
+
+
+def known_length(event: Event, value: Value) -> int:
+    """How many items a value has at least, by the conditions around an event."""
+    return max(
+        (fact.at_least for frame in event.context for fact in frame.facts if fact.value == value),
+        default=0,
+    )
+
+
+def handlers_around(event: Event) -> Iterator[ast.ExceptHandler]:
+    """The except clauses that would catch what it raises, innermost first."""
+    for frame in reversed(event.context):
+        if frame.kind == "function":
+            return
+        if frame.kind == "try":
+            assert isinstance(frame.node, ast.Try)
+            yield from frame.node.handlers

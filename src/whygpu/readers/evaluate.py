@@ -1,0 +1,388 @@
+"""What expressions stand for, and the calls that they make."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from whygpu.model.events import (
+    Assignment,
+    Call,
+    Combination,
+    Context,
+    Event,
+    Fact,
+    Frame,
+    Mention,
+    Setting,
+    Taking,
+)
+from whygpu.model.values import (
+    Combined,
+    Constant,
+    Defined,
+    Either,
+    Filtered,
+    Instance,
+    Item,
+    Length,
+    Member,
+    Name,
+    Result,
+    Several,
+    Value,
+)
+from whygpu.readers.facts import facts_of
+from whygpu.readers.scope import Scope
+
+FRAMEWORKS = frozenset({"tensorflow", "keras", "tf_keras", "torch", "jax"})
+_ENVIRON = Name("os.environ")
+
+
+class Evaluator:
+    """Walks expressions in the order of evaluation and notes what they do."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.events: list[Event] = []
+        self.scope = Scope(None)
+        self.context: Context = ()
+        self.owner: ast.AST = tree
+
+    def note(self, event: type[Event], path: str, node: ast.AST, **more: Any) -> Any:
+        made = event(path, node, len(self.events), self.context, self.owner, **more)
+        self.events.append(made)
+        return made
+
+    def value(self, node: ast.expr | None) -> Value:
+        if node is None:
+            return None
+        handler = _HANDLERS.get(type(node))
+        if handler is not None:
+            return handler(self, node)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.value(child)
+        return None
+
+    def quietly(self, node: ast.expr) -> Value:
+        """The value of an expression that has been walked already."""
+        length = len(self.events)
+        value = self.value(node)
+        del self.events[length:]
+        return value
+
+    def run_definition(self, target: Defined, call: Call) -> Value:
+        """Walk the body of a function of this file where it is called."""
+        raise NotImplementedError
+
+    # One method for each kind of expression.
+
+    def _name(self, node: ast.Name) -> Value:
+        value = self.scope.lookup(node.id)
+        if type(value) is Name and value.path.partition(".")[0] in FRAMEWORKS:
+            self.note(Mention, value.path, node)
+        return value
+
+    def _attribute(self, node: ast.Attribute) -> Value:
+        value = self.chain(node)
+        if type(value) is Name and value.path.partition(".")[0] in FRAMEWORKS:
+            self.note(Mention, value.path, node)
+        return value
+
+    def chain(self, node: ast.expr) -> Value:
+        """The value of a name or a chain of attributes, without a note of its being read."""
+        if type(node) is ast.Name:
+            return self.scope.lookup(node.id)
+        if type(node) is not ast.Attribute:
+            return self.value(node)
+        of = self.chain(node.value)
+        kind = type(of)
+        if kind is Name:
+            return Name(f"{of.path}.{node.attr}")  # type: ignore[union-attr]
+        if kind is Instance:
+            return self._instance_attribute(of, node.attr)  # type: ignore[arg-type]
+        return Member(of, node.attr)
+
+    def _instance_attribute(self, of: Instance, name: str) -> Value:
+        if name in of.definition.members:
+            return Defined(of.definition.members[name], of)
+        if name in of.definition.attributes:
+            return of.definition.attributes[name]
+        return Member(of, name)
+
+    def _constant(self, node: ast.Constant) -> Value:
+        return Constant(node.value)
+
+    def _formatted(self, node: ast.JoinedStr) -> Value:
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                self.value(part.value)
+        return None
+
+    def _several(self, node: ast.List | ast.Tuple) -> Value:
+        items = tuple(self.value(item) for item in node.elts)
+        if not items:
+            return Constant(())
+        return None if any(isinstance(item, ast.Starred) for item in node.elts) else Several(items)
+
+    def _subscript(self, node: ast.Subscript) -> Value:
+        of = self.value(node.value)
+        index = self.value(node.slice)
+        if of is None or isinstance(node.slice, ast.Slice):
+            return None
+        if isinstance(index, Constant) and type(index.value) is int:
+            if isinstance(of, Several) and -len(of.items) <= index.value < len(of.items):
+                return of.items[index.value]
+            item = Item(of, index.value)
+            if isinstance(node.ctx, ast.Load):
+                self.note(Taking, "", node, value=item)
+            return item
+        return None
+
+    def _unary(self, node: ast.UnaryOp) -> Value:
+        value = self.value(node.operand)
+        if isinstance(node.op, ast.USub) and isinstance(value, Constant):
+            return Constant(-value.value) if isinstance(value.value, (int, float)) else None
+        return None
+
+    def _binary(self, node: ast.BinOp) -> Value:
+        left, right = self.value(node.left), self.value(node.right)
+        if isinstance(left, Constant) and isinstance(right, Constant):
+            if isinstance(node.op, ast.Add) and isinstance(left.value, str):
+                return Constant(left.value + right.value) if isinstance(right.value, str) else None
+            return None
+        if left is None or right is None or Combined in (type(left), type(right)):
+            return None
+        value = Combined(left, right)
+        self.note(Combination, "", node, value=value)
+        return value
+
+    # Comparisons and dictionaries are frequent; walking them as any other node takes twice as long.
+
+    def _comparison(self, node: ast.Compare) -> Value:
+        self.value(node.left)
+        for side in node.comparators:
+            self.value(side)
+        return None
+
+    def _dictionary(self, node: ast.Dict) -> Value:
+        for key, value in zip(node.keys, node.values, strict=True):
+            self.value(key)
+            self.value(value)
+        return None
+
+    def _boolean(self, node: ast.BoolOp) -> Value:
+        values = []
+        before = self.context
+        for part in node.values:
+            values.append(self.value(part))
+            facts = facts_of(part, isinstance(node.op, ast.And), self.quietly)
+            self.context = (*self.context, Frame("if", node, 0, facts, part))
+        self.context = before
+        return None
+
+    def _choice(self, node: ast.IfExp) -> Value:
+        self.value(node.test)
+        before = self.context
+        arms = []
+        for arm, branch in enumerate((node.body, node.orelse)):
+            facts = facts_of(node.test, arm == 0, self.quietly)
+            self.context = (*before, Frame("if", node, arm, facts, node.test))
+            arms.append(self.value(branch))
+        self.context = before
+        return arms[0] if arms[0] == arms[1] else Either(tuple(arms))
+
+    def _lambda(self, node: ast.Lambda) -> Value:
+        scope, context = self.scope, self.context
+        self.scope = Scope(scope)
+        for argument in parameters_of(node.args):
+            self.scope.names[argument.arg] = None
+        self.context = (*context, Frame("function", node))
+        self.value(node.body)
+        self.scope, self.context = scope, context
+        return None
+
+    def _comprehension(self, node: Any) -> Value:
+        scope, context = self.scope, self.context
+        self.scope = Scope(scope)
+        over: Value = None
+        for generator in node.generators:
+            over = self.value(generator.iter)
+            self.bind(generator.target, Item(over, None) if over is not None else None)
+            self.context = (*self.context, Frame("loop", node, 0, not_empty(over)))
+            for test in generator.ifs:
+                self.value(test)
+                facts = facts_of(test, True, self.quietly)
+                self.context = (*self.context, Frame("if", test, 0, facts, test))
+        if isinstance(node, ast.DictComp):
+            self.value(node.key)
+            self.value(node.value)
+            element: Value = None
+        else:
+            element = self.value(node.elt)
+        self.scope, self.context = scope, context
+        return _filtered(node, over) if element == Item(over, None) else None
+
+    def _walrus(self, node: ast.NamedExpr) -> Value:
+        value = self.value(node.value)
+        self.bind(node.target, value)
+        return value
+
+    def _awaited(self, node: ast.Await) -> Value:
+        return self.value(node.value)
+
+    # Calls.
+
+    def _call(self, node: ast.Call) -> Value:
+        target = self.chain(node.func)
+        arguments = [self.value(argument) for argument in node.args]
+        keywords = {}
+        for keyword in node.keywords:
+            value = self.value(keyword.value)
+            if keyword.arg is not None:
+                keywords[keyword.arg] = value
+        path = target.path if type(target) is Name else ""
+        if path == "builtins.len" and len(arguments) == 1:
+            return Length(arguments[0]) if arguments[0] is not None else None
+        method = node.func.attr if type(node.func) is ast.Attribute else path.rpartition(".")[2]
+        call: Call = self.note(
+            Call,
+            path,
+            node,
+            receiver=target.of if type(target) is Member else None,
+            method=method,
+            target=target,
+            arguments=tuple(arguments),
+            keywords=keywords,
+        )
+        if type(target) is Defined:
+            return self.run_definition(target, call)
+        if path.startswith(("os.environ.", "os.putenv", "os.unsetenv")):
+            self._environment(call)
+        elif path in _TRANSPARENT and arguments:
+            return arguments[0]
+        return Result(call)
+
+    def _environment(self, call: Call) -> None:
+        name = call.argument(0)
+        verb = call.method
+        if verb == "update":
+            for argument in call.node.args:
+                if isinstance(argument, ast.Dict):
+                    for key, node in zip(argument.keys, argument.values, strict=True):
+                        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                            self.note(Setting, key.value, key, value=self.quietly(node))
+            for keyword, given in call.keywords.items():
+                self.note(Setting, keyword, call.node, value=given)
+        elif isinstance(name, Constant) and isinstance(name.value, str):
+            if verb in ("setdefault", "putenv"):
+                default = verb == "setdefault"
+                value = call.argument(1)
+                self.note(Setting, name.value, call.node, value=value, default=default)
+            elif verb in ("pop", "unsetenv"):
+                self.note(Setting, name.value, call.node, value=None, unset=True)
+
+    # Assignment to targets of any shape.
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        if isinstance(target, ast.Name):
+            self.scope.bind(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self._unpack(target.elts, value)
+        elif isinstance(target, ast.Starred):
+            self.bind(target.value, None)
+        elif isinstance(target, ast.Attribute):
+            self._set_attribute(target, value)
+        elif isinstance(target, ast.Subscript):
+            of, index = self.value(target.value), self.value(target.slice)
+            if of == _ENVIRON and isinstance(index, Constant) and isinstance(index.value, str):
+                self.note(Setting, index.value, target, value=value)
+
+    def _unpack(self, targets: list[ast.expr], value: Value) -> None:
+        if isinstance(value, Several) and len(value.items) == len(targets):
+            for place, target in enumerate(targets):
+                self.bind(target, value.items[place])
+            return
+        enumerated = (
+            value.of.call.argument(0)
+            if isinstance(value, Item)
+            and isinstance(value.of, Result)
+            and value.of.call.path == "builtins.enumerate"
+            else None
+        )
+        for place, target in enumerate(targets):
+            if enumerated is not None:
+                self.bind(target, Item(enumerated, None) if place == 1 else None)
+            else:
+                self.bind(target, Item(value, place) if value is not None else None)
+
+    def _set_attribute(self, target: ast.Attribute, value: Value) -> None:
+        of = self.chain(target.value)
+        if isinstance(of, Instance):
+            held = of.definition.attributes
+            same = target.attr not in held or held[target.attr] == value
+            held[target.attr] = value if same else None
+        place = Name(f"{of.path}.{target.attr}") if isinstance(of, Name) else None
+        self.note(
+            Assignment,
+            place.path if place else "",
+            target,
+            target=place or Member(of, target.attr),
+            value=value,
+        )
+
+
+_TRANSPARENT = frozenset(f"builtins.{name}" for name in ("list", "tuple", "sorted", "reversed"))
+"""Functions that hand on what they are given, in another wrapping."""
+
+
+def not_empty(value: Value) -> tuple[Fact, ...]:
+    """What a loop over a value tells of it, inside."""
+    return (Fact(value, 1),) if value is not None else ()
+
+
+def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
+    found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return found + [extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None]
+
+
+def _filtered(node: Any, over: Value) -> Value:
+    """[d for d in over if d.device_type == "CPU"] are the CPUs among them."""
+    tests = [test for generator in node.generators for test in generator.ifs]
+    if not tests:
+        return over
+    if len(tests) > 1 or not isinstance(tests[0], ast.Compare):
+        return None
+    test = tests[0]
+    sides = (test.left, *test.comparators)
+    attributes = [side.attr for side in sides if isinstance(side, ast.Attribute)]
+    words = [side.value for side in sides if isinstance(side, ast.Constant)]
+    if attributes == ["device_type"] and isinstance(test.ops[0], ast.Eq) and len(words) == 1:
+        return Filtered(over, str(words[0]))
+    return None
+
+
+_HANDLERS: dict[type[ast.expr], Callable[[Evaluator, Any], Value]] = {
+    ast.Name: Evaluator._name,
+    ast.Attribute: Evaluator._attribute,
+    ast.Constant: Evaluator._constant,
+    ast.JoinedStr: Evaluator._formatted,
+    ast.List: Evaluator._several,
+    ast.Tuple: Evaluator._several,
+    ast.Subscript: Evaluator._subscript,
+    ast.UnaryOp: Evaluator._unary,
+    ast.BinOp: Evaluator._binary,
+    ast.Compare: Evaluator._comparison,
+    ast.Dict: Evaluator._dictionary,
+    ast.BoolOp: Evaluator._boolean,
+    ast.IfExp: Evaluator._choice,
+    ast.Lambda: Evaluator._lambda,
+    ast.ListComp: Evaluator._comprehension,
+    ast.SetComp: Evaluator._comprehension,
+    ast.GeneratorExp: Evaluator._comprehension,
+    ast.DictComp: Evaluator._comprehension,
+    ast.NamedExpr: Evaluator._walrus,
+    ast.Await: Evaluator._awaited,
+    ast.Call: Evaluator._call,
+}

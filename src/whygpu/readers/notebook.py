@@ -1,0 +1,144 @@
+"""A Jupyter notebook as one Python text, with the way back from its lines to its cells."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from typing import Any, NamedTuple
+
+from whygpu.model.program import Position
+
+_MAGIC = re.compile(
+    r"\s{0,80}(?:[%!?]|[\w.]{1,80}(?:\[[^\]]{0,40}\])?\?{1,2}\s{0,9}$|[\w, ]{1,80}=\s{0,9}[%!]"
+    r"|(?:ls|cd|pip3?|rm|mkdir|cp|mv|cat|pwd|conda)(?:\s{1,9}[-~./\w$\"\']|\s{0,9}$))"
+)
+_CELL_MAGIC = re.compile(r"\s{0,80}%%\s{0,9}(\w{1,40})")
+_PYTHON_CELLS = frozenset({"time", "timeit", "capture", "prun"})
+_STRINGS = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#.*")
+
+
+class NotANotebook(ValueError):
+    """The file is no notebook that can be read; the message says why."""
+
+
+class Cell(NamedTuple):
+    place: int
+    """Among all cells, in the notebook's own list, counted from 0."""
+    first_line: int
+    """Its first line in the joined text."""
+    lines: tuple[str, ...]
+    """As they are written, magics included."""
+    indent: int
+    """How far all of it is indented, which IPython overlooks."""
+
+    @property
+    def number(self) -> int:
+        """As readers are told, counted from 1."""
+        return self.place + 1
+
+
+class Notebook(NamedTuple):
+    data: dict[str, Any]
+    cells: tuple[Cell, ...]
+    text: str
+    """The code of all cells; what is not Python is left blank, or is `pass`."""
+    magics: str
+    """The lines that are left out of the text."""
+    broken: tuple[tuple[Cell, SyntaxError], ...] = ()
+    """Cells that are left out of the text, because they are no Python."""
+
+    def cell_of(self, line: int) -> Cell:
+        """The cell that a line of the joined text is in."""
+        found = self.cells[0]
+        for cell in self.cells:
+            if cell.first_line > line:
+                break
+            found = cell
+        return found
+
+    def position(self, place: Position) -> tuple[int, Position]:
+        """The cell's number, and the line and column within it."""
+        cell = self.cell_of(place[0])
+        return cell.number, (place[0] - cell.first_line + 1, place[1] + cell.indent)
+
+
+def parse(content: str) -> Notebook:
+    try:
+        data = json.loads(content)
+    except ValueError as error:
+        raise NotANotebook(f"it is no JSON: {error}") from error
+    cells = data.get("cells") if isinstance(data, dict) else None
+    if not isinstance(cells, list):
+        raise NotANotebook('it has no list "cells" (formats before 4 are not read)')
+    found: list[Cell] = []
+    text: list[str] = []
+    magics: list[str] = []
+    broken: list[tuple[Cell, SyntaxError]] = []
+    for place, cell in enumerate(cells):
+        if not isinstance(cell, dict) or cell.get("cell_type") != "code":
+            continue
+        lines = source_of(cell).split("\n")
+        made = Cell(place, len(text) + 1, tuple(lines), _indent(lines))
+        found.append(made)
+        python = _python([line[made.indent :] for line in lines], magics)
+        wrong = syntax_error("\n".join(python))
+        if wrong is not None:
+            broken.append((made, wrong))
+            python = [""] * len(lines)
+        text += python
+    return Notebook(data, tuple(found), "\n".join(text) + "\n", "\n".join(magics), tuple(broken))
+
+
+def source_of(cell: dict[str, Any]) -> str:
+    source = cell.get("source", "")
+    text = "".join(map(str, source)) if isinstance(source, list) else str(source)
+    return text.replace("\r\n", "\n")
+
+
+def syntax_error(text: str) -> SyntaxError | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        return error
+    except ValueError as error:
+        return SyntaxError(str(error))
+    return None
+
+
+def _indent(lines: list[str]) -> int:
+    first = next((line for line in lines if line.strip()), "")
+    indent = len(first) - len(first.lstrip(" "))
+    blank = " " * indent
+    return indent if all(line.startswith(blank) or not line.strip() for line in lines) else 0
+
+
+def _python(lines: list[str], magics: list[str]) -> list[str]:
+    """The same number of lines, with shell commands and magics taken out."""
+    first = next((i for i in lines if i.strip() and not i.lstrip().startswith("#")), "")
+    cell_magic = _CELL_MAGIC.match(first)
+    if cell_magic is not None and cell_magic.group(1) not in _PYTHON_CELLS:
+        magics += lines
+        return [""] * len(lines)
+    if not any(_MAGIC.match(line) for line in lines):
+        return lines
+    if cell_magic is None and syntax_error("\n".join(lines)) is None:
+        return lines
+    result: list[str] = []
+    depth = 0
+    continued = False
+    for line in lines:
+        if continued or (depth <= 0 and _MAGIC.match(line)):
+            magics.append(line)
+            # `pass` keeps a block whole that has nothing else in it.
+            indent = line[: len(line) - len(line.lstrip())]
+            result.append("" if continued else f"{indent}pass")
+            continued = line.rstrip().endswith("\\")
+        else:
+            result.append(line)
+            bare = _STRINGS.sub("", line)
+            depth += sum(map(bare.count, "([{")) - sum(map(bare.count, ")]}"))
+    return result

@@ -1,0 +1,113 @@
+"""Python source and notebooks as programs: read, parsed, walked, and what could not be read."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from typing import Literal, NamedTuple
+
+from whygpu.model.program import Program, TensorFlowLine
+from whygpu.readers import notebook
+from whygpu.readers.tensorflow_line import line_of
+from whygpu.readers.walk import walk
+
+LARGEST_FILE = 8 << 20
+
+ProblemKind = Literal["unreadable", "syntax", "python2", "notebook", "too-large"]
+
+
+class Source(NamedTuple):
+    """The text of one file, ready to be parsed."""
+
+    path: str
+    text: str
+    notebook: notebook.Notebook | None = None
+    encoding: str = "utf-8"
+
+
+class SourceProblem(Exception):
+    """A file that cannot be analysed. This is reported, and is no end."""
+
+    def __init__(self, kind: ProblemKind, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.kind: ProblemKind = kind
+        self.message = message
+        self.line = line
+
+
+_PYTHON_2 = re.compile(
+    r"^[ \t]*(?:print[ \t]+[^(=\s.,:)]|raise[ \t]+\w+[ \t]*,"
+    r"|except[ \t]+[\w.]+[ \t]*,[ \t]*\w+[ \t]*:)|\A#!.*python2",
+    re.MULTILINE,
+)
+"""Statements that only Python 2 knows."""
+_PYTHON_2_HERE = re.compile(
+    r"\b0[0-7]{1,20}\b(?![.\w])|\bur['\"]|<>|`[^`\n]{1,200}`|\b\d{1,20}L\b"
+    r"|^[ \t]{0,80}exec[ \t]{1,9}[\w'\"]|^[ \t]{0,80}print[ \t]{0,9}$|>>[ \t]{0,9}sys\.",
+    re.MULTILINE,
+)
+"""What else Python 2 knows, in a line that does not parse."""
+
+
+def load(path: str, content: bytes) -> Source:
+    """The text of a file, by its own declaration of how it is encoded."""
+    if len(content) > LARGEST_FILE:
+        raise SourceProblem("too-large", f"it is larger than {LARGEST_FILE >> 20} MiB")
+    if path.endswith(".ipynb"):
+        try:
+            book = notebook.parse(content.decode("utf-8-sig"))
+        except notebook.NotANotebook as error:
+            raise SourceProblem("notebook", f"the notebook cannot be read: {error}") from error
+        except (UnicodeDecodeError, RecursionError) as error:
+            raise SourceProblem("notebook", f"the notebook cannot be read: {error}") from error
+        return Source(path, book.text, book)
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        text = content.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise SourceProblem("unreadable", f"its text cannot be decoded: {error}") from error
+    return Source(path, text.replace("\r\n", "\n").replace("\r", "\n"), encoding=encoding)
+
+
+def parse(source: Source) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            # An old escape sequence in somebody's file is not our message.
+            warnings.simplefilter("ignore")
+            return ast.parse(source.text)
+    except SyntaxError as error:
+        raise _syntax_problem(source, error) from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SourceProblem("syntax", f"it cannot be parsed: {error}") from error
+
+
+def _syntax_problem(source: Source, error: SyntaxError) -> SourceProblem:
+    line = error.lineno or 1
+    if is_python_2(source.text, error):
+        return SourceProblem(
+            "python2", f"it is written for Python 2 (line {line}: {error.msg})", line
+        )
+    return SourceProblem("syntax", f"it is no Python that can be parsed: {error.msg}", line)
+
+
+def is_python_2(text: str, error: SyntaxError) -> bool:
+    """Whether what does not parse looks like good Python 2."""
+    if _PYTHON_2.search(text):
+        return True
+    line = error.lineno or 1
+    return bool(_PYTHON_2_HERE.search("\n".join(text.split("\n")[max(line - 2, 0) : line + 1])))
+
+
+def program(source: Source, tree: ast.Module, target: TensorFlowLine | None = None) -> Program:
+    """The program that a source tells. `target` is the TensorFlow that the user says it is for."""
+    magics = source.notebook.magics if source.notebook is not None else ""
+    return Program(
+        source.path,
+        source.text,
+        tree,
+        walk(tree),
+        lambda made: target or line_of(made, magics),
+    )

@@ -1,0 +1,76 @@
+"""Which TensorFlow a file is written for: 1, 2, either of them, or no telling."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from whygpu.model.program import Program, TensorFlowLine
+from whygpu.tables.tensorflow_names import REMOVED, SINCE_2
+
+_SAYS_1 = re.compile(
+    r"tensorflow_version\s+1|tensorflow(?:[-_](?:gpu|cpu))?\s*(?:==|~=|<=?)\s*[\"']?\s*1\.|"
+    r"tensorflow(?:[-_]gpu)?\s*<\s*2",
+    re.IGNORECASE,
+)
+_COMMENT_SAYS_1 = re.compile(
+    r"\b(?:tensorflow|tf)[- _]?(?:version|ver|gpu)?[ :=~<>v]*1(?:\.(?:\d+|x)|\b(?![.\d]))",
+    re.IGNORECASE,
+)
+_PATH_SAYS_1 = re.compile(
+    r"(?:^|[/_.-])(?:tf|tensorflow)[-_]?v?[-_]?1(?:[._-]?[0-9x]+)?(?:[/_.-]|$)", re.IGNORECASE
+)
+
+_VERSION = re.compile(r"tensorflow\.(?:__version__|VERSION|version\.VERSION)(\.\w{1,40})?$")
+
+
+def line_of(program: Program, magics: str = "") -> TensorFlowLine:
+    if "tensorflow" not in program.imports:
+        return "unknown"
+    if _looks_at_version(program):
+        return "either"
+    if _SAYS_1.search(magics) or _PATH_SAYS_1.search(program.path) or _says_1(program):
+        return "1"
+    paths = [
+        event.path.removeprefix("tensorflow.")
+        for event in program.named()
+        if event.path.startswith("tensorflow.")
+    ]
+    if any(path in SINCE_2 for path in paths):
+        return "2"
+    # tf.compat.v1 alone says little: 1.13 and later have it, too.
+    return "unknown" if any(path.partition(".")[0] in REMOVED for path in paths) else "2"
+
+
+def _looks_at_version(program: Program) -> bool:
+    """It reads tf.__version__ to decide something, not only to print it."""
+    for event in program.named():
+        found = _VERSION.match(event.path)
+        if found is None:
+            continue
+        if found.group(1):
+            # tf.__version__.startswith("2")
+            return True
+        node: ast.AST | None = event.node
+        while node is not None and not isinstance(node, ast.stmt):
+            if isinstance(node, ast.Compare):
+                return True
+            node = program.parent(node)
+        if isinstance(node, (ast.If, ast.Assert, ast.Assign, ast.While, ast.Return)):
+            return True
+    return any(
+        call.path == "builtins.hasattr"
+        and call.arguments
+        and getattr(call.arguments[0], "path", "").startswith("tensorflow")
+        for call in program.calls("builtins.hasattr")
+    )
+
+
+def _says_1(program: Program) -> bool:
+    """A comment or the module's docstring names TensorFlow 1, and none names TensorFlow 2."""
+    docstring = ast.get_docstring(program.tree, clean=False) or ""
+    comments = [line for line in program.lines if line.lstrip().startswith("#")]
+    said = "\n".join([docstring, *comments])
+    return bool(_COMMENT_SAYS_1.search(said)) and not re.search(
+        r"\b(?:tensorflow|tf)[- _]?(?:version)?[ v=>]*2", said, re.IGNORECASE
+    )

@@ -1,0 +1,345 @@
+"""A module's statements in the order of execution, with functions walked where they are called."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from whygpu.model.events import Call, Event, Frame, Import, Setting
+from whygpu.model.values import Constant, Defined, Definition, Instance, Item, Name, Result, Value
+from whygpu.readers.evaluate import Evaluator, not_empty, parameters_of
+from whygpu.readers.facts import facts_of
+from whygpu.readers.scope import Scope, joined, recovered
+
+DEEPEST = 3
+"""How many calls deep functions of the file are followed."""
+MOST_EVENTS = 30_000
+"""Where following calls becomes too much of a good thing."""
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ENDINGS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
+
+
+def walk(tree: ast.Module) -> tuple[Event, ...]:
+    """Everything the module does, then what its functions do that it never calls itself."""
+    walker = Walker(tree)
+    walker.block(tree.body)
+    walker.uncalled()
+    return tuple(walker.events)
+
+
+class Walker(Evaluator):
+    def __init__(self, tree: ast.Module) -> None:
+        super().__init__(tree)
+        self.definitions: list[Definition] = []
+        self.walked: set[ast.AST] = set()
+        """Functions whose body was walked. A nested one is defined anew each time it is passed."""
+        self.stack: list[Definition] = []
+        self.returned: list[Value] = []
+        self.owning_class: Definition | None = None
+
+    def block(self, body: list[ast.stmt]) -> bool:
+        """Walk statements; whether the end of the block cannot be reached."""
+        before = self.context
+        ended = False
+        for statement in body:
+            handler = _STATEMENTS.get(type(statement))
+            if handler is not None:
+                ended = bool(handler(self, statement)) or ended
+            else:
+                for child in ast.iter_child_nodes(statement):
+                    if isinstance(child, ast.expr):
+                        self.value(child)
+            if isinstance(statement, _ENDINGS):
+                ended = True
+        self.context = before
+        return ended
+
+    def uncalled(self) -> None:
+        """Each function that nothing here has called: it may be called once the module is read."""
+        done = 0
+        while done < len(self.definitions):
+            definition = self.definitions[done]
+            done += 1
+            if definition.node in self.walked or not isinstance(definition.node, _FUNCTIONS):
+                continue
+            bound = Instance(definition.owner) if definition.owner else None
+            self.context = (Frame("function", definition.node),)
+            self._run(definition, bound, (), {})
+
+    # Calls of functions that this file defines.
+
+    def run_definition(self, target: Defined, call: Call) -> Value:
+        definition = target.definition
+        if definition in self.stack or len(self.stack) >= DEEPEST:
+            return Result(call)
+        if len(self.events) > MOST_EVENTS:
+            return Result(call)
+        before = self.context
+        self.context = (*before, Frame("call", call.node))
+        if isinstance(definition.node, ast.ClassDef):
+            instance = Instance(definition)
+            start = definition.members.get("__init__")
+            if start is not None:
+                self._run(start, instance, call.arguments, call.keywords)
+            value: Value = instance
+        else:
+            value = self._run(definition, target.bound_to, call.arguments, call.keywords)
+        self.context = before
+        return value
+
+    def _run(
+        self,
+        definition: Definition,
+        bound: Instance | None,
+        arguments: tuple[Value, ...],
+        keywords: dict[str, Value],
+    ) -> Value:
+        node = definition.node
+        assert isinstance(node, _FUNCTIONS)
+        self.walked.add(node)
+        saved = (self.scope, self.owner, self.returned, self.owning_class)
+        self.scope, self.owner, self.returned = Scope(definition.scope), node, []
+        self.owning_class = None
+        self._parameters(node.args, bound, arguments, keywords)
+        self.stack.append(definition)
+        self.block(node.body)
+        self.stack.pop()
+        returned = self.returned
+        self.scope, self.owner, self.returned, self.owning_class = saved
+        first = returned[0] if returned else None
+        return first if all(value == first for value in returned) else None
+
+    def _parameters(
+        self,
+        parameters: ast.arguments,
+        bound: Instance | None,
+        arguments: tuple[Value, ...],
+        keywords: dict[str, Value],
+    ) -> None:
+        for parameter in parameters_of(parameters):
+            self.scope.names[parameter.arg] = keywords.get(parameter.arg)
+        given = arguments if bound is None else (bound, *arguments)
+        for parameter, value in zip((*parameters.posonlyargs, *parameters.args), given):  # noqa: B905
+            self.scope.names[parameter.arg] = value
+
+    # Definitions and imports.
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for decorator in node.decorator_list:
+            self.value(decorator)
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            self.value(default)
+        definition = Definition(node, self._visible_scope(), self.owning_class)
+        self.definitions.append(definition)
+        if self.owning_class is not None:
+            self.owning_class.members[node.name] = definition
+        self.scope.bind(node.name, Defined(definition))
+
+    def _visible_scope(self) -> Scope:
+        """Functions do not see the names of the class they are defined in."""
+        if self.owning_class is not None and self.scope.outer is not None:
+            return self.scope.outer
+        return self.scope
+
+    def _class(self, node: ast.ClassDef) -> None:
+        definition = Definition(node, self.scope, None)
+        definition.bases = tuple(self.value(base) for base in node.bases)
+        for base in definition.bases:
+            if isinstance(base, Defined):
+                definition.members.update(base.definition.members)
+        outer_class, outer_scope = self.owning_class, self.scope
+        self.owning_class, self.scope = definition, Scope(outer_scope)
+        self.block(node.body)
+        self.owning_class, self.scope = outer_class, outer_scope
+        self.scope.bind(node.name, Defined(definition))
+
+    def _import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self.note(Import, alias.name, node)
+            if alias.asname is not None:
+                self.scope.bind(alias.asname, Name(alias.name))
+            else:
+                top = alias.name.partition(".")[0]
+                self.scope.bind(top, Name(top))
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        module = node.module or ""
+        if node.level:
+            for alias in node.names:
+                self.scope.bind(alias.asname or alias.name, None)
+            return
+        self.note(Import, module, node)
+        for alias in node.names:
+            if alias.name != "*":
+                self.scope.bind(alias.asname or alias.name, Name(f"{module}.{alias.name}"))
+
+    # Plain statements.
+
+    def _expression(self, node: ast.Expr) -> bool:
+        value = self.value(node.value)
+        return isinstance(value, Result) and value.call.path in _EXITS
+
+    def _assign(self, node: ast.Assign) -> None:
+        value = self.value(node.value)
+        for target in node.targets:
+            self.bind(target, value)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.bind(node.target, self.value(node.value))
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        self.value(node.value)
+        # os.environ["XLA_FLAGS"] += " --more" sets it as well.
+        self.bind(node.target, None)
+
+    def _return(self, node: ast.Return) -> bool:
+        self.returned.append(self.value(node.value))
+        return True
+
+    def _delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.scope.bind(target.id, None)
+            elif isinstance(target, ast.Subscript):
+                of, index = self.value(target.value), self.value(target.slice)
+                if of == Name("os.environ") and isinstance(index, Constant):
+                    self.note(Setting, str(index.value), target, value=None, unset=True)
+
+    def _global(self, node: ast.Global | ast.Nonlocal) -> None:
+        self.scope.declare_global(node.names)
+
+    def _assert(self, node: ast.Assert) -> None:
+        self.value(node.test)
+        self.value(node.msg)
+        facts = facts_of(node.test, True, self.quietly)
+        self.context = (*self.context, Frame("if", node, 0, facts, node.test))
+
+    # Branches.
+
+    def _if(self, node: ast.If) -> bool:
+        self.value(node.test)
+        before, names = self.context, self.scope.names
+        ends: list[bool] = []
+        arms: list[dict[str, Value]] = []
+        for arm, body in enumerate((node.body, node.orelse)):
+            facts = facts_of(node.test, arm == 0, self.quietly)
+            self.context = (*before, Frame("if", node, arm, facts, node.test))
+            self.scope.names = dict(names)
+            ends.append(self.block(body))
+            arms.append(self.scope.names)
+        self.context = before
+        reached = [arm for arm, ended in zip(arms, ends, strict=True) if not ended]
+        self.scope.names = names
+        merged = joined(reached or arms)
+        names.clear()
+        names.update(merged)
+        for arm, ended in enumerate(ends):
+            if ended and not all(ends):
+                # What follows is reached through the other arm alone.
+                facts = facts_of(node.test, arm == 1, self.quietly)
+                self.context = (*before, Frame("if", node, 1 - arm, facts, node.test))
+        return all(ends)
+
+    def _loop(self, node: ast.For | ast.AsyncFor) -> None:
+        over = self.value(node.iter)
+        before = self.context
+        self.context = (*before, Frame("loop", node, 0, not_empty(over)))
+        self.bind(node.target, Item(over, None) if over is not None else None)
+        self.block(node.body)
+        self.context = before
+        self.block(node.orelse)
+
+    def _while(self, node: ast.While) -> None:
+        self.value(node.test)
+        before = self.context
+        facts = facts_of(node.test, True, self.quietly)
+        self.context = (*before, Frame("loop", node, 0, facts, node.test))
+        self.block(node.body)
+        self.context = before
+        self.block(node.orelse)
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> bool:
+        values = []
+        for item in node.items:
+            value = self.value(item.context_expr)
+            values.append(value)
+            if item.optional_vars is not None:
+                self.bind(item.optional_vars, value)
+        before = self.context
+        self.context = (*before, Frame("with", node, values=tuple(values)))
+        ended = self.block(node.body)
+        self.context = before
+        return ended
+
+    def _try(self, node: Any) -> bool:
+        before = self.context
+        self.context = (*before, Frame("try", node))
+        names = self.scope.names
+        start = dict(names)
+        ended = self.block(node.body)
+        self.context = before
+        ended = self.block(node.orelse) or ended
+        merged = dict(names)
+        for handler in node.handlers:
+            self.scope.names = dict(start)
+            self.context = before
+            if handler.type is not None:
+                self.value(handler.type)
+            self.context = (*before, Frame("handler", handler))
+            if handler.name:
+                self.scope.bind(handler.name, None)
+            if not self.block(handler.body):
+                merged = self.scope.names if ended else recovered(merged, self.scope.names)
+                ended = False
+        self.context = before
+        self.scope.names = names
+        names.clear()
+        names.update(merged)
+        return self.block(node.finalbody) or ended
+
+    def _match(self, node: ast.Match) -> None:
+        self.value(node.subject)
+        before, names = self.context, self.scope.names
+        arms = [dict(names)]
+        for arm, case in enumerate(node.cases):
+            self.context = (*before, Frame("case", node, arm))
+            self.scope.names = dict(names)
+            if not self.block(case.body):
+                arms.append(self.scope.names)
+        self.context, self.scope.names = before, names
+        merged = joined(arms)
+        names.clear()
+        names.update(merged)
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[Walker, Any], bool | None]] = {
+    ast.FunctionDef: Walker._function,
+    ast.AsyncFunctionDef: Walker._function,
+    ast.ClassDef: Walker._class,
+    ast.Import: Walker._import,
+    ast.ImportFrom: Walker._import_from,
+    ast.Expr: Walker._expression,
+    ast.Assign: Walker._assign,
+    ast.AnnAssign: Walker._annotated,
+    ast.AugAssign: Walker._augmented,
+    ast.Return: Walker._return,
+    ast.Delete: Walker._delete,
+    ast.Global: Walker._global,
+    ast.Nonlocal: Walker._global,
+    ast.Assert: Walker._assert,
+    ast.If: Walker._if,
+    ast.For: Walker._loop,
+    ast.AsyncFor: Walker._loop,
+    ast.While: Walker._while,
+    ast.With: Walker._with,
+    ast.AsyncWith: Walker._with,
+    ast.Try: Walker._try,
+    ast.Match: Walker._match,
+}
+if sys.version_info >= (3, 11):
+    _STATEMENTS[ast.TryStar] = Walker._try

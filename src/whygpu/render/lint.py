@@ -1,0 +1,118 @@
+"""Findings in source code for people: the place, the line with a caret, the fix."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+
+from whygpu.model.code_finding import FileProblem, LintReport, Located
+
+MARKS = {"found": "✗", "fine": "✓", "unknown": "?"}
+PLAIN_MARKS = {"found": "x", "fine": "+", "unknown": "?"}
+_STYLES = {"error": "\033[1;31m", "warning": "\033[1;33m", "info": "\033[1;36m"}
+_BOLD, _PLAIN = "\033[1m", "\033[0m"
+
+
+def render(
+    report: LintReport,
+    *,
+    width: int,
+    color: bool,
+    verbose: bool = False,
+    marks: Mapping[str, str] = MARKS,
+) -> str:
+    blocks = ["\n".join(_wrapped(headline(report, marks), width, "", "  "))]
+    blocks += ["\n".join(_finding(found, width, color)) for found in report.findings]
+    blocks += ["\n".join(_problem(problem, width)) for problem in report.problems]
+    if verbose and report.ignored:
+        blocks.append("\n".join(_ignored(found) for found in report.ignored))
+    codes = sorted({found.finding.code for found in report.findings})
+    if codes:
+        blocks.append(f"More about one: whygpu rule {codes[0]}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def headline(report: LintReport, marks: Mapping[str, str]) -> str:
+    count, files = len(report.findings), len({found.path for found in report.findings})
+    looked = f"{report.files:,} {'file' if report.files == 1 else 'files'}"
+    if not count:
+        mark = "unknown" if report.files and report.unread == report.files else "fine"
+        said = f"{marks[mark]} no findings in {looked}"
+    else:
+        said = f"{marks['found']} {_number(count, 'finding')} in {files:,} of {looked}"
+    fixable = sum(found.fixable for found in report.findings)
+    if fixable:
+        said += f"; --fix mends {fixable:,}"
+    if report.fixed:
+        said += f"; {report.fixed:,} mended"
+    if report.ignored:
+        said += f"; {len(report.ignored):,} ignored"
+    if report.problems:
+        said += f"; {_number(len(report.problems), 'problem')} with reading"
+    return said
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count:,} {word}" + ("" if count == 1 else "s")
+
+
+def where(found: Located) -> str:
+    cell = f"cell {found.cell}:" if found.cell is not None else ""
+    return f"{found.path}:{cell}{found.line}:{found.column}"
+
+
+def _finding(found: Located, width: int, color: bool) -> list[str]:
+    finding = found.finding
+    mark, plain = (_STYLES[finding.severity], _PLAIN) if color else ("", "")
+    bold = _BOLD if color else ""
+    fix = " [fixable]" if found.fixable else ""
+    lines = [f"{bold}{where(found)}{plain}: {mark}{finding.code} {finding.cause}{plain}{fix}"]
+    lines += _wrapped(finding.message, width, "  ")
+    lines += _source(found, width)
+    for remedy in finding.remedies:
+        lines += _wrapped(f"fix  {remedy.text}", width, "  ", "       ")
+    return lines
+
+
+def _wrapped(text: str, width: int, first: str, rest: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_on_hyphens=False,
+    )
+
+
+def _source(found: Located, width: int) -> list[str]:
+    """The line of source and a caret under it; of a long line, the part that matters."""
+    gutter = f"  {found.line:>5} | "
+    room = max(width - len(gutter), 20)
+    text = found.source.expandtabs(1)
+    start = found.column - 1
+    end = found.end_column - 1 if found.end_line == found.line else len(text)
+    length = max(end - start, 1)
+    indent = len(text) - len(text.lstrip())
+    cut = indent
+    if start + length - cut > room:
+        cut = max(min(start, len(text) - room), indent)
+    shown = text[cut : cut + room]
+    length = max(min(length, len(shown) - (start - cut)), 1)
+    marks = " " * (start - cut) + "^" + "~" * (length - 1)
+    return [f"{gutter}{shown}".rstrip(), f"{' ' * (len(gutter) - 2)}| {marks}"]
+
+
+def _problem(problem: FileProblem, width: int) -> list[str]:
+    said = {
+        "python2": "not looked at",
+        "crashed": "a bug in whygpu",
+    }.get(problem.kind, "not looked at")
+    return [
+        f"{problem.path}:{problem.line}: {said}",
+        *_wrapped(problem.message, width, "  "),
+    ]
+
+
+def _ignored(found: Located) -> str:
+    reason = found.reason or "no reason given"
+    return f"{where(found)}: {found.finding.code} ignored: {reason}"

@@ -1,0 +1,170 @@
+"""Findings in source code for programs: JSON, SARIF, and annotations for GitHub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from whygpu.model.cause import Cause
+from whygpu.model.code_finding import FileProblem, LintReport, Located
+from whygpu.version import VERSION
+
+LINT_SCHEMA = 1
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+_COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
+
+
+def as_dict(report: LintReport) -> dict[str, Any]:
+    return {
+        "schema": LINT_SCHEMA,
+        "findings": [_finding(found) for found in report.findings],
+        "ignored": [{**_finding(found), "reason": found.reason or ""} for found in report.ignored],
+        "problems": [problem._asdict() for problem in report.problems],
+        "files": report.files,
+        "fixed": report.fixed,
+    }
+
+
+def _finding(found: Located) -> dict[str, Any]:
+    finding = found.finding
+    return {
+        "code": finding.code,
+        "cause": finding.cause,
+        "path": found.path,
+        "line": found.line,
+        "column": found.column,
+        "message": finding.message,
+        "fixable": found.fixable,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "fix": finding.remedies[0].text,
+        "end_line": found.end_line,
+        "end_column": found.end_column,
+        "cell": found.cell,
+    }
+
+
+def render_json(report: LintReport) -> str:
+    return json.dumps(as_dict(report), indent=2, ensure_ascii=False) + "\n"
+
+
+def render_sarif(report: LintReport, causes: Sequence[Cause]) -> str:
+    """SARIF 2.1.0, as code scanning reads it."""
+    rules = [
+        {
+            "id": cause.code,
+            "name": cause.slug,
+            "shortDescription": {"text": f"{cause.title}."},
+            "fullDescription": {"text": f"{cause.title}."},
+            "help": {"text": cause.page.strip(), "markdown": cause.page.strip()},
+            "defaultConfiguration": {"level": _LEVELS[cause.severity]},
+        }
+        for cause in causes
+    ]
+    places = {cause.code: place for place, cause in enumerate(causes)}
+    results = [_result(found, places) for found in (*report.findings, *report.ignored)]
+    run = {
+        "tool": {"driver": {"name": "whygpu", "version": VERSION, "rules": rules}},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [
+            {
+                "executionSuccessful": all(p.kind != "crashed" for p in report.problems),
+                "toolExecutionNotifications": [_notification(p) for p in report.problems],
+            }
+        ],
+        "results": results,
+    }
+    data = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _uri(path: str) -> str:
+    from urllib.parse import quote
+
+    return quote(path.replace("\\", "/"))
+
+
+def _result(found: Located, places: dict[str, int]) -> dict[str, Any]:
+    finding = found.finding
+    result: dict[str, Any] = {
+        "ruleId": finding.code,
+        "ruleIndex": places[finding.code],
+        "level": _LEVELS[finding.severity],
+        "message": {"text": f"{_cell(found)}{finding.message}. {finding.remedies[0].text}"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": _uri(found.path)},
+                    "region": _region(found),
+                }
+            }
+        ],
+    }
+    if found.reason is not None:
+        result["suppressions"] = [{"kind": "inSource", "justification": found.reason}]
+    return result
+
+
+def _region(found: Located) -> dict[str, int]:
+    """Within a notebook, lines are those of a cell, and no line of the file."""
+    if found.cell is not None:
+        return {"startLine": 1}
+    return {
+        "startLine": found.line,
+        "startColumn": found.column,
+        "endLine": found.end_line,
+        "endColumn": found.end_column,
+    }
+
+
+def _cell(found: Located) -> str:
+    return f"cell {found.cell}, line {found.line}: " if found.cell is not None else ""
+
+
+def _notification(problem: FileProblem) -> dict[str, Any]:
+    return {
+        "level": "error" if problem.kind == "crashed" else "warning",
+        "message": {"text": problem.message},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": _uri(problem.path)},
+                    "region": {"startLine": problem.line},
+                }
+            }
+        ],
+    }
+
+
+def render_github(report: LintReport) -> str:
+    """Workflow commands, which GitHub shows beside the lines."""
+    lines = []
+    for found in report.findings:
+        finding = found.finding
+        place = {
+            "file": found.path,
+            "line": found.line if found.cell is None else 1,
+            "title": f"{finding.code} {finding.cause}",
+        }
+        if found.cell is None:
+            place |= {"col": found.column, "endLine": found.end_line, "endColumn": found.end_column}
+        message = f"{_cell(found)}{finding.message}. {finding.remedies[0].text}"
+        lines.append(_command(_COMMANDS[finding.severity], place, message))
+    for problem in report.problems:
+        place = {"file": problem.path, "line": problem.line, "title": "whygpu lint"}
+        lines.append(_command("warning", place, problem.message))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _command(name: str, place: dict[str, Any], message: str) -> str:
+    properties = ",".join(
+        f"{key}={_escaped(str(value), more=True)}" for key, value in place.items()
+    )
+    return f"::{name} {properties}::{_escaped(message)}"
+
+
+def _escaped(text: str, *, more: bool = False) -> str:
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(":", "%3A").replace(",", "%2C") if more else text

@@ -1,0 +1,66 @@
+"""Names that do not exist in the device interface of a framework, and what is meant by them.
+
+A name counts as wrong only where no release has it: TensorFlow's names are those of 1.15.5 and
+2.21.0 together, PyTorch's those of 2.13.0. It is corrected where there is a right name for it: the
+same word in a neighbouring module, one of the rows below, or one that differs in spelling.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from whygpu.tables.tensorflow_names import EVER
+
+SOURCE = "https://www.tensorflow.org/api_docs/python/tf/config"
+
+ROWS: dict[str, str] = {
+    "tensorflow.errors.CUDAOutOfMemoryError": "tensorflow.errors.ResourceExhaustedError",
+    "tensorflow.errors.CudaOutOfMemoryError": "tensorflow.errors.ResourceExhaustedError",
+    "tensorflow.errors.OutOfMemoryError": "tensorflow.errors.ResourceExhaustedError",
+    "tensorflow.errors.OOMError": "tensorflow.errors.ResourceExhaustedError",
+    "tensorflow.config.list_gpus": "tensorflow.config.list_physical_devices",
+    "tensorflow.config.list_devices": "tensorflow.config.list_physical_devices",
+    "tensorflow.test.is_gpu_avaliable": "tensorflow.test.is_gpu_available",
+    "torch.cuda.is_avaliable": "torch.cuda.is_available",
+    "torch.cuda.is_availabe": "torch.cuda.is_available",
+    "torch.cuda.available": "torch.cuda.is_available",
+    "torch.cuda.get_device_count": "torch.cuda.device_count",
+    "torch.cuda.num_devices": "torch.cuda.device_count",
+    "torch.cuda.clear_cache": "torch.cuda.empty_cache",
+    "torch.cuda.OutOfMemory": "torch.cuda.OutOfMemoryError",
+    "torch.cuda.is_enabled": "torch.cuda.is_available",
+    "torch.is_cuda_available": "torch.cuda.is_available",
+    "keras.backend.set_backend": "keras.config.set_backend",
+}
+"""What is meant by names that are no mere misplacing."""
+
+_MODULES = {f"tensorflow.{name}": names for name, names in EVER.items()}
+
+
+_COMPLETE = ("tensorflow.config", "tensorflow.errors")
+"""Modules that have had no other names in any release: what is not there, never was."""
+
+
+@lru_cache(maxsize=4096)
+def right_name(path: str) -> str | None:
+    """The name that is meant, for one that no release has, or empty; None for all others."""
+    if path in ROWS:
+        return ROWS[path]
+    module, _, name = path.rpartition(".")
+    names = _MODULES.get(module)
+    if names is None or name in names or name.startswith("_"):
+        return None
+    bare = name.removeprefix("experimental_")
+    for other in ("tensorflow.config", "tensorflow.config.experimental"):
+        if module.startswith("tensorflow.config") and bare in _MODULES[other]:
+            return f"{other}.{bare}"
+    return _misspelt(module, name)
+
+
+def _misspelt(module: str, name: str) -> str | None:
+    import difflib
+
+    close = difflib.get_close_matches(name, _MODULES[module], n=1, cutoff=0.85)
+    if close:
+        return f"{module}.{close[0]}"
+    return "" if module in _COMPLETE else None

@@ -1,0 +1,139 @@
+"""whygpu lint on the command line: options, exit codes, and files that are changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from whygpu.cli import main as cli
+
+DEFECT = "import tensorflow as tf\ntf.config.set_memory_growth(1, True)\n"
+FIXED = "import tensorflow as tf\ntf.config.experimental.set_memory_growth(1, True)\n"
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    (tmp_path / "bad.py").write_text(DEFECT)
+    (tmp_path / "good.py").write_text("import torch\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_exit_codes(folder: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", "good.py"]) == 0
+    assert cli.main(["lint", "bad.py"]) == 1
+    assert cli.main(["lint"]) == 1
+    assert cli.main(["lint", "missing.py"]) == 2
+    assert "missing.py" in capsys.readouterr().err
+    assert cli.main(["lint", "--select", "WG999", "bad.py"]) == 2
+    assert cli.main(["lint", "--tensorflow", "new", "bad.py"]) == 2
+    assert cli.main(["lint", "--select", "WG704", "bad.py"]) == 0
+    assert cli.main(["lint", "--ignore", "WG711,WG704", "bad.py"]) == 0
+
+
+def test_information_alone_is_no_failure(folder: pathlib.Path) -> None:
+    (folder / "info.py").write_text(
+        "import tensorflow as tf\n"
+        "with tf.device('/GPU:0'):\n    d = tf.data.Dataset.from_tensor_slices(x)\n"
+    )
+    assert cli.main(["lint", "info.py"]) == 0
+
+
+def test_a_file_that_cannot_be_parsed_is_reported(
+    folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "old.py").write_text("print 'x'\n")
+    assert cli.main(["lint", "old.py", "good.py"]) == 0
+    assert "written for Python 2" in capsys.readouterr().out
+    assert cli.main(["lint", "old.py"]) == 2
+
+
+@pytest.mark.parametrize("option", ["--json", "--sarif"])
+def test_output_for_programs(
+    folder: pathlib.Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    assert cli.main(["lint", option, "."]) == 1
+    data = json.loads(capsys.readouterr().out)
+    if option == "--json":
+        assert [found["path"] for found in data["findings"]] == ["bad.py"]
+        assert data["files"] == 2
+
+
+def test_github(folder: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", "--github", "bad.py"]) == 1
+    assert capsys.readouterr().out.startswith("::error file=bad.py,line=2,")
+
+
+def test_fix_changes_files_and_a_second_time_nothing(
+    folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["lint", "--fix", "."]) == 0
+    assert "1 mended" in capsys.readouterr().out
+    assert (folder / "bad.py").read_text() == FIXED
+    before = (folder / "bad.py").stat().st_mtime_ns
+    assert cli.main(["lint", "--fix", "."]) == 0
+    assert (folder / "bad.py").stat().st_mtime_ns == before
+
+
+def test_diff_shows_and_changes_nothing(
+    folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["lint", "--diff", "."]) == 1
+    assert capsys.readouterr().out == (
+        "--- a/bad.py\n"
+        "+++ b/bad.py\n"
+        "@@ -1,2 +1,2 @@\n"
+        " import tensorflow as tf\n"
+        "-tf.config.set_memory_growth(1, True)\n"
+        "+tf.config.experimental.set_memory_growth(1, True)\n"
+    )
+    assert (folder / "bad.py").read_text() == DEFECT
+    assert cli.main(["lint", "--diff", "good.py"]) == 0
+
+
+def test_standard_input(folder: pathlib.Path) -> None:
+    command = [sys.executable, "-m", "whygpu", "lint", "-"]
+    done = subprocess.run(command, input=DEFECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "-:2:1: WG711" in done.stdout
+    assert cli.main(["lint", "--fix", "-"]) == 2
+
+
+def test_settings_are_read(folder: pathlib.Path) -> None:
+    (folder / "pyproject.toml").write_text('[tool.whygpu.lint]\nexclude = ["bad.py"]\n')
+    assert cli.main(["lint"]) == 0
+    (folder / "pyproject.toml").write_text("[tool.whygpu.lint]\nexcude = []\n")
+    assert cli.main(["lint"]) == 2
+
+
+def test_a_file_that_cannot_be_written_is_told(
+    folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    (folder / "bad.py").chmod(0o444)
+    assert cli.main(["lint", "--fix", "bad.py"]) == 1
+    assert "left as it is" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_every_process(tmp_path: pathlib.Path) -> None:
+    for number in range(250):
+        (tmp_path / f"f{number}.py").write_text(DEFECT + "x = [1, 2, 3]\n" * 3000)
+    command = [sys.executable, "-m", "whygpu", "lint", str(tmp_path)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    time.sleep(1.0)
+    os.killpg(process.pid, signal.SIGINT)
+    out, error = process.communicate(timeout=20)
+    assert process.returncode == 130, (out, error)
+    assert b"Traceback" not in error
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)

@@ -1,0 +1,129 @@
+"""Lint as a whole: many files, ignored findings, problems, and the same answer every time."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+import whygpu
+from whygpu.linter.run import lint_files
+from whygpu.linter.settings import Settings
+from whygpu.model.code_finding import LintReport
+
+DEFECT = "import tensorflow as tf\ntf.config.set_memory_growth(1, True)\n"
+
+
+def lint(folder: pathlib.Path, **texts: str) -> LintReport:
+    paths = []
+    for name, text in texts.items():
+        path = folder / f"{name}.py"
+        path.write_text(text)
+        paths.append(str(path))
+    return lint_files(paths, Settings())
+
+
+def codes(report: LintReport) -> list[str]:
+    return [found.finding.code for found in report.findings]
+
+
+def test_a_finding_has_its_place_and_its_line(tmp_path: pathlib.Path) -> None:
+    (found,) = lint(tmp_path, a=DEFECT).findings
+    assert found.path == str(tmp_path / "a.py")
+    assert (found.line, found.column, found.end_line, found.end_column) == (2, 1, 2, 28)
+    assert found.source == "tf.config.set_memory_growth(1, True)"
+    assert found.finding.evidence[0].where == f"{found.path}:2:1"
+    assert found.fixable
+
+
+@pytest.mark.parametrize(
+    ("comment", "reason"),
+    [
+        ("# whygpu: ignore[WG711] a stub of ours", "a stub of ours"),
+        ("# whygpu: ignore[WG711]: a stub of ours", "a stub of ours"),
+        ("# whygpu: ignore[WG701, WG711]", ""),
+        ("# whygpu:ignore", ""),
+        ("# whygpu: ignore[no-such-device-name] by name", "by name"),
+        ("# noqa  # whygpu: ignore[WG711] both", "both"),
+    ],
+)
+def test_a_comment_takes_a_finding_back_and_its_reason_is_kept(
+    tmp_path: pathlib.Path, comment: str, reason: str
+) -> None:
+    report = lint(tmp_path, a=DEFECT.rstrip() + f"  {comment}\n")
+    assert report.findings == ()
+    (ignored,) = report.ignored
+    assert ignored.reason == reason
+    assert report.exit_code == 0
+
+
+def test_a_comment_for_another_code_does_not(tmp_path: pathlib.Path) -> None:
+    report = lint(tmp_path, a=DEFECT.rstrip() + "  # whygpu: ignore[WG701] no\n")
+    assert codes(report) == ["WG711"]
+
+
+def test_a_whole_file_can_be_left_out(tmp_path: pathlib.Path) -> None:
+    report = lint(tmp_path, a="# whygpu: ignore-file[WG711] generated\n" + DEFECT * 2)
+    assert report.findings == ()
+    assert [found.reason for found in report.ignored] == ["generated"] * 2
+
+
+def test_files_that_cannot_be_read_are_reported_and_others_are_linted(
+    tmp_path: pathlib.Path,
+) -> None:
+    report = lint(tmp_path, a="print 'old'\n", b="def f(:\n", c=DEFECT)
+    assert [problem.kind for problem in report.problems] == ["python2", "syntax"]
+    assert codes(report) == ["WG711"]
+    missing = lint_files([str(tmp_path / "gone.py")], Settings())
+    assert missing.problems[0].kind == "unreadable"
+
+
+def test_many_files_give_the_same_answer_as_one_at_a_time(tmp_path: pathlib.Path) -> None:
+    texts = {f"f{n:03}": DEFECT if n % 3 else "import torch\n" for n in range(100)}
+    together = lint(tmp_path, **texts)
+    apart = [lint_files([str(tmp_path / f"{name}.py")], Settings()) for name in texts]
+    assert together.findings == tuple(found for one in apart for found in one.findings)
+    assert together.files == 100
+
+
+def test_progress_is_told(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a.py").write_text("")
+    told: list[tuple[int, int]] = []
+    lint_files([str(tmp_path / "a.py")] * 3, Settings(), lambda *words: told.append(words))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_notebook_is_told_by_cell(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "n.ipynb"
+    cells = [
+        {"cell_type": "markdown", "source": "# x"},
+        {"cell_type": "code", "source": "import tensorflow as tf"},
+        {"cell_type": "code", "source": ["!ls\n", "tf.config.set_memory_growth(1, True)"]},
+    ]
+    path.write_text(json.dumps({"cells": cells}))
+    (found,) = lint_files([str(path)], Settings()).findings
+    assert (found.cell, found.line, found.column) == (3, 2, 1)
+    assert found.source == "tf.config.set_memory_growth(1, True)"
+    assert found.finding.evidence[0].where == f"{path}:cell 3:2:1"
+
+
+def test_the_api_takes_source_paths_and_folders(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(DEFECT)
+    assert codes(whygpu.lint(DEFECT)) == ["WG711"]
+    assert codes(whygpu.lint(path)) == ["WG711"]
+    assert codes(whygpu.lint(str(tmp_path))) == ["WG711"]
+    assert codes(whygpu.lint([path, tmp_path])) == ["WG711"]
+    old = "import tensorflow as tf\ntf.Session()\n"
+    assert codes(whygpu.lint(old)) == ["WG704"]
+    assert codes(whygpu.lint(old, tensorflow="1.15")) == []
+
+
+def test_a_projects_own_requirements_say_which_tensorflow(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "requirements.txt").write_text("tensorflow==1.15\n")
+    (tmp_path / ".git").mkdir()
+    inner = tmp_path / "src"
+    inner.mkdir()
+    (inner / "a.py").write_text("import tensorflow as tf\ntf.Session()\n")
+    assert codes(whygpu.lint(tmp_path)) == []

@@ -1,0 +1,65 @@
+"""The tables behind lint hold together."""
+
+from __future__ import annotations
+
+import pytest
+
+from whygpu.causes.shared_starts import MOMENTS
+from whygpu.tables.device_names import ROWS as WRONG_NAMES
+from whygpu.tables.device_names import right_name
+from whygpu.tables.tensorflow_names import EVER, REMOVED, SESSION_API, SINCE_2
+from whygpu.tables.variable_moments import ROWS
+from whygpu.tables.variables import row_of
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.variable} {row.moment}")
+def test_every_moment_is_found_in_programs_and_says_what_shows_it(row: object) -> None:
+    assert row.moment in MOMENTS  # type: ignore[attr-defined]
+    assert row.seen  # type: ignore[attr-defined]
+    assert row_of(row.variable) is not None  # type: ignore[attr-defined]
+
+
+def test_every_moment_is_of_use() -> None:
+    assert {row.moment for row in ROWS} == set(MOMENTS)
+
+
+def test_no_row_is_there_twice() -> None:
+    assert len({(row.variable, row.moment) for row in ROWS}) == len(ROWS)
+
+
+def test_a_name_is_not_removed_and_new_at_once() -> None:
+    assert SESSION_API <= REMOVED
+    assert not REMOVED & {name.partition(".")[0] for name in SINCE_2}
+
+
+@pytest.mark.parametrize(("wrong", "right"), WRONG_NAMES.items())
+def test_what_is_meant_by_a_wrong_name_is_not_wrong_itself(wrong: str, right: str) -> None:
+    assert right_name(wrong) == right
+    assert right_name(right) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "right"),
+    [
+        ("tensorflow.config.set_memory_growth", "tensorflow.config.experimental.set_memory_growth"),
+        (
+            "tensorflow.config.experimental_set_memory_growth",
+            "tensorflow.config.experimental.set_memory_growth",
+        ),
+        ("tensorflow.config.list_phyiscal_devices", "tensorflow.config.list_physical_devices"),
+        ("tensorflow.config.nonsense", ""),
+        ("tensorflow.config.experimental.nonsense", None),
+        ("tensorflow.config.list_physical_devices", None),
+        ("tensorflow.config.__name__", None),
+        ("tensorflow.nn.relu", None),
+        ("torch.cuda.is_available", None),
+    ],
+)
+def test_corrections(path: str, right: str | None) -> None:
+    assert right_name(path) == right
+
+
+def test_every_name_that_there_ever_was_is_right() -> None:
+    for module, names in EVER.items():
+        for name in names:
+            assert right_name(f"tensorflow.{module}.{name}") is None
