@@ -27,6 +27,9 @@ _VERSION = re.compile(r"tensorflow\.(?:__version__|VERSION|version\.VERSION)(\.\
 def line_of(program: Program, magics: str = "") -> TensorFlowLine:
     if "tensorflow" not in program.imports:
         return "unknown"
+    asserted = _asserted(program)
+    if asserted is not None:
+        return asserted
     if _looks_at_version(program):
         return "either"
     if _SAYS_1.search(magics) or _PATH_SAYS_1.search(program.path) or _says_1(program):
@@ -40,6 +43,17 @@ def line_of(program: Program, magics: str = "") -> TensorFlowLine:
         return "2"
     # tf.compat.v1 alone says little: 1.13 and later have it, too.
     return "unknown" if any(path.partition(".")[0] in REMOVED for path in paths) else "2"
+
+
+def _asserted(program: Program) -> TensorFlowLine | None:
+    """assert tf.__version__.startswith("2.")"""
+    for event in program.named():
+        if _VERSION.match(event.path):
+            statement = program.statement(event.node)
+            words = re.findall(r"""['"]([12])\b""", program.source(statement))
+            if isinstance(statement, ast.Assert) and words:
+                return "1" if words[0] == "1" else "2"
+    return None
 
 
 def _looks_at_version(program: Program) -> bool:
