@@ -20,7 +20,7 @@ from whygpu.model.libraries import LibraryCopy, OtherCopy, SearchedFolder
 from whygpu.model.observed import Known
 from whygpu.model.report import Outcome
 from whygpu.model.snapshot import Snapshot
-from whygpu.readers import source
+from whygpu.readers.code import source
 from whygpu.readers.log import read_text
 
 if sys.version_info >= (3, 11):

@@ -11,8 +11,8 @@ from whygpu.linter.one_file import Analysis, analyse
 from whygpu.linter.settings import Settings
 from whygpu.model.cause import Cause
 from whygpu.model.program import Edit, Place, Position
-from whygpu.readers.notebook import Notebook, source_of, syntax_error
-from whygpu.readers.source import SourceProblem
+from whygpu.readers.code.notebook import Notebook, source_of, syntax_error
+from whygpu.readers.code.source import SourceProblem
 
 _MOST_ROUNDS = 6
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$")

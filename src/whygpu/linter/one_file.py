@@ -15,7 +15,7 @@ from whygpu.linter.pins import tensorflow_pin
 from whygpu.linter.settings import Settings
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding, FileProblem, Located
-from whygpu.readers.source import (
+from whygpu.readers.code.source import (
     LARGEST_FILE,
     Source,
     SourceProblem,

@@ -9,7 +9,7 @@ import pytest
 from whygpu.model.events import Call, Event, Setting
 from whygpu.model.program import Program, exclusive, known_length, surely_before
 from whygpu.model.values import Item
-from whygpu.readers.source import Source, parse, program
+from whygpu.readers.code.source import Source, parse, program
 
 
 def read(text: str) -> Program:

@@ -33,8 +33,8 @@ from whygpu.model.values import (
     Several,
     Value,
 )
-from whygpu.readers.facts import facts_of
-from whygpu.readers.scope import Scope
+from whygpu.readers.code.facts import facts_of
+from whygpu.readers.code.scope import Scope
 
 FRAMEWORKS = frozenset({"tensorflow", "keras", "tf_keras", "torch", "jax"})
 _ENVIRON = Name("os.environ")

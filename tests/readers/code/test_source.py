@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from whygpu.readers import notebook
-from whygpu.readers.source import LARGEST_FILE, Source, SourceProblem, load, parse, program
+from whygpu.readers.code import notebook
+from whygpu.readers.code.source import LARGEST_FILE, Source, SourceProblem, load, parse, program
 
 
 def problem(path: str, content: bytes) -> SourceProblem:

@@ -10,9 +10,9 @@ import warnings
 from typing import Literal, NamedTuple
 
 from whygpu.model.program import Program, TensorFlowLine
-from whygpu.readers import notebook
-from whygpu.readers.tensorflow_line import line_of
-from whygpu.readers.walk import walk
+from whygpu.readers.code import notebook
+from whygpu.readers.code.tensorflow_line import line_of
+from whygpu.readers.code.walk import walk
 
 LARGEST_FILE = 8 << 20
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from whygpu.model.events import Call, Event, Frame, Import, Setting
 from whygpu.model.values import Constant, Defined, Definition, Instance, Item, Name, Result, Value
-from whygpu.readers.evaluate import Evaluator, not_empty, parameters_of
-from whygpu.readers.facts import facts_of
-from whygpu.readers.scope import Scope, joined, recovered
+from whygpu.readers.code.evaluate import Evaluator, not_empty, parameters_of
+from whygpu.readers.code.facts import facts_of
+from whygpu.readers.code.scope import Scope, joined, recovered
 
 DEEPEST = 3
 """How many calls deep functions of the file are followed."""

@@ -1,0 +1,1 @@
+"""From source code to the program that it tells."""
