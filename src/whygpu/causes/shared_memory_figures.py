@@ -10,9 +10,7 @@ from typing import NamedTuple
 from whygpu.model.log import Allocation, Log
 from whygpu.tables.gpu_memory import sizes_of
 
-_LIMIT = re.compile(
-    r"\b(?:Limit: {1,24}|memory_limit_: )(?P<bytes>\d{1,15})"
-)
+_LIMIT = re.compile(r"\b(?:Limit: {1,24}|memory_limit_: )(?P<bytes>\d{1,15})")
 _IN_USE = re.compile(r"\bInUse: {1,24}(?P<bytes>\d{1,15})")
 _REGIONS = re.compile(r"total_region_allocated_bytes_: (?P<bytes>\d{1,15})")
 _TYPE_BYTES = {"half": 2, "bfloat16": 2, "double": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1}
