@@ -19,8 +19,8 @@ from whygpu.model.log import Failure, Log
 _CONFIDENCE = ("certain", "likely", "possible")
 _NOISE_FAMILY = "9"
 _ABOUT_GPUS = re.compile(
-    r"cuda|cudnn|cublas|gpu|nvidia|nccl|nvml|\bxla\b|\bdevice\b|out of memory|\boom\b|hip\w*error"
-    r"|rocm|driver|libcu|ptx|kernel image",
+    r"cuda|cudnn|cublas|cusolver|cufft|cusparse|curand|engine config|gpu|nvidia|nccl|nvml|\bxla\b"
+    r"|\bdevice\b|out of memory|\boom\b|hip\w*error|rocm|driver|libcu|ptx|kernel image",
     re.IGNORECASE,
 )
 _ABOUT_GPUS_IN_CODE = re.compile(r"cuda|gpu|nvml|nccl", re.IGNORECASE)

@@ -255,3 +255,115 @@ def test_bitsandbytes_without_gpu_code_looked_for_cuda_in_vain() -> None:
     )
     assert causes(log)[0] == "cuda-runtime-missing"
     assert "cpu-only-build" not in causes(log)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "LibMambaUnsatisfiableError: Encountered problems while solving:\n"
+            "  - package pytorch-2.1.0-py3.11_cuda12.1_0 requires python >=3.11,<3.12, but none "
+            "of the providers can be installed",
+            ["wheel-not-available"],
+        ),
+        (
+            "LibMambaUnsatisfiableError: Encountered problems while solving:\n"
+            "  - package r-ggplot2-3.3.0-r36 requires r-base >=3.6, but none of the providers can "
+            "be installed",
+            [],
+        ),
+        (
+            "Because there is no version of torch==2.1.0+cu121 and you require torch==2.1.0+cu121, "
+            "we can conclude that your requirements are unsatisfiable.",
+            ["wheel-not-available"],
+        ),
+        (
+            "ERROR: HTTP error 404 while getting https://example.org/gpu/"
+            "tensorflow_gpu-1.4.0-cp37-cp37m-linux_x86_64.whl",
+            ["wheel-not-available"],
+        ),
+    ],
+)
+def test_every_installer_has_its_own_words_for_no_build(text: str, expected: list[str]) -> None:
+    assert causes(text) == expected
+
+
+def test_llama_cpp_that_failed_to_start_cuda_is_no_build_without_it() -> None:
+    refused = "warning: no usable GPU found, --gpu-layers option will be ignored"
+    failed = "ggml_cuda_init: failed to initialize CUDA: system not yet initialized"
+    assert causes(refused)[0] == "cpu-only-build"
+    assert "cpu-only-build" not in causes(f"{failed}\n{refused}")
+
+
+@pytest.mark.parametrize(
+    ("architecture", "expected"),
+    [("Pascal", "compute-capability-too-old"), ("Hopper", "compute-capability-too-new")],
+)
+def test_paddle_names_the_generation(architecture: str, expected: str) -> None:
+    told = (
+        f"W0824 17:41:21.1 13550 gpu_resources.cc:96] The GPU architecture in your current machine "
+        f"is {architecture}, which is not compatible with Paddle installation with arch: 70 75 80"
+    )
+    assert causes(told)[0] == expected
+
+
+def test_an_illegal_instruction_on_the_gpu_is_not_the_processors() -> None:
+    assert "avx-missing-sigill" not in causes(
+        "RuntimeError: CUDA error: an illegal instruction was encountered"
+    )
+    assert causes("zsh: illegal hardware instruction  python train.py") == ["avx-missing-sigill"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ptxas fatal   : Unsupported .target 'sm_120'",
+        "ptxas a.ptx, line 7; error: Feature '.scale_vec::2X'\nnot supported on .target 'sm_120'",
+        "THCudaCheck FAIL file=aten/src/THC/THCGeneral.cpp line=405 error=11 : invalid argument",
+        "RuntimeError: radix_sort: failed on 1st step: cudaErrorInvalidDevice: invalid device",
+    ],
+)
+def test_how_compilers_and_libraries_speak_of_a_gpu_that_they_do_not_know(line: str) -> None:
+    assert causes(line)[0] == "compute-capability-too-new"
+
+
+def test_the_compiler_of_the_driver_is_as_old_as_the_driver() -> None:
+    line = (
+        "ptxas application ptx input, line 9; fatal   : Unsupported .version 7.8; current version "
+        "is '7.4'"
+    )
+    assert causes(line)[0] == "driver-too-old-for-cuda"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: CUDA is not available",
+        ">>> torch.cuda.is_available()\nFalse",
+        "RuntimeError: \"addmm_impl_cpu_\" not implemented for 'Half'",
+    ],
+)
+def test_pytorch_without_a_gpu_and_without_a_reason(line: str) -> None:
+    (root,) = explained(line).root_causes
+    assert (root.cause, root.confidence) == ("cpu-only-build", "possible")
+    assert root.ask
+
+
+def test_that_cuda_is_not_available_is_no_answer_where_the_program_fails_of_something_else() -> (
+    None
+):
+    log = "UserWarning: CUDA is not available, using the CPU\nKeyError: 'train_dir'"
+    assert explained(log).verdict == "not-gpu"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "expected"),
+    [("compute_21", "compute-capability-too-old"), ("compute_75", "compute-capability-too-new")],
+)
+def test_what_nvrtc_refuses_is_told_by_its_options(architecture: str, expected: str) -> None:
+    log = (
+        "NVRTC compilation error: nvrtc: error: invalid value for --gpu-architecture (-arch)\n"
+        f"\n-----\nName: \nOptions: -I/opt/cupy/include -ftz=true -arch={architecture}\n"
+        "NVRTCError: NVRTC_ERROR_INVALID_OPTION (5)\n"
+    )
+    assert causes(log)[0] == expected

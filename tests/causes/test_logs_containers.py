@@ -113,3 +113,8 @@ def test_cuda_is_not_to_be_had_on_a_mac() -> None:
     )
     explanation = explained(log)
     assert explanation.root_causes[0].cause == "non-nvidia-backend"
+
+
+def test_directml_without_the_libraries_of_windows() -> None:
+    log = "ImportError: libd3d12.so: cannot open shared object file: No such file or directory"
+    assert causes(log)[0] == "non-nvidia-backend"

@@ -166,3 +166,39 @@ def test_tensorflow_2_0_aborts_a_collective_whatever_fails() -> None:
         "InvalidArgumentError: indices[0] = 7 is not in [0, 5) [Op:ResourceGather]"
     )
     assert NCCL not in roots(log)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ExternalError:  Nccl error, unhandled cuda error  at (/paddle/nccl_context.cc:110)",
+        "ncclAllReduce() : 0002 unhandled system error",
+        "Test NCCL failure common.cu:891 'unhandled system error'",
+    ],
+)
+def test_nccl_by_any_spelling(line: str) -> None:
+    assert roots(line)[0] == NCCL
+
+
+def test_a_fork_as_the_optimizer_of_graphs_meets_it() -> None:
+    log = "E tensorflow/core/grappler/clusters/utils.cc:83] Failed to get device properties, error"
+    assert roots(f"{log} code: 3")[0] == "cuda-fork-multiprocessing"
+
+
+def test_a_program_that_aborts_beside_an_xid_of_its_own() -> None:
+    log = (
+        "NVRM: Xid (PCI:0000:0f:00): 13, SM Warp Exception: Illegal Instruction Parameter\n"
+        "Fatal Python error: Aborted"
+    )
+    assert roots(log)[0] == KERNEL
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "XlaRuntimeError: INTERNAL: cusolverDnSsyevd failed: CUSOLVER_STATUS_INTERNAL_ERROR",
+        "XlaRuntimeError: INTERNAL: custom call 'xla.gpu.conv' failed: CUDNN_STATUS_NOT_SUPPORTED",
+    ],
+)
+def test_what_xla_hears_from_a_library_and_is_no_want_of_memory(line: str) -> None:
+    assert roots(line)[0] == KERNEL

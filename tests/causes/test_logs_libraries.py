@@ -218,3 +218,35 @@ def test_a_newer_cudnn_than_an_old_build_takes_is_said_so() -> None:
     )
     (finding, *_) = explained(log).root_causes
     assert "takes 7.0.3 and its patches only" in finding.message
+
+
+def test_a_missing_libcudart_is_not_taken_for_the_drivers_libcuda() -> None:
+    log = (
+        "2019-06-30 08:36:11.1: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1640] Found "
+        "device 0 with properties: \n"
+        "name: GeForce GTX 1060 major: 6 minor: 1 memoryClockRate(GHz): 1.733\n"
+        "2019-06-30 08:36:11.2: I tensorflow/stream_executor/platform/default/dso_loader.cc:53] "
+        "Could not dlopen library 'libcudart.so.10.0'; dlerror: libcudart.so.10.0: cannot open "
+        "shared object file: No such file or directory; LD_LIBRARY_PATH: "
+        "/usr/local/cuda-8.0/lib64\n"
+    )
+    assert explained(log).root_causes[0].cause == "cuda-version-mismatch"
+
+
+def test_an_extension_of_pytorch_needs_the_pytorch_it_was_made_for() -> None:
+    symbol = "_ZN3c105ErrorC1ENS_14SourceLocationE"
+    built = f"ImportError: /opt/env/torchvision/_C.so: undefined symbol: {symbol}"
+    other = "ImportError: /opt/env/cv2/cv2.so: undefined symbol: _ZN2cv3MatC1Ev"
+    early = "ImportError: libc10.so: cannot open shared object file: No such file or directory"
+    assert explained(built).root_causes[0].cause == "cuda-version-mismatch"
+    assert explained(early).root_causes[0].cause == "library-path-conflict"
+    assert explained(other).verdict == "not-gpu"
+
+
+def test_windows_self_check_of_2017_ends_the_import() -> None:
+    log = (
+        "ERROR: Failed to import the TensorFlow module.\n\n- Python version is 3.5.\n\n"
+        "- Could not load 'cudart64_80.dll'. The GPU version of TensorFlow\n"
+        "  requires that this DLL be installed in a directory that is named in your %PATH%.\n"
+    )
+    assert explained(log).root_causes[0].cause == "cuda-runtime-missing"

@@ -316,3 +316,76 @@ def test_a_table_of_nvidia_smi_that_shows_a_full_gpu() -> None:
 
 def test_what_a_person_ended_did_not_run_out_of_memory() -> None:
     assert HOST not in roots("KeyboardInterrupt\nKilled by user")
+
+
+def test_a_context_that_a_program_in_java_cannot_create() -> None:
+    log = (
+        'Exception in thread "main" jcuda.CudaException: CUDA_ERROR_OUT_OF_MEMORY\n'
+        "\tat jcuda.driver.JCudaDriver.checkResult(JCudaDriver.java:312)\n"
+        "\tat jcuda.driver.JCudaDriver.cuCtxCreate(JCudaDriver.java:1310)"
+    )
+    assert roots(log)[0] == OTHERS
+
+
+@pytest.mark.parametrize(
+    ("limit", "cause"), [(8 << 30, TOO_BIG), (120 << 20, OTHERS)], ids=["its own", "what was left"]
+)
+def test_the_list_of_the_allocator_alone_tells_that_memory_ran_out(limit: int, cause: str) -> None:
+    log = (
+        "2020-02-02 02:02:02.000000: I tensorflow/core/common_runtime/bfc_allocator.cc:645] Sum "
+        f"Total of in-use chunks: 7.80GiB\nLimit: {limit:>20}\nInUse: {limit - 4096:>20}"
+    )
+    assert roots(log)[0] == cause
+
+
+def test_tensorflow_without_a_shape() -> None:
+    log = (
+        "tensorflow.python.framework.errors_impl.ResourceExhaustedError: failed to allocate memory "
+        "[Op:Mul]"
+    )
+    assert roots(log)[0] == TOO_BIG
+
+
+def test_a_dll_for_which_there_is_no_virtual_memory_is_no_missing_dll() -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "C:\\py\\lib\\site-packages\\tensorflow\\python\\pywrap_tensorflow.py", line 64\n'
+        "ImportError: DLL load failed: Die Auslagerungsdatei ist zu klein, um diesen Vorgang zu "
+        "beenden."
+    )
+    assert roots(log) == [HOST]
+
+
+def test_a_program_that_checks_and_aborts() -> None:
+    log = (
+        "syncedmem.cpp:64] Check failed: error == cudaSuccess (2 vs. 0)  out of memory\n"
+        "*** Check failure stack trace: ***\n"
+        "Process finished with exit code 134 (interrupted by signal 6: SIGABRT)"
+    )
+    assert explained(log).verdict == "found"
+    assert roots(log)[0] == TOO_BIG
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "MXNetError: Check failed: e == CUDNN_STATUS_SUCCESS : cuDNN: CUDNN_STATUS_INTERNAL_ERROR",
+        "RuntimeError: cuSolver has not been initialized",
+        "tensorflow.python.framework.errors_impl.InternalError: Failed to call ThenRnnForward with "
+        "model config: [rnn_mode, rnn_input_mode, rnn_direction_mode]: 2, 0, 0",
+    ],
+)
+def test_libraries_without_room_in_other_words(line: str) -> None:
+    assert roots(line)[0] == HANDLE
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("RuntimeError: CUDA failed with error out of memory", TOO_BIG),
+        ("RuntimeError: cuda execution failed with error 2", TOO_BIG),
+        ("MXNetError: src/storage/cpu_device_storage.h:72: Failed to allocate CPU Memory", HOST),
+    ],
+)
+def test_out_of_memory_in_other_words(line: str, cause: str) -> None:
+    assert roots(line)[0] == cause

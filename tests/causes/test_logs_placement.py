@@ -141,3 +141,13 @@ def test_a_found_gpu_that_is_not_used_is_told() -> None:
 def test_a_library_that_passes_the_code_on_asked_for_no_number() -> None:
     log = "RuntimeError: radix_sort: failed on 1st step: cudaErrorInvalidDevice: invalid device"
     assert "invalid-device-ordinal" not in [root.cause for root in explained(log).root_causes]
+
+
+def test_what_the_optimizer_of_graphs_leaves_on_the_cpu_is_a_remark() -> None:
+    log = (
+        "2021-01-01 01:01:01.000000: W tensorflow/core/grappler/utils/graph_view.cc:830] No "
+        "registered 'MultiDeviceIteratorInit' OpKernel for GPU devices compatible with node "
+        "{{node MultiDeviceIteratorInit}}\n\t.  Registered:  device='CPU'\n\n"
+        "Epoch 1/10\n 10/10 [==============================] - 3s - loss: 1.4"
+    )
+    assert explained(log).root_causes == ()

@@ -194,3 +194,40 @@ def test_a_driver_that_is_merely_older_than_ptxas_is_no_fault() -> None:
         "disabling parallel compilation"
     )
     assert said(line, PROGRESS).verdict == "nothing-wrong"
+
+
+def test_a_program_that_starts_nvidia_smi_and_does_not_find_it() -> None:
+    error = "FileNotFoundError: [Errno 2] No such file or directory: 'nvidia-smi': 'nvidia-smi'"
+    assert first(error) == "no-nvidia-driver"
+
+
+def test_err_in_the_cell_of_the_load_is_no_fault_of_the_hardware() -> None:
+    table = (
+        "| NVIDIA-SMI 352.00    Driver Version: 471.00    |\n"
+        "|  0%   44C    P8    10W / 160W |   1845MiB /  6144MiB |    ERR!      Default |"
+    )
+    assert first(INSUFFICIENT, table) == "driver-too-old-for-cuda"
+
+
+def test_err_for_fan_and_power_is_one() -> None:
+    table = "| ERR!  ERR! ERR!    ERR! / ERR! |     32MiB / 11019MiB |    ERR!      Default |"
+    assert first(table) == "ecc-xid-hardware-error"
+
+
+def test_a_gpu_that_the_driver_no_longer_knows() -> None:
+    lost = "E tensorflow/core/grappler/clusters/utils.cc:82] Failed to get device properties, error"
+    assert first(f"{lost} code: 30") == "nvidia-kernel-module-state"
+    assert said(f"{lost} code: 30", PROGRESS, PROGRESS).root_causes == ()
+
+
+def test_a_toolkit_that_meets_an_updated_driver_on_the_host() -> None:
+    line = (
+        "docker: Error response from daemon: nvidia-container-cli: initialization error: cuda "
+        "error: forward compatibility was attempted on non supported hw: unknown."
+    )
+    assert [root.cause for root in said(line).root_causes] == ["driver-library-version-mismatch"]
+
+
+def test_a_hardware_fault_accounts_for_the_end() -> None:
+    fault = "CUDA error: uncorrectable ECC error encountered (code #214)"
+    assert first(fault, "ERROR: LoadError: Some tests did not pass") == "ecc-xid-hardware-error"

@@ -123,3 +123,52 @@ def test_cupy_tells_what_it_has() -> None:
 def test_a_tpu_says_how_far_over_it_was() -> None:
     found = only("Ran out of memory in memory space hbm. Used 20.00G of 15.00G hbm. Exceeded hbm")
     assert (found.requested, found.total) == (20 * GIB, 15 * GIB)
+
+
+def test_a_message_that_the_terminal_broke_is_told_where_it_begins() -> None:
+    found = only(
+        "I0000 local_client.cc:650] Execution of replica 0 failed: Resource exhausted: Out\n"
+        "of memory while trying to allocate 4294967296 bytes."
+    )
+    assert (found.line, found.place, found.requested) == (1, "gpu", 4 * GIB)
+
+
+def test_a_message_broken_twice() -> None:
+    found = only(
+        "RuntimeError: DataLoader worker (pid 61) is killed by signal: Bus\n"
+        "error. It is possible that dataloader's workers are out of shared\n"
+        "memory. Please try to raise your shared memory limit."
+    )
+    assert (found.line, found.place) == (2, "host")
+
+
+def test_what_stands_on_a_line_of_its_own_is_told_once() -> None:
+    found = only(
+        "RuntimeError: CUDA error: out of memory\nSee the notes on memory management for help."
+    )
+    assert found.line == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The paging file is too small for this operation to complete.",
+        "\u9875\u9762\u6587\u4ef6\u592a\u5c0f\uff0c\u65e0\u6cd5\u5b8c\u6210\u64cd\u4f5c\u3002",
+        "\u0424\u0430\u0439\u043b \u043f\u043e\u0434\u043a\u0430\u0447\u043a\u0438 "
+        "\u0441\u043b\u0438\u0448\u043a\u043e\u043c \u043c\u0430\u043b",
+        "Die Auslagerungsdatei ist zu klein, um diesen Vorgang durchzuf\u00fchren.",
+        "El archivo de paginaci\u00f3n es demasiado peque\u00f1o para completar la operaci\u00f3n.",
+    ],
+)
+def test_windows_says_it_in_the_users_language(words: str) -> None:
+    assert only(f"ImportError: DLL load failed: {words}").place == "host"
+
+
+def test_a_limit_of_ones_own_is_all_that_there_is() -> None:
+    found = only(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+        "capacity of 80.00 GiB of which 70.00 GiB is free. Including non-PyTorch memory, this "
+        "process has 9.00 GiB memory in use. 8.00 GiB allowed; Of the allocated memory 7.00 GiB is "
+        "allocated by PyTorch, and 512.00 MiB is reserved by PyTorch but unallocated."
+    )
+    assert (found.total, found.free, found.held) == (8 * GIB, 512 * MIB, 7 * GIB)

@@ -117,6 +117,9 @@ def test_cpp_says_below_what_it_threw() -> None:
         "Num GPUs Available:  2",
         "[PhysicalDevice(name='/physical_device:GPU:0', device_type='GPU')]",
         "Training finished.",
+        "Time elapsed: 31.4 s",
+        "annotated batch 3/12 of the sample",
+        "reading frame 40 of 900",
     ],
 )
 def test_work(line: str) -> None:
@@ -132,6 +135,8 @@ def test_work(line: str) -> None:
         "    loss = 0.5",
         "0it [00:00, ?it/s]",
         "losses.py",
+        "Chunk at 0x7f2c00000000 of size 1280",
+        "    elapsed time 3",
     ],
 )
 def test_no_work(line: str) -> None:

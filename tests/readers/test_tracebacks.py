@@ -38,9 +38,20 @@ def test_an_exception_without_a_message() -> None:
 
 
 def test_below_frames_any_name_is_an_exception() -> None:
-    for last, name in (("cv2.error: OpenCV(4.5)", "error"), ("queue.Empty", "Empty")):
+    for last, name in (("toolkit.Halt: disk", "Halt"), ("queue.Empty", "Empty")):
         assert unhandled(PLAIN.replace("ValueError: shape", last)) == [name]
         assert unhandled(last) == []
+
+
+def test_exceptions_of_extension_modules_are_known_by_their_own_names() -> None:
+    module = "onnxruntime.capi.onnxruntime_pybind11_state"
+    for last, name in (
+        ("cv2.error: OpenCV(4.5)", "error"),
+        (f"{module}.Fail: [ONNXRuntimeError] : 1 : FAIL : Load model failed", "Fail"),
+        (f"{module}.NoSuchFile: [ONNXRuntimeError] : 3 : NO_SUCHFILE", "NoSuchFile"),
+    ):
+        assert unhandled(last) == [name]
+        assert unhandled(PLAIN.replace("ValueError: shape", last)) == [name]
 
 
 def test_source_that_a_traceback_quotes_is_no_exception() -> None:

@@ -22,7 +22,13 @@ _TWO_FRAMEWORKS = re.compile(
     r"Inconsistency detected by ld\.so|cannot allocate memory in static TLS block"
 )
 _SYMBOL_OF_CUDA = re.compile(
-    r"undefined symbol: (?:nccl|cuda|cudnn|cublas|cusparse|cusolver|__nvJitLink|nvJitLink)[A-Z_]\w"
+    r"undefined symbol: (?:iJIT_Notify|nccl|cuda|cudnn|cublas|cusparse|cusolver|(?:__)?nvJitLink)"
+    r"[A-Z_]\w"
+)
+_NO_LINK_NAME = re.compile(r"ld: cannot find -lcuda(?::|$)|libcuda\.so cannot found!", re.MULTILINE)
+"""Triton links against libcuda.so, of which a driver alone brings libcuda.so.1 only."""
+_OF_TORCH = re.compile(
+    r"lib(?:torch|c10)(?:_(?!cuda_c)\w{1,20})?\.so: cannot open shared object file"
 )
 _STUBS = ("CUDA_ERROR_STUB_LIBRARY", "cudaErrorStubLibrary")
 _WHEELS_FIRST = (
@@ -56,6 +62,12 @@ def conflict_in(log: Log) -> Conflict | None:
     clash = log.first(_TWO_FRAMEWORKS)
     if clash is not None:
         return _clash(log, clash.line)
+    unlinked = log.first(_NO_LINK_NAME)
+    if unlinked is not None:
+        return _no_link_name(log, unlinked.line)
+    apart = log.first(_OF_TORCH)
+    if apart is not None:
+        return _without_torch(log, apart.line)
     return _unsearched(log)
 
 
@@ -95,6 +107,41 @@ def _stub(log: Log, stubs: tuple[Status, ...]) -> Conflict:
         # In an image that is started without a GPU the stub is what is left.
         confidence="possible" if suspected(log, "docker-no-gpu-runtime") else "certain",
         effect="broken" if log.failures else None,
+    )
+
+
+def _no_link_name(log: Log, line: int) -> Conflict:
+    return Conflict(
+        message="the linker does not find libcuda.so: the driver's library is there under another "
+        "name (libcuda.so.1), or in a folder that is not searched",
+        lines=(*(m.line for m in log.find(_NO_LINK_NAME)), *ended_after(log, line)),
+        remedies=(
+            Remedy("See where the driver's library is.", "ldconfig -p | grep libcuda.so"),
+            Remedy(
+                "Give it the name that is linked against.",
+                "sudo ln -s libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so && sudo ldconfig",
+            ),
+        ),
+        confidence="likely",
+        effect="broken",
+    )
+
+
+def _without_torch(log: Log, line: int) -> Conflict:
+    return Conflict(
+        message="a native extension of PyTorch does not find PyTorch's own libraries: the loader "
+        "knows them only after `import torch`, and only those of the PyTorch that is imported",
+        lines=(line, *ended_after(log, line)),
+        remedies=(
+            Remedy("Import torch before the extension."),
+            Remedy(
+                "Or tell the loader where they are.",
+                "export LD_LIBRARY_PATH=$(python -c 'import torch; print(torch.__path__[0])')/lib",
+            ),
+            Remedy("If that does not help, build the extension for the PyTorch that is installed."),
+        ),
+        confidence="likely",
+        effect="broken",
     )
 
 

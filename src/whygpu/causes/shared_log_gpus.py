@@ -16,8 +16,8 @@ Age = Literal["too-new", "too-old", "fits", "unknown"]
 
 _NAMED = re.compile(
     r"\b(?:GeForce |NVIDIA |Tesla |Quadro ){0,2}(?P<name>"
-    r"(?:RTX|GTX|GT|[Gg]e[Ff]orce)[ -]?(?P<series>\d{1,2})\d\dM?(?: ?Ti)?\b|RTX A\d{4}"
-    r"|TITAN (?:RTX|V|Xp)|(?:[Tt]esla )?[KMPVAH]\d{2,3}\b|Quadro [A-Z]{0,3} ?\d{3,4})"
+    r"(?:RTX|GTX|GT|[Gg]e[Ff]orce|GEFORCE)[ -]?(?P<series>\d{1,2})\d\d[Mm]?(?: ?Ti)?\b|RTX A\d{4}"
+    r"|TITAN (?:RTX|V|Xp)|(?:[Tt]esla )?[KMPVAH]\d{2,3}(?=[cmst]?\b)|Quadro [A-Z]{0,3} ?\d{3,4})"
 )
 _SERIES = dict(
     [
@@ -31,6 +31,13 @@ _TORCH_BUILD = re.compile(r"\btorch\S{0,12}[=-]{1,2}\d[\d.]{1,8}\+cu(?P<torch>\d
 _TOOLKIT = re.compile(
     r"\bcudatoolkit[ =]{1,4}v?(?P<conda>\d{1,2}\.\d)|\bcuda[ :-]?v?(?P<said>\d{1,2}\.\d)\b", re.I
 )
+
+
+REFUSED_AND_OLD = re.compile(
+    r"invalid value for --gpu-architecture[^\n]{0,40}(?:\n[^\n]{0,400}){1,6}?"
+    r"-arch[= ](?:compute|sm)_[1-4]\d\b"
+)
+"""The compiler refuses an architecture that it no longer knows; in other cases, not yet."""
 
 
 class LogGpu(NamedTuple):

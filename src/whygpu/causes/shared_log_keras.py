@@ -21,13 +21,18 @@ MESSAGES = re.compile(
     r"|module 'tensorflow(?:_core)?\.python\.[\w.]{1,80}' has no attribute"
     r"|module 'tensorflow(?:_core)?\.__internal__[\w.]{0,60}' has no attribute"
     r"|cannot import name '\w{1,60}' from 'tensorflow(?:_core)?\.compat\.v2[\w.]{0,60}'"
-    r"|module 'tensorflow(?:_core)?' has no attribute 'keras'"
+    r"|cannot import name '?(?!pywrap|_)\w{1,60}'? from 'tensorflow(?:_core)?\.python[\w.]{0,80}'"
+    r"(?! \(most likely)"
+    r"|No module named '?tensorflow(?:_core)?\.python\.(?!platform|pywrap|_)[\w.]{1,80}'?"
+    r"|module 'tensorflow(?:_core)?' has no attribute '(?:keras|compat|python|__internal__)'"
+    r"|No module named '?tensorflow\.compat(?:\.[\w.]{1,60})?'?"
     r"|cannot import name 'keras' from 'tensorflow' \([^u]"
     r"|module 'tensorflow(?:\.compat\.v[12])?' has no attribute 'estimator'"
     r"|No module named '?tensorflow_estimator(?:\.[\w.]{1,80})?'?|No module named 'tensorflow\.tsl"
     rf"|cannot import name '\w{{1,60}}' from '{_ADD_ONS}[\w.]{{0,80}}'"
     rf"|module '{_ADD_ONS}[\w.]{{0,80}}' has no attribute"
-    r"|tensorflow_(?:io|text|addons|recommenders|decision_forests)[^\n:]{0,200}\.so: undefined symbol"
+    r"|tensorflow_(?:io|text|addons|recommenders|decision_forests)[^\n:]{0,200}\.so: undefined "
+    r"symbol"
     r"|Cannot register 2 metrics with the same name: /tensorflow/api/keras"
     r"|Another metric with the same name already exists",
     re.MULTILINE,
@@ -38,15 +43,16 @@ PHRASES = re.compile(
     r"|multi-backend Keras that does not support TensorFlow"
     r"|installed version of Keras is Keras 3, but this is not (?:yet )?supported"
     r"|Keras cannot be imported\. Check that it is installed"
-    r"|'Node' object has no attribute 'output_masks'"
+    r"|'Node' object has no attribute 'output_masks'|'KerasHistory' object has no attribute"
+    r"|'_TfDeviceCaptureOp' object has no attribute"
     r"|object has no attribute '(?:_make_predict_function|_get_distribution_strategy)'"
     r"|The added layer must be an instance of class Layer\. (?:Found|Received)"
     r"|Only instances of `?keras\.Layer`? can be added to a Sequential model"
     r"|A KerasTensor is symbolic: it's a placeholder for a shape"
     r"|A KerasTensor cannot be used as input to a TensorFlow function"
     r"|Could not interpret optimizer identifier:['\", ]{0,4}<(?:keras|tensorflow)"
-    r"|Unrecognized keyword arguments(?: passed to \w{1,40})?: [\[{]'(?:batch_shape|batch_input_shape"
-    r"|time_major|input_shape)'"
+    r"|Unrecognized keyword arguments(?: passed to \w{1,40})?: [\[{]'(?:batch_shape|input_shape"
+    r"|batch_input_shape|time_major)'"
     r"|Keras 3 only supports V3 `\.keras` files"
     r"|Could not (?:locate class|deserialize class) '(?:Functional|Sequential|Model|TFOpLambda"
     r"|SlicingOpLambda)'"
@@ -56,26 +62,36 @@ PHRASES = re.compile(
     # Keras 3 refuses what Keras 2 took.
     r"|Argument\(s\) not recognized: \{'(?:lr|decay)'"
     r"|decay is deprecated in the new Keras optimizer"
-    r"|filename must end in `\.weights\.h5`|`filepath` provided must end in `\.(?:keras|weights\.h5)`"
-    r"|Invalid filepath extension for saving|(?:fit|predict|evaluate)\(\) got an unexpected keyword "
-    r"argument '(?:workers|use_multiprocessing|max_queue_size|nb_epoch|samples_per_epoch|nb_val_samples"
-    r"|show_accuracy)'"
-    # What the classes of earlier Keras had.
-    r"|'(?:Sequential|Model|Functional)' object has no attribute '(?:predict_classes|predict_proba"
-    r"|fit_generator|predict_generator|evaluate_generator|_ckpt_saved_epoch|uses_learning_phase)'"
-    r"|object has no attribute '(?:get_updates|_create_all_weights|_hyper)'"
-    r"|__init__\(\) got an unexpected keyword argument '(?:output_dim|nb_filter|border_mode|subsample"
-    r"|W_regularizer|b_regularizer|dim_ordering)'"
+    r"|Expected `trainable` argument to be a boolean, but got"
+    r"|filename must end in `\.weights\.h5`"
+    r"|`filepath` provided must end in `\.(?:keras|weights\.h5)`"
+    r"|Invalid filepath extension for saving"
+    r"|(?:fit|predict|evaluate)\(\) got an unexpected keyword argument '(?:workers|max_queue_size"
+    r"|use_multiprocessing|nb_epoch|samples_per_epoch|nb_val_samples|show_accuracy)'"
 )
+_EARLIER = re.compile(
+    r"'(?:Sequential|Model|Functional)' object has no attribute '(?:predict_classes|predict_proba"
+    r"|fit_generator|predict_generator|evaluate_generator|metrics_tensors|add_metric"
+    r"|stateful_metric_names|total_loss|uses_learning_phase|_\w{2,40})'"
+    r"|object has no attribute '(?:get_updates|_create_all_weights|_hyper)'"
+    r"|'tuple' object has no attribute 'layer'$"
+    r"|__init__\(\) got an unexpected keyword argument '(?:output_dim|nb_filter|border_mode"
+    r"|subsample|W_regularizer|b_regularizer|dim_ordering)'",
+    re.MULTILINE,
+)
+"""What classes of an earlier Keras had, or took; other libraries have classes of these names."""
+_SPEAKS_OF_KERAS = re.compile(r"keras|tensorflow", re.IGNORECASE)
 _LOADING = re.compile(r"load_model|model_from_json|model_from_config|from_config|deserializ")
 _UNKNOWN_ARGUMENT = re.compile(
-    r"Unrecognized keyword arguments[^\n]{0,60}[\[{(]|Error when deserializing class '\w{1,60}'"
-    r"|got an unexpected keyword argument '(?:ragged|batch_shape|batch_input_shape|groups|synchronized)'"
+    r"Unrecognized keyword arguments[^\n]{0,60}[\[{(]|Keyword argument not understood"
+    r"|Error when deserializing class '\w{1,60}'"
+    r"|got an unexpected keyword argument '(?:ragged|batch_shape|batch_input_shape|groups"
+    r"|synchronized)'"
 )
 """In a model that another Keras saved; in a call of the program it is the program's mistake."""
 
 _FILES = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\](?:(?:tf_)?keras(?:_\w{1,30})?|kerastuner|segmentation_models"
+    r"[/\\](?:site|dist)-packages[/\\](?:(?:tf_)?keras(?:_\w{1,30})?|kerastuner|autokeras|segmentation_models"
     rf"|efficientnet|classification_models\w{{0,4}}|{_ADD_ONS}|rl|mrcnn"
     r"|tensorflow(?:_core)?[/\\](?:python[/\\]|_api[/\\]v\d[/\\])?keras)[/\\]|lazy_loader\.py"
 )
@@ -83,24 +99,30 @@ _FILES = re.compile(
 _OLD_BACKEND = re.compile(r"keras[/\\]backend[/\\](?:tensorflow_backend|load_backend)\.py")
 _IN_TENSORFLOW = re.compile(
     r"module 'tensorflow(?:_core)?(?:\.[\w.]{1,60})?' has no attribute"
-    r"|cannot import name '?\w{1,60}'? from 'tensorflow[\w.]{0,80}'|No module named 'tensorflow\.[\w.]+'"
+    r"|cannot import name '?\w{1,60}'? from 'tensorflow[\w.]{0,80}'"
+    r"|No module named 'tensorflow\.[\w.]+'"
     r"|maximum recursion depth exceeded"
 )
 _FROM_NOWHERE = re.compile(r"cannot import name '?\w{1,60}'?$")
 """Up to Python 3.6 the message does not say from where."""
 _IMPORTS_KERAS = re.compile(
-    r"from (?:tf_keras|keras(?!_contrib)|tensorflow(?:_core)?\.(?:\w{1,30}\.){0,3}keras)\b[\w.]{0,80} import "
+    r"from (?:tf_keras|keras|tensorflow(?:_core)?\.(?:\w{1,30}\.){0,3}keras)\b[\w.]{0,80} import "
+    r"|from tensorflow\.python\.[\w.]{1,80} import (?!pywrap|_)"
 )
+_PRIVATE = re.compile(r"'(?!NoneType)[A-Z]\w{1,60}' object has no attribute '_(?!keras_)\w")
+_KERAS_ITSELF = re.compile(r"-packages[/\\](?:(?:tf_)?keras|tensorflow(?:_core)?)[/\\]")
 _WRONG_ARGUMENTS = re.compile(
     r"got an unexpected keyword argument '|got multiple values for argument '"
 )
+_CALLS_BELOW = re.compile(r"\b(?:tf|tfe|K|backend|ops|nn|np|tensorflow|\w{2,20}_ops)\.\w")
+"""A call of TensorFlow or of Keras's backend, not of what the program handed over."""
 _OLD_H5PY = re.compile(r"'str' object has no attribute 'decode'")
 _OF_A_MODEL_FILE = re.compile(
     r"keras_version|\.decode\('utf-?8'\)|model_config|layer_names|backend"
 )
 _HISTORY = re.compile(r"object has no attribute '_keras_(?:shape|history)'")
 _KERAS_ALONE = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\]keras[/\\]|^from keras\b|\bkeras-\d", re.M
+    r"[/\\](?:site|dist)-packages[/\\]keras[/\\]|^from keras\b|\bkeras-\d", re.MULTILINE
 )
 _KERAS_INSIDE = re.compile(r"tensorflow(?:_core)?[./\\](?:python[./\\])?keras\b|\btf\.keras\b")
 _KINDS = ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "RecursionError")
@@ -109,6 +131,9 @@ _KINDS = ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "
 def told_in(log: Log) -> Match | None:
     """The first place that says so."""
     told = log.first(MESSAGES) or log.first(PHRASES)
+    shown = any(raised.frames for raised in log.raised)
+    if told is None and (log.says(_SPEAKS_OF_KERAS) or not shown):
+        told = log.first(_EARLIER)
     if told is None and log.says(_LOADING):
         told = log.first(_UNKNOWN_ARGUMENT)
     if told is None:
@@ -131,9 +156,12 @@ def _does_not_fit(log: Log, raised: Raised) -> bool:
         return raised_by(raised, _FILES) and (
             "tensorflow" not in raised.frames[-1] and _has_both(log, raised)
         )
+    if _PRIVATE.match(raised.message):
+        # An add-on reaches into Keras; Keras does so into layers that the program wrote.
+        return by_keras and not raised_by(raised, _KERAS_ITSELF)
     if _WRONG_ARGUMENTS.search(raised.message):
         # What a caller passes on comes from the program; what is written out is the library's.
-        return by_keras and "**" not in code and "custom" not in code
+        return by_keras and "**" not in code and _CALLS_BELOW.search(code) is not None
     if not _IN_TENSORFLOW.search(raised.message):
         return False
     return by_keras or any(_OLD_BACKEND.search(frame) for frame in raised.frames)

@@ -47,7 +47,7 @@ _INSTALLED = re.compile(
 )
 """A CUDA release that is on the machine: a folder of its own, or the compiler's version."""
 _DRIVER_TROUBLE = re.compile(
-    r"failed call to cuInit|Failed call to cuInit|Could not dlopen library 'libcuda"
+    r"failed call to cuInit|Failed call to cuInit|Could not dlopen library 'libcuda\."
 )
 _SEES_A_GPU = re.compile(
     r"Found device 0 with properties|Adding visible gpu devices|\| NVIDIA-SMI |Driver Version: \d"
@@ -58,6 +58,8 @@ _SEES_A_GPU = re.compile(
 _CUDNN_FILE = re.compile(
     r"(?P<library>libcudnn\w{0,40}\.so\.(?P<major>\d{1,2})\b|cudnn64_(?P<windows>\d)\.dll)"
 )
+_SELF_CHECK = re.compile(r"Failed to import the TensorFlow module\.")
+"""The script of 2017 that looks for what TensorFlow for Windows needs."""
 _BUNDLED = re.compile(r"or one of its dependencies")
 
 
@@ -105,7 +107,7 @@ def missing_libraries(log: Log) -> Missing | None:
     # A library that opens later was only looked for in the wrong folder first.
     lost = [event for event in lost if opened_since.get(event.library, 0) < event.line]
     summary = [match.line for match in log.find(NO_DLOPEN)]
-    stops = any(event.stops for event in lost)
+    stops = any(event.stops for event in lost) or (bool(lost) and log.says(_SELF_CHECK))
     if not stops and _driver_is_the_trouble(log):
         return None
     if not lost and (not summary or _found_but_unfit(log)):
@@ -127,7 +129,7 @@ def missing_libraries(log: Log) -> Missing | None:
             *(event.line for event in lost),
             *summary,
             *followers,
-            *(match.line for match in log.find(NO_CUDART)),
+            *(match.line for pattern in (NO_CUDART, _SELF_CHECK) for match in log.find(pattern)),
             *(failure.line for failure in ends if failure.line >= first),
         ),
         stops=stops,

@@ -19,6 +19,7 @@ _CONTEXT = GIB // 2
 _SMALL = 64 << 20
 _WORKED = 2
 """So many lines of progress show that the program went on."""
+_AT_ONCE = 4
 _LEAST_AT_START = GIB // 2
 """TensorFlow takes what is free; less than this is left on no GPU that is not in use."""
 _MOST_LINES = 6
@@ -32,7 +33,7 @@ _CONTEXT_FAILED = re.compile(
     r"|CUDA_ERROR_OUT_OF_MEMORY[^\n]{0,80}\n[^\n]{0,160}\n?[^\n]{0,160}cu(?:CtxCreate"
     r"|DevicePrimaryCtxRetain)\b"
 )
-_DUMPED = re.compile(r"\bSum Total of in-use chunks: ")
+_DUMPED = re.compile(r"\bSum Total of in-use chunks: |\d Chunks of size \d{1,15} totalling ")
 """TensorFlow lists what it holds only when it cannot give what it is asked for."""
 _LAZY_START = re.compile(
     r"_lazy_(?:new|init)\b|torch\._C\._cuda_init|in set_device\b|THCGeneral\.cpp"
@@ -99,6 +100,7 @@ def shortage(log: Log) -> Shortage | None:
     lines = [a.line for a in refused[:_MOST_LINES] + refused[-_MOST_LINES:]]
     lines += [a.line for a in ladder[:_MOST_LINES]] + dumps[:_MOST_LINES]
     lines += [f.line for f in log.failures if _ABOUT_MEMORY.search(f.text)][:_MOST_LINES]
+    lines += _aborts(log, refused)
     return Shortage(
         reason,
         confidence,
@@ -112,6 +114,16 @@ def shortage(log: Log) -> Shortage | None:
         figures.held if figures.held is not None else figures.in_use,
         _severity(log, refused),
     )
+
+
+def _aborts(log: Log, refused: list[Allocation]) -> list[int]:
+    """How the process ended at once, in programs that check and abort."""
+    return [
+        failure.line
+        for failure in log.failures
+        if failure.kind in ("signal", "exit")
+        and any(0 <= failure.line - a.line <= _AT_ONCE for a in refused[-_MOST_LINES:])
+    ]
 
 
 def _severity(log: Log, refused: list[Allocation]) -> Severity:

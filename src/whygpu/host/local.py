@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from threading import Lock
 from typing import Any, TypeVar
 
 from whygpu.host import elf as elf_reader
@@ -28,11 +29,14 @@ OUTPUT_LIMIT = 1 << 20
 """A short command that prints more than this is not one we can use."""
 
 _running: set[subprocess.Popen[bytes]] = set()
+_starting = Lock()
+"""Held from the start of a command until it is in the set: it must not slip through between."""
 
 
 @atexit.register
 def _leave_nothing_running() -> None:
     """When we are stopped, a thread may still be waiting for a command that does not answer."""
+    _starting.acquire(timeout=1)
     for process in tuple(_running):
         _kill(process)
 
@@ -99,19 +103,20 @@ class LocalHost:
     ) -> Observed[Completed]:
         name = command[0]
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=env,
-                start_new_session=True,
-            )
+            with _starting:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=env,
+                    start_new_session=True,
+                )
+                _running.add(process)
         except FileNotFoundError:
             return Absent(name)
         except OSError as error:
             return Unknown(f"{name} cannot be started: {error.strerror}")
-        _running.add(process)
         try:
             stdout, stderr = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:

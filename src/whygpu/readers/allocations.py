@@ -10,7 +10,7 @@ from whygpu.tables.out_of_memory import PAGING_FILE, TORCH, TORCH_PARTS, Form, o
 
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _ABOUT_MEMORY = re.compile(
-    rf"alloc|memory|oom|malloc|shm|dst tensor|winerror|no space|{PAGING_FILE}", re.I
+    rf"alloc|memory|oom|malloc|shm|dst tensor|winerror|no space|error 2\b|{PAGING_FILE}", re.I
 )
 _WRAPPED = 3
 """A terminal may have broken a long message into so many further lines."""
@@ -100,13 +100,17 @@ def _of_torch(line: Line, match: re.Match[str]) -> Allocation:
     held, unused, reserved = sizes["held"], sizes["unused"], sizes["reserved"]
     if reserved is None and held is not None and unused is not None:
         reserved = held + unused
+    total, free, allowed = sizes["total"], sizes["free"], sizes["allowed"]
+    if allowed is not None and total is not None and allowed < total:
+        total = allowed
+        free = min(free or 0, max(0, allowed - (reserved or held or 0)))
     return Allocation(
         line.number,
         "gpu",
         final=True,
         requested=in_bytes(match["asked"], match["asked_unit"]),
-        free=sizes["free"],
-        total=sizes["total"],
+        free=free,
+        total=total,
         held=held,
         reserved=reserved,
     )

@@ -20,7 +20,7 @@ _EVENTS: tuple[tuple[re.Pattern[str], LibraryOutcome], ...] = (
         "opened",
     ),
     (
-        re.compile(rf"undefined symbol: (?P<symbol>\S{{1,300}}), version {_LIBRARY}"),
+        re.compile(rf"undefined symbol: (?P<symbol>\S{{1,300}}) ?, version {_LIBRARY}"),
         "wrong-symbols",
     ),
     (
@@ -34,7 +34,7 @@ _EVENTS: tuple[tuple[re.Pattern[str], LibraryOutcome], ...] = (
         "wrong-symbols",
     ),
     (
-        re.compile(rf"(?<![\w.-]){_LIBRARY}: undefined symbol: (?P<symbol>\S{{1,300}})"),
+        re.compile(rf"(?<![\w.-]){_LIBRARY} ?: ?undefined symbol: (?P<symbol>\S{{1,300}})"),
         "wrong-symbols",
     ),
     (
@@ -62,6 +62,7 @@ _EVENTS: tuple[tuple[re.Pattern[str], LibraryOutcome], ...] = (
     (re.compile(rf"depends on [\"']{_LIBRARY}[\"'] which is missing"), "not-found"),
 )
 
+_RENAMED = re.compile(r"-[0-9a-f]{8}$")
 _STOPPING = ("ImportError", "OSError", "NotFoundError", "RuntimeError", "ModuleNotFoundError")
 
 
@@ -111,7 +112,8 @@ def identify(library: str) -> tuple[str, str]:
     stem, _, version = base.partition(".so")
     if not _ and base.endswith(".dylib"):
         stem, _, version = base[: -len(".dylib")].partition(".")
-    name = stem.removeprefix("lib")
+    # Wheels rename what they bring along: libcudnn-a2b758a6.so.7.0.3.
+    name = _RENAMED.sub("", stem.removeprefix("lib"))
     return name, version.strip(".")
 
 

@@ -20,7 +20,10 @@ _WORK = re.compile(
             r"Successfully (?:saved|trained)|Test (?:loss|accuracy|score)",
             # ends
             r"[Ff]inished training|[Tt]raining (?:finished|complete|done)\b|[Tt]ime taken\b",
-            r"\b[Ii]nference time\b",
+            r"\b[Ii]nference time\b|\b(?:[Ee]lapsed time|[Tt]ime elapsed)\b[^\n\d]{0,12}\d",
+            # one of so many pieces of work
+            r"\b(?:[Cc]hunk|[Bb]atch|[Ff]rame|[Ff]old|[Ss]ample|[Ii]mage) {1,2}\d{1,7} ?"
+            r"(?:/|of) ?\d",
             # services
             r"Serving (?:Flask|on)|Running on https?://|Uvicorn running",
             r"Application startup complete|Starting \w{0,20} ?server at http",

@@ -39,7 +39,8 @@ _NUMBERED = re.compile(
     r"|CUresult\((?P<result>-?\d{1,3})\)|Unknown CUDA error (?P<jax>\d{1,3})\b"
     r"|\[(?P<numba>\d{1,3})\] Call to cu|cuda runtime error \((?P<thc>\d{1,3})\)"
     r"|THCudaCheck FAIL [^\n]{0,300}? error=(?P<check>\d{1,3})\b"
-    r"|[Cc][Uu][Dd][Aa] error ?\((?P<paddle>\d{1,3})\)|cudaSuccess \((?P<versus>\d{1,3}) vs\. 0\)"
+    r"|[Cc][Uu][Dd][Aa] error ?\((?P<paddle>\d{1,3})\)"
+    r"|cudaSuccess ?\((?P<versus>\d{1,3}) ?vs\. ?0\)"
     r"|device properties, error code: (?P<grappler>\d{1,3})\b"
     r"|CUDA error (?P<ggml>\d{1,3}) at |cudaSuccess == \w{1,12} \(0 vs\. (?P<paddle_old>\d{1,3})\)"
     r"|cudaGetDeviceCount(?:\(\))? returned (?P<query>\d{1,3})\b|CUDA failure (?P<ort>\d{1,3}):"
@@ -49,12 +50,7 @@ _NUMBERED = re.compile(
 _SENTENCES: tuple[tuple[str, Api, str], ...] = (
     ("no CUDA-capable device is detected", "runtime", "cudaErrorNoDevice"),
     (
-        "CUDA driver version is insufficient for CUDA runtime version",
-        "runtime",
-        "cudaErrorInsufficientDriver",
-    ),
-    (
-        "CUDA driver version is insufficient for CUDART version",
+        "CUDA driver version is insufficient",
         "runtime",
         "cudaErrorInsufficientDriver",
     ),
@@ -65,7 +61,7 @@ _SENTENCES: tuple[tuple[str, Api, str], ...] = (
     ),
     ("invalid device ordinal", "runtime", "cudaErrorInvalidDevice"),
     (
-        "no kernel image is available for execution on the device",
+        "no kernel image is available",
         "runtime",
         "cudaErrorNoKernelImageForDevice",
     ),
@@ -74,13 +70,14 @@ _SENTENCES: tuple[tuple[str, Api, str], ...] = (
         "runtime",
         "cudaErrorUnsupportedPtxVersion",
     ),
+    ("invalid device function", "runtime", "cudaErrorInvalidDeviceFunction"),
     ("device-side assert triggered", "runtime", "cudaErrorAssert"),
     ("an illegal memory access was encountered", "runtime", "cudaErrorIllegalAddress"),
     ("an illegal instruction was encountered", "runtime", "cudaErrorIllegalInstruction"),
     ("misaligned address", "runtime", "cudaErrorMisalignedAddress"),
     ("unspecified launch failure", "runtime", "cudaErrorLaunchFailure"),
     ("uncorrectable ECC error encountered", "runtime", "cudaErrorECCUncorrectable"),
-    ("all CUDA-capable devices are busy or unavailable", "runtime", "cudaErrorDevicesUnavailable"),
+    ("busy or unavailable", "runtime", "cudaErrorDevicesUnavailable"),
     (
         "system has unsupported display driver / cuda driver combination",
         "runtime",
@@ -145,13 +142,20 @@ _DRIVER_NUMBERS = {
 _RUNTIME_NUMBERS = {
     2: "cudaErrorMemoryAllocation",
     3: "cudaErrorInitializationError",
+    4: "cudaErrorLaunchFailure",
+    6: "cudaErrorLaunchTimeout",
+    7: "cudaErrorLaunchOutOfResources",
     8: "cudaErrorInvalidDeviceFunction",
     10: "cudaErrorInvalidDevice",
     30: "cudaErrorUnknown",
     35: "cudaErrorInsufficientDriver",
     38: "cudaErrorNoDevice",
+    39: "cudaErrorECCUncorrectable",
+    46: "cudaErrorDevicesUnavailable",
     48: "cudaErrorNoKernelImageForDevice",
     59: "cudaErrorAssert",
+    73: "cudaErrorIllegalInstruction",
+    74: "cudaErrorMisalignedAddress",
     77: "cudaErrorIllegalAddress",
     98: "cudaErrorInvalidDeviceFunction",
     100: "cudaErrorNoDevice",
@@ -160,7 +164,11 @@ _RUNTIME_NUMBERS = {
     214: "cudaErrorECCUncorrectable",
     222: "cudaErrorUnsupportedPtxVersion",
     700: "cudaErrorIllegalAddress",
+    701: "cudaErrorLaunchOutOfResources",
+    702: "cudaErrorLaunchTimeout",
     710: "cudaErrorAssert",
+    715: "cudaErrorIllegalInstruction",
+    716: "cudaErrorMisalignedAddress",
     719: "cudaErrorLaunchFailure",
     802: "cudaErrorSystemNotReady",
     803: "cudaErrorSystemDriverMismatch",
@@ -192,6 +200,7 @@ def _of_line(line: Line) -> Iterator[Status]:
     call = _CALL.search(text)
     called = next((name for name in call.groups() if name), "") if call else ""
     told: set[str] = set()
+    nameless: list[Status] = []
     for match in _NAME.finditer(text):
         name = match.group()
         if name not in told and not name.endswith("_SUCCESS") and name not in _NOT_STATUSES:
@@ -201,8 +210,12 @@ def _of_line(line: Line) -> Iterator[Status]:
     for match in _NUMBERED.finditer(text):
         numbered = _by_number(match)
         if numbered and numbered[1] not in told and not (told and match["numba"]):
+            status = Status(line.number, numbered[0], numbered[1], called)
+            if numbered[1][-1].isdigit():
+                nameless.append(status)
+                continue
             told.add(numbered[1])
-            yield Status(line.number, numbered[0], numbered[1], called)
+            yield status
     if told:
         return
     folded = text.lower()
@@ -210,6 +223,8 @@ def _of_line(line: Line) -> Iterator[Status]:
         if sentence in folded:
             yield Status(line.number, sentence_api, name, called)
             return
+    # A number that no table has says less than the words beside it.
+    yield from nameless
 
 
 def _by_number(match: re.Match[str]) -> tuple[Api, str] | None:

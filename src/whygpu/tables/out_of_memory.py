@@ -51,6 +51,8 @@ TORCH_PARTS = {
             rf"MPS allocated: {_size('c')}",
         ),
         "free": (rf"{_size('a')} (?:is )?free",),
+        # A limit of one's own: torch.cuda.set_per_process_memory_fraction.
+        "allowed": (rf"{_size('a')} allowed;",),
         "reserved": (rf"{_size('a')} reserved in total",),
         # Before PyTorch 1.4, "cached" is what is reserved and not in use.
         "unused": (rf"{_size('a')} (?:is reserved by PyTorch but unallocated|cached)",),
@@ -61,11 +63,13 @@ PAGING_FILE = (
     r"[Pp]aging file is too small|WinError 1455"
     # Windows speaks the user's language: Chinese, Russian, German, French, Spanish, Portuguese,
     # Italian, Japanese, Korean.
-    "|\u9875\u9762\u6587\u4ef6\u592a\u5c0f|[\u0424\u0444]\u0430\u0439\u043b \u043f\u043e\u0434\u043a\u0430\u0447\u043a\u0438"
+    "|\u9875\u9762\u6587\u4ef6\u592a\u5c0f"
+    "|[\u0424\u0444]\u0430\u0439\u043b \u043f\u043e\u0434\u043a\u0430\u0447\u043a\u0438"
     r"|Auslagerungsdatei ist zu klein|fichier de pagination est (?:insuffisant|trop petit)"
     r"|archivo de paginaci\w{1,2}n es demasiado|arquivo de pagina\w{2,4}o \S{1,3} muito pequeno"
     r"|file di paging \S{1,3} (?:insufficiente|troppo piccolo)"
-    "|\u30da\u30fc\u30b8\u30f3\u30b0 ?\u30d5\u30a1\u30a4\u30eb\u304c\u5c0f\u3055|\ud398\uc774\uc9d5 \ud30c\uc77c\uc774 \ub108\ubb34 \uc791"
+    "|\u30da\u30fc\u30b8\u30f3\u30b0 ?\u30d5\u30a1\u30a4\u30eb\u304c\u5c0f\u3055"
+    "|\ud398\uc774\uc9d5 \ud30c\uc77c\uc774 \ub108\ubb34 \uc791"
 )
 """Windows has no more virtual memory to give, in the words for error 1455."""
 
@@ -140,6 +144,7 @@ FORMS: tuple[Form, ...] = (
         "host",
         "refused",
         r"Cannot allocate memory",
+        r"Failed to allocate CPU Memory",
         r"cannot allocate memory for thread-local data",
         r"(?<!')std::bad_alloc(?!\w)(?![^\n]{0,80}(?:CUDA|cuda|out_of_memory|RMM))",
         r"\bbad allocation\b(?!: temporary)",
@@ -265,8 +270,12 @@ FORMS: tuple[Form, ...] = (
         r"cuda(?:Malloc|Success)\w{0,20}[^\n]{0,200}out of memory",
         r"[Cc]uda failure '?\(?\d{0,2}\)? ?'?out of memory",
         r"Unexpected CUDA error: out of memory",
+        r"CUDA failed with error out of memory",
+        r"cuda execution failed with error 2\b",
+        r"[Ff]ailed to allocate scratch buffer for device",
         r"pooled_storage_manager\.h:\d{1,5}: Memory allocation failed",
         r"(?:CUDA|HIP|MPS backend|XPU) out of memory",
+        r"\b(?:torch(?:\.cuda)?|cupy[\w.]{0,30})\.OutOfMemoryError\b",
         r"(?:GPU|[Dd]evice|VRAM)[^\n]{0,40}\bout of memory",
         r"\b[Oo]ut of (?:GPU|device|video|VRAM) memory",
         r"Gpu API call\) out of memory",
@@ -275,7 +284,8 @@ FORMS: tuple[Form, ...] = (
 )
 
 HANDLE_FAILED = re.compile(
-    r"(?:[Cc]ould not|[Ff]ailed to) create (?:cudnn|cublas(?:Lt)?|cusolver(?: dn)?|cusparse|cufft)"
+    r"(?:[Cc]ould not|[Ff]ailed to) create "
+    r"(?:cudnn|cublas(?:Lt)?|cusolver(?: dn)?|cusparse|cu(?:fft|FFT))"
     r" ?(?:handle|instance|batched plan|plan)"
     r"|cu(?:dnn|blas|solverDn|sparse)Create(?:_v2)?\b[^\n]{0,40}(?:fail|STATUS|handle)"
     r"|gpusolverDnCreate[^\n]{0,20} failed"
@@ -287,7 +297,7 @@ HANDLE_FAILED = re.compile(
     r"|CUBLAS_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED)"
     r"|CUDNN_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED)"
     r"|cuSolverDN call failed with status ?=? ?(?:7|2|1)\b"
-    r"|cuSolver internal error"
+    r"|cuSolver internal error|\bcu(?:Solver|BLAS|Sparse|DNN) has not been initialized"
     r"|CUSOLVER_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED|INTERNAL_ERROR)[^\n]{0,80}(?:Create|handle)"
     r"|CUFFT_ALLOC_FAILED"
     r"|[Cc]reate (?:cublas|cudnn|CURAND|curand) handle failed"

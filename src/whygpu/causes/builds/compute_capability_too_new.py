@@ -75,6 +75,10 @@ tensorflow.python.framework.errors_impl.InternalError: Blas GEMM launch failed :
 RuntimeError: nvrtc: error: invalid value for --gpu-architecture (-arch)
 ```
 
+```
+ValueError: Unknown CUDA arch (12.0) or GPU not supported
+```
+
 ## Quiet on (log)
 
 The GPU is older than the build, not newer:
@@ -103,7 +107,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
-from whygpu.causes.shared_log_gpus import LogGpu, age_of, cuda_of, judged_by_list
+from whygpu.causes.shared_log_gpus import REFUSED_AND_OLD, LogGpu, age_of, cuda_of, judged_by_list
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
@@ -179,6 +183,11 @@ TOLD = re.compile(
     r"|PTX version [\d.]{1,5} does not support target 'sm_\d{2,3}\w?'|device kernel image is invalid|Unknown compute capability \(?\d{1,2}[., ]{1,2}\d"
     r"|GPU, which (?:is not yet|may not yet be) supported in this version of the container"
     r"|no kernel image is available for execution on the device[^\n]{0,80}sm_(?:8\d|9\d|1\d\d)"
+    r"|current machine is (?:Turing|Ampere|Ada|Hopper|Blackwell)\w{0,12}, which is not compatible with Paddle"
+    r"|'sm_\d{2,3}\w?' is not a recognized processor for this target"
+    r"|Unsupported \.target '?sm_(?:[89]\d|1[0-2]\d)"
+    r"|Feature '[^'\n]{1,80}'\s{1,4}not supported on \.target '?sm_(?:[89]\d|1[0-2]\d)"
+    r"|Unknown CUDA arch \(\d{1,2}\.\d\+?(?:PTX)?\) or GPU not supported"
 )
 COMPILED = re.compile(
     r"not built with CUDA kernel binaries compatible with compute capability (?P<capability>[\d.]*\d)"
@@ -199,6 +208,11 @@ _FAILS_ON_NEW = (
 """What the libraries of a CUDA release say on a GPU that came after it."""
 _OLD_TORCH = re.compile(
     r"cublas runtime error : (?:the GPU program failed to execute|an internal op)"
+    r"|THCGeneral\.cpp line=\d{1,4} error=11 : invalid argument"
+    r"|runtime error \(11\) : invalid argument at [^\n]{0,160}THCGeneral"
+    # Thrust passes these codes on where it has no code for the GPU.
+    r"|(?:radix_sort|merge_sort|parallel_for|reduce|scan|unique\w{0,20})[:\s]{1,2}failed[^\n]{0,40}"
+    r"cudaErrorInvalidDevice\b"
 )
 _ASK = "Which GPU is it, and which CUDA is the build for? `nvidia-smi -L`;"
 _TORCH = "python -c 'import torch; print(torch.version.cuda, torch.cuda.get_arch_list())'"
@@ -224,7 +238,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             yield _from_log(log, [listed.line], str(listed), "certain")
         return
     told = log.first(TOLD)
-    if told is not None:
+    if told is not None and not log.says(REFUSED_AND_OLD):
         what = f"this GPU is newer than the build: {told.text.strip()[:160]}"
         yield _from_log(log, [told.line], what, "likely")
         return

@@ -68,6 +68,11 @@ The current PyTorch install supports CUDA capabilities sm_75 sm_80 sm_86 sm_90 s
 InvalidArgumentError (see above for traceback): Cannot assign a device for operation 'a': Operation was explicitly assigned to /device:GPU:0 but available devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ].
 ```
 
+```
+ptxas /tmp/kernel.ptx, line 212; error   : Feature '.bf16' requires .target sm_80 or higher
+ptxas fatal   : Ptx assembly aborted due to errors
+```
+
 ## Quiet on (log)
 
 The display's small GPU is passed over, and the large one does the work.
@@ -92,7 +97,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
 from whygpu.causes.shared_installs import tensorflow_release
-from whygpu.causes.shared_log_gpus import LogGpu, age_of, judged_by_list
+from whygpu.causes.shared_log_gpus import REFUSED_AND_OLD, LogGpu, age_of, judged_by_list
 from whygpu.causes.shared_log_libraries import WITHOUT_GPU
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
@@ -190,6 +195,11 @@ TOLD = re.compile(
     r"|compute capability \S{1,12} is (?:not supported|too low|lower than)"
     r"|nvcc fatal {0,4}: Unsupported gpu architecture '(?:compute|sm)_(?:[1-4]\d|5\d)'"
     r"|CUDNN_STATUS_(?:NOT_SUPPORTED_)?ARCH_MISMATCH"
+    r"|(?:Feature|Instruction|Modifier) '[^'\n]{1,60}' requires \.target sm_\d{2,3}\w? or higher"
+    r"|kernel requires [\d.]+ capability|minimum required compute capability [\d.]+|ERROR: Arch mismatch"
+    r"|current machine is (?:Fermi|Kepler|Maxwell|Pascal|Volta), which is not compatible with Paddle"
+    r"|Minimum capability: \d{2,3}\. Current capability: \d{2,3}"
+    r"|[Cc]an ?not use cuDNN on context \S{1,20}: Device not supported"
 )
 NO_CODE = (
     "cudaErrorNoKernelImageForDevice",
@@ -207,7 +217,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if listed.age == "too-old":
             yield _from_log(log, [listed.line], str(listed), "certain")
         return
-    told = log.first(TOLD)
+    told = log.first(TOLD) or log.first(REFUSED_AND_OLD)
     if told is not None:
         ready = any(device.event == "ready" for device in log.devices)
         used = ready and not ended_after(log, told.line)

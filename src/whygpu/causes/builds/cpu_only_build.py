@@ -66,6 +66,14 @@ A model that was saved on a GPU is loaded where PyTorch has none:
 RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu')
 ```
 
+```
+RuntimeError: modulated_deform_conv_forward_impl: implementation for device cuda:0 not found.
+```
+
+```
+DGLError: [10:11:12] /opt/dgl/src/runtime/c_runtime_api.cc:88: Check failed: allow_missing: Device API cuda is not enabled. Please install the cuda version of dgl.
+```
+
 ## Quiet on (log)
 
 ```
@@ -83,10 +91,25 @@ epoch 1 loss 0.31
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from whygpu.causes.shared_log_cpu_builds import (
+    CPU_VERSION,
+    FELL_BACK,
+    JAX_PLUGIN,
+    JAX_WORD,
+    LOADED_WITHOUT,
+    LOOKED_FOR_CUDA,
+    NO_GPU_THERE,
+    NO_SUCH_EXTRA,
+    NOT_AVAILABLE,
+    ONLY_CPU,
+    TOLD_TO,
+    UNAVAILABLE,
+    WITHOUT_GPU,
+)
 from whygpu.causes.shared_logs import ended_after, failed_elsewhere, framework_title, subject_of
+from whygpu.causes.shared_start_suspects import suspects
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
@@ -168,65 +191,15 @@ def _remedies(framework: Framework) -> tuple[Remedy, ...]:
     return (Remedy(f"Install a build of {display_name(framework.name)} with CUDA support."),)
 
 
-WITHOUT_GPU = re.compile(
-    r"Torch not compiled with CUDA enabled"
-    r"|a CUDA-enabled jaxlib is not installed|jaxlib (?:is|was) (?:not )?built with(?:out)? CUDA"
-    r"|provider '(?:CUDA|Tensorrt|TensorRT)ExecutionProvider' is not in available provider\s{1,8}names"
-    r"|CUDAExecutionProvider (?:is )?not available|This ORT build has \['(?!CUDA|Tensorrt|ROCM)[^\n]{0,80}"
-    r"|[Cc]ompile with USE_CUDA=1 to enable GPU|Please compile with CUDA enabled"
-    r"|(?:Check failed|MXNetError)[^\n]{0,120}GPU is not enabled"
-    r"|installed CPU version PaddlePaddle"
-    r"|[Pp]addle(?:Paddle)?,? (?:is|was) not compiled with CUDA|Cannot use (?:CUDA|GPU) because you have"
-    r"|(?:GPU|CUDA) Tree Learner was not enabled in this build"
-    r"|not compiled with (?:GPU|CUDA|cuda)(?: offload)? support|was compiled without (?:GPU|CUDA) support"
-    r"|library is compiled without (?:CUDA|GPU) support|[Nn]ot compiled with GPU support"
-    r"|Cannot use GPU in CPU-only Caffe|cuda is not enabled in this build"
-    r"|was not (?:built|compiled) with (?:CUDA|GPU)(?: support)?\b(?! kernel)"
-    r"|Could not run 'torchvision::\w{2,40}' with arguments from the 'CUDA' backend"
-    r"|This (?:\w+ )?package was not compiled with CUDA|dlib was not compiled with CUDA"
-)
-LOADED_WITHOUT = re.compile(
-    r"Attempting to deserialize object on (?:a CUDA|CUDA) device(?! \d)[^\n]{0,40}"
-    r"torch\.cuda\.is_available\(\) is False"
-)
-NO_SUCH_EXTRA = re.compile(
-    r"(?P<package>jax|tensorflow|jaxlib|onnxruntime-gpu) \S{1,24} does not provide the extra "
-    r"'(?P<extra>(?:cuda|gpu|and-cuda)[\w-]{0,20})'"
-)
-CPU_VERSION = re.compile(
-    r"CUDA used to build PyTorch: (?:None|N/A|Could not collect)"
-    r"|\bpytorch\b[^\n]{0,40}\bpy\d[\d.]{0,4}_cpu_\d"
-    r"|(?i:torch|pytorch)\W{1,3}(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)"
-)
-NO_GPU_THERE = re.compile(
-    r"is_available\(\)\W{0,8}False|^False$|CUDA available\W{1,4}False|Found no NVIDIA"
-    r"|expected (?:a )?cuda|device type[^\n]{0,20}cuda|invalid device string: 'cuda",
-    re.MULTILINE | re.IGNORECASE,
-)
-UNAVAILABLE = re.compile(
-    r"CUDA unavailable, invalid device \S{1,12} requested"
-    r"|assert torch\.cuda\.is_available\(\)[^\n]{0,80}\n\W{0,4}AssertionError"
-    r"|Invalid CUDA 'device=[^'\n]{1,20}' requested(?:[^\n]{0,300}\n){1,4}?[^\n]{0,20}"
-    r"is_available\(\): False"
-)
-_LOOKED_FOR_CUDA = re.compile(
-    r"CUDA[_ ]SETUP: (?:WARNING|CUDA|PyTorch|Required|Something|Defaulting)"
-)
-"""bitsandbytes falls back to its part without GPU code when it does not find CUDA."""
-_JAX_WORD = re.compile(r"a CUDA-enabled jaxlib is not installed")
-_JAX_PLUGIN = re.compile(r"jax_plugins[./\\]xla_cuda|jax_cuda\d{1,2}_plugin")
-JAX_FELL_BACK = re.compile(r"No GPU/TPU found, falling back to CPU")
-
-
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     told = log.first(WITHOUT_GPU)
-    if _plugin_is_there(log) or log.says(_LOOKED_FOR_CUDA):
+    if _plugin_is_there(log) or log.says(LOOKED_FOR_CUDA):
         told = None
     extra = log.first(NO_SUCH_EXTRA)
     version = log.first(CPU_VERSION)
     loaded = log.first(LOADED_WITHOUT)
-    fell_back = log.first(JAX_FELL_BACK)
+    fell_back = log.first(FELL_BACK)
     unavailable = log.first(UNAVAILABLE)
     if told is not None:
         yield _told(log, told, extra)
@@ -238,14 +211,18 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _told(log, version, None)
     elif unavailable is not None:
         yield _unavailable(log, unavailable)
+    elif (only := log.first(ONLY_CPU)) is not None and not log.says(TOLD_TO):
+        yield _only_cpu(log, only)
     elif fell_back is not None and not log.statuses:
         yield _fell_back(log, fell_back)
+    elif (without := log.first(NOT_AVAILABLE)) is not None and _nothing_else_known(log):
+        yield _without(log, without)
 
 
 def _plugin_is_there(log: Log) -> bool:
     """JAX says the same of a CUDA plugin that is installed and could not start."""
     started = any(status.api in ("driver", "runtime") for status in log.statuses)
-    return log.says(_JAX_WORD) and (started or log.says(_JAX_PLUGIN))
+    return log.says(JAX_WORD) and (started or log.says(JAX_PLUGIN))
 
 
 def _told(log: Log, told: Match, extra: Match | None) -> Finding:
@@ -308,17 +285,56 @@ def _unavailable(log: Log, told: Match) -> Finding:
     )
 
 
-def _fell_back(log: Log, told: Match) -> Finding:
-    """JAX's old word for a missing GPU and for a jaxlib without CUDA alike."""
+def _nothing_else_known(log: Log) -> bool:
+    return not (log.statuses or log.devices or suspects(log)) and log.framework in ("torch", "")
+
+
+def _without(log: Log, told: Match) -> Finding:
+    """Programs say so on every machine without a GPU: harmless, unless it ended this one."""
+    ends = tuple(f.line for f in log.failures if NOT_AVAILABLE.search(f.text))
     return CAUSE.finding(
-        subject="jax",
-        severity="info",
-        message="JAX runs on the CPU: it found no GPU, or its jaxlib is the one without CUDA",
-        evidence=log.evidence(*(match.line for match in log.find(JAX_FELL_BACK))),
+        subject="torch",
+        severity="error" if ends else "info",
+        effect="broken" if ends else "cpu",
+        message="PyTorch has no GPU here; where one is in the machine, it is most often the build "
+        "without CUDA",
+        evidence=log.evidence(*(match.line for match in log.find(NOT_AVAILABLE)), *ends),
         remedies=_log_remedies(log),
         confidence="possible",
-        ask="Does `pip list` show a jaxlib with +cuda in its version, or jax-cuda12-plugin? "
-        "If not, it is the build without CUDA.",
+        ask="What does `python -c 'import torch; print(torch.__version__, torch.version.cuda)'` "
+        "print? None: a build without CUDA; a number: the driver or the GPU is the matter.",
+    )
+
+
+def _only_cpu(log: Log, told: Match) -> Finding:
+    return CAUSE.finding(
+        subject="jax",
+        effect="broken",
+        message="a GPU was asked of JAX, which has a CPU only: most often it is installed without "
+        "its CUDA plugin",
+        evidence=log.evidence(told.line, *ended_after(log, told.line)),
+        remedies=_log_remedies(log),
+        confidence="likely",
+        ask="Does `pip list` show jax-cuda12-plugin? Then see what `echo $JAX_PLATFORMS` prints.",
+    )
+
+
+def _fell_back(log: Log, told: Match) -> Finding:
+    """Their words for a missing GPU and for a build without CUDA are the same."""
+    of_jax = "GPU/TPU" in told.text
+    name, gpu_build = (
+        ("JAX", "jax-cuda12-plugin (or, before 0.4.30, a jaxlib with +cuda in its version)")
+        if of_jax
+        else ("ONNX Runtime", "onnxruntime-gpu, and no onnxruntime beside it")
+    )
+    return CAUSE.finding(
+        subject="jax" if of_jax else "onnxruntime",
+        severity="info",
+        message=f"{name} runs on the CPU: it found no GPU, or is the build without CUDA",
+        evidence=log.evidence(*(match.line for match in log.find(FELL_BACK))),
+        remedies=_log_remedies(log),
+        confidence="possible",
+        ask=f"Does `pip list` show {gpu_build}? If not, it is the build without CUDA.",
     )
 
 

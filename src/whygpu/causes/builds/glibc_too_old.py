@@ -234,7 +234,7 @@ def _for_c(framework: Framework) -> tuple[Remedy, ...]:
 
 
 LOG_MESSAGE = re.compile(
-    r"version [`'\u2018]?(?P<version>(?:GLIBC|GLIBCXX|CXXABI|GCC)_[\d.]+\d)['\u2019]? not found"
+    r"version [`'\u2018]?(?P<version>(?:GLIBC|GLIBCXX|CXXABI|GCC)_ ?[\d.]+\d)['\u2019]? not found"
     r"(?: \(required by (?P<file>[^)\n]{1,300})\))?"
     r"|version (?P<linked>GLIBC_[\d.]*\d) not defined in file"
 )

@@ -73,12 +73,36 @@ A library for JAX uses a name that this JAX does not have:
 AttributeError: module 'jax.random' has no attribute 'KeyArray'
 ```
 
+A library asks JAX for what its release does not have:
+
+```
+  File "train.py", line 3, in <module>
+    import flax
+  File "/opt/env/lib/python3.11/site-packages/flax/configurations.py", line 41, in bool_flag
+    return jax_config.define_bool_state("flax_" + name, default, text)
+AttributeError: 'Config' object has no attribute 'define_bool_state'
+```
+
+```
+AttributeError: module 'flax' has no attribute 'optim'
+```
+
 ## Quiet on (log)
 
 JAX itself is not installed:
 
 ```
 ModuleNotFoundError: No module named 'jax'
+```
+
+The program calls its own module wrongly, through the library:
+
+```
+  File "train.py", line 31, in <module>
+    out = net.apply(params, x, training=True)
+  File "/opt/env/lib/python3.10/site-packages/flax/core/scope.py", line 980, in wrapper
+    y = fn(root, *args, **kwargs)
+TypeError: Net.__call__() got an unexpected keyword argument 'training'
 ```
 
 ## Sources
@@ -93,6 +117,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from whygpu.causes.shared_log_raised import code_of, raised_by, told_by
 from whygpu.causes.shared_logs import ended_after, subject_of
 from whygpu.causes.shared_packages import (
     conflict_evidence,
@@ -104,7 +129,7 @@ from whygpu.causes.shared_probes import failed_saying, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.derived import gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -244,21 +269,43 @@ def _together(jax: Framework) -> Remedy:
     )
 
 
+_ON_JAX = (
+    r"(?:flax|haiku|optax|chex|orbax|numpyro|distrax|rlax|equinox|diffrax|optimistix|jaxopt|blackjax"
+    r"|brax|objax|trax|dm_aux|jraph|clu|t5x|tensorflow_probability[./\\]substrates)"
+)
+"""Libraries that are written on top of JAX and use its insides."""
 LOG_MESSAGES = re.compile(
     r"jaxlib version \S{1,24} is newer than and incompatible with jax version"
     r"|jaxlib is version \S{1,24}, but this version of jax requires version"
     r"|[Tt]his version of jax requires jaxlib version|jaxlib version \S{1,24} is too old"
-    r"|jax_?\S{0,30}plugin version \S{1,24} is installed, but it is not compatible"
+    r"|[Tt]his version of jaxlib requires jax version|jax requires jaxlib to be installed"
+    r"|jax_?\S{0,30}plugin\S{0,20} version \S{1,24} is installed,\s{1,4}but it is not compatible"
     r"|Unexpected PJRT_\w{1,60} size|plugin is likely built with a (?:later|newer) version than"
-    r"|(?<!initialized )module 'jax(?:lib)?[\w.]{0,60}' has no attribute"
-    r"|cannot import name '?\w{1,60}'? from '?jax(?:lib)?(?:\.[\w.]{1,80})?'? ?\("
-    r"|cannot import name '\w{1,60}' from 'jax(?:lib)?(?:\.[\w.]{1,80})?'"
-    r"|No module named '?jax(?:lib)?\.[\w.]{1,80}'?|jax\.\w[\w.]{1,60} (?:was|has been) removed"
+    rf"|(?<!initialized )module '(?:jax(?:lib)?|{_ON_JAX})(?:\.[\w.]{{1,60}})?' has no attribute"
+    rf"|cannot import name '?\w{{1,60}}'? from '?(?:jax(?:lib)?|{_ON_JAX})(?:\.[\w.]{{1,80}})?'? ?\("
+    rf"|cannot import name '\w{{1,60}}' from '(?:jax(?:lib)?|{_ON_JAX})(?:\.[\w.]{{1,80}})?'"
+    rf"|No module named '?(?:jax(?:lib)?|{_ON_JAX})\.[\w.]{{1,80}}'?"
+    r"|jax\.\w[\w.]{1,60} (?:was|has been) removed"
+    r"|AttributeError: jax\.\w[\w.]{1,60} is deprecated"
     r"|TypeError: (?:jit|pjit|pmap|_cpp_jit)\(\): incompatible function arguments"
     r"|jaxlib\.xla_extension[^\n]{0,80}(?:incompatible (?:function|constructor) arguments|has no attribute)"
     r"|jax(?:lib)? \S{1,20} requires jax(?:lib)?\S{1,20}, but you have jax"
     r"|PJRT C API (?:version )?mismatch|Mismatched PJRT plugin"
-    r"|'Config' object has no attribute 'jax_\w{1,60}'"
+    r"|'(?:EvalTrace|MainTrace|DynamicJaxprTrace|TraceStack|ShapedArray|ClosedJaxpr)' object has no"
+    r" attribute"
+    r"|'Config' object has no attribute '(?:jax_\w{1,60}|define_\w{1,30}_state)'"
+)
+_FILES = re.compile(
+    rf"[/\\\\](?:site|dist)-packages[/\\\\](?:jax|jaxlib|jax_plugins|{_ON_JAX})[/\\\\]"
+)
+_INSIDES = re.compile(
+    r"cannot import name '?\w{1,60}'?$|'\w{1,60}' object has no attribute '\w{1,60}'$"
+    r"|\w\(\): incompatible (?:function|constructor) arguments"
+    r"|got (?:an unexpected keyword|multiple values for) argument '|No module named '?jax"
+)
+_OF_THE_PROGRAM = re.compile(
+    r"'(?:NoneType|str|int|float|bool|list|tuple|dict|set|function|ndarray|DataFrame|ArrayImpl"
+    r"|DynamicJaxprTracer|\w{0,40}Tracer)' object|[\w.]{0,60}(?:__call__|<lambda>|loss\w{0,20}|_fn)\(\)"
 )
 _OTHER_BACKEND = re.compile(r"Unable to initialize backend '(?:tpu|rocm|interpreter|plugin)")
 """JAX tries every backend it knows, and says of most that they are not there."""
@@ -271,6 +318,7 @@ _VERSIONS = re.compile(
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     told = next((m for m in log.find(LOG_MESSAGES) if not _OTHER_BACKEND.search(m.text)), None)
+    told = told or _between_libraries(log)
     if told is None:
         return
     versions = log.first(_VERSIONS)
@@ -281,7 +329,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message="jax, jaxlib, a plugin or a library for JAX come from releases that do not fit each "
         f"other: {told.text.strip()[:180]}",
         evidence=log.evidence(
-            *(match.line for match in log.find(LOG_MESSAGES)), *ended_after(log, told.line)
+            told.line,
+            *(match.line for match in log.find(LOG_MESSAGES)),
+            *ended_after(log, told.line),
         ),
         remedies=(
             Remedy(
@@ -297,3 +347,21 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             ),
         ),
     )
+
+
+def _between_libraries(log: Log) -> Match | None:
+    """A library on JAX, or JAX itself, asks the other for what it does not have.
+
+    The innermost frame is the caller's: with a mistake of the program it would be the program's.
+    """
+    for raised in log.raised:
+        if (
+            raised.type in ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError")
+            and len(raised.frames) > 1
+            and raised_by(raised, _FILES)
+            and _INSIDES.search(raised.message)
+            and not _OF_THE_PROGRAM.match(raised.message)
+            and "**" not in code_of(log, raised)
+        ):
+            return told_by(log, raised)
+    return None

@@ -76,6 +76,20 @@ ValueError: numpy.ndarray size changed, may indicate binary incompatibility. Exp
 AttributeError: module 'numpy' has no attribute 'object'.
 ```
 
+A library uses a name that NumPy no longer has:
+
+```
+  File "/opt/env/lib/python3.9/site-packages/skimage/util/dtype.py", line 27, in <module>
+    np.bool: (False, True),
+  File "/opt/env/lib/python3.9/site-packages/numpy/__init__.py", line 305, in __getattr__
+    raise AttributeError(__former_attrs__[attr])
+AttributeError: module 'numpy' has no attribute 'bool'.
+```
+
+```
+RuntimeError: module was compiled against NumPy C-API version 0x10 (NumPy 1.23) but the running NumPy has C-API version 0xe.
+```
+
 ## Quiet on (log)
 
 A name that the program itself uses and NumPy has dropped is the program's affair.
@@ -106,6 +120,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_log_raised import INSTALLED, raised_by
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_packages import (
     ImportFault,
@@ -232,7 +247,11 @@ BINARY = re.compile(
     r"compiled using NumPy 1\.x cannot be run in|numpy\.core\.\w{3,40} failed to import"
     r"|_ARRAY_API not found|(?<!RuntimeWarning: )numpy\.\w{3,20} size changed, may indicate binary"
     r"|module compiled against A[BP]I version \S{1,12} but this version of numpy is"
-    r"|initialization of _pywrap_tensorflow_internal raised unreported exception"
+    r"|module was compiled against NumPy C-API version"
+    r"|initialization of _pywrap_\w{1,40} raised unreported exception"
+    r"|expected np\.ndarray \(got numpy\.ndarray\)|Could not infer dtype of numpy\.\w|Numba needs NumPy \d"
+    r"|current Numpy installation \([^\n]{1,300}\) fails to pass a sanity check"
+    r"|Cannot interpret '<attribute 'dtype' of 'numpy\.generic' objects>' as a data type"
     r"|PyBfloat16_Type\.tp_base != nullptr|RuntimeError: Numpy is not available"
     r"|Failed to initialize NumPy|Unable to convert function return value to a Python type! The "
     r"signature was\s{1,8}\(\) -> handle"
@@ -242,7 +261,7 @@ BINARY = re.compile(
 )
 """The two binaries do not fit: it does not matter who says so."""
 REMOVED = re.compile(
-    r"module 'numpy' has no attribute '\w{2,20}'|np\.\w{2,20}`? was removed in the NumPy 2"
+    r"module 'numpy(?:\.\w{2,30}){0,3}' has no attribute '\w{2,40}'|np\.\w{2,20}`? was removed in the NumPy 2"
     r"|module 'numpy' has no attribute '(?:exceptions|dtypes|_core|_no_nep50_warning)'"
     r"|No module named 'numpy\.(?:exceptions|dtypes|_core)[\w.]{0,40}'"
     r"|cannot import name '\w{2,40}' from 'numpy(?:\.\w{2,30}){0,3}'"
@@ -252,22 +271,19 @@ NOT_YET = re.compile(
     r"has no attribute '(?:exceptions|dtypes|_core|_no_nep50_warning)'|numpy\.(?:exceptions|dtypes)"
 )
 """Names of newer releases, which hardly a program uses itself."""
-_FRAMEWORK_FILES = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\](?:tensorflow\w{0,20}|tensorboard|keras|tf_keras|torch\w{0,8}|jax"
-    r"|jaxlib|mxnet|onnxruntime|cupy|chainer|paddle|transformers|flax|haiku|tf2onnx|h5py)[/\\]"
-)
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     told = log.first(BINARY)
     if told is not None:
-        yield _in_log(log, told, "certain")
+        # Files of another Python are told in the same words.
+        yield _in_log(log, told, "likely" if "C-extension" in told.text else "certain")
         return
     for raised in log.raised:
-        match = REMOVED.search(raised.message)
-        inside = bool(raised.frames) and _FRAMEWORK_FILES.search(raised.frames[-1]) is not None
-        if match and (inside or NOT_YET.search(raised.message)):
+        # A program's own use of a removed name is the program's matter.
+        inside = not raised.frames or raised_by(raised, INSTALLED, below=PACKAGE)
+        if REMOVED.search(raised.message) and (inside or NOT_YET.search(raised.message)):
             found = next(m for m in log.find(REMOVED) if m.line >= raised.line)
             yield _in_log(log, found, "likely")
             return

@@ -73,6 +73,14 @@ If this call came from a _pb2.py file, your generated code is out of date
 [libprotobuf FATAL google/protobuf/stubs/common.cc:61] This program requires version 3.9.0 of the Protocol Buffer runtime library, but the installed version is 2.6.1.
 ```
 
+```
+  File "/opt/env/lib/python3.12/site-packages/tensorflow/core/framework/types_pb2.py", line 9, in <module>
+    from google.protobuf.internal import enum_type_wrapper
+  File "/opt/env/lib/python3.12/site-packages/google/protobuf/internal/python_message.py", line 60, in <module>
+    class GeneratedProtocolMessageType(type):
+TypeError: Metaclasses with custom tp_new are not supported.
+```
+
 ## Quiet on (log)
 
 ```
@@ -97,6 +105,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_log_raised import INSTALLED, raised_by, told_by
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_packages import (
     ImportFault,
@@ -189,20 +198,28 @@ LOG_MESSAGES = re.compile(
     r"|File already exists in database: \S{1,120}\.proto|conflicts with the existing symbol"
     r"|[Cc](?:HECK|heck) failed: (?i:generated_?database)\S{1,4}->Add"
     r"|__(?:new|init)__\(\) got an unexpected keyword argument '(?:serialized_options|create_key)'"
+    r"|undefined symbol: \w{0,12}6google8protobuf|Couldn't parse file content!"
+    r"|Couldn't find (?:message|field|enum) google\.protobuf"
+    r"|'google\.(?:protobuf|_upb)[\w.]{0,60}' object has no attribute"
     r"|has no attribute '_internal_create_key'|google\.protobuf\.runtime_version\.VersionError",
     re.MULTILINE,
 )
 
 
 _GENERATED = re.compile(r"_pb2\.pyc?$")
-_AT_IMPORT = ("TypeError", "AttributeError", "ImportError", "NameError")
+_PROTOBUF = re.compile(r"[/\\]google[/\\]protobuf[/\\]")
+_ABSENT = ("No module named 'google'", "No module named google")
+_AT_IMPORT = ("TypeError", "AttributeError", "ImportError", "ModuleNotFoundError", "NameError")
 
 
 def _inside_generated_code(log: Log) -> Match | None:
     """Generated code does nothing but call protobuf: what it raises is between the two."""
     for raised in log.raised:
-        if raised.type in _AT_IMPORT and raised.frames and _GENERATED.search(raised.frames[-1]):
-            return Match(raised.line, log.line(raised.line).text, {})
+        generated = any(_GENERATED.search(frame) for frame in raised.frames[-4:])
+        below = raised_by(raised, _GENERATED) or (generated and raised_by(raised, _PROTOBUF))
+        absent = raised.message in _ABSENT and raised_by(raised, INSTALLED)
+        if raised.type in _AT_IMPORT and (below or absent):
+            return told_by(log, raised)
     return None
 
 
@@ -221,7 +238,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=f"the installed protobuf does not fit the code that {framework_title(log)} brings "
         "for it, so the import ends there",
         evidence=log.evidence(
-            *(found.line for found in log.find(LOG_MESSAGES)), *ended_after(log, match.line)
+            match.line,
+            *(found.line for found in log.find(LOG_MESSAGES)),
+            *ended_after(log, match.line),
         ),
         remedies=(
             Remedy(

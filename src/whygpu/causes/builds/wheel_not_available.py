@@ -40,6 +40,19 @@ ERROR: No matching distribution found for torch==1.8.1+cu111
 ERROR: jaxlib-0.3.14+cuda11.cudnn82-cp38-none-manylinux2014_x86_64.whl is not a supported wheel on this platform.
 ```
 
+Other tools say it in their own words:
+
+```
+UnsatisfiableError: The following specifications were found to be in conflict:
+  - cudatoolkit 10.1*
+  - pytorch 1.1.0* -> cudatoolkit >=10.0.130,<10.1.0a0
+```
+
+```
+  x No solution found when resolving dependencies:
+  Because all versions of tensorflow have no wheels with a matching Python ABI tag (e.g., `cp314`), we can conclude that your requirements are unsatisfiable.
+```
+
 ## Quiet on (log)
 
 A package that has nothing to do with a GPU:
@@ -55,6 +68,13 @@ The index could not be reached:
 WARNING: Retrying (Retry(total=0, connect=None, read=None)) after connection broken by 'NewConnectionError': Temporary failure in name resolution
 ERROR: Could not find a version that satisfies the requirement torch (from versions: none)
 ERROR: No matching distribution found for torch
+```
+
+```
+UnsatisfiableError: The following specifications were found to be incompatible with each other:
+
+Package zlib conflicts for:
+r-base=3.6 -> zlib
 ```
 
 ## Sources
@@ -86,12 +106,20 @@ TOLD = re.compile(
             + _REQUIREMENT.format("asked", "asked")
             + r"(?: \(from (?!versions)[^\n]{0,200}?\))?(?: \(from versions: (?P<versions>[^)\n]{0,4000}))?",
             r"No matching distribution found for " + _REQUIREMENT.format("none", "none"),
-            r"(?P<wheel>\.whl['\"]? is not a supported wheel on this platform)",
+            r"(?P<wheel>\.whl['\"]? is not a supported wheel on this platform"
+            r"|HTTP error 40[34] while getting [^\n]{1,300}\.whl)",
             r"Package '?(?P<package>[\w.-]{2,60})'? requires a different Python: (?P<python>\S{1,12}) not"
             r" in '?(?P<range>[^'\n]{2,60})",
-            r"(?P<nowheels>has no (?:usable )?wheels with a matching)",
+            r"(?P<nowheels>[A-Za-z][\w.-]{1,60})\S{0,60} ha(?:s|ve) no (?:usable )?wheels with a matching",
             r"Unable to find installation candidates for (?P<poetry>[A-Za-z][\w.-]{1,60})",
-            r"(?P<conda>(?:PackagesNotFoundError|ResolvePackageNotFound)\b[^\n]{0,160}(?:\n[^\n]{0,80}){1,6})",
+            r"(?P<conda>(?:PackagesNotFoundError|ResolvePackageNotFound|(?:LibMamba)?UnsatisfiableError"
+            r"|Could not solve for environment specs)\b[^\n]{0,160}(?:\n[^\n]{0,120}){1,9})",
+            r"(?P<solver>Because (?:there (?:is|are) no versions? of|no versions of|only the following versions"
+            r" of) (?P<solved>[A-Za-z][\w.-]{1,60}))",
+            r"Requested (?P<metadata>[A-Za-z][\w.-]{1,60})[^\n]{1,400}has (?:different|inconsistent) version",
+            r"(?P<registry>[A-Za-z][\w.-]{1,60})\S{0,30} was not found in the package registry",
+            r"(?P<lacking>[A-Za-z][\w.-]{1,60}) \([\w.+]{1,20}\) requires Python [^\n]{2,80}"
+            r"version solving failed",
             r"(?P<uv>doesn't have a source distribution or wheel for the current platform)",
             r"The \"?(?P<removed>tensorflow-gpu)\"? package has been removed",
         )
@@ -101,21 +129,46 @@ _UNREACHABLE = re.compile(
     r"connection broken by|NewConnectionError|name resolution|ProxyError|SSLError|Connection timed out"
     r"|CERTIFICATE_VERIFY_FAILED|Network is unreachable"
 )
-_NAMES = ("asked", "none", "package", "poetry", "removed")
+_NAMES = (
+    *("asked", "none", "package", "poetry", "removed"),
+    *("nowheels", "solved", "metadata", "registry", "lacking"),
+)
 _CUDA_TAG = re.compile(r"\+cu(?:da)?\d|\[[^\]\n]{0,20}cuda|\[gpu")
 _INDEXES = {
     "torch": "https://download.pytorch.org/whl/cu126",
     "torchvision": "https://download.pytorch.org/whl/cu126",
     "torchaudio": "https://download.pytorch.org/whl/cu126",
 }
-_LISTED = re.compile(r"(?:- |`|::)([A-Za-z][\w.-]{1,60})")
-"""A package in conda's list of what it does not find, or between uv's quotes."""
+_LISTED = re.compile(
+    r"(?:- (?:package |nothing provides \S{1,60} needed by )?|`|::|[|`\u251c\u2514\u2500-]{2,4} |Package |^|\n)"
+    r"([A-Za-z](?:(?!-\d)[\w.-]){1,60})"
+)
+"""A package in conda's list of what it does not find or cannot join, or between uv's quotes."""
+_WANTED_BY = re.compile(r"\(from ([A-Za-z][\w.-]{1,60})[=<>!~\[)-]")
+"""The package whose requirement pip cannot meet."""
 _ALSO = frozenset(
     {"cudatoolkit", "cudnn", "keras-gpu", "pytorch", "pytorch-cuda"}
     | {"mxnet", "paddlepaddle", "tensorrt", "torchvision", "torchaudio", "triton", "xformers"}
 )
 """Beside the packages that whygpu follows: others that come in builds for CUDA."""
-_FAMILIES = ("tensorflow", "tf-nightly", "tf-gpu", "jax", "torch", "mxnet", "paddlepaddle", "cupy")
+_FAMILIES = (
+    "tensorflow",
+    "tf-nightly",
+    "tf-gpu",
+    "jax",
+    "torch",
+    "mxnet",
+    "paddlepaddle",
+    "cupy",
+    "nvidia-",
+    "faiss-gpu",
+    "flash-attn",
+    "spconv",
+    "mmcv",
+    "dgl",
+    "bitsandbytes",
+    "vllm",
+)
 
 
 @CAUSE.on_log
@@ -140,9 +193,6 @@ def _name(match: Match) -> str:
     if match.groups["conda"] or match.groups["uv"]:
         words = _LISTED.findall(match.groups["conda"] or match.text)
         return next((word for word in map(normalised, words) if _is_of_ours(word)), "")
-    if match.groups["nowheels"]:
-        before = match.text.partition(" has no ")[0].split()
-        return normalised(re.split("[=<>]", before[-1])[0]) if before else ""
     found = next((match.groups[part] for part in _NAMES if match.groups[part]), "") or ""
     return normalised(found)
 
@@ -155,7 +205,8 @@ def _file_of(match: Match) -> str:
 
 
 def _concerns_a_framework(match: Match) -> bool:
-    return _is_of_ours(_name(match))
+    wanted_by = _WANTED_BY.findall(match.text)
+    return any(_is_of_ours(name) for name in (_name(match), *map(normalised, wanted_by)))
 
 
 def _is_of_ours(name: str) -> bool:

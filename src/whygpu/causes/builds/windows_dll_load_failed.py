@@ -39,6 +39,17 @@ OSError: [WinError 126] Das angegebene Modul wurde nicht gefunden. Error loading
 ImportError: Could not find the DLL(s) 'msvcp140_1.dll'. TensorFlow requires that these DLLs be installed in a directory that is named in your %PATH% environment variable.
 ```
 
+```
+ImportError: DLL load failed: %1 is not a valid Win32 application.
+Failed to load the native TensorFlow runtime.
+```
+
+Only the last line was kept:
+
+```
+ImportError: DLL load failed: The specified module could not be found.
+```
+
 ## Quiet on (log)
 
 A module that is no framework's:
@@ -76,8 +87,8 @@ CAUSE = cause("WG319", __name__, __doc__, severity="error", effect="broken")
 
 TOLD = re.compile(
     r"DLL load failed(?: while importing (?P<module>[\w.]{1,80}))?:? ?(?P<why>[^\n]{0,160})"
-    r"|\[WinError (?:126|127|182|193|1114)\][^\n]{0,300}"
-    r"|Could not find the DLL\(s\) '(?P<runtime>[\w. '-]{1,120})'"
+    r"|\[?WinError (?:126|127|182|193|1114)\b\]?[^\n]{0,300}"
+    r"|Could not find (?:the DLL\(s\) )?'(?P<runtime>(?:msvcp|vcruntime|concrt)[\w. '-]{1,120})'"
     r"|Could not (?:locate|load library) zlibwapi\.dll"
     r"|Could not find module '[^'\n]{1,300}\.dll' \(or one of its dependencies\)"
     r"|No module named '?_pywrap_tensorflow(?:_internal)?'?"
@@ -89,6 +100,7 @@ FRAMEWORKS = re.compile(
     r"|caffe|c10\.dll|fbgemm|zlibwapi|msvcp140|_pywrap|xla_extension|cntk|theano|numba",
     re.I,
 )
+_NATIVE_RUNTIME = re.compile(r"Failed to load the native TensorFlow runtime")
 _INITIALISATION = re.compile(
     r"initializ|initialis|\u521d\u59cb\u5316|Initialisierung|inicializ|WinError 1114|\u0438\u043d\u0438\u0446\u0438\u0430\u043b\u0438\u0437\u0430\u0446",
     re.I,
@@ -113,9 +125,14 @@ def _of_a_framework(log: Log, told: Match) -> bool:
         return False
     if FRAMEWORKS.search(told.text):
         return True
+    if log.says(_NATIVE_RUNTIME):
+        return True
     if told.groups["module"]:
         return False
     raised = next((item for item in log.raised if item.line == told.line), None)
+    if raised is not None and not raised.frames and "DLL load failed" in told.text:
+        # Only the last line was kept, and it names nobody: a framework's is the usual one.
+        return True
     frames = raised.frames[-6:] if raised else ()
     return any(FRAMEWORKS.search(frame) for frame in frames)
 
@@ -143,7 +160,7 @@ def _finding(log: Log, told: Match) -> Finding:
             *ended_after(log, told.line),
         ),
         remedies=_remedies(told, starts),
-        confidence="certain" if runtime else "likely",
+        confidence="certain" if runtime else "likely" if log.says(FRAMEWORKS) else "possible",
         ask=None
         if runtime
         else "Which DLL is missing? Open the module that the error names in the program Dependencies "

@@ -54,6 +54,12 @@ TensorFlow version: 2.15.0
 Num GPUs Available:  0
 ```
 
+```
+OS Platform and Distribution: Windows 11
+TensorFlow Version: 2.16.1
+Is GPU Available: []
+```
+
 ## Quiet on (log)
 
 ```
@@ -142,14 +148,15 @@ TOLD = re.compile(r"GPU support is not available on native Windows for TensorFlo
 _NO_GPU = re.compile(
     r"Num GPUs(?: Available)?\W{1,4}0\b|list_physical_devices\('GPU'\)\)?[\s#]{1,4}\[\]|^\[\]$"
     r"|is_buil[dt]_with_cuda\(\)\)?[^\n]{0,12}[Ff]alse|GPU is (?:not available|NOT AVAILABLE)"
-    r"|No GPU (?:found|available|detected)"
+    r"|No GPU (?:found|available|detected)|GPU [Aa]vailable\W{1,4}(?:\[\]|False|0\b)"
+    r"|device_type: \"CPU\"(?![\s\S]{0,2000}device_type: \"GPU\")"
     r"|\[PhysicalDevice\(name='/physical_device:CPU:0', device_type='CPU'\)\]",
     re.MULTILINE,
 )
 _WSL = re.compile(r"/home/|/usr/|/mnt/|WSL")
 _WINDOWS = re.compile(r"\b[Ww]in(?:dows)? ?1[01]\b")
 _VERSION = re.compile(
-    r"[Tt]ensor[Ff]low [Vv]ersion(?: \([^)\n]{0,60}\))?\W{1,12}(?:tf )?v?(?P<version>\d\.\d{1,2}[.\d]{0,4})"
+    r"[Tt]ensor ?[Ff]low [Vv]ersion(?: \([^)\n]{0,60}\)| is)?\W{1,12}(?:tf )?v?(?P<version>\d\.\d{1,2}[.\d]{0,4})"
 )
 """As in the form of a report, where the answer is on the next line."""
 _FIRST_WITHOUT = (2, 11)

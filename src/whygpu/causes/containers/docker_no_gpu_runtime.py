@@ -462,6 +462,7 @@ _DRIVER_LIBRARIES = ("cuda", "nvidia-ml")
 """Where a container was given its driver once, files of these names without content stay behind."""
 _NOT_THE_CONTAINERS = re.compile(
     r"version mismatch|requirement error|unsatisfied condition|rpc error: timed out"
+    r"|forward compatibility was attempted"
 )
 _ON_A_CLUSTER = re.compile(r"nvidia\.com/gpu|kubelet|[Kk]ubernetes|FailedScheduling")
 _LOST_ACCESS = re.compile(r"NVML: Unknown Error|nvml error: unknown error|NVMLError_Unknown")

@@ -56,11 +56,16 @@ compute_mode = {unknown = "NVML: Unknown Error"}
 
 ## Fires on (log)
 
+The table of nvidia-smi shows the mode.
+
 ```
+| 23%   31C    P8    17W / 250W |   8120MiB / 11178MiB |      0%   E. Process |
 RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable
 ```
 
 ```
+index, compute_mode
+0, Exclusive_Process
 2020-02-11 10:10:10.000001: E tensorflow/stream_executor/cuda/cuda_driver.cc:1032] failed to create context: CUDA_ERROR_DEVICE_UNAVAILABLE: all CUDA-capable devices are busy or unavailable
 ```
 
@@ -198,7 +203,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 "sudo nvidia-smi --gpu-reset -i 0",
             ),
         ),
-        confidence="certain" if mode else "likely",
+        confidence="certain" if mode else "possible",
         effect="broken" if failed_at(log, lines) else "cpu",
         ask=None
         if mode

@@ -293,7 +293,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     said = mismatch_lines(log)
     compat = lines_of(named(log, COMPAT))
     apart = log.first(_TWO_VERSIONS)
-    if compat and not said and story_of(log).place == "container":
+    if compat and not said and story_of(log).place == "container" and not _on_the_host(log):
         # There the image's CUDA is newer than the host's driver, which is driver-too-old-for-cuda.
         return
     if not said and not compat and apart is None:
@@ -312,6 +312,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         else "Is /proc/driver/nvidia/version the version that `nvidia-smi` shows? If not, restart; "
         "if it is, a folder 'compat' with another libcuda is on the library path.",
     )
+
+
+def _on_the_host(log: Log) -> bool:
+    """The tool that prepares a container met it, before anything of the image was used."""
+    return any("nvidia-container-cli" in log.line(s.line).text for s in named(log, COMPAT))
 
 
 def _log_message(apart: Match | None) -> str:

@@ -293,6 +293,8 @@ _SAYS_SO = re.compile(
     r"|built for NVIDIA Driver Release (?P<release>[\d.]{3,9}) or later, but\s{1,4}version"
     r" (?P<detected>[\d.]{3,20}) was detected|unsupported CUDA version: driver [\d.]{3,6} <"
     r"|PTX was compiled with an unsupported toolchain|PTX_VERSION\b|UnsupportedPtxVersion"
+    # The driver's own compiler, which calls what it is given so.
+    r"|application ptx input[^\n]{0,80}Unsupported \.version"
     r"|CALL_REQUIRES_NEWER_DRIVER|Driver missing function: cu\w{3,40}"
     r"|libcuda\.so\.1: undefined symbol: cu[A-Z]\w{2,60}"
     r"|requires? (?:an? )?(?:NVIDIA )?[Dd]river(?: version)? (?:>=|at least|newer than)"
@@ -313,6 +315,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     said = next((m for m in log.find(_SAYS_SO) if not _STILL_GOES_ON.search(m.text)), None)
     suspect = suspected(log, CAUSE.slug)
     compat = lines_of(named(log, COMPAT)) if story_of(log).place == "container" else ()
+    if any("nvidia-container-cli" in log.line(line).text for line in compat):
+        compat = ()  # The host's own driver, before anything of the image was used.
     unclear = log.first(_START_FAILED)
     if said is not None:
         lines = tuple(m.line for m in log.find(_SAYS_SO)) + lines_of(named(log, INSUFFICIENT))

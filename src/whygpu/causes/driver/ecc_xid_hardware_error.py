@@ -88,7 +88,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import CONSEQUENCES
-from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_logs import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
@@ -249,6 +249,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     chosen = hard or numbers
     lines = (*said, *(line for _, line in chosen), *_failures_of_hardware(log))
+    if confidence == "certain":
+        lines += gpu_ends_after(log, min(lines))
     yield CAUSE.finding(
         subject=subject_of(log),
         message=_log_message(log, chosen, said),

@@ -101,6 +101,16 @@ $ nvidia-smi
 NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.
 ```
 
+The driver refuses a GPU and gives no reason.
+
+```
+RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable
+```
+
+```
+2019-05-05 05:05:05.000001: F tensorflow/stream_executor/lib/statusor.cc:34] Attempting to fetch value instead of handling error Internal: failed to get device attribute 13 for device 0: CUDA_ERROR_UNKNOWN: unknown error
+```
+
 A machine with NVSwitch.
 
 ```
@@ -147,7 +157,11 @@ from whygpu.causes.shared_driver import (
 from whygpu.causes.shared_logs import subject_of
 from whygpu.causes.shared_start_story import (
     NOT_READY,
+    UNKNOWN,
     failed_at,
+    in_order,
+    lines_of,
+    lines_saying,
     lost_gpu_lines,
     named,
     story_of,
@@ -388,6 +402,13 @@ _MODULE_ERRORS = re.compile(
     r"[^\n]{0,60}(?:fail|not running|error)|NVRM: request_irq\(\) failed"
     r"|kernel module '?nvidia'? (?:is )?not (?:found|loaded)|Module nvidia[\w-]{0,20} not found"
 )
+_BUSY = ("cudaErrorDevicesUnavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE")
+_MODES = re.compile(
+    r"\b(?:E\. ?(?:Process|Thread)|Exclusive_Process|EXCLUSIVE_PROCESS|Prohibited)\b"
+)
+"""Compute modes that keep processes off a GPU."""
+_PROPERTIES = re.compile(r"[Ff]ailed to get device properties, error code: (?:30|999)\b")
+"""Asked of a GPU that was ready a moment before."""
 _AFTER_SLEEP = Remedy(
     "End all CUDA programs and load nvidia_uvm anew, which mends it after the machine slept.",
     "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
@@ -398,19 +419,33 @@ _AFTER_SLEEP = Remedy(
 def detect_in_log(log: Log) -> Iterator[Finding]:
     suspect = suspected(log, CAUSE.slug)
     errors = tuple(match.line for match in log.find(_MODULE_ERRORS))
-    if suspect is None and (not errors or mismatch_lines(log) or lost_gpu_lines(log)):
+    refused = () if suspect or log.says(_MODES) else lines_of(named(log, _BUSY))
+    gone = () if suspect or errors else (*refused, *_gone(log))
+    if suspect is None and (not (errors or gone) or mismatch_lines(log) or lost_gpu_lines(log)):
         return
-    lines = (*errors, *(suspect.lines if suspect else ()))
+    lines = (*errors, *gone, *(suspect.lines if suspect else ()))
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=_log_message(log, errors),
+        message=_log_message(log, (*errors, *gone)),
         evidence=log.evidence(*lines),
         remedies=_log_remedies(log),
-        confidence=suspect.confidence if suspect else "likely",
+        confidence=suspect.confidence if suspect else "likely" if errors or refused else "possible",
         severity=suspect.severity if suspect else weight(log, lines, "error"),
         effect="broken" if failed_at(log, lines) else "cpu",
-        ask=suspect.ask if suspect else None,
+        ask=suspect.ask if suspect else _ASK_RESTART if gone else None,
     )
+
+
+_ASK_RESTART = "Does it work after a restart of the machine? Then the driver was in a bad state."
+
+
+def _gone(log: Log) -> tuple[int, ...]:
+    """The driver gave no reason for what it refused, and nothing else does, nor did work go on."""
+    lines = in_order((*lines_saying(log, _PROPERTIES), *lines_of(named(log, UNKNOWN))))
+    if not lines or any(line > lines[0] for line in log.progress):
+        return ()
+    told = {n for failure in log.failures for n in range(failure.line, failure.last + 1)}
+    return lines if not told or told.intersection(lines) else ()
 
 
 def _log_message(log: Log, errors: tuple[int, ...]) -> str:
@@ -420,6 +455,11 @@ def _log_message(log: Log, errors: tuple[int, ...]) -> str:
         return (
             f"{driver} shows the GPUs, but the system around them is not ready, as without the "
             "fabric manager on machines with NVSwitch"
+        )
+    if errors and named(log, _BUSY):
+        return (
+            f"{driver} lets the process not onto the GPU (busy or unavailable): the GPU is in a "
+            "bad state, or another process holds it alone"
         )
     if errors:
         return f"the kernel's side of {driver} is not in order: {log.line(errors[0]).text[:140]}"

@@ -89,6 +89,36 @@ TypeError: Error when deserializing class 'InputLayer' using config={'batch_shap
 Exception encountered: Unrecognized keyword arguments: ['batch_shape']
 ```
 
+Keras asks TensorFlow for what that release does not have:
+
+```
+  File "/opt/env/lib/python3.6/site-packages/keras/backend/tensorflow_backend.py", line 2871, in softmax
+    return tf.nn.softmax(x, axis=axis)
+TypeError: softmax() got an unexpected keyword argument 'axis'
+```
+
+It brings an object of its own where that release of TensorFlow wants another method of it:
+
+```
+  File "/opt/env/lib/python3.6/site-packages/tensorflow/python/framework/ops.py", line 4255, in device
+    op._set_device_from_string(device)
+AttributeError: '_TfDeviceCaptureOp' object has no attribute '_set_device_from_string'
+```
+
+A Python before 3.7 does not say from where:
+
+```
+  File "/opt/env/lib/python3.5/site-packages/tensorflow/keras/layers/__init__.py", line 8, in <module>
+    from tensorflow.python.keras.engine import Node
+ImportError: cannot import name 'Node'
+```
+
+The program is written for an earlier Keras:
+
+```
+AttributeError: 'Sequential' object has no attribute 'predict_classes'
+```
+
 ## Quiet on (log)
 
 Keras is not installed at all, or a module is the program's own:
@@ -99,6 +129,16 @@ ModuleNotFoundError: No module named 'keras'
 
 ```
 ImportError: cannot import name 'build_model' from 'models' (/home/me/project/models.py)
+```
+
+An argument that the program passes on is the program's own mistake:
+
+```
+  File "train.py", line 12, in <module>
+    model.add(Dense(64, colour="red"))
+  File "/opt/env/lib/python3.8/site-packages/keras/layers/core.py", line 880, in __init__
+    super(Dense, self).__init__(**kwargs)
+TypeError: __init__() got an unexpected keyword argument 'colour'
 ```
 
 ## Sources

@@ -80,8 +80,24 @@ Later releases look for it when they look for a GPU:
 Skipping registering GPU devices...
 ```
 
+JAX looks for `libcudart` at the first kernel that needs it:
+
+```
+jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CustomCall failed: jaxlib/gpu/prng_kernels.cc:41: operation gpuGetLastError() failed: cudaGetErrorString symbol not found.
+```
+
 ```
 RuntimeError: CuPy failed to load nvrtc64_112_0.dll: FileNotFoundError: Could not find module 'nvrtc64_112_0.dll' (or one of its dependencies).
+```
+
+Without the library's name:
+
+```
+2024-02-11 09:00:00.1234 [W:onnxruntime:Default, onnxruntime_pybind_state.cc:861 CreateExecutionProviderInstance] Failed to create CUDAExecutionProvider. Please reference the requirements page to ensure all dependencies are met.
+```
+
+```
+error: [Errno 2] No such file or directory: '/usr/local/cuda/bin/nvcc'
 ```
 
 ## Quiet on (log)
@@ -132,7 +148,7 @@ from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -183,12 +199,22 @@ def _built_for(framework: Framework) -> str:
 
 _SAYS_SO = re.compile(
     r"Unable to load cu(?:BLAS|SOLVER|FFT|SPARSE|PTI)\. Is it installed|Unable to load CUDA\. Is it"
-    r"|library nvvm not found|libNVVM cannot be found|CUDA_HOME environment variable is not set"
+    r"|library nvvm not found|libNVVM cannot be found|CUDA_HOME (?:environment variable is not set|does not exist)"
     r"|CUDA Setup failed despite GPU being available|cannot find -l(?:cudart|cublas|curand|cufft)\b"
     r"|NVRTC cannot be loaded|nvcc compiler not found on|Could NOT find CUDA \(missing"
     r"|library \((?:lib)?cu(?:blas|rand|solver|sparse|fft|dart)\S{1,60} that Paddle depends on is not"
     r"|Could not find (?:CUDA|nvcc)\b[^\n]{0,40}(?:in path|CUDA_PATH|installation)"
+    r"|nvcc was not found|No such file or directory: '[^'\n]{0,300}[/\\]nvcc(?:\.exe)?'|nvcc: (?:command )?not found"
+    r"|cuda_runtime(?:_api)?\.h: No such file|cublas_v2\.h: No such file|Failed to find CUDA\b"
+    r"|cannot open input file '(?:cuda|cudart|cublas)\.lib'|CUDA_TOOLKIT_ROOT_DIR not found"
+    r"|No CMAKE_CUDA_COMPILER could be found|CUDA environment is not correctly set up"
+    r"|failed to open (?:lib)?nvrtc-builtins\S{1,30}|lib(?:cublas|cudart|nvrtc|cusparse)\.so\.\*\[0-9\] not found"
+    r"|LoadLibrary failed with error (?:126|127) \S{0,4} ?when trying to load \S{1,300}_providers_cuda\.dll"
+    r"|onnxruntime_providers_cuda\.dll['\"]? ?(?:with error|which is missing)|CuPy is not correctly installed"
+    r"|cudaGetErrorString symbol not found"
 )
+NO_PROVIDER = re.compile(r"Failed to create CUDAExecutionProvider")
+"""ONNX Runtime's word when CUDA, cuDNN or a part of them is missing or of another release."""
 
 
 @CAUSE.on_log
@@ -215,6 +241,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             effect="broken",
         )
         return
+    provider = log.first(NO_PROVIDER)
+    if provider is not None and missing is None:
+        yield _no_provider(log, provider)
+        return
     unseen = log.first(NO_CUDART)
     if missing is None and unseen is not None and not log.devices and not log.statuses:
         yield _perhaps_missing(log, unseen.line)
@@ -233,6 +263,29 @@ def _not_found(log: Log, missing: Missing) -> Finding:
         remedies=cuda_remedies(log, missing),
         confidence="possible" if partly_there(missing) else "likely",
         ask=which_question(log, missing),
+    )
+
+
+def _no_provider(log: Log, told: Match) -> Finding:
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message="ONNX Runtime has GPU support and cannot load it: the CUDA or cuDNN libraries of its "
+        "release are missing, or of another number",
+        evidence=log.evidence(told.line, *ended_after(log, told.line)),
+        remedies=(
+            Remedy(
+                "Install ONNX Runtime together with its CUDA libraries.",
+                "python -m pip install 'onnxruntime-gpu[cuda,cudnn]'",
+            ),
+            Remedy(
+                "Or see which library is not found.",
+                "ldd $(python -c 'import onnxruntime as o; print(o.__path__[0])')"
+                "/capi/libonnxruntime_providers_cuda.so | grep 'not found'",
+            ),
+        ),
+        confidence="likely",
+        ask="Which CUDA and cuDNN are installed? Another major release than the one that this ONNX "
+        "Runtime was built for is a mismatch.",
     )
 
 

@@ -75,12 +75,22 @@ RuntimeError: The detected CUDA version (10.1) mismatches the version that was u
 PyTorch (11.3). Please make sure to use the same CUDA versions.
 ```
 
+An extension was compiled for another PyTorch:
+
+```
+ImportError: /opt/env/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZN3c104cuda9SetDeviceEi
+```
+
 ## Quiet on (log)
 
 ```
 2020-02-11 08:00:00.100000: I tensorflow/stream_executor/platform/default/dso_loader.cc:44] Successfully opened dynamic library libcudart.so.10.1
 2020-02-11 08:00:01.100000: W tensorflow/stream_executor/platform/default/dso_loader.cc:55] Could not load dynamic library 'libcudnn.so.7'; dlerror: libcudnn.so.7: cannot open shared object file: No such file or directory; LD_LIBRARY_PATH: /usr/local/cuda-10.1/lib64
 2020-02-11 08:00:01.200000: W tensorflow/core/common_runtime/gpu/gpu_device.cc:1592] Cannot dlopen some GPU libraries. Skipping registering GPU devices...
+```
+
+```
+ImportError: /opt/env/lib/python3.8/site-packages/cv2/cv2.abi3.so: undefined symbol: _ZN2cv3MatC1Ev
 ```
 
 ## Sources
@@ -183,11 +193,17 @@ def _seen(copy: LibraryCopy) -> Evidence:
 
 
 _SAYS_SO = re.compile(
-    r"The detected CUDA version \((?P<there>[\d.]+)\) mismatches the version that was used to compile"
-    r"\s{0,8}PyTorch \((?P<wanted>[\d.]+)\)"
+    r"The detected CUDA version(?: \((?P<there>[\d.]+)\))? mismatches the version that was used to "
+    r"compile\s{0,8}PyTorch(?: \((?P<wanted>[\d.]+)\))?"
     r"|Installed CUDA version (?P<there2>[\d.]+) does not match the version torch was compiled with "
     r"(?P<wanted2>[\d.]*\d)"
-    r"|PyTorch and torch(?:vision|audio) were compiled with\s{1,8}different\s{1,8}CUDA"
+    r"|PyTorch and torch\w{2,20} were compiled with\s{1,8}different\s{1,8}CUDA"
+    r"|undefined symbol: _ZNK?(?:2at|3c10|5torch|6caffe2)\d"
+    r"|libtorch_cuda_(?:cu|cpp)\.so: cannot open shared object file"
+    r"|operator torchvision::\w{2,30} does not exist|No such operator torchvision::"
+    r"|Couldn't load custom C\+\+ ops\. This can happen if your PyTorch and torchvision versions"
+    r"|xFormers was built for:\s{1,12}PyTorch [^\n]{1,60}\(you have (?![\d.]{3,12}\+cpu)"
+    r"|Triton only support CUDA [\d.]{1,5} or higher, but got CUDA version"
     r"|Could not find the bitsandbytes CUDA binary at"
     r"|Required library version not found: libbitsandbytes_cuda"
     r"|Cuda extensions are being compiled with a version of Cuda that does not match"
@@ -195,6 +211,10 @@ _SAYS_SO = re.compile(
     r"|Found (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) version \d{3,6}, but JAX was built against version \d{3,6}"
     r"|CUDA (?:runtime )?version mismatch|libcudart version mismatch"
 )
+
+
+_EXTENSION = re.compile(r"undefined symbol|libtorch_cuda|torchvision::|custom C\+\+ ops|xFormers")
+"""A native extension that was compiled against another PyTorch; which CUDA that had is not said."""
 
 
 @CAUSE.on_log
@@ -217,10 +237,12 @@ def _told(log: Log, told: Match) -> Finding:
     groups = told.groups
     there, wanted = groups["there"] or groups["there2"], groups["wanted"] or groups["wanted2"]
     versions = f": CUDA {there} is there, CUDA {wanted} is wanted" if there and wanted else ""
+    what = "CUDA" if _EXTENSION.search(told.text) is None else "PyTorch or CUDA"
     return CAUSE.finding(
         subject=subject_of(log),
         effect="broken",
-        message=f"two parts were made for different CUDA releases{versions}",
+        confidence="certain" if what == "CUDA" else "likely",
+        message=f"two parts were made for different releases of {what}{versions}",
         evidence=log.evidence(told.line, *ended_after(log, told.line)),
         remedies=(
             Remedy(

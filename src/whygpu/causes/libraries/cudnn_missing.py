@@ -146,9 +146,15 @@ _SAYS_SO = re.compile(
     r"|could not find cudnn\w{3,40} in cudnn DSO|Invalid handle\. Cannot load symbol cudnn"
     r"|Could not find cuDNN|cudnn\.h: No such file or directory|Cannot load cudnn shared library"
     r"|library \((?:lib)?cudnn\S{1,60} that Paddle depends on is not|libcudnn \(R\d\) not found"
-    r"|cuDNN not available: "
+    r"|cuDNN not available: |cannot compile with cuDNN|Can not compile with cuDNN"
+    r"|determine the cudnn version as it is not available|cuDNN V[\d.]+ OR GREATER NOT FOUND"
+    r"|Could NOT find (?:CUDNN|CuDNN|cuDNN)\b"
 )
 _NUMBER = re.compile(r"\d+")
+_WHERE = (
+    "What does `find / -name 'libcudnn*' 2>/dev/null` print? Nothing: no cuDNN; another number: "
+    "another release; the very name: a folder that the loader does not search."
+)
 
 
 @CAUSE.on_log
@@ -190,7 +196,9 @@ def _not_found(log: Log, missing: Missing) -> Finding:
             *missing.lines, *(ended_after(log, missing.cudnn[0].line) if aborts else ())
         ),
         remedies=_remedies(log, number.group() if number else ""),
-        confidence="certain" if missing.stops or missing.gpu_seen else "likely",
+        # Not found is not the same as not there: a folder may not be searched.
+        confidence="likely",
+        ask=_WHERE if log.platform != "windows" else None,
     )
 
 

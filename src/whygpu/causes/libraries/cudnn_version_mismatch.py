@@ -88,6 +88,10 @@ E external/xla/xla/stream_executor/cuda/cuda_dnn.cc:407] Could not create cudnn 
 E external/xla/xla/stream_executor/cuda/cuda_dnn.cc:411] Memory usage: 23900000000 bytes free, 25300000000 bytes total.
 ```
 
+```
+RuntimeError: You have an old release of CuDNN (or a release candidate) that isn't supported.  Please update to at least v5 version.
+```
+
 ## Quiet on (log)
 
 ```
@@ -255,7 +259,12 @@ _LOADED = re.compile(
     r"(?P<jax_built>\d{4,6})"
     r"|Mixed dnn version\. The header is|Outdated cuDNN installation found|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH"
     r"|cuDNN compiled \((?P<caffe_built>\d+)\) and runtime \((?P<caffe_loaded>\d+)\) versions mismatch"
-    r"|cuDNN (?:is )?mismatched|cudnn version mismatch"
+    r"|cuDNN (?:is )?mismatched|cudnn version mismatch|[Cc]u?DNN [Vv]ersion is too old\. Update to"
+    r"|error: too (?:few|many) arguments (?:to|in) function [^\n]{0,40}\bcudnn\w"
+    r"|identifier \"(?:cudnn|CUDNN_)\w{3,60}\" is undefined"
+    r"|error: \W(?:cudnn|CUDNN_)\w{3,60}\W{1,2} (?:was not declared|undeclared)"
+    r"|libcudnn v\d with header v\d unmatched|You have an old release of CuDNN|CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING"
+    r"|cuDNN library version is too old|requires? cuDNN (?:version )?(?:>=?|at least) ?[\d.]+[^\n]{0,40}found"
 )
 _JAX_VERSIONS = re.compile(
     r"Version JAX was built against: (?P<built>\d+)\s{1,20}Minimum supported: (?P<minimum>\d+)"

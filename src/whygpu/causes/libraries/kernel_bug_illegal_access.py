@@ -110,6 +110,18 @@ _LIBRARY = (
     "CUBLAS_STATUS_NOT_SUPPORTED",
     "CUFFT_INTERNAL_ERROR",
     "CUFFT_EXEC_FAILED",
+    "CUSOLVER_STATUS_EXECUTION_FAILED",
+    "CUSOLVER_STATUS_INTERNAL_ERROR",
+    "CUSPARSE_STATUS_EXECUTION_FAILED",
+    "CUSPARSE_STATUS_INTERNAL_ERROR",
+)
+_NEVER_OF_MEMORY = (
+    "CUDNN_STATUS_BAD_PARAM",
+    "CUDNN_STATUS_NOT_SUPPORTED",
+    "CUSOLVER_STATUS_EXECUTION_FAILED",
+    "CUSOLVER_STATUS_INTERNAL_ERROR",
+    "CUSPARSE_STATUS_EXECUTION_FAILED",
+    "CUSPARSE_STATUS_INTERNAL_ERROR",
 )
 _PHRASES = re.compile(
     r"invalid configuration argument|GET was unable to find an engine to execute this computation"
@@ -118,6 +130,8 @@ _PHRASES = re.compile(
     r"|Unexpected Event status: 1\b|Memory access fault by GPU node|HSA_STATUS_ERROR_MEMORY"
     r"|(?:CUDA|HIP|ROCm) kernel (?:launch )?failed"
 )
+_PROGRAMS_XID = re.compile(r"NVRM: Xid \([^)\n]{1,80}\): (?:13|31),")
+"""The driver's word for a kernel of a program that went wrong; by itself it tells little."""
 _ASSERTION = re.compile(r"device-side assert|thread: ?\[[\d, ]{1,30}\][^\n]{0,20}Assertion")
 _HARDWARE = re.compile(
     r"NVRM: Xid[^\n]{0,60}: (?!(?:13|31|43|45)\b)\d{2,3}\b|uncorrectable ECC|fallen off the bus"
@@ -156,6 +170,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     hard = log.status_named(*_ACCESS, *_LAUNCH)
     soft = () if log.says(_WANT_OF_MEMORY) else _library_faults(log)
     phrase = None if hard or soft else log.first(_PHRASES)
+    if phrase is None and log.failures:
+        phrase = log.first(_PROGRAMS_XID)
     if not hard and not soft and phrase is None:
         return
     lines = [status.line for status in (*hard, *soft)] or [phrase.line if phrase else 0]
@@ -182,7 +198,7 @@ def _library_faults(log: Log) -> tuple[Status, ...]:
     mostly means that no room was left: that is for cudnn-init-failed-oom to say.
     """
     if is_tensorflow(log) or log.framework == "jax":
-        return ()
+        return log.status_named(*_NEVER_OF_MEMORY)
     faults = log.status_named(*_LIBRARY)
     if _from_before_ampere(log):
         return tuple(status for status in faults if status.name not in _ON_NEW_GPUS)

@@ -96,6 +96,12 @@ Parts of two cuDNN releases meet in one process:
 Could not load library libcudnn_cnn_train.so.8. Error: /usr/local/cuda/lib64/libcudnn_cnn_train.so.8: undefined symbol: _ZN5cudnn3cnn5infer22queryClusterPropertiesERPhS3_, version libcudnn_cnn_infer.so.8
 ```
 
+```
+/usr/bin/ld: cannot find -lcuda: No such file or directory
+collect2: error: ld returned 1 exit status
+subprocess.CalledProcessError: Command '['/usr/bin/gcc', 'main.c', '-shared', '-lcuda']' returned non-zero exit status 1.
+```
+
 ## Quiet on (log)
 
 A name that an extension of one's own misses is no matter of folders.

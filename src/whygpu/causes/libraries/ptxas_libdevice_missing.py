@@ -65,6 +65,16 @@ Aborted (core dumped)
 jaxlib.xla_extension.XlaRuntimeError: INTERNAL: ptxas exited with non-zero error code 65280, output: ptxas /tmp/tempfile-a, line 5; fatal   : Unsupported .version 8.5; current version is '8.0'
 ```
 
+```
+2024-03-01 10:00:00.1: W external/xla/xla/stream_executor/gpu/asm_compiler.cc:231] Falling back to the CUDA driver for PTX compilation; ptxas does not support CC 9.0
+```
+
+The lines that say so were left out:
+
+```
+tensorflow.python.framework.errors_impl.UnknownError: {{function_node __wrapped__Rsqrt_device_/job:localhost/replica:0/task:0/device:GPU:0}} JIT compilation failed. [Op:Rsqrt]
+```
+
 ## Quiet on (log)
 
 The driver compiles instead, which works:
@@ -157,12 +167,14 @@ MISSING = re.compile(
     r"Can't find libdevice directory|libdevice not found at|libdevice is required by this HLO module"
     r"|Missing libdevice file|Failed to launch ptxas|ptxas returned an error during compilation"
     r"|Couldn't invoke ptxas(?! --version)|No PTX compilation provider is available"
-    r"|[Cc]annot find [`'\"]?ptxas|ptxas(?:\.exe)? not found|Couldn't find a suitable version of ptxas"
+    r"|[Cc]annot find [`'\"]?ptxas|ptxas(?:\.exe)?:? not found|Couldn't find a suitable version of ptxas"
     r"|No such file or directory: '[^'\n]{0,200}ptxas'|Failed to find ptxas|Unable to find ptxas"
 )
 OUTDATED = re.compile(
     r"Unsupported \.version (?P<wanted>[\d.]+); current version is '(?P<there>[\d.]+)'"
     r"|You are using ptxas [\d.]+, which is(?: in range| older)"
+    r"|ptxas does not support CC [\d.]+|ptxas ptxas too old"
+    r"|requires ptxas version [\d.]+\d or (?:higher|newer)"
 )
 NO_VERSION = re.compile(
     r"Couldn't (?:get ptxas(?:/nvlink)? version|invoke ptxas(?:\.exe)? --version)"
@@ -172,6 +184,7 @@ _DRIVER_COMPILES = re.compile(r"Relying on driver to perform ptx compilation")
 _JIT_FAILED = re.compile(
     r"JIT compilation failed|Failed to (?:compile|load) (?:PTX|in-memory CUBIN)"
 )
+_NO_REASON = re.compile(r"JIT compilation failed\.")
 
 
 @CAUSE.on_log
@@ -183,10 +196,14 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     told = missing or outdated
     if told is None and unseen is not None and not log.says(_DRIVER_COMPILES):
         told = unseen
+    if told is None and not log.statuses:
+        # TensorFlow says why in lines that a report often leaves out.
+        told = unseen = log.first(_NO_REASON)
     if told is None:
         return
     lines = [m.line for pattern in (MISSING, OUTDATED, NO_VERSION) for m in log.find(pattern)]
     failed = ended_after(log, told.line)
+    driver = log.says(_DRIVER_COMPILES)
     if outdated is not None and outdated.groups["there"]:
         what = (
             f"the ptxas that XLA found knows PTX {outdated.groups['there']} only, and the code is "
@@ -196,7 +213,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         what = "XLA does not find ptxas or libdevice.10.bc of a CUDA toolkit"
     yield CAUSE.finding(
         subject=subject_of(log),
-        severity="error" if failed or told is not unseen else None,
+        severity="error" if failed or (told is not unseen and not driver) else None,
         effect="broken" if failed else None,
         message=f"{framework_title(log)}: {what}, and cannot compile for the GPU",
         evidence=log.evidence(*lines, *(m.line for m in log.find(_JIT_FAILED)), *failed),
@@ -212,4 +229,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             ),
         ),
         confidence="certain" if told is not unseen else "likely",
+        ask="Which line before it names libdevice or ptxas? If none does, find the file: "
+        "`find / -name 'libdevice*.bc' 2>/dev/null`"
+        if told is unseen
+        else None,
     )

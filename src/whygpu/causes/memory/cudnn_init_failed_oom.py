@@ -160,15 +160,16 @@ _WANT_OF_MEMORY = re.compile(
 
 _STARTED_BADLY = re.compile(
     r"[Ff]ailed to get convolution algorithm|cuDNN launch failure|No algorithm worked!"
+    r"|Failed to call (?:Then|Do)Rnn(?:Forward|Backward)"
     r"|CUDNN_STATUS_(?:INTERNAL_ERROR|EXECUTION_FAILED)\b"
     r"|Error: [^\n]{0,40}Failed to determine best cudnn convolution algorithm"
 )
 """XLA's and TensorFlow's words for a cuDNN that got no room, once they have reserved the memory."""
 _NO_ALGORITHM = re.compile(
     r"Unable to find a valid cuDNN algorithm|FIND was unable to find an engine"
-    r"|cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"
+    r"|\bCUDNN_STATUS_INTERNAL_ERROR\b"
 )
-"""PyTorch's: every algorithm was tried and refused."""
+"""Of PyTorch and others: every algorithm was tried and refused."""
 _VERSIONS_DIFFER = re.compile(
     r"Loaded runtime CuDNN library|CUDNN_STATUS_(?:SUBLIBRARY_|VERSION_)\w{0,30}MISMATCH"
     r"|incompatible cuDNN|cuDNN version incompatibility|CUDNN_STATUS_ARCH_MISMATCH"
@@ -263,7 +264,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     lines = [match.line for match in log.find(HANDLE_FAILED)]
     if is_tensorflow(log) or log.framework == "jax":
         lines += [match.line for match in log.find(_STARTED_BADLY)]
-    elif log.framework in ("torch", ""):
+    else:
         lines += [match.line for match in log.find(_NO_ALGORITHM)]
     if not lines:
         return

@@ -60,6 +60,7 @@ CAUSE = cause("WG903", __name__, __doc__, severity="info", effect="none")
 MESSAGE = re.compile(
     r"this TensorFlow binary was not compiled to use: "
     r"|TensorFlow library wasn't compiled to use [A-Z]"
+    r"|CPU feature \w{2,12} is present on your machine, but the Caffe2 binary is not compiled with it"
     r"|TensorFlow binary is optimized (?:with|to use)"
     r"|To enable (?:them|the following instructions)[^\n]{0,120} in other operations"
 )

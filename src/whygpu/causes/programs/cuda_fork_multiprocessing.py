@@ -156,7 +156,8 @@ _NOT_INITIALIZED = re.compile(
     r"CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError"
     r"|(?:CUDA|cuda) (?:runtime )?error(?: \(3\))? ?: ?initialization error"
     r"|error=3 : initialization error"
-    r"|cuInit failed: initialization error"
+    r"|cuInit failed: initialization error|device properties, error code: 3\b"
+    r"|cudaSuccess ?\(3 ?vs\. ?0\)"
 )
 _WORKERS = re.compile(
     r"multiprocessing[/\\.]|_worker_loop|DataLoader worker|[Ff]orked?\b|ForkPoolWorker|ForkProcess"

@@ -34,6 +34,14 @@ RuntimeError: Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTe
 TypeError: can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.
 ```
 
+Some arguments have to stay on the CPU:
+
+```
+  File "/srv/asr/encoder.py", line 88, in forward
+    packed = pack_padded_sequence(features, sizes, batch_first=True)
+RuntimeError: 'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:1 Long tensor
+```
+
 ## Quiet on (log)
 
 Types that differ on one and the same device.
@@ -179,6 +187,8 @@ _MESSAGES = re.compile(
     r"|[Tt]ensor for (?:argument #\d{1,2} )?'?[\w ]{1,30}'? is on (?:CPU|GPU)"
     r"|Received incompatible devices for jitted computation"
     r"|Tensors on conflicting devices"
+    r"|argument should be a 1D CPU int64 tensor, but got 1D cuda"
+    r"|[Ee]xpected a '\w{3,6}' device type for generator but found '\w{3,6}'"
 )
 _COMPLAINT = re.compile(
     r"[Ee]xpected|[Ff]ound|\bgot\b|same|combination of arguments|convert|not allowed|must|should"
