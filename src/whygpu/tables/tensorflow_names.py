@@ -6,6 +6,7 @@ module).
 
 from __future__ import annotations
 
+from whygpu.tables.tensorflow_1_names import BEFORE_1_0
 from whygpu.tables.tensorflow_1_names import REMOVED as _GONE
 
 SOURCE = "https://www.tensorflow.org/api_docs/python/tf"
@@ -15,7 +16,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-REMOVED = _GONE["tensorflow"] - {"estimator"}
+REMOVED = _GONE["tensorflow"] - BEFORE_1_0 - {"estimator"}
 """What TensorFlow 2 has only under tf.compat.v1, or not at all. It had tf.estimator until 2.15."""
 REMOVED_TRAIN = _GONE["train"]
 """The same for tf.train."""
