@@ -22,6 +22,8 @@ CHUNK = 64 * 1024
 HEAD = 64 * 1024
 TAIL = 256 * 1024
 STDOUT, STDERR = 1, 2
+_TURN = 0.05
+"""Seconds between two looks at how far the passing on is."""
 
 
 class Kept:
@@ -58,6 +60,7 @@ class ErrorStream:
         self._file_start = 0
         self._is_terminal = False
         self._ended = True
+        self._taken = self._passed = 0
         facts = os.fstat(STDERR)
         if stat.S_ISREG(facts.st_mode):
             self._file_start = facts.st_size
@@ -94,27 +97,46 @@ class ErrorStream:
                 _copy_size(STDERR, self._reader)
 
     def _pass_on(self) -> None:
+        # Not select(), which knows no descriptor above 1023: whoever starts us may have many open.
+        waiting = select.poll()
+        waiting.register(self._reader, select.POLLIN)
+        waiting.register(self._stop_reader, select.POLLIN)
         while True:
-            ready, _, _ = select.select([self._reader, self._stop_reader], [], [])
-            if self._stop_reader in ready:
+            if self._stop_reader in dict(waiting.poll()):
                 return
             data = _read(self._reader)
             if not data:
                 break
+            self._taken += len(data)
             self._kept.add(data)
             try:
                 _write(data)
             except OSError:
                 # Whoever read our standard error has gone; the program is to notice.
                 break
+            self._passed += len(data)
         self._ended = True
         os.close(self._reader)
 
     def finish(self, seconds: float) -> bool:
-        """Wait for what is on its way; False if a process that outlives the program has more."""
+        """Wait for what is on its way; False if a process that outlives the program has more.
+
+        However slowly our standard error is read, what the program wrote comes before what we say.
+        """
         if self._thread is not None:
+            due = self._taken + self._waiting_bytes()
+            while not self._ended and self._passed < due:
+                self._thread.join(_TURN)
             self._thread.join(seconds)
         return self._ended
+
+    def _waiting_bytes(self) -> int:
+        count = struct.pack("i", 0)
+        try:
+            return int(struct.unpack("i", fcntl.ioctl(self._reader, termios.FIONREAD, count))[0])
+        except OSError:
+            # Closed by now: all has passed.
+            return 0
 
     def hand_over(self) -> None:
         """Leave the passing on to a process of its own, which ends when the last writer does."""
@@ -123,6 +145,9 @@ class ErrorStream:
         self._thread.join()
         os.close(self._stop_reader)
         if os.fork() == 0:
+            # Not the terminal's any more, and holding nothing that somebody waits for the end of.
+            os.setsid()
+            _close_all_but(self._reader, STDERR)
             self._stop_reader, _ = os.pipe()
             self._pass_on()
             os._exit(0)
@@ -178,4 +203,17 @@ def _read(descriptor: int) -> bytes:
 def _write(data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(STDERR, view) :]
+        try:
+            view = view[os.write(STDERR, view) :]
+        except BlockingIOError:
+            # Somebody we share it with has set it to not wait.
+            room = select.poll()
+            room.register(STDERR, select.POLLOUT)
+            room.poll()
+
+
+def _close_all_but(*kept: int) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in kept:
+            with suppress(OSError):
+                os.close(int(name))
