@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.programs import LIMIT, PYTHON, QUIET, WHYGPU, environment, script
+from tests.launch.programs import LIMIT, PYTHON, QUIET, WHYGPU, Terminal, environment, script
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")
 
@@ -46,7 +46,7 @@ def test_a_slow_reader_has_the_programs_words_before_ours(tmp_path: Path) -> Non
 
 def test_more_than_a_thousand_open_files(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 2000:
         pytest.skip("not that many may be opened here")
     program = script(tmp_path, MANY)
@@ -85,3 +85,25 @@ def test_what_outlives_the_program_holds_only_what_it_has() -> None:
     assert process.wait(LIMIT) == 0
     with os.fdopen(reader, "rb") as file:
         assert file.read() == b"late\n"
+
+
+def test_what_a_program_sets_on_its_terminal_holds_for_the_keyboard() -> None:
+    """A key is read without Enter and without echo, and afterwards all is as it was."""
+    code = (
+        "import sys, termios, time, tty\n"
+        "before = termios.tcgetattr(1)\n"
+        "tty.setcbreak(1)\n"
+        "time.sleep(0.5)\n"
+        "print('press', flush=True)\n"
+        "key = sys.stdin.read(1)\n"
+        "termios.tcsetattr(1, termios.TCSADRAIN, before)\n"
+        "print('key', ord(key))\n"
+    )
+    shown = []
+    for argv in ([PYTHON, "-c", code], [*QUIET, PYTHON, "-c", code]):
+        terminal = Terminal(argv)
+        terminal.wait_for(b"press")
+        terminal.type(b"x")
+        shown.append(terminal.end())
+    assert shown[0] == shown[1]
+    assert b"key 120" in shown[1][1]

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 _PYTHON = re.compile(r"(?:python|pypy)(?:\d+(?:\.\d+)*)?[td]?")
 _LONGEST_SHEBANG = 512
@@ -156,7 +157,7 @@ def _code_given(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
     program = program_of(argv[0], environ)
     if program is None or not _is_python(program):
         return None
-    for word, following in zip(argv[1:], argv[2:], strict=False):
+    for word, following in pairwise(argv[1:]):
         if not word.startswith("-") or "m" in word:
             return None
         if re.fullmatch(r"-[a-zA-Z]*c", word):

@@ -17,11 +17,14 @@ import tty
 from collections import deque
 from contextlib import suppress
 from threading import Thread
+from typing import Any
 
 CHUNK = 64 * 1024
 HEAD = 64 * 1024
 TAIL = 256 * 1024
 STDOUT, STDERR = 1, 2
+_SETTINGS_TURN = 200
+"""Milliseconds between two looks at the settings of the program's terminal while it is silent."""
 _TURN = 0.05
 """Seconds between two looks at how far the passing on is."""
 
@@ -59,6 +62,7 @@ class ErrorStream:
         self._stop_reader, self._stop_writer = -1, -1
         self._file_start = 0
         self._is_terminal = False
+        self._settings: list[Any] = []
         self._ended = True
         self._taken = self._passed = 0
         facts = os.fstat(STDERR)
@@ -76,6 +80,8 @@ class ErrorStream:
         except OSError:
             # No terminal to be had: then the program keeps ours, and nothing is kept for later.
             return
+        if self._is_terminal:
+            self._settings = termios.tcgetattr(writer)
         self.descriptors[STDERR] = writer
         if _same(facts, os.fstat(STDOUT)):
             self.descriptors[STDOUT] = writer
@@ -96,14 +102,32 @@ class ErrorStream:
             with suppress(OSError):
                 _copy_size(STDERR, self._reader)
 
+    def _follow_settings(self) -> None:
+        """What a program that draws on the whole terminal sets on its own holds for the keyboard.
+
+        Only what it has changed: by standard input it may have changed other things on ours.
+        """
+        if not self._is_terminal:
+            return
+        with suppress(OSError, termios.error):
+            before, self._settings = self._settings, termios.tcgetattr(self._reader)
+            # In the background it may not; without us, it would be stopped for trying.
+            if before != self._settings and os.tcgetpgrp(STDERR) == os.getpgrp():
+                changed = _with_changes(termios.tcgetattr(STDERR), before, self._settings)
+                termios.tcsetattr(STDERR, termios.TCSANOW, changed)
+
     def _pass_on(self) -> None:
         # Not select(), which knows no descriptor above 1023: whoever starts us may have many open.
         waiting = select.poll()
         waiting.register(self._reader, select.POLLIN)
         waiting.register(self._stop_reader, select.POLLIN)
         while True:
-            if self._stop_reader in dict(waiting.poll()):
+            ready = dict(waiting.poll(_SETTINGS_TURN if self._is_terminal else None))
+            if self._stop_reader in ready:
                 return
+            self._follow_settings()
+            if not ready:
+                continue
             data = _read(self._reader)
             if not data:
                 break
@@ -148,6 +172,7 @@ class ErrorStream:
             # Not the terminal's any more, and holding nothing that somebody waits for the end of.
             os.setsid()
             _close_all_but(self._reader, STDERR)
+            self._is_terminal = False
             self._stop_reader, _ = os.pipe()
             self._pass_on()
             os._exit(0)
@@ -183,6 +208,19 @@ def _terminal() -> tuple[int, int]:
     termios.tcsetattr(writer, termios.TCSANOW, settings)
     _copy_size(STDERR, writer)
     return reader, writer
+
+
+def _with_changes(settings: list[Any], before: list[Any], now: list[Any]) -> list[Any]:
+    """The settings with what differs between two others changed as it is there."""
+    result = list(settings)
+    for flags in (tty.IFLAG, tty.OFLAG, tty.LFLAG):
+        changed = before[flags] ^ now[flags]
+        result[flags] = settings[flags] & ~changed | now[flags] & changed
+    result[tty.CC] = [
+        own if old == new else new
+        for own, old, new in zip(settings[tty.CC], before[tty.CC], now[tty.CC], strict=True)
+    ]
+    return result
 
 
 def _copy_size(source: int, target: int) -> None:
