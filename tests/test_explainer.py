@@ -159,3 +159,7 @@ def test_a_detector_that_crashes_is_told_and_takes_nothing_down() -> None:
     explanation = meaning(FAILURE, causes=(broken, WIDGET))
     assert codes(explanation) == ["WG291"]
     assert explanation.crashed == ("WG197: ZeroDivisionError: oops",)
+
+
+def test_a_crash_without_a_word_is_not_said_to_have_nothing_to_do_with_the_gpu() -> None:
+    assert meaning("Segmentation fault").verdict == "unknown"

@@ -139,6 +139,9 @@ def _verdict(
     weighty = [root for root in roots if root.severity != "info"]
     strangers = [failure for failure in unexplained if not _about_gpus(failure, log)]
     if strangers and not any(_ends_it(root, log) for root in weighty):
+        if not weighty and all(failure.kind == "signal" for failure in strangers):
+            # A crash without a word may have been anywhere, a GPU's library included.
+            return "unknown"
         # It went on in spite of all that was said of the GPU, and then something else stopped it.
         return "not-gpu"
     if weighty:

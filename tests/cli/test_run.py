@@ -64,10 +64,17 @@ def test_a_report_is_written_where_we_stood(tmp_path: Path) -> None:
     assert data["peak_memory_bytes"] > 1 << 20
 
 
+def test_a_mistake_in_our_own_words_does_not_look_like_the_programs(tmp_path: Path) -> None:
+    for words in (["--no-such-option"], ["--memory", "-1GiB"], ["--report", str(tmp_path)]):
+        done = run([*WHYGPU, *words, "--", PYTHON, "-c", "print('ran')"])
+        assert (done.returncode, done.stdout) == (125, ""), words
+        assert words[0] in done.stderr
+
+
 def test_one_line_at_the_end_or_none() -> None:
     command = ["--device", "cpu", "--", PYTHON, "-c", "pass"]
     (line,) = run([*WHYGPU, *command]).stderr.splitlines()
-    assert line == "whygpu: no deep-learning framework was imported; exit code 0"
+    assert line == "whygpu: no deep-learning framework was seen; exit code 0"
     assert run([*WHYGPU, "--quiet", *command]).stderr == ""
 
 

@@ -92,3 +92,13 @@ def test_frameworks_that_a_file_imports(tmp_path: Path) -> None:
     assert named == {"tensorflow", "torch", "keras"}
     assert frameworks_named([sys.executable, "-m", "train"], ENVIRON) == frozenset()
     assert frameworks_named(["no-such-command"], ENVIRON) == frozenset()
+
+
+def test_frameworks_named_in_code_on_the_command_line() -> None:
+    def named(*words: str) -> frozenset[str]:
+        return frameworks_named([sys.executable, *words], ENVIRON)
+
+    assert named("-c", "import os; import torch; print(1)", "-c") == {"torch"}
+    assert named("-uc", "from jax import numpy") == {"jax"}
+    assert named("train", "-c", "import torch") == frozenset()
+    assert named("-c") == frozenset()

@@ -88,7 +88,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     words = list(arguments)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
         words.insert(0, "check")
-    return parser().parse_args(words)
+    try:
+        return parser().parse_args(words)
+    except SystemExit as stop:
+        if stop.code == EXIT_USAGE and words[0] == "run":
+            # There, 2 would be the program's.
+            raise SystemExit(run_verb.EXIT_FAILED) from None
+        raise
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

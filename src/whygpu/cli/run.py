@@ -163,6 +163,8 @@ def _report_file(path: str | None) -> str | None:
     folder = os.path.dirname(whole)
     if not os.path.isdir(folder):
         raise UsageError(f"--report {path}: there is no folder {folder}")
+    if os.path.isdir(whole):
+        raise UsageError(f"--report {path}: this is a folder; expected a file")
     if not os.access(whole if os.path.exists(whole) else folder, os.W_OK):
         raise UsageError(f"--report {path}: it cannot be written; choose another file")
     # The program may change its folder; so may we not.

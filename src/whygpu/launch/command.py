@@ -6,13 +6,16 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 _PYTHON = re.compile(r"(?:python|pypy)(?:\d+(?:\.\d+)*)?[td]?")
 _LONGEST_SHEBANG = 512
 _LONGEST_SCRIPT = 1 << 20
 _VALUED = ("-W", "-X", "-Q", "--check-hash-based-pycs")
 """Options of Python whose value is the next word."""
-_IMPORT = re.compile(r"^[ \t]*(?:import[ \t]+([^#;\n]+)|from[ \t]+([\w.]+)[ \t])", re.MULTILINE)
+_IMPORT = re.compile(
+    r"(?:^|;)[ \t]*(?:import[ \t]+([^#;\n]+)|from[ \t]+([\w.]+)[ \t])", re.MULTILINE
+)
 _FRAMEWORKS = {
     "tensorflow": "tensorflow",
     "keras": "keras",
@@ -149,10 +152,25 @@ def script_of(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
     return names[0] if names and not given else None
 
 
+def _code_given(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """The program of `python -c`, which ends Python's own options; None where there is none."""
+    program = program_of(argv[0], environ)
+    if program is None or not _is_python(program):
+        return None
+    for word, following in pairwise(argv[1:]):
+        if not word.startswith("-") or "m" in word:
+            return None
+        if re.fullmatch(r"-[a-zA-Z]*c", word):
+            return following
+    return None
+
+
 def frameworks_named(argv: Sequence[str], environ: Mapping[str, str]) -> frozenset[str]:
-    """The frameworks that the command's own Python file imports by name; none where unknown."""
-    script = script_of(argv, environ)
-    text = _head(script, _LONGEST_SCRIPT) if script is not None else ""
+    """The frameworks that the command's own Python code imports by name; none where unknown."""
+    text = _code_given(argv, environ)
+    if text is None:
+        script = script_of(argv, environ)
+        text = _head(script, _LONGEST_SCRIPT) if script is not None else ""
     modules = [
         words.split()[0].split(".")[0]
         for several, single in _IMPORT.findall(text)

@@ -13,7 +13,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from whygpu.launch.streams import ErrorStream
 
@@ -46,6 +46,13 @@ class Ended(NamedTuple):
     """Of its largest process."""
 
 
+class _Signals(NamedTuple):
+    """What we were started with, and the program is to be."""
+
+    mask: set[int | signal.Signals]
+    on_child: Any
+
+
 class NotStarted(Exception):
     """There is no such program, or it may not be run; nothing was."""
 
@@ -58,12 +65,15 @@ def run(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
     """Run a command to its end."""
     waited = {signal.SIGCHLD, signal.SIGWINCH, *_PASSED_ON}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    # Where its news are ignored, a child's end is not told, and its exit code is lost.
+    on_child = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     stream = ErrorStream()
     try:
-        process = _start(argv, environ, stream, before)
+        process = _start(argv, environ, stream, _Signals(before, on_child))
         stream.start()
         status, peak = _wait(process, stream, waited)
     finally:
+        signal.signal(signal.SIGCHLD, on_child)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if not stream.finish(_LAST_WORDS):
         stream.hand_over()
@@ -76,13 +86,14 @@ def _start(
     argv: Sequence[str],
     environ: Mapping[str, str],
     stream: ErrorStream,
-    mask: set[int | signal.Signals],
+    signals: _Signals,
 ) -> subprocess.Popen[bytes]:
     # Looked up here: between fork and exec a program should do as little as it can.
     prctl = ctypes.CDLL(None, use_errno=True).prctl if os.uname().sysname == "Linux" else None
 
     def prepare() -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGCHLD, signals.on_child)
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals.mask)
         if prctl is not None:
             # Whoever kills us outright means the program.
             prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)

@@ -17,11 +17,16 @@ import tty
 from collections import deque
 from contextlib import suppress
 from threading import Thread
+from typing import Any
 
 CHUNK = 64 * 1024
 HEAD = 64 * 1024
 TAIL = 256 * 1024
 STDOUT, STDERR = 1, 2
+_SETTINGS_TURN = 200
+"""Milliseconds between two looks at the settings of the program's terminal while it is silent."""
+_TURN = 0.05
+"""Seconds between two looks at how far the passing on is."""
 
 
 class Kept:
@@ -57,7 +62,9 @@ class ErrorStream:
         self._stop_reader, self._stop_writer = -1, -1
         self._file_start = 0
         self._is_terminal = False
+        self._settings: list[Any] = []
         self._ended = True
+        self._taken = self._passed = 0
         facts = os.fstat(STDERR)
         if stat.S_ISREG(facts.st_mode):
             self._file_start = facts.st_size
@@ -73,6 +80,8 @@ class ErrorStream:
         except OSError:
             # No terminal to be had: then the program keeps ours, and nothing is kept for later.
             return
+        if self._is_terminal:
+            self._settings = termios.tcgetattr(writer)
         self.descriptors[STDERR] = writer
         if _same(facts, os.fstat(STDOUT)):
             self.descriptors[STDOUT] = writer
@@ -93,28 +102,65 @@ class ErrorStream:
             with suppress(OSError):
                 _copy_size(STDERR, self._reader)
 
+    def _follow_settings(self) -> None:
+        """What a program that draws on the whole terminal sets on its own holds for the keyboard.
+
+        Only what it has changed: by standard input it may have changed other things on ours.
+        """
+        if not self._is_terminal:
+            return
+        with suppress(OSError, termios.error):
+            before, self._settings = self._settings, termios.tcgetattr(self._reader)
+            # In the background it may not; without us, it would be stopped for trying.
+            if before != self._settings and os.tcgetpgrp(STDERR) == os.getpgrp():
+                changed = _with_changes(termios.tcgetattr(STDERR), before, self._settings)
+                termios.tcsetattr(STDERR, termios.TCSANOW, changed)
+
     def _pass_on(self) -> None:
+        # Not select(), which knows no descriptor above 1023: whoever starts us may have many open.
+        waiting = select.poll()
+        waiting.register(self._reader, select.POLLIN)
+        waiting.register(self._stop_reader, select.POLLIN)
         while True:
-            ready, _, _ = select.select([self._reader, self._stop_reader], [], [])
+            ready = dict(waiting.poll(_SETTINGS_TURN if self._is_terminal else None))
             if self._stop_reader in ready:
                 return
+            self._follow_settings()
+            if not ready:
+                continue
             data = _read(self._reader)
             if not data:
                 break
+            self._taken += len(data)
             self._kept.add(data)
             try:
                 _write(data)
             except OSError:
                 # Whoever read our standard error has gone; the program is to notice.
                 break
+            self._passed += len(data)
         self._ended = True
         os.close(self._reader)
 
     def finish(self, seconds: float) -> bool:
-        """Wait for what is on its way; False if a process that outlives the program has more."""
+        """Wait for what is on its way; False if a process that outlives the program has more.
+
+        However slowly our standard error is read, what the program wrote comes before what we say.
+        """
         if self._thread is not None:
+            due = self._taken + self._waiting_bytes()
+            while not self._ended and self._passed < due:
+                self._thread.join(_TURN)
             self._thread.join(seconds)
         return self._ended
+
+    def _waiting_bytes(self) -> int:
+        count = struct.pack("i", 0)
+        try:
+            return int(struct.unpack("i", fcntl.ioctl(self._reader, termios.FIONREAD, count))[0])
+        except OSError:
+            # Closed by now: all has passed.
+            return 0
 
     def hand_over(self) -> None:
         """Leave the passing on to a process of its own, which ends when the last writer does."""
@@ -123,6 +169,10 @@ class ErrorStream:
         self._thread.join()
         os.close(self._stop_reader)
         if os.fork() == 0:
+            # Not the terminal's any more, and holding nothing that somebody waits for the end of.
+            os.setsid()
+            _close_all_but(self._reader, STDERR)
+            self._is_terminal = False
             self._stop_reader, _ = os.pipe()
             self._pass_on()
             os._exit(0)
@@ -160,6 +210,19 @@ def _terminal() -> tuple[int, int]:
     return reader, writer
 
 
+def _with_changes(settings: list[Any], before: list[Any], now: list[Any]) -> list[Any]:
+    """The settings with what differs between two others changed as it is there."""
+    result = list(settings)
+    for flags in (tty.IFLAG, tty.OFLAG, tty.LFLAG):
+        changed = before[flags] ^ now[flags]
+        result[flags] = settings[flags] & ~changed | now[flags] & changed
+    result[tty.CC] = [
+        own if old == new else new
+        for own, old, new in zip(settings[tty.CC], before[tty.CC], now[tty.CC], strict=True)
+    ]
+    return result
+
+
 def _copy_size(source: int, target: int) -> None:
     size = fcntl.ioctl(source, termios.TIOCGWINSZ, struct.pack("HHHH", 0, 0, 0, 0))
     fcntl.ioctl(target, termios.TIOCSWINSZ, size)
@@ -178,4 +241,17 @@ def _read(descriptor: int) -> bytes:
 def _write(data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(STDERR, view) :]
+        try:
+            view = view[os.write(STDERR, view) :]
+        except BlockingIOError:
+            # Somebody we share it with has set it to not wait.
+            room = select.poll()
+            room.register(STDERR, select.POLLOUT)
+            room.poll()
+
+
+def _close_all_but(*kept: int) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in kept:
+            with suppress(OSError):
+                os.close(int(name))

@@ -75,7 +75,7 @@ def _seen(report: RunReport) -> str:
         for use in record.frameworks
     )
     if not names:
-        return "no deep-learning framework was imported;"
+        return "no deep-learning framework was seen;"
     if not all(record.complete for record in report.records):
         return f"{and_list(list(names))} ended before it could tell its device;"
     verb = "was" if len(names) == 1 else "were"
