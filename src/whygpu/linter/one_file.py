@@ -11,7 +11,7 @@ from typing import NamedTuple
 from whygpu.linter.files import STDIN
 from whygpu.linter.ignores import Ignores
 from whygpu.linter.judge import judge, relevant
-from whygpu.linter.pins import tensorflow_pin
+from whygpu.linter.pins import made_for_1, tensorflow_pin
 from whygpu.linter.settings import Settings
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding, FileProblem, Located
@@ -73,11 +73,15 @@ def _judged(
     source: Source, tree: ast.Module, settings: Settings, causes: Sequence[Cause]
 ) -> tuple[list[CodeFinding], list[str]]:
     folder = os.path.dirname(source.path) or os.curdir
+    in_project = os.path.isfile(source.path)
     target = settings.tensorflow or (
-        tensorflow_pin(folder) if "tensorflow" in source.text and source.path != STDIN else None
+        tensorflow_pin(folder) if "tensorflow" in source.text and in_project else None
     )
     try:
-        return judge(program(source, tree, target), causes)
+        return judge(
+            program(source, tree, target, lambda: in_project and made_for_1(folder)),
+            causes,
+        )
     except RecursionError:
         return [], ["the program nests too deeply to be followed"]
 

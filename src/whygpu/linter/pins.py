@@ -1,4 +1,4 @@
-"""Whether a project's own requirements say that it is for TensorFlow 1."""
+"""Which TensorFlow a project says it is for: in its requirements, or in its README."""
 
 from __future__ import annotations
 
@@ -16,6 +16,17 @@ _FILES = re.compile(
 _PIN = re.compile(
     r"\btensorflow(?:[-_](?:gpu|cpu))?(?:\[[^\]]*\])?[\"']?\s*(?:[=~<]=?=?|:|=\s*[\"'])\s*[\"'^~=<]*"
     r"\s*(\d+)(?:\.\d+|\b)|tensorflow/tensorflow:(\d+)\.",
+    re.IGNORECASE,
+)
+_README = re.compile(r"(README|INSTALL)[\w.-]*", re.IGNORECASE)
+_SAID = re.compile(
+    r"(?<![\w./-])(?:tensorflow|tf)(?:[-_ ]?(?:gpu|cpu))?[\s`*_\"'()\[\]:,-]{0,4}"
+    r"(?:version|ver|v|r)?[\s`*_.:(]{0,3}(?:[<>=~\\]{1,3}|&[gl]t;=?|[≥≤])?\s?`?v?\.?"
+    r"([012])(?:\.(?:\d+|x)|\b(?![.\d]))",
+    re.IGNORECASE,
+)
+_REFUSES_2 = re.compile(
+    r"(?:tensorflow|tf)\W{0,3}2[^\n]{0,40}?(?:\bnot\b|n't\b|unsupported|incompatible)",
     re.IGNORECASE,
 )
 _HIGHEST = 8
@@ -46,12 +57,46 @@ def _search(folder: str, levels: int) -> TensorFlowLine | None:
     return _search(parent, levels - 1)
 
 
-def _majors(path: str) -> set[int]:
+@lru_cache(maxsize=4096)
+def made_for_1(folder: str) -> bool:
+    """Whether the nearest README or lower bound that names a TensorFlow names TensorFlow 1 alone.
+
+    That is no pin, but it tells what a file was made for that itself does not say.
+    """
+    return _search_said(os.path.abspath(folder), _HIGHEST)
+
+
+@lru_cache(maxsize=4096)
+def _search_said(folder: str, levels: int) -> bool:
+    try:
+        entries = os.listdir(folder)
+    except OSError:
+        return False
+    majors = {
+        # TensorFlow 0.12 is a TensorFlow 1 in all that matters here.
+        max(int(match.group(1)), 1)
+        for name in entries
+        if _README.fullmatch(name) or _FILES.fullmatch(name)
+        for match in _SAID.finditer(_REFUSES_2.sub("", _text(os.path.join(folder, name))))
+    }
+    if majors:
+        return majors == {1}
+    parent = os.path.dirname(folder)
+    if ".git" in entries or parent == folder or levels == 0:
+        return False
+    return _search_said(parent, levels - 1)
+
+
+def _text(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(_LARGEST)
+            return file.read(_LARGEST)
     except OSError:
-        return set()
+        return ""
+
+
+def _majors(path: str) -> set[int]:
+    text = _text(path)
     found = set()
     for match in _PIN.finditer(text):
         number = int(match.group(1) or match.group(2))

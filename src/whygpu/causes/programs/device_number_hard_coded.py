@@ -58,6 +58,18 @@ with tf.device("/gpu:0"):
     a = tf.constant(1.0)
 ```
 
+Written to see it fail.
+
+```python
+import tensorflow as tf
+
+try:
+    with tf.device("/gpu:3"):
+        x = tf.Variable(1.0)
+except tf.errors.InvalidArgumentError as error:
+    print(error)
+```
+
 Counted first.
 
 ```python
@@ -97,11 +109,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from whygpu.causes.shared_code import text_of, tf_name
+from whygpu.causes.shared_code import catches, text_of, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
-from whygpu.model.program import Program
+from whygpu.model.program import Program, handlers_around
 from whygpu.model.values import Constant, Either, Several, Value
 
 CAUSE = cause("WG720", __name__, __doc__, severity="warning", effect="none")
@@ -129,6 +141,10 @@ _TAKES_NUMBER = frozenset(
 )
 
 
+_NO_MACHINE_HAS = 64
+"""Such a number is written in order to see it fail."""
+
+
 class _Choice(NamedTuple):
     number: int
     node: ast.expr
@@ -148,6 +164,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     for choice in choices:
         if choice.number == 0 or (visible is not None and choice.number < visible):
             continue
+        if choice.number >= _NO_MACHINE_HAS or _failure_expected(choice.call):
+            continue
         yield CAUSE.in_code(
             program,
             choice.node,
@@ -158,6 +176,13 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             severity="error" if visible is not None else None,
             confidence="certain" if visible is not None else "likely",
         )
+
+
+def _failure_expected(call: Call) -> bool:
+    return any(
+        catches(handler, "InvalidArgumentError", "RuntimeError", "ValueError")
+        for handler in handlers_around(call)
+    )
 
 
 def _message(choice: _Choice, visible: int | None) -> str:
@@ -176,6 +201,8 @@ def _message(choice: _Choice, visible: int | None) -> str:
     effect = (
         "PyTorch fails with: invalid device ordinal"
         if choice.framework == "torch"
+        else "the strategy warns and computes that replica on the CPU"
+        if tf_name(choice.call.path) == "distribute.MirroredStrategy"
         else "TensorFlow 2 uses the CPU without a word, and TensorFlow 1 fails"
     )
     return (

@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 import warnings
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from whygpu.model.program import Program, TensorFlowLine
@@ -101,13 +102,29 @@ def is_python_2(text: str, error: SyntaxError) -> bool:
     return bool(_PYTHON_2_HERE.search("\n".join(text.split("\n")[max(line - 2, 0) : line + 1])))
 
 
-def program(source: Source, tree: ast.Module, target: TensorFlowLine | None = None) -> Program:
-    """The program that a source tells. `target` is the TensorFlow that the user says it is for."""
+def program(
+    source: Source,
+    tree: ast.Module,
+    target: TensorFlowLine | None = None,
+    made_for_1: Callable[[], bool] = lambda: False,
+) -> Program:
+    """The program that a source tells.
+
+    `target` is the TensorFlow that the user says it is for. Where neither the user nor the source
+    tells, `made_for_1` is asked whether the project was made for TensorFlow 1.
+    """
     magics = source.notebook.magics if source.notebook is not None else ""
     return Program(
         source.path,
         source.text,
         tree,
         walk(tree),
-        lambda made: target or line_of(made, magics),
+        lambda made: target or _line(made, magics, made_for_1),
     )
+
+
+def _line(made: Program, magics: str, made_for_1: Callable[[], bool]) -> TensorFlowLine:
+    line = line_of(made, magics)
+    if line == "unknown" and "tensorflow" in made.imports and made_for_1():
+        return "1"
+    return line

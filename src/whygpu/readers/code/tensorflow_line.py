@@ -42,7 +42,9 @@ def line_of(program: Program, magics: str = "") -> TensorFlowLine:
     if any(path in SINCE_2 for path in paths):
         return "2"
     # tf.compat.v1 alone says little: 1.13 and later have it, too.
-    return "unknown" if any(path.partition(".")[0] in REMOVED for path in paths) else "2"
+    if not any(path.partition(".")[0] in REMOVED for path in paths):
+        return "2"
+    return "1" if _serves_python_2(program) else "unknown"
 
 
 def _asserted(program: Program) -> TensorFlowLine | None:
@@ -77,6 +79,19 @@ def _looks_at_version(program: Program) -> bool:
         and call.arguments
         and getattr(call.arguments[0], "path", "").startswith("tensorflow")
         for call in program.calls("builtins.hasattr")
+    )
+
+
+def _serves_python_2(program: Program) -> bool:
+    """It is to run under Python 2 as well, which only TensorFlow 1 did for long."""
+    return any(
+        isinstance(statement, ast.ImportFrom)
+        and statement.module == "__future__"
+        and any(
+            alias.name in ("print_function", "absolute_import", "division", "unicode_literals")
+            for alias in statement.names
+        )
+        for statement in program.tree.body
     )
 
 
