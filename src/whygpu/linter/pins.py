@@ -18,6 +18,7 @@ _PIN = re.compile(
     r"\s*(\d+)(?:\.\d+|\b)|tensorflow/tensorflow:(\d+)\.",
     re.IGNORECASE,
 )
+_NVIDIA_IMAGE = re.compile(r"nvidia/tensorflow:(?:\d\d\.\d\d-tf([12])|1[789]\.\d\d)")
 _README = re.compile(r"(README|INSTALL)[\w.-]*", re.IGNORECASE)
 _SAID = re.compile(
     r"(?<![\w./-])(?:tensorflow|tf)(?:[-_ ]?(?:gpu|cpu))?[\s`*_\"'()\[\]:,-]{0,4}"
@@ -50,7 +51,7 @@ def _search(folder: str, levels: int) -> TensorFlowLine | None:
         if _FILES.fullmatch(name):
             majors |= _majors(os.path.join(folder, name))
     if majors:
-        return "1" if majors == {1} else "2" if majors == {2} else "either"
+        return _line(majors)
     parent = os.path.dirname(folder)
     if ".git" in entries or parent == folder or levels == 0:
         return None
@@ -58,8 +59,8 @@ def _search(folder: str, levels: int) -> TensorFlowLine | None:
 
 
 @lru_cache(maxsize=4096)
-def made_for_1(folder: str) -> bool:
-    """Whether the nearest README or lower bound that names a TensorFlow names TensorFlow 1 alone.
+def tensorflow_said(folder: str) -> TensorFlowLine | None:
+    """What the nearest README or lower bound that names a TensorFlow speaks of.
 
     That is no pin, but it tells what a file was made for that itself does not say.
     """
@@ -67,11 +68,11 @@ def made_for_1(folder: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _search_said(folder: str, levels: int) -> bool:
+def _search_said(folder: str, levels: int) -> TensorFlowLine | None:
     try:
         entries = os.listdir(folder)
     except OSError:
-        return False
+        return None
     majors = {
         # TensorFlow 0.12 is a TensorFlow 1 in all that matters here.
         max(int(match.group(1)), 1)
@@ -80,11 +81,15 @@ def _search_said(folder: str, levels: int) -> bool:
         for match in _SAID.finditer(_REFUSES_2.sub("", _text(os.path.join(folder, name))))
     }
     if majors:
-        return majors == {1}
+        return _line(majors)
     parent = os.path.dirname(folder)
     if ".git" in entries or parent == folder or levels == 0:
-        return False
+        return None
     return _search_said(parent, levels - 1)
+
+
+def _line(majors: set[int]) -> TensorFlowLine:
+    return "1" if majors == {1} else "2" if majors == {2} else "either"
 
 
 def _text(path: str) -> str:
@@ -103,4 +108,7 @@ def _majors(path: str) -> set[int]:
         # `tensorflow<2` is a pin to 1.
         below = "<" in match.group(0) and "<=" not in match.group(0)
         found.add(number - 1 if below and "." not in match.group(0) else number)
+    for match in _NVIDIA_IMAGE.finditer(text):
+        # The images of 2017 to 2019 have TensorFlow 1; since then their names tell.
+        found.add(int(match.group(1)) if match.group(1) else 1)
     return found & {1, 2}

@@ -49,6 +49,14 @@ model = torch.nn.Linear(2, 2).to(device)
 print(torch.cuda.get_device_name(2))
 ```
 
+```python
+import torch
+
+net = torch.nn.Linear(4, 2)
+net.cuda(device=2)
+mask = torch.ones(3).to(torch.device("cuda", 3))
+```
+
 ## Quiet on (code)
 
 ```python
@@ -152,7 +160,7 @@ class _Choice(NamedTuple):
     framework: str
 
 
-@CAUSE.on_code("gpu:", "GPU:", "cuda:", ".cuda(", "torch.cuda.", "device_ids")
+@CAUSE.on_code("gpu:", "GPU:", "cuda:", ".cuda(", "torch.cuda.", "device_ids", 'cuda",', "cuda',")
 def detect(program: Program) -> Iterator[CodeFinding]:
     choices = list(_choices(program))
     numbers = {choice.number for choice in choices}
@@ -227,13 +235,20 @@ def _choices(program: Program) -> Iterator[_Choice]:
 
 
 def _in_call(call: Call) -> Iterator[_Choice]:
-    first = list(zip(call.node.args[:1], call.arguments[:1], strict=True))
+    first = list(zip(call.node.args[:1], call.arguments[:1], strict=True)) or [
+        (keyword.value, call.keywords["device"])
+        for keyword in call.node.keywords
+        if keyword.arg == "device"
+    ]
     if tf_name(call.path) == "device":
         yield from _written(call, first, _TF_DEVICE, "tensorflow")
     elif tf_name(call.path) == "distribute.MirroredStrategy":
         yield from _written(call, _listed(call, 0, "devices"), _TF_DEVICE, "tensorflow")
     elif call.path == "torch.nn.DataParallel":
         yield from _number(call, _listed(call, 1, "device_ids"))
+    elif call.path == "torch.device" and len(call.arguments) == 2:
+        if text_of(call.arguments[0]) == "cuda":
+            yield from _number(call, [(call.node.args[1], call.arguments[1])])
     elif call.path == "torch.device" or (call.method == "to" and not call.path):
         yield from _written(call, first, _TORCH_DEVICE, "torch")
     elif (call.method == "cuda" and not call.path) or (

@@ -106,12 +106,12 @@ def program(
     source: Source,
     tree: ast.Module,
     target: TensorFlowLine | None = None,
-    made_for_1: Callable[[], bool] = lambda: False,
+    said: Callable[[], TensorFlowLine | None] = lambda: None,
 ) -> Program:
     """The program that a source tells.
 
     `target` is the TensorFlow that the user says it is for. Where neither the user nor the source
-    tells, `made_for_1` is asked whether the project was made for TensorFlow 1.
+    tells, `said` is asked what the project's own words speak of.
     """
     magics = source.notebook.magics if source.notebook is not None else ""
     return Program(
@@ -119,12 +119,5 @@ def program(
         source.text,
         tree,
         walk(tree),
-        lambda made: target or _line(made, magics, made_for_1),
+        lambda made: target or line_of(made, magics, said),
     )
-
-
-def _line(made: Program, magics: str, made_for_1: Callable[[], bool]) -> TensorFlowLine:
-    line = line_of(made, magics)
-    if line == "unknown" and "tensorflow" in made.imports and made_for_1():
-        return "1"
-    return line
