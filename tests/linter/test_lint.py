@@ -127,3 +127,71 @@ def test_a_projects_own_requirements_say_which_tensorflow(tmp_path: pathlib.Path
     inner.mkdir()
     (inner / "a.py").write_text("import tensorflow as tf\ntf.Session()\n")
     assert codes(whygpu.lint(tmp_path)) == []
+
+
+SESSION = "import tensorflow as tf\n\nsess = tf.Session()\n"
+
+
+def found_in(path: pathlib.Path) -> list[str]:
+    return codes(whygpu.lint(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("README.md", "Tested with TensorFlow 1.14 and Python 3.6.", []),
+        ("README.md", "Needs TF1.2 (GPU version).", []),
+        ("README.rst", "TensorFlow >= 1.4 is required; TensorFlow 2 is not supported.", []),
+        ("README.md", "Runs on TensorFlow 2.", ["WG704"]),
+        ("README.md", "TensorFlow is fun, and 1 of 2 people likes it.", ["WG704"]),
+        ("Dockerfile", "FROM nvcr.io/nvidia/tensorflow:20.06-tf1-py3\n", []),
+        ("Dockerfile", "FROM nvcr.io/nvidia/tensorflow:20.06-tf2-py3\n", ["WG704"]),
+        ("requirements.txt", "tensorflow>=1.11.0\n", []),
+    ],
+)
+def test_a_project_says_what_it_was_made_for(
+    tmp_path: pathlib.Path, name: str, text: str, expected: list[str]
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / name).write_text(text)
+    (tmp_path / "code").mkdir()
+    script = tmp_path / "code" / "train.py"
+    script.write_text(SESSION)
+    assert found_in(script) == expected
+
+
+def test_neighbours_tell_which_tensorflow_a_folder_is_for(tmp_path: pathlib.Path) -> None:
+    (tmp_path / ".git").mkdir()
+    script = tmp_path / "train.py"
+    script.write_text(SESSION)
+    for name in ("layers.py", "loss.py"):
+        (tmp_path / name).write_text("import tensorflow as tf\n\nnorm = tf.contrib.layers.norm\n")
+    assert found_in(script) == []
+
+
+def test_one_neighbour_for_tensorflow_2_is_enough_to_speak(tmp_path: pathlib.Path) -> None:
+    (tmp_path / ".git").mkdir()
+    script = tmp_path / "train.py"
+    script.write_text(SESSION)
+    for name in ("layers.py", "loss.py"):
+        (tmp_path / name).write_text("import tensorflow as tf\n\nnorm = tf.contrib.layers.norm\n")
+    (tmp_path / "new.py").write_text("import tensorflow as tf\n\nstep = tf.function(print)\n")
+    assert found_in(script) == ["WG704"]
+
+
+def test_a_program_for_tensorflow_1_from_end_to_end_is_no_slip() -> None:
+    body = "".join(f"x{n} = tf.placeholder(tf.float32)\n" for n in range(12))
+    assert codes(whygpu.lint("import tensorflow as tf\n" + body)) == []
+
+
+def test_a_test_of_several_devices_is_skipped_by_its_runner(tmp_path: pathlib.Path) -> None:
+    text = "import jax\n\n\ndef second():\n    return jax.devices()[1]\n"
+    for name, expected in (("test_mesh.py", []), ("mesh_test.py", []), ("mesh.py", ["WG719"])):
+        path = tmp_path / name
+        path.write_text(text)
+        assert found_in(path) == expected
+
+
+def test_the_same_item_taken_twice_is_told_once() -> None:
+    text = "import jax\n\nfirst = jax.devices()[1]\nagain = jax.devices()[1]\n"
+    assert codes(whygpu.lint(text)) == ["WG719"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ class UncheckedItem(NamedTuple):
 
 def unchecked_items(program: Program, *, caught: bool = False) -> Iterator[UncheckedItem]:
     """gpus[n] where the list may be shorter. With `caught`, also where an except deals with it."""
+    told: set[tuple[ast.AST, str]] = set()
     for event in program.takings():
         sure = _always_there(event.value)
         if sure is None:
@@ -34,9 +36,36 @@ def unchecked_items(program: Program, *, caught: bool = False) -> Iterator[Unche
         known = max(least, known_length(event, event.value.of))
         if known >= needed or _condition_counts(event):
             continue
+        if needed > 1 and (_is_test(program, event) or _makes_devices(program)):
+            continue
         if not caught and any(catches(handler, "IndexError") for handler in handlers_around(event)):
             continue
+        # The same item of the same list, once more in the same function, is no second mistake.
+        again = (event.scope, program.source(event.node))
+        if again in told:
+            continue
+        told.add(again)
         yield UncheckedItem(event.node, number, known, framework, event)
+
+
+def _is_test(program: Program, event: Event) -> bool:
+    """A test for machines with several devices is skipped elsewhere, by means of any kind."""
+    return bool(_TEST_FILE.search(program.path)) or getattr(event.scope, "name", "").startswith(
+        "test"
+    )
+
+
+def _makes_devices(program: Program) -> bool:
+    """The program tells JAX how many devices there are to be."""
+    return any(word in program.text for word in _MAKES_DEVICES)
+
+
+_TEST_FILE = re.compile(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_test|conftest)\.py$")
+_MAKES_DEVICES = (
+    "xla_force_host_platform_device_count",
+    "jax_num_cpu_devices",
+    "set_host_platform_device_count",
+)
 
 
 def _always_there(item: Item) -> tuple[str, int] | None:

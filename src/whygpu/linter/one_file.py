@@ -11,10 +11,12 @@ from typing import NamedTuple
 from whygpu.linter.files import STDIN
 from whygpu.linter.ignores import Ignores
 from whygpu.linter.judge import judge, relevant
-from whygpu.linter.pins import tensorflow_pin
+from whygpu.linter.neighbours import all_for_1
+from whygpu.linter.pins import tensorflow_pin, tensorflow_said
 from whygpu.linter.settings import Settings
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding, FileProblem, Located
+from whygpu.model.program import TensorFlowLine
 from whygpu.readers.code.source import (
     LARGEST_FILE,
     Source,
@@ -73,13 +75,23 @@ def _judged(
     source: Source, tree: ast.Module, settings: Settings, causes: Sequence[Cause]
 ) -> tuple[list[CodeFinding], list[str]]:
     folder = os.path.dirname(source.path) or os.curdir
+    in_project = os.path.isfile(source.path)
     target = settings.tensorflow or (
-        tensorflow_pin(folder) if "tensorflow" in source.text and source.path != STDIN else None
+        tensorflow_pin(folder) if "tensorflow" in source.text and in_project else None
     )
     try:
-        return judge(program(source, tree, target), causes)
+        return judge(
+            program(source, tree, target, lambda: _said(source.path) if in_project else None),
+            causes,
+        )
     except RecursionError:
         return [], ["the program nests too deeply to be followed"]
+
+
+def _said(path: str) -> TensorFlowLine | None:
+    """What the project's words, or else the files around, tell of the TensorFlow it is for."""
+    said = tensorflow_said(os.path.dirname(path) or os.curdir)
+    return "1" if said != "1" and said != "2" and all_for_1(path) else said
 
 
 def _broken_cells(source: Source) -> list[FileProblem]:

@@ -79,6 +79,28 @@ with Pool(2) as pool:
     pool.map(work, [1, 2])
 ```
 
+```python
+import os
+import torch
+
+x = torch.zeros(3, device="cuda")
+if os.fork() == 0:
+    print(x + 1)
+```
+
+```python
+import multiprocessing
+import torch
+
+def total(x):
+    return x.sum()
+
+if __name__ == "__main__":
+    x = torch.ones(3).to("cuda")
+    with multiprocessing.Pool(2) as pool:
+        pool.map(total, [x, x])
+```
+
 ## Quiet on (code)
 
 ```python
@@ -136,13 +158,14 @@ from whygpu.causes.shared_code import path_of, text_of
 from whygpu.causes.shared_logs import framework_title, gpu_ends_after, subject_of
 from whygpu.causes.shared_processes import children
 from whygpu.causes.shared_starts import puts_on_cuda, torch_looks
+from whygpu.causes.shared_tensors import tensor_device
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.finding import Confidence, Finding, Remedy
 from whygpu.model.log import Log
 from whygpu.model.program import Program, surely_before
-from whygpu.model.values import Constant, Definition, Instance
+from whygpu.model.values import Constant, Definition, Instance, Several
 
 CAUSE = cause("WG703", __name__, __doc__, severity="error", effect="broken")
 
@@ -223,13 +246,14 @@ def _for_servers(log: Log) -> Iterator[Remedy]:
 _LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
 
-@CAUSE.on_code("multiprocessing", "num_workers", "ProcessPoolExecutor")
+@CAUSE.on_code("multiprocessing", "num_workers", "ProcessPoolExecutor", "os.fork")
 def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     if "torch" not in program.imports or _spawns(program):
         return
     starts = list(torch_looks(program))
+    yield from _forks(program, starts)
     for call, target in children(program):
-        if not _uses_cuda(program, target.definition):
+        if not _uses_cuda(program, target.definition) and not _is_given_cuda(call):
             continue
         earlier = [start for start in starts if surely_before(start, call)]
         if earlier:
@@ -239,10 +263,38 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
                 call.node,
                 subject="torch",
                 message=f"the child is forked after line {line} has started CUDA, and its function "
-                f"{target.definition.node.name} uses CUDA, which cannot start again there",
+                f"{target.definition.node.name} "
+                f"{'is given a tensor that is on the GPU' if _is_given_cuda(call) else 'uses CUDA'}"
+                ": CUDA cannot start again there",
                 fix='Call multiprocessing.set_start_method("spawn") first.',
             )
     yield from _workers(program)
+
+
+def _forks(program: Program, starts: list[Call]) -> Iterator[CodeFinding]:
+    """os.fork() once a tensor is on the GPU; a child that becomes another program is safe."""
+    if any(call.path.startswith("os.exec") for call in program.calls()):
+        return
+    for call in program.calls("os.fork"):
+        earlier = [start for start in starts if puts_on_cuda(start) and surely_before(start, call)]
+        if earlier:
+            line = program.place(earlier[0].node).start[0]
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="torch",
+                message=f"line {line} has started CUDA before this fork, and CUDA cannot be used "
+                "in the child",
+                fix="Fork before the first use of CUDA, or start children with "
+                'multiprocessing.get_context("spawn").',
+            )
+
+
+def _is_given_cuda(call: Call) -> bool:
+    """A tensor on the GPU is among what the child is given."""
+    given = [*call.arguments, *call.keywords.values()]
+    parts = [part for value in given if isinstance(value, Several) for part in value.items]
+    return any(tensor_device(value) == "cuda" for value in (*given, *parts))
 
 
 def _workers(program: Program) -> Iterator[CodeFinding]:

@@ -23,6 +23,12 @@ from tensorflow import keras
 keras.backend.set_image_data_format("channels_last")
 ```
 
+```python
+import keras
+
+keras.backend.set_image_data_format("tensorflow")
+```
+
 ## Quiet on (code)
 
 ```python
@@ -50,7 +56,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import keras_name
+from whygpu.causes.shared_code import keras_name, text_of
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Program
@@ -63,6 +69,7 @@ _CHOOSES_BACKEND = re.compile(
     re.IGNORECASE,
 )
 
+_BACKENDS = ("tf", "tensorflow", "th", "theano", "torch", "pytorch", "jax", "cntk")
 _SPEAKS_OF_FORMAT = re.compile(r"channel|format|axes|order", re.IGNORECASE)
 
 
@@ -73,6 +80,17 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             "backend.set_image_data_format",
             "config.set_image_data_format",
         ):
+            continue
+        given = text_of(call.argument(0, "data_format"))
+        if given in _BACKENDS:
+            yield CAUSE.in_code(
+                program,
+                call.node,
+                subject="keras",
+                message="set_image_data_format sets the order of an image's axes, channels_first "
+                f'or channels_last; "{given}" raises ValueError, and chooses no backend',
+                fix='Set os.environ["KERAS_BACKEND"] above the imports of Keras and TensorFlow.',
+            )
             continue
         comments = program.comments_at(program.statement(call.node)).split("\n")
         if any(_CHOOSES_BACKEND.search(c) and not _SPEAKS_OF_FORMAT.search(c) for c in comments):

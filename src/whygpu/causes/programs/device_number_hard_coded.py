@@ -49,6 +49,14 @@ model = torch.nn.Linear(2, 2).to(device)
 print(torch.cuda.get_device_name(2))
 ```
 
+```python
+import torch
+
+net = torch.nn.Linear(4, 2)
+net.cuda(device=2)
+mask = torch.ones(3).to(torch.device("cuda", 3))
+```
+
 ## Quiet on (code)
 
 ```python
@@ -56,6 +64,18 @@ import tensorflow as tf
 
 with tf.device("/gpu:0"):
     a = tf.constant(1.0)
+```
+
+Written to see it fail.
+
+```python
+import tensorflow as tf
+
+try:
+    with tf.device("/gpu:3"):
+        x = tf.Variable(1.0)
+except tf.errors.InvalidArgumentError as error:
+    print(error)
 ```
 
 Counted first.
@@ -97,11 +117,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from whygpu.causes.shared_code import text_of, tf_name
+from whygpu.causes.shared_code import catches, text_of, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
-from whygpu.model.program import Program
+from whygpu.model.program import Program, handlers_around
 from whygpu.model.values import Constant, Either, Several, Value
 
 CAUSE = cause("WG720", __name__, __doc__, severity="warning", effect="none")
@@ -129,6 +149,10 @@ _TAKES_NUMBER = frozenset(
 )
 
 
+_NO_MACHINE_HAS = 64
+"""Such a number is written in order to see it fail."""
+
+
 class _Choice(NamedTuple):
     number: int
     node: ast.expr
@@ -136,7 +160,7 @@ class _Choice(NamedTuple):
     framework: str
 
 
-@CAUSE.on_code("gpu:", "GPU:", "cuda:", ".cuda(", "torch.cuda.", "device_ids")
+@CAUSE.on_code("gpu:", "GPU:", "cuda:", ".cuda(", "torch.cuda.", "device_ids", 'cuda",', "cuda',")
 def detect(program: Program) -> Iterator[CodeFinding]:
     choices = list(_choices(program))
     numbers = {choice.number for choice in choices}
@@ -148,6 +172,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     for choice in choices:
         if choice.number == 0 or (visible is not None and choice.number < visible):
             continue
+        if choice.number >= _NO_MACHINE_HAS or _failure_expected(choice.call):
+            continue
         yield CAUSE.in_code(
             program,
             choice.node,
@@ -158,6 +184,13 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             severity="error" if visible is not None else None,
             confidence="certain" if visible is not None else "likely",
         )
+
+
+def _failure_expected(call: Call) -> bool:
+    return any(
+        catches(handler, "InvalidArgumentError", "RuntimeError", "ValueError")
+        for handler in handlers_around(call)
+    )
 
 
 def _message(choice: _Choice, visible: int | None) -> str:
@@ -176,6 +209,8 @@ def _message(choice: _Choice, visible: int | None) -> str:
     effect = (
         "PyTorch fails with: invalid device ordinal"
         if choice.framework == "torch"
+        else "the strategy warns and computes that replica on the CPU"
+        if tf_name(choice.call.path) == "distribute.MirroredStrategy"
         else "TensorFlow 2 uses the CPU without a word, and TensorFlow 1 fails"
     )
     return (
@@ -200,13 +235,20 @@ def _choices(program: Program) -> Iterator[_Choice]:
 
 
 def _in_call(call: Call) -> Iterator[_Choice]:
-    first = list(zip(call.node.args[:1], call.arguments[:1], strict=True))
+    first = list(zip(call.node.args[:1], call.arguments[:1], strict=True)) or [
+        (keyword.value, call.keywords["device"])
+        for keyword in call.node.keywords
+        if keyword.arg == "device"
+    ]
     if tf_name(call.path) == "device":
         yield from _written(call, first, _TF_DEVICE, "tensorflow")
     elif tf_name(call.path) == "distribute.MirroredStrategy":
         yield from _written(call, _listed(call, 0, "devices"), _TF_DEVICE, "tensorflow")
     elif call.path == "torch.nn.DataParallel":
         yield from _number(call, _listed(call, 1, "device_ids"))
+    elif call.path == "torch.device" and len(call.arguments) == 2:
+        if text_of(call.arguments[0]) == "cuda":
+            yield from _number(call, [(call.node.args[1], call.arguments[1])])
     elif call.path == "torch.device" or (call.method == "to" and not call.path):
         yield from _written(call, first, _TORCH_DEVICE, "torch")
     elif (call.method == "cuda" and not call.path) or (

@@ -69,6 +69,17 @@ except IndexError:
     first = None
 ```
 
+The program makes the devices itself.
+
+```python
+import os
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+import jax
+
+second = jax.devices()[1]
+```
+
 There is always a CPU.
 
 ```python
@@ -102,12 +113,13 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         needed = number + 1 if number >= 0 else -number
         name = program.source(taken.node.value)
         has = f"at least {taken.known}" if taken.known else "none at all"
+        thing = "GPU" if taken.framework == "tensorflow" else "device"
         yield CAUSE.in_code(
             program,
             taken.node,
             subject=taken.framework,
             message=f"{program.source(taken.node)} needs {needed} "
-            f"{'GPU' if needed == 1 else 'GPUs'}, and nothing here checks that there "
+            f"{thing if needed == 1 else thing + 's'}, and nothing here checks that there "
             f"{'is one' if needed == 1 else 'are so many'}: "
             + (
                 "on a machine without a GPU"

@@ -51,6 +51,17 @@ except RuntimeError as error:
         raise
 ```
 
+```python
+import torch
+
+def answer(model, x):
+    while True:
+        try:
+            return model(x)
+        except torch.cuda.OutOfMemoryError:
+            print("once more")
+```
+
 ## Quiet on (code)
 
 ```python
@@ -97,7 +108,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import caught
+from whygpu.causes.shared_code import caught, only_talks
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Program
@@ -136,16 +147,37 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             )
             if again is not None:
                 yield _finding(program, again)
+            elif only_talks(handler):
+                again = _tried_until_it_works(program, node)
+                if again is not None:
+                    yield _finding(program, again, in_loop=True)
 
 
-def _finding(program: Program, again: ast.Call) -> CodeFinding:
+def _tried_until_it_works(program: Program, tried: ast.Try) -> ast.Call | None:
+    """while True: try: return model(x) ..., where nothing differs the next time."""
+    loop = program.parent(tried)
+    if not isinstance(loop, ast.While) or not isinstance(loop.test, ast.Constant):
+        return None
+    if len(loop.body) > 1 or not any(
+        isinstance(inner, (ast.Return, ast.Break))
+        for part in tried.body
+        for inner in ast.walk(part)
+    ):
+        return None
+    return next((call for part in tried.body for call in _calls(part) if _is_work(call)), None)
+
+
+def _finding(program: Program, again: ast.Call, *, in_loop: bool = False) -> CodeFinding:
     name = ast.unparse(again.func)
     torch = "torch" in program.imports
     return CAUSE.in_code(
         program,
         again,
         subject="torch" if torch else "tensorflow",
-        message=f"{name} is tried again inside the except clause: the exception still holds the "
+        message=f"{name} is tried again and again until it has memory enough: nothing frees any "
+        "between two tries, and nothing makes the next one smaller"
+        if in_loop
+        else f"{name} is tried again inside the except clause: the exception still holds the "
         "tensors of the try that ran out of memory, and nothing has freed them",
         fix="Leave the except clause first, free memory with "
         + ("torch.cuda.empty_cache()" if torch else "tf.keras.backend.clear_session()")

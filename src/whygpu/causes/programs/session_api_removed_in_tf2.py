@@ -86,7 +86,27 @@ if tf.__version__.startswith("2"):
 sess = tf.Session()
 ```
 
-A file that says which TensorFlow it is for.
+A function tells which TensorFlow it is.
+
+```python
+import tensorflow as tf
+from helpers import is_v2_0
+
+if not is_v2_0():
+    sess = tf.Session()
+```
+
+Written for Python 2 as well, and so for TensorFlow 1.
+
+```python
+from __future__ import print_function
+
+import tensorflow as tf
+
+print(tf.Session().run(tf.constant(1.0)))
+```
+
+A file that says which TensorFlow it is for; so does a requirement or the README of its project.
 
 ```python
 # Needs TensorFlow 1.15.
@@ -111,7 +131,7 @@ from whygpu.causes.shared_code import exists_only_in, guarded_by_attribute_error
 from whygpu.causes.shared_logs import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.events import Import
+from whygpu.model.events import Event, Import
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.log import Log, Match
 from whygpu.model.program import Program
@@ -142,6 +162,10 @@ _EAGER = re.compile(
 )
 _TENSORFLOW_1 = re.compile(r"^[01]\.")
 _KERAS_ITSELF = re.compile(r"site-packages[/\\]keras[/\\]|dist-packages[/\\]keras[/\\]")
+_VERSION_TEST = re.compile(
+    r"version|(?:tf|tensorflow|is|has)_?v?[12](?:_0|x)?(?![0-9a-z])|executing_eagerly|tf2\.enabled",
+    re.IGNORECASE,
+)
 _GONE = ("contrib", "examples")
 _MOST_LINES = 4
 
@@ -241,7 +265,9 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     removed = [
         event
         for event in program.named()
-        if _removed(event.path) and not (without_contrib and ".contrib." in event.path)
+        if _removed(event.path)
+        and not (without_contrib and ".contrib." in event.path)
+        and not _asks_for_version(program, event)
     ]
     newer = exists_only_in(program, "2")
     # Beside names of TensorFlow 2, each name of TensorFlow 1 is one too many.
@@ -258,12 +284,26 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         subject="tensorflow",
         message=f"tf.{name} is TensorFlow 1: under TensorFlow 2 this raises AttributeError"
         + (more if others else "")
-        + (f"; yet tf.{newer} is TensorFlow 2, so that no release runs this file" if newer else ""),
+        + (
+            f"; yet tf.{newer} is TensorFlow 2, so that no release runs this file"
+            if newer
+            else "; nothing here says that it is for TensorFlow 1"
+            if program.tensorflow == "unknown"
+            else ""
+        ),
         fix="tf.contrib has no successor in TensorFlow; port what uses it"
         if name.startswith("contrib")
         else "import tensorflow.compat.v1 as tf and call tf.disable_v2_behavior(); "
         "if the file is for TensorFlow 1, say so in a comment or in pyproject.toml",
         severity="error" if newer else "warning",
+    )
+
+
+def _asks_for_version(program: Program, event: Event) -> bool:
+    """A condition around it tells TensorFlow 1 from 2: if is_tf2(): ... else: ..."""
+    return any(
+        frame.test is not None and _VERSION_TEST.search(program.source(frame.test))
+        for frame in event.context
     )
 
 

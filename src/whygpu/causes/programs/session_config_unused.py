@@ -71,7 +71,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import tf_name
+from whygpu.causes.shared_code import keras_name, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
@@ -155,6 +155,7 @@ def _is_script(program: Program) -> bool:
     """It does something of its own with sessions or models, beyond defining names."""
     return any(
         tf_name(call.path) in ("Session", "InteractiveSession", "compat.v1.Session")
+        or keras_name(call.path) in ("Sequential", "models.Sequential", "Model", "models.Model")
         or call.method in ("fit", "run", "compile", "train", "fit_generator")
         for call in program.calls()
     )

@@ -85,7 +85,21 @@ for images, labels in loader:
     print(model(images))
 ```
 
+```python
+import torch
+
+a = torch.rand(3).cuda()
+print(a.numpy())
+```
+
 ## Quiet on (code)
+
+```python
+import torch
+
+a = torch.rand(3).cuda()
+print(a.cpu().numpy())
+```
 
 ```python
 import torch
@@ -275,6 +289,16 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
             devices = {tensor_device(value) for value in _tensors(event)} - {None}
             if len(devices) > 1:
                 yield _finding(program, event.node, "its tensors are on cuda and on cpu")
+        elif type(event) is Call and event.method == "numpy" and not event.arguments:
+            if tensor_device(event.receiver) == "cuda":
+                yield CAUSE.in_code(
+                    program,
+                    event.node,
+                    subject="torch",
+                    message="the tensor is on cuda: this raises TypeError: can't convert cuda:0 "
+                    "device type tensor to numpy",
+                    fix="Copy it to the computer's memory first: .detach().cpu().numpy().",
+                )
         elif type(event) is Call and not event.path and event.arguments:
             module = module_device(program, event.target, event)
             tensor = tensor_device(event.arguments[0])

@@ -94,6 +94,21 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "1"
 print(torch.cuda.is_available())
 ```
 
+Changed for a while, and put back.
+
+```python
+import os
+import jax
+
+devices = jax.devices()
+flags = os.environ.get("XLA_FLAGS", "")
+try:
+    os.environ["XLA_FLAGS"] = "--xla_gpu_autotune_level=0"
+    describe(devices)
+finally:
+    os.environ["XLA_FLAGS"] = flags
+```
+
 Meant for a program that is started from this one.
 
 ```python
@@ -120,6 +135,8 @@ import keras
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_code import text_of
@@ -132,6 +149,7 @@ from whygpu.tables.variable_moments import ROWS, VariableMoment
 
 CAUSE = cause("WG710", __name__, __doc__, severity="error", effect="none")
 
+_RESTART = re.compile(r"\brestart", re.IGNORECASE)
 _CHILDREN = frozenset({"subprocess", "multiprocessing", "ray", "joblib", "dask", "pexpect"})
 """A program with these may set a variable for others to read."""
 
@@ -141,7 +159,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     if program.imports & _CHILDREN or _starts_others(program):
         return
     for setting in program.settings():
-        if setting.unset:
+        if setting.unset or _put_back(program, setting) or _restarted(program, setting):
             continue
         for row in ROWS:
             if row.variable != setting.path or not _applies(row, program):
@@ -187,6 +205,26 @@ def _keras_backend(program: Program) -> Iterator[CodeFinding]:
                 fix='Set os.environ["KERAS_BACKEND"] above `import keras` instead, or import '
                 "Keras again after this.",
             )
+
+
+def _put_back(program: Program, setting: Setting) -> bool:
+    """Set for a while: the `finally` around it, or of which it is a part, gives it back."""
+    node: ast.AST | None = setting.node
+    while node is not None:
+        if isinstance(node, ast.Try) and any(
+            setting.path in program.source(statement) for statement in node.finalbody
+        ):
+            return True
+        node = program.parent(node)
+    return False
+
+
+def _restarted(program: Program, setting: Setting) -> bool:
+    """A comment between the import and the setting asks for a fresh start of the notebook."""
+    line = program.place(setting.node).start[0]
+    return program.path.endswith(".ipynb") and any(
+        text.lstrip().startswith("#") and _RESTART.search(text) for text in program.lines[:line]
+    )
 
 
 def _starts_others(program: Program) -> bool:

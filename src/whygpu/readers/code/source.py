@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 import warnings
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from whygpu.model.program import Program, TensorFlowLine
@@ -101,13 +102,22 @@ def is_python_2(text: str, error: SyntaxError) -> bool:
     return bool(_PYTHON_2_HERE.search("\n".join(text.split("\n")[max(line - 2, 0) : line + 1])))
 
 
-def program(source: Source, tree: ast.Module, target: TensorFlowLine | None = None) -> Program:
-    """The program that a source tells. `target` is the TensorFlow that the user says it is for."""
+def program(
+    source: Source,
+    tree: ast.Module,
+    target: TensorFlowLine | None = None,
+    said: Callable[[], TensorFlowLine | None] = lambda: None,
+) -> Program:
+    """The program that a source tells.
+
+    `target` is the TensorFlow that the user says it is for. Where neither the user nor the source
+    tells, `said` is asked what the project's own words speak of.
+    """
     magics = source.notebook.magics if source.notebook is not None else ""
     return Program(
         source.path,
         source.text,
         tree,
         walk(tree),
-        lambda made: target or line_of(made, magics),
+        lambda made: target or line_of(made, magics, said),
     )

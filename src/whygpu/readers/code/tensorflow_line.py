@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 
 from whygpu.model.program import Program, TensorFlowLine
 from whygpu.tables.tensorflow_names import REMOVED, SINCE_2
@@ -24,7 +25,17 @@ _PATH_SAYS_1 = re.compile(
 _VERSION = re.compile(r"tensorflow\.(?:__version__|VERSION|version\.VERSION)(\.\w{1,40})?$")
 
 
-def line_of(program: Program, magics: str = "") -> TensorFlowLine:
+_A_FEW = 4
+_FROM_END_TO_END = 10
+"""So many uses of names of TensorFlow 1, and none of 2: no slip, but a program for TensorFlow 1."""
+
+
+def line_of(
+    program: Program,
+    magics: str = "",
+    said: Callable[[], TensorFlowLine | None] = lambda: None,
+) -> TensorFlowLine:
+    """`said` is asked what the project's README speaks of, where the program does not tell."""
     if "tensorflow" not in program.imports:
         return "unknown"
     asserted = _asserted(program)
@@ -34,15 +45,22 @@ def line_of(program: Program, magics: str = "") -> TensorFlowLine:
         return "either"
     if _SAYS_1.search(magics) or _PATH_SAYS_1.search(program.path) or _says_1(program):
         return "1"
-    paths = [
-        event.path.removeprefix("tensorflow.")
-        for event in program.named()
-        if event.path.startswith("tensorflow.")
-    ]
+    used = [event for event in program.named() if event.path.startswith("tensorflow.")]
+    paths = [event.path.removeprefix("tensorflow.") for event in used]
     if any(path in SINCE_2 for path in paths):
         return "2"
+    removed = {
+        event.node
+        for event, path in zip(used, paths, strict=True)
+        if path.partition(".")[0] in REMOVED
+    }
     # tf.compat.v1 alone says little: 1.13 and later have it, too.
-    return "unknown" if any(path.partition(".")[0] in REMOVED for path in paths) else "2"
+    if not removed:
+        return "2"
+    if len(removed) >= _FROM_END_TO_END or _serves_python_2(program):
+        return "1"
+    words = said()
+    return "1" if words == "1" or (words == "either" and len(removed) >= _A_FEW) else "unknown"
 
 
 def _asserted(program: Program) -> TensorFlowLine | None:
@@ -77,6 +95,19 @@ def _looks_at_version(program: Program) -> bool:
         and call.arguments
         and getattr(call.arguments[0], "path", "").startswith("tensorflow")
         for call in program.calls("builtins.hasattr")
+    )
+
+
+def _serves_python_2(program: Program) -> bool:
+    """It is to run under Python 2 as well, which only TensorFlow 1 did for long."""
+    return any(
+        isinstance(statement, ast.ImportFrom)
+        and statement.module == "__future__"
+        and any(
+            alias.name in ("print_function", "absolute_import", "division", "unicode_literals")
+            for alias in statement.names
+        )
+        for statement in program.tree.body
     )
 
 
