@@ -154,12 +154,13 @@ def _verdict(
 
 
 def _about_gpus(failure: Failure, log: Log) -> bool:
-    """By its own words, or by the line of code that failed, which a traceback shows before it."""
-    if _ABOUT_GPUS.search(_PATH.sub("", failure.text)):
+    """By its own words, by who wrote them (cuda_dnn.cc), or by the line of code that failed."""
+    written_by = log.line(failure.line).source
+    if any(_ABOUT_GPUS.search(text) for text in (_PATH.sub("", failure.text), written_by)):
         return True
     if not any(raised.line == failure.line and raised.frames for raised in log.raised):
         return False
-    # Newer Pythons underline the place in a line of its own.
+    # A traceback shows it last; newer Pythons underline the place in a line of its own.
     code = [line.text for line in log.lines if failure.line - 2 <= line.number < failure.line]
     return any(_ABOUT_GPUS_IN_CODE.search(_PATH.sub("", text)) for text in code)
 

@@ -367,3 +367,11 @@ def test_what_nvrtc_refuses_is_told_by_its_options(architecture: str, expected: 
         "NVRTCError: NVRTC_ERROR_INVALID_OPTION (5)\n"
     )
     assert causes(log)[0] == expected
+
+
+@pytest.mark.parametrize(
+    "words", ["illegal instruction core dumped", "illegal instruction (core dumped)"]
+)
+def test_a_shells_message_that_somebody_retyped(words: str) -> None:
+    explanation = explained(f"tensorflow 1.5 works here, with 1.12 I get\n{words}\n")
+    assert [finding.cause for finding in explanation.root_causes] == ["avx-missing-sigill"]

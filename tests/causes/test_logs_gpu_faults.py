@@ -202,3 +202,12 @@ def test_a_program_that_aborts_beside_an_xid_of_its_own() -> None:
 )
 def test_what_xla_hears_from_a_library_and_is_no_want_of_memory(line: str) -> None:
     assert roots(line)[0] == KERNEL
+
+
+def test_a_copy_to_memory_that_is_not_the_gpus_is_the_programs_fault() -> None:
+    log = (
+        "F tensorflow/stream_executor/cuda/cuda_driver.cc:201] Check failed: "
+        "is_host_ptr == points_to_host_memory (0 vs. 1)dst pointer is not actually on GPU: 0x7f10\n"
+        "Fatal Python error: Aborted\n"
+    )
+    assert roots(log) == [KERNEL]

@@ -250,3 +250,60 @@ def test_windows_self_check_of_2017_ends_the_import() -> None:
         "  requires that this DLL be installed in a directory that is named in your %PATH%.\n"
     )
     assert explained(log).root_causes[0].cause == "cuda-runtime-missing"
+
+
+@pytest.mark.parametrize(
+    ("package", "symbol", "expected"),
+    [
+        ("torchtext/lib/libtorchtext.so", "_ZN3c106Device8validateEv", []),
+        ("torchaudio/lib/libtorchaudio.so", "_ZNK2at6Tensor4sizeEv", []),
+        (
+            "torchaudio/lib/libtorchaudio.so",
+            "_ZN3c104cuda14device_countEv",
+            ["cuda-version-mismatch"],
+        ),
+        ("my_ops/_C.so", "_ZN3c106Device8validateEv", ["cuda-version-mismatch"]),
+    ],
+)
+def test_a_companion_of_pytorch_without_gpu_code_is_no_matter_of_cuda(
+    package: str, symbol: str, expected: list[str]
+) -> None:
+    explanation = explained(
+        f"OSError: /opt/env/lib/python3.10/site-packages/{package}: undefined symbol: {symbol}"
+    )
+    assert [finding.cause for finding in explanation.root_causes] == expected
+    assert (explanation.verdict == "not-gpu") is (not expected)
+
+
+@pytest.mark.parametrize(
+    ("tensorflow", "cuda", "expected"),
+    [
+        ("2.1.0", "10.2/7.6", ["cuda-version-mismatch"]),
+        ("2.1.0", "10.1/7.6", []),
+        ("1.14", "9.0", ["cuda-version-mismatch"]),
+        ("2.8", "11.6", []),
+        ("2.8", "10.1", ["cuda-version-mismatch"]),
+        ("2.17", "11.8", []),
+    ],
+)
+def test_versions_that_a_reporter_filled_in_and_an_empty_list_of_gpus(
+    tensorflow: str, cuda: str, expected: list[str]
+) -> None:
+    log = (
+        f"- TensorFlow version (use command below): {tensorflow}\n- CUDA/cuDNN version: {cuda}\n"
+        "[PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]\n"
+    )
+    assert causes(log) == expected
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [("1.8.1+cu111", "cuda-version-mismatch"), ("1.8.1+cu102", "cuda-runtime-missing")],
+)
+def test_an_extension_shares_the_cuda_of_its_pytorch(build: str, expected: str) -> None:
+    log = (
+        f"torch {build}\nTraceback (most recent call last):\n"
+        '  File "train.py", line 3, in <module>\n    import torch_cluster\n'
+        "OSError: libcudart.so.10.2: cannot open shared object file: No such file or directory\n"
+    )
+    assert causes(log)[0] == expected

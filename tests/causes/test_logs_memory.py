@@ -384,6 +384,9 @@ def test_libraries_without_room_in_other_words(line: str) -> None:
     [
         ("RuntimeError: CUDA failed with error out of memory", TOO_BIG),
         ("RuntimeError: cuda execution failed with error 2", TOO_BIG),
+        ("UnknownError: CUDNN failed to allocate the scratch space for the runner", TOO_BIG),
+        ("W op_kernel.cc:1401] Resource exhausted: OOM when allocating tensor", TOO_BIG),
+        ("Resource exhausted: OOM when allocating tensor on device:CPU:0 by allocator cpu", HOST),
         ("MXNetError: src/storage/cpu_device_storage.h:72: Failed to allocate CPU Memory", HOST),
     ],
 )

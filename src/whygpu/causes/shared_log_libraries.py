@@ -46,6 +46,8 @@ _INSTALLED = re.compile(
     r"|\brelease (?P<nvcc>\d{1,2}\.\d), V\d"
 )
 """A CUDA release that is on the machine: a folder of its own, or the compiler's version."""
+_BUILD_OF_TORCH = re.compile(r"\d\+cu(?P<major>9|1\d)(?P<minor>\d)\b")
+"""The CUDA that a PyTorch brings along, which its extensions have to share."""
 _DRIVER_TROUBLE = re.compile(
     r"failed call to cuInit|Failed call to cuInit|Could not dlopen library 'libcuda\."
 )
@@ -176,7 +178,9 @@ def _driver_is_the_trouble(log: Log) -> bool:
 
 
 def _installed(log: Log) -> tuple[str, ...]:
-    found = (next(v for v in match.groups.values() if v) for match in log.find(_INSTALLED))
+    found = [next(v for v in match.groups.values() if v) for match in log.find(_INSTALLED)]
+    if log.framework == "torch":
+        found += [f"{m.groups['major']}.{m.groups['minor']}" for m in log.find(_BUILD_OF_TORCH)]
     return tuple(dict.fromkeys(found))
 
 

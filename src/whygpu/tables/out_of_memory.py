@@ -86,8 +86,8 @@ FORMS: tuple[Form, ...] = (
         "tensorflow",
         "host",
         "refused",
-        r"OOM when allocating tensor (?:with|of) shape ?(?P<shape>\[[\d,]{0,80}\])[^\n]{0,200}"
-        r"(?:device:CPU:\d+|by allocator (?:cpu|mklcpu|cuda_host_bfc|gpu_host_bfc))",
+        r"OOM when allocating tensor\b(?: (?:with|of) shape ?(?P<shape>\[[\d,]{0,80}\]))?"
+        r"[^\n]{0,200}(?:device:CPU:\d+|by allocator (?:cpu|mklcpu|cuda_host_bfc|gpu_host_bfc))",
         r"Allocator \((?:cpu|mklcpu|cuda_host_bfc|gpu_host_bfc)\) ran out of memory trying to "
         rf"allocate {_size('asked')}",
     ),
@@ -171,13 +171,14 @@ FORMS: tuple[Form, ...] = (
         "tensorflow",
         "gpu",
         "refused",
-        r"OOM when allocating tensor (?:with|of) shape ?(?P<shape>\[[\d,]{0,80}\])",
+        r"OOM when allocating tensor\b(?: (?:with|of) shape ?(?P<shape>\[[\d,]{0,80}\]))?",
     ),
     _form(
         "tensorflow",
         "gpu",
         "refused",
         r"Dst tensor is not initialized",
+        r"CUDNN failed to allocate the scratch space",
         r"(?:[Rr]esource ?[Ee]xhausted(?:Error)?|RESOURCE_EXHAUSTED)[^\n]{0,60}: [Ff]ailed to "
         r"allocate memory",
     ),

@@ -203,7 +203,8 @@ _LACKS = re.compile(
     r"|requires a (?:CPU|processor) (?:with|that supports) AVX"
 )
 _SIGNAL = re.compile(
-    r"\bIllegal [Ii]nstruction\b(?! Parameter)|\billegal hardware instruction\b|Instrucci\w{1,2}n ilegal|Instru\w{2,4}o ilegal"
+    r"\bIllegal [Ii]nstruction\b(?! Parameter)|\billegal (?:hardware instruction\b|instruction \(?core dump)"
+    r"|Instrucci\w{1,2}n ilegal|Instru\w{2,4}o ilegal"
     r"|Instruction non permise|Ung\w{1,2}ltiger Maschinenbefehl|Istruzione non consentita"
     r"|\u975e\u6cd5\u6307\u4ee4|\u041d\u0435\u0434\u043e\u043f\u0443\u0441\u0442\u0438\u043c\u0430\u044f \u0438\u043d\u0441\u0442\u0440\u0443\u043a\u0446\u0438\u044f"
     r"|\bSIGILL\b|EXC_BAD_INSTRUCTION|(?:0xC000001D|3221225501|-1073741795)"

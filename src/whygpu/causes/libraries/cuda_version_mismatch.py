@@ -81,6 +81,25 @@ An extension was compiled for another PyTorch:
 ImportError: /opt/env/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZN3c104cuda9SetDeviceEi
 ```
 
+A report that gives versions alone, and they do not fit:
+
+```
+- OS Platform and Distribution: Ubuntu 18.04
+- TensorFlow version: 2.0.0
+- CUDA/cuDNN version: 10.2/7.6
+>>> tf.config.list_physical_devices()
+[PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
+```
+
+An extension asks for another CUDA than the PyTorch beside it was built for:
+
+```
+>>> torch.__version__
+'1.8.1+cu111'
+>>> import torch_cluster
+OSError: libcudart.so.10.1: cannot open shared object file: No such file or directory
+```
+
 ## Quiet on (log)
 
 ```
@@ -91,6 +110,12 @@ ImportError: /opt/env/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310
 
 ```
 ImportError: /opt/env/lib/python3.8/site-packages/cv2/cv2.abi3.so: undefined symbol: _ZN2cv3MatC1Ev
+```
+
+No part of this one has to do with a GPU:
+
+```
+OSError: /opt/env/lib/python3.9/site-packages/torchtext/lib/libtorchtext.so: undefined symbol: _ZN3c107WarningC1ERKS0_
 ```
 
 ## Sources
@@ -137,6 +162,8 @@ from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
+from whygpu.tables.tensorflow_builds import build_of
+from whygpu.tables.versions import release_numbers
 
 CAUSE = cause(
     "WG204",
@@ -215,16 +242,39 @@ _SAYS_SO = re.compile(
 
 _EXTENSION = re.compile(r"undefined symbol|libtorch_cuda|torchvision::|custom C\+\+ ops|xFormers")
 """A native extension that was compiled against another PyTorch; which CUDA that had is not said."""
+_WITHOUT_CUDA_CODE = re.compile(
+    r"(?:torchtext|torchaudio|torchdata|torch_sox)[^\n]{0,200}undefined symbol: (?!\w{0,200}4cuda)"
+)
+"""Companions of PyTorch for text and sound: with the wrong release of it they break on any CPU."""
+_STATED = re.compile(r"CUDA/cuDNN version[*: \n]{0,8}(?:CUDA )?v?(?P<release>\d{1,2}\.\d)")
+"""What a reporter fills in; nvidia-smi's "CUDA Version" is the driver's and says nothing of this."""
+_FILLED_IN = re.compile(
+    r"(?i:tensorflow version)(?: \([^)\n]{1,40}\))?[*: ]{1,6}v?(?P<version>\d\.\d{1,2})"
+)
+_NO_GPU_LISTED = re.compile(
+    r"\[PhysicalDevice\(name='/physical_device:CPU:0', device_type='CPU'\)\]"
+    r"|Num GPUs(?: Available)?: {1,4}0\b"
+)
+_LIBRARIES_FROM_WHEELS = (2, 11)
+"""From here on TensorFlow mostly brings its CUDA libraries along, or cannot use them (Windows)."""
+_MINORS_FIT = 11
+"""From this CUDA on a library serves all releases of its major number."""
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = log.first(_SAYS_SO)
+    told = next(
+        (m for m in log.find(_SAYS_SO) if not _WITHOUT_CUDA_CODE.search(log.line(m.line).text)),
+        None,
+    )
     if told is not None:
         yield _told(log, told)
         return
     missing = missing_libraries(log)
-    if missing is None or not missing.toolkit:
+    if missing is None:
+        yield from _by_the_versions(log)
+        return
+    if not missing.toolkit:
         return
     foreign = foreign_releases(missing)
     if foreign or other_release_opened(missing):
@@ -262,6 +312,37 @@ def _told(log: Log, told: Match) -> Finding:
                 else None,
             ),
         ),
+    )
+
+
+def _by_the_versions(log: Log) -> Iterator[Finding]:
+    """A report that gives the versions and an empty list of GPUs, but not what the loader said."""
+    stated, empty = log.first(_STATED), log.first(_NO_GPU_LISTED)
+    filled_in = log.first(_FILLED_IN)
+    version = filled_in.groups["version"] if filled_in else log.version_of("tensorflow")
+    if stated is None or empty is None or version is None or log.devices or log.failures:
+        return
+    build = build_of(version)
+    if build is None or release_numbers(version)[:2] >= _LIBRARIES_FROM_WHEELS:
+        return
+    there = stated.groups["release"] or ""
+    if there == build.cuda or (
+        release_numbers(there)[0] == release_numbers(build.cuda)[0] >= _MINORS_FIT
+    ):
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        effect="cpu",
+        confidence="likely",
+        message=f"TensorFlow {version} was built for CUDA {build.cuda} and lists no GPU; the "
+        f"report names CUDA {there}, whose libraries have other names",
+        evidence=log.evidence(stated.line, empty.line),
+        remedies=(
+            Remedy(f"Install CUDA {build.cuda} beside the other; several can be on one machine."),
+            Remedy(f"Or install a release of TensorFlow that was built for CUDA {there}."),
+        ),
+        ask="What does `import tensorflow` print before the list? A line that begins with "
+        '"Could not load dynamic library" names the library, and with it the release, it wants.',
     )
 
 

@@ -15,6 +15,7 @@ call comes next.
 - `cuDNN error: CUDNN_STATUS_BAD_PARAM`, `CUDNN_STATUS_EXECUTION_FAILED`,
   `CUDNN_STATUS_MAPPING_ERROR`.
 - `invalid configuration argument`, `too many resources requested for launch`.
+- TensorFlow's own check of a copy: `dst pointer is not actually on GPU`.
 
 ## Fix
 
@@ -128,6 +129,7 @@ _PHRASES = re.compile(
     r"|[Ii]llegal memory access|misaligned address|unspecified launch (?:failure|error)"
     r"|\[(?:700|716|719)\] Call to cu\w{3,40} results in"
     r"|Unexpected Event status: 1\b|Memory access fault by GPU node|HSA_STATUS_ERROR_MEMORY"
+    r"|(?:src|dst) pointer is not actually on (?:GPU|CPU)"
     r"|(?:CUDA|HIP|ROCm) kernel (?:launch )?failed"
 )
 _PROGRAMS_XID = re.compile(r"NVRM: Xid \([^)\n]{1,80}\): (?:13|31),")
