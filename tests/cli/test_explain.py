@@ -28,7 +28,7 @@ torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB (GPU
 capacity; 7.10 GiB already allocated; 1.21 GiB free; 7.43 GiB reserved in total by PyTorch)
 """
 NOT_GPU = """\
-2024-02-18 02:43:26.283147: E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable \
+2024-05-21 10:12:44.501873: E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable \
 to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already \
 been registered
 Traceback (most recent call last):

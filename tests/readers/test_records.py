@@ -26,11 +26,11 @@ SAID = "failed call to cuInit: CUDA_ERROR_NO_DEVICE"
         ("E tensorflow/stream_executor/cuda/cuda_driver.cc:481] ", "error", "cuda_driver.cc"),
         ("E c:\\tf_jenkins\\home\\os\\windows\\cuda_driver.cc:405] ", "error", "cuda_driver.cc"),
         ("2018-01-02 03:04:05.678: I T:\\src\\github\\gpu_device.cc:1] ", "info", "gpu_device.cc"),
-        ("E0000 00:00:1742459670.798156 1223555 cuda_dnn.cc:8310] ", "error", "cuda_dnn.cc"),
+        ("E0000 00:00:1751022113.204518    4711 cuda_dnn.cc:8310] ", "error", "cuda_dnn.cc"),
         ("W1115 01:14:10.163226 889 bfc_allocator.cc:598] ", "warning", "bfc_allocator.cc"),
         ("[W1115 01:14:10.163226 889 Nccl.cpp:598] ", "warning", "Nccl.cpp"),
         ("F0719 14:04:18.123456  4321 syncedmem.hpp:56] ", "fatal", "syncedmem.hpp"),
-        ("I0305 14:37:52.841140 140001535510336 xla_bridge.py:353] ", "info", "xla_bridge.py"),
+        ("I0611 09:14:03.118204 139872214411072 xla_bridge.py:353] ", "info", "xla_bridge.py"),
         ("[W ProcessGroupNCCL.cpp:1569] ", "warning", "ProcessGroupNCCL.cpp"),
         (
             "2025-01-10 00:39:47.087340896 [E:onnxruntime:Default, a_b.cc:18 Load] ",

@@ -70,7 +70,7 @@ If this call came from a _pb2.py file, your generated code is out of date
 ```
 
 ```
-[libprotobuf FATAL google/protobuf/stubs/common.cc:61] This program requires version 3.9.0 of the Protocol Buffer runtime library, but the installed version is 2.6.1.
+[libprotobuf FATAL google/protobuf/stubs/common.cc:87] This program requires version 3.12.3 of the Protocol Buffer runtime library, but the installed version is 3.6.1.
 ```
 
 ```

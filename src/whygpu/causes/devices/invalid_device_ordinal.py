@@ -37,7 +37,7 @@ THCudaCheck FAIL file=torch/csrc/cuda/Module.cpp line=32 error=10 : invalid devi
 ```
 
 ```
-tensorflow.python.framework.errors_impl.InvalidArgumentError: 'visible_device_list' listed an invalid GPU id '1' but visible device count is 1
+tensorflow.python.framework.errors_impl.InvalidArgumentError: 'visible_device_list' listed an invalid GPU id '2' but visible device count is -1
 ```
 
 ```
@@ -51,7 +51,7 @@ No GPU at all: then it is not the number's fault.
 ```
 E tensorflow/stream_executor/cuda/cuda_driver.cc:300] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected
 I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:148] kernel driver does not appear to be running on this host (pc): /proc/driver/nvidia/version does not exist
-tensorflow.python.framework.errors_impl.InvalidArgumentError: 'visible_device_list' listed an invalid GPU id '0' but visible device count is -1
+tensorflow.python.framework.errors_impl.InvalidArgumentError: 'visible_device_list' listed an invalid GPU id '2' but visible device count is -1
 ```
 
 ## Sources

@@ -18,7 +18,7 @@ None is needed. They are printed on machines with and without a GPU, and do not 
 ## Fires on (log)
 
 ```
-2024-02-18 02:43:26.283147: E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been registered
+2024-05-21 10:12:44.501873: E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been registered
 ```
 
 ```
@@ -28,7 +28,7 @@ W0000 00:00:1745000000.640000   91820 computation_placer.cc:177] computation pla
 ## Quiet on (log)
 
 ```
-2021-07-09 00:20:22.851873: I tensorflow/stream_executor/cuda/cuda_dnn.cc:359] Loaded cuDNN version 8101
+2021-04-12 18:05:31.402117: I tensorflow/stream_executor/cuda/cuda_dnn.cc:359] Loaded cuDNN version 8100
 ```
 
 ## Sources
