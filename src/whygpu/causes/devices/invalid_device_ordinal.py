@@ -37,7 +37,7 @@ THCudaCheck FAIL file=torch/csrc/cuda/Module.cpp line=32 error=10 : invalid devi
 ```
 
 ```
-tensorflow.python.framework.errors_impl.InvalidArgumentError: 'visible_device_list' listed an invalid GPU id '2' but visible device count is -1
+tensorflow.python.framework.errors_impl.InvalidArgumentError: 'visible_device_list' listed an invalid GPU id '1' but visible device count is 1
 ```
 
 ```
