@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from whygpu.causes import catalogue
+from whygpu.causes import catalogue, machine_catalogue
 from whygpu.engine import diagnose as _diagnose
 from whygpu.errors import UsageError
 from whygpu.host.local import LocalHost
@@ -56,7 +56,7 @@ def snapshot(
 
     host = LocalHost()
     # Importing fifty causes takes about as long as the target takes to answer.
-    taken = collect(host, python, meanwhile=catalogue)
+    taken = collect(host, python, meanwhile=machine_catalogue)
     if probe:
         taken = _probed(host, taken, timeout, on_progress)
     return Redactor(host.platform).value(taken)
@@ -86,7 +86,7 @@ def _probed(
 
 def diagnose(snapshot: Snapshot) -> Report:
     """Judge a snapshot, of this machine or of another."""
-    return _diagnose(snapshot, catalogue())
+    return _diagnose(snapshot, machine_catalogue())
 
 
 def explain(log: str | bytes | BaseException, *, here: Snapshot | None = None) -> Explanation:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from whygpu import causes, readers
+from whygpu.model.late import compiled
 
 NEW = sys.version_info >= (3, 11)
 parser = import_module("re._parser" if NEW else "sre_parse")
@@ -43,9 +44,9 @@ def modules() -> Iterator[str]:
             yield found.name
 
 
-def patterns_in(value: object) -> Iterator[re.Pattern[str]]:
-    if isinstance(value, re.Pattern):
-        yield value
+def patterns_in(value: Any) -> Iterator[re.Pattern[str]]:
+    if isinstance(compiled(value), re.Pattern):
+        yield compiled(value)
     elif isinstance(value, tuple | list | set | frozenset):
         for item in value:
             yield from patterns_in(item)

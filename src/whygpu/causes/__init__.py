@@ -8,16 +8,29 @@ from importlib import import_module
 
 from whygpu.model.cause import Cause
 
+UNSEEN_ON_MACHINES = frozenset(("noise", "programs"))
+"""Families that only logs and source can show: whoever asks about a machine need not load them."""
+
 
 @lru_cache(maxsize=1)
 def catalogue() -> tuple[Cause, ...]:
     """Every cause, by code. A file that does not import or declares no CAUSE is a loud error."""
+    return _load(frozenset())
+
+
+@lru_cache(maxsize=1)
+def machine_catalogue() -> tuple[Cause, ...]:
+    """The causes of the families that can be seen on a machine."""
+    return _load(UNSEEN_ON_MACHINES)
+
+
+def _load(left_out: frozenset[str]) -> tuple[Cause, ...]:
     found: list[Cause] = []
-    for family in pkgutil.iter_modules(__path__, f"{__name__}."):
-        if not family.ispkg:
+    for family in pkgutil.iter_modules(__path__):
+        if not family.ispkg or family.name in left_out:
             continue
-        package = import_module(family.name)
-        for module in pkgutil.iter_modules(package.__path__, f"{family.name}."):
+        package = import_module(f"{__name__}.{family.name}")
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             found.append(import_module(module.name).CAUSE)
     return tuple(sorted(found, key=lambda cause: cause.code))
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.driver import DeviceNode, DriverLibrary, Gpu, GraphicsDevice
 from whygpu.model.finding import Evidence, Remedy
+from whygpu.model.late import late
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need, need_or
 from whygpu.model.snapshot import Snapshot
 
@@ -24,7 +25,7 @@ CONTROL_NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 
 WSL_NODE = "/dev/dxg"
 
-_GPU_NODE = re.compile(r"/dev/nvidia\d+")
+_GPU_NODE = late(r"/dev/nvidia\d+")
 
 Place = Literal["bare", "container", "wsl"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal, NamedTuple
 
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Evidence, Remedy
+from whygpu.model.late import late
 from whygpu.model.observed import Known
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -16,7 +16,7 @@ LEGACY_SWITCH = "TF_USE_LEGACY_KERAS"
 BACKENDS = ("tensorflow", "jax", "torch")
 """Backends that can use a GPU, each a framework of its own."""
 
-_CONFIG_FILE = re.compile(r"[^;]{0,400}keras\.json")
+_CONFIG_FILE = late(r"[^;]{0,400}keras\.json")
 """A source that is the file itself, and not a remark about it."""
 
 _LEGACY_VALUES = ("1", "true", "True")

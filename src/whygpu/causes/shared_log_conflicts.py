@@ -15,21 +15,20 @@ from whygpu.causes.shared_log_libraries import (
 from whygpu.causes.shared_logs import ended_after, framework_title
 from whygpu.causes.shared_start_suspects import suspected
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
+from whygpu.model.late import late
 from whygpu.model.log import LibraryEvent, Log, Status
 from whygpu.tables.cuda_libraries import is_cuda_library
 
-_TWO_FRAMEWORKS = re.compile(
+_TWO_FRAMEWORKS = late(
     r"Inconsistency detected by ld\.so|cannot allocate memory in static TLS block"
 )
-_SYMBOL_OF_CUDA = re.compile(
+_SYMBOL_OF_CUDA = late(
     r"undefined symbol: (?:iJIT_Notify|nccl|cuda|cudnn|cublas|cusparse|cusolver|(?:__)?nvJitLink)"
     r"[A-Z_]\w"
 )
-_NO_LINK_NAME = re.compile(r"ld: cannot find -lcuda(?::|$)|libcuda\.so cannot found!", re.MULTILINE)
+_NO_LINK_NAME = late(r"ld: cannot find -lcuda(?::|$)|libcuda\.so cannot found!", re.MULTILINE)
 """Triton links against libcuda.so, of which a driver alone brings libcuda.so.1 only."""
-_OF_TORCH = re.compile(
-    r"lib(?:torch|c10)(?:_(?!cuda_c)\w{1,20})?\.so: cannot open shared object file"
-)
+_OF_TORCH = late(r"lib(?:torch|c10)(?:_(?!cuda_c)\w{1,20})?\.so: cannot open shared object file")
 _STUBS = ("CUDA_ERROR_STUB_LIBRARY", "cudaErrorStubLibrary")
 _WHEELS_FIRST = (
     "export LD_LIBRARY_PATH=$(python -c 'import nvidia, glob; "

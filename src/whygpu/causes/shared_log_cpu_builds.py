@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-WITHOUT_GPU = re.compile(
+from whygpu.model.late import late
+
+WITHOUT_GPU = late(
     r"Torch not compiled with CUDA enabled"
     r"|a CUDA-enabled jaxlib is not installed|jaxlib (?:is|was) (?:not )?built with(?:out)? CUDA"
     r"|provider '(?:CUDA|Tensorrt|TensorRT)ExecutionProvider' is not in available "
@@ -33,49 +35,49 @@ WITHOUT_GPU = re.compile(
     r"|xFormers was built for:\s{1,12}PyTorch [^\n]{1,60}\(you have [\d.]{3,12}\+cpu\)",
     re.MULTILINE,
 )
-LOADED_WITHOUT = re.compile(
+LOADED_WITHOUT = late(
     r"Attempting to deserialize object on (?:a CUDA|CUDA) device(?! \d)[^\n]{0,40}"
     r"torch\.cuda\.is_available\(\) is False"
 )
-NO_SUCH_EXTRA = re.compile(
+NO_SUCH_EXTRA = late(
     r"(?P<package>jax|tensorflow|jaxlib|onnxruntime-gpu) \S{1,24} does not provide the extra "
     r"'(?P<extra>(?:cuda|gpu|and-cuda)[\w-]{0,20})'"
 )
-CPU_VERSION = re.compile(
+CPU_VERSION = late(
     r"CUDA used to build PyTorch: (?:None|N/A|Could not collect)"
     r"|\bpytorch\b[^\n]{0,40}\bpy\d[\d.]{0,4}_cpu_\d"
     r"|(?i:torch|pytorch)\W{1,3}(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)"
 )
-NO_GPU_THERE = re.compile(
+NO_GPU_THERE = late(
     r"is_available\(\)\W{0,8}False|^False$|CUDA available\W{1,4}False|Found no NVIDIA"
     r"|expected (?:a )?cuda|device type[^\n]{0,20}cuda|invalid device string: 'cuda",
     re.MULTILINE | re.IGNORECASE,
 )
-UNAVAILABLE = re.compile(
+UNAVAILABLE = late(
     r"CUDA unavailable, invalid device \S{1,12} requested|Torch is not able to use GPU; add --skip"
     r"|assert torch\.cuda\.is_available\(\)[^\n]{0,80}\n\W{0,4}AssertionError"
     r"|Invalid CUDA 'device=[^'\n]{1,20}' requested(?:[^\n]{0,300}\n){1,4}?[^\n]{0,20}"
     r"is_available\(\): False"
 )
-NOT_AVAILABLE = re.compile(
+NOT_AVAILABLE = late(
     r"\bCUDA (?:is |was )?(?:not available|unavailable)\b"
     r"|torch\.cuda\.is_available\(\)(?:\W{1,8}|\W{1,3}(?:returns?|returned|is|gives) )False\b"
     r"|\"\w{0,40}(?:_cpu|KernelImpl|_kernel_impl)\w{0,12}\" not implemented for '(?:Half|BFloat16)'"
 )
 """PyTorch has no GPU and does not say why; the last is how 16 bits fail on a CPU."""
-LOOKED_FOR_CUDA = re.compile(
+LOOKED_FOR_CUDA = late(
     r"ggml_cuda_init: failed|CUDA[_ ]SETUP: (?:WARNING|CUDA|PyTorch|Required|Something|Defaulting)"
 )
 """llama.cpp and bitsandbytes say they have no GPU code when theirs did not find CUDA."""
-JAX_WORD = re.compile(r"a CUDA-enabled jaxlib is not installed")
-JAX_PLUGIN = re.compile(r"jax_plugins[./\\]xla_cuda|jax_cuda\d{1,2}_plugin")
-ONLY_CPU = re.compile(
+JAX_WORD = late(r"a CUDA-enabled jaxlib is not installed")
+JAX_PLUGIN = late(r"jax_plugins[./\\]xla_cuda|jax_cuda\d{1,2}_plugin")
+ONLY_CPU = late(
     r"Unknown backend:? '?(?:gpu|cuda)'? requested, but no platforms [^\n]{0,60}are present\."
     r" Platforms present are: cpu(?:,interpreter)?\s{0,2}$",
     re.MULTILINE,
 )
-TOLD_TO = re.compile(r"JAX_PLATFORM|jax_platform|cuInit|CUDA_ERROR|plugin configuration error")
-FELL_BACK = re.compile(
+TOLD_TO = late(r"JAX_PLATFORM|jax_platform|cuInit|CUDA_ERROR|plugin configuration error")
+FELL_BACK = late(
     r"No GPU/TPU found, falling back to CPU"
     r"|Applied providers: \['CPUExecutionProvider'\], with options"
 )

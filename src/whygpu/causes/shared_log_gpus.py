@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.tables.architectures import parse_capability, parse_code
 from whygpu.tables.cuda_architectures import built_for
@@ -14,7 +15,7 @@ from whygpu.tables.tensorflow_builds import build_of
 
 Age = Literal["too-new", "too-old", "fits", "unknown"]
 
-_NAMED = re.compile(
+_NAMED = late(
     r"\b(?:GeForce |NVIDIA |Tesla |Quadro ){0,2}(?P<name>"
     r"(?:RTX|GTX|GT|[Gg]e[Ff]orce|GEFORCE)[ -]?(?P<series>\d{1,2})\d\d[Mm]?(?: ?Ti)?\b|RTX A\d{4}"
     r"|TITAN (?:RTX|V|Xp)|(?:[Tt]esla )?[KMPVAH]\d{2,3}(?=[cmst]?\b)|Quadro [A-Z]{0,3} ?\d{3,4})"
@@ -27,13 +28,13 @@ _SERIES = dict(
     ]
 )
 """GeForce numbers without their last two digits, for the many models that are in no table."""
-_TORCH_BUILD = re.compile(r"\btorch\S{0,12}[=-]{1,2}\d[\d.]{1,8}\+cu(?P<torch>\d{2,3})\b")
-_TOOLKIT = re.compile(
+_TORCH_BUILD = late(r"\btorch\S{0,12}[=-]{1,2}\d[\d.]{1,8}\+cu(?P<torch>\d{2,3})\b")
+_TOOLKIT = late(
     r"\bcudatoolkit[ =]{1,4}v?(?P<conda>\d{1,2}\.\d)|\bcuda[ :-]?v?(?P<said>\d{1,2}\.\d)\b", re.I
 )
 
 
-REFUSED_AND_OLD = re.compile(
+REFUSED_AND_OLD = late(
     r"invalid value for --gpu-architecture[^\n]{0,40}(?:\n[^\n]{0,400}){1,6}?"
     r"-arch[= ](?:compute|sm)_[1-4]\d\b"
 )
@@ -111,7 +112,7 @@ def age_of(log: Log) -> tuple[Age, LogGpu | None]:
     return ("fits" if first is not None else "unknown"), first
 
 
-_LIST = re.compile(
+_LIST = late(
     r"with CUDA capability sm_(?P<own>\d{2,3})\w? is not compatible with the current PyTorch"
     r"[^\n]{0,80}(?:\n[^\n]{0,100}){0,2}?supports CUDA capabilities (?P<codes>[^\n]{1,200})"
     r"|with CUDA capability sm_(?P<alone>\d{2,3})\w? is not compatible with the current PyTorch"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from whygpu.causes.shared_log_raised import code_of, raised_by, told_by
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match, Raised
 
 _KERAS = r"(?:keras|tf_keras|tensorflow(?:_core)?(?:\.\w{1,30}){0,4}\.keras)"
@@ -12,7 +13,7 @@ _ADD_ONS = (
     r"tensorflow_(?:addons|estimator|hub|probability|text|io|model_optimization|recommenders"
     r"|decision_forests|ranking|similarity|datasets)"
 )
-MESSAGES = re.compile(
+MESSAGES = late(
     rf"(?<!partially initialized )module '{_KERAS}[\w.]{{0,100}}' has no attribute"
     rf"|cannot import name '?\w{{1,60}}'? from '{_KERAS}[\w.]{{0,100}}'"
     rf"|No module named '?{_KERAS}\.[\w.]{{1,100}}'?"
@@ -38,7 +39,7 @@ MESSAGES = re.compile(
     re.MULTILINE,
 )
 """Words that name Keras, its add-ons or the part of TensorFlow that only they use."""
-PHRASES = re.compile(
+PHRASES = late(
     r"Keras requires TensorFlow [\d.]{1,10} or higher|requires TensorFlow version >= ?[\d.]{1,10}"
     r"|multi-backend Keras that does not support TensorFlow"
     r"|installed version of Keras is Keras 3, but this is not (?:yet )?supported"
@@ -69,7 +70,7 @@ PHRASES = re.compile(
     r"|(?:fit|predict|evaluate)\(\) got an unexpected keyword argument '(?:workers|max_queue_size"
     r"|use_multiprocessing|nb_epoch|samples_per_epoch|nb_val_samples|show_accuracy)'"
 )
-_EARLIER = re.compile(
+_EARLIER = late(
     r"'(?:Sequential|Model|Functional)' object has no attribute '(?:predict_classes|predict_proba"
     r"|fit_generator|predict_generator|evaluate_generator|metrics_tensors|add_metric"
     r"|stateful_metric_names|total_loss|uses_learning_phase|_\w{2,40})'"
@@ -80,9 +81,9 @@ _EARLIER = re.compile(
     re.MULTILINE,
 )
 """What classes of an earlier Keras had, or took; other libraries have classes of these names."""
-_SPEAKS_OF_KERAS = re.compile(r"keras|tensorflow", re.IGNORECASE)
-_LOADING = re.compile(r"load_model|model_from_json|model_from_config|from_config|deserializ")
-_UNKNOWN_ARGUMENT = re.compile(
+_SPEAKS_OF_KERAS = late(r"keras|tensorflow", re.IGNORECASE)
+_LOADING = late(r"load_model|model_from_json|model_from_config|from_config|deserializ")
+_UNKNOWN_ARGUMENT = late(
     r"Unrecognized keyword arguments[^\n]{0,60}[\[{(]|Keyword argument not understood"
     r"|Error when deserializing class '\w{1,60}'"
     r"|got an unexpected keyword argument '(?:ragged|batch_shape|batch_input_shape|groups"
@@ -90,41 +91,37 @@ _UNKNOWN_ARGUMENT = re.compile(
 )
 """In a model that another Keras saved; in a call of the program it is the program's mistake."""
 
-_FILES = re.compile(
+_FILES = late(
     r"[/\\](?:site|dist)-packages[/\\](?:(?:tf_)?keras(?:_\w{1,30})?|kerastuner|autokeras|segmentation_models"
     rf"|efficientnet|classification_models\w{{0,4}}|{_ADD_ONS}|rl|mrcnn"
     r"|tensorflow(?:_core)?[/\\](?:python[/\\]|_api[/\\]v\d[/\\])?keras)[/\\]|lazy_loader\.py"
 )
 """Keras, and what is written on top of its insides."""
-_OLD_BACKEND = re.compile(r"keras[/\\]backend[/\\](?:tensorflow_backend|load_backend)\.py")
-_IN_TENSORFLOW = re.compile(
+_OLD_BACKEND = late(r"keras[/\\]backend[/\\](?:tensorflow_backend|load_backend)\.py")
+_IN_TENSORFLOW = late(
     r"module 'tensorflow(?:_core)?(?:\.[\w.]{1,60})?' has no attribute"
     r"|cannot import name '?\w{1,60}'? from 'tensorflow[\w.]{0,80}'"
     r"|No module named 'tensorflow\.[\w.]+'"
     r"|maximum recursion depth exceeded"
 )
-_FROM_NOWHERE = re.compile(r"cannot import name '?\w{1,60}'?$")
+_FROM_NOWHERE = late(r"cannot import name '?\w{1,60}'?$")
 """Up to Python 3.6 the message does not say from where."""
-_IMPORTS_KERAS = re.compile(
+_IMPORTS_KERAS = late(
     r"from (?:tf_keras|keras|tensorflow(?:_core)?\.(?:\w{1,30}\.){0,3}keras)\b[\w.]{0,80} import "
     r"|from tensorflow\.python\.[\w.]{1,80} import (?!pywrap|_)"
 )
-_PRIVATE = re.compile(r"'(?!NoneType)[A-Z]\w{1,60}' object has no attribute '_(?!keras_)\w")
-_KERAS_ITSELF = re.compile(r"-packages[/\\](?:(?:tf_)?keras|tensorflow(?:_core)?)[/\\]")
-_WRONG_ARGUMENTS = re.compile(
-    r"got an unexpected keyword argument '|got multiple values for argument '"
-)
-_CALLS_BELOW = re.compile(r"\b(?:tf|tfe|K|backend|ops|nn|np|tensorflow|\w{2,20}_ops)\.\w")
+_PRIVATE = late(r"'(?!NoneType)[A-Z]\w{1,60}' object has no attribute '_(?!keras_)\w")
+_KERAS_ITSELF = late(r"-packages[/\\](?:(?:tf_)?keras|tensorflow(?:_core)?)[/\\]")
+_WRONG_ARGUMENTS = late(r"got an unexpected keyword argument '|got multiple values for argument '")
+_CALLS_BELOW = late(r"\b(?:tf|tfe|K|backend|ops|nn|np|tensorflow|\w{2,20}_ops)\.\w")
 """A call of TensorFlow or of Keras's backend, not of what the program handed over."""
-_OLD_H5PY = re.compile(r"'str' object has no attribute 'decode'")
-_OF_A_MODEL_FILE = re.compile(
-    r"keras_version|\.decode\('utf-?8'\)|model_config|layer_names|backend"
-)
-_HISTORY = re.compile(r"object has no attribute '_keras_(?:shape|history)'")
-_KERAS_ALONE = re.compile(
+_OLD_H5PY = late(r"'str' object has no attribute 'decode'")
+_OF_A_MODEL_FILE = late(r"keras_version|\.decode\('utf-?8'\)|model_config|layer_names|backend")
+_HISTORY = late(r"object has no attribute '_keras_(?:shape|history)'")
+_KERAS_ALONE = late(
     r"[/\\](?:site|dist)-packages[/\\]keras[/\\]|^from keras\b|\bkeras-\d", re.MULTILINE
 )
-_KERAS_INSIDE = re.compile(r"tensorflow(?:_core)?[./\\](?:python[./\\])?keras\b|\btf\.keras\b")
+_KERAS_INSIDE = late(r"tensorflow(?:_core)?[./\\](?:python[./\\])?keras\b|\btf\.keras\b")
 _KINDS = ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "RecursionError")
 
 

@@ -7,13 +7,13 @@ the name belongs to decide between them; where nothing does, the finding says so
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from whygpu.causes.shared_logs import failed_elsewhere, framework_title
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
+from whygpu.model.late import late
 from whygpu.model.log import LibraryEvent, Log, Match
 from whygpu.tables.cuda_libraries import RELEASES, CudaRelease, soname
 from whygpu.tables.tensorflow_builds import build_of
@@ -29,40 +29,40 @@ TOOLKIT = frozenset(
 """Libraries of the CUDA toolkit, by the name between lib and .so."""
 
 _PROFILER_ONLY = ("cupti", "nvToolsExt")
-NO_DLOPEN = re.compile(r"Cannot dlopen some GPU libraries|Error loading CUDA libraries")
+NO_DLOPEN = late(r"Cannot dlopen some GPU libraries|Error loading CUDA libraries")
 """TensorFlow says the first only after it has found a GPU."""
-NO_CUDART = re.compile(
+NO_CUDART = late(
     r"Could not find cuda drivers on your machine, GPU will not be used"
     r"|Ignore above cudart dlerror if you do not have a GPU set up"
 )
-WITHOUT_GPU = re.compile(
+WITHOUT_GPU = late(
     r"available devices are \[ ?/job:localhost/replica:0/task:0/(?:device:)?(?i:cpu):0 ?\]"
     r"|Registered devices: \[CPU(?:, XLA_CPU)?\]|Physical (?:GPU|devices?) \S{0,40} does not exist"
     r"|Num GPUs Available: +0|enable_soft_placement=0\. Supported device types \[CPU\]"
 )
 """What becomes of a program whose GPU was not registered."""
-_INSTALLED = re.compile(
+_INSTALLED = late(
     r"[/\\]cuda-(?P<path>\d{1,2}\.\d)\b|\\CUDA\\v(?P<windows>\d{1,2}\.\d)\b"
     r"|\brelease (?P<nvcc>\d{1,2}\.\d), V\d"
 )
 """A CUDA release that is on the machine: a folder of its own, or the compiler's version."""
-_BUILD_OF_TORCH = re.compile(r"\d\+cu(?P<major>9|1\d)(?P<minor>\d)\b")
+_BUILD_OF_TORCH = late(r"\d\+cu(?P<major>9|1\d)(?P<minor>\d)\b")
 """The CUDA that a PyTorch brings along, which its extensions have to share."""
-_DRIVER_TROUBLE = re.compile(
+_DRIVER_TROUBLE = late(
     r"failed call to cuInit|Failed call to cuInit|Could not dlopen library 'libcuda\."
 )
-_SEES_A_GPU = re.compile(
+_SEES_A_GPU = late(
     r"Found device 0 with properties|Adding visible gpu devices|\| NVIDIA-SMI |Driver Version: \d"
     r"|Skipping registering GPU devices"
 )
 
 
-_CUDNN_FILE = re.compile(
+_CUDNN_FILE = late(
     r"(?P<library>libcudnn\w{0,40}\.so\.(?P<major>\d{1,2})\b|cudnn64_(?P<windows>\d)\.dll)"
 )
-_SELF_CHECK = re.compile(r"Failed to import the TensorFlow module\.")
+_SELF_CHECK = late(r"Failed to import the TensorFlow module\.")
 """The script of 2017 that looks for what TensorFlow for Windows needs."""
-_BUNDLED = re.compile(r"or one of its dependencies")
+_BUNDLED = late(r"or one of its dependencies")
 
 
 _ASKED_FOR_A_GPU = ("cupy", "numba", "onnxruntime")

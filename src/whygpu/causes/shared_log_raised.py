@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match, Raised
 
-INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
+INSTALLED = late(r"[/\\](?:site|dist)-packages[/\\]")
 """Files of packages, not of the program."""
-_UNDERLINE = re.compile(r"[\s^~]{0,300}$")
-_POINTED_AT = re.compile(r"-{1,6}> ?\d{1,6}\s(?P<code>[^\n]{0,300})")
+_UNDERLINE = late(r"[\s^~]{0,300}$")
+_POINTED_AT = late(r"-{1,6}> ?\d{1,6}\s(?P<code>[^\n]{0,300})")
 _MOST_LINES_BACK = 14
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from whygpu.model.cause import Cause
 from whygpu.model.derived import DISPLAY_NAMES, display_name
 from whygpu.model.finding import MACHINE, Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 
@@ -57,7 +58,7 @@ def ended_after(log: Log, line: int) -> tuple[int, ...]:
     )
 
 
-_ABOUT_DEVICES = re.compile(
+_ABOUT_DEVICES = late(
     r"cuda|cudnn|gpu|nvidia|device|OpKernel|DNN library|dll|\.so\b|libcu|backend", re.IGNORECASE
 )
 
@@ -79,7 +80,7 @@ def is_tensorflow(log: Log) -> bool:
     return any(line.source.endswith(".cc") for line in log.lines)
 
 
-_OF_THE_PROGRAM = re.compile(
+_OF_THE_PROGRAM = late(
     r"(?:FileNotFound|Permission|ModuleNotFound|Import|Key|Index|Name|Syntax|Attribute|Type|Value"
     r"|Unicode\w{0,8}|JSONDecode|Connection\w{0,8}|HTTP)Error\b"
 )

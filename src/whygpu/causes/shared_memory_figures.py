@@ -7,14 +7,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from whygpu.model.late import late
 from whygpu.model.log import Allocation, Log
 from whygpu.tables.gpu_memory import sizes_of
 
-_LIMIT = re.compile(r"\b(?:Limit: {1,24}|memory_limit_: )(?P<bytes>\d{1,15})")
-_IN_USE = re.compile(r"\bInUse: {1,24}(?P<bytes>\d{1,15})")
-_REGIONS = re.compile(r"total_region_allocated_bytes_: (?P<bytes>\d{1,15})")
+_LIMIT = late(r"\b(?:Limit: {1,24}|memory_limit_: )(?P<bytes>\d{1,15})")
+_IN_USE = late(r"\bInUse: {1,24}(?P<bytes>\d{1,15})")
+_REGIONS = late(r"total_region_allocated_bytes_: (?P<bytes>\d{1,15})")
 _TYPE_BYTES = {"half": 2, "bfloat16": 2, "double": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1}
-_TYPE = re.compile(r"and type (?P<name>\w{1,20})")
+_TYPE = late(r"and type (?P<name>\w{1,20})")
 
 
 _ROUND = 512 << 20

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from whygpu.causes.shared_logs import in_gib
 from whygpu.causes.shared_memory_figures import Figures, figures_of, size_of_shape, text_of
 from whygpu.model.finding import Confidence, Severity
+from whygpu.model.late import late
 from whygpu.model.log import Allocation, Log
 
 Reason = Literal["too-big", "other-process", "fragmentation", "leak"]
@@ -25,7 +26,7 @@ _LEAST_AT_START = GIB // 2
 _MOST_LINES = 6
 """Of one kind among the evidence; a log can have thousands."""
 
-_CONTEXT_FAILED = re.compile(
+_CONTEXT_FAILED = late(
     r"(?:cuDevicePrimaryCtxRetain|cuCtxCreate|cuInit|[Ff]ailed to create stream executor"
     r"|[Ff]ailed initializing StreamExecutor|could not create context)[^\n]{0,160}\n?[^\n]{0,160}"
     r"CUDA_ERROR_OUT_OF_MEMORY"
@@ -33,39 +34,35 @@ _CONTEXT_FAILED = re.compile(
     r"|CUDA_ERROR_OUT_OF_MEMORY[^\n]{0,80}\n[^\n]{0,160}\n?[^\n]{0,160}cu(?:CtxCreate"
     r"|DevicePrimaryCtxRetain)\b"
 )
-_DUMPED = re.compile(r"\bSum Total of in-use chunks: |\d Chunks of size \d{1,15} totalling ")
+_DUMPED = late(r"\bSum Total of in-use chunks: |\d Chunks of size \d{1,15} totalling ")
 """TensorFlow lists what it holds only when it cannot give what it is asked for."""
-_LAZY_START = re.compile(
-    r"_lazy_(?:new|init)\b|torch\._C\._cuda_init|in set_device\b|THCGeneral\.cpp"
-)
-_STARTING = re.compile(
+_LAZY_START = late(r"_lazy_(?:new|init)\b|torch\._C\._cuda_init|in set_device\b|THCGeneral\.cpp")
+_STARTING = late(
     r"\.cuda\(|\.to\(|torch\.load|load_state_dict|from_pretrained"
     r"|\bin (?:__init__|_apply|convert)\b"
 )
-_SINCE_1_8 = re.compile(r"might be asynchronously reported|CUDA_LAUNCH_BLOCKING|TORCH_USE_CUDA_DSA")
+_SINCE_1_8 = late(r"might be asynchronously reported|CUDA_LAUNCH_BLOCKING|TORCH_USE_CUDA_DSA")
 """PyTorch's words since 1.8. Its allocator has had words of its own since 1.0, with sizes."""
-_AT_WORK = re.compile(r"\b(?:backward|forward|optimizer\.step|generate|train_step|training_step)\b")
-_GROWING = re.compile(
+_AT_WORK = late(r"\b(?:backward|forward|optimizer\.step|generate|train_step|training_step)\b")
+_GROWING = late(
     r"memory leak|memory (?:usage |consumption )?(?:keeps|is|was) (?:on |steadily |slowly )?"
     r"(?:growing|increasing|rising)|(?:growing|increasing) (?:GPU )?memory",
     re.I,
 )
-_EPOCH = re.compile(r"\b[Ee]poch[ :=\[(]{0,3}(?P<number>\d{1,5})")
-_MEMORY_NOTE = re.compile(
+_EPOCH = late(r"\b[Ee]poch[ :=\[(]{0,3}(?P<number>\d{1,5})")
+_MEMORY_NOTE = late(
     r"(?:allocated|reserved|memory|mem|vram)(?:_\w{1,12})?[^\w\n]{1,4}"
     r"(?P<number>\d{1,6}(?:\.\d{1,6})?) ?"
     r"(?:GiB|GB|G|MiB|MB|M)\b",
     re.I,
 )
-_BY_DRIVER = re.compile(
-    r"cudaErrorMemoryAllocation|CUDA (?:error|failure \d+): ?'?out of memory", re.I
-)
-_ONE_COPY = re.compile(r"_EagerConst|from_tensor_slices|in order to run _EagerConst")
-_EVALUATION = re.compile(r"\b(?:eval|predict|test|valid|infer|accuracy)", re.I)
-_ABOUT_MEMORY = re.compile(
+_BY_DRIVER = late(r"cudaErrorMemoryAllocation|CUDA (?:error|failure \d+): ?'?out of memory", re.I)
+_ONE_COPY = late(r"_EagerConst|from_tensor_slices|in order to run _EagerConst")
+_EVALUATION = late(r"\b(?:eval|predict|test|valid|infer|accuracy)", re.I)
+_ABOUT_MEMORY = late(
     r"memory|oom|resource[ _]?exhausted|alloc|cudnn|cublas|DNN library|Blas \w{1,12} launch", re.I
 )
-_PIN = re.compile(r"pin_memory")
+_PIN = late(r"pin_memory")
 
 
 class Shortage(NamedTuple):

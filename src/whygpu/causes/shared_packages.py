@@ -10,12 +10,13 @@ from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_probes import failed_saying, own_probes, quoted
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Gap, seen
+from whygpu.model.late import late
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, FrameworkName, Package, RequirementConflict, active
 from whygpu.tables.distributions import provider
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NAME = late(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def required_name(requirement: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 Kind = Literal["no-device", "no-kernel"]
@@ -29,38 +29,36 @@ class Placement(NamedTuple):
 
 
 _MOST_LINES = 12
-_START = re.compile(
+_START = late(
     r"Cannot assign a device (?:for operation|to node) ?'?(?P<node>[^\s:']{1,200})"
     r"|Could not satisfy (?:explicit )?device specification '(?P<spec>[^']{0,120})'"
     r"|Cannot colocate nodes"
     r"|No OpKernel was registered to support Op '(?P<op>\w{1,80})'"
     r"|Operation was explicitly assigned to"
 )
-_NO_KERNEL = re.compile(
+_NO_KERNEL = late(
     r"no supported kernel for \w{2,12} devices|no device type supports both|No OpKernel for"
     r"|Cannot colocate nodes"
 )
-_NO_DEVICE = re.compile(
+_NO_DEVICE = late(
     r"no devices matching that specification|but available devices are"
     r"|refers to a valid device|CUDA is not enabled"
 )
-_ASKED = re.compile(
+_ASKED = late(
     r"(?:assigned to|device specification|incompatible device)\s{1,12}'?"
     r"(?P<device>/[^\s']{1,80}:[\d*]+)"
 )
-_AVAILABLE = re.compile(
+_AVAILABLE = late(
     r"[Aa]vailable devices(?: are|:)? ?\[?(?P<devices>[^\]]{0,400})"
     r"|Registered devices: \[(?P<registered>[^\]\n]{0,200})\]"
 )
-_SUPPORTED = re.compile(r"Supported device types \[(?P<types>[^\]\n]{0,80})\]")
-_KERNEL = re.compile(r"device='(?P<device>\w{2,12})'")
-_NAME = re.compile(r"\b[A-Za-z_]{1,20}:\d{1,5}\b")
-_JOB = re.compile(r"/job:\w{1,40}")
-_TYPE = re.compile(
-    r"(?:device:|/|\b)(?P<kind>XLA_GPU|XLA_CPU|GPU|CPU|TPU_SYSTEM|TPU|gpu|cpu|tpu)\b"
-)
-_OF_TPU = re.compile(r"TPU")
-_OF_GPU = re.compile(r"Cudnn|Nccl|Cuda")
+_SUPPORTED = late(r"Supported device types \[(?P<types>[^\]\n]{0,80})\]")
+_KERNEL = late(r"device='(?P<device>\w{2,12})'")
+_NAME = late(r"\b[A-Za-z_]{1,20}:\d{1,5}\b")
+_JOB = late(r"/job:\w{1,40}")
+_TYPE = late(r"(?:device:|/|\b)(?P<kind>XLA_GPU|XLA_CPU|GPU|CPU|TPU_SYSTEM|TPU|gpu|cpu|tpu)\b")
+_OF_TPU = late(r"TPU")
+_OF_GPU = late(r"Cudnn|Nccl|Cuda")
 
 
 def placements(log: Log) -> Iterator[Placement]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Sequence
 
 from whygpu.causes.shared_libraries import Failure
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence
+from whygpu.model.late import late
 from whygpu.model.libraries import Resolution, SearchedFolder
 from whygpu.model.observed import Known
 from whygpu.model.snapshot import Snapshot
@@ -58,7 +58,7 @@ def requests_seen(failing: Sequence[Failure]) -> tuple[Evidence, ...]:
 
 
 _SHOWN_FOLDERS = 8
-_WHEEL_FOLDER = re.compile(r"([^\n]{0,400}/nvidia)/([\w.-]{1,60})/lib")
+_WHEEL_FOLDER = late(r"([^\n]{0,400}/nvidia)/([\w.-]{1,60})/lib")
 
 
 def search_text(folders: Sequence[SearchedFolder]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.shared_code import catches, devices_listed, gpus_listed, text_of, tf_name
 from whygpu.model.events import Call, Event, Taking
+from whygpu.model.late import late
 from whygpu.model.program import Program, handlers_around, known_length
 from whygpu.model.values import Constant, Item, Result
 
@@ -60,7 +60,7 @@ def _makes_devices(program: Program) -> bool:
     return any(word in program.text for word in _MAKES_DEVICES)
 
 
-_TEST_FILE = re.compile(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_test|conftest)\.py$")
+_TEST_FILE = late(r"(?:^|[/\\])(?:test_[^/\\]*|[^/\\]*_test|conftest)\.py$")
 _MAKES_DEVICES = (
     "xla_force_host_platform_device_count",
     "jax_num_cpu_devices",

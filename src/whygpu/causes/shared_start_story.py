@@ -11,14 +11,15 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Severity
+from whygpu.model.late import late
 from whygpu.model.log import Failure, Log, Status
 
-_NO_KERNEL = re.compile(
+_NO_KERNEL = late(
     r"kernel driver does not appear to be (?:running|installed)"
     r"|/proc/driver/nvidia/version (?:does not exist|not found)|[Dd]river [Nn]ot [Ll]oaded"
 )
-_NO_NODE = re.compile(r"no NVIDIA GPU device is present: \S{1,40} does not exist")
-_NO_LIBRARY = re.compile(
+_NO_NODE = late(r"no NVIDIA GPU device is present: \S{1,40} does not exist")
+_NO_LIBRARY = late(
     r"CUDA driver library cannot be found|Could not find cuda drivers on your machine"
     r"|Failed to dlopen libcuda|unable to find libcuda"
     r"|libcuda reported version is: (?:Not found|NOT_FOUND)"
@@ -30,24 +31,24 @@ _NO_LIBRARY = re.compile(
     r"|[Uu]nable to load the \"?nvcuda\.dll|Failed to (?:load|find) (?:the )?nvcuda\.dll"
     r"|cuInit failed: The CUDA driver library"
 )
-NVML_MISSING = re.compile(
+NVML_MISSING = late(
     r"NVIDIA-SMI couldn't find libnvidia-ml|NVML Shared Library Not Found|NVMLError_LibraryNotFound"
     r"|could not load NVML library|ERROR_LIBRARY_NOT_FOUND"
 )
-_SMI_FAILED = re.compile(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA")
-_NO_CARD = re.compile(r"^\W{0,3}No devices were found", re.MULTILINE)
-DSO_DIFFERS = re.compile(r"kernel version [\d.]{3,20} does not match DSO version")
-_MATCHING = re.compile(r"kernel version seems to match DSO: (?P<version>[\d.]{3,20})")
-_SET_HIDING = re.compile(
+_SMI_FAILED = late(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA")
+_NO_CARD = late(r"^\W{0,3}No devices were found", re.MULTILINE)
+DSO_DIFFERS = late(r"kernel version [\d.]{3,20} does not match DSO version")
+_MATCHING = late(r"kernel version seems to match DSO: (?P<version>[\d.]{3,20})")
+_SET_HIDING = late(
     r"CUDA_VISIBLE_DEVICES is set to (?:-1|an empty string)|this hides all GPUs"
     r"|CUDA_VISIBLE_DEVICES\W{1,8}NoDevFiles"
 )
-_SETTING = re.compile(
+_SETTING = late(
     r"(?:CUDA|HIP|NVIDIA)_VISIBLE_DEVICES(?:['\"]?\]?\)? ?[=:,] ?"
     r"(?P<value>\"[^\"\n]{0,60}\"|'[^'\n]{0,60}'|[\w,-]{1,60})|=(?P<empty>)(?=\s|$))",
     re.MULTILINE,
 )
-_GPU_WANTED = re.compile(
+_GPU_WANTED = late(
     r"[Nn]o (?:CUDA |Nvidia |NVIDIA )?GPUs? (?:(?:is|are|was|were) )?(?:found|available|detected)"
     r"|visible device count is (?:-1|0)\b|CUDA (?:is|was) not available|CUDA unavailable"
     r"|GPU (?:is |was )?(?:required|not (?:found|available|detected))"
@@ -58,18 +59,18 @@ _GPU_WANTED = re.compile(
     r"|CUDA driver (?:library cannot|version is insufficient)|CudaSupportError|NVML"
     r"|[Dd]evices? (?:GPU|cuda)\S{0,12} (?:is |are )?not (?:found|available)|machine only has: \[\]"
 )
-_CRASH_AT_START = re.compile(r"(?:CUDA|Gpu)Driver::Init\(|cuda::Diagnostician::|in cuInit\b")
-_OF_GPUS = re.compile(
+_CRASH_AT_START = late(r"(?:CUDA|Gpu)Driver::Init\(|cuda::Diagnostician::|in cuInit\b")
+_OF_GPUS = late(
     r"cuda|cudnn|cublas|gpu|nvidia|nccl|nvml|\bxla\b|\bdevice\b|out of memory|rocm|driver|libcu",
     re.IGNORECASE,
 )
-_CONTAINER = re.compile(
+_CONTAINER = late(
     r"\bdocker\b|nvidia-docker|nvidia-container|\bpodman\b|[Kk]ubernetes|\bkubectl\b|\bk8s\b|\.dockerenv"
     r"|\bapptainer\b|\bsingularity\b|docker-compose|/var/lib/docker|\bnerdctl\b|/usr/local/nvidia/lib"
     r"|root@[0-9a-f]{12}:|hostname: [0-9a-f]{12}\b|on this host \([0-9a-f]{12}\)"
     r"|(?:in|inside|into|within|of) (?:the|a|my|this|our) container"
 )
-_WSL = re.compile(
+_WSL = late(
     r"/usr/lib/wsl|(?<!non-)(?<!\()\bWSL ?[12]?\b|microsoft-standard|[ :'\"(]/mnt/[cd]/"
     r"|libdxcore|/dev/dxg|\bdxgk|(?<!running under )Windows Subsystem for Linux"
 )
@@ -171,8 +172,8 @@ def named(log: Log, *groups: tuple[str, ...]) -> tuple[Status, ...]:
     return log.status_named(*(name for group in groups for name in group))
 
 
-_LIBRARY_SAYS = re.compile(r"libcuda reported version is: (?P<version>[\d.]{2,19}\d)")
-_KERNEL_SAYS = re.compile(r"kernel reported version is: (?P<version>[\d.]{2,19}\d)")
+_LIBRARY_SAYS = late(r"libcuda reported version is: (?P<version>[\d.]{2,19}\d)")
+_KERNEL_SAYS = late(r"kernel reported version is: (?P<version>[\d.]{2,19}\d)")
 
 
 def halves_apart(log: Log) -> tuple[int, ...]:
@@ -221,7 +222,7 @@ def failed_at(log: Log, lines: Iterable[int]) -> bool:
     return bool(ends.intersection(lines))
 
 
-_LOST = re.compile(
+_LOST = late(
     r"fallen off the bus|GPU is lost|GPU_IS_LOST|Unable to determine the device handle"
     r"|NVRM: Xid|ECC_?[Uu]ncorrectable|uncorrectable ECC"
 )

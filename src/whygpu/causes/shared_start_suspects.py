@@ -7,7 +7,6 @@ here whether it is a suspect, and how strong a one, so that they never contradic
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -36,6 +35,7 @@ from whygpu.causes.shared_start_story import (
     weight,
 )
 from whygpu.model.finding import Confidence, Severity
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 
@@ -62,7 +62,7 @@ _ASK_DRIVER = (
     "Which driver does `nvidia-smi` show? If it shows one, it is too old; if the command is not "
     "there or fails, there is no driver."
 )
-_NO_DEVICE_TEXTS = re.compile(r"No CUDA GPUs are available|No visible GPU devices")
+_NO_DEVICE_TEXTS = late(r"No CUDA GPUs are available|No visible GPU devices")
 _LOADED_THE_DRIVER = ("tensorflow", "torch", "jax", "cupy")
 """Frameworks that have other words for a missing library: NO_DEVICE means it was there."""
 _DRIVER_DLL = ("cuda", "nvcuda")
@@ -227,9 +227,9 @@ _STARTING = (
     "cuCtxCreate",
     "cudaSetDevice",
 )
-_TORCH_GAVE_UP = re.compile(r"CUDA driver initialization failed, you might not have a CUDA gpu")
+_TORCH_GAVE_UP = late(r"CUDA driver initialization failed, you might not have a CUDA gpu")
 _COUNTING = ("cuInit", "cudaGetDeviceCount")
-_TORCH_STARTING = re.compile(
+_TORCH_STARTING = late(
     r"CUDA unknown error - this may be due|CUDA initialization: |_cuda_init\(\)|_lazy_init"
 )
 
@@ -277,7 +277,7 @@ def _outdated(log: Log, story: Story) -> tuple[Suspect, ...]:
     return (old, driver)
 
 
-_UNAVAILABLE = re.compile(r"CUDA device but torch\.cuda\.is_available\(\) is False")
+_UNAVAILABLE = late(r"CUDA device but torch\.cuda\.is_available\(\) is False")
 
 
 def _unavailable(log: Log, story: Story) -> tuple[Suspect, ...]:

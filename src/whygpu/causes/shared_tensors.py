@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import Literal
 
 from whygpu.causes.shared_starts import is_cuda
 from whygpu.model.events import Call, Event
+from whygpu.model.late import late
 from whygpu.model.program import Program, surely_before
 from whygpu.model.values import (
     Constant,
@@ -50,7 +50,7 @@ _MAKERS = frozenset(
 _SIZED = frozenset(f"torch.{name}" for name in ["rand", "randn", "zeros", "ones", "empty", "eye"])
 _LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
-_HAS_PARAMETERS = re.compile(
+_HAS_PARAMETERS = late(
     r"(?:Bil|L)inear|Lazy\w+|Conv\w+|Embedding\w*|LSTM|GRU|RNN|Transformer\w*|BatchNorm\w*"
     r"|LayerNorm|GroupNorm|MultiheadAttention"
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from whygpu.causes import catalogue
+from whygpu.causes import machine_catalogue
 from whygpu.collectors import driver
 from whygpu.collectors.background import Background
 from whygpu.collectors.collect import collect
@@ -59,7 +59,7 @@ def examine(python: str | None, environ: Mapping[str, str], *, proving: bool) ->
     No framework is imported. `proving`: the driver is started, in a process of its own.
     """
     host = PlannedHost(environ)
-    seen = collect(host, python, meanwhile=catalogue)
+    seen = collect(host, python, meanwhile=machine_catalogue)
     interpreter = seen.target.interpreter
     if proving and isinstance(interpreter, Known) and isinstance(seen.driver.cuda_library, Known):
         from whygpu.probes.runner import run_probes
@@ -73,4 +73,4 @@ def examine(python: str | None, environ: Mapping[str, str], *, proving: bool) ->
                 memory_available=None,
             )
         )
-    return diagnose(seen, catalogue())
+    return diagnose(seen, machine_catalogue())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
+
+from whygpu.model.late import late
 
 SOURCES = (
     "https://docs.nvidia.com/cuda/ada-compatibility-guide/index.html",
@@ -20,7 +21,7 @@ Fit = Literal["binary", "compiled", "undocumented", "too-old", "too-new"]
 by machine code that NVIDIA does not promise to run on it, or not at all, because the GPU is older
 than all of it or newer than what it could have run."""
 
-_NAME = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
+_NAME = late(r"(sm|compute)_(\d+)(\d)([af]?)")
 
 
 class Code(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from whygpu.model.late import late
 
 _RELEASE_NOTES = "https://docs.nvidia.com/cuda/archive/{}/cuda-toolkit-release-notes/"
 
@@ -179,7 +180,7 @@ def cudnn_soname(cudnn: str) -> str:
     return f"libcudnn.so.{cudnn.partition('.')[0]}"
 
 
-_NVIDIA = re.compile(
+_NVIDIA = late(
     r"lib(cuda|cudart|cudnn\w*|cublas\w*|cufftw?|cufile\w*|curand|cusolver\w*|cusparse\w*|cupti"
     r"|cutensor\w*|cudss\w*|nccl|nvrtc\S*|nvJitLink|nvToolsExt|nvshmem\w*|nvinfer\w*|nvidia-ml)"
     r"(-[0-9a-f]+)?\.so(\..*)?"

@@ -6,7 +6,7 @@ figures without this comparison. To check: <https://www.nvidia.com/en-us/geforce
 
 from __future__ import annotations
 
-import re
+from whygpu.model.late import late
 
 _GIB = 1 << 30
 
@@ -97,8 +97,8 @@ SIZES: dict[str, tuple[int, ...]] = {
 }
 """In GB, by the driver's name for the model without its maker."""
 
-_MAKER = re.compile(r"^(?:NVIDIA |GeForce )+")
-_IN_NAME = re.compile(r"[ -](\d{1,3}) ?GB\b")
+_MAKER = late(r"^(?:NVIDIA |GeForce )+")
+_IN_NAME = late(r"[ -](\d{1,3}) ?GB\b")
 
 
 def sizes_of(name: str) -> tuple[int, int] | None:

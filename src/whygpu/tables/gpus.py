@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal, NamedTuple
+
+from whygpu.model.late import late
 
 _CURRENT = "https://developer.nvidia.com/cuda-gpus"
 _LEGACY = "https://developer.nvidia.com/cuda-legacy-gpus"
@@ -196,9 +197,9 @@ MODELS: tuple[GpuModel, ...] = (
 )
 
 _NOISE = frozenset({"nvidia", "geforce", "tesla", "laptop", "gpu", "mobile", "the"})
-_SIZES = re.compile(r"\d+\s*g[bi]?b?|pcie|sxm\d?|nvl|hbm\d\w?")
+_SIZES = late(r"\d+\s*g[bi]?b?|pcie|sxm\d?|nvl|hbm\d\w?")
 """How makers tell the variants of one model apart; their capability is the same."""
-_GLUED = re.compile(r"(?<=[a-z])(?=\d{3,})|(?<=\d{3})(?=(?:ti|super)\b)")
+_GLUED = late(r"(?<=[a-z])(?=\d{3,})|(?<=\d{3})(?=(?:ti|super)\b)")
 
 
 def _words(name: str) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+from whygpu.model.late import late
+
 Place = Literal["gpu", "host"]
 Outcome = Literal["refused", "retried"]
 """The program did not get the memory; or it tried again with less, or did without."""
@@ -29,16 +31,16 @@ class Form(NamedTuple):
 
 
 def _form(of: str, place: Place, outcome: Outcome, *patterns: str) -> Form:
-    return Form(of, place, outcome, re.compile("|".join(patterns)))
+    return Form(of, place, outcome, late("|".join(patterns)))
 
 
-TORCH = re.compile(
+TORCH = late(
     r"(?:(?:CUDA|HIP|XPU|NPU|MPS backend) out of memory\b(?P<before>[^\n]{0,160}?))?"
     rf"Tried to allocate {_size('asked')}(?P<rest>[^\n]{{0,900}})"
 )
 """PyTorch's, whose further numbers TORCH_PARTS finds in `before` and `rest`."""
 TORCH_PARTS = {
-    name: re.compile("|".join(patterns))
+    name: late("|".join(patterns))
     for name, patterns in {
         "total": (
             rf"{_size('a')} total capacity",
@@ -284,7 +286,7 @@ FORMS: tuple[Form, ...] = (
     ),
 )
 
-HANDLE_FAILED = re.compile(
+HANDLE_FAILED = late(
     r"(?:[Cc]ould not|[Ff]ailed to) create "
     r"(?:cudnn|cublas(?:Lt)?|cusolver(?: dn)?|cusparse|cu(?:fft|FFT))"
     r" ?(?:handle|instance|batched plan|plan)"

@@ -8,7 +8,7 @@ at the devices.
 
 from __future__ import annotations
 
-import re
+from whygpu.model.late import late
 
 TENSORFLOW_LOOKS = frozenset(
     [
@@ -66,7 +66,7 @@ TENSORFLOW_STARTS = frozenset(
 )
 """They initialise TensorFlow's runtime at once, in eager mode."""
 
-KERAS_STARTS = re.compile(
+KERAS_STARTS = late(
     r"(?:applications\.(?:\w+\.)?[A-Z]\w+|optimizers\.(?:legacy\.)?[A-Z]\w+|models\.load_model)"
 )
 """Functions of Keras that make variables, which initialises the runtime."""
@@ -76,7 +76,7 @@ KERAS_METHODS = frozenset(
 )
 """Methods of a Keras model that do."""
 
-JAX_STARTS = re.compile(
+JAX_STARTS = late(
     r"jax\.(?:devices|local_devices|device_count|local_device_count|device_put|default_backend"
     r"|process_index|process_count|random\.(?:PRNGKey|key)"
     r"|numpy\.(?:array|asarray|ones|zeros|eye|arange|linspace|full))"

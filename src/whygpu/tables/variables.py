@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from whygpu.model.late import late
 from whygpu.tables.variable_readings import (
     Files,
     Flags,
@@ -399,21 +400,19 @@ FAMILIES: tuple[Row, ...] = (
 )
 """Families whose members are told even where no row says more of them."""
 
-FOREIGN = re.compile(
+FOREIGN = late(
     r"TF_(VAR|CLI|LOG|DATA_DIR|WORKSPACE|PLUGIN|REGISTRY|INPUT|IN_AUTOMATION|CONFIG)(_.*)?"
     r"|JAX_COORDINATOR.*|KERAS_REMOTE.*|NVIDIA_REQUIRE_.*"
 )
 """Members in name only (TF_ is Terraform's, too), of no use here, or that name other computers."""
 
-SECRET_NAME = re.compile(
-    r"TOKEN|KEY|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|PRIVATE", re.IGNORECASE
-)
+SECRET_NAME = late(r"TOKEN|KEY|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|PRIVATE", re.IGNORECASE)
 
-SECRET_VALUE = re.compile(
+SECRET_VALUE = late(
     r"-----BEGIN|://[^/\s]*:[^/\s]*@|\beyJ[\w-]{10}"
     r"|\b(sk|pk|nvapi|ghp|gho|ghs|hf|glpat|pypi|xox[abp])[-_][\w-]{8}|\bgithub_pat_|\bAKIA[0-9A-Z]{12}"
 )
-RANDOM_WORD = re.compile(r"(?=[^\s,:;=/]*\d)(?=[^\s,:;=/]*[A-Za-z])[A-Za-z0-9+_-]{32,}={0,2}")
+RANDOM_WORD = late(r"(?=[^\s,:;=/]*\d)(?=[^\s,:;=/]*[A-Za-z])[A-Za-z0-9+_-]{32,}={0,2}")
 """A long run of letters and digits. Folders may be called so (Nix, Spack); other values may not."""
 
 

@@ -92,7 +92,6 @@ RuntimeError: CUDA error: an illegal instruction was encountered
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
@@ -101,6 +100,7 @@ from whygpu.causes.shared_probes import failed_saying, imported, own_probes, quo
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe
@@ -117,7 +117,7 @@ CAUSE = cause(
     explains=("framework-import-fails", "framework-crashes"),
 )
 
-MESSAGES = re.compile(
+MESSAGES = late(
     r"was compiled to use (?P<tensorflow>\S+) instructions, but these aren't available"
     r"|was built using (?P<jaxlib>\S+) instructions, which your CPU"
 )
@@ -198,11 +198,11 @@ def _finding(
     )
 
 
-_LACKS = re.compile(
+_LACKS = late(
     r"(?:CPU|[Pp]rocessor|machine) (?:does not|doesn't) (?:support|have) (?:the )?AVX"
     r"|requires a (?:CPU|processor) (?:with|that supports) AVX"
 )
-_SIGNAL = re.compile(
+_SIGNAL = late(
     r"\bIllegal [Ii]nstruction\b(?! Parameter)|\billegal (?:hardware instruction\b|instruction \(?core dump)"
     r"|Instrucci\w{1,2}n ilegal|Instru\w{2,4}o ilegal"
     r"|Instruction non permise|Ung\w{1,2}ltiger Maschinenbefehl|Istruzione non consentita"

@@ -103,7 +103,6 @@ The same word from cuBLAS, on a GPU that the build knows:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
@@ -112,6 +111,7 @@ from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -175,7 +175,7 @@ def _newer_release(framework: Framework) -> Remedy:
     )
 
 
-TOLD = re.compile(
+TOLD = late(
     r"which requires CUDA_VERSION >= \d+ to work properly, but your PyTorch was compiled with"
     r"|invalid value for --gpu-architecture|nvcc fatal {0,4}: Unsupported gpu architecture "
     r"'(?:compute|sm)_(?:[6-9]\d|1[0-2]\d)"
@@ -189,7 +189,7 @@ TOLD = re.compile(
     r"|Feature '[^'\n]{1,80}'\s{1,4}not supported on \.target '?sm_(?:[89]\d|1[0-2]\d)"
     r"|Unknown CUDA arch \(\d{1,2}\.\d\+?(?:PTX)?\) or GPU not supported"
 )
-COMPILED = re.compile(
+COMPILED = late(
     r"not built with CUDA kernel binaries compatible with compute capability (?P<capability>[\d.]*\d)"
 )
 NO_CODE = (
@@ -206,7 +206,7 @@ _FAILS_ON_NEW = (
     "cudaErrorInvalidDeviceFunction",
 )
 """What the libraries of a CUDA release say on a GPU that came after it."""
-_OLD_TORCH = re.compile(
+_OLD_TORCH = late(
     r"cublas runtime error : (?:the GPU program failed to execute|an internal op)"
     r"|THCGeneral\.cpp line=\d{1,4} error=11 : invalid argument"
     r"|runtime error \(11\) : invalid argument at [^\n]{0,160}THCGeneral"
@@ -223,11 +223,9 @@ _BUILD_OF = {
 _SPEAK_SO = ("torch", "tensorflow", "keras", "")
 _CRASHED = ("CUDA_ERROR_LAUNCH_FAILED", "cudaErrorLaunchFailure", "CUDA_ERROR_ILLEGAL_ADDRESS")
 """A kernel ran and died: it had code."""
-_GEMM = re.compile(
-    r"Blas [A-Z]?GEMM launch failed|Blas xGEMM launch failed|Blas GEMV launch failed"
-)
-_MEMORY = re.compile(r"CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)|[Oo]ut of memory|OOM")
-_TAKES_LONG = re.compile(r"Adding visible gpu devices|Created (?:TensorFlow )?device")
+_GEMM = late(r"Blas [A-Z]?GEMM launch failed|Blas xGEMM launch failed|Blas GEMV launch failed")
+_MEMORY = late(r"CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)|[Oo]ut of memory|OOM")
+_TAKES_LONG = late(r"Adding visible gpu devices|Created (?:TensorFlow )?device")
 
 
 @CAUSE.on_log

@@ -92,7 +92,6 @@ step 100 loss 0.5
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
@@ -103,6 +102,7 @@ from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -179,7 +179,7 @@ def _remedies(framework: Framework, capability: str) -> tuple[Remedy, ...]:
     return (Remedy(text), build)
 
 
-TOLD = re.compile(
+TOLD = late(
     r"The minimum required (?:Cuda capability|count) is (?P<minimum>[\d.]*\d)"
     r"|(?:Found GPU\d+ (?P<name>[^\n]{1,60}?) which is of cuda capability (?P<own>[\d.]*\d)\.?\s{1,20})?"
     r"PyTorch no longer supports this GPU because it is too old"

@@ -51,7 +51,6 @@ probes_left_out = "--no-probe"
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
@@ -59,6 +58,7 @@ from whygpu.causes.shared_probes import own_probes, quoted, shortened
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -66,7 +66,7 @@ from whygpu.model.target import Framework
 
 CAUSE = cause("WG315", __name__, __doc__, severity="error", effect="broken")
 
-FATAL = re.compile(
+FATAL = late(
     r"^F\d{4} .+|: F .+\.cc:\d+\] .+|Check failed: .+|terminate called .+|libprotobuf FATAL .+"
     r"|^\*\*\* .+ \*\*\*"
 )

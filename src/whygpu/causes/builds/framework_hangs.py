@@ -52,6 +52,7 @@ from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_probes import imported, own_probes, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -59,7 +60,7 @@ from whygpu.model.target import Framework
 
 CAUSE = cause("WG316", __name__, __doc__, severity="error", effect="broken")
 
-COMPILING = re.compile(r"jit-compiled from PTX|compiled from PTX|will be JIT compiled", re.I)
+COMPILING = late(r"jit-compiled from PTX|compiled from PTX|will be JIT compiled", re.I)
 """TensorFlow's announcement that the driver will compile for a long time."""
 
 

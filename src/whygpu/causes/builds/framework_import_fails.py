@@ -46,7 +46,6 @@ probes_left_out = "--no-probe"
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
@@ -61,6 +60,7 @@ from whygpu.causes.shared_probes import (
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
@@ -68,7 +68,7 @@ from whygpu.model.target import Framework
 
 CAUSE = cause("WG314", __name__, __doc__, severity="error", effect="broken")
 
-_MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
+_MISSING_MODULE = late(r"No module named '([\w.]+)'")
 
 
 @CAUSE.on_machine

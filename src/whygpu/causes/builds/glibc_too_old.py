@@ -89,6 +89,7 @@ from whygpu.causes.shared_probes import failed_saying, own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.snapshot import Snapshot
@@ -104,11 +105,11 @@ CAUSE = cause(
     explains=("framework-import-fails", "gpu-unused"),
 )
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"version [`'](?P<version>(?:GLIBC|GLIBCXX|CXXABI|GCC)_[\d.]+)' not found"
     r"(?: \(required by (?P<file>[^)]+)\))?"
 )
-_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_\w+")
+_MANYLINUX = late(r"manylinux_(\d+)_(\d+)_\w+")
 _LEGACY_TAGS = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
 
 
@@ -233,7 +234,7 @@ def _for_c(framework: Framework) -> tuple[Remedy, ...]:
     )
 
 
-LOG_MESSAGE = re.compile(
+LOG_MESSAGE = late(
     r"version [`'\u2018]?(?P<version>(?:GLIBC|GLIBCXX|CXXABI|GCC)_ ?[\d.]+\d)['\u2019]? not found"
     r"(?: \(required by (?P<file>[^)\n]{1,300})\))?"
     r"|version (?P<linked>GLIBC_[\d.]*\d) not defined in file"

@@ -114,7 +114,6 @@ TypeError: Net.__call__() got an unexpected keyword argument 'training'
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_log_raised import code_of, raised_by, told_by
@@ -129,6 +128,7 @@ from whygpu.causes.shared_probes import failed_saying, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.derived import gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need
 from whygpu.model.probe import Probe
@@ -145,18 +145,18 @@ CAUSE = cause(
     explains=("framework-import-fails", "gpu-unused"),
 )
 
-IMPORT_MESSAGES = re.compile(
+IMPORT_MESSAGES = late(
     r"jaxlib version [^\n]{1,40} is newer than and incompatible with jax version"
     r"|jaxlib is version [^\n]{1,40}, but this version of jax requires version"
     r"|This version of jax requires jaxlib version"
     r"|(?:cannot import name '\w+' from|module) 'jaxlib[\w.]*'"
 )
-PLUGIN_MESSAGES = re.compile(
+PLUGIN_MESSAGES = late(
     r"JAX plugin \S{1,80} version \S{1,40} is installed, but it is not compatible with"
     r"|Unexpected PJRT_\w+ size"
     r"|The plugin is likely built with a (?:later|newer) version than the framework"
 )
-_CUDA_PLUGIN = re.compile(r"jax-(?P<extra>cuda\d+)-(?:plugin|pjrt)")
+_CUDA_PLUGIN = late(r"jax-(?P<extra>cuda\d+)-(?:plugin|pjrt)")
 """AMD's plugins have releases of their own, and jaxlib does not compare them."""
 
 
@@ -274,7 +274,7 @@ _ON_JAX = (
     r"|brax|objax|trax|dm_aux|jraph|clu|t5x|tensorflow_probability[./\\]substrates)"
 )
 """Libraries that are written on top of JAX and use its insides."""
-LOG_MESSAGES = re.compile(
+LOG_MESSAGES = late(
     r"jaxlib version \S{1,24} is newer than and incompatible with jax version"
     r"|jaxlib is version \S{1,24}, but this version of jax requires version"
     r"|[Tt]his version of jax requires jaxlib version|jaxlib version \S{1,24} is too old"
@@ -295,21 +295,19 @@ LOG_MESSAGES = re.compile(
     r" attribute"
     r"|'Config' object has no attribute '(?:jax_\w{1,60}|define_\w{1,30}_state)'"
 )
-_FILES = re.compile(
-    rf"[/\\\\](?:site|dist)-packages[/\\\\](?:jax|jaxlib|jax_plugins|{_ON_JAX})[/\\\\]"
-)
-_INSIDES = re.compile(
+_FILES = late(rf"[/\\\\](?:site|dist)-packages[/\\\\](?:jax|jaxlib|jax_plugins|{_ON_JAX})[/\\\\]")
+_INSIDES = late(
     r"cannot import name '?\w{1,60}'?$|'\w{1,60}' object has no attribute '\w{1,60}'$"
     r"|\w\(\): incompatible (?:function|constructor) arguments"
     r"|got (?:an unexpected keyword|multiple values for) argument '|No module named '?jax"
 )
-_OF_THE_PROGRAM = re.compile(
+_OF_THE_PROGRAM = late(
     r"'(?:NoneType|str|int|float|bool|list|tuple|dict|set|function|ndarray|DataFrame|ArrayImpl"
     r"|DynamicJaxprTracer|\w{0,40}Tracer)' object|[\w.]{0,60}(?:__call__|<lambda>|loss\w{0,20}|_fn)\(\)"
 )
-_OTHER_BACKEND = re.compile(r"Unable to initialize backend '(?:tpu|rocm|interpreter|plugin)")
+_OTHER_BACKEND = late(r"Unable to initialize backend '(?:tpu|rocm|interpreter|plugin)")
 """JAX tries every backend it knows, and says of most that they are not there."""
-_VERSIONS = re.compile(
+_VERSIONS = late(
     r"jaxlib version (?P<jaxlib>[\d.]+\d)\S{0,20} is newer than and incompatible with jax version "
     r"(?P<jax>[\d.]+\d)"
 )

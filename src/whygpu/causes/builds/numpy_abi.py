@@ -116,7 +116,6 @@ Epoch 1/3
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
@@ -132,6 +131,7 @@ from whygpu.causes.shared_packages import (
 from whygpu.causes.shared_probes import framework_probes, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
 from whygpu.model.snapshot import Snapshot
@@ -148,7 +148,7 @@ CAUSE = cause(
 )
 
 PACKAGE = "numpy"
-MESSAGES = re.compile(
+MESSAGES = late(
     r"compiled using NumPy 1\.x cannot be run in"
     r"|numpy\.core\.\w+ failed to import"
     r"|_ARRAY_API not found"
@@ -159,15 +159,15 @@ MESSAGES = re.compile(
     r"|module 'numpy' has no attribute '(?:exceptions|dtypes|_core)'"
     r"|No module named 'numpy\.(?:exceptions|dtypes|_core)'"
 )
-WITHOUT_BRIDGE = re.compile(r"Failed to initialize NumPy: .+")
+WITHOUT_BRIDGE = late(r"Failed to initialize NumPy: .+")
 """PyTorch's word for an import that works and a NumPy that does not."""
 
 _RANGES = (
-    (re.compile(r"has no attribute '(?:object|bool|int|float|complex|str|typeDict)'"), "<1.24"),
-    (re.compile(r"using NumPy 1\.x|_ARRAY_API|in the NumPy 2|Expected 96 from C header"), "<2"),
-    (re.compile(r"Expected 88 from C header|numpy' has no attribute '_core|numpy\._core"), ">=2"),
+    (late(r"has no attribute '(?:object|bool|int|float|complex|str|typeDict)'"), "<1.24"),
+    (late(r"using NumPy 1\.x|_ARRAY_API|in the NumPy 2|Expected 96 from C header"), "<2"),
+    (late(r"Expected 88 from C header|numpy' has no attribute '_core|numpy\._core"), ">=2"),
     (
-        re.compile(r"numpy' has no attribute '(?:exceptions|dtypes)'|numpy\.(?:exceptions|dtypes)"),
+        late(r"numpy' has no attribute '(?:exceptions|dtypes)'|numpy\.(?:exceptions|dtypes)"),
         ">=1.25",
     ),
 )
@@ -243,7 +243,7 @@ def _remedies(framework: Framework, wanted: str) -> tuple[Remedy, ...]:
     )
 
 
-BINARY = re.compile(
+BINARY = late(
     r"compiled using NumPy 1\.x cannot be run in|numpy\.core\.\w{3,40} failed to import"
     r"|_ARRAY_API not found|(?<!RuntimeWarning: )numpy\.\w{3,20} size changed, may indicate binary"
     r"|module compiled against A[BP]I version \S{1,12} but this version of numpy is"
@@ -260,14 +260,14 @@ BINARY = re.compile(
     r"|[Cc]annot convert a symbolic (?:tf\.)?Tensor \([\w/.]{0,200}strided_slice:0\) to a numpy array"
 )
 """The two binaries do not fit: it does not matter who says so."""
-REMOVED = re.compile(
+REMOVED = late(
     r"module 'numpy(?:\.\w{2,30}){0,3}' has no attribute '\w{2,40}'|np\.\w{2,20}`? was removed in the NumPy 2"
     r"|module 'numpy' has no attribute '(?:exceptions|dtypes|_core|_no_nep50_warning)'"
     r"|No module named 'numpy\.(?:exceptions|dtypes|_core)[\w.]{0,40}'"
     r"|cannot import name '\w{2,40}' from 'numpy(?:\.\w{2,30}){0,3}'"
 )
 """A name that NumPy no longer, or not yet, has: a fault of versions only inside a framework."""
-NOT_YET = re.compile(
+NOT_YET = late(
     r"has no attribute '(?:exceptions|dtypes|_core|_no_nep50_warning)'|numpy\.(?:exceptions|dtypes)"
 )
 """Names of newer releases, which hardly a program uses itself."""

@@ -116,6 +116,7 @@ from whygpu.causes.shared_packages import (
 )
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.snapshot import Snapshot
 
@@ -129,7 +130,7 @@ CAUSE = cause(
 )
 
 PACKAGE = "protobuf"
-MESSAGES = re.compile(
+MESSAGES = late(
     r"cannot import name '(?:runtime_version|builder|descriptor)' from 'google\.protobuf"
     r"|Detected (?:mismatched|incompatible) Protobuf Gencode/Runtime"
     r"(?:.*gencode (?P<gencode>[\d.]+\d) runtime (?P<runtime>[\d.]+\d))?"
@@ -140,7 +141,7 @@ MESSAGES = re.compile(
     r"|This program (?:requires|was compiled against) version [\d.]+ of the Protocol Buffer"
     r"|Couldn't build proto file into descriptor pool"
 )
-_FOR_PROTOBUF_3 = re.compile(r"Descriptors (?:cannot|should)")
+_FOR_PROTOBUF_3 = late(r"Descriptors (?:cannot|should)")
 
 
 @CAUSE.on_machine
@@ -184,7 +185,7 @@ def _wanted(machine: Snapshot, fault: ImportFault) -> str | None:
     return own
 
 
-LOG_MESSAGES = re.compile(
+LOG_MESSAGES = late(
     r"cannot import name '?\w{1,40}'? from '?google\.protobuf"
     r"|cannot import name '?(?:runtime_version|symbol_database|message_factory|enum_type_wrapper)'?$"
     r"|Detected (?:mismatched|incompatible) Protobuf Gencode/Runtime"
@@ -206,8 +207,8 @@ LOG_MESSAGES = re.compile(
 )
 
 
-_GENERATED = re.compile(r"_pb2\.pyc?$")
-_PROTOBUF = re.compile(r"[/\\]google[/\\]protobuf[/\\]")
+_GENERATED = late(r"_pb2\.pyc?$")
+_PROTOBUF = late(r"[/\\]google[/\\]protobuf[/\\]")
 _ABSENT = ("No module named 'google'", "No module named google")
 _AT_IMPORT = ("TypeError", "AttributeError", "ImportError", "ModuleNotFoundError", "NameError")
 

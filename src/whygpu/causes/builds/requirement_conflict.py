@@ -82,6 +82,7 @@ from whygpu.causes.shared_packages import (
 )
 from whygpu.model.cause import cause
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.snapshot import Snapshot
@@ -136,7 +137,7 @@ def _finding(machine: Snapshot, conflict: RequirementConflict) -> Finding:
     )
 
 
-TOLD = re.compile(
+TOLD = late(
     r"^(?:ERROR: )?(?P<package>[\w.-]{2,60}) \S{1,30} (?:requires|has requirement) (?P<wanted>[^\n]{2,120}?),? "
     r"but you(?:'ll)? have (?P<name>[\w.-]{2,60}) (?P<there>\S{1,30}) which is incompatible",
     re.MULTILINE,

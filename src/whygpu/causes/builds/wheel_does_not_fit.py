@@ -58,6 +58,7 @@ from whygpu.causes.shared_probes import framework_probes, imported
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, Interpreter, Package, active
@@ -72,8 +73,8 @@ CAUSE = cause(
     explains=("framework-import-fails", "framework-crashes", "package-shadowed"),
 )
 
-_PYTHON = re.compile(r"(?P<kind>py|cp|pp)(?P<major>\d)(?P<minor>\d*)")
-_LINUX = re.compile(r"(?:linux|manylinux(?:\d+|_\d+_\d+)|musllinux_\d+_\d+)_(?P<machine>\w+)")
+_PYTHON = late(r"(?P<kind>py|cp|pp)(?P<major>\d)(?P<minor>\d*)")
+_LINUX = late(r"(?:linux|manylinux(?:\d+|_\d+_\d+)|musllinux_\d+_\d+)_(?P<machine>\w+)")
 _KINDS = {"cp": "cpython", "pp": "pypy"}
 
 

@@ -87,19 +87,19 @@ r-base=3.6 -> zlib
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import ended_after
 from whygpu.model.cause import cause
 from whygpu.model.finding import MACHINE, Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.tables.distributions import matters, normalised
 
 CAUSE = cause("WG318", __name__, __doc__, severity="error", effect="broken")
 
 _REQUIREMENT = r"(?P<{}>[A-Za-z][\w.-]{{1,60}})(?P<{}_rest>[^\s(]{{0,80}})"
-TOLD = re.compile(
+TOLD = late(
     "|".join(
         (
             r"Could not find a version that satisfies the requirement "
@@ -125,7 +125,7 @@ TOLD = re.compile(
         )
     )
 )
-_UNREACHABLE = re.compile(
+_UNREACHABLE = late(
     r"connection broken by|NewConnectionError|name resolution|ProxyError|SSLError|Connection timed out"
     r"|CERTIFICATE_VERIFY_FAILED|Network is unreachable"
 )
@@ -133,18 +133,18 @@ _NAMES = (
     *("asked", "none", "package", "poetry", "removed"),
     *("nowheels", "solved", "metadata", "registry", "lacking"),
 )
-_CUDA_TAG = re.compile(r"\+cu(?:da)?\d|\[[^\]\n]{0,20}cuda|\[gpu")
+_CUDA_TAG = late(r"\+cu(?:da)?\d|\[[^\]\n]{0,20}cuda|\[gpu")
 _INDEXES = {
     "torch": "https://download.pytorch.org/whl/cu126",
     "torchvision": "https://download.pytorch.org/whl/cu126",
     "torchaudio": "https://download.pytorch.org/whl/cu126",
 }
-_LISTED = re.compile(
+_LISTED = late(
     r"(?:- (?:package |nothing provides \S{1,60} needed by )?|`|::|[|`\u251c\u2514\u2500-]{2,4} |Package |^|\n)"
     r"([A-Za-z](?:(?!-\d)[\w.-]){1,60})"
 )
 """A package in conda's list of what it does not find or cannot join, or between uv's quotes."""
-_WANTED_BY = re.compile(r"\(from ([A-Za-z][\w.-]{1,60})[=<>!~\[)-]")
+_WANTED_BY = late(r"\(from ([A-Za-z][\w.-]{1,60})[=<>!~\[)-]")
 """The package whose requirement pip cannot meet."""
 _ALSO = frozenset(
     {"cudatoolkit", "cudnn", "keras-gpu", "pytorch", "pytorch-cuda"}

@@ -80,12 +80,13 @@ from whygpu.causes.shared_log_libraries import missing_libraries
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.tables.out_of_memory import PAGING_FILE
 
 CAUSE = cause("WG319", __name__, __doc__, severity="error", effect="broken")
 
-TOLD = re.compile(
+TOLD = late(
     r"DLL load failed(?: while importing (?P<module>[\w.]{1,80}))?:? ?(?P<why>[^\n]{0,160})"
     r"|\[?WinError (?:126|127|182|193|1114)\b\]?[^\n]{0,300}"
     r"|Could not find (?:the DLL\(s\) )?'(?P<runtime>(?:msvcp|vcruntime|concrt)[\w. '-]{1,120})'"
@@ -93,15 +94,15 @@ TOLD = re.compile(
     r"|Could not find module '[^'\n]{1,300}\.dll' \(or one of its dependencies\)"
     r"|No module named '?_pywrap_tensorflow(?:_internal)?'?"
 )
-_PAGING = re.compile(PAGING_FILE)
-_ACCESS = re.compile(r"WinError 5\b|Access is denied")
-FRAMEWORKS = re.compile(
+_PAGING = late(PAGING_FILE)
+_ACCESS = late(r"WinError 5\b|Access is denied")
+FRAMEWORKS = late(
     r"tensorflow|torch|jaxlib|\bjax\b|onnxruntime|\bcupy|\bkeras\b|mxnet|paddle|\bdlib\b|xgboost|lightgbm"
     r"|caffe|c10\.dll|fbgemm|zlibwapi|msvcp140|_pywrap|xla_extension|cntk|theano|numba",
     re.I,
 )
-_NATIVE_RUNTIME = re.compile(r"Failed to load the native TensorFlow runtime")
-_INITIALISATION = re.compile(
+_NATIVE_RUNTIME = late(r"Failed to load the native TensorFlow runtime")
+_INITIALISATION = late(
     r"initializ|initialis|\u521d\u59cb\u5316|Initialisierung|inicializ|WinError 1114|\u0438\u043d\u0438\u0446\u0438\u0430\u043b\u0438\u0437\u0430\u0446",
     re.I,
 )

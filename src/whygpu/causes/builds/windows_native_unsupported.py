@@ -85,6 +85,7 @@ from whygpu.causes.shared_packages import package_named
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import need
 from whygpu.model.snapshot import Snapshot
@@ -144,8 +145,8 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     )
 
 
-TOLD = re.compile(r"GPU support is not available on native Windows for TensorFlow")
-_NO_GPU = re.compile(
+TOLD = late(r"GPU support is not available on native Windows for TensorFlow")
+_NO_GPU = late(
     r"Num GPUs(?: Available)?\W{1,4}0\b|list_physical_devices\('GPU'\)\)?[\s#]{1,4}\[\]|^\[\]$"
     r"|is_buil[dt]_with_cuda\(\)\)?[^\n]{0,12}[Ff]alse|GPU is (?:not available|NOT AVAILABLE)"
     r"|No GPU (?:found|available|detected)|GPU [Aa]vailable\W{1,4}(?:\[\]|False|0\b)"
@@ -153,9 +154,9 @@ _NO_GPU = re.compile(
     r"|\[PhysicalDevice\(name='/physical_device:CPU:0', device_type='CPU'\)\]",
     re.MULTILINE,
 )
-_WSL = re.compile(r"/home/|/usr/|/mnt/|WSL")
-_WINDOWS = re.compile(r"\b[Ww]in(?:dows)? ?1[01]\b")
-_VERSION = re.compile(
+_WSL = late(r"/home/|/usr/|/mnt/|WSL")
+_WINDOWS = late(r"\b[Ww]in(?:dows)? ?1[01]\b")
+_VERSION = late(
     r"[Tt]ensor ?[Ff]low [Vv]ersion(?: \([^)\n]{0,60}\)| is)?\W{1,12}(?:tf )?v?(?P<version>\d\.\d{1,2}[.\d]{0,4})"
 )
 """As in the form of a report, where the answer is on the next line."""

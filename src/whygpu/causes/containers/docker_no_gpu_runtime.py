@@ -141,7 +141,6 @@ ERROR: Could not find a version that satisfies the requirement tensorflow-gpu==2
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -165,6 +164,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DeviceNode
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.snapshot import Snapshot
@@ -436,7 +436,7 @@ def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
     return (Remedy("Start the container with GPUs.", "docker run --gpus all ..."), _TOOLKIT)
 
 
-_ENGINE_SAYS = re.compile(
+_ENGINE_SAYS = late(
     r"nvidia-(?:docker|container-cli): (?:command )?not found|volume plugin \"?nvidia-docker"
     r"|Unsupported config option for services[^\n]{0,60}'runtime'|'devices' was unexpected"
     r"|stat nvidia\.com/gpu=\w{1,8}: no such file|no runtime for \"?nvidia\"? is configured"
@@ -460,15 +460,13 @@ _ENGINE_SAYS = re.compile(
 )
 _DRIVER_LIBRARIES = ("cuda", "nvidia-ml")
 """Where a container was given its driver once, files of these names without content stay behind."""
-_NOT_THE_CONTAINERS = re.compile(
+_NOT_THE_CONTAINERS = late(
     r"version mismatch|requirement error|unsatisfied condition|rpc error: timed out"
     r"|forward compatibility was attempted"
 )
-_ON_A_CLUSTER = re.compile(r"nvidia\.com/gpu|kubelet|[Kk]ubernetes|FailedScheduling")
-_LOST_ACCESS = re.compile(r"NVML: Unknown Error|nvml error: unknown error|NVMLError_Unknown")
-_HOST_DRIVER = re.compile(
-    r"driver not loaded|load library failed: libnvidia-ml|no nv (?:files|lib)"
-)
+_ON_A_CLUSTER = late(r"nvidia\.com/gpu|kubelet|[Kk]ubernetes|FailedScheduling")
+_LOST_ACCESS = late(r"NVML: Unknown Error|nvml error: unknown error|NVMLError_Unknown")
+_HOST_DRIVER = late(r"driver not loaded|load library failed: libnvidia-ml|no nv (?:files|lib)")
 
 
 @CAUSE.on_log

@@ -123,7 +123,6 @@ Epoch 1/5 - loss: 0.41
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import subject_of
@@ -131,6 +130,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import GraphicsDevice
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Failure, Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.snapshot import Snapshot
@@ -246,7 +246,7 @@ def _remedy(framework: Framework, vendor: str) -> Remedy:
     return Remedy(f"Install {_HINTS.get(key, fallback)}.", _COMMANDS.get(key))
 
 
-_ROCM = re.compile(
+_ROCM = late(
     r"rocBLAS error|HIP error: (?!out of memory)|hipError(?!OutOfMemory"
     r"|InvalidDevice\b)[A-Z]\w{4,40}"
     r"|HIP_ERROR_NO_DEVICE|No HIP GPUs are available|ROCk module is NOT loaded"
@@ -273,7 +273,7 @@ _ROCM_LIBRARIES = (
     "hsa-runtime64",
     "onnxruntime_providers_rocm",
 )
-_METAL = re.compile(
+_METAL = late(
     r"not (?:current(?:ly)? )?implemented for the MPS device|not supported (?:on|for"
     r"|by) (?:the )?MPS(?! backend and)"
     r"|(?:MPS|mps) (?:framework|backend|device)[^\n]{0,30}(?:doesn't|does not|is not) support"
@@ -286,7 +286,7 @@ _METAL = re.compile(
     r"|default_memory_space is not supported|MPS: [A-Z][^\n]{0,60}(?:not|unsupported|Unsupported)"
     r"|for MPS currently|float64 dtype as the MPS|MPS backend is (?:not )?supported on MacOS"
 )
-_DIRECTML = re.compile(
+_DIRECTML = late(
     r"\b(?:tfdml|dml_\w{2,30}|DML_\w{2,30}|DML|[Dd]irect[Mm][Ll])\b[^\n]{0,120}"
     r"(?:[Ff]ailed|[Ee]rror|not (?:supported|implemented)|HRESULT|887[aA]00)"
     r"|(?:not (?:supported|implemented)|[Ff]ailed|HRESULT)[^\n]{0,120}"
@@ -294,23 +294,23 @@ _DIRECTML = re.compile(
     r"|lib(?:d3d12|directml)\w{0,12}\.so[\w.]{0,12}: cannot open shared object"
     r"|(?:Could not find|Failed to load|could not load)[^\n]{0,40}\b(?:DirectML|d3d12)\w{0,12}\.dll"
 )
-_ONEAPI = re.compile(
+_ONEAPI = late(
     r"PI_ERROR_[A-Z_]{4,40}|UR_RESULT_ERROR_[A-Z_]{4,40}|No XPU devices are available"
     r"|Native API failed"
     r"|ZE_RESULT_ERROR_[A-Z_]{4,40}|libze_loader[^\n]{0,40}cannot open"
     r"|libsycl[^\n]{0,40}cannot open"
     r"|not compiled with XPU|[Nn]o SYCL|XPU is not available"
 )
-_CUDA_ASKED = re.compile(
+_CUDA_ASKED = late(
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver on your system"
     r"|Attempting to deserialize object on a CUDA device"
 )
-_OTHER_CARD = re.compile(
+_OTHER_CARD = late(
     r"AMD Radeon|Radeon (?:RX|Pro|VII)|\bgfx(?:9|10|11|12)\d{1,2}[a-f0-9]?\b|Apple M[1-9]\b"
     r"|arm64-apple|macosx_\d+_\d+_arm64"
     r"|Intel\(?R?\)? (?:Arc|Iris|UHD|HD) Graphics"
 )
-_PROBED_BY_JAX = re.compile(r"Unable to initialize backend '")
+_PROBED_BY_JAX = late(r"Unable to initialize backend '")
 _MAKERS_BY_WORDS = (
     ("ROCm (AMD's GPUs)", _ROCM),
     ("Metal (Apple's GPUs)", _METAL),

@@ -120,7 +120,6 @@ Epoch 1/3 loss: 0.61
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import (
@@ -137,6 +136,7 @@ from whygpu.causes.shared_start_suspects import suspected
 from whygpu.model.cause import cause
 from whygpu.model.driver import DriverLibrary
 from whygpu.model.finding import MACHINE, Confidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need
 from whygpu.model.snapshot import Snapshot
@@ -240,12 +240,12 @@ def _linux_driver(machine: Snapshot, library: Known[DriverLibrary]) -> Finding:
     )
 
 
-_SAYS_SO = re.compile(
+_SAYS_SO = late(
     r"GPU access blocked by the operating system|Failed to initialize NVML: N/A"
     r"|/usr/lib/wsl/lib/nvidia-smi: (?:command )?not found"
     r"|WSL[^\n]{0,60}(?:does not support|no) GPU"
 )
-_PLAIN_LIBCUDA = re.compile(
+_PLAIN_LIBCUDA = late(
     r"libcudnn\w{0,30}\.so[.\d]{0,8}[^\n]{0,40} libcuda\.so: cannot open shared object file"
 )
 

@@ -62,18 +62,18 @@ tensorflow.python.framework.errors_impl.NotFoundError: Op type not registered 'T
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import subject_of
 from whygpu.causes.shared_placement_logs import misplaced, placements
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 
 CAUSE = cause("WG408", __name__, __doc__, severity="error", effect="broken")
 
-_XLA = re.compile(
+_XLA = late(
     r"(?P<what>[\w ]{3,60}) (?:is )?not (?:implemented|supported) on (?:the )?GPU\b"
     r"|(?:Unimplemented|UNIMPLEMENTED): [^\n]{0,120}(?:on GPU|for (?:platform )?(?:CUDA|GPU))"
     r"|only (?:implemented|supported|available) (?:for|on) (?:the )?CPU(?: devices)?\b"

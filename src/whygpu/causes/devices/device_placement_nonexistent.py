@@ -71,6 +71,7 @@ from whygpu.causes.shared_placement_logs import misplaced, placements
 from whygpu.causes.shared_start_story import failed_at
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause(
@@ -82,7 +83,7 @@ CAUSE = cause(
     explains=("gpu-unused", "keras-backend-without-gpu"),
 )
 
-_SAYS_SO = re.compile(
+_SAYS_SO = late(
     r"expect the following devices to be available: (?P<wanted>\[[^\]\n]{0,200}\])"
     r"|device:(?P<eager>[A-Z_]{2,12}:\d+) unknown device"
     r"|[Uu]nknown device[ :'\"]{1,4}\S{0,60}[GT]PU:\d"
@@ -97,15 +98,15 @@ _SAYS_SO = re.compile(
     r"|Failed to connect to (?:the )?TPU|Unable to find (?:a )?TPU"
     r"|Unknown backend:? '?(?P<backend>gpu|cuda|tpu|rocm)'?"
 )
-_CPU_FORMAT = re.compile(
+_CPU_FORMAT = late(
     r"only supports? (?:the )?NHWC(?: tensor format)? on (?:the |device type )?CPU"
     r"|(?:BiasOp|BiasGradOp|MaxPooling\w{0,4}|AvgPooling\w{0,4}|conv implementation|Conv2D\w{0,24})"
     r"[^\n]{0,40}only supports? (?:the )?NHWC"
 )
 
 
-_HAS_GPU = re.compile(r"(?<!XLA_)\bGPU\b|device:GPU|/gpu:", re.IGNORECASE)
-_ONLY_XLA = re.compile(r"XLA_GPU")
+_HAS_GPU = late(r"(?<!XLA_)\bGPU\b|device:GPU|/gpu:", re.IGNORECASE)
+_ONLY_XLA = late(r"XLA_GPU")
 _LIBRARIES = (
     Remedy(
         "TensorFlow made a device XLA_GPU and no GPU: the driver works, and a CUDA library or "

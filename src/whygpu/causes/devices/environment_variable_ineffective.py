@@ -76,7 +76,6 @@ I0312 10:11:12.345678   4711 service.cc:148] XLA service 0x55d1 initialized for 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import subject_of
@@ -84,6 +83,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.environment import Variable
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Unknown, need
 from whygpu.model.snapshot import Snapshot
@@ -143,7 +143,7 @@ def _finding(variable: Variable, subject: str) -> Finding:
     )
 
 
-_UNKNOWN_FLAGS = re.compile(
+_UNKNOWN_FLAGS = late(
     r"Unknown (?:command line )?flags? in (?P<name>(?:TF_)?XLA_FLAGS): ?(?P<flags>[^\n]{0,200})"
 )
 

@@ -107,6 +107,7 @@ from whygpu.causes.shared_start_story import lines_saying
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Effect, Evidence, Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.probe import Probe, ProbeOperation
@@ -114,8 +115,8 @@ from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG404", __name__, __doc__, severity="error", effect="cpu")
 
-_TELLING = re.compile(r"cuda|cudnn|cublas|nvml|nvidia|gpu|dlopen|libcu", re.IGNORECASE)
-_NOISE = re.compile(
+_TELLING = late(r"cuda|cudnn|cublas|nvml|nvidia|gpu|dlopen|libcu", re.IGNORECASE)
+_NOISE = late(
     r"register(?:ing)? \w+ factory|cpu_feature_guard|InitializeLog|oneDNN|NUMA|TF-TRT|"
     r"computation_placer",
     re.IGNORECASE,
@@ -206,15 +207,15 @@ def _remedies(probe: Probe) -> tuple[Remedy, ...]:
     return (Remedy(f"Have {display_name(probe.name)} say why.", command),)
 
 
-_PLACED = re.compile(
+_PLACED = late(
     r"\((?P<op>MatMul|Conv2D|Conv2DBackpropInput|BatchMatMul\w{0,4}|Add\w{0,3}|Mul|MaxPool"
     r"|FusedBatchNorm\w{0,2})\)\)?: ?"
     r"/job:\S{1,60}/(?:device:)?(?P<kind>[A-Za-z_]{3,8}):\d"
     r"|Executing op (?P<eager>MatMul|Conv2D|Add\w{0,3}|Mul"
     r"|MaxPool) in device \S{1,80}device:(?P<where>[A-Z_]{3,8}):\d"
 )
-_NO_DEVICES = re.compile(r"Device mapping: no known devices")
-_CPU_IS_A_GPU = re.compile(r"device:CPU:\d -> device: \d+, name: ")
+_NO_DEVICES = late(r"Device mapping: no known devices")
+_CPU_IS_A_GPU = late(r"device:CPU:\d -> device: \d+, name: ")
 
 
 @CAUSE.on_log

@@ -63,13 +63,13 @@ tensorflow.python.framework.errors_impl.InvalidArgumentError: 'visible_device_li
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import subject_of
 from whygpu.causes.shared_start_story import lines_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 
 CAUSE = cause(
@@ -83,11 +83,11 @@ CAUSE = cause(
 
 _STATUSES = ("cudaErrorInvalidDevice", "CUDA_ERROR_INVALID_DEVICE", "hipErrorInvalidDevice")
 _ONLY_COUNTS = ("cuInit", "cudaGetDeviceCount")
-_IN_A_KERNEL = re.compile(
+_IN_A_KERNEL = late(
     r"(?:radix_sort|merge_sort|parallel_for|reduce|scan|unique\w{0,20})[:\s]{1,2}failed"
 )
 """Thrust passes this code on when it has no code for the GPU; no number was asked for there."""
-_SAYS_SO = re.compile(
+_SAYS_SO = late(
     r"listed an invalid GPU id '?(?P<id>\d+)'? but visible device count is (?P<count>[1-9]\d*)"
     r"|deserialize object on CUDA device (?P<saved>\d+) but torch\.cuda\.device_count\(\) is"
     r" (?P<have>[1-9]\d*)|HIP error: invalid device ordinal"
@@ -104,7 +104,7 @@ _SAYS_SO = re.compile(
     r"|[Cc]uda device (?:id )?\d+ (?:is )?not (?:available|found)|Device index out of range"
     r"|invalid device ordinal value \(\d+\)|Device ordinal \d+ (?:is )?(?:invalid|not found)"
 )
-_MORE_PROCESSES = re.compile(
+_MORE_PROCESSES = late(
     r"nproc[_-]per[_-]node[ =]\S|local_rank|torchrun|torch\.distributed\.launch|mpirun|horovod"
     r"|accelerate launch|deepspeed"
 )

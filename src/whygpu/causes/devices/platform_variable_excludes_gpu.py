@@ -87,6 +87,7 @@ from collections.abc import Iterator
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
@@ -142,26 +143,26 @@ def _finding(jax: Framework, name: str, value: Known[str], effect: str) -> Findi
     )
 
 
-_SET = re.compile(
+_SET = late(
     r"(?<!set )JAX_PLATFORM(?:S"
     r"|_NAME)['\"]?\]?\)? ?[=:,] ?['\"]?(?P<value>[a-zA-Z_]{2,12}(?:,[a-zA-Z_]{2,12}){0,4})"
 )
-_CONFIGURED = re.compile(
+_CONFIGURED = late(
     r"jax_platforms?(?:_name)?['\"] ?, ?['\"](?P<value>[a-zA-Z_]{2,12}(?:,[a-zA-Z_]{2,12}){0,4})"
 )
-_REFUSED = re.compile(
+_REFUSED = late(
     r"Unknown backend:? '?(?P<backend>\w{2,12})'?"
     r"|Unable to initialize backend '(?P<asked>\w{2,12})': [^\n]{0,200}set JAX_PLATFORMS"
 )
-_ONLY_CPU = re.compile(r"\[Cpu?Device\(id=0\)|TFRT_CPU_0|falling back to CPU", re.IGNORECASE)
+_ONLY_CPU = late(r"\[Cpu?Device\(id=0\)|TFRT_CPU_0|falling back to CPU", re.IGNORECASE)
 
 
-_ONLY_CPU_STARTED = re.compile(
+_ONLY_CPU_STARTED = late(
     r"Unknown backend:? '?(?:gpu|cuda)'? requested, but no platforms [^\n]{0,60}are present\."
     r" Platforms present are: cpu\s{0,2}$",
     re.MULTILINE,
 )
-_OTHER_REASON = re.compile(r"jaxlib is not installed|cuInit|CUDA_ERROR|plugin configuration error")
+_OTHER_REASON = late(r"jaxlib is not installed|cuInit|CUDA_ERROR|plugin configuration error")
 """JAX says why a platform did not start, unless it was told to leave it out."""
 
 

@@ -143,7 +143,6 @@ Epoch 1/5 loss: 0.3211
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import CONSEQUENCES, withheld_at_start
@@ -154,6 +153,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.environment import GpuSelection
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Observed, Unknown, need
 from whygpu.model.snapshot import Snapshot
@@ -283,7 +283,7 @@ def _rocm(machine: Snapshot) -> Iterator[Finding | Gap]:
                 )
 
 
-_SWITCHED_OFF = re.compile(r"CUDA disabled by user|due to setting NUMBA_DISABLE_CUDA=1")
+_SWITCHED_OFF = late(r"CUDA disabled by user|due to setting NUMBA_DISABLE_CUDA=1")
 
 
 @CAUSE.on_log

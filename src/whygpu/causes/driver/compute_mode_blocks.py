@@ -83,7 +83,6 @@ RuntimeError: CUDA error: no CUDA-capable device is detected
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import CONSEQUENCES, selected_gpus
@@ -93,6 +92,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Gpu, GpuProcess
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, Severity, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.snapshot import Snapshot
@@ -177,7 +177,7 @@ _UNAVAILABLE = (
     "CUDA_ERROR_46",
     "cudaError46",
 )
-_EXCLUSIVE = re.compile(r"\b(?:E\. ?Process|Exclusive_Process|EXCLUSIVE_PROCESS|Prohibited)\b")
+_EXCLUSIVE = late(r"\b(?:E\. ?Process|Exclusive_Process|EXCLUSIVE_PROCESS|Prohibited)\b")
 
 
 @CAUSE.on_log

@@ -88,7 +88,6 @@ PermissionError: [Errno 13] Permission denied: '/data/nvidia/checkpoints/model.c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import (
@@ -106,6 +105,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DeviceNode
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
@@ -226,7 +226,7 @@ def _remedies(machine: Snapshot, by_mode: list[DeviceNode]) -> tuple[Remedy, ...
     )
 
 
-_DENIED = re.compile(
+_DENIED = late(
     r"/dev/nvidia[\w-]{0,12}[^\n]{0,40}[Pp]ermission denied"
     r"|[Pp]ermission denied[^\n]{0,40}/dev/nvidia"
     r"|NVML: Insufficient Permissions|NVMLError_NoPermission|nvml error: insufficient permissions"

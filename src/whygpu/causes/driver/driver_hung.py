@@ -82,7 +82,6 @@ With an Xid before it, that is the reason.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import CONSEQUENCES
@@ -91,6 +90,7 @@ from whygpu.causes.shared_start_story import lines_saying, lost_gpu_lines
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
@@ -145,7 +145,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     )
 
 
-_BLOCKED = re.compile(
+_BLOCKED = late(
     r"task (?:nvidia|nv_|nv-|irq/\d+-nvidia)[\w-]{0,24}:\d+ blocked for more than"
     r"|nvidia-container-cli: initialization error: driver rpc error: timed out"
 )

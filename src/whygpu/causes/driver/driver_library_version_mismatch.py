@@ -117,7 +117,6 @@ E tensorflow/stream_executor/cuda/cuda_driver.cc:328] failed call to cuInit: CUD
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import (
@@ -137,6 +136,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DriverLibrary
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, NotApplicable, need
 from whygpu.model.snapshot import Snapshot
@@ -280,7 +280,7 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
     )
 
 
-_TWO_VERSIONS = re.compile(
+_TWO_VERSIONS = late(
     r"kernel version (?P<kernel>[\d.]{3,20}) does not match DSO version (?P<library>[\d.]{2,19}\d)"
     r"|client has the version (?P<client>[\d.]{3,20}), but\s[^\n]{0,40}"
     r"kernel module has the version"

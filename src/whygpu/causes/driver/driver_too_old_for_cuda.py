@@ -121,6 +121,7 @@ from whygpu.causes.shared_start_suspects import mismatch_lines, suspected
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need
 from whygpu.model.snapshot import Snapshot
@@ -286,7 +287,7 @@ def _other_build(framework: Framework, driver: _Driver) -> Remedy | None:
     return None
 
 
-_SAYS_SO = re.compile(
+_SAYS_SO = late(
     r"NVIDIA driver on your system is too old(?: \(found version (?P<number>\d{4,5})\))?"
     r"|requirement error: unsatisfied condition: (?P<condition>[a-z]{4,6} ?[<>=]{1,2} ?[\d.]{1,9})"
     r"|unsatisfied condition: (?P<other>cuda ?>= ?[\d.]{1,9})"
@@ -303,8 +304,8 @@ _SAYS_SO = re.compile(
     r"|(?:NVIDIA|CUDA|GPU|[Dd]isplay|[Gg]raphics) drivers? (?:version )?(?:is|are) (?:too old"
     r"|outdated)"
 )
-_STILL_GOES_ON = re.compile(r"disabling parallel compilation|Relying on driver to perform ptx")
-_START_FAILED = re.compile(
+_STILL_GOES_ON = late(r"disabling parallel compilation|Relying on driver to perform ptx")
+_START_FAILED = late(
     r"cudaGetDevice\(\) failed\. Status: initialization error"
     r"|initialize CUDA: initialization error|CUDA error 3 at "
 )
@@ -367,7 +368,7 @@ def _in_log(
     )
 
 
-_PTX = re.compile(r"PTX", re.IGNORECASE)
+_PTX = late(r"PTX", re.IGNORECASE)
 
 
 def _log_message(log: Log, told: dict[str, str | None], cuda: str | None) -> str:

@@ -84,7 +84,6 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import CONSEQUENCES
@@ -93,6 +92,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need, need_or
 from whygpu.model.snapshot import Snapshot
@@ -199,12 +199,12 @@ def _only_in_probes(failures: tuple[Evidence, ...]) -> Finding:
     )
 
 
-_XID = re.compile(
+_XID = late(
     r"NVRM: Xid \([^)\n]{1,80}\): (?P<number>\d{1,3})\b|\bXid[ =:#]{1,3}(?P<bare>\d{1,3})\b"
 )
 _FOLLOWS_A_PROGRAM = frozenset({13, 31, 43, 45, 68, 69})
 """Xids that the driver reports when a program's own kernel or its end went wrong."""
-_HARDWARE = re.compile(
+_HARDWARE = late(
     # In the cell of the load, an old nvidia-smi beside a newer driver shows it as well.
     r"\bERR!(?=\s)(?!\s{1,9}(?:Default|E\. (?:Process|Thread)|Prohibited))|\bSXid \(|fallen off the bus|GPU is lost|GPU_IS_LOST"
     r"|Unable to determine the device handle"

@@ -136,7 +136,6 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import (
@@ -171,6 +170,7 @@ from whygpu.causes.shared_start_suspects import mismatch_lines, suspected
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need
 from whygpu.model.snapshot import Snapshot
@@ -393,7 +393,7 @@ def _fabric_manager(machine: Snapshot, answer: Known[CuInit]) -> Finding:
     )
 
 
-_MODULE_ERRORS = re.compile(
+_MODULE_ERRORS = late(
     r"modprobe: (?:ERROR|FATAL): [^\n]{0,80}nvidia|could not insert '?nvidia"
     r"|nvidia[^\n]{0,40}: Key was rejected by service|RmInitAdapter failed|rm_init_adapter failed"
     r"|The NVIDIA probe routine (?:failed|was not called)|No NVIDIA (?:graphics adapter"
@@ -403,11 +403,9 @@ _MODULE_ERRORS = re.compile(
     r"|kernel module '?nvidia'? (?:is )?not (?:found|loaded)|Module nvidia[\w-]{0,20} not found"
 )
 _BUSY = ("cudaErrorDevicesUnavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE")
-_MODES = re.compile(
-    r"\b(?:E\. ?(?:Process|Thread)|Exclusive_Process|EXCLUSIVE_PROCESS|Prohibited)\b"
-)
+_MODES = late(r"\b(?:E\. ?(?:Process|Thread)|Exclusive_Process|EXCLUSIVE_PROCESS|Prohibited)\b")
 """Compute modes that keep processes off a GPU."""
-_PROPERTIES = re.compile(r"[Ff]ailed to get device properties, error code: (?:30|999)\b")
+_PROPERTIES = late(r"[Ff]ailed to get device properties, error code: (?:30|999)\b")
 """Asked of a GPU that was ready a moment before."""
 _AFTER_SLEEP = Remedy(
     "End all CUDA programs and load nvidia_uvm anew, which mends it after the machine slept.",

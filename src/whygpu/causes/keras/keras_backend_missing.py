@@ -82,7 +82,6 @@ ModuleNotFoundError: No module named 'tensorflow'
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
@@ -93,6 +92,7 @@ from whygpu.causes.shared_probes import imported, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, need
 from whygpu.model.probe import Probe
@@ -107,7 +107,7 @@ CAUSE = cause(
     explains=("framework-import-fails", "keras-generations-mixed"),
 )
 
-MESSAGES = re.compile(
+MESSAGES = late(
     r"No module named '(?:tensorflow|jax|torch|openvino)'|Unable to import backend ?: ?\S+"
 )
 
@@ -167,8 +167,8 @@ def _remedies(choice: Choice, installed: list[str], *, with_gpu: bool) -> Iterat
         yield Remedy(f"Install {display_name(name)}.", f"python -m pip install '{package}'")
 
 
-_INSIDE_KERAS = re.compile(r"[/\\]keras[/\\]src[/\\]")
-_MODULE = re.compile(r"No module named '(?P<name>tensorflow|jax|torch|openvino)'")
+_INSIDE_KERAS = late(r"[/\\]keras[/\\]src[/\\]")
+_MODULE = late(r"No module named '(?P<name>tensorflow|jax|torch|openvino)'")
 
 
 @CAUSE.on_log

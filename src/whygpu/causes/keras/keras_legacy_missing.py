@@ -66,7 +66,6 @@ ModuleNotFoundError: No module named 'keras'
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
@@ -75,6 +74,7 @@ from whygpu.causes.shared_logs import ended_after
 from whygpu.causes.shared_probes import imported, quoted
 from whygpu.model.cause import cause
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Observed, need
 from whygpu.model.probe import Probe
@@ -138,9 +138,9 @@ def _line(probe: Observed[Probe]) -> tuple[Evidence, ...]:
     return (quoted(probe.value, f"tf.keras: {text}"),)
 
 
-_TOLD = re.compile(r"TF_USE_LEGACY_KERAS set to True, but you do not have the tf_keras package")
-_SWITCH = re.compile(r"TF_USE_LEGACY_KERAS\b")
-_MISSING = re.compile(
+_TOLD = late(r"TF_USE_LEGACY_KERAS set to True, but you do not have the tf_keras package")
+_SWITCH = late(r"TF_USE_LEGACY_KERAS\b")
+_MISSING = late(
     r"No module named '?tf_keras'?|Keras cannot be imported\. Check that it is installed"
 )
 

@@ -149,7 +149,6 @@ TypeError: __init__() got an unexpected keyword argument 'colour'
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
@@ -166,6 +165,7 @@ from whygpu.causes.shared_packages import (
 from whygpu.causes.shared_probes import failed_saying, imported, own_probes, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Observed, Unknown, need
 from whygpu.model.probe import Probe
@@ -182,14 +182,14 @@ CAUSE = cause(
     explains=("framework-import-fails",),
 )
 
-MESSAGES = re.compile(
+MESSAGES = late(
     r"(?<!partially initialized )module '(?:tensorflow|keras|tf_keras)[\w.]*' has no attribute"
     r"|cannot import name '\w+' from '(?:tensorflow|keras|tf_keras)[\w.]*'"
     r"|No module named '(?:tensorflow|keras|tf_keras)\.[\w.]+'"
     r"|Keras requires TensorFlow [\d.]+ or higher"
     r"|RecursionError: maximum recursion depth exceeded"
 )
-INSIDE_KERAS = re.compile(r'File "[^"\n]{0,400}[/\\](?:tf_)?keras[/\\]|lazy_loader\.py')
+INSIDE_KERAS = late(r'File "[^"\n]{0,400}[/\\](?:tf_)?keras[/\\]|lazy_loader\.py')
 """The error has to come out of Keras's code, or out of TensorFlow's loader of it."""
 
 

@@ -125,7 +125,6 @@ TensorRT is optional, and the GPU is used without it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
@@ -148,6 +147,7 @@ from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
 from whygpu.model.snapshot import Snapshot
@@ -197,7 +197,7 @@ def _built_for(framework: Framework) -> str:
     return f" (built for CUDA {cuda.value})" if isinstance(cuda, Known) else ""
 
 
-_SAYS_SO = re.compile(
+_SAYS_SO = late(
     r"Unable to load cu(?:BLAS|SOLVER|FFT|SPARSE|PTI)\. Is it installed|Unable to load CUDA\. Is it"
     r"|library nvvm not found|libNVVM cannot be found|CUDA_HOME (?:environment variable is not set|does not exist)"
     r"|CUDA Setup failed despite GPU being available|cannot find -l(?:cudart|cublas|curand|cufft)\b"
@@ -213,7 +213,7 @@ _SAYS_SO = re.compile(
     r"|onnxruntime_providers_cuda\.dll['\"]? ?(?:with error|which is missing)|CuPy is not correctly installed"
     r"|cudaGetErrorString symbol not found"
 )
-NO_PROVIDER = re.compile(r"Failed to create CUDAExecutionProvider")
+NO_PROVIDER = late(r"Failed to create CUDAExecutionProvider")
 """ONNX Runtime's word when CUDA, cuDNN or a part of them is missing or of another release."""
 
 

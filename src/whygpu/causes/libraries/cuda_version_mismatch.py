@@ -126,7 +126,6 @@ OSError: /opt/env/lib/python3.9/site-packages/torchtext/lib/libtorchtext.so: und
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
@@ -157,6 +156,7 @@ from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.libraries import LibraryCopy
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
@@ -219,7 +219,7 @@ def _seen(copy: LibraryCopy) -> Evidence:
     return Evidence("machine", copy.path, f"{copy.soname}{version}")
 
 
-_SAYS_SO = re.compile(
+_SAYS_SO = late(
     r"The detected CUDA version(?: \((?P<there>[\d.]+)\))? mismatches the version that was used to "
     r"compile\s{0,8}PyTorch(?: \((?P<wanted>[\d.]+)\))?"
     r"|Installed CUDA version (?P<there2>[\d.]+) does not match the version torch was compiled with "
@@ -240,18 +240,18 @@ _SAYS_SO = re.compile(
 )
 
 
-_EXTENSION = re.compile(r"undefined symbol|libtorch_cuda|torchvision::|custom C\+\+ ops|xFormers")
+_EXTENSION = late(r"undefined symbol|libtorch_cuda|torchvision::|custom C\+\+ ops|xFormers")
 """A native extension that was compiled against another PyTorch; which CUDA that had is not said."""
-_WITHOUT_CUDA_CODE = re.compile(
+_WITHOUT_CUDA_CODE = late(
     r"(?:torchtext|torchaudio|torchdata|torch_sox)[^\n]{0,200}undefined symbol: (?!\w{0,200}4cuda)"
 )
 """Companions of PyTorch for text and sound: with the wrong release of it they break on any CPU."""
-_STATED = re.compile(r"CUDA/cuDNN version[*: \n]{0,8}(?:CUDA )?v?(?P<release>\d{1,2}\.\d)")
+_STATED = late(r"CUDA/cuDNN version[*: \n]{0,8}(?:CUDA )?v?(?P<release>\d{1,2}\.\d)")
 """What a reporter fills in; nvidia-smi's "CUDA Version" is the driver's and says nothing of this."""
-_FILLED_IN = re.compile(
+_FILLED_IN = late(
     r"(?i:tensorflow version)(?: \([^)\n]{1,40}\))?[*: ]{1,6}v?(?P<version>\d\.\d{1,2})"
 )
-_NO_GPU_LISTED = re.compile(
+_NO_GPU_LISTED = late(
     r"\[PhysicalDevice\(name='/physical_device:CPU:0', device_type='CPU'\)\]"
     r"|Num GPUs(?: Available)?: {1,4}0\b"
 )

@@ -90,7 +90,6 @@ I tensorflow/stream_executor/dso_loader.cc:135] successfully opened CUDA library
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
@@ -101,6 +100,7 @@ from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.snapshot import Snapshot
 
@@ -141,7 +141,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         )
 
 
-_SAYS_SO = re.compile(
+_SAYS_SO = late(
     r"Unable to load cuDNN\. Is it installed|cuDNN not found\.|Unable to load cuDNN DSO"
     r"|could not find cudnn\w{3,40} in cudnn DSO|Invalid handle\. Cannot load symbol cudnn"
     r"|Could not find cuDNN|cudnn\.h: No such file or directory|Cannot load cudnn shared library"
@@ -150,7 +150,7 @@ _SAYS_SO = re.compile(
     r"|determine the cudnn version as it is not available|cuDNN V[\d.]+ OR GREATER NOT FOUND"
     r"|Could NOT find (?:CUDNN|CuDNN|cuDNN)\b"
 )
-_NUMBER = re.compile(r"\d+")
+_NUMBER = late(r"\d+")
 _WHERE = (
     "What does `find / -name 'libcudnn*' 2>/dev/null` print? Nothing: no cuDNN; another number: "
     "another release; the very name: a folder that the loader does not search."

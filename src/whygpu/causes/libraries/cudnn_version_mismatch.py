@@ -111,7 +111,6 @@ E tensorflow/stream_executor/cuda/cuda_dnn.cc:411] Memory usage: 3900000 bytes f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import cuda_builds, titled
@@ -140,6 +139,7 @@ from whygpu.causes.shared_search import (
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.libraries import LibraryCopy, Resolution
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Unknown
@@ -249,7 +249,7 @@ def _newer_remedies(
     return (*first, *install_remedies(machine, framework, [request.library]))
 
 
-_LOADED = re.compile(
+_LOADED = late(
     r"(?:Loaded runtime|cu?DNN Runtime|Loaded) (?i:cudnn )?library: (?P<loaded>[\d.]*\d)[^\n]{0,80}?"
     r"source was compiled with:? (?P<built>[\d.]*\d)"
     r"|[cC]uDNN version (?:mismatch|incompatibility): PyTorch was compiled +against \(?"
@@ -266,17 +266,17 @@ _LOADED = re.compile(
     r"|libcudnn v\d with header v\d unmatched|You have an old release of CuDNN|CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING"
     r"|cuDNN library version is too old|requires? cuDNN (?:version )?(?:>=?|at least) ?[\d.]+[^\n]{0,40}found"
 )
-_JAX_VERSIONS = re.compile(
+_JAX_VERSIONS = late(
     r"Version JAX was built against: (?P<built>\d+)\s{1,20}Minimum supported: (?P<minimum>\d+)"
     r"\s{1,20}Installed version: (?P<loaded>\d+)"
 )
-_REFUSED = re.compile(
+_REFUSED = late(
     r"DNN library (?:is not found|initialization failed)|GetConvolveAlgorithms|No algorithm worked"
 )
-_NO_HANDLE = re.compile(
+_NO_HANDLE = late(
     r"[Cc]ould not create cudnn handle: CUDNN_STATUS_(?:INTERNAL_ERROR|NOT_INITIALIZED)"
 )
-_FREE = re.compile(r"Memory usage: (?P<free>\d{1,15}) bytes free, (?P<total>\d{1,15}) bytes total")
+_FREE = late(r"Memory usage: (?P<free>\d{1,15}) bytes free, (?P<total>\d{1,15}) bytes total")
 _ENOUGH = 0.75
 """A handle takes some hundred MiB: with so much of the GPU free, memory is not what is lacking."""
 

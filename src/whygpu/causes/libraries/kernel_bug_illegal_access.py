@@ -59,12 +59,12 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import framework_title, gpu_ends_after, is_tensorflow, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log, Status
 
 CAUSE = cause(
@@ -124,7 +124,7 @@ _NEVER_OF_MEMORY = (
     "CUSPARSE_STATUS_EXECUTION_FAILED",
     "CUSPARSE_STATUS_INTERNAL_ERROR",
 )
-_PHRASES = re.compile(
+_PHRASES = late(
     r"invalid configuration argument|GET was unable to find an engine to execute this computation"
     r"|[Ii]llegal memory access|misaligned address|unspecified launch (?:failure|error)"
     r"|\[(?:700|716|719)\] Call to cu\w{3,40} results in"
@@ -132,34 +132,34 @@ _PHRASES = re.compile(
     r"|(?:src|dst) pointer is not actually on (?:GPU|CPU)"
     r"|(?:CUDA|HIP|ROCm) kernel (?:launch )?failed"
 )
-_PROGRAMS_XID = re.compile(r"NVRM: Xid \([^)\n]{1,80}\): (?:13|31),")
+_PROGRAMS_XID = late(r"NVRM: Xid \([^)\n]{1,80}\): (?:13|31),")
 """The driver's word for a kernel of a program that went wrong; by itself it tells little."""
-_ASSERTION = re.compile(r"device-side assert|thread: ?\[[\d, ]{1,30}\][^\n]{0,20}Assertion")
-_HARDWARE = re.compile(
+_ASSERTION = late(r"device-side assert|thread: ?\[[\d, ]{1,30}\][^\n]{0,20}Assertion")
+_HARDWARE = late(
     r"NVRM: Xid[^\n]{0,60}: (?!(?:13|31|43|45)\b)\d{2,3}\b|uncorrectable ECC|fallen off the bus"
 )
 """Xid 13, 31, 43 and 45 are how the driver reports a program's fault."""
-_WANT_OF_MEMORY = re.compile(
+_WANT_OF_MEMORY = late(
     r"create cu(?:dnn|blas|solver)\w* ?(?:handle|instance)|ALLOC_FAILED|NOT_INITIALIZED"
     r"|[Oo]ut of memory"
     r"|OUT_OF_MEMORY|cuDNN failed to initialize|DNN library"
 )
-_VERSIONS = re.compile(
+_VERSIONS = late(
     r"Loaded runtime CuDNN|VERSION_MISMATCH|no kernel image"
     r"|is not compatible with the current PyTorch"
     r"|ARCH_MISMATCH|compiled with an unsupported"
 )
-_NEW_ON_OLD = re.compile(r"(?:libcu(?:dart|blas)\.so\.|cu(?:dart|blas)64_)(?:8|9|10)")
-_AMPERE = re.compile(r"compute capability:? (?:8\.|9\.|1[0-9]\.)|RTX 30[5-9]0|RTX A\d000|A100")
+_NEW_ON_OLD = late(r"(?:libcu(?:dart|blas)\.so\.|cu(?:dart|blas)64_)(?:8|9|10)")
+_AMPERE = late(r"compute capability:? (?:8\.|9\.|1[0-9]\.)|RTX 30[5-9]0|RTX A\d000|A100")
 _ON_NEW_GPUS = (
     "CUDNN_STATUS_EXECUTION_FAILED",
     "CUDNN_STATUS_MAPPING_ERROR",
     "CUBLAS_STATUS_EXECUTION_FAILED",
 )
 _OLD_PYTHONS = ("2", "3.5", "3.6", "3.7", "35", "36", "37")
-_SEARCH = re.compile(r"best convolution algorithm|AUTOTUNE|cudnnFind|cudnn\.benchmark")
-_EXTENSION = re.compile(r"(?P<file>[\w./\\-]{1,200}\.cuh?)\b")
-_OWN_FILES = re.compile(
+_SEARCH = late(r"best convolution algorithm|AUTOTUNE|cudnnFind|cudnn\.benchmark")
+_EXTENSION = late(r"(?P<file>[\w./\\-]{1,200}\.cuh?)\b")
+_OWN_FILES = late(
     r"pytorch[/\\]|aten[/\\]|ATen|THC|torch[/\\]csrc|c10[/\\]|tensorflow[/\\]|/paddle/|xla/"
 )
 _MOST_LINES = 6

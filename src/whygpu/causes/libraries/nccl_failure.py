@@ -70,6 +70,7 @@ from collections.abc import Iterator, Sequence
 from whygpu.causes.shared_logs import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 
 CAUSE = cause(
@@ -81,7 +82,7 @@ CAUSE = cause(
     explains=("kernel-bug-illegal-access", "framework-crashes"),
 )
 
-_FAILED = re.compile(
+_FAILED = late(
     r"(?:NCCL|RCCL|Nccl|nccl[A-Z]\w{2,30}\(\))(?: communicator| operation| library| backend| call)?[^\n]{0,200}?"
     r"(?:unhandled (?:system|cuda|hip) error|internal error|invalid usage|invalid argument"
     r"|remote process exited|remote error)"
@@ -104,8 +105,8 @@ _FAILED = re.compile(
     r"|Horovod has been shut down|setting up NCCL communicator"
     r"|gloo[/\\]transport[^\n]{0,120}(?:[Cc]onnect|closed|refused|timed out)"
 )
-_WARNED = re.compile(r"(?:NCCL|RCCL) WARN (?P<words>[^\n]{3,300})")
-_WAITED = re.compile(
+_WARNED = late(r"(?:NCCL|RCCL) WARN (?P<words>[^\n]{3,300})")
+_WAITED = late(
     r"Watchdog caught collective operation timeout|[Cc]ollective (?:operation )?timeout"
     r"|WorkNCCL\([^\n]{0,300}timeout"
     r"|Some NCCL operations have failed or timed out|NCCL watchdog thread terminated"
@@ -115,17 +116,17 @@ _WAITED = re.compile(
     r"|submitted to be reduced, gathered or broadcasted by subset of ranks"
     r"|Stuck waiting for all-?reduce|AllReduce[^\n]{0,60}rendezvous[^\n]{0,60}(?:timed|stuck)"
 )
-_CONSEQUENCE = re.compile(r"unhandled (?:cuda|hip) error|UnhandledCudaError")
-_HARMLESS_WARNING = re.compile(
+_CONSEQUENCE = late(r"unhandled (?:cuda|hip) error|UnhandledCudaError")
+_HARMLESS_WARNING = late(
     r"NET/Plugin|MNNVL|NCCL_\w+ set by environment|Could not enable P2P|Missing \"|cudaHostRegister"
     r"|Failed to open libibverbs|ibv_|No plugin found|libnccl-net|NUMA|Setting affinity"
 )
-_ABOUT_NCCL = re.compile(
+_ABOUT_NCCL = late(
     r"nccl|rccl|collective|c10d|ProcessGroup|distributed|DistBackend|rendezvous", re.I
 )
 _REASONS: tuple[tuple[re.Pattern[str], str, Remedy], ...] = (
     (
-        re.compile(r"Duplicate GPU|invalid usage|InvalidUsage"),
+        late(r"Duplicate GPU|invalid usage|InvalidUsage"),
         "two processes use the same GPU, or NCCL is called in a way that it does not allow",
         Remedy(
             "Give each process its own GPU: torch.cuda.set_device(local_rank), and not more "
@@ -133,14 +134,12 @@ _REASONS: tuple[tuple[re.Pattern[str], str, Remedy], ...] = (
         ),
     ),
     (
-        re.compile(r"shm|shared memory|No space left", re.I),
+        late(r"shm|shared memory|No space left", re.I),
         "the shared memory (/dev/shm) is too small or not accessible",
         Remedy("Start the container with more of it.", "docker run --shm-size=8g ..."),
     ),
     (
-        re.compile(
-            r"[Cc]onnect|socket|bind|interface|Net\b|Connection|timed out|ib_|ibv|vendor err"
-        ),
+        late(r"[Cc]onnect|socket|bind|interface|Net\b|Connection|timed out|ib_|ibv|vendor err"),
         "the processes do not reach each other over the network",
         Remedy(
             "Name the interface that connects the machines, and see whether a firewall is between "
@@ -149,12 +148,12 @@ _REASONS: tuple[tuple[re.Pattern[str], str, Remedy], ...] = (
         ),
     ),
     (
-        re.compile(r"joining a group with size"),
+        late(r"joining a group with size"),
         "two sets of GPUs of different size use one collective group in the same process",
         Remedy("Use one distribution strategy per process; restart between runs with other GPUs."),
     ),
     (
-        re.compile(r"doesn'?t have NCCL|not available|No OpKernel"),
+        late(r"doesn'?t have NCCL|not available|No OpKernel"),
         "this build has no NCCL (Windows and macOS have none)",
         Remedy(
             "Use another way: backend 'gloo' in PyTorch, "

@@ -94,7 +94,6 @@ Epoch 1/5
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import cuda_builds, titled
@@ -103,6 +102,7 @@ from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
@@ -163,28 +163,24 @@ def _finding(framework: Framework) -> Finding:
     )
 
 
-MISSING = re.compile(
+MISSING = late(
     r"Can't find libdevice directory|libdevice not found at|libdevice is required by this HLO module"
     r"|Missing libdevice file|Failed to launch ptxas|ptxas returned an error during compilation"
     r"|Couldn't invoke ptxas(?! --version)|No PTX compilation provider is available"
     r"|[Cc]annot find [`'\"]?ptxas|ptxas(?:\.exe)?:? not found|Couldn't find a suitable version of ptxas"
     r"|No such file or directory: '[^'\n]{0,200}ptxas'|Failed to find ptxas|Unable to find ptxas"
 )
-OUTDATED = re.compile(
+OUTDATED = late(
     r"Unsupported \.version (?P<wanted>[\d.]+); current version is '(?P<there>[\d.]+)'"
     r"|You are using ptxas [\d.]+, which is(?: in range| older)"
     r"|ptxas does not support CC [\d.]+|ptxas ptxas too old"
     r"|requires ptxas version [\d.]+\d or (?:higher|newer)"
 )
-NO_VERSION = re.compile(
-    r"Couldn't (?:get ptxas(?:/nvlink)? version|invoke ptxas(?:\.exe)? --version)"
-)
+NO_VERSION = late(r"Couldn't (?:get ptxas(?:/nvlink)? version|invoke ptxas(?:\.exe)? --version)")
 """TensorFlow then lets the driver compile, unless something else follows."""
-_DRIVER_COMPILES = re.compile(r"Relying on driver to perform ptx compilation")
-_JIT_FAILED = re.compile(
-    r"JIT compilation failed|Failed to (?:compile|load) (?:PTX|in-memory CUBIN)"
-)
-_NO_REASON = re.compile(r"JIT compilation failed\.")
+_DRIVER_COMPILES = late(r"Relying on driver to perform ptx compilation")
+_JIT_FAILED = late(r"JIT compilation failed|Failed to (?:compile|load) (?:PTX|in-memory CUBIN)")
+_NO_REASON = late(r"JIT compilation failed\.")
 
 
 @CAUSE.on_log

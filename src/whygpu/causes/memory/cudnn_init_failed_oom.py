@@ -129,6 +129,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Undetermined, Unknown, need
 from whygpu.model.probe import Probe
@@ -150,7 +151,7 @@ CAUSE = cause(
     ),
 )
 
-_WANT_OF_MEMORY = re.compile(
+_WANT_OF_MEMORY = late(
     r"CUDNN_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED|INTERNAL_ERROR)"
     r"|CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)"
     r"|DNN library (?:is not found|initialization failed)"
@@ -158,31 +159,31 @@ _WANT_OF_MEMORY = re.compile(
     re.IGNORECASE,
 )
 
-_STARTED_BADLY = re.compile(
+_STARTED_BADLY = late(
     r"[Ff]ailed to get convolution algorithm|cuDNN launch failure|No algorithm worked!"
     r"|Failed to call (?:Then|Do)Rnn(?:Forward|Backward)"
     r"|CUDNN_STATUS_(?:INTERNAL_ERROR|EXECUTION_FAILED)\b"
     r"|Error: [^\n]{0,40}Failed to determine best cudnn convolution algorithm"
 )
 """XLA's and TensorFlow's words for a cuDNN that got no room, once they have reserved the memory."""
-_NO_ALGORITHM = re.compile(
+_NO_ALGORITHM = late(
     r"Unable to find a valid cuDNN algorithm|FIND was unable to find an engine"
     r"|\bCUDNN_STATUS_INTERNAL_ERROR\b"
 )
 """Of PyTorch and others: every algorithm was tried and refused."""
-_VERSIONS_DIFFER = re.compile(
+_VERSIONS_DIFFER = late(
     r"Loaded runtime CuDNN library|CUDNN_STATUS_(?:SUBLIBRARY_|VERSION_)\w{0,30}MISMATCH"
     r"|incompatible cuDNN|cuDNN version incompatibility|CUDNN_STATUS_ARCH_MISMATCH"
     r"|Invalid handle\. Cannot load symbol cudnn|CUDA version \S{1,12} (?:is"
     r"|not) [^\n]{0,40}compatible"
 )
-_GPU_FAULT = re.compile(
+_GPU_FAULT = late(
     r"device-side assert|Assertion [`'][^\n]{0,200} failed|ILLEGAL_ADDRESS|illegal memory access"
     r"|CUDA_ERROR_LAUNCH_FAILED|unspecified launch failure|NVRM: Xid|no kernel image"
     r"|is not compatible with the current PyTorch"
 )
-_OLD_CUDA = re.compile(r"(?:libcu(?:dart|blas)\.so\.|cu(?:dart|blas)64_)(?:8|9|10)")
-_AMPERE = re.compile(
+_OLD_CUDA = late(r"(?:libcu(?:dart|blas)\.so\.|cu(?:dart|blas)64_)(?:8|9|10)")
+_AMPERE = late(
     r"compute capability:? (?:8\.[0-9]|9\.|1[0-9]\.)|computeCapability: (?:8|9|1[0-9])\."
 )
 _MOST_LINES = 8

@@ -121,6 +121,7 @@ from whygpu.causes.shared_probes import own_probes
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Allocation, Log
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.probe import Probe
@@ -144,7 +145,7 @@ _KILLED = ("signal", "SIGKILL")
 _SHARED_FLOOR = 64 << 20
 """Docker's default. Real work passes single batches larger than this."""
 
-_ENDED_BY_KERNEL = re.compile(
+_ENDED_BY_KERNEL = late(
     r"^(?:\S{0,200}: line \d+: +\d+ )?Killed\b(?! by)|\bKilled(?:: 9)?$|[Kk]illed by signal:? (?:Killed|9)\b"
     r"|exit(?:ed with)?[ _-]?(?:code|status):? {0,2}(?:137|-9)\b|\breturn(?:ed)? code:? (?:137"
     r"|-9)\b"
@@ -152,17 +153,15 @@ _ENDED_BY_KERNEL = re.compile(
     r"|Signal 9 \(SIGKILL\)|SIGKILL received",
     re.M,
 )
-_LAUNCHER = re.compile(
-    r"(?:ChildFailed|CalledProcess|ProcessExited|ProcessRaised)(?:Error|Exception)"
-)
+_LAUNCHER = late(r"(?:ChildFailed|CalledProcess|ProcessExited|ProcessRaised)(?:Error|Exception)")
 """What a launcher raises when a process that it started has ended."""
-_SHARED = re.compile(r"shared memory|\b[Bb]us\b|/dev/shm|/torch_\d|SIGBUS")
-_BUS_ERROR = re.compile(r"[Bb]us error|SIGBUS")
-_WORKERS = re.compile(r"DataLoader|/dev/shm|shared memory|shm")
-_PAGING = re.compile(PAGING_FILE)
-_PINNED = re.compile(r"pinned host memory|on host|pin_memory")
-_PIN_FRAME = re.compile(r"pin_memory\w{0,12}\.py|in _pin_memory_loop|\.pin_memory\(")
-_HINTS = re.compile(r"exceeds 10% of (?:free )?system memory")
+_SHARED = late(r"shared memory|\b[Bb]us\b|/dev/shm|/torch_\d|SIGBUS")
+_BUS_ERROR = late(r"[Bb]us error|SIGBUS")
+_WORKERS = late(r"DataLoader|/dev/shm|shared memory|shm")
+_PAGING = late(PAGING_FILE)
+_PINNED = late(r"pinned host memory|on host|pin_memory")
+_PIN_FRAME = late(r"pin_memory\w{0,12}\.py|in _pin_memory_loop|\.pin_memory\(")
+_HINTS = late(r"exceeds 10% of (?:free )?system memory")
 _TRIFLE = 1 << 20
 _MOST_LINES = 6
 

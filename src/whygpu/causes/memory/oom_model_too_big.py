@@ -64,7 +64,6 @@ RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import framework_title, is_tensorflow, subject_of
@@ -72,6 +71,7 @@ from whygpu.causes.shared_memory_remedies import ANOTHER_GPU, SEE_HOLDERS
 from whygpu.causes.shared_out_of_memory import Shortage, how_far, seen_in
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause(
@@ -85,8 +85,8 @@ CAUSE = cause(
 
 _ARRAYS = ("cupy", "numba")
 """What computes with arrays and knows neither batches nor gradients."""
-_WHOLE_DATA_SET = re.compile(r"_EagerConst|from_tensor_slices")
-_SERVING = re.compile(r"\bvllm\b|KV cache|max_model_len|llama|gpu_memory_utilization")
+_WHOLE_DATA_SET = late(r"_EagerConst|from_tensor_slices")
+_SERVING = late(r"\bvllm\b|KV cache|max_model_len|llama|gpu_memory_utilization")
 
 
 @CAUSE.on_log

@@ -37,17 +37,17 @@ step 200 loss = 1.87 (0.409 sec/step)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG911", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(r"The caller indicates that this is not a failure")
+MESSAGE = late(r"The caller indicates that this is not a failure")
 
 
 @CAUSE.on_log

@@ -46,11 +46,12 @@ from collections.abc import Iterator
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG923", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"AutoGraph could not (?:transform|be transformed)|could not be transformed and will be executed as-is"
     r"|triggered tf\.function retracing|^Please report this to the (?:TensorFlow|AutoGraph) team",
     re.MULTILINE,

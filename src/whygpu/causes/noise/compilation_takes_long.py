@@ -39,17 +39,17 @@ E0000 00:00:1732000000.123456   4321 gpu_timer.cc:183] Delay kernel timed out: m
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG918", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"Very slow compile\?|Constant folding an instruction is taking|Trying algorithm [^\n]{1,200} is taking a while"
     r"|Delay kernel timed out: measured time|Skipping the delay kernel, measurement accuracy"
 )

@@ -40,17 +40,17 @@ None is needed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG909", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"this does not guarantee that XLA will be used|StreamExecutor device \(\d{1,3}\): "
     r"|None of the MLIR [Oo]ptimization [Pp]asses are enabled|MLIR V1 optimization pass is not enabled"
     r"|disabling MLIR crash reproducer|\(One-time warning\): Not using XLA:CPU|CPU Frequency: \d{1,12} Hz"

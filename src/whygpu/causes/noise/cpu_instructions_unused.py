@@ -47,17 +47,17 @@ F tensorflow/core/platform/cpu_feature_guard.cc:36] The TensorFlow library was c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG903", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"this TensorFlow binary was not compiled to use: "
     r"|TensorFlow library wasn't compiled to use [A-Z]"
     r"|CPU feature \w{2,12} is present on your machine, but the Caffe2 binary is not compiled with it"

@@ -52,11 +52,12 @@ from collections.abc import Iterator
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG907", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"\b(?:Pending)?DeprecationWarning\b|\bFutureWarning\b|is deprecated and will be removed"
     r"|The name \S{1,80} is deprecated\. Please use|^Instructions for updating:|is deprecated, use ",
     re.MULTILINE,

@@ -47,11 +47,12 @@ from collections.abc import Iterator
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG924", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"^Exception ignored (?:in|on)\b",
     re.MULTILINE,
 )

@@ -35,17 +35,17 @@ RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:859, invalid usage, NCCL versi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG920", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"Peer access not supported between device ordinals|cannot enable peer access from device ordinal"
 )
 

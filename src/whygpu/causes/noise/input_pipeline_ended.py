@@ -47,17 +47,17 @@ for fewer.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG914", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"aborting with status: (?:OUT_OF_RANGE|CANCELLED)|StartAbort (?:Out of range|Cancelled|OUT_OF_RANGE|CANCELLED)"
     r"|Local rendezvous recv item cancelled|this does not indicate an error and you can ignore"
     r"|Error occurred when finalizing \w{1,40} iterator: |Your input ran out of data; interrupting"

@@ -40,17 +40,17 @@ RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: No visib
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG913", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"Unable to initialize backend '(?:tpu|tpu_driver|rocm|interpreter|plugin|metal|iree|oneapi)'"
     r"|No TPU platform was found|libtpu\.so: cannot open shared object"
 )

@@ -34,17 +34,17 @@ tensorflow.python.framework.errors_impl.NotFoundError: Op type not registered 'D
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG922", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(r"OpKernel \('op: [^\n]{1,300} for unknown op: ")
+MESSAGE = late(r"OpKernel \('op: [^\n]{1,300} for unknown op: ")
 
 
 @CAUSE.on_log

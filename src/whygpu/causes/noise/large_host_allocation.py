@@ -37,17 +37,17 @@ Epoch 1/10
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG910", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(r"Allocation of \d{1,20} exceeds \d{1,3}% of (?:free )?system memory")
+MESSAGE = late(r"Allocation of \d{1,20} exceeds \d{1,3}% of (?:free )?system memory")
 
 
 @CAUSE.on_log

@@ -40,17 +40,17 @@ WARNING:tensorflow:Entity <bound method Dense.call> could not be transformed and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG906", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"All log messages before absl::InitializeLog\(\)|Logging before flag parsing goes to"
     r"|Logging before InitGoogleLogging\(\)"
 )

@@ -45,17 +45,17 @@ Your kernel may have been built without NUMA support.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG902", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"NUMA node read from SysFS had negative value|could not open file to read NUMA node"
     r"|Could not identify NUMA node of|kernel may (?:not )?have been built with(?:out)? NUMA"
 )

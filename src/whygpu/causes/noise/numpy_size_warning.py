@@ -35,17 +35,17 @@ ValueError: numpy.ndarray size changed, may indicate binary incompatibility. Exp
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG925", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(r"RuntimeWarning: numpy\.\w{1,40} size changed")
+MESSAGE = late(r"RuntimeWarning: numpy\.\w{1,40} size changed")
 
 
 @CAUSE.on_log

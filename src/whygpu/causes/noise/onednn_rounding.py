@@ -39,17 +39,17 @@ imported.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG904", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"(?:oneDNN|ZenDNN) custom operations are on|Tune using inter_op_parallelism_threads"
     r"|set the environment variable `TF_ENABLE_(?:ONEDNN|ZENDNN)_OPTS"
 )

@@ -38,17 +38,17 @@ ModuleNotFoundError: No module named 'triton'
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG919", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"A matching Triton is not available|Error caught was: No module named '|Proceeding without it\."
     r"|[Tt]riton not available|Neither flash_attn nor xformers"
 )

@@ -38,17 +38,17 @@ W0000 00:00:1745000000.640000   91820 computation_placer.cc:177] computation pla
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG901", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"Unable to register cu\w{2,8} factory|Attempting to register factory for plugin"
     r"|computation placer already registered"
 )

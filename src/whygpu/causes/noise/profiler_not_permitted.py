@@ -40,17 +40,17 @@ CUPTI on the loader's path.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG915", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"CUPTI_ERROR_\w{1,60}|CUPTI could not be loaded|Could not load dynamic library '(?:lib)?cupti"
     r"|[Pp]rofiler session (?:started|initializing|tear down)"
 )

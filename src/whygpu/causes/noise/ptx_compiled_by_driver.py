@@ -42,17 +42,17 @@ Epoch 1/3
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG912", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"Relying on driver to perform ptx compilation|Falling back to the CUDA driver for PTX compilation"
     r"|Invoking GPU asm compilation is supported on Cuda non-Windows|Registers are spilled to local memory"
 )

@@ -35,17 +35,17 @@ tensorflow.python.framework.errors_impl.UnknownError: Fail to find the dnn imple
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG917", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(r"will not use cuDNN kernel")
+MESSAGE = late(r"will not use cuDNN kernel")
 
 
 @CAUSE.on_log

@@ -33,17 +33,17 @@ tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocat
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG916", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(r"Converting sparse IndexedSlices")
+MESSAGE = late(r"Converting sparse IndexedSlices")
 
 
 @CAUSE.on_log

@@ -40,17 +40,17 @@ install the TensorRT release that this TensorFlow was built for.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG905", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(
+MESSAGE = late(
     r"TF-TRT Warning: |Cannot dlopen some TensorRT libraries"
     r"|Could not load dynamic library '(?:lib)?nvinfer\w*|TensorRT version: 0\.0\.0"
 )

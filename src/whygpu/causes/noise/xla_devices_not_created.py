@@ -33,17 +33,17 @@ None is needed; the option that it names is obsolete.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import noise
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG908", __name__, __doc__, severity="info", effect="none")
 
-MESSAGE = re.compile(r"Not creating XLA devices, tf_xla_enable_xla_devices")
+MESSAGE = late(r"Not creating XLA devices, tf_xla_enable_xla_devices")
 
 
 @CAUSE.on_log

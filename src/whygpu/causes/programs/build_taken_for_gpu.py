@@ -92,22 +92,23 @@ from whygpu.causes.shared_code import tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Event, Mention
+from whygpu.model.late import late
 from whygpu.model.program import Program
 
 CAUSE = cause("WG713", __name__, __doc__, severity="error", effect="none")
 
-_CLAIMS_GPU = re.compile(
+_CLAIMS_GPU = late(
     r"\bgpus?\b[^\n]*?\b(avail|used|using|enabled|found|detected|support|is)|"
     r"\b(uses?|using|on|have|has|with|found|detected)\b[^\n]*?\b(gpus?)\b|\bgpus?\s*[:=?]",
     re.IGNORECASE,
 )
-_SPEAKS_OF_BUILD = re.compile(r"buil[dt]|compil", re.IGNORECASE)
-_NAMES_GPU = re.compile(
+_SPEAKS_OF_BUILD = late(r"buil[dt]|compil", re.IGNORECASE)
+_NAMES_GPU = late(
     r"^(?!.*buil[dt])(?:.*(?:use|has|have|is|with|on|any)_?(?:gpu|cuda)\w*|.*(?:gpu|cuda)_?"
     r"(?:avail|enabled|ok|found|used|ready|present|support)\w*|gpus?)$",
     re.IGNORECASE,
 )
-_ASKS_DEVICES = re.compile(
+_ASKS_DEVICES = late(
     r"list_physical_devices|list_logical_devices|is_gpu_available|gpu_device_name"
     r"|cuda\.is_available|device_count|list_local_devices"
 )

@@ -163,30 +163,31 @@ from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.finding import Confidence, Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.program import Program, surely_before
 from whygpu.model.values import Constant, Definition, Instance, Several
 
 CAUSE = cause("WG703", __name__, __doc__, severity="error", effect="broken")
 
-_SAID = re.compile(
+_SAID = late(
     r"Cannot re-initiali[sz]e (?:CUDA|HIP|XPU|NPU) in forked (?:sub)?process"
     r"|CUDA (?:was |has been )?(?:already )?initiali[sz]ed (?:before|in the parent"
     r"|in the main)[^\n]{0,60}fork"
     r"|poison_fork|in_bad_fork"
 )
-_NOT_INITIALIZED = re.compile(
+_NOT_INITIALIZED = late(
     r"CUDA_ERROR_NOT_INITIALIZED|cudaErrorInitializationError"
     r"|(?:CUDA|cuda) (?:runtime )?error(?: \(3\))? ?: ?initialization error"
     r"|error=3 : initialization error"
     r"|cuInit failed: initialization error|device properties, error code: 3\b"
     r"|cudaSuccess ?\(3 ?vs\. ?0\)"
 )
-_WORKERS = re.compile(
+_WORKERS = late(
     r"multiprocessing[/\\.]|_worker_loop|DataLoader worker|[Ff]orked?\b|ForkPoolWorker|ForkProcess"
     r"|Process-\d|Process ForkP|gunicorn|uwsgi|billiard|celery|joblib|Pool\(|prefork|worker process"
 )
-_FORK_WARNING = re.compile(r"os\.fork\(\) (?:was called|is incompatible)")
+_FORK_WARNING = late(r"os\.fork\(\) (?:was called|is incompatible)")
 _MOST_LINES = 6
 
 

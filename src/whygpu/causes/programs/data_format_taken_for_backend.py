@@ -59,18 +59,19 @@ from collections.abc import Iterator
 from whygpu.causes.shared_code import keras_name, text_of
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.late import late
 from whygpu.model.program import Program
 
 CAUSE = cause("WG718", __name__, __doc__, severity="warning", effect="none")
 
-_CHOOSES_BACKEND = re.compile(
+_CHOOSES_BACKEND = late(
     r"\b(set|choos|select|us|switch|mak|ensur|specif|explicit)\w*\b[^.\n]*\bbackend\b"
     r"|\bbackend\s+to\b",
     re.IGNORECASE,
 )
 
 _BACKENDS = ("tf", "tensorflow", "th", "theano", "torch", "pytorch", "jax", "cntk")
-_SPEAKS_OF_FORMAT = re.compile(r"channel|format|axes|order", re.IGNORECASE)
+_SPEAKS_OF_FORMAT = late(r"channel|format|axes|order", re.IGNORECASE)
 
 
 @CAUSE.on_code("set_image_data_format")

@@ -59,6 +59,7 @@ from collections.abc import Iterator
 from whygpu.causes.shared_logs import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause(
@@ -76,41 +77,41 @@ CAUSE = cause(
     ),
 )
 
-_ASSERTION = re.compile(
+_ASSERTION = late(
     r"(?P<where>[\w./:\\-]{1,200}\.(?:cuh?|cpp"
     r"|h)):\d{1,6}:[^\n]{0,600}?[Tt]hread: ?\[[\d, ]{1,30}\]"
     r"[^\n]{0,20}Assertion [`']?(?P<claim>[^\n]{1,300}?)['`]? failed"
 )
-_WRAPPED = re.compile(
+_WRAPPED = late(
     r"block: ?\[[\d, ]{1,30}\], ?thread: ?\[[\d, ]{1,30}\] ?Assertion [`']?(?P<claim>[^`'\n]{1,200})"
 )
-_TRIGGERED = re.compile(r"device-side assert(?:ion)?\b|cudaErrorAssert\b|CUDA_ERROR_ASSERT\b")
+_TRIGGERED = late(r"device-side assert(?:ion)?\b|cudaErrorAssert\b|CUDA_ERROR_ASSERT\b")
 _MEANINGS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
-        re.compile(r"n_classes|cur_target|target_val|ClassNLL|NLLLoss|SpatialClassNLL|label"),
+        late(r"n_classes|cur_target|target_val|ClassNLL|NLLLoss|SpatialClassNLL|label"),
         "a class label lies outside of 0 ... number of classes - 1",
         "Print the least and the greatest label; apart from ignore_index they must lie in 0 ... "
         "number of classes - 1.",
     ),
     (
-        re.compile(r"srcIndex|indexSelect|embedding|vocab|index_select"),
+        late(r"srcIndex|indexSelect|embedding|vocab|index_select"),
         "an index, such as a token id or a position, is not smaller than the table it looks up",
         "Compare the greatest token id (and position) with the size of the embedding; after adding "
         "tokens call resize_token_embeddings.",
     ),
     (
-        re.compile(r"input_val|>= ?0(?:\.0*)? ?&& ?\w{1,20} ?<= ?(?:1|zero|one)\b|BCE|\bone\b"),
+        late(r"input_val|>= ?0(?:\.0*)? ?&& ?\w{1,20} ?<= ?(?:1|zero|one)\b|BCE|\bone\b"),
         "a value that has to lie between 0 and 1 does not",
         "Put a sigmoid before the binary loss, or use the loss that takes logits; look for NaN.",
     ),
     (
-        re.compile(r"probability tensor|\binf\b|\bnan\b|cumdist|multinomial", re.I),
+        late(r"probability tensor|\binf\b|\bnan\b|cumdist|multinomial", re.I),
         "probabilities contain inf, nan or negative values",
         "Look for NaN or inf in the logits: half precision or a broken model file are usual "
         "reasons.",
     ),
     (
-        re.compile(r"index out of bounds|idx_dim|indexValue|index >= -|ScatterGather|Indexing"),
+        late(r"index out of bounds|idx_dim|indexValue|index >= -|ScatterGather|Indexing"),
         "an index is out of bounds",
         "Print the least and the greatest index and compare them with the dimension they go into.",
     ),

@@ -132,14 +132,15 @@ from whygpu.causes.shared_code import catches, text_of, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
+from whygpu.model.late import late
 from whygpu.model.program import Program, handlers_around
 from whygpu.model.values import Constant, Either, Several, Value
 
 CAUSE = cause("WG720", __name__, __doc__, severity="warning", effect="none")
 
-_TF_DEVICE = re.compile(r"(?:/?(?:job|replica|task):\w+)*/?(?:device:)?gpu:(\d+)$", re.I)
-_TORCH_DEVICE = re.compile(r"cuda:(\d+)$")
-_COUNTS = re.compile(
+_TF_DEVICE = late(r"(?:/?(?:job|replica|task):\w+)*/?(?:device:)?gpu:(\d+)$", re.I)
+_TORCH_DEVICE = late(r"cuda:(\d+)$")
+_COUNTS = late(
     r"device_count\(|\blen\([^)\n]*(?:gpu|device)|num_gpus?\b|n_gpus?\b|ngpus?\b|gpu_count|world_size"
     r"|nproc|local_rank|MULTI_GPU|multi_gpu|num_devices",
     re.I,

@@ -133,7 +133,6 @@ def configure():
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_code import tf_name
@@ -144,13 +143,14 @@ from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.program import Edit, Place, Program, surely_before
 
 CAUSE = cause("WG701", __name__, __doc__, severity="error", effect="broken")
 
 _DEVICES = r"(?:Physical|Visible|Virtual|Logical) devices?"
-_TOO_LATE = re.compile(
+_TOO_LATE = late(
     rf"{_DEVICES} (?:cannot|must not) be (?:modified|set|configured|changed)"
     rf"|{_DEVICES} (?:must|should) be (?:set|configured) (?:before|at program)"
     r"|[Mm]emory growth must be set before (?:GPUs|devices)"
@@ -159,12 +159,12 @@ _TOO_LATE = re.compile(
     r"|Allocator backend parsed at runtime != allocator backend parsed at load"
     r"|cannot set while device is active in this process"
 )
-_NOT_ALIKE = re.compile(
+_NOT_ALIKE = late(
     r"[Mm]emory growth cannot differ between GPU devices"
     r"|Cannot set memory growth on device when virtual devices configured"
 )
-_TWO_MAPPINGS = re.compile(r"is being mapped to multiple (?:CUDA|GPU) devices")
-_NO_SUCH_CALL = re.compile(
+_TWO_MAPPINGS = late(r"is being mapped to multiple (?:CUDA|GPU) devices")
+_NO_SUCH_CALL = late(
     r"module 'tensorflow\S{0,40}config'? has no attribute '(?:set_memory_growth"
     r"|experimental_set_memory_growth)'"
 )

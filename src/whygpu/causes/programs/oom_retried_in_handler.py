@@ -111,14 +111,15 @@ from collections.abc import Iterator
 from whygpu.causes.shared_code import caught, only_talks
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.late import late
 from whygpu.model.program import Program
 
 CAUSE = cause("WG723", __name__, __doc__, severity="warning", effect="broken")
 
 _MEMORY = frozenset({"OutOfMemoryError", "ResourceExhaustedError", "CUDAOutOfMemoryError"})
-_FREES = re.compile(r"empty_cache|gc\.collect|clear_session|\bdel\b|reset_default_graph|\.cpu\(")
+_FREES = late(r"empty_cache|gc\.collect|clear_session|\bdel\b|reset_default_graph|\.cpu\(")
 
-_WORK = re.compile(
+_WORK = late(
     r"fit|train|predict|forward|backward|model|net|step|infer|generat|evaluat|run|loss|comput"
     r"|encod|decod|batch|process",
     re.IGNORECASE,

@@ -75,18 +75,18 @@ if __name__ == "__main__":
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_processes import children, run_several
 from whygpu.causes.shared_starts import jax_starts, tensorflow_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.late import late
 from whygpu.model.program import Program
 
 CAUSE = cause("WG724", __name__, __doc__, severity="warning", effect="broken")
 
-_LIMITS = re.compile(
+_LIMITS = late(
     r"memory_growth|logical_device|virtual_device|memory_fraction|ALLOW_GROWTH|allow_growth"
     r"|CUDA_VISIBLE_DEVICES|visible_devices|PREALLOCATE|MEM_FRACTION|JAX_PLATFORM"
     r"|/cpu|/CPU|MEMORY_LIMIT|jax_platform"

@@ -133,6 +133,7 @@ from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Event, Import
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.program import Program
 from whygpu.tables import tensorflow_1_names
@@ -140,17 +141,17 @@ from whygpu.tables.tensorflow_names import REMOVED, REMOVED_TRAIN, SESSION_API, 
 
 CAUSE = cause("WG704", __name__, __doc__, severity="error", effect="broken")
 
-_REMOVED = re.compile(
+_REMOVED = late(
     r"module ['\"](?P<module>tensorflow[\w.]{0,80})['\"] has no attribute ['\"](?P<name>\w{1,60})['\"]"
 )
-_NO_MODULE = re.compile(
+_NO_MODULE = late(
     r"No module named ['\"]?tensorflow(?:_core)?\.(?P<name>contrib|examples|models\.rnn"
     r"|python\.ops\.rnn_cell)[\w.]{0,60}['\"]?"
     r"|cannot import name ['\"]?(?P<imported>contrib|rnn_cell|Session|ConfigProto|placeholder"
     r"|InteractiveSession|set_session|get_session)['\"]? from "
     r"(?:partially initialized module )?['\"]tensorflow"
 )
-_EAGER = re.compile(
+_EAGER = late(
     r"The Session graph is empty"
     r"|(?:is|are) not (?:supported|compatible) (?:when|with) eager execution"
     r"|should be a function when eager execution is enabled"
@@ -160,9 +161,9 @@ _EAGER = re.compile(
     r"|Attempting to capture an EagerTensor[^\n]{0,80}building a function"
     r"|tf\.Session is not (?:supported|available)"
 )
-_TENSORFLOW_1 = re.compile(r"^[01]\.")
-_KERAS_ITSELF = re.compile(r"site-packages[/\\]keras[/\\]|dist-packages[/\\]keras[/\\]")
-_VERSION_TEST = re.compile(
+_TENSORFLOW_1 = late(r"^[01]\.")
+_KERAS_ITSELF = late(r"site-packages[/\\]keras[/\\]|dist-packages[/\\]keras[/\\]")
+_VERSION_TEST = late(
     r"version|(?:tf|tensorflow|is|has)_?v?[12](?:_0|x)?(?![0-9a-z])|executing_eagerly|tf2\.enabled",
     re.IGNORECASE,
 )

@@ -49,23 +49,24 @@ from typing import NamedTuple
 from whygpu.causes.shared_logs import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 
 CAUSE = cause("WG706", __name__, __doc__, severity="warning", effect="none")
 
-_TIMED = re.compile(
+_TIMED = late(
     r"(?:^|[ \t|,;(])(?P<device>GPU|CPU|gpu|cpu|cuda"
     r"|CUDA)\b[^\n\d]{0,40}?(?P<number>\d{1,6}\.?\d{0,9}) ?"
     r"(?P<unit>s|sec|secs|seconds|ms|milliseconds|us|minutes|min)\b",
     re.M,
 )
-_LABELLED = re.compile(
+_LABELLED = late(
     r"^ {0,8}(?P<label>[A-Za-z_ ]{0,30}(?:time|Time|took|elapsed"
     r"|seconds)[A-Za-z_ ]{0,20})[:=] {0,4}"
     r"(?P<number>\d{1,6}\.\d{1,18}) ?(?:s|sec|seconds)?$",
     re.M,
 )
-_START = re.compile(
+_START = late(
     r"instructions that this TensorFlow binary|wasn't compiled to use|optimized with oneAPI"
 )
 _SCALES = {"ms": 1e-3, "milliseconds": 1e-3, "us": 1e-6, "min": 60.0, "minutes": 60.0}

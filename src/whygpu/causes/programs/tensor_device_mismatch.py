@@ -173,6 +173,7 @@ from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call, Combination
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.program import Program
 from whygpu.model.values import Several, Value
@@ -180,7 +181,7 @@ from whygpu.model.values import Several, Value
 CAUSE = cause("WG702", __name__, __doc__, severity="error", effect="broken")
 
 _DEVICE = r"(?:CPU|CUDA|GPU|cpu|cuda:?\d{0,2}|device)"
-_MESSAGES = re.compile(
+_MESSAGES = late(
     r"[Ee]xpected all tensors to be on the same device(?:, but found at least two devices, "
     r"(?P<one>[\w:]{1,12}) and (?P<other>[\w:]{1,12}))?"
     r"|[Ee]xpected (?:object|tensor|input|self|weight)[^\n]{0,60} "
@@ -204,16 +205,14 @@ _MESSAGES = re.compile(
     r"|argument should be a 1D CPU int64 tensor, but got 1D cuda"
     r"|[Ee]xpected a '\w{3,6}' device type for generator but found '\w{3,6}'"
 )
-_COMPLAINT = re.compile(
+_COMPLAINT = late(
     r"[Ee]xpected|[Ff]ound|\bgot\b|same|combination of arguments|convert|not allowed|must|should"
     r"|different|cannot"
     r"|[Cc]onflicting|[Ii]ncompatible|is on "
 )
 """What makes two names of tensor types in one line a complaint about them."""
-_TO_NUMPY = re.compile(r"to numpy")
-_OPTIMIZER = re.compile(
-    r"optim[/\\]|optimizer\.step|in adam|in sgd|_multi_tensor|addcmul|exp_avg", re.I
-)
+_TO_NUMPY = late(r"to numpy")
+_OPTIMIZER = late(r"optim[/\\]|optimizer\.step|in adam|in sgd|_multi_tensor|addcmul|exp_avg", re.I)
 _MOST_LINES = 6
 
 

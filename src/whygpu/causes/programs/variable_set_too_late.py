@@ -144,12 +144,13 @@ from whygpu.causes.shared_starts import MOMENTS, jax_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Event, Import, Setting
+from whygpu.model.late import late
 from whygpu.model.program import Program, surely_before
 from whygpu.tables.variable_moments import ROWS, VariableMoment
 
 CAUSE = cause("WG710", __name__, __doc__, severity="error", effect="none")
 
-_RESTART = re.compile(r"\brestart", re.IGNORECASE)
+_RESTART = late(r"\brestart", re.IGNORECASE)
 _CHILDREN = frozenset({"subprocess", "multiprocessing", "ray", "joblib", "dask", "pexpect"})
 """A program with these may set a variable for others to read."""
 
