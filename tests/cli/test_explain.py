@@ -22,7 +22,7 @@ SCHEMA = json.loads(
 )
 FOUND = """\
 Traceback (most recent call last):
-  File "/home/someone/work/train.py", line 3, in <module>
+  File "/home/someone/code/train.py", line 3, in <module>
     model.cuda()
 torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 9.77 GiB total \
 capacity; 7.10 GiB already allocated; 1.21 GiB free; 7.43 GiB reserved in total by PyTorch)

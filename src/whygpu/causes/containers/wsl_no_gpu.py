@@ -107,7 +107,7 @@ Under WSL, with a GPU that works.
 ```
 2023-01-05 12:00:00.000001: I tensorflow/compiler/xla/stream_executor/cuda/cuda_gpu_executor.cc:966] could not open file to read NUMA node: /sys/bus/pci/devices/0000:01:00.0/numa_node
 2023-01-05 12:00:00.000002: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1616] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 5911 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 3070, pci bus id: 0000:01:00.0, compute capability: 8.6
-/mnt/c/work/train.py:12: UserWarning: WSL
+/mnt/c/code/train.py:12: UserWarning: WSL
 Epoch 1/3 loss: 0.61
 ```
 
