@@ -33,18 +33,22 @@ def in_gib(size: int) -> str:
     return f"{size} bytes"
 
 
-def noise(cause: Cause, log: Log, pattern: re.Pattern[str], meaning: str) -> Iterator[Finding]:
-    """One finding for all the lines that say a harmless thing. What ended the program is not."""
-    ends = {n for end in log.failures for n in range(end.line, end.last + 1)}
-    lines = {match.line for match in log.find(pattern)} - ends
-    if lines:
-        times = "" if len(lines) == 1 else f" (on {len(lines)} lines)"
-        yield cause.finding(
-            subject=subject_of(log),
-            message=meaning + times,
-            evidence=log.evidence(*lines),
-            remedies=(Remedy("Nothing needs to be done about it."),),
-        )
+def harmless(cause: Cause, pattern: re.Pattern[str], meaning: str) -> None:
+    """Register the detector of a noise: one finding for all the lines that say a harmless thing."""
+
+    @cause.on_log
+    def detect_in_log(log: Log) -> Iterator[Finding]:
+        # What ended the program is not harmless, whatever its words.
+        ends = {n for end in log.failures for n in range(end.line, end.last + 1)}
+        lines = {match.line for match in log.find(pattern)} - ends
+        if lines:
+            times = "" if len(lines) == 1 else f" (on {len(lines)} lines)"
+            yield cause.finding(
+                subject=subject_of(log),
+                message=meaning + times,
+                evidence=log.evidence(*lines),
+                remedies=(Remedy("Nothing needs to be done about it."),),
+            )
 
 
 def ended_after(log: Log, line: int) -> tuple[int, ...]:

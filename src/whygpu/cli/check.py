@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from whygpu.cli.arguments import add_color_argument
 from whygpu.probes import DEFAULT_TIMEOUT
 
 EXAMPLES = """\
@@ -48,12 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show the outcome of every cause"
     )
-    parser.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="colour: on a terminal (default), always, or never; NO_COLOR is honoured",
-    )
+    add_color_argument(parser)
 
 
 def _seconds(text: str) -> float:

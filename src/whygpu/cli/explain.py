@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from whygpu.cli.arguments import add_color_argument
 from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,12 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show all evidence, symptoms and noise"
     )
-    parser.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="colour: on a terminal (default), always, or never; NO_COLOR is honoured",
-    )
+    add_color_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from whygpu.cli.arguments import add_color_argument
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -54,12 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--sarif", action="store_true", help="print them as SARIF 2.1.0")
     output.add_argument("--github", action="store_true", help="print annotations for GitHub")
     parser.add_argument("-v", "--verbose", action="store_true", help="show ignored findings too")
-    parser.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="colour: on a terminal (default), always, or never; NO_COLOR is honoured",
-    )
+    add_color_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,6 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from whygpu.cli.arguments import add_color_argument
+
 if TYPE_CHECKING:
     from whygpu.host.local import LocalHost
     from whygpu.model.driver import Driver, GraphicsDevice
@@ -68,12 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let pip, or uv where it is installed, resolve the plan once more (asks the index)",
     )
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
-    parser.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="colour: on a terminal (default), always, or never; NO_COLOR is honoured",
-    )
+    add_color_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:

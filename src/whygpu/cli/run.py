@@ -221,14 +221,13 @@ def _explained(
 
 
 def _worded(explanation: Explanation) -> str:
-    from whygpu.cli.terminal import shows, width
+    from whygpu.cli.terminal import shows, use_color, width
     from whygpu.render.explain import MARKS, PLAIN_MARKS, render
 
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return render(
         explanation,
         width=width(),
-        color=sys.stderr.isatty() and not plain,
+        color=use_color("auto", sys.stderr),
         verbose=False,
         marks=MARKS if shows("".join(MARKS.values()), sys.stderr) else PLAIN_MARKS,
     )

@@ -42,10 +42,10 @@ def shows(text: str, stream: TextIO) -> bool:
     return True
 
 
-def use_color(choice: str) -> bool:
+def use_color(choice: str, stream: TextIO | None = None) -> bool:
     """--color decides; else colour is for terminals, unless NO_COLOR or a dumb one forbids it."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
-    return sys.stdout.isatty()
+    return (stream or sys.stdout).isatty()

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from whygpu.model.policy import Action
 
+LIBRARY_PATH = "LD_LIBRARY_PATH"
+
 
 def changed(environ: Mapping[str, str], actions: Iterable[Action]) -> dict[str, str]:
     """The environment with the actions carried out, in order."""

@@ -11,7 +11,7 @@ from whygpu.errors import PolicyError
 from whygpu.launch import command, devices
 from whygpu.launch.ability import frameworks_lack, machine_lacks
 from whygpu.launch.effects import SEED, Limit, effects
-from whygpu.launch.environment import changed, folders
+from whygpu.launch.environment import LIBRARY_PATH, changed, folders
 from whygpu.launch.repairs import Examine, repairs_for
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.observed import Known
@@ -21,7 +21,6 @@ from whygpu.model.snapshot import Snapshot
 
 BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap")
 SETTINGS_VARIABLE = "WHYGPU_BOOTSTRAP_SETTINGS"
-LIBRARY_PATH = "LD_LIBRARY_PATH"
 
 _KERAS_REPAIRS = ("keras-backend-missing",)
 """What can be wrong even for a program that is to stay on the CPU."""

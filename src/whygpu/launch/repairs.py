@@ -20,7 +20,7 @@ from whygpu.causes.shared_libraries import (
     usable_copies,
 )
 from whygpu.causes.shared_search import found_through
-from whygpu.launch.environment import changed, folders, same
+from whygpu.launch.environment import LIBRARY_PATH, changed, folders, same
 from whygpu.model.derived import and_list, display_name, keras_backend
 from whygpu.model.finding import MACHINE, Finding, Gap
 from whygpu.model.observed import Known
@@ -29,7 +29,6 @@ from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
-LIBRARY_PATH = "LD_LIBRARY_PATH"
 XLA_DATA = "--xla_gpu_cuda_data_dir"
 
 Proposals = Iterator[Repair]

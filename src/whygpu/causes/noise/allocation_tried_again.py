@@ -37,24 +37,17 @@ step 200 loss = 1.87 (0.409 sec/step)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG911", __name__, __doc__, severity="info", effect="none")
 
 MESSAGE = late(r"The caller indicates that this is not a failure")
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "extra memory for a faster algorithm was not there, and another algorithm was taken",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "extra memory for a faster algorithm was not there, and another algorithm was taken",
+)

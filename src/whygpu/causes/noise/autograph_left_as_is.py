@@ -41,13 +41,10 @@ AttributeError: module 'gast' has no attribute 'Num'
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG923", __name__, __doc__, severity="info", effect="none")
 
@@ -58,11 +55,8 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "functions are run as they are, or traced again; it can cost time and changes no result",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "functions are run as they are, or traced again; it can cost time and changes no result",
+)

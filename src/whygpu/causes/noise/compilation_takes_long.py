@@ -39,13 +39,9 @@ E0000 00:00:1732000000.123456   4321 gpu_timer.cc:183] Delay kernel timed out: m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG918", __name__, __doc__, severity="info", effect="none")
 
@@ -55,12 +51,9 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "compiling or choosing algorithms takes long at the start; steps after that are not "
-        "slowed down",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "compiling or choosing algorithms takes long at the start; steps after that are not "
+    "slowed down",
+)

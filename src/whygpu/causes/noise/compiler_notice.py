@@ -40,13 +40,9 @@ None is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG909", __name__, __doc__, severity="info", effect="none")
 
@@ -60,11 +56,8 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "TensorFlow's compilers tell that they have started or stay off; nothing depends on it",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "TensorFlow's compilers tell that they have started or stay off; nothing depends on it",
+)

@@ -47,13 +47,9 @@ F tensorflow/core/platform/cpu_feature_guard.cc:36] The TensorFlow library was c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG903", __name__, __doc__, severity="info", effect="none")
 
@@ -66,12 +62,9 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "TensorFlow names instructions of the CPU that it uses or leaves aside; it has nothing to "
-        "do with the GPU",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "TensorFlow names instructions of the CPU that it uses or leaves aside; it has nothing to "
+    "do with the GPU",
+)

@@ -47,13 +47,10 @@ AttributeError: module 'numpy' has no attribute 'bool'.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG907", __name__, __doc__, severity="info", effect="none")
 
@@ -64,11 +61,8 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "functions that a later release will remove are used; the installed release still has them",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "functions that a later release will remove are used; the installed release still has them",
+)

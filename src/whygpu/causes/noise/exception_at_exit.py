@@ -42,13 +42,10 @@ AttributeError: 'NoneType' object has no attribute 'size'
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG924", __name__, __doc__, severity="info", effect="none")
 
@@ -58,12 +55,8 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "Python could not tidy up an object at its end, and ignored that; the work was done by "
-        "then",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "Python could not tidy up an object at its end, and ignored that; the work was done by then",
+)

@@ -35,13 +35,9 @@ RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:859, invalid usage, NCCL versi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG920", __name__, __doc__, severity="info", effect="none")
 
@@ -50,12 +46,9 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "these GPUs cannot read each other's memory directly; data goes through main memory, "
-        "which works",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "these GPUs cannot read each other's memory directly; data goes through main memory, "
+    "which works",
+)

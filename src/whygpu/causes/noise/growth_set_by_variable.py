@@ -33,24 +33,17 @@ None is needed. Unset the variable to let the program decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG921", __name__, __doc__, severity="info", effect="none")
 
 MESSAGE = late(r"Overriding (?:allow_growth|orig_value) setting because")
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "an environment variable lets GPU memory grow as needed, whatever the program configures",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "an environment variable lets GPU memory grow as needed, whatever the program configures",
+)

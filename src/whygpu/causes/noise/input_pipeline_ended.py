@@ -47,13 +47,9 @@ for fewer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG914", __name__, __doc__, severity="info", effect="none")
 
@@ -65,12 +61,9 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "the data set came to its end (or was left early), and what waited for more of it was "
-        "cancelled",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "the data set came to its end (or was left early), and what waited for more of it was "
+    "cancelled",
+)

@@ -40,13 +40,9 @@ RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: No visib
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG913", __name__, __doc__, severity="info", effect="none")
 
@@ -56,12 +52,8 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "JAX names back ends that this machine does not have; they are not needed for an NVIDIA "
-        "GPU",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "JAX names back ends that this machine does not have; they are not needed for an NVIDIA GPU",
+)

@@ -34,24 +34,17 @@ tensorflow.python.framework.errors_impl.NotFoundError: Op type not registered 'D
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG922", __name__, __doc__, severity="info", effect="none")
 
 MESSAGE = late(r"OpKernel \('op: [^\n]{1,300} for unknown op: ")
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "kernels for operations that this TensorFlow does not have are left out",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "kernels for operations that this TensorFlow does not have are left out",
+)

@@ -37,25 +37,18 @@ Epoch 1/10
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG910", __name__, __doc__, severity="info", effect="none")
 
 MESSAGE = late(r"Allocation of \d{1,20} exceeds \d{1,3}% of (?:free )?system memory")
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "single tensors take more than a tenth of the free main memory; each was given, and the "
-        "GPU's memory is not meant",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "single tensors take more than a tenth of the free main memory; each was given, and the "
+    "GPU's memory is not meant",
+)

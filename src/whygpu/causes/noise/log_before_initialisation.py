@@ -40,13 +40,9 @@ WARNING:tensorflow:Entity <bound method Dense.call> could not be transformed and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG906", __name__, __doc__, severity="info", effect="none")
 
@@ -56,12 +52,9 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "the logging library says that its output goes to standard error; it says nothing about "
-        "the lines that follow",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "the logging library says that its output goes to standard error; it says nothing about "
+    "the lines that follow",
+)

@@ -45,13 +45,9 @@ Your kernel may have been built without NUMA support.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG902", __name__, __doc__, severity="info", effect="none")
 
@@ -61,12 +57,9 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "the kernel does not say to which NUMA node the GPU belongs, so TensorFlow takes node 0; "
-        "the GPU is used all the same",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "the kernel does not say to which NUMA node the GPU belongs, so TensorFlow takes node 0; "
+    "the GPU is used all the same",
+)

@@ -35,25 +35,18 @@ ValueError: numpy.ndarray size changed, may indicate binary incompatibility. Exp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG925", __name__, __doc__, severity="info", effect="none")
 
 MESSAGE = late(r"RuntimeWarning: numpy\.\w{1,40} size changed")
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "an extension was compiled with an older NumPy, whose structures were smaller; it works "
-        "all the same",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "an extension was compiled with an older NumPy, whose structures were smaller; it works "
+    "all the same",
+)

@@ -39,13 +39,9 @@ imported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG904", __name__, __doc__, severity="info", effect="none")
 
@@ -55,12 +51,9 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "the CPU's operations come from oneDNN (or ZenDNN), whose last digits can differ; it has "
-        "nothing to do with the GPU",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "the CPU's operations come from oneDNN (or ZenDNN), whose last digits can differ; it has "
+    "nothing to do with the GPU",
+)

@@ -38,13 +38,9 @@ ModuleNotFoundError: No module named 'triton'
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG919", __name__, __doc__, severity="info", effect="none")
 
@@ -54,11 +50,8 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "packages that make some operations faster are not installed, and are not needed",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "packages that make some operations faster are not installed, and are not needed",
+)

@@ -38,13 +38,9 @@ W0000 00:00:1745000000.640000   91820 computation_placer.cc:177] computation pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG901", __name__, __doc__, severity="info", effect="none")
 
@@ -54,12 +50,9 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "TensorFlow registers its CUDA plug-ins twice and logs that the second time is refused; "
-        "the first stands",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "TensorFlow registers its CUDA plug-ins twice and logs that the second time is refused; "
+    "the first stands",
+)

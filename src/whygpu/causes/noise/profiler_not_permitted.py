@@ -40,13 +40,9 @@ CUPTI on the loader's path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG915", __name__, __doc__, severity="info", effect="none")
 
@@ -56,11 +52,8 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "the profiler cannot read the GPU's counters; training does not need it",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "the profiler cannot read the GPU's counters; training does not need it",
+)

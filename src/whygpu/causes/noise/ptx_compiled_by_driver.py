@@ -42,13 +42,9 @@ Epoch 1/3
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG912", __name__, __doc__, severity="info", effect="none")
 
@@ -58,11 +54,8 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "the driver compiles what ptxas would have compiled; it costs a moment at the start",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "the driver compiles what ptxas would have compiled; it costs a moment at the start",
+)

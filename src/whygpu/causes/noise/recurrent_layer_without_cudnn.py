@@ -35,25 +35,18 @@ tensorflow.python.framework.errors_impl.UnknownError: Fail to find the dnn imple
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG917", __name__, __doc__, severity="info", effect="none")
 
 MESSAGE = late(r"will not use cuDNN kernel")
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "the settings of a recurrent layer rule out cuDNN's kernel; it runs on the GPU with "
-        "general ones",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "the settings of a recurrent layer rule out cuDNN's kernel; it runs on the GPU with "
+    "general ones",
+)

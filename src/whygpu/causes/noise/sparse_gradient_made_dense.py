@@ -33,24 +33,17 @@ tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG916", __name__, __doc__, severity="info", effect="none")
 
 MESSAGE = late(r"Converting sparse IndexedSlices")
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "a sparse gradient is filled up to a full tensor; it takes memory and is no error",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "a sparse gradient is filled up to a full tensor; it takes memory and is no error",
+)

@@ -40,13 +40,9 @@ install the TensorRT release that this TensorFlow was built for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG905", __name__, __doc__, severity="info", effect="none")
 
@@ -56,12 +52,9 @@ MESSAGE = late(
 )
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "TensorRT is not installed; TensorFlow uses the GPU without it, unless the program "
-        "converts models with TF-TRT",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "TensorRT is not installed; TensorFlow uses the GPU without it, unless the program "
+    "converts models with TF-TRT",
+)

@@ -33,25 +33,18 @@ None is needed; the option that it names is obsolete.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from whygpu.causes.shared_logs import noise
+from whygpu.causes.shared_logs import harmless
 from whygpu.model.cause import cause
-from whygpu.model.finding import Finding
 from whygpu.model.late import late
-from whygpu.model.log import Log
 
 CAUSE = cause("WG908", __name__, __doc__, severity="info", effect="none")
 
 MESSAGE = late(r"Not creating XLA devices, tf_xla_enable_xla_devices")
 
 
-@CAUSE.on_log
-def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from noise(
-        CAUSE,
-        log,
-        MESSAGE,
-        "TensorFlow no longer lists XLA devices of their own; the ordinary GPU devices are not "
-        "affected",
-    )
+harmless(
+    CAUSE,
+    MESSAGE,
+    "TensorFlow no longer lists XLA devices of their own; the ordinary GPU devices are not "
+    "affected",
+)
