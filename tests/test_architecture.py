@@ -19,7 +19,10 @@ LAYERS = (
     ("tables",),
     ("host", "readers"),
     ("causes", "privacy", "verdicts"),
-    ("engine", "collectors", "probes", "planner", "linter", "render", "launch"),
+    (
+        *("engine", "collectors", "probes", "planner", "linter", "render"),
+        *("launch", "work", "memory", "compare"),
+    ),
     ("explainer", "corroboration"),
     ("api",),
     ("cli", "__main__", "__init__"),

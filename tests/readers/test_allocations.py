@@ -110,7 +110,7 @@ def test_the_same_error_code_for_the_computers_memory() -> None:
     found = only(
         "failed to alloc 34357641216 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory"
     )
-    assert (found.place, found.final, found.requested) == ("host", False, 34357641216)
+    assert (found.place, found.final, found.requested) == ("pinned", False, 34357641216)
 
 
 def test_cupy_tells_what_it_has() -> None:
@@ -139,7 +139,7 @@ def test_a_message_broken_twice() -> None:
         "error. It is possible that dataloader's workers are out of shared\n"
         "memory. Please try to raise your shared memory limit."
     )
-    assert (found.line, found.place) == (2, "host")
+    assert (found.line, found.place) == (2, "shared-memory")
 
 
 def test_what_stands_on_a_line_of_its_own_is_told_once() -> None:

@@ -92,11 +92,16 @@ SAYINGS = (
     ("cuda", "gpu", "refused", "HIP out of memory."),
     (
         "tensorflow",
-        "host",
+        "pinned",
         "retried",
         "failed to alloc 34357641216 bytes on host: CUDA_ERROR_OUT_OF",
     ),
-    ("tensorflow", "host", "retried", "could not allocate pinned host memory of size: 34357641216"),
+    (
+        "tensorflow",
+        "pinned",
+        "retried",
+        "could not allocate pinned host memory of size: 34357641216",
+    ),
     (
         "tensorflow",
         "host",
@@ -118,7 +123,7 @@ SAYINGS = (
     ),
     (
         "shared memory",
-        "host",
+        "shared-memory",
         "refused",
         "dataloader's workers are out of shared memory. Please try",
     ),

@@ -10,14 +10,11 @@ from typing import NamedTuple
 from whygpu.model.late import late
 from whygpu.model.log import Allocation, Log
 from whygpu.tables.gpu_memory import sizes_of
+from whygpu.tables.out_of_memory import bytes_of_shape
 
 _LIMIT = late(r"\b(?:Limit: {1,24}|memory_limit_: )(?P<bytes>\d{1,15})")
 _IN_USE = late(r"\bInUse: {1,24}(?P<bytes>\d{1,15})")
 _REGIONS = late(r"total_region_allocated_bytes_: (?P<bytes>\d{1,15})")
-_TYPE_BYTES = {"half": 2, "bfloat16": 2, "double": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1}
-_TYPE = late(r"and type (?P<name>\w{1,20})")
-
-
 _ROUND = 512 << 20
 _MOST_RECORDS = 8
 """Of one line that are looked at."""
@@ -80,14 +77,7 @@ def _number(log: Log, pattern: re.Pattern[str]) -> int | None:
 
 
 def size_of_shape(log: Log, allocation: Allocation) -> int | None:
-    numbers = [int(n) for n in allocation.shape.strip("[]").split(",") if n]
-    if not numbers:
-        return None
-    kind = _TYPE.search(text_of(log, allocation))
-    size = _TYPE_BYTES.get(kind["name"], 4) if kind else 4
-    for number in numbers:
-        size *= number
-    return size
+    return bytes_of_shape(allocation.shape, text_of(log, allocation))
 
 
 def text_of(log: Log, allocation: Allocation) -> str:

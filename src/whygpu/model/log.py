@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Evidence
+from whygpu.model.shortage import MemoryPlace
 
 Level = Literal["fatal", "error", "warning", "info", "none"]
 """How loudly the writer said it; "none" for lines that are no log records."""
@@ -72,7 +73,7 @@ class Allocation(NamedTuple):
     """Memory was asked for and not given. Sizes are in bytes, None where the log does not say."""
 
     line: int
-    place: Literal["gpu", "host"]
+    place: MemoryPlace
     final: bool
     """The program was refused; otherwise it tried again with less, or did without."""
     requested: int | None = None
@@ -83,6 +84,8 @@ class Allocation(NamedTuple):
     reserved: int | None = None
     """By this process's allocator, live tensors included."""
     shape: str = ""
+    of: str = ""
+    """Who says it: torch, tensorflow, xla, cuda, system, ..."""
 
 
 class Device(NamedTuple):

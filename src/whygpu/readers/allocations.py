@@ -50,6 +50,7 @@ def _of_line(line: Line, lines: Sequence[Line], index: int) -> Iterator[Allocati
         total=sizes.get("total"),
         held=sizes.get("held"),
         shape=match.groupdict().get("shape") or "",
+        of=form.of,
     )
 
 
@@ -113,6 +114,7 @@ def _of_torch(line: Line, match: re.Match[str]) -> Allocation:
         total=total,
         held=held,
         reserved=reserved,
+        of="torch",
     )
 
 

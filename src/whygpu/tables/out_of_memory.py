@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Literal, NamedTuple
 
 from whygpu.model.late import late
+from whygpu.model.shortage import MemoryPlace
 
-Place = Literal["gpu", "host"]
 Outcome = Literal["refused", "retried"]
 """The program did not get the memory; or it tried again with less, or did without."""
 
 _NUMBER = r"\d[\d.,]{0,20}"
 _UNIT = r"[KMGT]?i?[bB](?:ytes)?|[KMGT]|bytes"
+
+
+_NOT_ROOM = r"Too many open files|No such file|File exists|Permission denied|Invalid argument"
 
 
 def _size(name: str) -> str:
@@ -25,12 +29,12 @@ class Form(NamedTuple):
 
     of: str
     """Who says it."""
-    place: Place
+    place: MemoryPlace
     outcome: Outcome
     pattern: re.Pattern[str]
 
 
-def _form(of: str, place: Place, outcome: Outcome, *patterns: str) -> Form:
+def _form(of: str, place: MemoryPlace, outcome: Outcome, *patterns: str) -> Form:
     return Form(of, place, outcome, late("|".join(patterns)))
 
 
@@ -79,7 +83,7 @@ FORMS: tuple[Form, ...] = (
     # The computer's own memory, in words that could be mistaken for the GPU's.
     _form(
         "tensorflow",
-        "host",
+        "pinned",
         "retried",
         rf"failed to alloc(?:ate)? {_size('asked')}[^\n]{{0,30}} on host",
         rf"could not allocate pinned host memory of size: {_size('asked_2')}",
@@ -92,11 +96,13 @@ FORMS: tuple[Form, ...] = (
         r"[^\n]{0,200}(?:device:CPU:\d+|by allocator (?:cpu|mklcpu|cuda_host_bfc|gpu_host_bfc))",
         r"Allocator \((?:cpu|mklcpu|cuda_host_bfc|gpu_host_bfc)\) ran out of memory trying to "
         rf"allocate {_size('asked')}",
+        r"device:CPU:\d+\}\} failed to allocate memory",
     ),
     _form(
         "torch",
         "host",
         "refused",
+        r"(?:enforce fail at alloc_cpu\.cpp[^\n]{0,120})?"
         r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory): you tried to "
         rf"allocate {_size('asked')}",
         r"DefaultCPUAllocator: (?:can't allocate memory|not enough memory)",
@@ -112,11 +118,13 @@ FORMS: tuple[Form, ...] = (
     ),
     _form(
         "shared memory",
-        "host",
+        "shared-memory",
         "refused",
         r"[Bb]us error[^\n]{0,200}shared memory",
         r"workers are out of shared memory",
-        r"unable to (?:open|write to|mmap|resize) (?:shared memory|file <?/?torch)[^\n]{0,160}",
+        # Too many open files are a limit of another kind; PyTorch hands memory over as files.
+        r"unable to (?:open|write to|mmap|resize) (?:shared memory|file <?/?torch)"
+        rf"(?![^\n]{{0,160}}(?:{_NOT_ROOM}))",
         r"No space left on device[^\n]{0,120}(?:/dev/shm|/torch_|psm_)",
         r"(?:/dev/shm|/torch_\d)[^\n]{0,120}No space left on device",
     ),
@@ -181,8 +189,8 @@ FORMS: tuple[Form, ...] = (
         "refused",
         r"Dst tensor is not initialized",
         r"CUDNN failed to allocate the scratch space",
-        r"(?:[Rr]esource ?[Ee]xhausted(?:Error)?|RESOURCE_EXHAUSTED)[^\n]{0,60}: [Ff]ailed to "
-        r"allocate memory",
+        r"(?:[Rr]esource ?[Ee]xhausted(?:Error)?|RESOURCE_EXHAUSTED)[^\n]{0,60}: "
+        r"(?:\{\{[^\n}]{0,200}\}\} )?[Ff]ailed to allocate memory",
     ),
     _form(
         "tensorflow",
@@ -205,6 +213,7 @@ FORMS: tuple[Form, ...] = (
         rf"[Oo]ut of memory (?:while )?(?:trying to )?allocat(?:e|ing) {_size('asked')}",
         rf"Failed to allocate request for {_size('asked_2')}",
         rf"Attempting to reserve {_size('asked_4')} at the bottom of memory",
+        rf"Failed to allocate {_size('asked_5')} for new constant",
         r"Ran out of memory in memory space \w{1,12}[.:]? {1,4}Used "
         rf"{_size('asked_3')} of {_size('total')}",
     ),
@@ -307,6 +316,31 @@ HANDLE_FAILED = late(
     r"|cublas runtime error : (?:resource allocation failed|library not initialized)"
 )
 """A CUDA library could not set itself up. It seldom says why; mostly it is want of memory."""
+
+
+LIBRARY_REFUSED = Form(
+    "cuda libraries",
+    "gpu",
+    "refused",
+    late(
+        r"CU(?:BLAS|DNN|SPARSE|SOLVER|RAND)_STATUS_ALLOC(?:ATION)?_FAILED|CUFFT_ALLOC_FAILED"
+        r"|CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"
+        r"|cublas runtime error : resource allocation failed"
+    ),
+)
+"""The part of HANDLE_FAILED that does say why: the library got no memory from the driver."""
+
+_TYPE_BYTES = {"half": 2, "bfloat16": 2, "double": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1}
+_TYPE = late(r"and type (?P<name>\w{1,20})")
+
+
+def bytes_of_shape(shape: str, text: str) -> int | None:
+    """The size of the tensor that TensorFlow had no room for, by the words around its shape."""
+    numbers = [int(number) for number in shape.strip("[]").split(",") if number]
+    if not numbers:
+        return None
+    kind = _TYPE.search(text)
+    return math.prod(numbers) * (_TYPE_BYTES.get(kind["name"], 4) if kind else 4)
 
 
 def out_of_memory(text: str) -> tuple[Form, re.Match[str]] | None:

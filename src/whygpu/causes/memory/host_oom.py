@@ -261,7 +261,7 @@ class _Story(NamedTuple):
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    refused = [a for a in log.allocations if a.place == "host" and not _trifle(a)]
+    refused = [a for a in log.allocations if a.place != "gpu" and not _trifle(a)]
     pinned = _refused_while_pinning(log)
     if refused or pinned:
         yield _refused(log, refused, pinned)

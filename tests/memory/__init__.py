@@ -1,0 +1,1 @@
+"""Tests of what whygpu knows of memory."""
