@@ -65,6 +65,17 @@ class LaneRun(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+class Units(NamedTuple):
+    """A difference in multiples of the most that rounding explains, at the place where that is
+    largest: up to 1 is rounding, 50 is not."""
+
+    own: float
+    """In the precision that the work says it computes in."""
+    tf32: float | None = None
+    """If products were made in TF32; None where nothing is multiplied, or not in float32."""
+    bfloat16: float | None = None
+
+
 TensorKind = Literal["output", "recorded", "layer", "loss", "gradient", "weight"]
 HowCompared = Literal["numbers", "exactly", "not-at-all"]
 """Integers, truth values and text are compared exactly; arrays of other shapes not at all."""
@@ -108,6 +119,9 @@ class TensorDifference(NamedTuple):
     inf_b: int = 0
     not_finite_in_one: int = 0
     """Places where one is NaN or infinite and the other is not, or is so otherwise."""
+    units: Units | None = None
+    """Against how far the float64 reference itself moves when all it is made from is moved by
+    rounding; None where there is no such reference."""
     ties: int | None = None
     """Of unequal places that are the position of a largest value in another array: how many are
     ties within that array's own difference. None where they are no such positions."""
@@ -125,20 +139,15 @@ class TensorDifference(NamedTuple):
 class LayerError(NamedTuple):
     """How far a lane's layer is from the same layer in float64, given the lane's own input to it.
 
-    What went before it has no part in this. Units are multiples of the most that rounding explains
-    there, so that up to 1 is rounding and 50 is not. Figures are over places where both are finite.
+    What went before the layer has no part in this. Figures are over places that are finite.
     """
 
     layer: str
     lane: str
-    max_abs: float
-    units: float
-    """In the precision that the layer computes in."""
-    units_tf32: float | None
-    """If its products were made in TF32; None for a layer without products, or of another type."""
-    units_bfloat16: float | None
     precision: Precision
     """What the layer says that it computes in."""
+    max_abs: float
+    units: Units
     not_finite: int = 0
     """Places that are NaN or infinite in the lane and finite in float64."""
 
@@ -147,11 +156,9 @@ class LocalDifference(NamedTuple):
     """How far two lanes are apart in one layer, its inputs' own difference taken out of it."""
 
     max_abs: float
-    units: float
-    units_tf32: float | None
-    units_bfloat16: float | None
+    units: Units
     not_finite_in_one: int = 0
-    """Places where one lane alone is not finite and float64 of its own input is."""
+    """Places where one lane alone is not finite, and float64 of its own input is."""
     where: tuple[int, ...] = ()
 
 
