@@ -45,6 +45,12 @@ TARGETS = {
     "jax": TargetSpec(("3.12", "3.13", "3.11"), ("jax", "keras"), KERAS.format("jax")),
     # The local version keeps pip from taking the default build with its gigabytes of CUDA wheels.
     "torch": TargetSpec(("3.11",), ("torch==2.13.0+cpu", "keras"), KERAS.format("torch")),
+    # One model on every backend, for comparisons.
+    "keras-all": TargetSpec(
+        ("3.11",),
+        ("tensorflow==2.21.0", "jax", "torch==2.13.0+cpu"),
+        KERAS.format("torch"),
+    ),
     "tensorflow-gpu-1.15": TargetSpec(
         ("3.7",), ("tensorflow-gpu==1.15.5", "protobuf<3.21"), TENSORFLOW
     ),

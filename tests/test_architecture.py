@@ -31,7 +31,7 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 APART = {"render": {"collectors", "probes", "host"}, "causes": {"host", "readers"}}
 """Within the order, some may not meet: a renderer never looks at the machine, a cause neither."""
 
-IN_THE_TARGET = {"scripts", "bootstrap"}
+IN_THE_TARGET = {"scripts", "bootstrap", "inside"}
 """Folders whose files run in the target, and so know nothing of the rest."""
 
 MODULES = sorted(

@@ -6,7 +6,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from whygpu.errors import PolicyError, UsageError
@@ -14,7 +15,7 @@ from whygpu.launch import command, process, records
 from whygpu.launch.environment import changed
 from whygpu.launch.plan import SETTINGS_VARIABLE, Look, make_plan, needs_look, proves
 from whygpu.model.finding import MACHINE
-from whygpu.model.policy import DevicePolicy, LaunchPlan, Repair, RunReport
+from whygpu.model.policy import DevicePolicy, LaunchPlan, ProcessRecord, Repair, RunReport
 
 if TYPE_CHECKING:
     from whygpu.launch.process import Ended
@@ -100,8 +101,20 @@ def _known_of(report: Report, target_unknown: bool) -> Report:
     return report._replace(frameworks=(), findings=findings)
 
 
-def execute(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[RunReport, Ended]:
-    """Carry the plan out. Raises NotStarted when the command cannot be."""
+class Stage(NamedTuple):
+    """What a program is started with, so that it runs under its plan and leaves records."""
+
+    environ: dict[str, str]
+    reports: str
+    """The folder that its processes write their records to."""
+
+    def records(self) -> tuple[ProcessRecord, ...]:
+        return records.read(self.reports)
+
+
+@contextmanager
+def staged(plan: LaunchPlan, environ: Mapping[str, str]) -> Iterator[Stage]:
+    """The plan in effect for whoever starts a process with this environment."""
     try:
         folder = tempfile.mkdtemp(prefix="whygpu-run-")
     except OSError as error:
@@ -117,10 +130,16 @@ def execute(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[RunReport, En
             json.dump({**content, "report_folder": reports, "launcher_pid": os.getpid()}, file)
         given = changed(environ, plan.all_actions)
         given[SETTINGS_VARIABLE] = settings
-        ended = process.run(plan.argv, given)
-        left = records.read(reports)
+        yield Stage(given, reports)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def execute(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[RunReport, Ended]:
+    """Carry the plan out. Raises NotStarted when the command cannot be."""
+    with staged(plan, environ) as stage:
+        ended = process.run(plan.argv, stage.environ)
+        left = stage.records()
     device = records.device_used(left)
     report = RunReport(
         exit_code=ended.code,

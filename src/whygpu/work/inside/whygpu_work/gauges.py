@@ -1,0 +1,101 @@
+"""How much memory a process holds, and held at most: each framework's word, and the kernel's."""
+
+import os
+import sys
+
+
+def device_memory():
+    """GPU memory in bytes as the frameworks that are started count it; None without a GPU.
+
+    `peak` is what was in use at most, `reserved` what the allocator held at most for it.
+    """
+    found = [each for each in (_torch(), _jax(), _tensorflow()) if each is not None]
+    if not found:
+        return None
+    return {key: sum(each.get(key) or 0 for each in found) for key in ("now", "peak", "reserved")}
+
+
+def reset_peak():
+    """Begin to count anew where the framework can; the kernel's count of main memory as well."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.reset_peak_memory_stats()
+    tensorflow = sys.modules.get("tensorflow")
+    for name in _tensorflow_gpus(tensorflow):
+        tensorflow.config.experimental.reset_memory_stats(name)
+    try:
+        with open("/proc/self/clear_refs", "w") as stream:
+            stream.write("5")
+    except OSError:
+        # Not permitted, or not Linux: then the peak is that of the whole process.
+        pass
+
+
+def host_memory():
+    """Resident memory now, and at most since the count began, in bytes; None where unknown."""
+    sizes = {}
+    try:
+        with open("/proc/self/status") as stream:
+            for line in stream:
+                name, _, rest = line.partition(":")
+                if name in ("VmRSS", "VmHWM"):
+                    sizes[name] = int(rest.split()[0]) * 1024
+    except (OSError, ValueError, IndexError):
+        return None
+    if len(sizes) < 2:
+        return None
+    return {"now": sizes["VmRSS"], "peak": sizes["VmHWM"], "pid": os.getpid()}
+
+
+def _torch():
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
+        return None
+    return {
+        "now": torch.cuda.memory_allocated(),
+        "peak": torch.cuda.max_memory_allocated(),
+        "reserved": torch.cuda.max_memory_reserved(),
+    }
+
+
+def _jax():
+    jax = sys.modules.get("jax")
+    if jax is None:
+        return None
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if bridge is not None and not getattr(bridge, "_backends", True):
+        # Nothing has been computed: asking for devices would start them.
+        return None
+    stats = [device.memory_stats() for device in jax.local_devices() if device.platform != "cpu"]
+    stats = [each for each in stats if each]
+    if not stats:
+        return None
+    return {
+        "now": sum(each["bytes_in_use"] for each in stats),
+        "peak": sum(each["peak_bytes_in_use"] for each in stats),
+        "reserved": sum(each.get("pool_bytes") or 0 for each in stats),
+    }
+
+
+def _tensorflow_gpus(tensorflow):
+    """Names of the GPUs that TensorFlow has started; asking must not start them."""
+    if tensorflow is None or not hasattr(tensorflow, "config"):
+        return []
+    from tensorflow.python.eager import context
+
+    if not context.context()._initialized:
+        return []
+    return ["GPU:%d" % i for i in range(len(tensorflow.config.list_logical_devices("GPU")))]
+
+
+def _tensorflow():
+    tensorflow = sys.modules.get("tensorflow")
+    names = _tensorflow_gpus(tensorflow)
+    if not names:
+        return None
+    infos = [tensorflow.config.experimental.get_memory_info(name) for name in names]
+    return {
+        "now": sum(each["current"] for each in infos),
+        "peak": sum(each["peak"] for each in infos),
+        "reserved": 0,
+    }

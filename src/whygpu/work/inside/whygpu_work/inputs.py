@@ -1,0 +1,51 @@
+"""Arrays to feed a model with: made from the shape and kind of its inputs, or from examples."""
+
+from .loading import Unusable
+
+ROWS = "the batch"
+WHOLE_KINDS = "iu"
+
+
+def parse_shapes(text):
+    """--input 3x224x224, or 256:int64; several with commas. Shapes are without the batch."""
+    return [parse_shape(part) for part in text.split(",")]
+
+
+def parse_shape(text):
+    sizes, _, dtype = text.strip().partition(":")
+    try:
+        shape = tuple(int(size) for size in sizes.lower().split("x") if size != "")
+    except ValueError:
+        shape = (0,)
+    if any(size < 1 for size in shape):
+        raise Unusable(
+            "--input %s: expected sizes without the batch, such as 3x224x224, or 256:int64 for "
+            "256 whole numbers" % text
+        )
+    return shape, dtype or "float32"
+
+
+def random_array(shape, dtype, seed, below=2):
+    """Standard normal numbers, or whole numbers from 0 up to below."""
+    import numpy
+
+    generator = numpy.random.RandomState(seed % 2**32)
+    if dtype == "bool":
+        return generator.randint(0, 2, shape).astype(bool)
+    kind = "f" if dtype == "bfloat16" else numpy.dtype(dtype).kind
+    if kind in WHOLE_KINDS:
+        return generator.randint(0, max(1, below), shape).astype(dtype)
+    if kind == "c":
+        return (generator.randn(*shape) + 1j * generator.randn(*shape)).astype(dtype)
+    values = generator.standard_normal(shape).astype("float32")
+    return values if dtype in ("float32", "bfloat16") else values.astype(dtype)
+
+
+def rows_of(array, count):
+    """An array with as many rows as wanted: the ones that are there, over and over.
+
+    Repeating keeps every value one that the model is made for.
+    """
+    import numpy
+
+    return numpy.take(array, numpy.arange(count) % array.shape[0], axis=0)

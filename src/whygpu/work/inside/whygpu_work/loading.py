@@ -1,0 +1,110 @@
+"""Loads what the user named: a Keras model's file, a function of a Python file, or a script."""
+
+import importlib.util
+import inspect
+import os
+import sys
+
+
+class Unusable(Exception):
+    """What the user named cannot be used so; the message says what would do."""
+
+
+def load(what, batch_size=None):
+    """The model of a file, or what the user's function returns.
+
+    A function is called with batch_size if it has a parameter of that name, or one required
+    parameter; else with nothing. A model that stands in the file is taken as it is.
+    """
+    if what["kind"] == "model-file":
+        return load_model(what["path"])
+    value = attribute(what["path"], what["name"])
+    if is_model(value) or not callable(value):
+        return value
+    return call(value, batch_size)
+
+
+def load_model(path):
+    import keras
+
+    load = keras.saving.load_model if hasattr(keras, "saving") else keras.models.load_model
+    try:
+        return load(path)
+    except (TypeError, ValueError, OSError) as error:
+        raise Unusable(
+            "%s cannot be loaded by Keras %s: %s; if it has layers of your own, name a function "
+            "that builds it: file.py:build_model" % (path, keras.__version__, error)
+        )
+
+
+def attribute(path, name):
+    """An attribute of a file, which is run as a module, with its folder on the search path."""
+    value = run_file(path)
+    for part in name.split("."):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            raise Unusable("%s has no %r" % (path, name))
+    return value
+
+
+def run_file(path):
+    """The file as a module of its own name. Its main part does not run: it is not the program."""
+    folder, file_name = os.path.split(path)
+    name = os.path.splitext(file_name)[0]
+    if name in sys.modules and getattr(sys.modules[name], "__file__", None) == path:
+        return sys.modules[name]
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    # Classes of the file are looked up by its name, by pickle for one.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def call(function, batch_size):
+    parameter = batch_parameter(function)
+    if parameter is None:
+        return function()
+    if batch_size is None:
+        raise Unusable("%s takes a batch size: give one with --batch" % function.__name__)
+    return function(**{parameter: batch_size})
+
+
+def batch_parameter(function):
+    """The parameter through which a function is told the batch size; None where it has none."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    by_name = [each.name for each in parameters if each.kind is not each.POSITIONAL_ONLY]
+    if "batch_size" in by_name:
+        return "batch_size"
+    required = [
+        each
+        for each in parameters
+        if each.default is each.empty
+        and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    ]
+    if len(required) > 1:
+        raise Unusable(
+            "%s wants %s: expected a function of nothing, or of batch_size"
+            % (function.__name__, ", ".join(each.name for each in required))
+        )
+    return required[0].name if required else None
+
+
+def is_model(value):
+    return is_keras_model(value) or is_torch_module(value)
+
+
+def is_keras_model(value):
+    keras = sys.modules.get("keras")
+    return keras is not None and hasattr(keras, "Model") and isinstance(value, keras.Model)
+
+
+def is_torch_module(value):
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "nn") and isinstance(value, torch.nn.Module)

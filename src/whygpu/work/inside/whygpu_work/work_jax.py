@@ -1,0 +1,31 @@
+"""A JAX function at work, with the arguments that the user's code gave for a batch size."""
+
+from .loading import Unusable
+
+
+class JaxWork(object):
+    framework = backend = "jax"
+
+    def __init__(self, function, arguments):
+        self.function = function
+        self.arguments = tuple(arguments) if isinstance(arguments, (tuple, list)) else (arguments,)
+        self._compiled = None
+
+    def step(self):
+        """One call, waited for. A function that is compiled already is left as it is."""
+        import jax
+
+        if self._compiled is None:
+            lowers = hasattr(self.function, "lower")
+            self._compiled = self.function if lowers else jax.jit(self.function)
+        return jax.block_until_ready(self._compiled(*self.arguments))
+
+
+def is_pair(value):
+    """Whether the user gave (function, arguments)."""
+    return isinstance(value, (tuple, list)) and len(value) == 2 and callable(value[0])
+
+
+def check_pair(value):
+    if not is_pair(value):
+        raise Unusable("expected (function, arguments), received %s" % type(value).__name__)

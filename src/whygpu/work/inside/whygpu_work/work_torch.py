@@ -1,0 +1,149 @@
+"""A PyTorch module at work: inputs of a batch size, one training step, one inference."""
+
+from .inputs import parse_shapes, random_array
+from .loading import Unusable
+
+
+class TorchWork(object):
+    framework = backend = "torch"
+
+    def __init__(self, module, examples=None, optimizer=None, shapes=None, device=None, seed=0):
+        import torch
+
+        self.module = module
+        self.seed = seed
+        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self._shapes = parse_shapes(shapes) if shapes else None
+        self._examples = examples if examples is not None else example_inputs(module)
+        if self._shapes is None and self._examples is None:
+            raise Unusable(
+                "a PyTorch module does not say what it takes: give --input, such as 3x224x224, or "
+                "return (module, example_inputs)"
+            )
+        self._optimizer_name = optimizer or "adam"
+        self._optimizer = None
+
+    def inputs(self, batch, seed=None):
+        """A tuple of arguments on the device."""
+        import torch
+
+        seed = self.seed if seed is None else seed
+        if self._shapes is None:
+            return moved(with_rows(self._examples, batch), self.device)
+        below = smallest_vocabulary(self.module)
+        arrays = [
+            random_array((batch,) + shape, dtype, seed + i, below)
+            for i, (shape, dtype) in enumerate(self._shapes)
+        ]
+        return tuple(torch.as_tensor(array).to(self.device) for array in arrays)
+
+    def prepare_training(self):
+        self.module.to(self.device).train()
+        self._optimizer = make_optimizer(self._optimizer_name, self.module.parameters())
+
+    def prepare_inference(self):
+        self.module.to(self.device).eval()
+
+    def train_step(self, inputs):
+        """One optimiser step. The loss is the mean of what the module returns."""
+        self._optimizer.zero_grad()
+        loss = mean_of(call(self.module, inputs))
+        loss.backward()
+        self._optimizer.step()
+        return float(loss.detach())
+
+    def infer(self, inputs):
+        import torch
+
+        with torch.no_grad():
+            return call(self.module, inputs)
+
+
+def call(module, inputs):
+    if isinstance(inputs, dict):
+        return module(**inputs)
+    return module(*inputs) if isinstance(inputs, (tuple, list)) else module(inputs)
+
+
+def mean_of(output):
+    """The mean over the floating-point tensors of any structure, as one number to differentiate."""
+    tensors = [leaf for leaf in leaves(output) if leaf.is_floating_point() and leaf.requires_grad]
+    if not tensors:
+        raise Unusable("the module returns no tensor that depends on its weights")
+    return sum(tensor.float().mean() for tensor in tensors)
+
+
+def leaves(tree):
+    """All tensors of nested lists, tuples, dicts and objects with fields."""
+    import torch
+
+    if isinstance(tree, torch.Tensor):
+        return [tree]
+    if isinstance(tree, dict):
+        return [leaf for each in tree.values() for leaf in leaves(each)]
+    if isinstance(tree, (list, tuple)):
+        return [leaf for each in tree for leaf in leaves(each)]
+    fields = getattr(tree, "__dict__", None)
+    return [leaf for each in fields.values() for leaf in leaves(each)] if fields else []
+
+
+def example_inputs(module):
+    given = getattr(module, "example_inputs", None)
+    if given is None:
+        given = getattr(module, "example_input_array", None)
+    given = given() if callable(given) else given
+    if given is None or isinstance(given, (tuple, list, dict)):
+        return given
+    return (given,)
+
+
+def with_rows(tree, count):
+    """The examples with as many rows as wanted: the ones that are there, over and over."""
+    import torch
+
+    if isinstance(tree, torch.Tensor):
+        if tree.dim() == 0:
+            return tree
+        return tree[torch.arange(count, device=tree.device) % tree.shape[0]]
+    if isinstance(tree, dict):
+        return {key: with_rows(each, count) for key, each in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return tuple(with_rows(each, count) for each in tree)
+    return tree
+
+
+def moved(tree, device):
+    import torch
+
+    if isinstance(tree, torch.Tensor):
+        return tree.to(device)
+    if isinstance(tree, dict):
+        return {key: moved(each, device) for key, each in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return tuple(moved(each, device) for each in tree)
+    return tree
+
+
+def smallest_vocabulary(module):
+    import torch
+
+    sizes = [
+        each.num_embeddings for each in module.modules() if isinstance(each, torch.nn.Embedding)
+    ]
+    return min(sizes or [2])
+
+
+def make_optimizer(name, parameters):
+    """By its name in torch.optim, whatever the case."""
+    import torch
+
+    known = {
+        key.lower(): value
+        for key, value in vars(torch.optim).items()
+        if isinstance(value, type) and issubclass(value, torch.optim.Optimizer)
+    }
+    if name.lower() not in known:
+        raise Unusable(
+            "no optimiser %r in torch.optim; there are %s" % (name, ", ".join(sorted(known)))
+        )
+    return known[name.lower()](parameters, lr=1e-3)

@@ -1,0 +1,180 @@
+"""Runs one task in the target: its own process, with limits of time and of memory.
+
+A crash, an abort and the kernel's out-of-memory killer are answers like any other: however the
+process ends, what it has sent until then is kept, and its memory is really free again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from whygpu.model.work import TaskEnd, TaskEnding
+from whygpu.probes.child import ChildProcess, Words, signal_name
+
+MAIN = (Path(__file__).parent / "inside" / "whygpu_work" / "main.py").resolve()
+TEARDOWN_SECONDS = 20.0
+"""How long a process whose task is done may take to exit: CUDA's own end can be slow."""
+
+_TICK = 0.02
+"""Seconds between two looks at its memory. A limit is overshot by what is taken in between, and
+that is no harm: the process is ended for it."""
+_CLEAN_UP_SECONDS = 5.0
+
+OnMessage = Callable[[dict[str, Any]], None]
+
+
+def run_task(
+    task: str,
+    request: Mapping[str, Any],
+    *,
+    python: str,
+    environ: Mapping[str, str],
+    timeout: float,
+    host_limit: int | None = None,
+    folder: str | None = None,
+    on_message: OnMessage | None = None,
+) -> TaskEnd:
+    """Do the task to its end. On KeyboardInterrupt, and whatever else ends us, it is killed first.
+
+    `host_limit` is the resident memory in bytes beyond which it is ended as over-limit.
+    """
+    descriptor, path = tempfile.mkstemp(prefix="whygpu-task-", suffix=".json")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump({"task": task, "seconds": timeout, **request}, file)
+        try:
+            process = _TaskProcess(
+                python,
+                path,
+                timeout=timeout,
+                environ=environ,
+                folder=folder,
+                on_message=on_message or (lambda message: None),
+                host_limit=host_limit,
+            )
+        except (OSError, ValueError) as error:
+            how = f"{python}: {getattr(error, 'strerror', None) or error}"
+            return TaskEnd("not-started", how, (), "", "", 0.0, 0)
+        try:
+            process.watch()
+            return process.end()
+        finally:
+            process.close(_CLEAN_UP_SECONDS)
+    finally:
+        os.unlink(path)
+
+
+class _TaskProcess(ChildProcess):
+    def __init__(
+        self,
+        python: str,
+        request: str,
+        *,
+        timeout: float,
+        environ: Mapping[str, str],
+        folder: str | None,
+        on_message: OnMessage,
+        host_limit: int | None,
+    ) -> None:
+        self._on_message = on_message
+        self._host_limit = host_limit
+        self._over_limit = False
+        self._peak = 0
+        self._messages: list[dict[str, Any]] = []
+        self._exception: dict[str, Any] | None = None
+        self._finished = False
+
+        def words(descriptor: int) -> Words:
+            return [python, "-u", MAIN, request, str(descriptor)]
+
+        super().__init__(words, timeout=timeout, environ=environ, folder=folder)
+
+    def take(self, line: bytes) -> None:
+        """One message; what is none of ours, or cut short by the process's end, is left out."""
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(message, dict) or not isinstance(message.get("kind"), str):
+            return
+        if message["kind"] == "finished":
+            self._finished = True
+        elif message["kind"] == "exception":
+            self._exception = message
+        else:
+            self._messages.append(message)
+            self._on_message(message)
+
+    def rest(self) -> float | None:
+        return TEARDOWN_SECONDS if self._finished or self._exception else None
+
+    def watch(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            for descriptor in (self.result_fd, self.log_fd):
+                selector.register(descriptor, selectors.EVENT_READ)
+            while True:
+                began = time.monotonic()
+                for key, _ in selector.select(_TICK):
+                    if not self.read(key.fd):
+                        selector.unregister(key.fd)
+                self._weigh()
+                if self.tend():
+                    return
+                if not selector.get_map():
+                    # Nothing left to read: select() would return at once.
+                    time.sleep(max(0.0, _TICK - (time.monotonic() - began)))
+
+    def _weigh(self) -> None:
+        self._peak = max(self._peak, _peak_resident(self._process.pid))
+        over = self._host_limit is not None and self._peak > self._host_limit
+        if over and not self._over_limit:
+            self._over_limit = True
+            self.kill()
+
+    def end(self) -> TaskEnd:
+        seconds = time.monotonic() - self._started
+        self.read_rest()
+        ended, how = self._ending(self._process.returncode)
+        exception = self._exception or {}
+        return TaskEnd(
+            ended,
+            how,
+            tuple(self._messages),
+            "\n".join(self._log.lines()),
+            str(exception.get("traceback", "")),
+            round(seconds, 3),
+            self._peak,
+        )
+
+    def _ending(self, code: int | None) -> tuple[TaskEnding, str]:
+        if self._over_limit and not self._finished:
+            return "over-limit", f"{self._peak} of {self._host_limit} bytes"
+        if self._finished:
+            return "finished", ""
+        if self._exception is not None:
+            return "exception", str(self._exception.get("words", ""))
+        if self._timed_out:
+            stuck = "" if code is not None else f"; process {self._process.pid} cannot be killed"
+            return "timed-out", f"{self._timeout:g} s{stuck}"
+        if code is not None and code < 0:
+            return "signal", signal_name(-code)
+        return "exit", f"exit code {code}"
+
+
+def _peak_resident(pid: int) -> int:
+    """The most resident memory that the process had so far, in bytes; 0 when it is gone."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            for line in file:
+                if line.startswith(b"VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0
