@@ -5,7 +5,6 @@ Written without rich, which takes longer to import than a plan takes to make.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -18,6 +17,7 @@ from whygpu.planner.changes import Change
 from whygpu.planner.constraints import Step
 from whygpu.planner.machine import PLATFORMS, MachineSpec
 from whygpu.planner.plan import Answer, Plan, Verdict
+from whygpu.render.layout import BOLD, DIM, GREEN, Page
 from whygpu.tables.driver_floors import driver_floors
 from whygpu.tables.versions import release_numbers
 
@@ -25,7 +25,6 @@ MARKS = {"holds": "✓", "note": "✓", "unchecked": "?", "breaks": "✗"}
 PLAIN_MARKS = {"holds": "+", "note": "+", "unchecked": "?", "breaks": "x"}
 """For a terminal that knows no others."""
 _STYLES = {"holds": "32", "note": "32", "unchecked": "33", "breaks": "31"}
-_BOLD, _GREEN, _CYAN, _DIM = "1", "32", "1;36", "2"
 _PLURALS = {
     "needs": "need",
     "has": "have",
@@ -34,37 +33,6 @@ _PLURALS = {
     "does": "do",
     "its": "their",
 }
-
-
-class _Page:
-    """Lines of text, wrapped under their labels, in colour or not."""
-
-    def __init__(self, width: int, color: bool) -> None:
-        self._width = width
-        self._color = color
-        self._lines: list[str] = []
-
-    def styled(self, text: str, style: str) -> str:
-        return f"\x1b[{style}m{text}\x1b[0m" if self._color and style and text else text
-
-    def line(self, text: str = "", style: str = "") -> None:
-        """One line as it is: a command has to survive copy and paste."""
-        self._lines.append(self.styled(text, style))
-
-    def hanging(self, label: str, text: str, indent: int, style: str = "", mark: str = "") -> None:
-        """A label with the text beside it; wrapped lines start under the text."""
-        room = max(self._width - indent, 20)
-        first, *rest = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
-        shown = self.styled(label, mark) + " " * (indent - len(label))
-        self._lines.append(shown + self.styled(first, style))
-        self._lines += [" " * indent + self.styled(line, style) for line in rest]
-
-    def section(self, title: str) -> None:
-        self.line()
-        self.line(f"{title}:", _CYAN)
-
-    def text(self) -> str:
-        return "\n".join(line.rstrip() for line in self._lines) + "\n"
 
 
 def render(
@@ -77,7 +45,7 @@ def render(
     color: bool,
     marks: Mapping[str, str] = MARKS,
 ) -> str:
-    page = _Page(width, color)
+    page = Page(width, color)
     _headline(page, answer, marks)
     _machine(page, answer.machine)
     if advice is not None:
@@ -94,7 +62,7 @@ def render(
     return page.text()
 
 
-def _headline(page: _Page, answer: Answer, marks: Mapping[str, str]) -> None:
+def _headline(page: Page, answer: Answer, marks: Mapping[str, str]) -> None:
     if answer.plan is None:
         wanted = and_list([str(wish) for wish in answer.wishes])
         why = f": {answer.conflict}" if answer.conflict else ""
@@ -109,11 +77,11 @@ def _headline(page: _Page, answer: Answer, marks: Mapping[str, str]) -> None:
         _verdict(page, "holds", f"{names} {fit} this machine.", marks)
 
 
-def _verdict(page: _Page, outcome: str, text: str, marks: Mapping[str, str]) -> None:
+def _verdict(page: Page, outcome: str, text: str, marks: Mapping[str, str]) -> None:
     page.hanging(marks[outcome], text, 2, f"1;{_STYLES[outcome]}")
 
 
-def _machine(page: _Page, machine: MachineSpec) -> None:
+def _machine(page: Page, machine: MachineSpec) -> None:
     platform = machine.platform
     name = PLATFORMS[platform.value] if isinstance(platform, Known) else "unknown platform"
     gpus = machine.gpus
@@ -134,7 +102,7 @@ def _fact(name: str, fact: Observed[Any]) -> str:
     return f"no {name}" if isinstance(fact, Absent) else f"{name} unknown"
 
 
-def _advice(page: _Page, advice: Advice) -> None:
+def _advice(page: Page, advice: Advice) -> None:
     if advice.preparations:
         _commands(page, "First", advice.preparations)
     _commands(page, "Install, with pip or with uv", advice.commands)
@@ -147,13 +115,13 @@ def _advice(page: _Page, advice: Advice) -> None:
             page.hanging("   -", note, 5)
 
 
-def _commands(page: _Page, title: str, commands: Sequence[str]) -> None:
+def _commands(page: Page, title: str, commands: Sequence[str]) -> None:
     page.section(title)
     for command in commands:
-        page.line(f"   {command}", _BOLD)
+        page.line(f"   {command}", BOLD)
 
 
-def _candidates(page: _Page, answer: Answer) -> None:
+def _candidates(page: Page, answer: Answer) -> None:
     flavours = dict.fromkeys(_flavour(verdict) for verdict in answer.candidates)
     for framework, build in flavours:
         title = f"Releases of {display_name(framework)}" + (f" with {build}" if build else "")
@@ -162,7 +130,7 @@ def _candidates(page: _Page, answer: Answer) -> None:
         groups = list(_groups(verdicts, answer.plan))
         indent = 5 + max(len(versions) for versions, _, _ in groups)
         for versions, text, fits in groups:
-            page.hanging(f"   {versions}", text, indent, _GREEN if fits else "")
+            page.hanging(f"   {versions}", text, indent, GREEN if fits else "")
 
 
 def _groups(verdicts: list[Verdict], plan: Plan | None) -> Iterator[tuple[str, str, bool]]:
@@ -222,7 +190,7 @@ def render_chain(
     marks: Mapping[str, str] = MARKS,
 ) -> str:
     """One release against every constraint."""
-    page = _Page(width, color)
+    page = Page(width, color)
     broken = sum(step.outcome == "breaks" for step in chain)
     name = f"{candidate.package} {candidate.version}"
     if broken:
@@ -241,7 +209,7 @@ def render_chain(
         page.hanging(label, step.reason, indent, mark=_STYLES[step.outcome])
     page.line()
     for part in candidate.parts:
-        page.line(f"Read from {part.file}", _DIM)
+        page.line(f"Read from {part.file}", DIM)
     return page.text()
 
 
@@ -250,12 +218,12 @@ _HEADS = ("release", "fits", "Python", "glibc", "CUDA", "cuDNN", "driver", "GPU 
 
 def render_matrix(answer: Answer, *, color: bool) -> str:
     """Every release as a row, as wide as it has to be: for a pager or a file."""
-    page = _Page(0, color)
+    page = Page(0, color)
     rows = [_HEADS, *(_matrix_row(verdict) for verdict in answer.candidates)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(_HEADS))]
     for number, row in enumerate(rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        page.line("  ".join(cells), _BOLD if number == 0 else "")
+        page.line("  ".join(cells), BOLD if number == 0 else "")
     return page.text()
 
 
