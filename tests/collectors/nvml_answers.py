@@ -29,6 +29,7 @@ def gpu(index: int = 0, name: str = "NVIDIA A100-SXM4-40GB", **changes: Any) -> 
         "capability": value([8, 0]),
         "memory_total": value(40 * GIB),
         "memory_used": value(GIB),
+        "memory_reserved": value(GIB // 2),
         "compute_mode": value(0),
         "mig": value(0),
         "mig_uuids": value([]),

@@ -9,6 +9,8 @@ import pytest
 
 from tests.machines.healthy import healthy, without_gpu
 from whygpu.model.codec import DecodeError, decode, encode
+from whygpu.model.driver import NOT_LOOKED
+from whygpu.model.observed import need
 from whygpu.model.snapshot import Snapshot
 
 
@@ -61,6 +63,14 @@ def test_a_missing_field_is_refused() -> None:
     del data["driver"]["uvm"]
     with pytest.raises(DecodeError, match=r"driver\.uvm: expected a value"):
         decode(Snapshot, data)
+
+
+def test_a_fact_that_came_later_is_unknown_in_an_older_snapshot() -> None:
+    data = encode(healthy())
+    (gpu,) = data["driver"]["gpus"]["known"]
+    del gpu["memory_reserved_bytes"]
+    (read,) = need(decode(Snapshot, data).driver.gpus)
+    assert read.memory_reserved_bytes == NOT_LOOKED
 
 
 def test_text_from_elsewhere_has_no_say_over_the_terminal() -> None:

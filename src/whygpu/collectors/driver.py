@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from whygpu.collectors import driver_files as files
-from whygpu.collectors import nvidia_smi, nvml
+from whygpu.collectors import gpu_processes, nvidia_smi, nvml
 from whygpu.collectors.driver_answer import DriverAnswer, GpuIds
 from whygpu.host.base import Host
 from whygpu.model.driver import DeviceNode, Driver, DriverLibrary, Gpu
@@ -37,7 +37,7 @@ def collect(
         cuda_library=files.describe_library(host, find("libcuda.so.1")),
         nvml_library=nvml_library,
         device_nodes=nodes,
-        gpus=_named(host, answer),
+        gpus=gpu_processes.described(host, _named(host, answer)),
     )
     return driver, answer.ids
 

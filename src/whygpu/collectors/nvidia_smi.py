@@ -101,6 +101,7 @@ def _gpu(index: int, row: dict[str, str]) -> Gpu:
         mig=Known(row["mig.mode.current"] == "Enabled", SOURCE),
         ecc_uncorrected=_ecc(row["ecc.errors.uncorrected.volatile.total"]),
         processes=Unknown("processes are read through NVML only"),
+        memory_reserved_bytes=Unknown("it is read through NVML only"),
     )
 
 

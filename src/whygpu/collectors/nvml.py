@@ -168,11 +168,14 @@ def _gpu(index: int, gpu: dict[str, Any]) -> Gpu:
             gpu["ecc_uncorrected"], int, unsupported=Absent("error-correcting memory on this GPU")
         ),
         processes=_fact(gpu["processes"], lambda rows: tuple(_process(row) for row in rows)),
+        memory_reserved_bytes=_fact(gpu["memory_reserved"], int),
     )
 
 
 def _silent(index: int, reason: Unknown) -> Gpu:
-    return Gpu(index, SILENT_GPU, "", reason, reason, reason, reason, reason, reason, reason)
+    return Gpu(
+        index, SILENT_GPU, "", reason, reason, reason, reason, reason, reason, reason, reason
+    )
 
 
 def _fact(

@@ -86,6 +86,9 @@ class Nvml:
             "capability": self.fact("nvmlDeviceGetCudaComputeCapability", handle),
             "memory_total": self.attempt(lambda: nvml.nvmlDeviceGetMemoryInfo(handle).total),
             "memory_used": self.memory_used(handle),
+            "memory_reserved": self.attempt(
+                lambda: nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2).reserved
+            ),
             "compute_mode": self.fact("nvmlDeviceGetComputeMode", handle),
             "mig": self.attempt(lambda: nvml.nvmlDeviceGetMigMode(handle)[0]),
             "mig_uuids": self.attempt(lambda: self.mig_uuids(handle)),

@@ -147,11 +147,17 @@ def _decode_record(kind: type, data: Any, path: str) -> Any:
                 f"{path}.{name}".lstrip("."), f"no such field in {kind.__name__}", data
             )
     for name in expected:
-        if name not in data:
+        if name not in data and not _came_later(kind, name):
             raise DecodeError(f"{path}.{name}".lstrip("."), "a value", None)
     return kind(
         **{
             name: _decode(hint, data[name], f"{path}.{name}".lstrip("."))
             for name, hint in expected.items()
+            if name in data
         }
     )
+
+
+def _came_later(kind: Any, name: str) -> bool:
+    """A fact that older snapshots do not have is unknown in them, and its default says so."""
+    return isinstance(kind._field_defaults.get(name), Unknown)

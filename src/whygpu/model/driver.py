@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from whygpu.model.observed import Observed
+from whygpu.model.observed import Observed, Unknown
+
+NOT_LOOKED = Unknown("the snapshot was taken by a version of whygpu that did not look")
+"""What an older snapshot knows of facts that came later."""
 
 Vendor = Literal["nvidia", "amd", "intel", "apple", "other"]
 
@@ -40,9 +43,19 @@ class DriverLibrary(NamedTuple):
 
 
 class GpuProcess(NamedTuple):
+    """A process on a GPU. What lies beyond NVML's word is read from /proc, where it may be read."""
+
     pid: int
     name: Observed[str]
     memory_bytes: Observed[int]
+    yours: Observed[bool] = NOT_LOOKED
+    """It is this user's. Absent, as all that follows, where no process here has this number."""
+    command: Observed[str] = NOT_LOOKED
+    """Program and script, without arguments: python train.py."""
+    frameworks: Observed[tuple[str, ...]] = NOT_LOOKED
+    """Those whose GPU libraries it has loaded."""
+    settings: Observed[tuple[tuple[str, str], ...]] = NOT_LOOKED
+    """Variables that it was started with and that decide how a framework takes memory."""
 
 
 class Gpu(NamedTuple):
@@ -59,6 +72,8 @@ class Gpu(NamedTuple):
     mig: Observed[bool]
     ecc_uncorrected: Observed[int]
     processes: Observed[tuple[GpuProcess, ...]]
+    memory_reserved_bytes: Observed[int] = NOT_LOOKED
+    """What the driver keeps for itself: neither used nor free, and no part of CUDA's total."""
 
 
 DriverState = Literal[
