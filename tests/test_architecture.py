@@ -21,7 +21,7 @@ LAYERS = (
     ("causes", "privacy", "verdicts"),
     (
         *("engine", "collectors", "probes", "planner", "linter", "render"),
-        *("launch", "work", "memory", "compare"),
+        *("launch", "work", "memory", "guard", "comparer", "compare"),
     ),
     ("explainer", "corroboration"),
     ("api",),

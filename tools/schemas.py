@@ -12,6 +12,7 @@ from whygpu.model.code_finding import FileProblemKind
 from whygpu.model.codec import hints, is_record
 from whygpu.model.explanation import LogVerdict
 from whygpu.model.finding import Confidence, Evidence, Finding, Severity
+from whygpu.model.holders import HoldersReport
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, DeviceUsed, LogLevel
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
@@ -19,6 +20,7 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.planner.machine import MachineSpec
 from whygpu.render.explain_json import EXPLANATION_SCHEMA, LOG_FINDING_FIELDS
 from whygpu.render.json import FINDING_FIELDS
+from whygpu.render.memory_holders import HOLDERS_SCHEMA
 
 FOLDER = pathlib.Path(whygpu.__path__[0]) / "schemas"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -289,6 +291,14 @@ def lint_schema() -> dict[str, Any]:
     return {"$schema": DRAFT, "title": "whygpu lint --json", **_object(fields)}
 
 
+def memory_schema() -> dict[str, Any]:
+    """What `whygpu memory --json` prints."""
+    definitions: dict[str, Any] = {}
+    fields = {name: schema_of(hint, definitions) for name, hint in hints(HoldersReport)}
+    top = _object({"schema": {"const": HOLDERS_SCHEMA}, **fields})
+    return {"$schema": DRAFT, "title": "whygpu memory --json", **top, "$defs": definitions}
+
+
 def files() -> dict[str, str]:
     made = {
         "snapshot.schema.json": snapshot_schema(),
@@ -296,6 +306,7 @@ def files() -> dict[str, str]:
         "explain.schema.json": explain_schema(),
         "plan.schema.json": plan_schema(),
         "lint.schema.json": lint_schema(),
+        "memory.schema.json": memory_schema(),
         "run.schema.json": run_schema(),
         "run-plan.schema.json": run_plan_schema(),
     }

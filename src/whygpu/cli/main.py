@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from whygpu.cli import check, explain, lint, plan, rule, snapshot
+from whygpu.cli import check, explain, lint, memory, plan, rule, snapshot
 from whygpu.cli import run as run_verb
 from whygpu.cli.surroundings import discard_output, open_streams, stopped_cleanly
 from whygpu.errors import UsageError
@@ -26,6 +26,7 @@ VERBS = {
     "check": check,
     "explain": explain,
     "lint": lint,
+    "memory": memory,
     "plan": plan,
     "rule": rule,
     "run": run_verb,
@@ -43,6 +44,7 @@ examples:
   whygpu plan tensorflow jax          which releases fit this machine
   whygpu run -- python train.py       run it, repaired, and prove where it ran
   whygpu lint train.py                which lines mishandle devices
+  whygpu memory                       who holds GPU memory, what is left
   whygpu rule WG203                   what one code means
 
 exit codes:

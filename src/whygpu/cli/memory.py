@@ -1,0 +1,145 @@
+"""Who holds GPU memory, and what would a new process take?"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from whygpu.cli.arguments import add_color_argument
+
+if TYPE_CHECKING:
+    from whygpu.model.holders import HoldersReport
+    from whygpu.model.snapshot import Snapshot
+
+SUBVERBS: dict[str, Any] = {}
+"""Modules as those of the verbs: a first line, EXAMPLES, add_arguments, run."""
+
+EXAMPLES = """\
+examples:
+  whygpu memory                        each GPU, its processes, what is left
+  whygpu memory --gpu 1                one GPU, by number or by name
+  whygpu memory --json                 for scripts
+  whygpu memory --snapshot FILE        a machine that is far away
+
+exit codes:
+  0 told (also that there is no GPU)   2 wrong usage   3 a bug   4 cannot tell
+"""
+
+_OPTIONS = {"gpu": "--gpu", "python": "--python", "snapshot": "--snapshot", "json": "--json"}
+"""The options of the bare verb. A subverb has its own, behind its name."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--gpu", metavar="GPU", dest="holders_gpu", help="of this GPU only: 0, or 0,2, or a name"
+    )
+    parser.add_argument(
+        "--python",
+        metavar="PYTHON",
+        dest="holders_python",
+        help="the interpreter (or virtual environment) whose frameworks would be started; "
+        "default: the active environment, else python on PATH",
+    )
+    parser.add_argument(
+        "--snapshot",
+        metavar="FILE",
+        dest="holders_snapshot",
+        help="judge a saved snapshot instead (- for stdin)",
+    )
+    parser.add_argument(
+        "--json", action="store_const", const=True, dest="holders_json", help="print it as JSON"
+    )
+    add_color_argument(parser)
+    _add_subverbs(parser)
+
+
+def _add_subverbs(parser: argparse.ArgumentParser) -> None:
+    subverbs = parser.add_subparsers(dest="subverb", metavar="SUBVERB", title="subverbs")
+    for name, module in SUBVERBS.items():
+        summary = (module.__doc__ or "").partition("\n")[0]
+        subverb = subverbs.add_parser(
+            name,
+            help=summary,
+            description=summary,
+            epilog=module.EXAMPLES,
+            formatter_class=parser.formatter_class,
+        )
+        module.add_arguments(subverb)
+        for action in subverb._actions:
+            if action.dest == "color":
+                # Its default would undo a --color that stands before the subverb.
+                action.default = argparse.SUPPRESS
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.subverb is not None:
+        _refuse_misplaced(options)
+        code: int = SUBVERBS[options.subverb].run(options)
+        return code
+    return _run_holders(options)
+
+
+def _refuse_misplaced(options: argparse.Namespace) -> None:
+    """An option before the subverb would be lost without a word."""
+    from whygpu.errors import UsageError
+
+    for name, option in _OPTIONS.items():
+        if getattr(options, f"holders_{name}") is not None:
+            raise UsageError(
+                f"{option} belongs to `whygpu memory` alone; what {options.subverb} takes comes "
+                f"after its name: whygpu memory {options.subverb} ..."
+            )
+
+
+def _run_holders(options: argparse.Namespace) -> int:
+    from whygpu import api
+    from whygpu.cli.terminal import use_color, width, write
+    from whygpu.memory.holders import judge
+    from whygpu.model.observed import Known
+    from whygpu.render.memory_holders import render, render_json
+
+    if options.holders_snapshot is not None:
+        machine = api.load_snapshot(options.holders_snapshot)
+    else:
+        machine = api.snapshot(options.holders_python, probe=False)
+    report = judge(machine, _numbers(machine, options.holders_gpu))
+    if not isinstance(report.gpus, Known) or report.exit_code != 0:
+        report = _with_causes(report, machine)
+    if options.holders_json:
+        write(render_json(report))
+    else:
+        write(render(report, width=width(), color=use_color(options.color)))
+    return report.exit_code
+
+
+def _numbers(machine: Snapshot, text: str | None) -> tuple[int, ...] | None:
+    """The GPUs that --gpu names; None for all, and where there is none to choose from."""
+    from whygpu.errors import PolicyError, UsageError
+    from whygpu.launch.devices import find
+    from whygpu.model.observed import Known
+
+    if text is None:
+        return None
+    words = tuple(word.strip() for word in text.removeprefix("gpu:").split(","))
+    # Snapshots hold no UUIDs, so that none can be looked up in one.
+    if not all(words) or text.lower().startswith(("gpu-", "mig-")):
+        raise UsageError(f"--gpu {text}: expected a number such as 0, several (0,2), or a name")
+    gpus = machine.driver.gpus
+    if not (isinstance(gpus, Known) and gpus.value):
+        return None
+    try:
+        return tuple(gpu.number for gpu in find(words, gpus.value, ()))
+    except PolicyError as error:
+        raise UsageError(f"--gpu {text}: {error}") from error
+
+
+def _with_causes(report: HoldersReport, machine: Snapshot) -> HoldersReport:
+    from whygpu import api
+    from whygpu.model.finding import MACHINE
+
+    found = [
+        f"{finding.code} {finding.cause}: {finding.message}"
+        for finding in api.diagnose(machine).root_causes
+        if finding.subject == MACHINE and finding.severity != "info"
+    ]
+    return report._replace(causes=tuple(found))

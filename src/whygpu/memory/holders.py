@@ -1,0 +1,221 @@
+"""Judges a snapshot: who holds each GPU's memory, and what a new process would take of the rest.
+
+How much of what a process holds is in use, only that process knows: NVML sees what its allocator
+has taken. What can be told from outside is whether the amount is that of a reservation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from whygpu.memory.demand import Demand, demand
+from whygpu.memory.new_process import new_process
+from whygpu.memory.room import free_of, room_of
+from whygpu.model.derived import and_list, display_name, nvidia_gpu
+from whygpu.model.driver import Gpu, GpuProcess
+from whygpu.model.holders import Default, GpuMemory, HeldAs, Holder, HoldersReport
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.snapshot import Snapshot
+from whygpu.tables.memory_defaults import (
+    ALWAYS_TOLD,
+    DEFAULTS,
+    LARGEST_OVERHEAD,
+    MIB,
+    VARIABLES,
+    MemoryDefault,
+)
+
+_WORTH_TELLING = 16 * MIB
+"""Less than this is not missing from the account: the driver's figures do not fit better."""
+_DRIVERS_OWN = 256 * MIB
+_NEARLY = 0.98
+"""A reservation is recognised although the GPU's total may be known only about."""
+_HOLDERS_UNSEEN = "another container, another pid namespace"
+
+
+def judge(machine: Snapshot, only: Collection[int] | None = None) -> HoldersReport:
+    """What the snapshot shows of the GPUs, or of those with the numbers given."""
+    variables = _variables(machine)
+    told = [row for row in DEFAULTS if _is_told(machine, row)]
+    return HoldersReport(
+        gpus=_gpus(machine, only, variables, told),
+        settings=tuple(sorted(variables.items())),
+        defaults=tuple(Default(d.framework, d.says, d.changed_by, d.source) for d in told),
+    )
+
+
+def _variables(machine: Snapshot) -> dict[str, str]:
+    names = VARIABLES | {"CUDA_VISIBLE_DEVICES"}
+    return {v.name: v.value for v in machine.environment.variables if v.name in names}
+
+
+def _is_told(machine: Snapshot, row: MemoryDefault) -> bool:
+    installed = isinstance(machine.framework(row.framework), Known)
+    return installed or row.framework in ALWAYS_TOLD
+
+
+def _gpus(
+    machine: Snapshot,
+    only: Collection[int] | None,
+    variables: Mapping[str, str],
+    told: Sequence[MemoryDefault],
+) -> Observed[tuple[GpuMemory, ...]]:
+    gpus = machine.driver.gpus
+    if isinstance(gpus, Unknown):
+        return gpus
+    if isinstance(gpus, Known) and gpus.value:
+        chosen = (gpu for gpu in gpus.value if only is None or gpu.number in only)
+        return Known(tuple(_gpu(machine, gpu, variables, told) for gpu in chosen), gpus.source)
+    there = nvidia_gpu(machine)
+    if not isinstance(there, Known):
+        return there
+    detail = f" ({machine.driver.detail})" if machine.driver.detail else ""
+    return Unknown(f"there is {there.value}, but no driver that shows it as a GPU{detail}")
+
+
+def _gpu(
+    machine: Snapshot, gpu: Gpu, variables: Mapping[str, str], told: Sequence[MemoryDefault]
+) -> GpuMemory:
+    processes = gpu.processes
+    return GpuMemory(
+        number=gpu.number,
+        name=gpu.name,
+        total_bytes=gpu.memory_total_bytes,
+        used_bytes=gpu.memory_used_bytes,
+        reserved_bytes=gpu.memory_reserved_bytes,
+        free_bytes=free_of(gpu),
+        holders=(*_processes(gpu), *_unaccounted(machine, gpu)),
+        processes_unknown="" if isinstance(processes, Known) else _reason(processes),
+        new_processes=tuple(new_process(machine, gpu, variables, row) for row in told),
+    )
+
+
+def _reason(missing: Absent | Unknown) -> str:
+    return missing.reason if isinstance(missing, Unknown) else f"there is no {missing.source}"
+
+
+def _processes(gpu: Gpu) -> list[Holder]:
+    """The processes on the GPU, the greediest first."""
+    if not isinstance(gpu.processes, Known):
+        return []
+    holders = [_holder(gpu, process) for process in gpu.processes.value]
+    return sorted(holders, key=lambda holder: -_amount(holder.held_bytes))
+
+
+def _amount(held: Observed[int]) -> int:
+    return held.value if isinstance(held, Known) else 0
+
+
+def _holder(gpu: Gpu, process: GpuProcess) -> Holder:
+    held_as, what = _judged(gpu, process)
+    names = (process.command, process.name)
+    return Holder(
+        pid=process.pid,
+        command=next((name.value for name in names if isinstance(name, Known)), "a process"),
+        yours=process.yours,
+        frameworks=process.frameworks,
+        held_bytes=process.memory_bytes,
+        held_as=held_as,
+        what=what,
+    )
+
+
+def _judged(gpu: Gpu, process: GpuProcess) -> tuple[HeldAs, str]:
+    loaded, held = process.frameworks, process.memory_bytes
+    if isinstance(loaded, Absent):
+        return "unknown", f"cannot tell: the process is not seen here ({_HOLDERS_UNSEEN})"
+    if isinstance(loaded, Unknown):
+        return "unknown", f"cannot tell: {loaded.reason}"
+    if not loaded.value:
+        return "unknown", "no framework that whygpu knows is loaded in it"
+    if not isinstance(held, Known):
+        return "unknown", f"cannot tell: {_reason(held)}"
+    asked = _asked_at_start(gpu, process, loaded.value, held.value)
+    if asked is None:
+        return "unknown", "cannot tell: the GPU's size is not known"
+    return _as_told_by(asked, held.value)
+
+
+def _asked_at_start(
+    gpu: Gpu, process: GpuProcess, frameworks: Sequence[str], held: int
+) -> dict[str, Demand] | None:
+    """What each framework of the process would ask for if the process were to start now."""
+    room = room_of(gpu, given_back=held)
+    if not isinstance(room, Known):
+        return None
+    settings = dict(process.settings.value) if isinstance(process.settings, Known) else {}
+    return {name: demand(name, "", settings, room.value) for name in frameworks}
+
+
+def _as_told_by(asked: Mapping[str, Demand], held: int) -> tuple[HeldAs, str]:
+    reserving = [name for name, wants in asked.items() if _fits(wants, held)]
+    if reserving:
+        names = " or ".join(display_name(name) for name in reserving)
+        why = asked[reserving[0]].why if len(reserving) == 1 else "by default"
+        return "reserved", (
+            f"most likely what {names} reserves at its start ({why}); how much of it is in use, "
+            f"only the program can tell{_by_asking(reserving)}"
+        )
+    names = and_list([display_name(name) for name in asked])
+    if len(asked) > 1:
+        return "unknown", f"{names} are loaded, and which of them holds it cannot be told"
+    (framework, wants), *_ = asked.items()
+    if wants.start == "grows":
+        return "as-needed", (
+            f"taken by {names} as needed; how much of it is in use and how much is kept for later, "
+            f"only the program can tell{_by_asking((framework,))}"
+        )
+    return "unknown", (
+        f"not what {names} reserves by default: the program may have set a limit, or have it grow; "
+        f"how much is in use, only the program can tell{_by_asking((framework,))}"
+    )
+
+
+def _fits(wants: Demand, held: int) -> bool:
+    """The amount is that of the reservation, with CUDA's own needs beside it."""
+    if wants.start != "reserves" or wants.asks is None:
+        return False
+    return _NEARLY * wants.asks <= held <= wants.asks + LARGEST_OVERHEAD
+
+
+def _by_asking(frameworks: Sequence[str]) -> str:
+    ways = [row.use for row in DEFAULTS if row.framework in frameworks and row.use]
+    return f" ({' or '.join(ways)})" if ways else ""
+
+
+def _unaccounted(machine: Snapshot, gpu: Gpu) -> Iterator[Holder]:
+    """What is in use, and no process that is seen from here holds."""
+    used = gpu.memory_used_bytes
+    if not isinstance(used, Known):
+        return
+    processes = gpu.processes.value if isinstance(gpu.processes, Known) else ()
+    rest = used.value - sum(_amount(process.memory_bytes) for process in processes)
+    if rest < _WORTH_TELLING:
+        return
+    yield Holder(
+        pid=None,
+        command="",
+        yours=Absent("a process"),
+        frameworks=Absent("a process"),
+        held_bytes=Known(rest, used.source),
+        held_as="nobody",
+        what=_why_unaccounted(machine, gpu, processes, rest),
+    )
+
+
+def _why_unaccounted(
+    machine: Snapshot, gpu: Gpu, processes: Sequence[GpuProcess], rest: int
+) -> str:
+    if not isinstance(gpu.processes, Known):
+        return f"who holds it cannot be told: {_reason(gpu.processes)}"
+    silent = [str(p.pid) for p in processes if not isinstance(p.memory_bytes, Known)]
+    if silent:
+        return f"held by pid {', '.join(silent)} and others: the driver does not tell who how much"
+    if rest < _DRIVERS_OWN:
+        return "the driver's own, for a context or a display"
+    if isinstance(machine.system.container, Known):
+        return "held outside this container, by processes that the driver does not show in it"
+    unseen = f"held by processes that are not seen from here ({_HOLDERS_UNSEEN})"
+    if not isinstance(gpu.memory_reserved_bytes, Known):
+        return f"what the driver keeps for itself, or {unseen}"
+    return f"{unseen}, or left by one that is ending"

@@ -1,0 +1,152 @@
+"""Who holds GPU memory, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from whygpu.model.codec import encode
+from whygpu.model.derived import and_list, display_name
+from whygpu.model.holders import Default, GpuMemory, Holder, HoldersReport, NewProcess
+from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.render.layout import BOLD, YELLOW, Page
+from whygpu.render.run import size
+
+HOLDERS_SCHEMA = 1
+_POLICIES = (
+    "whygpu run --memory growth -- python train.py",
+    "whygpu run --memory 4GiB -- python train.py",
+)
+_INDENT = 14
+
+
+def as_dict(report: HoldersReport) -> dict[str, Any]:
+    return {"schema": HOLDERS_SCHEMA, **encode(report)}
+
+
+def render_json(report: HoldersReport) -> str:
+    return json.dumps(as_dict(report), indent=2) + "\n"
+
+
+def render(report: HoldersReport, *, width: int, color: bool) -> str:
+    page = Page(width, color)
+    if isinstance(report.gpus, Known):
+        for place, gpu in enumerate(report.gpus.value):
+            if place:
+                page.line()
+            _gpu(page, gpu)
+        _causes(page, report.causes)
+    else:
+        _no_gpus(page, report.gpus, report.causes)
+        page.section("On a GPU, a new process takes by default")
+        for default in report.defaults:
+            page.hanging(f"   {display_name(default.framework)}", default.says, 3 + _INDENT)
+    _settings(page, report.settings)
+    _how_to_change(page, report.defaults)
+    return page.text()
+
+
+def _no_gpus(page: Page, gpus: Absent | Unknown, causes: Sequence[str]) -> None:
+    if isinstance(gpus, Absent):
+        text = f"No NVIDIA GPU is seen on this machine (looked at {gpus.source})"
+        page.hanging("", text, 0, BOLD)
+    else:
+        text = f"Cannot tell who holds GPU memory: {gpus.reason}"
+        page.hanging("", text, 0, f"{BOLD};{YELLOW}")
+    _causes(page, causes)
+
+
+def _causes(page: Page, causes: Sequence[str]) -> None:
+    for cause in causes:
+        page.hanging("   -", cause, 5)
+    if causes:
+        page.line("   More of it: whygpu check")
+
+
+def _gpu(page: Page, gpu: GpuMemory) -> None:
+    page.hanging("", f"GPU {gpu.number}, {gpu.name}: {_summary(gpu)}", 0, BOLD)
+    if gpu.processes_unknown and not gpu.holders:
+        page.hanging("  ", f"its processes cannot be told: {gpu.processes_unknown}", 2)
+    page.section("Held by")
+    for holder in gpu.holders:
+        _holder(page, holder)
+    if isinstance(gpu.reserved_bytes, Known) and gpu.reserved_bytes.value:
+        page.hanging(f"   {size(gpu.reserved_bytes.value)}", "the driver, for itself", _INDENT)
+    elif not gpu.holders and not gpu.processes_unknown:
+        page.line("   nobody")
+    page.section("A new process would take")
+    for newcomer in gpu.new_processes:
+        name = f"{display_name(newcomer.framework)} {newcomer.version}".rstrip()
+        page.hanging(f"   {name}", _taken(newcomer, gpu.free_bytes), _column(gpu))
+
+
+def _column(gpu: GpuMemory) -> int:
+    names = (f"{display_name(n.framework)} {n.version}".rstrip() for n in gpu.new_processes)
+    return 5 + max(map(len, names), default=0)
+
+
+def _summary(gpu: GpuMemory) -> str:
+    total = gpu.total_bytes
+    if not isinstance(total, Known):
+        return f"its memory cannot be told ({_missing(total)})"
+    if not isinstance(gpu.free_bytes, Known):
+        return f"{size(total.value)}; how much is free cannot be told ({_missing(gpu.free_bytes)})"
+    return f"{size(gpu.free_bytes.value)} of {size(total.value)} are free"
+
+
+def _missing(fact: Absent | Unknown) -> str:
+    return fact.reason if isinstance(fact, Unknown) else f"there is no {fact.source}"
+
+
+def _holder(page: Page, holder: Holder) -> None:
+    held = size(holder.held_bytes.value) if isinstance(holder.held_bytes, Known) else "?"
+    page.hanging(f"   {held}", _who(holder), _INDENT, BOLD if holder.pid is not None else "")
+    page.hanging("", holder.what, _INDENT)
+
+
+def _who(holder: Holder) -> str:
+    if holder.pid is None:
+        return "no process that is seen here"
+    parts = [f"pid {holder.pid}", holder.command]
+    if isinstance(holder.frameworks, Known) and holder.frameworks.value:
+        parts.append(and_list([display_name(name) for name in holder.frameworks.value]))
+    if isinstance(holder.yours, Known) and not holder.yours.value:
+        parts.append("another user's")
+    return ", ".join(parts)
+
+
+def _taken(newcomer: NewProcess, free: Observed[int]) -> str:
+    asks, gets, why = newcomer.asks_bytes, newcomer.gets_bytes, newcomer.why
+    if newcomer.start == "nothing":
+        return f"nothing: {why}"
+    if newcomer.start == "fails":
+        return f"nothing, and it fails: {why}"
+    if newcomer.start == "grows" and gets is not None:
+        return f"what it needs, up to about {size(gets)}; {why}"
+    if newcomer.start == "reserves" and asks is not None and gets is not None:
+        if not newcomer.falls_short:
+            return f"about {size(gets)}: {why}"
+        left = f"only {size(free.value)} are free" if isinstance(free, Known) else "there is less"
+        return (
+            f"it asks for {size(asks)} ({why}), but {left}: it goes down by tenths, with a line of "
+            f"complaint for each, to about {size(gets)}"
+        )
+    return f"cannot tell: {why}"
+
+
+def _settings(page: Page, settings: Sequence[tuple[str, str]]) -> None:
+    if settings:
+        named = and_list([f"{name}={value}" for name, value in settings])
+        page.line()
+        page.hanging("", f"As the environment says: {named}", 0)
+
+
+def _how_to_change(page: Page, defaults: Sequence[Default]) -> None:
+    page.section("To have it otherwise")
+    for command in _POLICIES:
+        page.line(f"   {command}", BOLD)
+    for default in defaults:
+        name = display_name(default.framework)
+        for place, way in enumerate(default.changed_by):
+            page.line(f"   {'' if place else name:{_INDENT}}{way}")
