@@ -122,11 +122,12 @@ class TensorDifference(NamedTuple):
     units: Units | None = None
     """Against how far the float64 reference itself moves when all it is made from is moved by
     rounding; None where there is no such reference."""
-    ties: int | None = None
-    """Of unequal places that are the position of a largest value in another array: how many are
-    ties within that array's own difference. None where they are no such positions."""
-    ties_in: str = ""
-    """The name of that other array."""
+    follows: str = ""
+    """For other than floating point: the array that these are taken from on both sides, as the
+    positions of its largest values or as what lies above a threshold. Then a difference here says
+    no more than the difference there."""
+    margin: float | None = None
+    """How close that array's values lie at the worst such place."""
 
     @property
     def relative(self) -> float | None:

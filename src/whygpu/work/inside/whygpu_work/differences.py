@@ -1,0 +1,201 @@
+"""How far one array is from another: largest difference, steps, cosine, what is not finite.
+
+The result is the fields of whygpu.model.comparison.TensorDifference, as plain values. Arrays are
+walked in pieces, so that comparing needs little memory beside them.
+"""
+
+import numpy
+
+from . import floats
+
+PIECE = 1 << 20
+LARGEST = 1e29
+
+
+def compare(name, kind, one, dtype_a, other, dtype_b):
+    """`one` and `other` are arrays as recording.py keeps them, with the names of their types."""
+    result = {
+        "name": name,
+        "kind": kind,
+        "how": "not-at-all",
+        "dtype_a": dtype_a,
+        "dtype_b": dtype_b,
+        "shape_a": list(one.shape),
+        "shape_b": list(other.shape),
+    }
+    result.update(_NOTHING)
+    numbers = floats.is_floating(dtype_a) and floats.is_floating(dtype_b)
+    if one.shape != other.shape or (dtype_a in _COMPLEX) != (dtype_b in _COMPLEX):
+        return result
+    if numbers:
+        result["how"] = "numbers"
+        result.update(_numbers(one, dtype_a, other, dtype_b))
+    elif dtype_a == dtype_b or (one.dtype.kind in "biu" and other.dtype.kind in "biu"):
+        result["how"] = "exactly"
+        result.update(_exactly(one, other))
+    return result
+
+
+_COMPLEX = ("complex64", "complex128")
+_NOTHING = {
+    "unequal": 0,
+    "max_abs": None,
+    "max_rel": None,
+    "max_ulp": None,
+    "rms": None,
+    "scale": None,
+    "level": None,
+    "cosine": None,
+    "where": [],
+    "value_a": "",
+    "value_b": "",
+    "nan_a": 0,
+    "nan_b": 0,
+    "inf_a": 0,
+    "inf_b": 0,
+    "not_finite_in_one": 0,
+    "units": None,
+    "follows": "",
+    "margin": None,
+}
+
+
+def pieces(*arrays):
+    """The same stretch of each array, flattened, with where it begins."""
+    flat = [array.reshape(-1) for array in arrays]
+    for start in range(0, flat[0].size, PIECE):
+        yield (start,) + tuple(array[start : start + PIECE] for array in flat)
+
+
+def bounded(number):
+    """As JSON can say it and the report reads it back; None for what is no number."""
+    number = float(number)
+    return None if number != number else max(-LARGEST, min(LARGEST, number))
+
+
+class _Sums(object):
+    """What is added up over the pieces of two arrays."""
+
+    def __init__(self):
+        self.counts = dict.fromkeys(
+            ("unequal", "nan_a", "nan_b", "inf_a", "inf_b", "not_finite_in_one"), 0
+        )
+        self.finite = 0
+        self.max_abs, self.worst = -1.0, None
+        self.max_rel, self.max_ulp, self.scale = 0.0, 0, 0.0
+        self.squares = [0.0, 0.0, 0.0]  # of a, b, and a - b
+        self.product = 0.0
+        self.first_not_finite = None
+
+    def add(self, start, a, b, step):
+        """`a` and `b` in float64; `step` is the format that steps are counted in."""
+        finite_a, finite_b = numpy.isfinite(a), numpy.isfinite(b)
+        both = finite_a & finite_b
+        if both.all():
+            self._finite(numpy.arange(start, start + a.size), a, b, step)
+            return
+        nan_a, nan_b = numpy.isnan(a), numpy.isnan(b)
+        same = (nan_a & nan_b) | (a == b)
+        odd = ~both & ~same
+        self._count("nan_a", nan_a)
+        self._count("nan_b", nan_b)
+        self._count("inf_a", ~finite_a & ~nan_a)
+        self._count("inf_b", ~finite_b & ~nan_b)
+        self._count("not_finite_in_one", odd)
+        self._count("unequal", odd)
+        if odd.any() and self.first_not_finite is None:
+            self.first_not_finite = start + int(numpy.flatnonzero(odd)[0])
+        places = numpy.flatnonzero(both)
+        if places.size:
+            self._finite(start + places, a[both], b[both], step)
+
+    def _count(self, name, truths):
+        self.counts[name] += int(numpy.count_nonzero(truths))
+
+    def _finite(self, places, a, b, step):
+        self.finite += a.size
+        self._count("unequal", a != b)
+        gap = numpy.abs(a - b)
+        largest = numpy.maximum(numpy.abs(a), numpy.abs(b))
+        self.scale = max(self.scale, float(largest.max()))
+        at = int(gap.argmax())
+        if gap[at] > self.max_abs:
+            self.max_abs, self.worst = float(gap[at]), int(places[at])
+        self.max_rel = max(self.max_rel, float((gap / numpy.where(largest, largest, 1.0)).max()))
+        self.max_ulp = max(self.max_ulp, int(floats.steps_between(a, b, step).max()))
+        for index, side in enumerate((a, b, gap)):
+            self.squares[index] += float(numpy.dot(side, side))
+        self.product += float(numpy.dot(a, b))
+
+    def figures(self):
+        if not self.finite:
+            return dict(self.counts)
+        rms = [(total / self.finite) ** 0.5 for total in self.squares]
+        lengths = (self.squares[0] ** 0.5) * (self.squares[1] ** 0.5)
+        return dict(
+            self.counts,
+            max_abs=bounded(self.max_abs),
+            max_rel=bounded(self.max_rel),
+            max_ulp=self.max_ulp,
+            scale=bounded(self.scale),
+            rms=bounded(rms[2]),
+            level=bounded(rms[1]),
+            cosine=_cosine(self.product, lengths, rms),
+        )
+
+
+def _cosine(product, lengths, rms):
+    if not lengths:
+        # Two arrays of zeros point the same way; zeros and something else, no way at all.
+        return 1.0 if rms[0] == rms[1] else None
+    if not (lengths < float("inf") and abs(product) < float("inf")):
+        return None
+    return bounded(max(-1.0, min(1.0, product / lengths)))
+
+
+def _numbers(one, dtype_a, other, dtype_b):
+    shape = one.shape
+    one, real_a = floats.real_parts(one, dtype_a)
+    other, real_b = floats.real_parts(other, dtype_b)
+    step = floats.coarser(real_a, real_b)
+    sums = _Sums()
+    with numpy.errstate(all="ignore"):
+        for start, a, b in pieces(one, other):
+            sums.add(start, floats.widened(a, real_a), floats.widened(b, real_b), step)
+    result = sums.figures()
+    worst = sums.worst if sums.first_not_finite is None else sums.first_not_finite
+    if worst is not None and result["unequal"]:
+        result["where"] = _index(worst, one.shape)[: len(shape)]
+        result["value_a"] = repr(
+            float(floats.widened(one.reshape(-1)[worst : worst + 1], real_a)[0])
+        )
+        result["value_b"] = repr(
+            float(floats.widened(other.reshape(-1)[worst : worst + 1], real_b)[0])
+        )
+    return result
+
+
+def _exactly(one, other):
+    unequal, first = 0, None
+    for start, a, b in pieces(one, other):
+        odd = numpy.flatnonzero(a != b)
+        unequal += int(odd.size)
+        if odd.size and first is None:
+            first = start + int(odd[0])
+    if first is None:
+        return {}
+    return {
+        "unequal": unequal,
+        "where": _index(first, one.shape),
+        "value_a": _shown(one.reshape(-1)[first]),
+        "value_b": _shown(other.reshape(-1)[first]),
+    }
+
+
+def _index(place, shape):
+    return [int(part) for part in numpy.unravel_index(place, shape)] if shape else []
+
+
+def _shown(value):
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return text if len(text) <= 40 else text[:37] + "..."

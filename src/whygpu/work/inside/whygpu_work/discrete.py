@@ -1,0 +1,92 @@
+"""Choices that follow from numbers: positions of largest values, and what lies above a threshold.
+
+A position that differs between two lanes is a difference of its own only if the numbers it was
+taken from are not there to be judged: where they are, it says no more than they do.
+"""
+
+import numpy
+
+
+def source_of(choices, candidates):
+    """The name of the array that the choices of two lanes were taken from, and the margin there.
+
+    `choices` is a pair of arrays of integers or truth values; `candidates` are (name, a, b) of
+    float64 arrays. Gives ("", None) where none of them explains both sides.
+    """
+    for name, a, b in candidates:
+        for taken, margin in _WAYS:
+            if taken(choices[0], a) and taken(choices[1], b):
+                return name, float(margin(choices, a, b))
+    return "", None
+
+
+def _is_largest(choice, values):
+    """argmax along the last axis."""
+    return (
+        choice.dtype.kind in "iu"
+        and values.ndim > 0
+        and values.shape[-1] > 1
+        and choice.shape == values.shape[:-1]
+        and numpy.array_equal(values.argmax(axis=-1), choice)
+    )
+
+
+def _largest_margin(choices, a, b):
+    places = [numpy.expand_dims(choice, -1) for choice in choices]
+    gaps = [
+        numpy.abs(
+            numpy.take_along_axis(values, places[0], -1)
+            - numpy.take_along_axis(values, places[1], -1)
+        )
+        for values in (a, b)
+    ]
+    return max(gap.max() for gap in gaps)
+
+
+def _is_top(choice, values):
+    """The positions of the k largest along the last axis, largest first."""
+    if (
+        choice.dtype.kind not in "iu"
+        or not values.ndim
+        or choice.ndim != values.ndim
+        or choice.shape[:-1] != values.shape[:-1]
+        or not 0 < choice.shape[-1] <= values.shape[-1]
+        or not _within(choice, values.shape[-1])
+    ):
+        return False
+    ordered = numpy.sort(values, axis=-1)[..., ::-1][..., : choice.shape[-1]]
+    return numpy.array_equal(numpy.take_along_axis(values, choice, -1), ordered)
+
+
+def _within(choice, length):
+    return choice.size == 0 or (choice.min() >= 0 and choice.max() < length)
+
+
+def _top_margin(choices, a, b):
+    return max(
+        numpy.abs(
+            numpy.take_along_axis(values, choices[0], -1)
+            - numpy.take_along_axis(values, choices[1], -1)
+        ).max()
+        for values in (a, b)
+    )
+
+
+def _is_above(choice, values):
+    """True where a value is above some threshold, which then lies between the two kinds."""
+    if choice.dtype.kind != "b" or choice.shape != values.shape:
+        return False
+    above, below = values[choice], values[~choice]
+    return bool(above.size and below.size and above.min() >= below.max())
+
+
+def _threshold_margin(choices, a, b):
+    odd = choices[0] != choices[1]
+    return numpy.abs(a[odd] - b[odd]).max() if odd.any() else 0.0
+
+
+_WAYS = (
+    (_is_largest, _largest_margin),
+    (_is_top, _top_margin),
+    (_is_above, _threshold_margin),
+)

@@ -1,0 +1,72 @@
+"""Floating-point formats: how finely each can tell numbers apart, and steps between two numbers."""
+
+import collections
+
+import numpy
+
+Format = collections.namedtuple("Format", "name unit smallest")
+"""`unit`: the most that rounding to nearest changes a number, relative to it. `smallest`: below
+this the format has lost its relative precision, or hardware puts 0 in its place."""
+
+FORMATS = {
+    "float64": Format("float64", 2.0**-53, 2.0**-1022),
+    "float32": Format("float32", 2.0**-24, 2.0**-126),
+    # Tensor cores drop the low 13 bits of a float32 rather than round them: twice the error.
+    "tf32": Format("tf32", 2.0**-10, 2.0**-126),
+    "float16": Format("float16", 2.0**-11, 2.0**-24),
+    "bfloat16": Format("bfloat16", 2.0**-8, 2.0**-126),
+}
+_COARSEST_FIRST = ("bfloat16", "float16", "float32", "float64")
+_PARTS = {"complex64": "float32", "complex128": "float64"}
+_BITS = {
+    "float64": (numpy.float64, numpy.uint64),
+    "float32": (numpy.float32, numpy.uint32),
+    "float16": (numpy.float16, numpy.uint16),
+}
+
+
+def is_floating(dtype):
+    return dtype in _COARSEST_FIRST or dtype in _PARTS
+
+
+def real_parts(array, dtype):
+    """Complex numbers as pairs of real ones along a last axis; others as they are."""
+    if dtype in _PARTS:
+        parts = _PARTS[dtype]
+        return numpy.ascontiguousarray(array)[..., None].view(_BITS[parts][0]), parts
+    return array, dtype
+
+
+def widened(array, dtype):
+    """As float64, which holds every number of the formats exactly."""
+    if dtype == "bfloat16":
+        wide = array.astype(numpy.uint32) << numpy.uint32(16)
+        return wide.view(numpy.float32).astype(numpy.float64)
+    return array.astype(numpy.float64)
+
+
+def coarser(one, other):
+    """The one of two formats that tells fewer numbers apart."""
+    return min(one, other, key=_COARSEST_FIRST.index)
+
+
+def steps_between(one, other, dtype):
+    """How many steps of `dtype` lie between finite numbers (as float64), as unsigned integers.
+
+    0 if and only if the two are equal in that format; both zeros count as one number.
+    """
+    magnitudes = [_magnitude(numpy.abs(side), dtype) for side in (one, other)]
+    same_side = numpy.signbit(one) == numpy.signbit(other)
+    larger, smaller = numpy.maximum(*magnitudes), numpy.minimum(*magnitudes)
+    return numpy.where(same_side, larger - smaller, larger + smaller)
+
+
+def _magnitude(positive, dtype):
+    """The place of a number that is not negative in the row of such numbers of a format."""
+    if dtype == "bfloat16":
+        bits = positive.astype(numpy.float32).view(numpy.uint32).astype(numpy.uint64)
+        # To nearest, and to even where two are as near: what frameworks do.
+        odd = (bits >> numpy.uint64(16)) & numpy.uint64(1)
+        return (bits + numpy.uint64(0x7FFF) + odd) >> numpy.uint64(16)
+    number, bits = _BITS[dtype]
+    return positive.astype(number).view(bits).astype(numpy.uint64)

@@ -1,0 +1,166 @@
+"""Each step of a lane by itself: what float64 makes of the very input that the lane gave it.
+
+The float64 model is run with every step's result replaced by what the lane has recorded for that
+step. So each step gets the lane's own numbers, whatever went wrong before it, and what it makes of
+them in float64 is what the lane's record is held against. A fault shows at the step that has it and
+at no other, and a deep network's habit of amplifying rounding shows nowhere.
+
+`tools` knows the framework; see tools_keras.py for what is asked of it.
+"""
+
+import collections
+import json
+import os
+import zlib
+
+import numpy
+
+from . import floats, rounding
+
+LARGEST_MOVED = 1 << 20
+"""Weights of more numbers are not moved: what is multiplied with them is, and that moves products
+as much."""
+INDEX = "steps.json"
+
+StepError = collections.namedtuple("StepError", "gap own products")
+"""What a lane has less what float64 has; what rounding explains; see rounding.Allowance."""
+
+
+class ErrorWriter(object):
+    """What was found of one lane, on disk: all of it would be too much to hold."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._steps = []
+        os.makedirs(folder, exist_ok=True)
+
+    def found(self, name, precision, errors):
+        file = "{:05d}.npz".format(len(self._steps))
+        arrays = {}
+        for number, error in enumerate(errors):
+            for field, array in zip(StepError._fields, error):
+                if array is not None:
+                    arrays["{}{}".format(field, number)] = _single(array)
+        numpy.savez(os.path.join(self._folder, file), **arrays)
+        entry = {"name": name, "precision": precision, "file": file, "outputs": len(errors)}
+        self._steps.append(dict(entry, unknown=""))
+
+    def unknown(self, name, precision, reason):
+        entry = {"name": name, "precision": precision, "file": None, "outputs": 0}
+        self._steps.append(dict(entry, unknown=reason))
+
+    def close(self):
+        with open(os.path.join(self._folder, INDEX), "w") as stream:
+            json.dump(self._steps, stream)
+
+
+def _single(array):
+    """In float32, which is enough to tell an error from its allowance."""
+    largest = numpy.finfo(numpy.float32).max
+    with numpy.errstate(all="ignore"):
+        finite = numpy.isfinite(array)
+        return numpy.where(finite, numpy.clip(array, -largest, largest), array).astype("float32")
+
+
+class Errors(object):
+    """What an ErrorWriter wrote."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        with open(os.path.join(folder, INDEX)) as stream:
+            self.steps = collections.OrderedDict((step["name"], step) for step in json.load(stream))
+
+    def read(self, name):
+        """The StepErrors of a step, one for each of its outputs."""
+        step = self.steps[name]
+        if step["file"] is None:
+            return []
+        with numpy.load(os.path.join(self._folder, step["file"])) as arrays:
+            return [
+                StepError(*(arrays.get(field + str(number)) for field in StepError._fields))
+                for number in range(step["outputs"])
+            ]
+
+
+class Forcing(object):
+    """Does the steps of a float64 model for a lane: with its numbers, and noting its errors."""
+
+    def __init__(self, tools, lane, writer):
+        """`lane` is the Recording of it."""
+        self._tools = tools
+        self._lane = lane
+        self._steps = {step.name: step for step in lane.steps}
+        self._writer = writer
+
+    def __call__(self, name, layer, compute, args, kwargs):
+        step = self._steps.get(name)
+        if step is None:
+            # The lane took another way; what it did instead is compared by name.
+            return compute(args, kwargs)
+        lane = [self._lane_array(output) for output in step.outputs]
+        try:
+            result = compute(args, kwargs)
+            exact = [self._tools.to_numpy(tensor) for tensor in self._tools.flat(result)]
+        except Exception as error:  # whatever a layer may raise that does not know float64
+            words = "{}: {}".format(type(error).__name__, str(error).strip().split("\n")[0][:200])
+            self._writer.unknown(name, step.precision, "float64 does not work in it: " + words)
+            made = [self._tools.tensor(array) for array in lane]
+            return made[0] if len(made) == 1 else made
+        if [array.shape for array in exact] != [array.shape for array in lane]:
+            self._writer.unknown(name, step.precision, "its outputs have other shapes in float64")
+            return result
+        self._note(name, step, layer, compute, (args, kwargs), exact, lane)
+        waiting = iter(lane)
+        return self._tools.replaced(result, lambda tensor: self._tools.like(tensor, next(waiting)))
+
+    def _lane_array(self, name):
+        array, dtype = self._lane.array(name), self._lane.tensors[name].dtype
+        return floats.widened(array, dtype) if floats.is_floating(dtype) else numpy.array(array)
+
+    def _note(self, name, step, layer, compute, given, exact, lane):
+        precision = step.precision if step.precision in floats.FORMATS else "float32"
+        if self._tools.keeps_state(layer):
+            self._writer.unknown(name, precision, "it keeps a state from call to call")
+            return
+        facts = self._tools.facts(layer, given, exact)
+        size = rounding.amplitude(precision, facts.reduction)
+        # The same numbers in every run, whatever the order of the steps.
+        random = numpy.random.RandomState(zlib.crc32(name.encode("utf-8")))
+        samples = [
+            self._moved_result(layer, compute, given, size, random) for _ in range(rounding.SAMPLES)
+        ]
+        errors = []
+        for number, (values, recorded) in enumerate(zip(exact, lane)):
+            if values.dtype.kind != "f":
+                continue
+            spread = rounding.spread(values, [sample[number] for sample in samples])
+            allowed = rounding.allowance(values, spread, precision, facts.reduction, facts.products)
+            with numpy.errstate(all="ignore"):
+                gap = recorded - values
+            # Where float64 itself is not finite, nothing can be said of the step.
+            gap = numpy.where(numpy.isfinite(values), gap, 0.0)
+            errors.append(StepError(gap, allowed.own, allowed.products))
+        self._writer.found(name, precision, errors)
+
+    def _moved_result(self, layer, compute, given, size, random):
+        tools = self._tools
+
+        def move(tensor):
+            array = tools.to_numpy(tensor)
+            if array.dtype.kind != "f":
+                return tensor
+            return tools.like(tensor, rounding.moved(array, size, random))
+
+        args, kwargs = tools.replaced(given, move)
+        before = tools.weights(layer)
+        tools.set_weights(layer, [_moved_weight(array, size, random) for array in before])
+        try:
+            return [tools.to_numpy(tensor) for tensor in tools.flat(compute(args, kwargs))]
+        finally:
+            tools.set_weights(layer, before)
+
+
+def _moved_weight(array, size, random):
+    if array.dtype.kind != "f" or array.size > LARGEST_MOVED:
+        return array
+    return rounding.moved(array, size, random)

@@ -1,0 +1,124 @@
+"""Arrays of one run on disk, in order, with what they are: what lanes write and comparing reads.
+
+A folder with `manifest.json` and one `.npy` file for each array:
+
+    {"tensors": [{"name", "kind", "dtype", "file", "rounding"}, ...],
+     "steps": [{"name", "kind", "outputs", "precision", "settings", "weights"}, ...]}
+
+`kind` of a tensor is one of whygpu.model.comparison.TensorKind, of a step the class of the layer.
+A step is one call of one layer; `outputs` are names of tensors. `rounding` is null but in a float64
+reference of work that is not looked into step by step: {"spread" (a file), "reduction",
+"precision"}, see rounding.py.
+
+NumPy knows no bfloat16: such an array lies there as uint16 and `dtype` tells what it is.
+"""
+
+import collections
+import json
+import os
+
+import numpy
+
+MANIFEST = "manifest.json"
+
+Tensor = collections.namedtuple("Tensor", "name kind dtype file rounding")
+Step = collections.namedtuple("Step", "name kind outputs precision settings weights")
+
+
+def stored(array):
+    """The array as NumPy can keep it, and the name of its type."""
+    array = numpy.asarray(array)
+    name = array.dtype.name
+    if name == "bfloat16":  # from ml_dtypes, which JAX and TensorFlow bring along
+        return array.view(numpy.uint16), name
+    if array.dtype.kind == "O":
+        array = array.astype(str)
+    if array.dtype.kind in "US":
+        return array, "text"
+    if array.dtype.kind not in "biufc":
+        # Other types of ml_dtypes, such as float8: nothing is lost in float32.
+        return array.astype(numpy.float32), name
+    return numpy.ascontiguousarray(array).reshape(array.shape), name
+
+
+class Writer(object):
+    """Writes arrays as they come; `close` writes the manifest, without which there is nothing."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._tensors = []
+        self._steps = []
+        self._names = set()
+        self._files = 0
+        os.makedirs(folder, exist_ok=True)
+
+    def tensor(self, name, kind, array, dtype=None, rounding=None):
+        """`dtype` only for a bfloat16 array that is given as uint16; `rounding` is a triple:
+        (spread, reduction, precision)."""
+        if name in self._names:
+            raise ValueError("the name {!r} is recorded twice".format(name))
+        self._names.add(name)
+        kept, seen = stored(array)
+        entry = {"name": name, "kind": kind, "dtype": dtype or seen, "file": self._save(kept)}
+        entry["rounding"] = None
+        if rounding is not None:
+            spread, reduction, precision = rounding
+            entry["rounding"] = {
+                "spread": self._save(numpy.asarray(spread)),
+                "reduction": reduction,
+                "precision": precision,
+            }
+        self._tensors.append(entry)
+
+    def step(self, name, kind, outputs, precision, settings, weights):
+        """`settings` is the layer's configuration as JSON; `weights` a digest of its weights."""
+        self._steps.append(
+            {
+                "name": name,
+                "kind": kind,
+                "outputs": list(outputs),
+                "precision": precision,
+                "settings": settings,
+                "weights": weights,
+            }
+        )
+
+    def close(self):
+        with open(os.path.join(self._folder, MANIFEST), "w") as file:
+            json.dump({"tensors": self._tensors, "steps": self._steps}, file)
+
+    def _save(self, array):
+        name = "{:05d}.npy".format(self._files)
+        self._files += 1
+        numpy.save(os.path.join(self._folder, name), array, allow_pickle=False)
+        return name
+
+
+class Recording(object):
+    """What a Writer wrote. Arrays stay on disk until they are asked for."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        with open(os.path.join(folder, MANIFEST)) as file:
+            manifest = json.load(file)
+        self.tensors = collections.OrderedDict(
+            (entry["name"], Tensor(**entry)) for entry in manifest["tensors"]
+        )
+        self.steps = [Step(**entry) for entry in manifest["steps"]]
+
+    def array(self, name):
+        return self._load(self.tensors[name].file)
+
+    def rounding(self, name):
+        """(spread, reduction, precision), or None."""
+        known = self.tensors[name].rounding
+        if known is None:
+            return None
+        return self._load(known["spread"]), known["reduction"], known["precision"]
+
+    def _load(self, file):
+        path = os.path.join(self._folder, file)
+        try:
+            return numpy.load(path, mmap_mode="r", allow_pickle=False)
+        except ValueError:  # an array without elements cannot be mapped
+            return numpy.load(path, allow_pickle=False)

@@ -1,0 +1,62 @@
+"""How many products a layer sums into one number: what its rounding grows with."""
+
+_MOVES = {
+    # What only moves numbers, or works on each by itself.
+    "Add", "Average", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "BatchNormalization",
+    "Concatenate", "Cropping1D", "Cropping2D", "Cropping3D", "Dropout", "ELU", "Embedding",
+    "Flatten", "GELU", "Identity", "LeakyReLU", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "Maximum", "Minimum", "Multiply",
+    "Normalization", "PReLU", "Permute", "ReLU", "RepeatVector", "Rescaling", "Reshape", "SiLU",
+    "Sigmoid", "Subtract", "Tanh", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D",
+}  # fmt: skip
+_SUMS_ALONG_AN_AXIS = ("Attention", "Norm", "Softmax")
+_WINOGRAD = 8
+"""Convolutions by Winograd's method are as inexact as if they summed that many times more: about
+three times plain sums, for tiles of 4 by 4."""
+
+
+def reduction(names, activation, weights, inputs, outputs):
+    """An upper estimate, from what every framework can say of a layer.
+
+    `names` are those of its class and the classes below it; `weights` are shapes with the axis of
+    the outputs last; `inputs` and `outputs` are shapes with the batch first.
+    """
+    sizes = [1]
+    if activation == "softmax":
+        sizes += [shape[-1] for shape in outputs if shape]
+    if not _MOVES.isdisjoint(names):
+        return max(sizes)
+    matrices = [shape for shape in weights if len(shape) > 1]
+    if _has(names, "Depthwise"):
+        sizes += [_product(shape[:-2]) for shape in matrices]
+    else:
+        factor = _WINOGRAD if _has(names, "Conv") else 1
+        sizes += [factor * _product(shape[:-1]) for shape in matrices]
+    if _has(names, "Resiz", "UpSampl", "Upsample"):
+        # Positions between pixels are computed to a unit of the whole length.
+        sizes += [length**2 for shape in outputs for length in shape[1:]]
+    if not matrices or _has(names, *_SUMS_ALONG_AN_AXIS):
+        sizes += [length for shape in inputs for length in shape[1:]]
+    taken = max([_product(shape) for shape in inputs] or [1])
+    given = max([_product(shape) for shape in outputs] or [1])
+    sizes.append(taken // max(1, given))
+    return max(sizes)
+
+
+def makes_products(names, weights):
+    """Whether numbers are multiplied and summed, as tensor cores do."""
+    if not _MOVES.isdisjoint(names):
+        return False
+    matrices = any(len(shape) > 1 for shape in weights)
+    return matrices or _has(names, "Attention", "Dot", "Einsum", "Matmul", "Conv")
+
+
+def _has(names, *words):
+    return any(word in name for name in names for word in words)
+
+
+def _product(shape):
+    result = 1
+    for length in shape:
+        result *= length
+    return result

@@ -1,0 +1,132 @@
+"""The most that rounding explains: how far a computation may be off before something is wrong.
+
+No constant fits all: a sum of a million products may be off by far more than one of ten, and a
+computation may amplify what it is given. So the computation itself is asked. It is done in float64,
+and again with all that it is made from (inputs, weights) moved by a relative amount of the size of
+rounding, each number up or down at random. How far its results move, the *spread*, is how it
+answers to errors of that size, whatever it consists of.
+
+The relative amount is `unit * sqrt(n)`: a sum of n products in floating point is off by up to
+`unit * n` at worst, and by about `unit * sqrt(n)` in fact, because the single errors are as often
+up as down (Higham and Mary, A new approach to probabilistic rounding error analysis, 2019). For
+products of mean m and deviation s, summed one after the other, the error has a deviation of
+`unit * sqrt(n) * sqrt(y**2 / 3 + (n * s**2) / 2)`, where y is the sum: the first part is held by
+`|y|`, the second by the spread, which is `unit * sqrt(n) * sqrt(n * (m**2 + s**2))` or more.
+"""
+
+import numpy
+
+from . import floats
+
+SAMPLES = 3
+SAFETY = 8.0
+"""Errors at the worst of a million places are five deviations from the mean; functions such as exp
+and tanh are computed to a few units rather than half of one; and a convolution may be computed by
+Winograd's method, whose transforms are less exact than plain sums."""
+COARSE_SAFETY = 2.0
+"""For products of numbers that were cut to a coarser type first: what the cutting does is known
+exactly, and the next coarser type, of a quarter of the precision, has to stay distinguishable."""
+_BLOCK = 256
+"""Products of half-precision numbers are summed in float32 over at least that many."""
+_LARGEST_AMPLITUDE = 0.125
+"""Beyond that a number would no longer be itself."""
+
+
+def amplitude(precision, reduction):
+    """The relative size of what rounding does to a sum of `reduction` products."""
+    n = float(max(1, reduction))
+    if precision in ("float16", "bfloat16"):
+        n = max(1.0, n / _BLOCK)
+    return min(_LARGEST_AMPLITUDE, floats.FORMATS[precision].unit * n**0.5)
+
+
+def moved(array, size, random):
+    """The array with each number moved by the relative amount `size`, up or down at random.
+
+    All of them are moved by the same amount besides, because sums of numbers of one sign hide what
+    happens to each of them.
+    """
+    signs = random.randint(0, 2, size=array.shape) * 2.0 - 1.0
+    together = random.randint(0, 2) * 2.0 - 1.0
+    return array * ((1.0 + size * signs) * (1.0 + size * together))
+
+
+def spread(middle, samples):
+    """The largest distance of the samples from the middle, at each place."""
+    result = numpy.zeros(middle.shape)
+    with numpy.errstate(all="ignore"):
+        for sample in samples:
+            gap = numpy.abs(sample - middle)
+            # A place that leaps (to infinity, to another choice) says nothing of rounding.
+            result = numpy.maximum(result, numpy.where(numpy.isfinite(gap), gap, 0.0))
+    return result
+
+
+def typical(spread_):
+    """The spread that a place may have, given those of its neighbours.
+
+    A few samples leave some places unmoved by chance, and what a ReLU cuts off does not move at
+    all: the array's own level is the least that is reckoned with. Examples and channels may be of
+    quite different sizes: the level of a place is also that of its row times that of its column.
+    """
+    squares = spread_**2
+    overall = squares.mean() ** 0.5 if squares.size else 0.0
+    level = numpy.maximum(spread_, overall)
+    if overall and squares.ndim > 1:
+        row = _level_along(squares, 0)
+        for axis in {1, squares.ndim - 1}:
+            level = numpy.maximum(level, row * _level_along(squares, axis) / overall)
+    return level
+
+
+def _level_along(squares, axis):
+    others = tuple(other for other in range(squares.ndim) if other != axis)
+    return squares.mean(axis=others, keepdims=True) ** 0.5
+
+
+class Allowance(object):
+    """What rounding explains at each place of one array."""
+
+    def __init__(self, own, products=None):
+        """`products`: what a relative error of 1 in every product would do; None where nothing is
+        multiplied, or not in float32."""
+        self.own = own
+        self.products = products
+
+    def joined(self, other):
+        """For the difference of two results, each with an allowance of its own."""
+        both = self.products is not None and other.products is not None
+        return Allowance(self.own + other.own, self.products + other.products if both else None)
+
+    def units(self, gap):
+        """A difference in multiples of the allowance, at the worst place; finite places only."""
+        coarse = {"tf32": None, "bfloat16": None}
+        if self.products is not None:
+            for name in coarse:
+                extra = COARSE_SAFETY * floats.FORMATS[name].unit * self.products
+                coarse[name] = _worst(gap, self.own + extra)[0]
+        return dict(coarse, own=_worst(gap, self.own)[0])
+
+    def worst_place(self, gap):
+        return _worst(gap, self.own)[1]
+
+
+def allowance(values, spread_, precision, reduction, products):
+    """Of a result that is `values` in float64 and answers to rounding with `spread_`."""
+    size = amplitude(precision, reduction)
+    level = typical(spread_)
+    magnitude = numpy.where(numpy.isfinite(values), numpy.abs(values), 0.0)
+    own = SAFETY * (size * magnitude + level + floats.FORMATS[precision].smallest)
+    multiplied = products and precision == "float32"
+    return Allowance(own, magnitude + level / size if multiplied else None)
+
+
+def _worst(gap, allowed):
+    """The largest ratio, and where it is; an infinite or missing number counts elsewhere."""
+    if not gap.size:
+        return 0.0, None
+    with numpy.errstate(all="ignore"):
+        ratio = numpy.abs(gap) / allowed
+        ratio = numpy.where(numpy.isfinite(gap), ratio, 0.0)
+    place = int(ratio.argmax())
+    return min(1e29, float(ratio.reshape(-1)[place])), place

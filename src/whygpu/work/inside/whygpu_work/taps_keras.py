@@ -1,0 +1,145 @@
+"""A hand on every step of a Keras model: functional, sequential or written as a class.
+
+A step is one call of one layer, or of one operation of a functional model. Models are looked into,
+and so are a user's own layers that consist of layers; Keras' own layers are steps as they are, with
+all that they hold inside.
+"""
+
+import contextlib
+import hashlib
+import json
+
+import numpy
+
+
+@contextlib.contextmanager
+def tapped(keras, model, on_step):
+    """While this holds, steps of `model` are done by `on_step(name, layer, compute, args, kwargs)`.
+
+    `compute(args, kwargs)` does the step; what `on_step` returns goes on to the next.
+    """
+    taps = _Taps(model, on_step)
+    classes = [keras.layers.Layer]
+    if hasattr(keras, "Operation"):  # Keras 3, of which layers are one kind
+        classes.append(keras.Operation)
+    originals = [cls.__call__ for cls in classes]
+    for cls, original in zip(classes, originals):
+        cls.__call__ = taps.around(original)
+    try:
+        yield
+    finally:
+        for cls, original in zip(classes, originals):
+            cls.__call__ = original
+
+
+class _Taps(object):
+    def __init__(self, model, on_step):
+        self._model = model
+        self._on_step = on_step
+        self._containers = []
+        self._within_step = False
+        self._calls = {}
+
+    def around(self, original):
+        def call(layer, *args, **kwargs):
+            # Keras 3 comes here twice for a layer: as such, and as the operation that it is.
+            known = self._containers and self._containers[-1] is layer
+            if self._within_step or known:
+                return original(layer, *args, **kwargs)
+            if is_container(layer):
+                return self._look_into(original, layer, args, kwargs)
+            return self._step(original, layer, args, kwargs)
+
+        return call
+
+    def _look_into(self, original, layer, args, kwargs):
+        if layer is self._model:
+            self._calls.clear()
+        self._containers.append(layer)
+        try:
+            return original(layer, *args, **kwargs)
+        finally:
+            self._containers.pop()
+
+    def _step(self, original, layer, args, kwargs):
+        def compute(args, kwargs):
+            self._within_step = True
+            try:
+                return original(layer, *args, **kwargs)
+            finally:
+                self._within_step = False
+
+        return self._on_step(self._name(layer), layer, compute, args, kwargs)
+
+    def _name(self, layer):
+        """The names of the models that it lies in, and its own; with a number from the second call
+        on."""
+        outer = [item.name for item in self._containers if item is not self._model]
+        name = "/".join(outer + [layer.name])
+        self._calls[name] = self._calls.get(name, 0) + 1
+        count = self._calls[name]
+        return name if count == 1 else "{}#{}".format(name, count)
+
+
+def is_container(layer):
+    """Whether a layer is looked into, rather than a step."""
+    inner = getattr(layer, "_layers", None)
+    if not inner:
+        return False
+    names = {cls.__name__ for cls in type(layer).__mro__}
+    own = type(layer).__module__.split(".")[0] in ("keras", "tensorflow", "tf_keras")
+    return "Model" in names or not own
+
+
+def precision(layer):
+    """The type that a layer computes in."""
+    return str(getattr(layer, "compute_dtype", None) or getattr(layer, "dtype", None) or "float32")
+
+
+def settings(layer):
+    """A layer's configuration as plain JSON values; empty where it has none to tell."""
+    try:
+        config = layer.get_config()
+    except (NotImplementedError, AttributeError, TypeError, ValueError):
+        return {}
+    return json.loads(json.dumps(config, default=str, sort_keys=True))
+
+
+def digest(weights):
+    """Of arrays: equal if and only if they are."""
+    result = hashlib.sha256()
+    for array in weights:
+        array = numpy.ascontiguousarray(array)
+        result.update("{} {};".format(array.dtype.name, array.shape).encode())
+        result.update(array.view(numpy.uint8).tobytes() if array.size else b"")
+    return result.hexdigest()[:16]
+
+
+def recorder(keras, model):
+    """A model that gives what every step of `model` gives, compiled as the model itself would be.
+
+    With it comes a list that holds, after a call, the name and the layer of each of its outputs.
+    """
+    steps = []
+
+    class Recorder(keras.Model):
+        def __init__(self):
+            super(Recorder, self).__init__()
+            self.recorded = model
+
+        def call(self, inputs):
+            # A model is traced more than once; the last time counts.
+            del steps[:]
+            results = []
+
+            def on_step(name, layer, compute, args, kwargs):
+                result = compute(args, kwargs)
+                steps.append((name, layer))
+                results.append(result)
+                return result
+
+            with tapped(keras, self.recorded, on_step):
+                self.recorded(inputs, training=False)
+            return results
+
+    return Recorder(), steps
