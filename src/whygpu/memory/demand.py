@@ -65,10 +65,11 @@ def _tensorflow_asks(version: str, variables: Mapping[str, str], room: Room) -> 
     available = room.free - CUDA_CONTEXT
     left = _mebibytes(variables, "TF_DEVICE_MIN_SYS_MEMORY_IN_MB")
     if left is not None and left <= available:
-        return available - left, f"all that is free but {left // MIB} MiB, as the variable says"
+        why = f"TF_DEVICE_MIN_SYS_MEMORY_IN_MB={left // MIB} is what it leaves free"
+        return available - left, why
     old = _is_before(version, TENSORFLOW_LOOKS_AT_CAPABILITY_SINCE)
     left = tensorflow_leaves(available, room.capability_major, old=old)
-    why = f"all that is free but about {left // MIB} MiB"
+    why = f"all that is free but CUDA's own part and {left // MIB} MiB"
     return (available - left, why) if left < available else (available, "all that is free")
 
 
