@@ -29,6 +29,10 @@ def is_floating(dtype):
     return dtype in _COARSEST_FIRST or dtype in _PARTS
 
 
+def is_real(dtype):
+    return dtype in _COARSEST_FIRST
+
+
 def real_parts(array, dtype):
     """Complex numbers as pairs of real ones along a last axis; others as they are."""
     if dtype in _PARTS:

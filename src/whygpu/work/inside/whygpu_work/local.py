@@ -115,7 +115,7 @@ class Forcing(object):
 
     def _lane_array(self, name):
         array, dtype = self._lane.array(name), self._lane.tensors[name].dtype
-        return floats.widened(array, dtype) if floats.is_floating(dtype) else numpy.array(array)
+        return floats.widened(array, dtype) if floats.is_real(dtype) else numpy.array(array)
 
     def _note(self, name, step, layer, compute, given, exact, lane):
         precision = step.precision if step.precision in floats.FORMATS else "float32"
