@@ -8,7 +8,7 @@ import pytest
 
 from tests.collectors.nvml_answers import ASK, GIB, LOST, NOT_SUPPORTED, gpu, refusal, survey, value
 from tests.collectors.transcripts import HUNG, file, folder, host, node, printed
-from whygpu.collectors import driver, nvidia_smi
+from whygpu.collectors import driver, gpu_processes, nvidia_smi
 from whygpu.collectors.driver_answer import GpuIds
 from whygpu.collectors.nvml_worker import Nvml
 from whygpu.host.local import LocalHost
@@ -272,7 +272,9 @@ def test_processes_are_told_without_their_arguments() -> None:
         {"pid": 7, "memory": GIB, "name": value("/home/me/bin/python train.py --token=hunter2")},
         {"pid": 8, "memory": None, "name": {"error": 6, "text": "Not Found"}},
     ]
-    (found,) = gpus_of(collect(host({**HEALTHY, ASK: survey(gpu(processes=value(rows)))})))
+    proc = f"run {' '.join(gpu_processes.command(host(), (7, 8)))}"
+    answers = {**HEALTHY, ASK: survey(gpu(processes=value(rows))), proc: printed()}
+    (found,) = gpus_of(collect(host(answers)))
     assert isinstance(found.processes, Known)
     assert [tuple(process)[:3] for process in found.processes.value] == [
         (7, Known("python", "NVML"), Known(GIB, "NVML")),

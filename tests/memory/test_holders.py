@@ -90,6 +90,14 @@ def test_pytorch_takes_as_needed() -> None:
     assert "torch.cuda.memory_allocated()" in holder.what
 
 
+def test_what_a_program_tells_of_itself_is_shown_and_not_called_unknown() -> None:
+    row = process(36.2, "jax").removesuffix("}") + f", in_use_bytes = {3 * GIB}}}"
+    toml = f"[driver.gpus.0]\nmemory_used_bytes = {int(36.2 * GIB)}\nprocesses = [{row}]"
+    (found,) = need(judged(toml).gpus)
+    assert "only the program can tell" not in found.holders[0].what
+    assert "in use: 3 GiB (example)" in render(judged(toml), width=80, color=False)
+
+
 def test_two_frameworks_are_told_apart_where_the_amount_does_it() -> None:
     assert "what JAX reserves" in holding(36.2, "tensorflow", "jax").what
     both = holding(20.0, "tensorflow", "torch")

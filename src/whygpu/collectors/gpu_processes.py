@@ -7,112 +7,186 @@ in its memory.
 
 from __future__ import annotations
 
+import json
 import os.path
 import re
-from collections.abc import Sequence
-from typing import TypeVar
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from whygpu.collectors.proc_worker import Fact
 from whygpu.host.base import Host
 from whygpu.model.driver import Gpu, GpuProcess
 from whygpu.model.observed import Absent, Known, Observed, Unknown, transform
 from whygpu.tables.loaded_libraries import DRIVER_LIBRARY, GPU_LIBRARIES
 from whygpu.tables.memory_defaults import VARIABLES
 
-T = TypeVar("T")
+WORKER = (
+    # The folder of the moment is no place to import from: it may hold a json.py of the user's.
+    "import sys; sys.path[:] = [path for path in sys.path if path]; "
+    "from whygpu.collectors.proc_worker import main; main()"
+)
+TIME_LIMIT = 3.0
+"""Seconds for all processes, and then for each alone."""
 
-_LARGEST_MAPS = 1 << 24
+UNDER_RUN = "WHYGPU_BOOTSTRAP_SETTINGS"
+"""Names the settings of a program under `whygpu run`; below their folder it leaves its word."""
+_IN_USE = "reports/{pid}.in-use"
+
+_SEVERAL_GPUS = Unknown("the program is on several GPUs, and numbers them for itself")
+_STUCK = "/proc/{pid} gives no answer: the process hangs in the kernel"
 _LONGEST_COMMAND = 60
 _PYTHON = re.compile(r"(?:python|pypy)(?:\d+(?:\.\d+)*)?[td]?")
 _VALUED = ("-W", "-X", "-Q", "--check-hash-based-pycs")
 """Options of Python whose value is the next word."""
 _GIVEN = re.compile(r"-[a-zA-Z]*?([cm])(.*)", re.DOTALL)
-_UID = re.compile(r"^Uid:\s+(\d+)", re.MULTILINE)
+
+Answers = dict[int, dict[str, Fact] | Unknown]
+"""By the processes' numbers."""
 
 
 def described(host: Host, gpus: Observed[tuple[Gpu, ...]]) -> Observed[tuple[Gpu, ...]]:
     """The GPUs with all that can be seen of their processes from here."""
-    return transform(gpus, lambda found: tuple(_with_processes(host, gpu) for gpu in found))
+    if not isinstance(gpus, Known):
+        return gpus
+    counts = Counter(process.pid for gpu in gpus.value for process in _processes(gpu))
+    if not counts:
+        return gpus
+    answers = _ask(host, sorted(counts))
+
+    def seen(process: GpuProcess) -> GpuProcess:
+        found = _described(host, process, answers[process.pid])
+        if counts[process.pid] > 1 and isinstance(found.in_use_bytes, Known):
+            return found._replace(in_use_bytes=_SEVERAL_GPUS)
+        return found
+
+    found = (
+        gpu._replace(processes=transform(gpu.processes, lambda rows: tuple(map(seen, rows))))
+        for gpu in gpus.value
+    )
+    return Known(tuple(found), gpus.source)
 
 
-def _with_processes(host: Host, gpu: Gpu) -> Gpu:
-    found = transform(gpu.processes, lambda rows: tuple(_described(host, row) for row in rows))
-    return gpu._replace(processes=found)
+def _processes(gpu: Gpu) -> tuple[GpuProcess, ...]:
+    return gpu.processes.value if isinstance(gpu.processes, Known) else ()
 
 
-def _described(host: Host, process: GpuProcess) -> GpuProcess:
-    folder = f"/proc/{process.pid}"
-    owner = _owner(host, folder)
-    if isinstance(owner, Absent):
-        return _elsewhere(process, folder)
-    maps = _maps(host, folder)
-    if isinstance(maps, Known) and not DRIVER_LIBRARY.search(maps.value):
-        return _elsewhere(process, f"the driver's libraries in {folder}/maps")
-    yours = _yours(host, owner)
-    environ = host.read_bytes(f"{folder}/environ")
+def command(host: Host, pids: Sequence[int]) -> tuple[str, ...]:
+    """What is run to read of these processes."""
+    names = ",".join(sorted({*VARIABLES, UNDER_RUN}))
+    return (host.platform.python, "-c", WORKER, names, *map(str, pids))
+
+
+def _ask(host: Host, pids: Sequence[int]) -> Answers:
+    if host.platform.system != "Linux":
+        unread = Unknown(f"processes are read on Linux only; this is {host.platform.system}")
+        return dict.fromkeys(pids, unread)
+    env = {**host.environ, "PYTHONSAFEPATH": "1"}
+    done = host.run(command(host, pids), timeout=TIME_LIMIT, env=env)
+    if not isinstance(done, Known):
+        return dict.fromkeys(pids, Unknown("no process could be started that reads /proc"))
+    if done.value.timed_out:
+        if len(pids) == 1:
+            return {pids[0]: Unknown(_STUCK.format(pid=pids[0]))}
+        # One that hangs is not to hide the others.
+        return {pid: answer for each in pids for pid, answer in _ask(host, [each]).items()}
+    told = _told(done.value.stdout, pids)
+    return told or dict.fromkeys(pids, Unknown("what was read of /proc did not arrive whole"))
+
+
+def _told(text: str, pids: Sequence[int]) -> Answers | None:
+    """The worker's line among what start-up files may print beside it."""
+    for line in reversed(text.splitlines()):
+        try:
+            told = json.loads(line)
+            return {pid: told[str(pid)] for pid in pids}
+        except (ValueError, TypeError, LookupError):
+            continue
+    return None
+
+
+def _described(host: Host, process: GpuProcess, answer: dict[str, Fact] | Unknown) -> GpuProcess:
+    if isinstance(answer, Unknown):
+        return _all(process, answer)
+    yours: Observed[bool] = _observed(answer["yours"])
+    if isinstance(yours, Absent):
+        return _all(process, Absent(f"/proc/{process.pid}"))
+    files = _readable(_observed(answer["files"]), yours)
+    if isinstance(files, Known) and not any(map(DRIVER_LIBRARY.search, files.value)):
+        return _all(process, Absent(f"the driver's libraries in {files.source}"))
+    environ = _readable(_observed(answer["environ"]), yours)
     return process._replace(
         yours=yours,
-        command=_command(host, process, yours),
-        frameworks=transform(_reasoned(maps, yours), _frameworks),
-        settings=transform(_reasoned(environ, yours), _settings),
+        command=_command(process, yours, _observed(answer["words"])),
+        frameworks=transform(files, _frameworks),
+        settings=transform(environ, _settings),
+        in_use_bytes=_in_use(host, process.pid, environ),
     )
 
 
-def _elsewhere(process: GpuProcess, where: str) -> GpuProcess:
-    absent = Absent(where)
-    return process._replace(yours=absent, command=absent, frameworks=absent, settings=absent)
+def _all(process: GpuProcess, missing: Absent | Unknown) -> GpuProcess:
+    return process._replace(
+        yours=missing,
+        command=process.name if isinstance(missing, Unknown) else missing,
+        frameworks=missing,
+        settings=missing,
+        in_use_bytes=missing,
+    )
 
 
-def _owner(host: Host, folder: str) -> Observed[str]:
-    status = host.read(f"{folder}/status")
-    if not isinstance(status, Known):
-        return status
-    line = _UID.search(status.value)
-    return Known(line[1], status.source) if line else Unknown(f"{status.source} names no user")
+def _observed(fact: Fact) -> Observed[Any]:
+    if "value" in fact:
+        return Known(fact["value"], "/proc")
+    return Absent(fact["absent"]) if "absent" in fact else Unknown(fact["unknown"])
 
 
-def _yours(host: Host, owner: Known[str] | Unknown) -> Observed[bool]:
-    mine = _owner(host, "/proc/self")
-    if isinstance(owner, Known) and isinstance(mine, Known):
-        return Known(owner.value == mine.value, owner.source)
-    return Unknown("/proc does not tell the owners of processes here")
-
-
-def _maps(host: Host, folder: str) -> Observed[str]:
-    maps = host.read(f"{folder}/maps", _LARGEST_MAPS)
-    if isinstance(maps, Known) and not maps.value:
-        return Unknown("the process is ending")
-    return maps
-
-
-def _reasoned(content: Observed[T], yours: Observed[bool]) -> Observed[T]:
+def _readable(content: Observed[Any], yours: Observed[bool]) -> Observed[Any]:
     """Who may not read it is told why in plain words."""
     if not isinstance(content, Known) and isinstance(yours, Known) and not yours.value:
         return Unknown("the process is another user's")
     return Unknown(f"there is no {content.source}") if isinstance(content, Absent) else content
 
 
-def _frameworks(maps: str) -> tuple[str, ...]:
-    return tuple(name for name, files in GPU_LIBRARIES if files.search(maps))
+def _frameworks(files: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name, marks in GPU_LIBRARIES if any(map(marks.search, files)))
 
 
-def _settings(environ: bytes) -> tuple[tuple[str, str], ...]:
-    pairs = (entry.partition("=") for entry in _entries(environ))
-    return tuple(sorted((name, value) for name, _, value in pairs if name in VARIABLES))
+def _settings(environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, environ[name]) for name in VARIABLES & environ.keys()))
 
 
-def _entries(content: bytes) -> list[str]:
-    return content.decode("utf-8", "replace").split("\0")
+def _in_use(host: Host, pid: int, environ: Observed[dict[str, str]]) -> Observed[int]:
+    """What the part of whygpu inside a program has written down for us."""
+    if not isinstance(environ, Known):
+        return environ
+    settings = environ.value.get(UNDER_RUN)
+    if settings is None:
+        return Absent(f"{UNDER_RUN}: the process was not started by whygpu run")
+    text = host.read(f"{os.path.dirname(settings)}/{_IN_USE.format(pid=pid)}")
+    if not isinstance(text, Known):
+        return Unknown("the program has told nothing yet")
+    try:
+        told = json.loads(text.value)
+        age = max(time.time() - float(told["time"]), 0)
+        devices = {device for _, device, _ in told["in_use"]}
+        total = sum(int(count) for _, _, count in told["in_use"])
+    except (ValueError, TypeError, LookupError):
+        return Unknown("what the program has told cannot be read")
+    if len(devices) != 1:
+        return _SEVERAL_GPUS
+    return Known(total, f"told by the program {age:.0f} s ago")
 
 
-def _command(host: Host, process: GpuProcess, yours: Observed[bool]) -> Observed[str]:
+def _command(
+    process: GpuProcess, yours: Observed[bool], words: Observed[list[str]]
+) -> Observed[str]:
     """Of somebody else's process the program is told, and not what it runs."""
     if not isinstance(yours, Known) or not yours.value:
         return process.name
-    line = host.read_bytes(f"/proc/{process.pid}/cmdline")
-    if not isinstance(line, Known):
+    if not isinstance(words, Known) or not words.value or not words.value[0].split():
         return process.name
-    words = [word for word in _entries(line.value) if word.strip()]
-    return Known(short_command(words), line.source) if words else process.name
+    return Known(short_command(words.value), words.source)
 
 
 def short_command(words: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
 """Judges a snapshot: who holds each GPU's memory, and what a new process would take of the rest.
 
-How much of what a process holds is in use, only that process knows: NVML sees what its allocator
-has taken. What can be told from outside is whether the amount is that of a reservation.
+How much of what a process holds is in use, only that process knows, and tells under `whygpu run`:
+NVML sees what its allocator has taken. What can be told from outside is whether the amount is that
+of a reservation.
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ def _holder(gpu: Gpu, process: GpuProcess) -> Holder:
         yours=process.yours,
         frameworks=process.frameworks,
         held_bytes=process.memory_bytes,
+        in_use_bytes=process.in_use_bytes,
         held_as=held_as,
         what=what,
     )
@@ -133,7 +135,7 @@ def _judged(gpu: Gpu, process: GpuProcess) -> tuple[HeldAs, str]:
     asked = _asked_at_start(gpu, process, loaded.value, held.value)
     if asked is None:
         return "unknown", "cannot tell: the GPU's size is not known"
-    return _as_told_by(asked, held.value)
+    return _by_amount(asked, held.value, isinstance(process.in_use_bytes, Known))
 
 
 def _asked_at_start(
@@ -147,28 +149,28 @@ def _asked_at_start(
     return {name: demand(name, "", settings, room.value) for name in frameworks}
 
 
-def _as_told_by(asked: Mapping[str, Demand], held: int) -> tuple[HeldAs, str]:
+def _by_amount(asked: Mapping[str, Demand], held: int, use_told: bool) -> tuple[HeldAs, str]:
     reserving = [name for name, wants in asked.items() if _fits(wants, held)]
+    unknown = "" if use_told else f"; {_use_unknown(reserving or list(asked))}"
     if reserving:
         names = " or ".join(display_name(name) for name in reserving)
         why = asked[reserving[0]].why if len(reserving) == 1 else "by default"
-        return "reserved", (
-            f"most likely what {names} reserves at its start ({why}); how much of it is in use, "
-            f"only the program can tell{_by_asking(reserving)}"
-        )
+        return "reserved", f"most likely what {names} reserves at its start ({why}){unknown}"
     names = and_list([display_name(name) for name in asked])
     if len(asked) > 1:
-        return "unknown", f"{names} are loaded, and which of them holds it cannot be told"
-    (framework, wants), *_ = asked.items()
-    if wants.start == "grows":
-        return "as-needed", (
-            f"taken by {names} as needed; how much of it is in use and how much is kept for later, "
-            f"only the program can tell{_by_asking((framework,))}"
-        )
+        return "unknown", f"{names} are loaded, and which of them holds it cannot be told{unknown}"
+    if all(wants.start == "grows" for wants in asked.values()):
+        return "as-needed", f"taken by {names} as needed, freed blocks kept for later{unknown}"
     return "unknown", (
-        f"not what {names} reserves by default: the program may have set a limit, or have it grow; "
-        f"how much is in use, only the program can tell{_by_asking((framework,))}"
+        f"not what {names} reserves by default: the program may have set a limit, or have it "
+        f"grow{unknown}"
     )
+
+
+def _use_unknown(frameworks: Sequence[str]) -> str:
+    ways = [row.use for row in DEFAULTS if row.framework in frameworks and row.use]
+    by_asking = f" ({' or '.join(ways)})" if ways else ""
+    return f"how much of it is in use, only the program can tell{by_asking}"
 
 
 def _fits(wants: Demand, held: int) -> bool:
@@ -176,11 +178,6 @@ def _fits(wants: Demand, held: int) -> bool:
     if wants.start != "reserves" or wants.asks is None:
         return False
     return _NEARLY * wants.asks <= held <= wants.asks + LARGEST_OVERHEAD
-
-
-def _by_asking(frameworks: Sequence[str]) -> str:
-    ways = [row.use for row in DEFAULTS if row.framework in frameworks and row.use]
-    return f" ({' or '.join(ways)})" if ways else ""
 
 
 def _unaccounted(machine: Snapshot, gpu: Gpu) -> Iterator[Holder]:
@@ -198,6 +195,7 @@ def _unaccounted(machine: Snapshot, gpu: Gpu) -> Iterator[Holder]:
         yours=Absent("a process"),
         frameworks=Absent("a process"),
         held_bytes=Known(rest, used.source),
+        in_use_bytes=Absent("a process"),
         held_as="nobody",
         what=_why_unaccounted(machine, gpu, processes, rest),
     )

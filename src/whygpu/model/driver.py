@@ -56,6 +56,8 @@ class GpuProcess(NamedTuple):
     """Those whose GPU libraries it has loaded."""
     settings: Observed[tuple[tuple[str, str], ...]] = NOT_LOOKED
     """Variables that it was started with and that decide how a framework takes memory."""
+    in_use_bytes: Observed[int] = NOT_LOOKED
+    """What its tensors take, as its frameworks say under `whygpu run`; absent elsewhere."""
 
 
 class Gpu(NamedTuple):

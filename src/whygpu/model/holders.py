@@ -16,7 +16,7 @@ Start = Literal["reserves", "grows", "nothing", "fails", "unknown"]
 
 
 class Holder(NamedTuple):
-    """One holder of a GPU's memory. In no case can be told from outside how much is in use."""
+    """One holder of a GPU's memory."""
 
     pid: int | None
     """None for what no process accounts for."""
@@ -24,6 +24,9 @@ class Holder(NamedTuple):
     yours: Observed[bool]
     frameworks: Observed[tuple[str, ...]]
     held_bytes: Observed[int]
+    in_use_bytes: Observed[int]
+    """What its tensors take of it. Nobody sees that from outside: a program under `whygpu run` has
+    its frameworks tell it."""
     held_as: HeldAs
     what: str
     """What is known of it, in a sentence."""

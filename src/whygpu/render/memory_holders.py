@@ -103,6 +103,9 @@ def _holder(page: Page, holder: Holder) -> None:
     held = size(holder.held_bytes.value) if isinstance(holder.held_bytes, Known) else "?"
     page.hanging(f"   {held}", _who(holder), _INDENT, BOLD if holder.pid is not None else "")
     page.hanging("", holder.what, _INDENT)
+    if isinstance(holder.in_use_bytes, Known):
+        in_use = holder.in_use_bytes
+        page.hanging("", f"in use: {size(in_use.value)} ({in_use.source})", _INDENT)
 
 
 def _who(holder: Holder) -> str:

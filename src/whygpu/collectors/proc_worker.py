@@ -1,0 +1,72 @@
+"""Reads what /proc shows of some processes, and prints one JSON object; run as a subprocess.
+
+The kernel makes a reader wait for a process that hangs in it with its memory locked, as one does
+on a driver that hangs: so the caller waits for this process, and not for those. A fact is
+{"value": ...}, {"absent": where} or {"unknown": why}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+LARGEST = 1 << 24
+
+_UID = re.compile(rb"^Uid:\s+(\d+)", re.MULTILINE)
+
+Fact = dict[str, Any]
+
+
+def main() -> None:
+    """Names of variables, separated by commas, then the processes' numbers."""
+    names = frozenset(sys.argv[1].split(","))
+    print("\n" + json.dumps({pid: process(pid, names) for pid in sys.argv[2:]}))
+
+
+def process(pid: str, names: frozenset[str]) -> dict[str, Fact]:
+    folder = f"/proc/{pid}"
+    return {
+        "yours": fact(f"{folder}/status", _is_yours),
+        "files": fact(f"{folder}/maps", _mapped_files),
+        "environ": fact(f"{folder}/environ", lambda content: _variables(content, names)),
+        "words": fact(f"{folder}/cmdline", lambda content: [w for w in _texts(content) if w]),
+    }
+
+
+def fact(path: str, read: Callable[[bytes], Any]) -> Fact:
+    try:
+        with open(path, "rb") as file:
+            return {"value": read(file.read(LARGEST))}
+    except (FileNotFoundError, ProcessLookupError):
+        return {"absent": path}
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return {"unknown": f"{path}: {reason.lower()}"}
+
+
+def _is_yours(status: bytes) -> bool:
+    line = _UID.search(status)
+    if line is None:
+        raise ValueError("names no user")
+    return int(line[1]) == os.getuid()
+
+
+def _mapped_files(maps: bytes) -> list[str]:
+    """The files in the process's memory, each once."""
+    if not maps:
+        raise ValueError("empty, since the process is ending")
+    lines = (line.split(None, 5) for line in maps.decode("utf-8", "replace").splitlines())
+    return sorted({fields[5] for fields in lines if len(fields) == 6 and fields[5][0] == "/"})
+
+
+def _variables(environ: bytes, names: Iterable[str]) -> dict[str, str]:
+    pairs = (entry.partition("=") for entry in _texts(environ))
+    return {name: value for name, _, value in pairs if name in names}
+
+
+def _texts(content: bytes) -> list[str]:
+    return content.decode("utf-8", "replace").split("\0")

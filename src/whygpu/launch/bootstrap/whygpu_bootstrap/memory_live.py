@@ -1,0 +1,30 @@
+"""What the program's tensors take of the GPUs now, left where `whygpu memory` finds it."""
+
+import os
+import time
+
+from whygpu_bootstrap import settings
+
+INTERVAL = 1.0
+"""Seconds between two words, at least."""
+
+_state = {"folder": None, "next": 0.0}
+
+
+def tell(counts):
+    """Write [[framework, device, bytes in use]] beside the process's record, if it is time to."""
+    now = time.time()
+    if now < _state["next"]:
+        return
+    _state["next"] = now + INTERVAL
+    if _state["folder"] is None:
+        _state["folder"] = (settings.load() or {}).get("report_folder")
+    if _state["folder"] is None or not os.path.isdir(_state["folder"]):
+        return
+    # Late: a program that imports no framework may have a module of this name of its own.
+    import json
+
+    path = os.path.join(_state["folder"], "%d.in-use" % os.getpid())
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump({"time": round(now, 3), "in_use": counts}, file)
+    os.rename(path + ".part", path)
