@@ -1,0 +1,1 @@
+"""What lanes gave, judged: equal, rounding or different. Pure: numbers in, verdicts out."""

@@ -1,0 +1,373 @@
+"""Why a verdict is what it is: sentences from figures, and who of two lanes is off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from whygpu.compare.layers import Lanes, LayerJudgement
+from whygpu.compare.measures import PairMeasures
+from whygpu.compare.tolerance import UNITS, digits_lost, fitting_precision, overall
+from whygpu.compare.words import figure, times
+from whygpu.model.comparison import LaneRun, LayerError, TensorDifference
+from whygpu.model.derived import and_list
+
+AMPLIFIED = 0.01
+"""Outputs that differ by this part of their size, though no layer is at fault, need a word."""
+_NAMES = {"tf32": "TF32"}
+
+
+class Witness(NamedTuple):
+    """A third lane."""
+
+    run: LaneRun
+    errors: Mapping[str, LayerError]
+
+
+def structure(measured: PairMeasures) -> list[str]:
+    """What is not there, or not of the same shape, in both lanes."""
+    tensors = [
+        *(tensor for layer in measured.layers for tensor in layer.tensors),
+        *measured.outputs,
+    ]
+    return [_not_comparable(each, measured) for each in tensors if each.how == "not-at-all"][:5]
+
+
+def _not_comparable(each: TensorDifference, measured: PairMeasures) -> str:
+    for dtype, lane in ((each.dtype_a, measured.a), (each.dtype_b, measured.b)):
+        if not dtype:
+            return f"{lane} has no {each.name}"
+    if each.shape_a != each.shape_b:
+        return (
+            f"{each.name} has the shape {_shape(each.shape_a)} on {measured.a} and "
+            f"{_shape(each.shape_b)} on {measured.b}"
+        )
+    return f"{each.name} is {each.dtype_a} on {measured.a} and {each.dtype_b} on {measured.b}"
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape)) or "()"
+
+
+def contradicted(
+    judged: LayerJudgement, lanes: Lanes, witnesses: Sequence[Witness]
+) -> LayerJudgement:
+    """What looks like TF32 is not, if it is there with TF32 switched off as well."""
+    local = judged.layer.local
+    if judged.precision != "tf32" or local is None or local.units.own <= 1:
+        return judged
+    for witness in witnesses:
+        error = witness.errors.get(judged.layer.layer)
+        without = "no-tf32" in witness.run.lane.options and _akin(witness.run, lanes)
+        if without and error is not None and error.units.own > 1:
+            return judged._replace(parted=True, precision=None)
+    return judged
+
+
+def _akin(run: LaneRun, lanes: Lanes) -> bool:
+    return any(
+        run.lane.device == other.lane.device and run.lane.backend == other.lane.backend
+        for other in (lanes.a, lanes.b)
+    )
+
+
+def parting(
+    parted: Sequence[LayerJudgement], lanes: Lanes, witnesses: Sequence[Witness]
+) -> tuple[str | None, list[str]]:
+    """Which lane is off at the first layer that parts, if that can be told, and the reasons."""
+    first = parted[0]
+    name = first.layer.layer
+    reasons = [_how_far(first, lanes)]
+    reasons += [
+        f"its setting {each.setting} is {each.value_a} on {lanes.a.lane.name} and {each.value_b} "
+        f"on {lanes.b.lane.name}"
+        for each in first.layer.settings[:5]
+    ]
+    if first.layer.weights_differ:
+        reasons.append("its weights are not the same in the two lanes")
+    off, who = _who_is_off(name, lanes, witnesses)
+    reasons += who
+    reasons += _looks_like(first, lanes)
+    others = [each.layer.layer for each in parted[1:]]
+    if others:
+        shown = and_list(others[:3])
+        more = f", and {len(others) - 3:,} more" if len(others) > 3 else ""
+        reasons.append(f"they part by themselves in {shown} too{more}")
+    else:
+        reasons.append("every other layer, given the same input, agrees")
+    return off, reasons
+
+
+def _how_far(judged: LayerJudgement, lanes: Lanes) -> str:
+    layer, local = judged.layer, judged.layer.local
+    title = f"{layer.layer} ({layer.kind})"
+    if local is None:
+        return f"{title} is not the same: {layer.local_unknown or 'other outputs'}"
+    if local.not_finite_in_one:
+        return f"{title} is {_not_finite_lane(layer.layer, lanes)}"
+    return (
+        f"{title} differs by up to {figure(local.max_abs)}, {times(local.units.own)} what rounding "
+        "explains, with the difference of its inputs taken out"
+    )
+
+
+def _not_finite_lane(layer: str, lanes: Lanes) -> str:
+    said = []
+    for run, errors in ((lanes.a, lanes.errors_a), (lanes.b, lanes.errors_b)):
+        error = errors.get(layer)
+        if error is not None and error.not_finite:
+            half = ", beyond the range of float16" if error.precision == "float16" else ""
+            said.append(
+                f"NaN or infinite in {error.not_finite:,} places on {run.lane.name}, where float64 "
+                f"of the same input is finite{half}"
+            )
+    return " and ".join(said) or "finite in one lane only"
+
+
+def _who_is_off(
+    layer: str, lanes: Lanes, witnesses: Sequence[Witness]
+) -> tuple[str | None, list[str]]:
+    """The reference can tell, as long as it does not share what it is to judge with one side."""
+    errors = ((lanes.a, lanes.errors_a.get(layer)), (lanes.b, lanes.errors_b.get(layer)))
+    known = [(run, error) for run, error in errors if error is not None]
+    if len(known) < 2:
+        return None, []
+    bad = [run for run, error in known if is_off(run, error)]
+    good = [run for run, error in known if not is_off(run, error)]
+    said = [f"against float64: {', '.join(_error_words(run, error) for run, error in known)}"]
+    if len(bad) != 1:
+        return None, said
+    off, fine = bad[0], good[0]
+    overflow = any(run is off and error.not_finite for run, error in known)
+    if overflow or not _shares(fine, lanes) or _shares(off, lanes):
+        return off.lane.name, said
+    third = [each for each in witnesses if layer in each.errors and not _shares(each.run, lanes)]
+    third = [each for each in third if each.run.lane.backend != off.lane.backend]
+    backend = lanes.reference_backend
+    if not third:
+        said.append(
+            f"the reference was computed by {backend} too, as {fine.lane.name}: a third backend "
+            "would tell which of the two is right"
+        )
+        return None, said
+    if any(is_off(each.run, each.errors[layer]) for each in third):
+        names = and_list([each.run.lane.name for each in third])
+        said.append(
+            f"the reference was computed by {backend} too, as {fine.lane.name}, and {names} is not "
+            f"with it either: {fine.lane.name} may be the one that is off"
+        )
+        return None, said
+    return off.lane.name, said
+
+
+def is_off(run: LaneRun, error: LayerError) -> bool:
+    """Whether a lane's layer is further from float64 than its precision explains."""
+    if error.not_finite:
+        return True
+    coarse = {"tf32": error.units.tf32, "bfloat16": error.units.bfloat16}.get(run.products or "")
+    return min(error.units.own, coarse if coarse is not None else error.units.own) > 1
+
+
+def _shares(run: LaneRun, lanes: Lanes) -> bool:
+    """Whether the reference was computed by the same code as the lane."""
+    return run.lane.backend is None or run.lane.backend == lanes.reference_backend
+
+
+def _error_words(run: LaneRun, error: LayerError) -> str:
+    if error.not_finite:
+        return f"{run.lane.name} not finite in {error.not_finite:,} places"
+    return f"{run.lane.name} {times(error.units.own)} what rounding explains"
+
+
+def _looks_like(judged: LayerJudgement, lanes: Lanes) -> list[str]:
+    local = judged.layer.local
+    fits = fitting_precision(local.units) if local is not None else None
+    if fits is None or local is None or local.not_finite_in_one:
+        return []
+    name = _NAMES.get(fits, fits)
+    return [f"the size is that of products made in {name}, which no setting of either lane allows"]
+
+
+def unknown_layers(
+    unknown: Sequence[LayerJudgement], judged: Sequence[LayerJudgement]
+) -> list[str]:
+    first = unknown[0]
+    count = len(judged) - len(unknown)
+    return [
+        f"{first.layer.layer} ({first.layer.kind}) differs and cannot be judged: {first.unknown}",
+        f"{count:,} of {len(judged):,} layers can be judged, and none of those parts",
+    ]
+
+
+def rounding(
+    judged: Sequence[LayerJudgement],
+    measured: PairMeasures,
+    lanes: Lanes,
+    witnesses: Sequence[Witness],
+) -> list[str]:
+    reasons = []
+    local = [(each, each.layer.local) for each in judged]
+    coarse = [each for each, found in local if found is not None and found.units.own > 1]
+    plain = [(found.units.own, each) for each, found in local if found and found.units.own <= 1]
+    if coarse:
+        reasons.append(_coarse(coarse, lanes))
+        reasons += _gone_without(coarse, lanes, witnesses)
+    if plain:
+        most, worst = max(plain, key=lambda pair: pair[0])
+        which = "each of the other" if coarse else "each of"
+        reasons.append(
+            f"{which} {len(plain):,} layers, given the same input, differs by at most "
+            f"{figure(most)} of what rounding explains ({worst.layer.layer})"
+        )
+    return reasons + _outputs_all_the_same(measured.outputs)
+
+
+def _coarse(coarse: Sequence[LayerJudgement], lanes: Lanes) -> str:
+    name = _NAMES.get(coarse[0].precision or "", coarse[0].precision or "")
+    users = [run.lane.name for run in (lanes.a, lanes.b) if run.products not in ("float32", None)]
+    who = and_list(users) if users else "the GPU lane, as far as its settings are known,"
+    worst = max(coarse, key=lambda each: each.layer.local.units.own if each.layer.local else 0.0)
+    units = worst.layer.local.units if worst.layer.local else None
+    ratio = (units.tf32 if worst.precision == "tf32" else units.bfloat16) if units else None
+    return (
+        f"{len(coarse):,} layers multiply in {name}, which {who} may use: "
+        f"{worst.layer.layer} differs by {times(units.own if units else 0.0)} what float32 "
+        f"explains, and {figure(ratio or 0.0)} of what {name} does"
+    )
+
+
+def _gone_without(
+    coarse: Sequence[LayerJudgement], lanes: Lanes, witnesses: Sequence[Witness]
+) -> list[str]:
+    for witness in witnesses:
+        if "no-tf32" in witness.run.lane.options and _akin(witness.run, lanes):
+            errors = [witness.errors.get(each.layer.layer) for each in coarse]
+            known = [error.units.own for error in errors if error is not None]
+            if known and max(known) <= 1:
+                return [f"it is gone in {witness.run.lane.name}"]
+    return []
+
+
+def _outputs_all_the_same(outputs: Sequence[TensorDifference]) -> list[str]:
+    """What is to be said of the outputs where all layers are right."""
+    if all(not each.unequal for each in outputs):
+        return ["the outputs are the same to the last bit"] if outputs else []
+    known = [(overall(each) or 0.0, each) for each in outputs if each.how == "numbers"]
+    size, worst = max(known, key=lambda pair: pair[0], default=(0.0, None))
+    if worst is not None and size > AMPLIFIED:
+        return [
+            f"{worst.name} differs by {figure(100 * size)} % of its size all the same: the model "
+            "amplifies rounding, on any device"
+        ]
+    return _choices(outputs)
+
+
+def _choices(outputs: Sequence[TensorDifference]) -> list[str]:
+    return [
+        f"{each.name} differs in {each.unequal:,} places where the values that decide it, in "
+        f"{each.follows}, are {figure(each.margin or 0.0)} apart"
+        for each in outputs
+        if each.follows
+    ]
+
+
+def choice(each: TensorDifference) -> str:
+    return (
+        f"{each.name} differs in {each.unequal:,} places (first at {list(each.where)}: "
+        f"{each.value_a} and {each.value_b}), and is compared exactly"
+    )
+
+
+def not_finite(each: TensorDifference) -> str:
+    return (
+        f"{each.name} is NaN or infinite in one lane only in {each.not_finite_in_one:,} places "
+        f"(first at {list(each.where)}: {each.value_a} and {each.value_b})"
+    )
+
+
+def beyond(each: TensorDifference, lanes: Lanes) -> list[str]:
+    """An output that is further apart than rounding moves the float64 reference."""
+    units = each.units
+    assert units is not None
+    reasons = [
+        f"{each.name} differs by up to {figure(each.max_abs or 0.0)} where values reach "
+        f"{figure(each.scale or 0.0)}: {times(units.own)} as far as rounding moves it"
+    ]
+    fits = fitting_precision(units)
+    if fits is not None:
+        name = _NAMES.get(fits, fits)
+        reasons.append(
+            f"the size is that of products made in {name}, which no setting of either lane allows"
+        )
+    return reasons
+
+
+def unrelated(each: TensorDifference) -> list[str]:
+    cosine = "" if each.cosine is None else f", cosine {each.cosine:.4f}"
+    return [
+        f"{each.name} differs by {figure(100 * (overall(each) or 0.0))} % of its size{cosine}",
+        "there is no float64 reference of it, so that a fault cannot be told from rounding that "
+        "the program amplifies; the results are different either way",
+    ]
+
+
+def doubtful(doubts: Sequence[TensorDifference], lanes: Lanes) -> list[str]:
+    first = doubts[0]
+    reasons = [
+        f"{first.name} differs by {figure(overall(first) or 0.0)} of its size, "
+        f"{figure(digits_lost(first) or 0.0)} roundings of {first.dtype_a}, and without a float64 "
+        "reference it cannot be told whether the program amplifies rounding that much",
+        "give --tolerance to say what is acceptable",
+    ]
+    size = overall(first) or 0.0
+    if lanes.products == "tf32" and size < UNITS["tf32"] * 8:
+        reasons.insert(1, "it is of the size of TF32, which a lane may use: add the lane no-tf32")
+    return reasons
+
+
+def rounded_outputs(outputs: Sequence[TensorDifference], lanes: Lanes) -> list[str]:
+    known = [(each.units.own, each) for each in outputs if each.units is not None]
+    reasons = []
+    if known:
+        most, worst = max(known, key=lambda pair: pair[0])
+        if most > 1:
+            name = "TF32" if lanes.products in ("tf32", None) else str(lanes.products)
+            reasons.append(
+                f"{worst.name} differs by {times(most)} what float32 explains, and by no more than "
+                f"{name} does, which a lane may use"
+            )
+        else:
+            reasons.append(
+                f"all of it is within what rounding explains (at most {figure(most)} of it, in "
+                f"{worst.name})"
+            )
+    else:
+        lost = max((digits_lost(each) or 0.0 for each in outputs), default=0.0)
+        reasons.append(
+            f"only last bits differ: at most {figure(lost)} roundings over a whole array"
+        )
+    return reasons + _choices(outputs)
+
+
+def within_number(worst: float, tolerance: float) -> str:
+    return (
+        f"the outputs differ by at most {figure(worst)} of their largest value, within the "
+        f"tolerance {tolerance:g} that was given"
+    )
+
+
+def beyond_number(beyond_: Sequence[TensorDifference], tolerance: float) -> list[str]:
+    said = []
+    for each in beyond_[:5]:
+        if each.how == "exactly":
+            said.append(choice(each))
+        elif each.how == "not-at-all":
+            said.append(f"{each.name} is not there, or not of the same shape, in both lanes")
+        elif each.not_finite_in_one:
+            said.append(not_finite(each))
+        else:
+            said.append(
+                f"{each.name} differs by {figure(each.relative or 0.0)} of its largest value, more "
+                f"than the tolerance {tolerance:g} that was given"
+            )
+    return said

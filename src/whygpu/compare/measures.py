@@ -1,0 +1,49 @@
+"""What the comparing task measured, by lane and by pair of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from whygpu.model.codec import decode
+from whygpu.model.comparison import LayerDifference, LayerError, TensorDifference
+
+
+class PairMeasures(NamedTuple):
+    a: str
+    b: str
+    outputs: tuple[TensorDifference, ...]
+    layers: tuple[LayerDifference, ...]
+
+
+class Measures(NamedTuple):
+    own: Mapping[str, tuple[TensorDifference, ...]]
+    """By lane: what its two runs do not share. A lane that ran once is not among them."""
+    reference: Mapping[str, tuple[TensorDifference, ...]]
+    """By lane: its outputs against the float64 reference's."""
+    layers: Mapping[str, tuple[LayerError, ...]]
+    pairs: tuple[PairMeasures, ...]
+
+
+def of_messages(messages: Iterable[Mapping[str, Any]]) -> Measures:
+    """From what task_differences has sent; messages of other kinds are passed over."""
+    own: dict[str, tuple[TensorDifference, ...]] = {}
+    reference: dict[str, tuple[TensorDifference, ...]] = {}
+    layers: dict[str, tuple[LayerError, ...]] = {}
+    pairs: list[PairMeasures] = []
+    for message in messages:
+        match message["kind"]:
+            case "own":
+                own[message["lane"]] = decode(_Tensors, message["tensors"], "own")
+            case "reference":
+                reference[message["lane"]] = decode(_Tensors, message["tensors"], "reference")
+            case "layer-errors":
+                layers[message["lane"]] = decode(_LayerErrors, message["errors"], "layer-errors")
+            case "pair":
+                fields = {name: message[name] for name in PairMeasures._fields}
+                pairs.append(decode(PairMeasures, fields, "pair"))
+    return Measures(own, reference, layers, tuple(pairs))
+
+
+_Tensors = tuple[TensorDifference, ...]
+_LayerErrors = tuple[LayerError, ...]

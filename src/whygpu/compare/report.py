@@ -1,0 +1,145 @@
+"""The whole report from what was seen and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from whygpu.compare import judge, speed, steadiness
+from whygpu.compare.evidence import Witness
+from whygpu.compare.layers import Lanes
+from whygpu.compare.measures import Measures, PairMeasures
+from whygpu.compare.tolerance import Tolerance
+from whygpu.model.comparison import (
+    ComparisonReport,
+    Determinism,
+    LaneResult,
+    LaneRun,
+    LayerError,
+    PairVerdict,
+    Reference,
+    Verdict,
+)
+from whygpu.model.derived import and_list
+
+_NOT_RUN = Determinism("unknown", "it did not run")
+
+
+def report(
+    *,
+    what: str,
+    inputs: str,
+    tolerance: Tolerance,
+    reference: Reference,
+    runs: Sequence[LaneRun],
+    measures: Measures,
+    notes: Sequence[str] = (),
+) -> ComparisonReport:
+    steady = steadiness.judge(runs, measures.own)
+    errors = {
+        name: {error.layer: error for error in found} for name, found in measures.layers.items()
+    }
+    pairs = tuple(
+        _pair(each, runs, errors, tolerance, steady, reference) for each in measures.pairs
+    )
+    lanes = _lanes(runs, measures, steady)
+    all_ran = all(run.end == "ran" for run in runs)
+    verdict = judge.overall_verdict([each.verdict for each in pairs], all_ran)
+    return ComparisonReport(
+        what=what,
+        inputs=inputs,
+        tolerance=str(tolerance),
+        reference=reference,
+        lanes=lanes,
+        pairs=pairs,
+        verdict=verdict,
+        headline=headline(verdict, lanes, pairs),
+        notes=tuple(notes),
+    )
+
+
+def _pair(
+    measured: PairMeasures,
+    runs: Sequence[LaneRun],
+    errors: Mapping[str, Mapping[str, LayerError]],
+    tolerance: Tolerance,
+    steady: Mapping[str, Determinism],
+    reference: Reference,
+) -> PairVerdict:
+    by_name = {run.lane.name: run for run in runs}
+    a, b = by_name[measured.a], by_name[measured.b]
+    lanes = Lanes(a, b, errors.get(measured.a, {}), errors.get(measured.b, {}), reference.backend)
+    witnesses = [
+        Witness(run, errors.get(run.lane.name, {}))
+        for run in runs
+        if run.end == "ran" and run is not a and run is not b
+    ]
+    return judge.pair(measured, lanes, tolerance, steady, witnesses)
+
+
+def _lanes(
+    runs: Sequence[LaneRun], measures: Measures, steady: Mapping[str, Determinism]
+) -> tuple[LaneResult, ...]:
+    cpu = next((run for run in runs if run.lane.device == "cpu" and run.end == "ran"), None)
+    return tuple(
+        LaneResult(
+            run,
+            steady.get(run.lane.name, _NOT_RUN),
+            speed.summary(run, cpu) if run.end == "ran" else None,
+            measures.reference.get(run.lane.name, ()),
+            measures.layers.get(run.lane.name, ()),
+        )
+        for run in runs
+    )
+
+
+def headline(verdict: Verdict, lanes: Sequence[LaneResult], pairs: Sequence[PairVerdict]) -> str:
+    unseeded = [each.run.lane.name for each in lanes if each.determinism.kind == "unseeded"]
+    if unseeded:
+        return (
+            f"The program's random numbers are not seeded: {and_list(unseeded)} does not agree "
+            "with itself. This is not a difference between devices."
+        )
+    if verdict == "different":
+        return _different(lanes, pairs)
+    missing = [each.run for each in lanes if each.run.end != "ran"]
+    if missing:
+        names = and_list([run.lane.name for run in missing])
+        rest = _agreement(pairs)
+        return f"Cannot tell: {names} did not run as asked ({missing[0].reason}).{rest}"
+    if verdict == "undetermined":
+        first = next((each for each in pairs if each.verdict == "undetermined"), None)
+        return (
+            f"Cannot tell: {first.reasons[0]}." if first else "Cannot tell: nothing was compared."
+        )
+    if verdict == "equal":
+        return "All lanes give the same to the last bit."
+    levels = {each.level for each in pairs if each.verdict == "rounding"}
+    coarse = " TF32 is in it, and named below." if "tf32" in levels else ""
+    return f"The lanes differ by rounding only.{coarse}"
+
+
+def _agreement(pairs: Sequence[PairVerdict]) -> str:
+    if not pairs:
+        return ""
+    worst = judge.overall_verdict([each.verdict for each in pairs], all_ran=True)
+    return {
+        "equal": " The others give the same to the last bit.",
+        "rounding": " The others differ by rounding only.",
+    }.get(worst, "")
+
+
+def _different(lanes: Sequence[LaneResult], pairs: Sequence[PairVerdict]) -> str:
+    different = [each for each in pairs if each.verdict == "different"]
+    off = {each.off for each in different}
+    first = different[0]
+    where = f" first at {first.first_layer}" if first.first_layer else ""
+    if len(off) == 1 and first.off is not None:
+        others = [
+            each.run.lane.name
+            for each in lanes
+            if each.run.end == "ran" and each.run.lane.name != first.off
+        ]
+        return f"{first.off} is different from {and_list(others)},{where or ' in its outputs'}."
+    names = and_list([f"{each.a} and {each.b}" for each in different[:3]])
+    more = f" and {len(different) - 3} more pairs" if len(different) > 3 else ""
+    return f"{names}{more} differ by more than rounding,{where or ' in their outputs'}."

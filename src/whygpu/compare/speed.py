@@ -1,0 +1,104 @@
+"""How fast the lanes are, and why a GPU is slower than the CPU where it is."""
+
+from __future__ import annotations
+
+import statistics
+
+from whygpu.compare.words import seconds, times
+from whygpu.model.comparison import LaneRun, SpeedSummary, Timing
+
+MOST = 0.5
+"""What takes half of the time decides it."""
+LAUNCH_SECONDS = 20e-6
+"""A kernel that is done sooner than this costs the host more to start than the GPU to do: a launch
+takes some 5 µs, and a framework needs several times that for what is around it."""
+SMALL_SECONDS = 5e-3
+"""Where launches were not counted: work that the CPU does in so little time is small."""
+
+
+def summary(run: LaneRun, cpu: LaneRun | None) -> SpeedSummary | None:
+    timing = run.timing
+    if timing is None or not timing.seconds:
+        return None
+    median = statistics.median(timing.seconds)
+    low, high = _middle_half(timing.seconds)
+    baseline = cpu.timing if cpu is not None and cpu is not run else None
+    usable = baseline is not None and bool(baseline.seconds) and median > 0
+    ratio = statistics.median(baseline.seconds) / median if baseline and usable else None
+    return SpeedSummary(
+        first_call_seconds=timing.first_call_seconds,
+        median_seconds=median,
+        low_seconds=low,
+        high_seconds=high,
+        calls=len(timing.seconds),
+        items_per_second=timing.items / median if timing.items and median else None,
+        against_cpu=ratio,
+        slower_because=_slower(run, baseline) if baseline is not None else "",
+        transfer_seconds=timing.transfer_seconds,
+        compute_seconds=timing.compute_seconds,
+        peak_device_bytes=timing.peak_device_bytes,
+        peak_host_bytes=timing.peak_host_bytes,
+    )
+
+
+def _middle_half(calls: tuple[float, ...]) -> tuple[float, float]:
+    if len(calls) < 2:
+        return calls[0], calls[0]
+    low, _, high = statistics.quantiles(calls, n=4, method="inclusive")
+    return low, high
+
+
+def _slower(run: LaneRun, cpu: Timing) -> str:
+    """Empty unless it is a GPU lane, and slower for certain: the middle halves do not meet."""
+    timing = run.timing
+    if run.lane.device != "gpu" or timing is None or not cpu.seconds:
+        return ""
+    if _middle_half(timing.seconds)[0] <= _middle_half(cpu.seconds)[1]:
+        return ""
+    return why_slower(timing, statistics.median(cpu.seconds))
+
+
+def why_slower(gpu: Timing, cpu_seconds: float) -> str:
+    """The reason why a GPU needs more time than the CPU, from what was measured."""
+    median = statistics.median(gpu.seconds)
+    parts = _parts(gpu)
+    if gpu.input_seconds is not None and gpu.input_seconds >= MOST * median:
+        return (
+            f"input-bound: making the input on the host takes {seconds(gpu.input_seconds)} of "
+            f"{seconds(median)}, and the GPU waits for it{parts}"
+        )
+    if gpu.transfer_seconds is not None and gpu.transfer_seconds >= MOST * median:
+        return (
+            f"transfer-bound: moving input and output takes {seconds(gpu.transfer_seconds)} of "
+            f"{seconds(median)}{parts}"
+        )
+    compute = gpu.compute_seconds
+    if gpu.launches and compute is not None and compute / gpu.launches < LAUNCH_SECONDS:
+        return (
+            f"too small: {gpu.launches:,} kernels of {seconds(compute / gpu.launches)} each, less "
+            f"than it takes to start them; a larger batch would use the GPU better{parts}"
+        )
+    if not gpu.launches and cpu_seconds < SMALL_SECONDS:
+        return (
+            f"too small: the CPU is done in {seconds(cpu_seconds)}, about what starting the work "
+            f"on a GPU takes; a larger batch would use it better{parts}"
+        )
+    if compute is not None and compute > cpu_seconds:
+        return (
+            f"the computing itself: it takes {seconds(compute)} on the GPU, "
+            f"{times(compute / cpu_seconds)} as long as the CPU needs for everything{parts}"
+        )
+    return f"the reason is not among what was measured{parts}"
+
+
+def _parts(gpu: Timing) -> str:
+    known = [
+        f"{what} {seconds(value)}"
+        for what, value in (
+            ("input", gpu.input_seconds),
+            ("transfer", gpu.transfer_seconds),
+            ("computing", gpu.compute_seconds),
+        )
+        if value is not None
+    ]
+    return f" ({', '.join(known)})" if known else ""

@@ -1,0 +1,109 @@
+"""Whether a lane agrees with itself, and what it means if not. Said before lanes are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from whygpu.compare.tolerance import LAST_BITS, UNITS, digits_lost, overall
+from whygpu.compare.words import figure
+from whygpu.model.comparison import Determinism, LaneRun, TensorDifference
+
+
+def judge(
+    runs: Sequence[LaneRun], own: Mapping[str, tuple[TensorDifference, ...]]
+) -> dict[str, Determinism]:
+    """By lane name; of lanes that ran."""
+    ran = [run for run in runs if run.end == "ran"]
+    beyond = {run.lane.name for run in ran if _beyond_rounding(own.get(run.lane.name, ()))}
+    unseeded = _unseeded(ran, own, beyond)
+    return {
+        run.lane.name: _of_lane(run, own, run.lane.name in beyond, unseeded=unseeded) for run in ran
+    }
+
+
+def _unseeded(
+    ran: Sequence[LaneRun], own: Mapping[str, tuple[TensorDifference, ...]], beyond: set[str]
+) -> bool:
+    """A CPU does the same thing twice the same way, but for the order of sums. If it comes to
+    something else, or if every lane does, then the program has."""
+    twice = [run for run in ran if run.lane.name in own]
+    on_cpu = [run for run in twice if run.lane.device == "cpu"]
+    if on_cpu:
+        return any(run.lane.name in beyond for run in on_cpu)
+    return len(twice) > 1 and all(run.lane.name in beyond for run in twice)
+
+
+def _beyond_rounding(differences: Sequence[TensorDifference]) -> bool:
+    if not differences:
+        return False
+    first = differences[0]
+    if first.units is not None and not first.not_finite_in_one:
+        # All before it is the same, so that this step alone tells; what comes after follows.
+        return first.units.own > 1
+    numbers = [each for each in differences if each.how == "numbers"]
+    if not numbers:
+        return True
+    # What numbers decide, such as the position of the largest, may flip with their last bit.
+    return any(each.how == "not-at-all" for each in differences) or any(map(_too_far, numbers))
+
+
+def _too_far(each: TensorDifference) -> bool:
+    if each.not_finite_in_one:
+        return True
+    if each.units is not None:
+        return each.units.own > 1
+    relative, lost = overall(each), digits_lost(each)
+    if relative is None or lost is None:
+        return False
+    # Half of the digits gone is no order of summing.
+    unit = max(UNITS.get(each.dtype_a, 0.0), UNITS.get(each.dtype_b, 0.0))
+    return lost > LAST_BITS and relative > unit**0.5
+
+
+def _of_lane(
+    run: LaneRun,
+    own: Mapping[str, tuple[TensorDifference, ...]],
+    beyond: bool,
+    *,
+    unseeded: bool,
+) -> Determinism:
+    name = run.lane.name
+    if name not in own:
+        return Determinism("unknown", "it ran only once")
+    found = own[name]
+    if not found:
+        return Determinism("same", "two runs gave the same to the last bit")
+    first = found[0]
+    size = _size(first)
+    if not beyond:
+        cause = (
+            "sums in another order, as GPU kernels with atomic additions make them"
+            if run.lane.device == "gpu"
+            else "sums in another order, as threads make them"
+        )
+        return Determinism(
+            "rounding", f"two runs part at {first.name} by rounding ({size}): {cause}", first
+        )
+    if unseeded:
+        return Determinism(
+            "unseeded",
+            f"two runs part at {first.name} ({size}) by far more than rounding: the program's "
+            "random numbers are not seeded",
+            first,
+        )
+    return Determinism(
+        "different",
+        f"two runs part at {first.name} ({size}) by more than rounding, though the CPU's do not: "
+        "a kernel that races, or memory that is faulty",
+        first,
+    )
+
+
+def _size(each: TensorDifference) -> str:
+    if each.how == "not-at-all":
+        return "shapes or names differ"
+    if each.not_finite_in_one:
+        return f"{each.not_finite_in_one:,} places are finite in one run only"
+    if each.max_abs is None:
+        return f"{each.unequal:,} places differ"
+    return f"up to {figure(each.max_abs)} where values reach {figure(each.scale or 0.0)}"

@@ -1,0 +1,24 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+
+def figure(number: float) -> str:
+    """Two digits that count: 0.04, 12, 3.1e-05."""
+    if number == 0:
+        return "0"
+    if 0.001 <= abs(number) < 10_000:
+        text = f"{number:.2g}" if abs(number) < 100 else f"{number:,.0f}"
+        return text if "e" not in text else f"{number:.0f}"
+    return f"{number:.1e}"
+
+
+def seconds(duration: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if duration >= size:
+            return f"{duration / size:.3g} {unit}"
+    return f"{duration / 1e-6:.3g} µs"
+
+
+def times(ratio: float) -> str:
+    return f"{figure(ratio)} times"
