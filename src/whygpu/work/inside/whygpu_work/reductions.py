@@ -3,13 +3,15 @@
 _MOVES = {
     # What only moves numbers, or works on each by itself.
     "Add", "Average", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "BatchNormalization",
-    "Concatenate", "Cropping1D", "Cropping2D", "Cropping3D", "Dropout", "ELU", "Embedding",
-    "Flatten", "GELU", "Identity", "LeakyReLU", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "Concatenate", "Cropping1D", "Cropping2D", "Cropping3D", "Dropout", "Embedding",
+    "Flatten", "Identity", "LeakyReLU", "MaxPool1d", "MaxPool2d", "MaxPool3d",
     "MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "Maximum", "Minimum", "Multiply",
-    "Normalization", "PReLU", "Permute", "ReLU", "RepeatVector", "Rescaling", "Reshape", "SiLU",
-    "Sigmoid", "Subtract", "Tanh", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D",
+    "Normalization", "PReLU", "Permute", "ReLU", "RepeatVector", "Rescaling", "Reshape",
+    "Subtract", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D",
 }  # fmt: skip
 _SUMS_ALONG_AN_AXIS = ("Attention", "Norm", "Softmax")
+_FUNCTION = 16
+"""exp, tanh and their like are computed to some four units, as a sum of that many would be."""
 _WINOGRAD = 8
 """Convolutions by Winograd's method are as inexact as if they summed that many times more: about
 three times plain sums, for tiles of 4 by 4."""
@@ -36,6 +38,7 @@ def reduction(names, activation, weights, inputs, outputs):
         # Positions between pixels are computed to a unit of the whole length.
         sizes += [length**2 for shape in outputs for length in shape[1:]]
     if not matrices or _has(names, *_SUMS_ALONG_AN_AXIS):
+        sizes.append(_FUNCTION)
         sizes += [length for shape in inputs for length in shape[1:]]
     taken = max([_product(shape) for shape in inputs] or [1])
     given = max([_product(shape) for shape in outputs] or [1])

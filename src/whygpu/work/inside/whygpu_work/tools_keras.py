@@ -4,7 +4,7 @@ import collections
 
 import numpy
 
-from . import reductions
+from . import reductions, trees
 
 Facts = collections.namedtuple("Facts", "reduction products")
 
@@ -19,18 +19,12 @@ class KerasTools(object):
             import tensorflow
 
             self._tensorflow = tensorflow
-            self._nest = tensorflow.nest
-        else:
-            self._nest = keras.tree
 
     def flat(self, structure):
-        return [item for item in self._nest.flatten(structure) if self._is_tensor(item)]
+        return trees.flat(structure, self._is_tensor)
 
     def replaced(self, structure, change):
-        """The structure with `change(tensor)` in the place of each tensor."""
-        return self._nest.map_structure(
-            lambda item: change(item) if self._is_tensor(item) else item, structure
-        )
+        return trees.replaced(structure, self._is_tensor, change)
 
     def _is_tensor(self, item):
         check = self._ops.is_tensor if self._ops else self._tensorflow.is_tensor

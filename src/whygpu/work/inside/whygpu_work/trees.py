@@ -1,0 +1,25 @@
+"""Structures of lists, tuples and dictionaries, walked in the order in which they were written."""
+
+
+def flat(tree, is_leaf):
+    """The leaves; what is neither a leaf nor a structure is left out."""
+    if is_leaf(tree):
+        return [tree]
+    if isinstance(tree, dict):
+        tree = tree.values()
+    elif not isinstance(tree, (list, tuple)):
+        return []
+    return [leaf for each in tree for leaf in flat(each, is_leaf)]
+
+
+def replaced(tree, is_leaf, change):
+    """The structure with `change(leaf)` in the place of each leaf, in the order of `flat`."""
+    if is_leaf(tree):
+        return change(tree)
+    if isinstance(tree, dict):
+        return {key: replaced(each, is_leaf, change) for key, each in tree.items()}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*[replaced(each, is_leaf, change) for each in tree])
+    if isinstance(tree, (list, tuple)):
+        return type(tree)([replaced(each, is_leaf, change) for each in tree])
+    return tree
