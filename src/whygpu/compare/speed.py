@@ -61,34 +61,36 @@ def _slower(run: LaneRun, cpu: Timing) -> str:
 def why_slower(gpu: Timing, cpu_seconds: float) -> str:
     """Why a GPU needs more time than the CPU, from what was measured: goes on from "because"."""
     median = statistics.median(gpu.seconds)
-    parts = _parts(gpu)
-    if gpu.input_seconds is not None and gpu.input_seconds >= MOST * median:
-        return (
-            f"the work is input-bound: making the input on the host takes {seconds(gpu.input_seconds)} of "
-            f"{seconds(median)}, and the GPU waits for it{parts}"
-        )
-    if gpu.transfer_seconds is not None and gpu.transfer_seconds >= MOST * median:
-        return (
-            f"the work is transfer-bound: moving input and output takes {seconds(gpu.transfer_seconds)} of "
-            f"{seconds(median)}{parts}"
-        )
     compute = gpu.compute_seconds
-    if gpu.launches and compute is not None and compute / gpu.launches < LAUNCH_SECONDS:
-        return (
-            f"the work is too small: {gpu.launches:,} kernels of {seconds(compute / gpu.launches)} each, less "
-            f"than it takes to start them; a larger batch would use the GPU better{parts}"
+    if gpu.input_seconds is not None and gpu.input_seconds >= MOST * median:
+        reason = (
+            "the work is input-bound: making the input on the host takes "
+            f"{seconds(gpu.input_seconds)} of {seconds(median)}, and the GPU waits for it"
         )
-    if not gpu.launches and cpu_seconds < SMALL_SECONDS:
-        return (
-            f"the work is too small: the CPU is done in {seconds(cpu_seconds)}, about what starting the work "
-            f"on a GPU takes; a larger batch would use it better{parts}"
+    elif gpu.transfer_seconds is not None and gpu.transfer_seconds >= MOST * median:
+        reason = (
+            "the work is transfer-bound: moving input and output takes "
+            f"{seconds(gpu.transfer_seconds)} of {seconds(median)}"
         )
-    if compute is not None and compute > cpu_seconds:
-        return (
+    elif gpu.launches and compute is not None and compute / gpu.launches < LAUNCH_SECONDS:
+        reason = (
+            f"the work is too small: {gpu.launches:,} kernels of "
+            f"{seconds(compute / gpu.launches)} each, less than it takes to start them; a larger "
+            "batch would use the GPU better"
+        )
+    elif not gpu.launches and cpu_seconds < SMALL_SECONDS:
+        reason = (
+            f"the work is too small: the CPU is done in {seconds(cpu_seconds)}, about what "
+            "starting it on a GPU takes; a larger batch would use the GPU better"
+        )
+    elif compute is not None and compute > cpu_seconds:
+        reason = (
             f"of the computing itself: it takes {seconds(compute)} on the GPU, "
-            f"{times(compute / cpu_seconds)} as long as the CPU needs for everything{parts}"
+            f"{times(compute / cpu_seconds)} as long as the CPU needs for everything"
         )
-    return f"of something that was not measured{parts}"
+    else:
+        reason = "of something that was not measured"
+    return reason + _parts(gpu)
 
 
 def _parts(gpu: Timing) -> str:
