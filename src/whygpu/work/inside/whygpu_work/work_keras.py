@@ -18,7 +18,7 @@ class KerasWork(object):
         self._specs = input_specs(model, shapes)
         self._optimizer = optimizer
         if not model.built:
-            model(self._arranged([random_array((2,) + s, d, seed) for s, d in self._specs]))
+            model(self.arranged([random_array((2,) + s, d, seed) for s, d in self._specs]))
 
     def inputs(self, batch, seed=None):
         """Arrays in the structure that the model takes."""
@@ -28,12 +28,14 @@ class KerasWork(object):
             random_array((batch,) + shape, dtype, seed + i, below)
             for i, (shape, dtype) in enumerate(self._specs)
         ]
-        return self._arranged(arrays)
+        return self.arranged(arrays)
 
-    def _arranged(self, arrays):
+    def arranged(self, arrays):
+        """Arrays in the order of the model's inputs, in the structure that it takes."""
         structure = getattr(self.model, "_inputs_struct", None)
         if isinstance(structure, dict):
-            return dict(zip(structure, arrays))
+            # Keras has them in the order of the keys, whatever the dictionary's own is.
+            return dict(zip(sorted(structure), arrays))
         return arrays[0] if len(arrays) == 1 else arrays
 
     def prepare_training(self):
