@@ -1,0 +1,166 @@
+"""What a lane has computed with: frameworks, devices, the precision of products, cuDNN."""
+
+import os
+import sys
+
+FRAMEWORKS = ("tensorflow", "jax", "torch")
+TF32_CAPABILITY = 8
+"""The compute capability from which GPUs have TF32."""
+
+
+class CannotRun(Exception):
+    """Why what the lane asks for cannot be had in this program."""
+
+
+def check_backend(backend):
+    """A lane of one Keras backend must have got it."""
+    keras = sys.modules.get("keras")
+    if backend is None:
+        return
+    if keras is None:
+        raise CannotRun("the program does not use Keras, so that a backend changes nothing")
+    found = keras.backend.backend()
+    if found != backend:
+        raise CannotRun(
+            "Keras %s has the backend %s here, whatever KERAS_BACKEND says"
+            % (version(keras), found)
+        )
+
+
+def check_options(options):
+    """What some frameworks have no switch for, asked when the work is done."""
+    if "no-cudnn" in options:
+        used = cudnn_without_a_switch()
+        if used:
+            raise CannotRun(used)
+    loaded = [name for name in FRAMEWORKS if name in sys.modules]
+    if "xla" in options and loaded == ["torch"]:
+        raise CannotRun("PyTorch does not compile with XLA")
+
+
+def cudnn_without_a_switch():
+    """Why the work has used cuDNN all the same; empty where it has not, as far as that shows."""
+    names = [name for name in ("tensorflow", "jax") if name in sys.modules]
+    keras = sys.modules.get("keras")
+    if keras is not None and keras.backend.backend() == "torch":
+        # Then the others are there for their tools only.
+        names = []
+    engines = loaded_cudnn_engines()
+    if not names or not engines:
+        return ""
+    return "%s has no switch for cuDNN, and this work uses it (%s was loaded)" % (
+        {"tensorflow": "TensorFlow", "jax": "JAX"}[names[-1]],
+        engines[0],
+    )
+
+
+def loaded_cudnn_engines():
+    """Parts of cuDNN that are loaded when something is computed with it, and not before."""
+    found = set()
+    try:
+        with open("/proc/self/maps") as stream:
+            for line in stream:
+                name = os.path.basename(line.rstrip("\n"))
+                if name.startswith("libcudnn_") and any(part in name for part in _COMPUTING):
+                    found.add(name)
+    except OSError:
+        return []
+    return sorted(found)
+
+
+_COMPUTING = ("engines", "cnn_infer", "cnn_train", "adv_infer", "adv_train")
+
+
+def version(module):
+    return str(getattr(module, "__version__", "") or "")
+
+
+def framework_words(kind):
+    """keras 3.15.1 on jax 0.11.0; torch 2.13.0."""
+    keras = sys.modules.get("keras")
+    if keras is not None and hasattr(keras, "backend") and kind != "torch":
+        name = keras.backend.backend()
+        return "keras %s on %s %s" % (version(keras), name, version(sys.modules.get(name)))
+    loaded = [name for name in ("torch", "jax", "tensorflow") if name in sys.modules]
+    return ", ".join("%s %s" % (name, version(sys.modules[name])) for name in loaded)
+
+
+def gpu_names():
+    """What the frameworks that have started a GPU call it; asking starts none."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        return [torch.cuda.get_device_name(torch.cuda.current_device())]
+    if _jax_started():
+        devices = sys.modules["jax"].local_devices()
+        return sorted({str(each.device_kind) for each in devices if each.platform != "cpu"})
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is not None and hasattr(tensorflow, "config"):
+        gpus = tensorflow.config.list_physical_devices("GPU")
+        details = [tensorflow.config.experimental.get_device_details(each) for each in gpus]
+        return [str(each.get("device_name", "GPU")) for each in details]
+    return []
+
+
+def _jax_started():
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    return "jax" in sys.modules and bool(getattr(bridge, "_backends", None))
+
+
+def products(device, backend=None):
+    """The coarsest precision that settings allow for products of float32 numbers; None: unknown.
+
+    `backend` is the framework that computes; None: the one that is loaded, where it is one.
+    """
+    loaded = [name for name in FRAMEWORKS if name in sys.modules]
+    if backend is None:
+        if len(loaded) != 1:
+            return None
+        backend = loaded[0]
+    if device == "cpu":
+        return _torch_on_cpu() if backend == "torch" else "float32"
+    if os.environ.get("NVIDIA_TF32_OVERRIDE") == "0" and backend != "jax":
+        return "float32"
+    return {"torch": _torch_on_gpu, "jax": _jax_on_gpu, "tensorflow": _tensorflow_on_gpu}[backend]()
+
+
+def _torch_on_cpu():
+    precision = _torch_matmul()
+    return "bfloat16" if precision == "medium" else "float32"
+
+
+def _torch_matmul():
+    import torch
+
+    ask = getattr(torch, "get_float32_matmul_precision", None)
+    return ask() if ask is not None else "highest"
+
+
+def _torch_on_gpu():
+    import torch
+
+    if torch.cuda.get_device_capability()[0] < TF32_CAPABILITY:
+        return "float32"
+    allowed = torch.backends.cudnn.enabled and torch.backends.cudnn.allow_tf32
+    if _torch_matmul() == "medium":
+        return "bfloat16"
+    return "tf32" if allowed or torch.backends.cuda.matmul.allow_tf32 else "float32"
+
+
+def _jax_on_gpu():
+    import jax
+
+    precision = jax.config.jax_default_matmul_precision
+    if precision in ("float32", "highest"):
+        return "float32"
+    if precision in ("bfloat16", "fastest"):
+        return "bfloat16"
+    capability = str(getattr(jax.local_devices()[0], "compute_capability", ""))
+    major = capability.partition(".")[0]
+    return "float32" if major.isdigit() and int(major) < TF32_CAPABILITY else "tf32"
+
+
+def _tensorflow_on_gpu():
+    import tensorflow
+
+    enabled = getattr(tensorflow.config.experimental, "tensor_float_32_execution_enabled", None)
+    return "tf32" if enabled is not None and enabled() else "float32"

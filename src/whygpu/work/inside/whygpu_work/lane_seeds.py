@@ -1,0 +1,31 @@
+"""The same seed in every lane, for generators that the program has not seeded itself."""
+
+import random
+import sys
+
+SEEDED_MODULES = ("numpy.random", "torch", "tensorflow", "keras")
+
+
+def sow_now_and_later(seed):
+    """Seed what is loaded, and each framework as soon as the program has imported it."""
+    random.seed(seed)
+    hook = sys.modules.get("whygpu_bootstrap.hook")
+    for name in SEEDED_MODULES:
+        if hook is not None:
+            hook.after_import(name, _sower(name, seed))
+        elif name in sys.modules:
+            _sower(name, seed)(sys.modules[name])
+
+
+def _sower(name, seed):
+    def sow(module):
+        if name == "numpy.random":
+            module.seed(seed % 2**32)
+        elif name == "torch":
+            module.manual_seed(seed)
+        elif name == "tensorflow" and hasattr(module.random, "set_seed"):
+            module.random.set_seed(seed)
+        elif name == "keras" and hasattr(module.utils, "set_random_seed"):
+            module.utils.set_random_seed(seed)
+
+    return sow

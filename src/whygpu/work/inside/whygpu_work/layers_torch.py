@@ -1,0 +1,88 @@
+"""Every step of a PyTorch module on disk: what each submodule gives."""
+
+import sys
+
+from . import lane_arrays, taps_torch, trees
+from .layers_keras import ROOM, layer_tensor
+from .taps_keras import digest
+from .work_torch import call
+
+
+def rows_that_fit(module, inputs, batch):
+    """For how many rows of the batch all steps are recorded; one row is tried to know it."""
+    import torch
+
+    sizes = []
+
+    def on_step(name, part, compute, args, kwargs):
+        result = compute(args, kwargs)
+        sizes.extend(each.numel() * each.element_size() for each in trees.flat(result, is_tensor))
+        return result
+
+    with taps_torch.tapped(torch, module, on_step), torch.no_grad():
+        call(module, first_rows(inputs, 1))
+    return int(max(1, min(batch, ROOM // max(1, sum(sizes)))))
+
+
+def first_rows(inputs, count):
+    return trees.replaced(inputs, is_tensor, lambda each: each[:count] if each.dim() else each)
+
+
+def filled(inputs, arrays):
+    """The structure with the arrays' numbers in its tensors, in their order."""
+    import torch
+
+    waiting = iter(arrays)
+    return trees.replaced(
+        inputs, is_tensor, lambda each: torch.as_tensor(next(waiting)).to(each.dtype)
+    )
+
+
+def is_tensor(thing):
+    return isinstance(thing, sys.modules["torch"].Tensor)
+
+
+def record(module, inputs, writer):
+    import torch
+
+    def on_step(name, part, compute, args, kwargs):
+        result = compute(args, kwargs)
+        _write(writer, name, part, result)
+        return result
+
+    with taps_torch.tapped(torch, module, on_step), torch.no_grad():
+        call(module, inputs)
+
+
+def _write(writer, name, part, result):
+    names = []
+    for i, tensor in enumerate(trees.flat(result, is_tensor)):
+        inner = layer_tensor(name if i == 0 else "%s[%d]" % (name, i))
+        array, dtype = lane_arrays.on_host(tensor)
+        writer.tensor(inner, "layer", array, dtype)
+        names.append(inner)
+    weights = [lane_arrays.plain(each) for each in part.state_dict().values()]
+    writer.step(
+        name,
+        type(part).__name__,
+        names,
+        taps_torch.precision(part, result),
+        taps_torch.settings(part),
+        digest(weights),
+    )
+
+
+def silence(module):
+    """Set every rate of dropout to 0; whether there was one."""
+    torch = sys.modules["torch"]
+    found = False
+    for part in module.modules():
+        rate = (
+            "dropout" if isinstance(part, (torch.nn.RNNBase, torch.nn.MultiheadAttention)) else "p"
+        )
+        named = "Drop" in type(part).__name__ or rate == "dropout"
+        value = getattr(part, rate, None)
+        if named and isinstance(value, (int, float)) and value > 0:
+            setattr(part, rate, 0.0)
+            found = True
+    return found

@@ -1,0 +1,47 @@
+"""How long one call takes: warm-up left out, as many calls as a given time allows."""
+
+import time
+
+WARM_UP = 2
+FEWEST = 5
+MOST = 300
+PATIENCE = 20.0
+"""Seconds: a call of that length is not repeated for the sake of better figures."""
+
+
+def measured(call, first_seconds, seconds, repeat=None):
+    """Seconds of each of several calls. `call` comes back when its result is there.
+
+    `seconds` is the time to spend, `repeat` the number of calls where the user gave one.
+    Empty where the first call took so long that nobody would wait for more.
+    """
+    if repeat is None and first_seconds > 2 * PATIENCE:
+        return []
+    for _ in range(WARM_UP):
+        if _length(call) > seconds:
+            break
+    lengths = []
+    while not _enough(lengths, seconds, repeat):
+        lengths.append(_length(call))
+    return lengths
+
+
+def _enough(lengths, seconds, repeat):
+    count, spent = len(lengths), sum(lengths)
+    if repeat is not None:
+        return count >= repeat
+    if count >= MOST or (count >= 2 and spent > PATIENCE):
+        return True
+    return count >= FEWEST and spent >= seconds
+
+
+def _length(call):
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def median(lengths):
+    ordered = sorted(lengths)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
