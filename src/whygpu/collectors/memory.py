@@ -28,6 +28,23 @@ def collect(host: Host) -> Memory:
     return Memory(total, available, shared)
 
 
+def oom_kills(host: Host) -> Observed[int]:
+    """How many processes the kernel has ended for want of memory: of this control group, or where
+    that does not tell, of the whole machine."""
+    for folder, layout in _groups(host):
+        counted = _count(host.read(f"{folder}/{layout.events}"))
+        if counted is not None:
+            return counted
+    return _count(host.read("/proc/vmstat")) or Unknown("the kernel does not count them")
+
+
+def _count(text: Observed[str]) -> Known[int] | None:
+    if not isinstance(text, Known):
+        return None
+    line = re.search(r"^oom_kill (\d+)$", text.value, re.MULTILINE)
+    return Known(int(line[1]), text.source) if line else None
+
+
 class _Layout(NamedTuple):
     """Where one version of control groups keeps what we ask for."""
 
@@ -35,12 +52,17 @@ class _Layout(NamedTuple):
     limit: str
     usage: str
     reclaimable: str
+    events: str
 
 
 V1 = _Layout(
-    f"{CGROUPS}/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+    f"{CGROUPS}/memory",
+    "memory.limit_in_bytes",
+    "memory.usage_in_bytes",
+    "total_inactive_file",
+    "memory.oom_control",
 )
-V2 = _Layout(CGROUPS, "memory.max", "memory.current", "inactive_file")
+V2 = _Layout(CGROUPS, "memory.max", "memory.current", "inactive_file", "memory.events")
 
 
 class _Limit(NamedTuple):
@@ -67,6 +89,14 @@ class _Limit(NamedTuple):
 
 def _limits(host: Host) -> Iterator[_Limit]:
     """Limits of this process's control group and of every group around it."""
+    for folder, layout in _groups(host):
+        value = host.read(f"{folder}/{layout.limit}")
+        if isinstance(value, Known) and value.value.strip().isdigit():
+            yield _Limit(folder, layout, int(value.value))
+
+
+def _groups(host: Host) -> Iterator[tuple[str, _Layout]]:
+    """This process's control group and every group around it, by folder."""
     text = host.read("/proc/self/cgroup")
     if not isinstance(text, Known):
         return
@@ -80,9 +110,7 @@ def _limits(host: Host) -> Iterator[_Limit]:
         else:
             continue
         for folder in _upwards(layout.root, group):
-            value = host.read(f"{folder}/{layout.limit}")
-            if isinstance(value, Known) and value.value.strip().isdigit():
-                yield _Limit(folder, layout, int(value.value))
+            yield folder, layout
 
 
 def _upwards(root: str, group: str) -> Iterator[str]:

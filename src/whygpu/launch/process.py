@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from whygpu.launch.streams import ErrorStream
+from whygpu.model.memory_use import HostMemory
 
 EXIT_NOT_STARTED = 126
 EXIT_NOT_FOUND = 127
@@ -44,6 +45,8 @@ class Ended(NamedTuple):
     """The two ends of what it wrote to standard error."""
     peak_memory_bytes: int
     """Of its largest process."""
+    memory: HostMemory
+    """The computer's, while it ran."""
 
 
 class _Signals(NamedTuple):
@@ -71,7 +74,12 @@ def run(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
     try:
         process = _start(argv, environ, stream, _Signals(before, on_child))
         stream.start()
+        # While the program starts: it is not to wait for what it does not need.
+        from whygpu.launch.host_memory import HostWatch
+
+        watch = HostWatch(process.pid)
         status, peak = _wait(process, stream, waited)
+        memory = watch.stop()
     finally:
         signal.signal(signal.SIGCHLD, on_child)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -79,7 +87,7 @@ def run(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
         stream.hand_over()
     died = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     code = 128 + died if died else os.WEXITSTATUS(status)
-    return Ended(code, died, stream.text(), peak)
+    return Ended(code, died, stream.text(), peak, memory)
 
 
 def _start(

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from whygpu.model.memory_use import Allocator, Curve, Kept, Point, ProcessMemory, Rounds
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.policy import DeviceUsed, FrameworkUse, ProcessRecord
 
@@ -29,7 +30,24 @@ def _record(path: str) -> ProcessRecord:
         frameworks=tuple(_use(name, entry) for name, entry in data["frameworks"].items()),
         notes=tuple(data["notes"]),
         trace=data["trace"],
+        imported=data.get("imported"),
+        memory=_memory(data.get("memory", {})),
     )
+
+
+def _memory(entry: dict[str, Any]) -> ProcessMemory:
+    parts: dict[str, Any] = {
+        **entry,
+        "curves": tuple(_curve(curve) for curve in entry.get("curves", ())),
+        "allocators": tuple(Allocator(**each) for each in entry.get("allocators", ())),
+        "rounds": tuple(Rounds(**each) for each in entry.get("rounds", ())),
+        "kept": tuple(Kept(**each) for each in entry.get("kept", ())),
+    }
+    return ProcessMemory(**parts)
+
+
+def _curve(entry: dict[str, Any]) -> Curve:
+    return Curve(**{**entry, "points": tuple(Point(*point) for point in entry["points"])})
 
 
 def _use(name: str, entry: dict[str, Any]) -> FrameworkUse:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from whygpu.model.memory_use import MemoryEnd, ProcessMemory
 from whygpu.model.observed import Observed
 
 LogLevel = Literal["debug", "info", "warning", "error", "quiet"]
@@ -106,6 +107,9 @@ class ProcessRecord(NamedTuple):
     notes: tuple[str, ...]
     trace: dict[str, Any]
     """By framework: what its tracer returned."""
+    imported: float | None = None
+    """When its last framework had been imported, as time.time() has it."""
+    memory: ProcessMemory = ProcessMemory()
 
 
 class RunReport(NamedTuple):
@@ -121,3 +125,5 @@ class RunReport(NamedTuple):
     traced: bool
     explanation: dict[str, Any] | None = None
     """What `whygpu explain` says of a failure, as its JSON."""
+    out_of_memory: MemoryEnd | None = None
+    """How memory ended the run, if it did."""

@@ -1,4 +1,4 @@
-"""What is done for each framework: its policy after the import, its devices at the end."""
+"""What is done for each framework: its policy after the import, devices and memory at the end."""
 
 import sys
 
@@ -34,6 +34,10 @@ def _starter(framework, settings):
         devices = part("devices_" + framework)
         if devices is not None:
             record.ask_at_end(framework, devices, module)
+        memory = part("memory_" + framework) if record.is_open() else None
+        if memory is not None:
+            with record.noted("watching the memory of %s" % framework):
+                part("memory_watch").start(framework, memory, module)
         tracer = part("trace_" + framework) if settings.get("trace") else None
         if tracer is not None:
             with record.noted("tracing %s" % framework):

@@ -33,6 +33,8 @@ def _begin(folder, launcher_pid):
         notes=[],
         questions={},
         tracers={},
+        memory=None,
+        imported=None,
         written=False,
     )
 
@@ -58,6 +60,11 @@ class noted:  # noqa: N801
         return True
 
 
+def is_open():
+    """Whether this process leaves a record at all."""
+    return _state["folder"] is not None
+
+
 def note(text):
     """Something whoever reads the report should know."""
     notes = _state.get("notes")
@@ -77,6 +84,7 @@ def seen(framework, version):
     if _state["folder"] is None:
         return
     _state["frameworks"].setdefault(framework, {"version": version})
+    _state["imported"] = time.time()
     # Last registered, first called: before the framework's own end takes its devices away.
     atexit.unregister(finish)
     atexit.register(finish)
@@ -100,6 +108,11 @@ def trace_at_end(framework, tracer):
         _state["tracers"][framework] = tracer
 
 
+def memory_at_end(watch):
+    """Ask for the process's memory at the end: watch has `result()` and `after_fork()`."""
+    _state["memory"] = watch
+
+
 def finish():
     """Ask every framework what it has used, and write the record. The second call does nothing."""
     if _state["folder"] is None or _state["written"]:
@@ -111,11 +124,15 @@ def finish():
     if not _state["frameworks"] and not _state["notes"]:
         _tidy()
         return
+    memory = {}
+    if _state["memory"] is not None:
+        with noted("the memory of the process"):
+            memory = _state["memory"].result()
     for framework, (devices, module) in list(_state["questions"].items()):
         with noted("asking %s for its devices" % framework):
             _state["frameworks"][framework].update(devices.used(module))
     with noted("the record"):
-        _write(complete=True)
+        _write(complete=True, memory=memory)
     _tidy()
 
 
@@ -127,7 +144,7 @@ def _traces():
     return results
 
 
-def _write(complete):
+def _write(complete, memory=None):
     # Late: a program that imports no framework may have a module of this name of its own.
     import json
 
@@ -140,6 +157,8 @@ def _write(complete):
         "frameworks": _state["frameworks"],
         "applied": _state["applied"],
         "trace": traces,
+        "imported": _state["imported"],
+        "memory": memory or {},
         "notes": _state["notes"],
     }
     path = os.path.join(_state["folder"], _state["name"])
@@ -176,6 +195,10 @@ def _after_fork():
         with noted("asking %s after a fork" % framework):
             devices.after_fork(module)
             _state["questions"][framework] = (devices, module)
+    if parent["memory"] is not None:
+        with noted("watching the memory after a fork"):
+            parent["memory"].after_fork()
+            _state["memory"] = parent["memory"]
     for framework, tracer in parent["tracers"].items():
         after_fork = getattr(tracer, "after_fork", None)
         if after_fork is not None:

@@ -1,0 +1,34 @@
+"""A process's memory, from the import of a framework to its end: what the record says of it."""
+
+import sys
+
+from whygpu_bootstrap import frameworks, memory_curve, record
+
+_watched = {}
+
+
+def start(framework, part, module):
+    """Watch the memory of a framework.
+
+    `part` has `start(module)`, which starts nothing of the framework's, `at_end(module)`, and
+    `after_fork()`.
+    """
+    part.start(module)
+    _watched[framework] = (part, module)
+    record.memory_at_end(sys.modules[__name__])
+
+
+def result():
+    """The curves, and where an exception ended the program what it left to be seen."""
+    memory_curve.stop()
+    found = {"curves": memory_curve.curves()}
+    if getattr(sys, "last_value", None) is not None:
+        found.update(frameworks.part("memory_end").result(_watched))
+    return found
+
+
+def after_fork():
+    """What the parent had started cannot be asked in a child. What the child starts is watched."""
+    memory_curve.reset()
+    for part, _ in list(_watched.values()):
+        part.after_fork()

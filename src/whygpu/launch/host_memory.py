@@ -1,0 +1,127 @@
+"""The computer's memory while a program runs, watched from outside.
+
+The program is not touched: /proc tells of its processes, and control groups of their limit.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from threading import Event, Thread
+
+from whygpu.collectors import memory
+from whygpu.host.local import LocalHost
+from whygpu.model.memory_use import Curve, HostMemory, Point
+from whygpu.model.observed import Known, Observed
+
+_FIRST_INTERVAL = 0.1
+"""Seconds. A look takes about 0.3 ms of a processor, and none of the program's time."""
+_MOST_POINTS = 200
+"""When there are so many, neighbours are joined and the looks become half as frequent."""
+_FAMILY_TURN = 8
+"""Looks between two searches for processes that threads have started; the main thread's are seen at
+every look."""
+_MOST_PROCESSES = 64
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class HostWatch:
+    """Looks at a process and its descendants, now and then, in a thread."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._host = LocalHost()
+        self._kills_before = memory.oom_kills(self._host)
+        self._allowed = memory.collect(self._host).total_bytes
+        self._began = time.time()
+        self._points: list[Point] = []
+        self._interval = _FIRST_INTERVAL
+        self._least_available: int | None = None
+        self._stop = Event()
+        self._thread = Thread(target=self._look_until_stopped, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> HostMemory:
+        """To be called when the program has ended."""
+        self._stop.set()
+        self._thread.join()
+        limit, source = None, ""
+        if isinstance(self._allowed, Known):
+            limit, source = self._allowed.value, self._allowed.source
+        return HostMemory(
+            curve=Curve("kernel", "host", self._began, tuple(self._points)),
+            limit=limit,
+            limit_is="the computer's memory" if source == "/proc/meminfo" else source,
+            least_available=self._least_available,
+            kills=_difference(self._kills_before, memory.oom_kills(self._host)),
+        )
+
+    def _look_until_stopped(self) -> None:
+        family = [self._pid]
+        turn = 0
+        while True:
+            with suppress(OSError, ValueError):
+                family = _family(self._pid, thorough=turn % _FAMILY_TURN == 0)
+                self._add(sum(_resident(pid) for pid in family))
+            with suppress(OSError, ValueError, StopIteration):
+                left = _available()
+                self._least_available = min(left, self._least_available or left)
+            turn += 1
+            if self._stop.wait(self._interval):
+                return
+
+    def _add(self, resident: int) -> None:
+        if not resident:
+            return
+        self._points.append(Point(round(time.time() - self._began, 3), resident, resident))
+        if len(self._points) >= _MOST_POINTS:
+            self._points = joined(self._points)
+            self._interval *= 2
+
+
+def joined(points: list[Point]) -> list[Point]:
+    """Half as many points; what was the least and the most among them stays known."""
+    pairs = [points[index : index + 2] for index in range(0, len(points), 2)]
+    return [
+        Point(pair[0].seconds, min(p.low for p in pair), max(p.high for p in pair))
+        for pair in pairs
+    ]
+
+
+def _family(pid: int, *, thorough: bool) -> list[int]:
+    """The process and its descendants."""
+    found: list[int] = []
+    waiting = [pid]
+    while waiting and len(found) < _MOST_PROCESSES:
+        parent = waiting.pop(0)
+        found.append(parent)
+        # It may have ended since its parent was asked.
+        with suppress(OSError):
+            threads = os.listdir(f"/proc/{parent}/task") if thorough else [str(parent)]
+            for thread in threads:
+                with open(f"/proc/{parent}/task/{thread}/children", encoding="ascii") as file:
+                    waiting += [int(word) for word in file.read().split()]
+    return found
+
+
+def _resident(pid: int) -> int:
+    """What a process has to itself, without files and libraries that give way when needed."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            _, resident, shared, *_ = file.read().split()
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * _PAGE
+
+
+def _available() -> int:
+    with open("/proc/meminfo", encoding="ascii") as file:
+        line = next(line for line in file if line.startswith("MemAvailable:"))
+    return int(line.split()[1]) * 1024
+
+
+def _difference(before: Observed[int], after: Observed[int]) -> int | None:
+    if isinstance(before, Known) and isinstance(after, Known):
+        return after.value - before.value
+    return None
