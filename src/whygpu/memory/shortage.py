@@ -1,0 +1,281 @@
+"""How memory ended a run, in numbers: put together from what the program, its frameworks, the
+kernel and the driver have left behind. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from whygpu.causes.shared_memory import described, holders
+from whygpu.memory.growth import Course, judge
+from whygpu.memory.recognise import shortage_in_text
+from whygpu.model.driver import Gpu
+from whygpu.model.late import late
+from whygpu.model.memory_use import (
+    Allocator,
+    Curve,
+    HostMemory,
+    MemoryEnd,
+    Point,
+    ProcessMemory,
+)
+from whygpu.model.observed import Known, Observed
+from whygpu.model.policy import DevicePolicy, ProcessRecord
+from whygpu.model.shortage import Shortage
+
+_FRAMEWORKS = {"xla": ("jax", "tensorflow"), "tensorflow": ("tensorflow",), "torch": ("torch",)}
+"""Whose allocator a refusal is of, by who tells of it; of others it may be anybody's."""
+_GPU_NUMBER = late(r"\bGPU[ _:](?P<number>\d+)|\bon device (?P<of_xla>\d+)")
+_NO_TORCH_POOL = frozenset({"jax", "tensorflow"})
+"""Frameworks that reserve all they may use at once: what is free within is no sign of gaps."""
+_ENDED_BY_KERNEL = Shortage("kernel", "host", None, None, None, None, "Killed")
+_MOST_HOLDERS = 3
+_ALL = 0.98
+"""Of a GPU's memory: what CUDA calls the total is a little less than what the driver does."""
+_CONTEXT = 1 << 29
+"""What a process has on a GPU beside its tensors, about: context, kernels, workspaces."""
+
+
+class Run(NamedTuple):
+    """What is left of a run that failed."""
+
+    error_text: str
+    """The two ends of its standard error."""
+    records: tuple[ProcessRecord, ...]
+    host: HostMemory
+    policy: DevicePolicy
+    progress: int = 0
+    """Lines of its output that tell of work done."""
+    gpus: tuple[Gpu, ...] = ()
+    """As the driver describes them now, after its end."""
+    shared_total: int | None = None
+    """The size of /dev/shm."""
+
+
+def memory_end(run: Run) -> MemoryEnd | None:
+    """How memory ended the run; None where nothing says that it did."""
+    shortage, record = _found(run)
+    if shortage is None:
+        return None
+    if shortage.place == "gpu" and shortage.of == "xla" and not _on_gpu(run.records):
+        # XLA has the same words for the computer's memory.
+        shortage = shortage._replace(place="host")
+    if shortage.place == "gpu":
+        return _on_the_gpu(run, shortage, record)
+    if shortage.place == "shared-memory":
+        end = _judged(Course("shared-memory", limit=run.shared_total), shortage, record)
+        return end._replace(limit_is="/dev/shm", reason="unknown", because="")
+    return _on_the_computer(run, shortage, record)
+
+
+def _found(run: Run) -> tuple[Shortage | None, ProcessRecord | None]:
+    """What was refused, and the record of the process that it was refused to."""
+    for record in reversed(run.records):
+        told = shortage_in_text(record.memory.error) if record.memory.error else None
+        if told is not None:
+            return told, record
+    alone = run.records[0] if len(run.records) == 1 else None
+    told = shortage_in_text(run.error_text)
+    if told is None and run.host.kills:
+        told = _ENDED_BY_KERNEL
+    return told, alone
+
+
+def _on_gpu(records: Sequence[ProcessRecord]) -> bool:
+    return any(
+        device.startswith("gpu")
+        for record in records
+        for use in record.frameworks
+        for device in use.devices
+    )
+
+
+def _on_the_gpu(run: Run, shortage: Shortage, record: ProcessRecord | None) -> MemoryEnd:
+    memory = record.memory if record is not None else ProcessMemory()
+    allocator = _allocator(memory, shortage)
+    device = allocator.device if allocator is not None else _named_device(shortage.text) or ""
+    gpu = run.gpus[0] if len(run.gpus) == 1 else None
+    curve = _curve_on(memory, device, allocator)
+    held = _first(shortage.held, allocator and allocator.live)
+    limit, limit_is = _gpu_limit(run.policy, shortage, allocator, gpu)
+    unused = _unused(allocator)
+    others = _others(allocator, gpu)
+    free = _first(shortage.free, allocator and allocator.free)
+    if free is None and limit is not None and held is not None:
+        total = _value(gpu.memory_total_bytes) if gpu is not None else None
+        most = limit if total is None else min(limit, total - (others or 0))
+        free = max(0, most - held)
+    course = Course(
+        "gpu",
+        asked=shortage.asked,
+        free=free,
+        limit=limit,
+        held=held,
+        unused=unused,
+        largest_free=allocator.largest_free if allocator else None,
+        others=others,
+        points=curve.points if curve is not None else (),
+        turnover=_turnover(allocator),
+    )
+    end = _judged(_with_story(course, run, memory), shortage, record)
+    return with_bound(end, memory.batch)._replace(
+        device=device,
+        limit_is=limit_is,
+        holders=tuple(described(each) for each in holders(gpu)[:_MOST_HOLDERS]) if gpu else (),
+        curve=curve,
+    )
+
+
+def _on_the_computer(run: Run, shortage: Shortage, record: ProcessRecord | None) -> MemoryEnd:
+    memory = record.memory if record is not None else ProcessMemory()
+    curve = since(run.host.curve, record.imported if record is not None else None)
+    limit, limit_is = run.host.limit, run.host.limit_is
+    free = run.host.least_available
+    held = curve.points[-1].high if curve.points else None
+    if memory.host_limit is not None and memory.host_in_use is not None:
+        limit, limit_is = memory.host_limit, f"{memory.host_limit_is} of the process"
+        free = max(0, memory.host_limit - memory.host_in_use)
+    elif limit is not None and "cgroup" in limit_is and held is not None:
+        free = max(0, limit - held)
+    course = Course(
+        shortage.place,
+        asked=shortage.asked,
+        free=free,
+        limit=limit,
+        held=held,
+        points=curve.points,
+    )
+    end = _judged(_with_story(course, run, memory), shortage, record)
+    end = with_bound(end, memory.batch)
+    return end._replace(device="host", limit_is=limit_is, curve=curve)
+
+
+def _with_story(course: Course, run: Run, memory: ProcessMemory) -> Course:
+    rounds = [each.begun for each in memory.rounds]
+    at_once = bool(memory.error) and not memory.in_loop
+    return course._replace(
+        steps=memory.steps,
+        rounds=max(rounds) if rounds else 0 if at_once else None,
+        progress=run.progress,
+        kept=memory.kept,
+    )
+
+
+def _judged(course: Course, shortage: Shortage, record: ProcessRecord | None) -> MemoryEnd:
+    judgement = judge(course)
+    names = [use.name for use in record.frameworks] if record is not None else []
+    return MemoryEnd(
+        place=course.place,
+        device="",
+        of=names[0] if len(names) == 1 else shortage.of,
+        asked=course.asked,
+        free=course.free,
+        limit=course.limit,
+        limit_is="",
+        held=course.held,
+        unused=course.unused,
+        others=course.others,
+        holders=(),
+        reason=judgement.reason,
+        confidence=judgement.confidence,
+        because=judgement.because,
+        steps=course.steps,
+        kept=course.kept,
+    )
+
+
+def with_bound(end: MemoryEnd, batch: int | None) -> MemoryEnd:
+    """What is certain of the batch that would fit: the step was not done, so it needs no less."""
+    end = end._replace(batch=batch)
+    if end.reason != "too-big" or None in (batch, end.limit, end.held, end.asked):
+        return end
+    assert batch is not None
+    assert end.limit is not None
+    needed = (end.held or 0) + (end.asked or 0)
+    room = end.limit - (end.others or 0)
+    below = -(-batch * room // needed) if needed > room > 0 else None
+    return end._replace(fits_below=below if below is not None and below <= batch else None)
+
+
+def _first(*values: int | None) -> int | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _named_device(text: str) -> str | None:
+    match = _GPU_NUMBER.search(text)
+    return f"gpu:{match['number'] or match['of_xla']}" if match else None
+
+
+def _allocator(memory: ProcessMemory, shortage: Shortage) -> Allocator | None:
+    """The one that refused: of the framework and the GPU that the words name, else the fullest."""
+    framework = _FRAMEWORKS.get(shortage.of)
+    device = _named_device(shortage.text)
+    fitting = [
+        each
+        for each in memory.allocators
+        if (framework is None or each.of in framework) and device in (None, each.device)
+    ]
+    return max(fitting, key=lambda each: each.live, default=None)
+
+
+def _curve_on(memory: ProcessMemory, device: str, allocator: Allocator | None) -> Curve | None:
+    fitting = [
+        curve
+        for curve in memory.curves
+        if curve.device == device and (allocator is None or curve.of == allocator.of)
+    ]
+    return max(fitting, key=lambda curve: curve.points[-1].high, default=None)
+
+
+def _gpu_limit(
+    policy: DevicePolicy, shortage: Shortage, allocator: Allocator | None, gpu: Gpu | None
+) -> tuple[int | None, str]:
+    """The most that this process could have, and what sets it."""
+    whole = _first(
+        allocator and allocator.total,
+        gpu and _value(gpu.memory_total_bytes),
+        shortage.total,
+    )
+    caps = [cap for cap in (allocator and allocator.limit, shortage.total) if cap is not None]
+    cap = min(caps, default=None)
+    if cap is None or (whole is not None and cap > _ALL * whole):
+        return whole, "the GPU"
+    if policy.memory is not None and policy.memory.kind != "growth":
+        return cap, "--memory"
+    return cap, "its framework's share of the GPU"
+
+
+def _unused(allocator: Allocator | None) -> int | None:
+    if allocator is None or allocator.reserved is None:
+        return None
+    if allocator.of in _NO_TORCH_POOL and allocator.largest_free is None:
+        return None
+    return max(0, allocator.reserved - allocator.live)
+
+
+def _others(allocator: Allocator | None, gpu: Gpu | None) -> int | None:
+    """What was not this process's when it died, or as near as can be what is in use after it."""
+    if allocator is not None and allocator.total and allocator.free is not None:
+        rest = allocator.total - allocator.free - (allocator.reserved or allocator.live)
+        return rest - _CONTEXT if rest > 2 * _CONTEXT else 0
+    return _value(gpu.memory_used_bytes) if gpu is not None else None
+
+
+def _turnover(allocator: Allocator | None) -> float | None:
+    if allocator is None or allocator.pieces is None or allocator.pieces_ever is None:
+        return None
+    return allocator.pieces_ever / max(1, allocator.pieces)
+
+
+def _value(observed: Observed[int]) -> int | None:
+    return observed.value if isinstance(observed, Known) else None
+
+
+def since(curve: Curve, moment: float | None) -> Curve:
+    """The part of a curve from a moment on: what imports take is no part of a program's work."""
+    if moment is None:
+        return curve
+    start = moment - curve.began
+    kept = [point for point in curve.points if point.seconds >= start]
+    shifted = tuple(Point(round(p.seconds - start, 3), p.low, p.high) for p in kept)
+    return curve._replace(began=moment, points=shifted)
