@@ -13,6 +13,7 @@ from whygpu.model.codec import hints, is_record
 from whygpu.model.explanation import LogVerdict
 from whygpu.model.finding import Confidence, Evidence, Finding, Severity
 from whygpu.model.holders import HoldersReport
+from whygpu.model.memory_use import MemoryEnd
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, DeviceUsed, LogLevel
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
@@ -204,6 +205,7 @@ def _policy() -> dict[str, Any]:
 
 def run_schema() -> dict[str, Any]:
     """What `whygpu run --report FILE` writes."""
+    definitions: dict[str, Any] = {}
     op = {
         "op": _TEXT,
         "device": _TEXT,
@@ -229,8 +231,10 @@ def run_schema() -> dict[str, Any]:
         "peak_memory_bytes": {"type": ["integer", "null"]},
         "trace": {"anyOf": [_object(trace), {"type": "null"}]},
         "explanation": {"type": ["object", "null"]},
+        "out_of_memory": schema_of(MemoryEnd | None, definitions),
     }
-    return {"$schema": DRAFT, "title": "whygpu run --report", **_object(fields)}
+    title = "whygpu run --report"
+    return {"$schema": DRAFT, "title": title, **_object(fields), "$defs": definitions}
 
 
 def run_plan_schema() -> dict[str, Any]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from whygpu.model.code_finding import LintReport
     from whygpu.model.explanation import Explanation
+    from whygpu.model.memory_use import MemoryEnd
     from whygpu.planner.plan import Answer
     from whygpu.probes.runner import Progress
 
@@ -89,27 +90,37 @@ def diagnose(snapshot: Snapshot) -> Report:
     return _diagnose(snapshot, machine_catalogue())
 
 
-def explain(log: str | bytes | BaseException, *, here: Snapshot | None = None) -> Explanation:
+def explain(
+    log: str | bytes | BaseException,
+    *,
+    here: Snapshot | None = None,
+    memory: MemoryEnd | None = None,
+) -> Explanation:
     """What a log, a traceback or an exception means.
 
-    `here` is a snapshot of the machine that wrote it, whose facts confirm or refute.
+    `here` is a snapshot of the machine that wrote it, whose facts confirm or refute; `memory` what
+    watching the run has shown.
     """
     if isinstance(log, BaseException):
         import traceback
 
         log = "".join(traceback.format_exception(type(log), log, log.__traceback__))
     piece = log.encode("utf-8", "surrogateescape") if isinstance(log, str) else log
-    return explain_pieces([piece], here=here)
+    return explain_pieces([piece], here=here, memory=memory)
 
 
 def explain_pieces(
-    pieces: Iterable[bytes], name: str = "", *, here: Snapshot | None = None
+    pieces: Iterable[bytes],
+    name: str = "",
+    *,
+    here: Snapshot | None = None,
+    memory: MemoryEnd | None = None,
 ) -> Explanation:
     """The same for a log of any size, as it comes."""
     from whygpu.explainer import explain as _explain
     from whygpu.readers.log import read_pieces
 
-    log = read_pieces(pieces, name)
+    log = read_pieces(pieces, name)._replace(memory=memory)
     explanation = _explain(log, catalogue())
     if here is not None:
         from whygpu.corroboration import corroborate

@@ -1,4 +1,4 @@
-"""What to do about GPU memory that others hold."""
+"""What to do about memory that others hold, and about leaks."""
 
 from __future__ import annotations
 
@@ -31,3 +31,22 @@ def share_remedy(log: Log) -> Remedy:
         "To share a GPU, let every program take memory as it needs it.",
         "export TF_FORCE_GPU_ALLOW_GROWTH=true XLA_PYTHON_CLIENT_PREALLOCATE=false",
     )
+
+
+def for_leaks(log: Log) -> tuple[Remedy, ...]:
+    """What programs of this framework commonly keep without need."""
+    if log.framework == "tensorflow":
+        return (
+            Remedy(
+                "Build a model once; if a loop has to build many, call "
+                "tf.keras.backend.clear_session() between them."
+            ),
+        )
+    if log.framework == "torch":
+        return (
+            Remedy(
+                "Sum up numbers, not tensors (loss.item()), evaluate under torch.no_grad(), and "
+                "del what one phase leaves behind before the next begins."
+            ),
+        )
+    return (Remedy("Look for what is kept from step to step: lists of results, cached graphs."),)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from whygpu.causes.shared_logs import in_gib
 from whygpu.causes.shared_memory_figures import Figures, figures_of, size_of_shape, text_of
+from whygpu.causes.shared_memory_watched import (
+    Judgement,
+    Reason,
+    by_watching,
+    completed,
+    doubted,
+)
 from whygpu.model.finding import Confidence, Severity
 from whygpu.model.late import late
 from whygpu.model.log import Allocation, Log
-
-Reason = Literal["too-big", "other-process", "fragmentation", "leak"]
 
 GIB = 1 << 30
 _CONTEXT = GIB // 2
@@ -85,6 +90,9 @@ class Shortage(NamedTuple):
 
 def shortage(log: Log) -> Shortage | None:
     """Why GPU memory ran out in this log; None if it did not."""
+    if log.memory is not None and log.memory.place != "gpu":
+        # XLA has the same words for the computer's memory; whoever watched the run knows better.
+        return None
     refused = [a for a in log.allocations if a.place == "gpu" and a.final and not _pinned(log, a)]
     ladder = [a for a in log.allocations if a.place == "gpu" and not a.final and _is_ladder(log, a)]
     dumps = [] if log.allocations else [match.line for match in log.find(_DUMPED)]
@@ -92,8 +100,10 @@ def shortage(log: Log) -> Shortage | None:
     if not refused and (not (ladder or dumps) or (log.failures and not ends_of_memory)):
         # A reservation was tried again with less, and what failed is something else.
         return None
-    figures = figures_of(log, refused)
-    reason, confidence, because, also = _judge(log, refused, ladder, figures)
+    figures = completed(figures_of(log, refused), log.memory)
+    reason, confidence, because, also = by_watching(log) or doubted(
+        log, _judge(log, refused, ladder, figures)
+    )
     lines = [a.line for a in refused[:_MOST_LINES] + refused[-_MOST_LINES:]]
     lines += [a.line for a in ladder[:_MOST_LINES]] + dumps[:_MOST_LINES]
     lines += [f.line for f in log.failures if _ABOUT_MEMORY.search(f.text)][:_MOST_LINES]
@@ -143,9 +153,6 @@ def _is_ladder(log: Log, allocation: Allocation) -> bool:
     """A reservation that the driver refused, and not the allocator's remark on performance."""
     text = text_of(log, allocation)
     return "from device" in text or "device memory of" in text
-
-
-Judgement = tuple[Reason, Confidence, str, "Reason | None"]
 
 
 def _judge(

@@ -207,17 +207,22 @@ def _explained(
     report: RunReport, ended: Ended, prepared: Prepared, options: argparse.Namespace
 ) -> RunReport:
     """What `whygpu explain` says of a failure: printed below it, and part of the report."""
-    text = _last_words(ended)
-    if report.exit_code == 0 or ended.signal in _ASKED_TO_STOP or not text.strip():
+    if report.exit_code == 0 or ended.signal in _ASKED_TO_STOP:
+        return report
+    text = _last_words(report, ended)
+    if not text.strip():
         return report
     from whygpu import api
+    from whygpu.launch.aftermath import memory_end_of
     from whygpu.launch.run import seen_by_program
     from whygpu.render.explain_json import as_dict
 
-    explanation = api.explain(text, here=seen_by_program(prepared.plan, os.environ))
+    machine = seen_by_program(prepared.plan, os.environ)
+    memory = memory_end_of(report, ended, text, machine)
+    explanation = api.explain(text, here=machine, memory=memory)
     if not options.quiet and explanation.verdict != "nothing-wrong":
         print(f"\n{_worded(explanation)}", file=sys.stderr, end="", flush=True)
-    return report._replace(explanation=as_dict(explanation))
+    return report._replace(explanation=as_dict(explanation), out_of_memory=memory)
 
 
 def _worded(explanation: Explanation) -> str:
@@ -233,18 +238,23 @@ def _worded(explanation: Explanation) -> str:
     )
 
 
-def _last_words(ended: Ended) -> str:
-    """Standard error, and what a shell would say of a signal."""
-    if not ended.signal:
-        return ended.error_text
-    return f"{ended.error_text}\n{signal.strsignal(ended.signal)}\n"
+def _last_words(report: RunReport, ended: Ended) -> str:
+    """Standard error, and what a shell would say of a signal.
+
+    Where standard error was not to be had, the exception that a process noted has to do.
+    """
+    text = ended.error_text or "\n".join(record.memory.error for record in report.records)
+    return f"{text}\n{signal.strsignal(ended.signal)}\n" if ended.signal else text
 
 
 def _finish(
     report: RunReport, prepared: Prepared, options: argparse.Namespace, report_file: str | None
 ) -> int:
+    from whygpu.cli.terminal import width
+    from whygpu.launch.command import script_of
     from whygpu.launch.trace_merge import merge
     from whygpu.render.run import end_text, repair_text
+    from whygpu.render.run_memory import memory_text
 
     parts = [part for record in report.records for part in record.trace.values()]
     trace = merge(parts) if report.traced else None
@@ -258,6 +268,9 @@ def _finish(
         for repair in report.repairs:
             if not prepared.concerns(repair) and prepared.concerns(repair, imported):
                 _say(repair_text(repair))
+        if report.out_of_memory is not None:
+            script = script_of(prepared.plan.argv, os.environ)
+            _say(memory_text(report.out_of_memory, script, width=width()))
         _say(end_text(report, prepared.because))
         for note in dict.fromkeys(note for record in report.records for note in record.notes):
             _say(note)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Evidence
+from whygpu.model.memory_use import MemoryEnd
 from whygpu.model.shortage import MemoryPlace
 
 Level = Literal["fatal", "error", "warning", "info", "none"]
@@ -156,6 +157,8 @@ class Log(NamedTuple):
     """The kept lines, joined by newlines: what phrases are searched in."""
     starts: tuple[int, ...] = ()
     """Where each kept line begins in `text`."""
+    memory: MemoryEnd | None = None
+    """What watching the run has shown of how memory ended it; None where nobody watched."""
 
     def find(self, pattern: re.Pattern[str]) -> Iterator[Match]:
         """Every place where the log says this. A phrase may run over a line's end if it allows."""

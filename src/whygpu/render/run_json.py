@@ -7,6 +7,7 @@ from typing import Any
 
 from whygpu.model.observed import Known
 from whygpu.model.policy import DevicePolicy, LaunchPlan, Repair, RunReport
+from whygpu.render.run_memory import memory_dict
 
 RUN_SCHEMA = 1
 TRACE_FIELDS = ("ops", "on_cpu_because", "notes")
@@ -41,6 +42,9 @@ def report_json(report: RunReport, trace: dict[str, Any] | None) -> str:
         "peak_memory_bytes": peak.value if isinstance(peak, Known) else None,
         "trace": None if trace is None else {name: trace[name] for name in TRACE_FIELDS},
         "explanation": report.explanation,
+        "out_of_memory": (
+            memory_dict(report.out_of_memory) if report.out_of_memory is not None else None
+        ),
     }
     return json.dumps(data, indent=2) + "\n"
 

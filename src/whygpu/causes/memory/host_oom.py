@@ -117,6 +117,7 @@ from typing import NamedTuple
 
 from whygpu.causes.shared_logs import gpu_ends_after, in_gib, subject_of
 from whygpu.causes.shared_memory import GIB, gibibytes
+from whygpu.causes.shared_memory_remedies import for_leaks
 from whygpu.causes.shared_probes import own_probes
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
@@ -261,7 +262,7 @@ class _Story(NamedTuple):
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    refused = [a for a in log.allocations if a.place != "gpu" and not _trifle(a)]
+    refused = [a for a in log.allocations if _of_the_computer(log, a) and not _trifle(a)]
     pinned = _refused_while_pinning(log)
     if refused or pinned:
         yield _refused(log, refused, pinned)
@@ -276,11 +277,38 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     ends = [match.line for match in log.find(_ENDED_BY_KERNEL)]
     if ends and not _failed_before(log, ends[0]):
         hints = [match.line for match in log.find(_HINTS)]
-        story = _Story(
-            "the process was killed from outside and wrote nothing about it, which is how the "
-            "kernel ends a process when the computer's memory is used up"
+        yield _log_finding(log, _killed_story(log), [*ends, *hints], certain=_watched(log))
+
+
+def _of_the_computer(log: Log, allocation: Allocation) -> bool:
+    """XLA has the same words for the GPU's memory; whoever watched the run knows which it was."""
+    return allocation.place != "gpu" or (_watched(log) and allocation.of == "xla")
+
+
+def _watched(log: Log) -> bool:
+    return log.memory is not None and log.memory.place == "host"
+
+
+def _killed_story(log: Log) -> _Story:
+    if _watched(log):
+        return _with_course(
+            log,
+            _Story("the kernel ended a process of it, because the computer's memory is used up"),
         )
-        yield _log_finding(log, story, [*ends, *hints], certain=False)
+    return _Story(
+        "the process was killed from outside and wrote nothing about it, which is how the kernel "
+        "ends a process when the computer's memory is used up"
+    )
+
+
+def _with_course(log: Log, story: _Story) -> _Story:
+    """With what watching the run has shown of the reason."""
+    seen = log.memory
+    if seen is None or seen.place != "host" or seen.reason == "unknown":
+        return story
+    if seen.reason == "leak":
+        return _Story(f"{story.what}; {seen.because}", (*for_leaks(log), *story.remedies))
+    return story._replace(what=f"{story.what}; {seen.because}")
 
 
 def _trifle(allocation: Allocation) -> bool:
@@ -339,7 +367,7 @@ def _story(log: Log, refused: Sequence[Allocation], pinned: Sequence[int]) -> _S
         return _Story(
             f"the computer's memory, from which pinned memory is taken, is used up{asked}"
         )
-    return _Story(f"the computer's memory, not the GPU's, is used up{asked}")
+    return _with_course(log, _Story(f"the computer's memory, not the GPU's, is used up{asked}"))
 
 
 def _log_finding(

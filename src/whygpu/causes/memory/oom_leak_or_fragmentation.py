@@ -12,8 +12,10 @@ request, although together they would be enough.
 
 ## What it looks like
 
-It works at first, and fails after epochs of the same work. PyTorch's message then shows much more
-memory "reserved" than "allocated", and a request that is smaller than the difference.
+It works at first, and fails after epochs of the same work. With fragmentation, PyTorch's message
+shows much more memory "reserved" than "allocated", and a request that is smaller than the
+difference. `whygpu run` watches the memory that stays in use, and tells a leak from a program that
+is simply too big.
 
 ## Fix
 
@@ -58,10 +60,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import framework_title, subject_of
+from whygpu.causes.shared_memory_remedies import for_leaks
+from whygpu.causes.shared_memory_watched import by_watching
 from whygpu.causes.shared_out_of_memory import how_far, seen_in
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.log import Log
+
+_QUESTION = (
+    "Does the memory in use grow from step to step (nvidia-smi -l 5)? Then it is a leak; if it "
+    "stays level, the program is simply too big. `whygpu run` watches it."
+)
 
 CAUSE = cause(
     "WG505",
@@ -82,17 +91,16 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     asked = how_far(found)
     told = f"{framework_title(log)} ran out of GPU memory"
     first = f"{told}: it {asked}" if asked else told
-    remedies = (*_for_fragments(log), *_for_leaks(log))
+    remedies = (*_for_fragments(log), *for_leaks(log))
     yield CAUSE.finding(
         subject=subject_of(log),
         message=f"{first}; {found.because}",
         evidence=log.evidence(*found.lines),
-        remedies=remedies if fragmented else (*_for_leaks(log), *_for_fragments(log)),
+        remedies=remedies if fragmented else (*for_leaks(log), *_for_fragments(log)),
         confidence=found.confidence,
         severity=found.severity,
         effect="broken" if found.severity == "error" else "none",
-        ask="Does the memory in use grow from step to step (nvidia-smi -l 5)? Then it is a leak; "
-        "if it stays level, the program is simply too big.",
+        ask=None if by_watching(log) is not None else _QUESTION,
     )
 
 
@@ -113,21 +121,3 @@ def _for_fragments(log: Log) -> tuple[Remedy, ...]:
             ),
         )
     return (Remedy("Free large buffers before the next one is made; reuse or donate them."),)
-
-
-def _for_leaks(log: Log) -> tuple[Remedy, ...]:
-    if log.framework == "tensorflow":
-        return (
-            Remedy(
-                "Build a model once; if a loop has to build many, call "
-                "tf.keras.backend.clear_session() between them."
-            ),
-        )
-    if log.framework == "torch":
-        return (
-            Remedy(
-                "Sum up numbers, not tensors (loss.item()), evaluate under torch.no_grad(), and "
-                "del what one phase leaves behind before the next begins."
-            ),
-        )
-    return (Remedy("Look for what is kept from step to step: lists of results, cached graphs."),)

@@ -1,0 +1,42 @@
+"""What watching a run has shown of its memory, for the causes that judge its last words."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from whygpu.causes.shared_memory_figures import Figures
+from whygpu.model.finding import Confidence
+from whygpu.model.log import Log
+from whygpu.model.memory_use import MemoryEnd
+
+Reason = Literal["too-big", "other-process", "fragmentation", "leak"]
+Judgement = tuple[Reason, Confidence, str, "Reason | None"]
+"""Why, how sure that is, what shows it, and what is not excluded."""
+
+
+def completed(figures: Figures, seen: MemoryEnd | None) -> Figures:
+    """The figures of a log with what it leaves out and watching has shown."""
+    if seen is None:
+        return figures
+    return figures._replace(
+        requested=figures.requested if figures.requested is not None else seen.asked,
+        free=figures.free if figures.free is not None else seen.free,
+        total_most=figures.total_most if figures.total_most is not None else seen.limit,
+        held=figures.held if figures.held is not None else seen.held,
+    )
+
+
+def by_watching(log: Log) -> Judgement | None:
+    """How memory went while the program ran outranks what its last words suggest."""
+    seen = log.memory
+    if seen is None or seen.reason == "unknown":
+        return None
+    return seen.reason, seen.confidence, seen.because, None
+
+
+def doubted(log: Log, judgement: Judgement) -> Judgement:
+    """Where watching did not tell, a full GPU is no proof that the program is too big."""
+    reason, _, because, also = judgement
+    if log.memory is None or reason != "too-big":
+        return judgement
+    return reason, "likely", because, also or "leak"

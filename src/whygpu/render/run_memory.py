@@ -1,0 +1,98 @@
+"""How memory ended a run, for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import Any
+
+from whygpu.causes.shared_logs import in_gib
+from whygpu.model.codec import encode
+from whygpu.model.derived import DISPLAY_NAMES, display_name
+from whygpu.model.memory_use import MemoryEnd
+
+_PLACES = {
+    "gpu": "the GPU's memory",
+    "host": "the computer's memory",
+    "pinned": "the computer's memory, locked for the GPU",
+    "shared-memory": "shared memory",
+}
+_REASONS = {
+    "leak": "a leak",
+    "too-big": "too big, and no leak",
+    "fragmentation": "fragmentation",
+    "other-process": "others hold it",
+    "unknown": "cannot tell",
+}
+_LABEL = 11
+
+
+def memory_text(end: MemoryEnd, script: str | None = None, *, width: int = 80) -> str:
+    """The numbers below an explanation. `script` is the program's file, where it has one."""
+    device = f" ({end.device})" if end.device not in ("", "host") else ""
+    lines = [f"memory that ran out: {_PLACES[end.place]}{device}{_by(end)}"]
+    for label, text in _rows(end, script):
+        head = f"  {label:<{_LABEL}}"
+        lines += wrap(
+            text,
+            width,
+            initial_indent=head,
+            subsequent_indent=" " * len(head),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
+
+
+def _by(end: MemoryEnd) -> str:
+    return f", asked for by {display_name(end.of)}" if end.of in DISPLAY_NAMES else ""
+
+
+def _rows(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
+    if end.asked is not None:
+        yield "asked for", in_gib(end.asked)
+    if end.free is not None:
+        yield "free", in_gib(end.free)
+    if end.limit is not None:
+        yield "limit", f"{in_gib(end.limit)} ({end.limit_is})"
+    if end.held is not None:
+        unused = f", and {in_gib(end.unused)} reserved and not in use" if end.unused else ""
+        yield "held", f"{in_gib(end.held)} by this program{unused}"
+    if end.others is not None:
+        yield "others", f"{in_gib(end.others)}{_named(end)}" if end.others else "nothing"
+    if end.because:
+        yield "why", f"{_REASONS[end.reason]} ({end.confidence}): {end.because}"
+    if end.fits_below is not None:
+        yield (
+            "what fits",
+            (
+                f"a batch below {end.fits_below} instead of {end.batch}, if memory goes with the "
+                "batch; how far below, the unfinished step does not say"
+            ),
+        )
+    yield from _next(end, script)
+
+
+def _named(end: MemoryEnd) -> str:
+    return f": {', '.join(end.holders)}" if end.holders else ""
+
+
+def _next(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
+    if end.reason == "other-process":
+        yield "next", "`whygpu memory` shows who holds it, and what is left"
+    elif end.reason == "too-big" and end.place in ("gpu", "host"):
+        yield (
+            "next",
+            (
+                f"`whygpu memory find {script or 'FILE.py'}:FUNCTION` finds the largest batch that "
+                "fits; `whygpu memory estimate` works it out without running the program"
+            ),
+        )
+    elif end.reason == "leak":
+        yield "next", "a smaller batch only puts it off: let go of what is kept"
+
+
+def memory_dict(end: MemoryEnd) -> dict[str, Any]:
+    """The same as JSON, with the curve that the judgement rests on."""
+    data: dict[str, Any] = encode(end)
+    return data
