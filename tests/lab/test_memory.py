@@ -110,6 +110,43 @@ def test_processes_are_told_by_what_they_have_loaded(tmp_path: Path, process_wit
     assert asks["jax"] == 30720 << 20
 
 
+UNDER_RUN = (
+    """
+from whygpu_bootstrap import memory_curve
+memory_curve.watch("torch", lambda: {"gpu:0": 123456789})
+import os, time
+print(os.getpid(), flush=True)
+time.sleep(0.3)
+"""
+    + HOLD
+)
+"""A program that has the part of whygpu inside it watch a framework that is none."""
+
+
+def test_a_program_under_run_tells_what_is_in_use(tmp_path: Path) -> None:
+    files = [tmp_path / "libcuda.so.1", tmp_path / "libtorch_cuda.so"]
+    for file in files:
+        file.write_text("in memory")
+    script = tmp_path / "train.py"
+    script.write_text(UNDER_RUN)
+    run = subprocess.Popen(
+        [sys.executable, "-m", "whygpu", "run", "--no-repair", "--quiet", "--"]
+        + [sys.executable, str(script), *map(str, files)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stdout is not None
+    pid = int(run.stdout.readline())
+    assert run.stdout.readline() == "ready\n"
+    stub = StubGpu(memory_used_mib=900, processes=(StubProcess(pid, "python", 900),))
+    data = asked(StubDriver(gpus=(stub,)), tmp_path)
+    run.communicate()
+    (holder,) = data["gpus"]["known"][0]["holders"]
+    assert holder["in_use_bytes"]["known"] == 123456789
+    assert "only the program can tell" not in holder["what"]
+
+
 def test_a_process_of_ones_own_in_the_way_is_no_reason_to_read_its_secrets(
     tmp_path: Path, process_with: Any
 ) -> None:
