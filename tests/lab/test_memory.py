@@ -129,9 +129,9 @@ def test_a_program_under_run_tells_what_is_in_use(tmp_path: Path) -> None:
         file.write_text("in memory")
     script = tmp_path / "train.py"
     script.write_text(UNDER_RUN)
+    under_run = (sys.executable, "-m", "whygpu", "run", "--no-repair", "--quiet", "--")
     run = subprocess.Popen(
-        [sys.executable, "-m", "whygpu", "run", "--no-repair", "--quiet", "--"]
-        + [sys.executable, str(script), *map(str, files)],
+        [*under_run, sys.executable, str(script), *map(str, files)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
