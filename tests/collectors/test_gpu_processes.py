@@ -116,19 +116,25 @@ def test_where_there_is_no_proc_nobody_is_asked() -> None:
     assert isinstance(need(gpu.processes)[0].frameworks, Unknown)
 
 
+READY = "print('ready', flush=True); input()"
+
+
 def test_the_worker_reads_real_processes() -> None:
     secret = "hunter2"
     child = subprocess.Popen(
-        [sys.executable, "-c", "input()", secret],
+        [sys.executable, "-c", READY, secret],
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         env={"NAMED": "seen", "TOKEN": secret},
     )
+    assert child.stdout is not None
+    child.stdout.readline()
     told = proc_worker.process(str(child.pid), frozenset(("NAMED",)))
     child.communicate(b"\n")
     assert told["yours"] == {"value": True}
     assert any("libc.so" in file or "libc.musl" in file for file in told["files"]["value"])
     assert told["environ"] == {"value": {"NAMED": "seen"}}
-    assert told["words"]["value"][1:] == ["-c", "input()", secret]
+    assert told["words"]["value"][1:] == ["-c", READY, secret]
     gone = proc_worker.process(str(child.pid), frozenset())
     assert {"absent"} == {key for fact in gone.values() for key in fact}
 
