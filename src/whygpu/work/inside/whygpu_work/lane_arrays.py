@@ -54,6 +54,11 @@ def replaced(tree, leaves):
     return tree
 
 
+def mapped(change, tree):
+    """The structure with `change(array)` in the place of each array."""
+    return replaced(tree, iter([change(leaf) for _, leaf in named(tree, "")]))
+
+
 def is_array(thing):
     if isinstance(thing, (numpy.ndarray, numpy.generic, bool, int, float, complex, str, bytes)):
         return True

@@ -20,6 +20,7 @@ class KerasLane(object):
         shapes = request["shapes"] if arrays is None else _shapes_text(arrays)
         compiled = getattr(model, "compiled", False) and model.optimizer is not None
         optimizer = None if compiled else "sgd"
+        self._seed, self._shapes = request["seed"], shapes
         self._work = KerasWork(model, optimizer=optimizer, shapes=shapes, seed=request["seed"])
         self.backend = self._work.backend
         self.weights_set = self._share_weights(shared, request["take_weights"])
@@ -81,11 +82,7 @@ class KerasLane(object):
     @property
     def record_inputs(self):
         """The part of the inputs for which every step is recorded."""
-        return self._mapped(lambda array: array[: self.rows], self.inputs)
-
-    def _mapped(self, change, structure):
-        names = lane_arrays.named(structure, "input")
-        return lane_arrays.replaced(structure, iter([change(array) for _, array in names]))
+        return lane_arrays.mapped(lambda array: array[: self.rows], self.inputs)
 
     def _use_xla(self):
         if self.backend == "torch":
@@ -108,6 +105,14 @@ class KerasLane(object):
         that does one more."""
         return train_keras.record(self._keras, self._work, self.inputs, writer, steps)
 
+    def in_float64(self):
+        from .lifted_keras import LiftedKeras
+
+        def make_work(model):
+            return KerasWork(model, shapes=self._shapes, seed=self._seed)
+
+        return LiftedKeras(self._keras, self, make_work)
+
     def computed_on(self):
         """Devices that the model's weights lie on."""
         return [lane_arrays.device_of(each) for each in self.model.weights]
@@ -121,7 +126,7 @@ class KerasLane(object):
             convert = tensorflow.convert_to_tensor
 
         def move():
-            return self._mapped(convert, self.inputs)
+            return lane_arrays.mapped(convert, self.inputs)
 
         return move, self._forward()
 

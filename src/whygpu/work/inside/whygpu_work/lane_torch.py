@@ -1,8 +1,6 @@
 """A PyTorch module in a lane: its outputs, every submodule's, its training."""
 
-import time
-
-from . import lane_arrays, lane_inputs, lane_shared, layers_torch, trees
+from . import lane_arrays, lane_inputs, lane_shared, layers_torch, train_torch, trees
 from .lane_devices import CannotRun
 from .loading import Unusable
 from .work_torch import TorchWork, moved
@@ -89,31 +87,12 @@ class TorchLane(object):
 
     def train(self, writer, steps):
         """Losses, the first step's gradients, weights; see train_keras.record."""
-        silenced = layers_torch.silence(self.model)
-        self._work.prepare_training()
-        inputs = self._on_device()
-        first = 0.0
-        for step in range(steps):
-            began = time.perf_counter()
-            loss = self._work.train_step(inputs)
-            first = first or time.perf_counter() - began
-            writer.tensor("loss[%d]" % (step + 1), "loss", loss)
-            if step == 0:
-                self._record("gradient", [(n, p.grad) for n, p in self._parameters()], writer)
-        self._record("weight", self._parameters(), writer)
-        notes = ["the loss is the mean of what the module returns"]
-        if silenced:
-            notes.append("dropout is switched off: devices draw other random numbers")
-        return first, lambda: self._work.train_step(inputs), notes
+        return train_torch.record(self._work, self._on_device(), writer, steps)
 
-    def _parameters(self):
-        return list(self.model.named_parameters())
+    def in_float64(self):
+        from .lifted_torch import LiftedTorch
 
-    def _record(self, kind, tensors, writer):
-        for name, tensor in tensors:
-            if tensor is not None:
-                array, dtype = lane_arrays.on_host(tensor)
-                writer.tensor("%s %s" % (kind, name), kind, array, dtype)
+        return LiftedTorch(self)
 
     def computed_on(self):
         return [lane_arrays.device_of(each) for each in self.model.parameters()]

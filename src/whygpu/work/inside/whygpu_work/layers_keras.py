@@ -72,12 +72,12 @@ def _one_by_one(keras, model, inputs):
         steps.append((name, layer, result))
         return result
 
-    with taps_keras.tapped(keras, model, on_step), _without_gradients(keras):
+    with taps_keras.tapped(keras, model, on_step), without_gradients(keras):
         model(inputs, training=False)
     return steps
 
 
-def _without_gradients(keras):
+def without_gradients(keras):
     if keras.backend.backend() == "torch":
         return sys.modules["torch"].no_grad()
     return _Nothing()

@@ -70,19 +70,3 @@ def _write(writer, name, part, result):
         taps_torch.settings(part),
         digest(weights),
     )
-
-
-def silence(module):
-    """Set every rate of dropout to 0; whether there was one."""
-    torch = sys.modules["torch"]
-    found = False
-    for part in module.modules():
-        rate = (
-            "dropout" if isinstance(part, (torch.nn.RNNBase, torch.nn.MultiheadAttention)) else "p"
-        )
-        named = "Drop" in type(part).__name__ or rate == "dropout"
-        value = getattr(part, rate, None)
-        if named and isinstance(value, (int, float)) and value > 0:
-            setattr(part, rate, 0.0)
-            found = True
-    return found

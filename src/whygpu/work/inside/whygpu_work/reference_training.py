@@ -1,0 +1,61 @@
+"""Training in float64, and how far rounding moves what comes of it.
+
+A training step has no layers that could be looked at one by one: it is done as a whole, and again
+with weights and inputs moved by what rounding does to the largest sums in it, as often as there are
+steps on the way; see rounding.py.
+"""
+
+import numpy
+
+from . import floats, rounding
+
+
+class Kept(object):
+    """Stands for a Writer; the arrays stay in memory."""
+
+    def __init__(self):
+        self.tensors = []
+
+    def tensor(self, name, kind, array, dtype=None):
+        self.tensors.append((name, kind, numpy.array(array)))
+
+
+def record(lifted, writer, steps, lane):
+    """`lane` is the Recording of a lane, for the sizes of its layers."""
+    precision, reduction = _sums(lane)
+    size = rounding.amplitude(precision, reduction)
+    exact = _trained(lifted, steps)
+    random = numpy.random.RandomState(0)
+    samples = []
+    for _ in range(rounding.SAMPLES):
+        samples.append(_trained(lifted, steps, lambda array: _moved(array, size, random)))
+    for number, (name, kind, values) in enumerate(exact):
+        moved = [sample[number][2] for sample in samples]
+        spread = rounding.spread(values, moved)
+        writer.tensor(name, kind, values, rounding=(spread, reduction, precision))
+
+
+def _trained(lifted, steps, change=None):
+    kept = Kept()
+    lifted.train(kept, steps, change)
+    return kept.tensors
+
+
+def _moved(array, size, random):
+    return rounding.moved(array, size, random) if array.dtype.kind == "f" else array
+
+
+def _sums(lane):
+    """The coarsest precision of the layers, and how many numbers are summed on the way at most.
+
+    A gradient is summed over all places that share a weight, and errors of every step add up.
+    """
+    precisions = [step.precision for step in lane.steps if step.precision in floats.FORMATS]
+    precision = max(precisions or ["float32"], key=lambda name: floats.FORMATS[name].unit)
+    longest = 1
+    for tensor in lane.tensors.values():
+        shape = lane.array(tensor.name).shape
+        if len(shape) > 1 and tensor.kind in ("layer", "weight"):
+            size = int(numpy.prod(shape, dtype=numpy.int64))
+            longest = max(longest, size // max(1, shape[-1]))
+    return precision, longest * max(1, len(lane.steps))

@@ -1,0 +1,40 @@
+"""The same model in float64 on the CPU, and every layer of every lane held against it.
+
+Request: as lane_subject.load has it, with "take_weights"; "lanes": [{"name", "runs", "local"}],
+where "local" is the folder to write to; "reference": the folder for what the model itself gives.
+
+Message: "reference" {ran, backend, reason}; what was written before a failure counts.
+"""
+
+from . import lane_devices, lane_seeds, lane_subject, local, reference_training
+from .float64_keras import CannotLift
+from .recording import Recording, Writer
+
+
+def run(request, channel):
+    lane_seeds.sow_now_and_later(request["seed"])
+    channel.tell("building")
+    work = lane_subject.load(request)
+    try:
+        lifted = work.in_float64()
+    except CannotLift as error:
+        channel.send("reference", ran=False, backend=work.backend, reason=str(error))
+        return
+    writer = Writer(request["reference"])
+    channel.tell("outputs")
+    for name, array, dtype in lifted.outputs(lifted.call()):
+        writer.tensor(name, "output", array, dtype)
+    first = None
+    for lane in request["lanes"]:
+        channel.tell("layers of %s" % lane["name"])
+        recording = Recording(lane["runs"][0])
+        errors = local.ErrorWriter(lane["local"])
+        lifted.force(local.Forcing(lifted.tools(), recording, errors, first))
+        errors.close()
+        first = first or (recording, local.Errors(lane["local"]))
+    if request["train"]:
+        channel.tell("training")
+        reference_training.record(lifted, writer, request["train"], first[0])
+    writer.close()
+    backend = lane_devices.framework_words(work.kind)
+    channel.send("reference", ran=True, backend=backend, reason="")
