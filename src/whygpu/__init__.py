@@ -14,20 +14,24 @@ if TYPE_CHECKING:
     from whygpu.api import load_snapshot as load_snapshot
     from whygpu.api import plan as plan
     from whygpu.api import snapshot as snapshot
+    from whygpu.comparer.run import compare as compare
     from whygpu.errors import PolicyError as PolicyError
     from whygpu.host.replay import ReplayHost as ReplayHost
     from whygpu.launch.inprocess import apply as apply
     from whygpu.launch.inprocess import device as device
     from whygpu.launch.inprocess import require_gpu as require_gpu
+    from whygpu.memory.from_program import find_batch_size as find_batch_size
 
 __version__ = _version.VERSION
 
 _LAZY = {
     "apply": "whygpu.launch.inprocess",
     "check": "whygpu.api",
+    "compare": "whygpu.comparer.run",
     "device": "whygpu.launch.inprocess",
     "diagnose": "whygpu.api",
     "explain": "whygpu.api",
+    "find_batch_size": "whygpu.memory.from_program",
     "install": "whygpu.api",
     "lint": "whygpu.api",
     "load_snapshot": "whygpu.api",
@@ -43,13 +47,16 @@ __all__ = [
     "__version__",
     "apply",
     "check",
+    "compare",
     "device",
     "diagnose",
     "explain",
+    "find_batch_size",
     "install",
     "lint",
     "load_snapshot",
     "plan",
+    "record",
     "require_gpu",
     "snapshot",
 ]
@@ -62,3 +69,7 @@ def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
     return getattr(import_module(_LAZY[name]), name)
+
+
+def record(name: str, array: "Any") -> None:
+    """Note an array, or a structure of them, for `whygpu compare`; otherwise this does nothing."""

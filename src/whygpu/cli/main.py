@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from whygpu.cli import check, explain, lint, memory, plan, rule, snapshot
+from whygpu.cli import check, compare, explain, lint, memory, plan, rule, snapshot
 from whygpu.cli import run as run_verb
 from whygpu.cli.surroundings import discard_output, open_streams, stopped_cleanly
 from whygpu.errors import UsageError
@@ -24,6 +24,7 @@ EXIT_PIPE_CLOSED = 141
 
 VERBS = {
     "check": check,
+    "compare": compare,
     "explain": explain,
     "lint": lint,
     "memory": memory,
@@ -43,6 +44,7 @@ examples:
   whygpu explain train.log            what a log or traceback means
   whygpu plan tensorflow jax          which releases fit this machine
   whygpu run -- python train.py       run it, repaired, and prove where it ran
+  whygpu compare model.keras          the same work on CPU, GPU and more: the same results?
   whygpu lint train.py                which lines mishandle devices
   whygpu memory                       who holds GPU memory, what is left
   whygpu rule WG203                   what one code means

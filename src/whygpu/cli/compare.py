@@ -1,0 +1,198 @@
+"""The same work on CPU, GPU and other lanes: the same results, and how fast?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from whygpu.cli.arguments import add_color_argument
+from whygpu.errors import UsageError
+
+if TYPE_CHECKING:
+    from whygpu.model.comparison import ComparisonReport
+
+EXAMPLES = """\
+what is compared:
+  model.keras               a Keras model's file
+  file.py:function          what it returns: a Keras model, a PyTorch module (alone or with example
+                            inputs), (function, arguments) for JAX, or arrays in any structure
+  script.py                 what it hands to whygpu.record("name", array)
+
+lanes, with commas between them:
+  cpu, gpu                  the device
+  gpu:no-cudnn+no-tf32      with options: no-cudnn, no-tf32, deterministic, xla
+  keras:jax                 a Keras backend (tensorflow, jax, torch), on the CPU
+  keras:torch@gpu:no-tf32   the same on a GPU
+
+examples:
+  whygpu compare model.keras
+  whygpu compare train.py:build_model --lanes cpu,gpu,gpu:no-cudnn --batch 16
+  whygpu compare train.py:build_model --lanes keras:tensorflow,keras:jax,keras:torch
+  whygpu compare net.py:module --input 3x224x224 --train 5
+  whygpu compare script.py --lanes cpu,gpu --json
+  whygpu compare model.keras --inputs data.npz --html report.html
+
+exit codes:
+  0 equal, or apart by rounding   1 different   2 wrong usage   3 a bug   4 cannot tell
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", metavar="WHAT", help="model.keras, file.py:function or script.py")
+    parser.add_argument(
+        "--lanes", metavar="LANES", help="cpu,gpu,...; default: those that say most here"
+    )
+    inputs = parser.add_mutually_exclusive_group()
+    inputs.add_argument(
+        "--inputs",
+        metavar="FILE",
+        help="inputs of a model, or a function, by name: a file of numpy.savez",
+    )
+    inputs.add_argument(
+        "--random",
+        metavar="SEED",
+        type=int,
+        default=0,
+        help="the seed of made-up inputs (default: 0)",
+    )
+    parser.add_argument("--batch", metavar="N", type=int, help="how many examples (default: 4)")
+    parser.add_argument(
+        "--input",
+        metavar="SHAPE",
+        dest="shapes",
+        help="the shape of a model's input where it does not say it: 3x224x224, or 128:int64",
+    )
+    parser.add_argument(
+        "--tolerance",
+        metavar="T",
+        default="auto",
+        help="auto (what rounding explains), or a part of the largest value: 1e-4",
+    )
+    parser.add_argument(
+        "--repeat", metavar="N", type=int, help="calls to measure (default: for some 1.5 s)"
+    )
+    parser.add_argument(
+        "--train", metavar="N", type=int, default=0, help="train N steps as well, and compare that"
+    )
+    parser.add_argument(
+        "--python",
+        metavar="PYTHON",
+        help="the interpreter (or virtual environment) to run it with; "
+        "default: the active environment, else python on PATH",
+    )
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=1800.0, help="for one run of one lane"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write the report with plots")
+    parser.add_argument("-v", "--verbose", action="store_true", help="every layer, every reason")
+    add_color_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    if sys.platform != "linux":
+        raise UsageError(
+            f"whygpu compare needs Linux, or Windows with WSL 2; this is {sys.platform}"
+        )
+    html = _html_file(options.html)
+    from whygpu.comparer.run import compare
+
+    with _told() as tell:
+        report = compare(
+            options.what,
+            options.lanes,
+            inputs=options.inputs,
+            random=options.random,
+            batch=options.batch,
+            shapes=options.shapes,
+            tolerance=options.tolerance,
+            repeat=options.repeat,
+            train=options.train,
+            python=options.python,
+            timeout=options.timeout,
+            on_progress=tell,
+        )
+    if html is not None:
+        _write_html(html, report)
+    _show(report, options)
+    return report.exit_code
+
+
+def _html_file(path: str | None) -> str | None:
+    """Checked first: minutes of work must not end in "permission denied"."""
+    if path is None:
+        return None
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise UsageError(f"--html {path}: there is no folder {folder}")
+    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise UsageError(f"--html {path}: it cannot be written; choose another file")
+    return os.path.abspath(path)
+
+
+@contextmanager
+def _told() -> Iterator[Callable[[str], None]]:
+    """What goes on: a line that changes on a terminal, lines in a log."""
+    if not sys.stderr.isatty():
+        last = ""
+
+        def say(text: str) -> None:
+            # Within a run only its beginning is said: a log is not watched.
+            nonlocal last
+            whole = text.partition(": ")[0]
+            if whole != last:
+                print(f"whygpu: {whole}", file=sys.stderr, flush=True)
+            last = whole
+
+        yield say
+        return
+    from rich.console import Console
+
+    from whygpu.cli.terminal import shows
+
+    spinner = "dots" if shows("⠋", sys.stderr) else "line"
+    with Console(stderr=True).status("looking at this machine", spinner=spinner) as status:
+        yield lambda text: status.update(text)
+
+
+def _public(report: ComparisonReport) -> ComparisonReport:
+    """What leaves the machine passes the gate: errors tell of folders in the user's home."""
+    from whygpu.host.local import LocalHost
+    from whygpu.privacy import Redactor
+
+    return Redactor(LocalHost().platform).value(report)
+
+
+def _write_html(path: str, report: ComparisonReport) -> None:
+    from whygpu.render.compare_html import render
+
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(render(_public(report)))
+    except OSError as error:
+        print(f"whygpu: {path} could not be written: {error.strerror}", file=sys.stderr)
+
+
+def _show(report: ComparisonReport, options: argparse.Namespace) -> None:
+    from whygpu.cli.terminal import shows, use_color, width, write
+
+    if options.json:
+        from whygpu.render.compare_json import render as render_json
+
+        write(render_json(_public(report)))
+        return
+    from whygpu.render.compare import MARKS, PLAIN_MARKS, render
+
+    write(
+        render(
+            report,
+            width=width(),
+            color=use_color(options.color),
+            verbose=options.verbose,
+            marks=MARKS if shows("".join(MARKS.values()), sys.stdout) else PLAIN_MARKS,
+        )
+    )

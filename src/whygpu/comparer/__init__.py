@@ -1,0 +1,1 @@
+"""Lanes of a comparison: their words, their processes, and what is measured of them."""

@@ -1,0 +1,106 @@
+"""Recorded lanes against a float64 reference and against each other: the tasks that measure it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from whygpu.comparer.collect import Collected, Job, Progress, environment_of, request
+from whygpu.launch.run import prepare, staged
+from whygpu.model.comparison import Lane, Reference
+from whygpu.model.policy import DeviceChoice, DevicePolicy
+from whygpu.model.work import TaskEnd
+from whygpu.work.process import run_task
+
+NO_MODEL = "float64 needs a model whose layers can be computed again, and this is a program"
+
+
+class ReferenceRun(NamedTuple):
+    told: Reference
+    outputs: str | None = None
+    """The folder of its outputs."""
+    local: tuple[str | None, ...] = ()
+    """For each lane that ran: the folder of its layers against float64."""
+
+
+def reference(job: Job, ran: Sequence[Collected], progress: Progress) -> ReferenceRun:
+    """The same model on the CPU in float64, in a process like those of the lanes."""
+    nothing = tuple(None for _ in ran)
+    if not ran:
+        return ReferenceRun(Reference(False, reason="no lane ran"))
+    if ran[0].kind not in ("keras", "torch"):
+        return ReferenceRun(Reference(False, reason=NO_MODEL), None, nothing)
+    first = ran[0]
+    lane = Lane("float64", "cpu", backend=first.backend if first.kind == "keras" else None)  # type: ignore[arg-type]
+    folder = os.path.join(job.folder, "float64")
+    local = tuple(os.path.join(job.folder, f"local-{number}") for number in range(len(ran)))
+    asked = request(
+        job,
+        lane,
+        take_weights=True,
+        reference=folder,
+        lanes=[_lane(each, place) for each, place in zip(ran, local, strict=True)],
+    )
+    # JAX knows float64 only if it is told so before it starts.
+    environ = {**environment_of(lane, job.environ), "JAX_ENABLE_X64": "1"}
+    end = _on_cpu("reference", asked, job, environ, progress, "float64 reference")
+    sent = end.sent("reference")
+    if not sent:
+        reason = end.how or end.ended
+        return ReferenceRun(Reference(False, lane.backend or "", reason), None, nothing)
+    told = Reference(sent[0]["ran"], sent[0]["backend"], sent[0]["reason"])
+    written = [place if os.path.isdir(place) else None for place in local]
+    return ReferenceRun(told, folder if os.path.isdir(folder) else None, tuple(written))
+
+
+def differences(
+    job: Job, ran: Sequence[Collected], against: ReferenceRun, progress: Progress
+) -> TaskEnd:
+    """Each lane with itself, with the reference, and with each other lane."""
+    asked = {
+        "reference": against.outputs,
+        "lanes": [_lane(each, place) for each, place in zip(ran, against.local, strict=True)],
+    }
+    return _on_cpu("differences", asked, job, job.environ, progress, "comparing")
+
+
+def _lane(collected: Collected, local: str | None) -> dict[str, Any]:
+    return {
+        "name": collected.run.lane.name,
+        "runs": list(collected.recorded),
+        "local": local,
+    }
+
+
+def _on_cpu(
+    task: str,
+    asked: Mapping[str, Any],
+    job: Job,
+    environ: Mapping[str, str],
+    progress: Progress,
+    words: str,
+) -> TaskEnd:
+    def tell(message: dict[str, Any]) -> None:
+        if message["kind"] == "progress":
+            progress(f"{words}: {message['text']}")
+
+    progress(words)
+    policy = DevicePolicy(device=DeviceChoice("cpu"))
+    prepared = prepare(job.words, policy, environ, repair=False)
+    with staged(prepared.plan, environ) as stage:
+        return run_task(
+            task,
+            asked,
+            python=job.python,
+            environ=stage.environ,
+            timeout=job.timeout,
+            on_message=tell,
+        )
+
+
+def notes(found: TaskEnd, ran: Sequence[Collected]) -> list[str]:
+    """What is to be said where comparing itself went wrong."""
+    if found.ended == "finished" or not ran:
+        return []
+    return [f"what was recorded could not be compared: {found.how or found.ended}"]

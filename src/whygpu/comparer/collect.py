@@ -1,0 +1,313 @@
+"""One lane: its policy, its processes, what they recorded, and whether they ran as they were to."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from whygpu.comparer.lanes import policy_of
+from whygpu.errors import PolicyError
+from whygpu.launch import ability, records
+from whygpu.launch.run import Prepared, prepare, staged
+from whygpu.model.comparison import Lane, LaneRun, Timing
+from whygpu.model.derived import display_name
+from whygpu.model.policy import DeviceUsed
+from whygpu.model.work import TaskEnd, What
+from whygpu.work.process import run_task
+
+PACKAGE = str(Path(__file__).resolve().parent.parent)
+MEASURED_SECONDS = 1.5
+"""How long a lane's work is repeated for its time, where the user gives no number of calls."""
+RUNS = 2
+KERAS_WITH_BACKENDS = 3
+
+Progress = Callable[[str], None]
+
+
+class Job(NamedTuple):
+    """What is to be done in every lane."""
+
+    what: What
+    python: str
+    environ: Mapping[str, str]
+    installed: Mapping[str, str]
+    """The frameworks of that Python, with their versions."""
+    folder: str
+    """For all that is kept while the comparison goes on."""
+    seed: int = 0
+    batch: int | None = None
+    shapes: str | None = None
+    inputs: str | None = None
+    train: int = 0
+    repeat: int | None = None
+    timeout: float = 1800.0
+
+    @property
+    def shared(self) -> str:
+        return os.path.join(self.folder, "shared")
+
+    @property
+    def words(self) -> list[str]:
+        """The command that stands for the work where a plan is made for it."""
+        return [self.python, *([self.what.path] if self.what.path.endswith(".py") else [])]
+
+
+class Ended(NamedTuple):
+    """One process of a lane, and what it used."""
+
+    task: TaskEnd
+    used: DeviceUsed
+
+    @property
+    def lane(self) -> dict[str, Any] | None:
+        """What it said of itself once its results were on disk."""
+        return next(iter(self.task.sent("lane")), None)
+
+
+class Collected(NamedTuple):
+    """A lane's run, and the folders of what it recorded; none where it did not run."""
+
+    run: LaneRun
+    recorded: tuple[str, ...] = ()
+    kind: str = ""
+    """keras, torch, call or script; empty where it did not run."""
+    backend: str | None = None
+    unusable: str = ""
+    """What is wrong with what the user named, where the lane ended for that."""
+
+
+def request(job: Job, lane: Lane, **others: Any) -> dict[str, Any]:
+    """What every task that works on what the user named is told."""
+    return {
+        "what": job.what._asdict(),
+        "package": PACKAGE,
+        "seed": job.seed,
+        "batch": job.batch,
+        "shapes": job.shapes,
+        "inputs": job.inputs,
+        "train": job.train,
+        "shared": job.shared,
+        "lane": lane.name,
+        "device": lane.device,
+        "backend": lane.backend,
+        "options": list(lane.options),
+        "take_weights": False,
+        **others,
+    }
+
+
+def environment_of(lane: Lane, environ: Mapping[str, str]) -> dict[str, str]:
+    """The user's, with what makes the lane and is no matter of `whygpu run`."""
+    result = dict(environ)
+    if lane.backend is not None:
+        result["KERAS_BACKEND"] = lane.backend
+    if "xla" in lane.options:
+        given = result.get("TF_XLA_FLAGS", "")
+        result["TF_XLA_FLAGS"] = f"{given} --tf_xla_auto_jit=2".strip()
+    return result
+
+
+def collect(job: Job, lane: Lane, progress: Progress) -> Collected:
+    """Run the lane as often as it takes to know whether it agrees with itself."""
+    missing = not_installed(lane, job.installed)
+    if missing:
+        return Collected(LaneRun(lane, "cannot-run", missing))
+    environ = environment_of(lane, job.environ)
+    try:
+        prepared = prepare(job.words, policy_of(lane), environ)
+    except PolicyError as error:
+        return Collected(LaneRun(lane, "cannot-run", reason_of(str(error))))
+    lacking = _lacking(lane, prepared)
+    if lacking is not None:
+        return Collected(LaneRun(lane, "cannot-run", reason_of(lacking)))
+    folders: list[str] = []
+    ends: list[Ended] = []
+    for number in range(1, RUNS + 1):
+        folder = os.path.join(job.folder, f"{_file_name(lane.name)}-{number}")
+        measure = {"seconds": MEASURED_SECONDS, "repeat": job.repeat} if number == 1 else None
+        asked = request(job, lane, record=folder, measure=measure)
+        words = f"{lane.name}, run {number} of {RUNS}"
+        end = run_once(asked, prepared, environ, job, progress, words)
+        wrong = _gone_wrong(lane, end, prepared)
+        if wrong is not None:
+            return wrong
+        if folders:
+            share_equal_files(folder, folders[0])
+        folders.append(folder)
+        ends.append(end)
+    return _ran(lane, ends, folders, prepared)
+
+
+def run_once(
+    asked: Mapping[str, Any],
+    prepared: Prepared,
+    environ: Mapping[str, str],
+    job: Job,
+    progress: Progress,
+    words: str,
+) -> Ended:
+    """One process of the task "lane" under its plan."""
+
+    def tell(message: dict[str, Any]) -> None:
+        if message["kind"] == "progress":
+            progress(f"{words}: {message['text']}")
+
+    progress(words)
+    with staged(prepared.plan, environ) as stage:
+        task = run_task(
+            "lane",
+            asked,
+            python=job.python,
+            environ=stage.environ,
+            timeout=job.timeout,
+            on_message=tell,
+        )
+        return Ended(task, records.device_used(stage.records()))
+
+
+def not_installed(lane: Lane, installed: Mapping[str, str]) -> str:
+    """Why the target has not what the lane is named for; empty where it has."""
+    if lane.backend is None:
+        return ""
+    for name in ("keras", lane.backend):
+        if name not in installed:
+            return f"{display_name(name)} is not installed in this environment"
+    if lane.backend != "tensorflow" and not has_backends(installed):
+        return f"Keras {installed['keras']} runs on TensorFlow alone"
+    return ""
+
+
+def has_backends(installed: Mapping[str, str]) -> bool:
+    """Whether the Keras that is installed has several to choose from."""
+    major = installed.get("keras", "").partition(".")[0]
+    return major.isdigit() and int(major) >= KERAS_WITH_BACKENDS
+
+
+def _lacking(lane: Lane, prepared: Prepared) -> str | None:
+    """Why the framework of a GPU lane cannot use it; None where it may, or may after repairs."""
+    if lane.device == "cpu" or prepared.report is None or prepared.plan.repairs:
+        return None
+    named = {lane.backend} if lane.backend is not None else prepared.named
+    return ability.frameworks_lack(prepared.report, named)
+
+
+def reason_of(text: str) -> str:
+    """A refusal of `whygpu run` in one line: without the option that it was put in words of."""
+    lines = re.sub(r"^--(require|device) \S+: ", "", text).splitlines()
+    told = [line.strip() for line in lines[1:] if re.match(r"\s+WG\d+", line)]
+    return ": ".join([lines[0], *told[:1]])
+
+
+def _gone_wrong(lane: Lane, end: Ended, prepared: Prepared) -> Collected | None:
+    """What came of a lane that did not run, or not as asked; None where all is well."""
+    said = end.lane
+    if said is None:
+        return _not_run(lane, end.task)
+    reason = ""
+    if lane.device == "gpu":
+        reason = _not_on_gpu(end.used, said, prepared)
+    elif end.used == "gpu" or "gpu" in said["arrays_on"]:
+        reason = "it was to use the CPU and used a GPU"
+    if not reason:
+        return None
+    return Collected(LaneRun(lane, "wrong-device", reason, said["framework"]))
+
+
+def _not_on_gpu(used: DeviceUsed, said: Mapping[str, Any], prepared: Prepared) -> str:
+    """Why a lane of the GPU was none; empty where it was one."""
+    if used == "none":
+        return "nothing shows that it used the GPU: it has started no framework"
+    if used == "cpu":
+        return f"it was to use the GPU and ran on the CPU{prepared.because}"
+    # A function may bring its results to main memory; the weights of a model stay where it works.
+    if said["work"] in ("keras", "torch") and said["arrays_on"] == ["cpu"]:
+        return "it was to use the GPU, and its weights lie in main memory"
+    return ""
+
+
+def _not_run(lane: Lane, task: TaskEnd) -> Collected:
+    name, _, words = task.how.partition(": ")
+    if task.ended == "exception" and name == "CannotRun":
+        return Collected(LaneRun(lane, "cannot-run", words))
+    if task.ended == "exception" and name == "Unusable":
+        return Collected(LaneRun(lane, "failed", words), unusable=words)
+    return Collected(LaneRun(lane, "failed", _failure(task)))
+
+
+def _failure(task: TaskEnd) -> str:
+    how = task.how.strip()
+    match task.ended:
+        case "exception":
+            return "\n".join(how.splitlines()[:3])
+        case "timed-out":
+            return f"it was not done after {how}; --timeout gives it more"
+        case "signal":
+            return f"it died of {how}{_last_words(task)}"
+        case _:
+            return f"it ended with {how}{_last_words(task)}"
+
+
+def _last_words(task: TaskEnd) -> str:
+    lines = [line.strip() for line in task.error_text.splitlines() if line.strip()]
+    return f": {lines[-1][:200]}" if lines else ""
+
+
+def _ran(
+    lane: Lane, ends: Sequence[Ended], folders: Sequence[str], prepared: Prepared
+) -> Collected:
+    first = ends[0]
+    said = first.lane
+    assert said is not None
+    notes = [*said["notes"], *(f"repaired: {repair.what}" for repair in prepared.plan.repairs)]
+    if said["weights_set"]:
+        notes.append("its weights were set to those of the first lane")
+    if said["rows"] is not None and said["rows"] < said["items"]:
+        notes.append(f"layers were recorded for {said['rows']} of {said['items']} examples")
+    if first.task.ended != "finished":
+        notes.append(f"its speed could not be measured: {_failure(first.task)}")
+    run = LaneRun(
+        lane,
+        "ran",
+        framework=said["framework"],
+        devices=tuple(said["gpus"]) or (lane.device,),
+        products=said["products"],
+        timing=_timing(ends),
+        notes=tuple(notes),
+    )
+    return Collected(run, tuple(folders), said["work"], said["backend"])
+
+
+def _timing(ends: Sequence[Ended]) -> Timing | None:
+    """Of the first run; where the work was done only once in it, the second run is the sample."""
+    sent = ends[0].task.sent("timing")
+    if not sent:
+        return None
+    fields = {name: sent[0][name] for name in Timing._fields}
+    fields["seconds"] = tuple(fields["seconds"])
+    if not fields["seconds"]:
+        fields["seconds"] = tuple(
+            end.lane["first_seconds"] for end in ends[1:] if end.lane is not None
+        )
+    return Timing(**fields)
+
+
+def share_equal_files(folder: str, earlier: str) -> None:
+    """Two runs that gave the same need room for it once."""
+    for name in os.listdir(folder):
+        mine, his = os.path.join(folder, name), os.path.join(earlier, name)
+        if not name.endswith(".npy") or not os.path.exists(his):
+            continue
+        if filecmp.cmp(mine, his, shallow=False):
+            # Some filesystems have no links; then there are two files.
+            with suppress(OSError):
+                os.link(his, mine + ".link")
+                os.replace(mine + ".link", mine)
+
+
+def _file_name(lane: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", lane)

@@ -1,0 +1,103 @@
+"""Lanes as words: cpu, gpu:no-cudnn+no-tf32, keras:jax, keras:torch@gpu:deterministic.
+
+    lane     keras:BACKEND | [keras:BACKEND@]DEVICE[:OPTION[+OPTION ...]]
+    DEVICE   cpu | gpu
+    OPTION   no-cudnn | no-tf32 | deterministic | xla
+    BACKEND  tensorflow | jax | torch
+
+keras:BACKEND alone is on the CPU: every machine has one, so that the word means the same anywhere.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Sequence
+from typing import TypeVar, get_args
+
+from whygpu.errors import UsageError
+from whygpu.model.comparison import KerasBackend, Lane, LaneDevice, LaneOption
+from whygpu.model.policy import DeviceChoice, DevicePolicy
+
+DEVICES: tuple[LaneDevice, ...] = get_args(LaneDevice)
+OPTIONS: tuple[LaneOption, ...] = get_args(LaneOption)
+BACKENDS: tuple[KerasBackend, ...] = get_args(KerasBackend)
+
+Word = TypeVar("Word", bound=str)
+
+_NAMES = {"pytorch": "torch", "tf": "tensorflow", "cuda": "gpu"}
+_ON_GPU_ONLY: tuple[LaneOption, ...] = ("no-cudnn", "no-tf32")
+
+
+def parse_lanes(text: str) -> tuple[Lane, ...]:
+    """Lanes with commas between them, in the user's order."""
+    lanes = [parse_lane(word) for word in text.split(",")]
+    seen: dict[Lane, str] = {}
+    for lane in lanes:
+        key = lane._replace(name="", options=tuple(sorted(lane.options)))
+        if key in seen:
+            before = seen[key]
+            same = "twice" if before == lane.name else f"the same lane as {before}"
+            raise UsageError(f"--lanes: {lane.name} is {same}; every lane runs twice by itself")
+        seen[key] = lane.name
+    return tuple(lanes)
+
+
+def parse_lane(text: str) -> Lane:
+    word = text.strip().lower()
+    if not word:
+        raise UsageError("--lanes: there is nothing between two commas; expected cpu,gpu")
+    rest, backend = word, None
+    if word.startswith("keras:"):
+        name, _, rest = word.removeprefix("keras:").partition("@")
+        backend = _one_of(name, BACKENDS, "backend", word)
+    device_word, _, option_words = (rest or "cpu").partition(":")
+    device = _one_of(device_word, DEVICES, "device" if backend else "lane", word)
+    options = tuple(
+        _one_of(option, OPTIONS, "option", word) for option in option_words.split("+") if option
+    )
+    if len(set(options)) < len(options):
+        raise UsageError(f"--lanes {word}: an option is there twice")
+    for option in options:
+        if device == "cpu" and option in _ON_GPU_ONLY:
+            raise UsageError(f"--lanes {word}: {option} is about GPUs; expected gpu:{option}")
+    return Lane(word, device, options, backend)
+
+
+def _one_of(word: str, known: Sequence[Word], what: str, lane: str) -> Word:
+    """The word as we know it, whatever other name it has elsewhere."""
+    word = _NAMES.get(word, word)
+    for each in known:
+        if each == word:
+            return each
+    near = difflib.get_close_matches(word, known, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    kinds = f"{', '.join(known)}" + (", keras:jax and the like" if what == "lane" else "")
+    raise UsageError(f"--lanes {lane}: no {what} {word!r}; there are {kinds}{hint}")
+
+
+def default_lanes(
+    *, gpu: bool, keras: bool, installed: Collection[str], keras_has_backends: bool = True
+) -> tuple[Lane, ...]:
+    """The lanes that say most on a machine.
+
+    `gpu`: it has one, working or not. `keras`: the work is a Keras model, or imports Keras.
+    `installed`: names of frameworks.
+    """
+    if gpu:
+        return parse_lanes("cpu,gpu,gpu:no-cudnn")
+    backends = [name for name in BACKENDS if name in installed]
+    if keras and keras_has_backends and len(backends) > 1:
+        return parse_lanes(",".join(f"keras:{name}" for name in backends))
+    # The second lane cannot run, and its reason is what the user wants to know.
+    return parse_lanes("cpu,gpu")
+
+
+def policy_of(lane: Lane) -> DevicePolicy:
+    """What `whygpu run` would be asked for; xla is the lane's own to see to."""
+    return DevicePolicy(
+        device=DeviceChoice(lane.device),
+        require_gpu=lane.device == "gpu",
+        cudnn_off="no-cudnn" in lane.options,
+        deterministic="deterministic" in lane.options,
+        tf32_off="no-tf32" in lane.options,
+    )

@@ -1,0 +1,152 @@
+"""`whygpu compare`, from what the user named to the report."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from typing import get_args
+
+from whygpu.compare import measures
+from whygpu.compare.report import report
+from whygpu.compare.tolerance import Tolerance, parse
+from whygpu.comparer import against, collect, seeding
+from whygpu.comparer.collect import Collected, Job, Progress
+from whygpu.comparer.lanes import default_lanes, parse_lanes
+from whygpu.errors import UsageError
+from whygpu.launch import command, preflight
+from whygpu.model.comparison import ComparisonReport, Lane
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.observed import Absent, Known
+from whygpu.model.report import Report
+from whygpu.model.work import WhatKind
+from whygpu.work.what import parse_what
+
+TIMEOUT = 1800.0
+
+
+def compare(
+    what: str,
+    lanes: str | None = None,
+    *,
+    inputs: str | None = None,
+    random: int = 0,
+    batch: int | None = None,
+    shapes: str | None = None,
+    tolerance: str = "auto",
+    repeat: int | None = None,
+    train: int = 0,
+    python: str | None = None,
+    timeout: float = TIMEOUT,
+    on_progress: Progress = lambda text: None,
+) -> ComparisonReport:
+    """The same work on several lanes: how far apart are they, and is it more than rounding?
+
+    `what` is model.keras, file.py:function or script.py. `lanes` are words such as
+    "cpu,gpu:no-cudnn"; None takes those that say most on this machine. `inputs` is a file of
+    numpy.savez; without it inputs are made from the seed `random`, `batch` of them, of the shapes
+    that the model says or that `shapes` gives ("3x224x224"). `python` is an interpreter, a virtual
+    environment, or None for the active one.
+    """
+    named = parse_what(what, get_args(WhatKind))
+    within = parse(tolerance)
+    wanted = parse_lanes(lanes) if lanes is not None else None
+    _check(inputs, batch, repeat, train)
+    with tempfile.TemporaryDirectory(prefix="whygpu-compare-") as folder:
+        on_progress("looking at this machine")
+        seen = preflight.examine(python, os.environ, proving=False)
+        job = Job(
+            named,
+            _interpreter(seen),
+            os.environ,
+            _installed(seen),
+            folder,
+            seed=random,
+            batch=batch,
+            shapes=shapes,
+            inputs=os.path.abspath(inputs) if inputs is not None else None,
+            train=train,
+            repeat=repeat,
+            timeout=timeout,
+        )
+        _check_keras(job)
+        chosen = wanted or _default_lanes(job, seen)
+        return _compared(what, job, chosen, within, on_progress)
+
+
+def _check(inputs: str | None, batch: int | None, repeat: int | None, train: int) -> None:
+    for option, number in (("--batch", batch), ("--repeat", repeat)):
+        if number is not None and number < 1:
+            raise UsageError(f"{option} {number}: expected 1 or more")
+    if train < 0:
+        raise UsageError(f"--train {train}: expected a number of steps")
+    if inputs is not None and not os.path.isfile(inputs):
+        raise UsageError(f"--inputs {inputs}: there is no such file; expected one of numpy.savez")
+
+
+def _interpreter(seen: Report) -> str:
+    target = seen.snapshot.target.interpreter
+    if isinstance(target, Known):
+        return target.value.path
+    why = target.source if isinstance(target, Absent) else target.reason
+    raise UsageError(f"the Python to run the work with does not start: {why}")
+
+
+def _installed(seen: Report) -> dict[str, str]:
+    found = seen.snapshot.target.frameworks
+    if not isinstance(found, Known):
+        return {}
+    return {each.name: each.version for each in found.value}
+
+
+def _check_keras(job: Job) -> None:
+    if job.what.kind == "model-file" and "keras" not in job.installed:
+        raise UsageError(
+            f"{job.what.path} is a Keras model, and {job.python} has no Keras; --python names the "
+            "environment to use"
+        )
+
+
+def _default_lanes(job: Job, seen: Report) -> tuple[Lane, ...]:
+    named = command.frameworks_named(job.words, job.environ)
+    keras = job.what.kind == "model-file" or "keras" in named
+    return default_lanes(
+        gpu=isinstance(nvidia_gpu(seen.snapshot), Known),
+        keras=keras and collect.has_backends(job.installed),
+        installed=job.installed,
+    )
+
+
+def _compared(
+    what: str, job: Job, lanes: Sequence[Lane], within: Tolerance, progress: Progress
+) -> ComparisonReport:
+    collected = [collect.collect(job, lane, progress) for lane in lanes]
+    _raise_unusable(collected)
+    ran = [each for each in collected if each.recorded]
+    reference = against.reference(job, ran, progress)
+    found = against.differences(job, ran, reference, progress)
+    result = report(
+        what=what,
+        inputs=_inputs_in_words(job, ran),
+        tolerance=within,
+        reference=reference.told,
+        runs=[each.run for each in collected],
+        measures=measures.of_messages(found.messages),
+        notes=against.notes(found, ran),
+    )
+    return seeding.told(result, job, ran, progress)
+
+
+def _raise_unusable(collected: Sequence[Collected]) -> None:
+    """What no lane can use is the user's to mend; what one lane cannot use is a result."""
+    started = [each for each in collected if each.run.end != "cannot-run"]
+    if started and all(each.unusable for each in started):
+        raise UsageError(started[0].unusable)
+
+
+def _inputs_in_words(job: Job, ran: Sequence[Collected]) -> str:
+    if job.inputs is not None:
+        return os.path.basename(job.inputs)
+    if any(each.kind in ("keras", "torch") for each in ran):
+        return f"random, seed {job.seed}"
+    return f"the program's own, seed {job.seed}"

@@ -1,0 +1,82 @@
+"""Whether results hang on random numbers that the program has not seeded itself.
+
+Every lane is given the same seed, so that a program without one is comparable at all. But devices
+and backends have generators of their own, which make other numbers of the same seed: what differs
+then is the numbers drawn, and not what the device makes of them. One more run with another seed
+tells.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from whygpu.compare import judge, measures, steadiness
+from whygpu.compare import report as reports
+from whygpu.comparer.against import ReferenceRun, differences
+from whygpu.comparer.collect import Collected, Job, Progress, environment_of, request, run_once
+from whygpu.comparer.lanes import policy_of
+from whygpu.launch.run import prepare
+from whygpu.model.comparison import ComparisonReport, PairVerdict, Reference
+
+OWN_NUMBERS = (
+    "its results hang on random numbers that the program does not seed: with another seed they are "
+    "others, and every device and backend makes numbers of its own of the same seed; so this is "
+    "not a difference between devices; seed them in the program, or draw them with NumPy"
+)
+SAME_NUMBERS = (
+    "the program's random numbers are not seeded: by itself it gives other results each time; here "
+    "every lane was given seed {}"
+)
+
+
+def told(
+    report: ComparisonReport, job: Job, ran: Sequence[Collected], progress: Progress
+) -> ComparisonReport:
+    """The report with what another seed showed, where that can matter."""
+    if not _worth_asking(report, ran) or not depends_on_seed(job, ran, progress):
+        return report
+    pairs = tuple(_pair(each, ran) for each in report.pairs)
+    if pairs == report.pairs:
+        return report._replace(notes=(*report.notes, SAME_NUMBERS.format(job.seed)))
+    all_ran = all(each.run.end == "ran" for each in report.lanes)
+    verdict = judge.overall_verdict([each.verdict for each in pairs], all_ran)
+    headline = reports.headline(verdict, report.lanes, pairs)
+    return report._replace(pairs=pairs, verdict=verdict, headline=headline)
+
+
+def _worth_asking(report: ComparisonReport, ran: Sequence[Collected]) -> bool:
+    """A model has its weights and inputs from us: only a difference raises the question."""
+    if not ran or any(each.determinism.kind == "unseeded" for each in report.lanes):
+        return False
+    if ran[0].kind in ("call", "script"):
+        return True
+    return any(each.verdict == "different" for each in report.pairs)
+
+
+def depends_on_seed(job: Job, ran: Sequence[Collected], progress: Progress) -> bool:
+    """Whether the first lane, a CPU if there is one, gives something else with another seed."""
+    chosen = next((each for each in ran if each.run.lane.device == "cpu"), ran[0])
+    lane = chosen.run.lane
+    folder = os.path.join(job.folder, "other-seed")
+    other = job._replace(seed=job.seed + 1)
+    environ = environment_of(lane, job.environ)
+    prepared = prepare(job.words, policy_of(lane), environ)
+    asked = request(other, lane, record=folder, measure=None)
+    end = run_once(asked, prepared, environ, other, progress, f"{lane.name}, another seed")
+    if end.lane is None:
+        return False
+    pair = chosen._replace(recorded=(chosen.recorded[0], folder))
+    nothing = ReferenceRun(Reference(False), None, (None,))
+    found = measures.of_messages(differences(job, [pair], nothing, progress).messages)
+    judged = steadiness.judge([chosen.run], found.own)
+    return judged[lane.name].kind in ("unseeded", "different")
+
+
+def _pair(pair: PairVerdict, ran: Sequence[Collected]) -> PairVerdict:
+    """Lanes of one device and backend draw the same numbers, so that their verdict stands."""
+    lanes = {each.run.lane.name: each.run.lane for each in ran}
+    a, b = lanes[pair.a], lanes[pair.b]
+    if pair.verdict != "different" or (a.device, a.backend) == (b.device, b.backend):
+        return pair
+    return pair._replace(verdict="undetermined", level=None, reasons=(OWN_NUMBERS, *pair.reasons))
