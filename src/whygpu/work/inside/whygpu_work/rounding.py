@@ -94,9 +94,11 @@ class Allowance(object):
         self.products = products
 
     def joined(self, other):
-        """For the difference of two results, each with an allowance of its own."""
+        """For the difference of two results. Their errors are independent of each other, so that
+        the difference is hardly larger than the larger one."""
         both = self.products is not None and other.products is not None
-        return Allowance(self.own + other.own, self.products + other.products if both else None)
+        products = numpy.maximum(self.products, other.products) if both else None
+        return Allowance(numpy.maximum(self.own, other.own), products)
 
     def units(self, gap):
         """A difference in multiples of the allowance, at the worst place; finite places only."""

@@ -71,8 +71,8 @@ def _units_in_step(lane, other, name):
         places = [output for output in step.outputs if _is_real(lane.first, output)]
         if name in places and len(places) == len(errors):
             error = errors[places.index(name)]
-            once = rounding.Allowance(error.own, error.products)
-            return once.joined(once).units(_gap(lane.first, other, name))
+            allowed = rounding.Allowance(error.own, error.products)
+            return allowed.units(_gap(lane.first, other, name))
     return None
 
 
@@ -105,8 +105,6 @@ def _units_of_output(one, other, name, reference):
     spread, reduction, precision = known
     exact = _wide(reference, name)
     allowed = rounding.allowance(exact, numpy.asarray(spread), precision, reduction, True)
-    if other is not reference:
-        allowed = allowed.joined(allowed)
     return allowed.units(_gap(one, other, name))
 
 

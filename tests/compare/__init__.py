@@ -1,0 +1,1 @@
+"""Tests of whygpu.compare, and of the arithmetic in the target that feeds it."""

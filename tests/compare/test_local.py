@@ -1,0 +1,205 @@
+"""Each step by itself: a fault shows where it is, whatever it does to all that follows."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+from tests.compare.inside import part
+from whygpu.compare import measures
+from whygpu.compare.report import report
+from whygpu.compare.tolerance import Tolerance
+from whygpu.model.comparison import ComparisonReport, Lane, LaneRun, Reference
+
+local, recording, trees, task = (
+    part("local"),
+    part("recording"),
+    part("trees"),
+    part("task_differences"),
+)
+Facts = part("tools_keras").Facts
+WIDTH = 48
+
+
+class Layer:
+    """A layer of a framework that consists of NumPy."""
+
+    def __init__(self, name: str, act: Callable[[Any], Any], seed: int) -> None:
+        self.name, self.act = name, act
+        random = numpy.random.RandomState(seed)
+        self.kernel = (random.standard_normal((WIDTH, WIDTH)) * 0.4).astype(numpy.float32)
+
+    def __call__(self, x: Any) -> Any:
+        return self.act(x @ self.kernel.astype(x.dtype))
+
+
+class Tools:
+    """What local.py asks of a framework, here of NumPy."""
+
+    def flat(self, structure: Any) -> Any:
+        return trees.flat(structure, lambda item: isinstance(item, numpy.ndarray))
+
+    def replaced(self, structure: Any, change: Any) -> Any:
+        return trees.replaced(structure, lambda item: isinstance(item, numpy.ndarray), change)
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor
+
+    def tensor(self, array: Any) -> Any:
+        return array
+
+    def like(self, tensor: Any, array: Any) -> Any:
+        return array
+
+    def weights(self, layer: Layer) -> list[Any]:
+        return [layer.kernel]
+
+    def set_weights(self, layer: Layer, weights: list[Any]) -> None:
+        (layer.kernel,) = weights
+
+    def keeps_state(self, layer: Layer) -> bool:
+        return layer.name == "stateful"
+
+    def facts(self, layer: Layer, given: Any, outputs: Any) -> Any:
+        return Facts(WIDTH, True)
+
+
+def tanh(x: Any) -> Any:
+    return numpy.tanh(3 * x)
+
+
+def network(**changed: Callable[[Any], Any]) -> list[Layer]:
+    """Layers that amplify what they are given: rounding reaches every digit."""
+    names = [f"layer{number}" for number in range(30)]
+    return [Layer(name, changed.get(name, tanh), number) for number, name in enumerate(names)]
+
+
+INPUT = numpy.random.RandomState(99).standard_normal((4, WIDTH)).astype(numpy.float32)
+
+
+def record(folder: pathlib.Path, layers: list[Layer], order: Any = None) -> str:
+    """What a lane does: in float32, each lane summing in an order of its own."""
+    writer = recording.Writer(str(folder))
+    x = INPUT
+    for layer in layers:
+        kernel = layer.kernel
+        order = numpy.arange(WIDTH) if order is None else order
+        x = layer.act(x[:, order] @ kernel[order]).astype(numpy.float32)
+        writer.tensor(layer.name, "layer", x)
+        writer.step(layer.name, "Layer", [layer.name], "float32", {"act": layer.act.__name__}, "w")
+    writer.tensor("output", "output", x)
+    writer.close()
+    return str(folder)
+
+
+def force(lane: str, folder: pathlib.Path, before: Any = None) -> str:
+    """Float64 of each step, from the lane's own numbers."""
+    writer = local.ErrorWriter(str(folder))
+    forcing = local.Forcing(Tools(), recording.Recording(lane), writer, before)
+    x: Any = INPUT.astype(numpy.float64)
+    for layer in network():
+        x = forcing(layer.name, layer, lambda args, kwargs, layer=layer: layer(*args), (x,), {})
+    writer.close()
+    return str(folder)
+
+
+class Channel:
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+
+    def send(self, kind: str, **fields: Any) -> None:
+        self.messages.append({"kind": kind, **fields})
+
+    def tell(self, text: str) -> None:
+        pass
+
+
+def compared(folder: pathlib.Path, **lanes: list[Layer]) -> ComparisonReport:
+    requests, before = [], None
+    for number, (name, layers) in enumerate(lanes.items()):
+        order = numpy.random.RandomState(number).permutation(WIDTH)
+        runs = [record(folder / f"{name}-{run}", layers, order) for run in (1, 2)]
+        errors = force(runs[0], folder / f"{name}-local", before)
+        before = before or (recording.Recording(runs[0]), local.Errors(errors))
+        requests.append({"name": name, "runs": runs, "local": errors})
+    channel = Channel()
+    task.run({"lanes": requests, "reference": None}, channel)
+    return report(
+        what="model.keras",
+        inputs="random, seed 0",
+        tolerance=Tolerance(),
+        reference=Reference(True, "tensorflow"),
+        runs=[LaneRun(Lane(name, "cpu"), "ran", products="float32") for name in lanes],
+        measures=measures.of_messages(channel.messages),
+    )
+
+
+def test_rounding_that_is_amplified_to_every_digit_is_rounding(tmp_path: pathlib.Path) -> None:
+    found = compared(tmp_path, one=network(), two=network())
+    (pair,) = found.pairs
+    assert (pair.outputs[0].cosine or 0) < 0.9
+    assert (found.verdict, pair.level, found.exit_code) == ("rounding", "float32", 0)
+    assert any("amplifies rounding" in reason for reason in pair.reasons)
+
+
+def test_a_small_fault_is_found_in_its_layer_in_every_pair(tmp_path: pathlib.Path) -> None:
+    def nearly_tanh(x: Any) -> Any:
+        return numpy.tanh(3.0003 * x)
+
+    found = compared(tmp_path, one=network(), two=network(layer7=nearly_tanh), three=network())
+    verdicts = {(pair.a, pair.b): pair for pair in found.pairs}
+    assert verdicts["one", "three"].verdict == "rounding"
+    for names in (("one", "two"), ("two", "three")):
+        pair = verdicts[names]
+        assert (pair.verdict, pair.first_layer, pair.off) == ("different", "layer7", "two")
+        assert any("setting act" in reason for reason in pair.reasons)
+    assert found.headline == "two is different from one and three, first at layer7."
+
+
+def test_an_overflow_is_found_where_it_happens(tmp_path: pathlib.Path) -> None:
+    def half(x: Any) -> Any:
+        with numpy.errstate(all="ignore"):
+            short = x.astype(numpy.float16) * numpy.float16(60000)
+            return tanh(x) + 0 * (short - short)
+
+    found = compared(tmp_path, one=network(), two=network(layer4=half))
+    (pair,) = found.pairs
+    assert (pair.verdict, pair.first_layer, pair.off) == ("different", "layer4", "two")
+    assert "NaN or infinite in" in pair.reasons[0]
+
+
+def test_a_step_that_float64_cannot_do_is_passed_over(tmp_path: pathlib.Path) -> None:
+    lane = recording.Recording(record(tmp_path / "lane", network()))
+    writer = local.ErrorWriter(str(tmp_path / "local"))
+    forcing = local.Forcing(Tools(), lane, writer)
+
+    def fails(args: Any, kwargs: Any) -> Any:
+        raise TypeError("no float64 here\nand more")
+
+    given = forcing("layer0", network()[0], fails, (INPUT,), {})
+    assert numpy.array_equal(given, lane.array("layer0"))
+    writer.close()
+    step = local.Errors(str(tmp_path / "local")).steps["layer0"]
+    assert step["unknown"] == "float64 does not work in it: TypeError: no float64 here"
+
+
+def test_a_recording_is_read_as_it_was_written(tmp_path: pathlib.Path) -> None:
+    writer = recording.Writer(str(tmp_path))
+    writer.tensor("bits", "output", numpy.array([0x3F80], dtype=numpy.uint16), dtype="bfloat16")
+    writer.tensor("text", "recorded", numpy.array(["a", "bc"], dtype=object))
+    writer.tensor("none", "output", numpy.zeros((0, 2)))
+    writer.tensor("exact", "output", numpy.ones(2), rounding=(numpy.zeros(2), 5, "float32"))
+    with pytest.raises(ValueError, match="recorded twice"):
+        writer.tensor("text", "recorded", numpy.zeros(1))
+    writer.close()
+    read = recording.Recording(str(tmp_path))
+    assert list(read.tensors) == ["bits", "text", "none", "exact"]
+    assert read.tensors["bits"].dtype == "bfloat16"
+    assert read.array("text").tolist() == ["a", "bc"]
+    assert read.array("none").shape == (0, 2)
+    assert read.rounding("exact")[1:] == (5, "float32")
+    assert read.rounding("bits") is None
