@@ -1,0 +1,195 @@
+"""PyTorch's caching allocator for CUDA, replayed: what a list of allocations and frees comes to.
+
+PyTorch hands out blocks that it cuts from larger segments, and counts whole blocks: the peak that
+it reports (`torch.cuda.max_memory_allocated`) and the memory that it holds (`max_memory_reserved`)
+are both more than the sum of the tensors. No PyTorch is needed here.
+"""
+
+import bisect
+
+BLOCK = 512
+"""Every size is rounded up to a multiple of it."""
+SMALL = 1 << 20
+"""Up to this size blocks come from segments of their own."""
+SMALL_SEGMENT = 2 << 20
+LARGE_SEGMENT = 20 << 20
+LEAST_OWN_SEGMENT = 10 << 20
+"""From this size on a block gets a segment made for it."""
+SEGMENT_STEP = 2 << 20
+
+
+def rounded(size):
+    return max(-(-size // BLOCK), 1) * BLOCK
+
+
+class _Block:
+    __slots__ = ("after", "before", "free", "size")
+
+    def __init__(self, size):
+        self.size = size
+        self.free = True
+        self.before = None
+        self.after = None
+
+
+class _Pool:
+    """The free blocks of one kind, the smallest that is large enough first."""
+
+    def __init__(self, least_rest):
+        self._least_rest = least_rest
+        self._sizes = []
+        self._blocks = []
+
+    def put(self, block):
+        place = bisect.bisect_right(self._sizes, block.size)
+        self._sizes.insert(place, block.size)
+        self._blocks.insert(place, block)
+
+    def take(self, size):
+        place = bisect.bisect_left(self._sizes, size)
+        if place == len(self._sizes):
+            return None
+        del self._sizes[place]
+        return self._blocks.pop(place)
+
+    def remove(self, block):
+        place = bisect.bisect_left(self._sizes, block.size)
+        while self._blocks[place] is not block:
+            place += 1
+        del self._sizes[place], self._blocks[place]
+
+    def drop_unused(self):
+        """Forget the segments that are free as a whole; their bytes."""
+        whole = [each for each in self._blocks if each.before is None and each.after is None]
+        for block in whole:
+            self.remove(block)
+        return sum(block.size for block in whole)
+
+    def cut(self, block, size):
+        """Leave `size` bytes in the block, and put the rest back if it is worth keeping."""
+        rest = block.size - size
+        if rest < self._least_rest:
+            return
+        other = _Block(rest)
+        other.before, other.after = block, block.after
+        if block.after is not None:
+            block.after.before = other
+        block.after, block.size = other, size
+        self.put(other)
+
+
+class DoesNotFit(Exception):
+    """The allocator has given back all that it can spare, and it is not enough."""
+
+
+class Allocator:
+    """Counts as PyTorch's allocator counts, on a GPU with so much memory for it, or enough."""
+
+    def __init__(self, limit=None):
+        self._limit = limit
+        self._small = _Pool(BLOCK)
+        self._large = _Pool(SMALL + 1)
+        self.allocated = 0
+        self.reserved = 0
+
+    def allocate(self, size):
+        """A block for `size` bytes; give it back to `release`."""
+        size = rounded(size)
+        pool = self._small if size <= SMALL else self._large
+        block = pool.take(size)
+        if block is None:
+            block = self._new_segment(_segment(size))
+        pool.cut(block, size)
+        block.free = False
+        self.allocated += block.size
+        return pool, block
+
+    def _new_segment(self, size):
+        if self._limit is not None and self.reserved + size > self._limit:
+            # Segments that nobody uses go back to the driver, as PyTorch does it.
+            self.reserved -= self._small.drop_unused() + self._large.drop_unused()
+            if self.reserved + size > self._limit:
+                raise DoesNotFit()
+        self.reserved += size
+        return _Block(size)
+
+    def release(self, held):
+        pool, block = held
+        self.allocated -= block.size
+        block.free = True
+        for neighbour in (block.before, block.after):
+            if neighbour is not None and neighbour.free:
+                pool.remove(neighbour)
+                block = _joined(neighbour, block)
+        pool.put(block)
+
+
+def _segment(size):
+    if size <= SMALL:
+        return SMALL_SEGMENT
+    if size < LEAST_OWN_SEGMENT:
+        return LARGE_SEGMENT
+    return -(-size // SEGMENT_STEP) * SEGMENT_STEP
+
+
+def _joined(one, other):
+    first, second = (one, other) if one.after is other else (other, one)
+    first.size += second.size
+    first.after = second.after
+    if second.after is not None:
+        second.after.before = first
+    first.free = True
+    return first
+
+
+class Peak:
+    """The moment at which most was allocated: how much, and which allocations made it up."""
+
+    def __init__(self, allocated, reserved, live):
+        self.allocated = allocated
+        self.reserved = reserved
+        self.live = live
+        """The bytes of each allocation's block, by its key."""
+
+
+def replay(events, limit=None):
+    """The peak of a list of (key, size); a size of None frees the key's allocation."""
+    allocator = Allocator(limit)
+    held = {}
+    most, moment = 0, -1
+    for place, (key, size) in enumerate(events):
+        if size is None:
+            allocator.release(held.pop(key))
+            continue
+        held[key] = allocator.allocate(size)
+        if allocator.allocated > most:
+            most, moment = allocator.allocated, place
+    return Peak(most, allocator.reserved, _live_at(events, moment))
+
+
+def _live_at(events, moment):
+    allocator = Allocator()
+    held = {}
+    for key, size in events[: moment + 1]:
+        if size is None:
+            allocator.release(held.pop(key))
+        else:
+            held[key] = allocator.allocate(size)
+    return {key: block.size for key, (_pool, block) in held.items()}
+
+
+def least(events, peak):
+    """The least memory with which the allocator gets through the events, to within a step.
+
+    It lies between the peak, which it would be without gaps between blocks, and what the allocator
+    holds when nothing makes it give anything back.
+    """
+    low, high = peak.allocated, peak.reserved
+    while high - low > SEGMENT_STEP:
+        middle = (low + high) // 2
+        try:
+            replay(events, middle)
+            high = middle
+        except DoesNotFit:
+            low = middle
+    return high

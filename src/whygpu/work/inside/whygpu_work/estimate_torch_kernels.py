@@ -1,0 +1,93 @@
+"""What CUDA kernels allocate that the operation itself does not show.
+
+The `meta` device knows the shape of every result. It does not know that cuDNN wants its tensors in
+one layout, or that it needs room to work in.
+"""
+
+import torch
+
+aten = torch.ops.aten
+
+CUBLAS = frozenset(
+    getattr(aten, name).default for name in ("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot")
+)
+
+
+def cublas_workspace(gpu):
+    """What PyTorch gives cuBLAS for each thread that uses it, by the GPU's compute capability."""
+    return 32 << 20 if gpu is None or gpu >= (9, 0) else (8 << 20) + (128 << 10)
+
+
+def _convolution(function, arguments, options, gpu):
+    tensor, weight = arguments[:2]
+    layout = _layout(tensor, weight)
+    result = function(*arguments, **options)
+    result = torch.empty_like(result, memory_format=layout)
+    copies = [_copy(each, layout) for each in (tensor, weight)]
+    return result, [*copies, _transposing(layout, gpu, tensor, weight, result)]
+
+
+def _convolution_backward(function, arguments, options, gpu):
+    gradient, tensor, weight = arguments[:3]
+    layout = _layout(tensor, weight)
+    result = list(function(*arguments, **options))
+    for place in (0, 1):
+        if result[place] is not None:
+            result[place] = torch.empty_like(result[place], memory_format=layout)
+    copies = [_copy(each, layout) for each in (gradient, tensor, weight)]
+    passes = [(gradient, weight, tensor)] if result[0] is not None else []
+    passes += [(gradient, tensor, weight)] if result[1] is not None else []
+    working = [_transposing(layout, gpu, *tensors) for tensors in passes]
+    return tuple(result), [*copies, max(working, default=0)]
+
+
+def _layout(tensor, weight):
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    wanted = formats.get(tensor.dim())
+    if wanted is not None and (_looks_channels_last(tensor) or _looks_channels_last(weight)):
+        return wanted
+    return torch.contiguous_format
+
+
+def _looks_channels_last(tensor):
+    """Whether PyTorch takes the strides to mean that channels lie innermost."""
+    size, stride = tensor.shape, tensor.stride()
+    if stride[1] == 0:
+        return False
+    least = 0
+    for dimension in [1, *range(tensor.dim() - 1, 1, -1), 0]:
+        if size[dimension] == 0 or stride[dimension] < least:
+            return False
+        if dimension == 0 and least == stride[1]:
+            return False
+        least = stride[dimension] * max(size[dimension], 1)
+    return True
+
+
+def _transposing(layout, gpu, *tensors):
+    """Room for copies with the channels innermost, which is how tensor cores want them.
+
+    cuDNN makes them for itself where PyTorch has them in the other layout.
+    """
+    if layout != torch.contiguous_format or not _on_tensor_cores(tensors[0].dtype, gpu):
+        return 0
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def _on_tensor_cores(dtype, gpu):
+    if dtype == torch.float32:
+        return torch.backends.cudnn.allow_tf32 and (gpu is None or gpu >= (8, 0))
+    return dtype in (torch.float16, torch.bfloat16) and (gpu is None or gpu >= (7, 0))
+
+
+def _copy(tensor, layout):
+    """The bytes of a copy in another layout, 0 if it has it already."""
+    if tensor.is_contiguous(memory_format=layout):
+        return 0
+    return tensor.numel() * tensor.element_size()
+
+
+BY_FUNCTION = {
+    aten.convolution.default: _convolution,
+    aten.convolution_backward.default: _convolution_backward,
+}

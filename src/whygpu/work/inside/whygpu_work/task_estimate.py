@@ -1,0 +1,235 @@
+"""Estimates the memory of the user's work on a GPU, and finds the largest batch that would fit."""
+
+import sys
+import time
+
+from . import loading
+from .estimate_search import largest
+from .loading import Unusable
+
+SEARCH_SECONDS = 120
+"""After so long, the largest batch that is known to fit by then is the answer."""
+SLOW = 60
+"""Seconds for one estimate; other ways to fit are not tried then."""
+
+
+def run(request, channel):
+    channel.tell("loading")
+    work = load(request)
+    began = time.time()
+    first = _told(channel, work, request["batch"])
+    seconds = time.time() - began
+    room = request["room"]
+    if room is None:
+        return
+    fits = first["needs_bytes"] <= room
+    found = None
+    if work.any_batch:
+        found = largest(
+            lambda batch: _told(channel, work, batch)["needs_bytes"],
+            room,
+            request["batch"],
+            SEARCH_SECONDS,
+        )
+        channel.send("largest", batch=found.batch, next_batch=found.next_batch)
+    if not fits and seconds < SLOW:
+        batch = 1 if found is not None and found.batch == 0 else request["batch"]
+        _try_other_ways(request, channel, work, batch)
+
+
+def _told(channel, work, batch):
+    if batch not in work.known:
+        channel.tell("batch %d" % batch)
+        work.known[batch] = work.at(batch)
+        work.known[batch].setdefault("needs_bytes", work.known[batch]["peak_bytes"])
+        channel.send("estimate", batch=batch, framework=work.framework, **work.known[batch])
+    return work.known[batch]
+
+
+def _try_other_ways(request, channel, work, batch):
+    """The same work with less to hold: each way is a new start, with the model as it was."""
+    for name, changes in ways(request, work):
+        channel.tell(name)
+        other = load(dict(request, batch=batch, **changes))
+        found = other.at(batch)
+        needs = found.get("needs_bytes", found["peak_bytes"])
+        channel.send("way", name=name, batch=batch, needs_bytes=needs)
+
+
+def ways(request, work):
+    if not work.has_precision:
+        return []
+    found = []
+    if not request["mixed"]:
+        found.append(("mixed precision", {"mixed": True}))
+    if request["train"] and not work.optimizer.startswith("sgd"):
+        found.append(("SGD instead of %s" % work.optimizer, {"optimizer": "sgd"}))
+    if len(found) == 2:
+        both = dict(found[0][1], **found[1][1])
+        found.append(("both", both))
+    return found
+
+
+class Work(object):
+    """Something whose memory can be estimated with `at(batch)`, which gives a dict."""
+
+    def __init__(self, framework, at, any_batch=True, optimizer="", has_precision=True):
+        self.framework = framework
+        self.at = at
+        self.any_batch = any_batch
+        """Whether other batches than the one it was loaded with can be asked for."""
+        self.optimizer = optimizer
+        """In lower case; empty where the framework does not know of one."""
+        self.has_precision = has_precision
+        """Whether mixed precision and another optimiser can be asked for."""
+        self.known = {}
+
+
+def load(request):
+    """The work. Where it wants a GPU that is not there, it is loaded again, believing in one."""
+    if request["what"]["kind"] != "function":
+        return _as_work(loading.load(request["what"], request["batch"]), request)
+    try:
+        work = _as_work(loading.load(request["what"], request["batch"]), request)
+    except Unusable:
+        raise
+    except Exception:
+        work = _believing(request)
+        if work is None:
+            raise
+        return work
+    if work.framework == "torch":
+        work.at = _with_second_chance(work.at, request)
+    return work
+
+
+def _with_second_chance(at, request):
+    """A program that found no GPU when it was loaded may have put parts of itself on the CPU."""
+    chosen = [at]
+
+    def ask(batch):
+        try:
+            return chosen[0](batch)
+        except Unusable:
+            raise
+        except Exception:
+            other = _believing(request) if chosen[0] is at else None
+            if other is None:
+                raise
+            chosen[0] = other.at
+            return chosen[0](batch)
+
+    return ask
+
+
+def _believing(request):
+    """The work of a program that is told that PyTorch has a GPU; None where that does not help."""
+    if "torch" not in sys.modules:
+        return None
+    from .estimate_torch_pretend import Pretence
+
+    _forget(request["what"]["path"])
+    try:
+        with Pretence():
+            value = loading.load(request["what"], request["batch"])
+        work = _as_work(value, request)
+        work.at(request["batch"])
+    except Exception:
+        # What the program says of its own accord is the better message.
+        return None
+    return work
+
+
+def _forget(path):
+    """Have the file run anew when it is loaded next."""
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) == path:
+            del sys.modules[name]
+
+
+def _as_work(value, request):
+    if loading.is_keras_model(value):
+        return _keras(value, request)
+    if loading.is_torch_module(value):
+        return _torch(value, None, request)
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        if loading.is_torch_module(value[0]):
+            return _torch(value[0], value[1], request)
+        if callable(value[0]):
+            return _function(value, request)
+    raise Unusable(
+        "%s is no model: expected a Keras model, a PyTorch module, (module, example_inputs) or, "
+        "for JAX, (function, arguments)" % type(value).__name__
+    )
+
+
+def _torch(module, examples, request):
+    from .estimate_torch import ModuleEstimator
+
+    if examples is not None and not isinstance(examples, (tuple, list, dict)):
+        examples = (examples,)
+    estimator = ModuleEstimator(
+        module,
+        examples,
+        train=request["train"],
+        optimizer=request["optimizer"],
+        mixed=request["mixed"],
+        shapes=request["input"],
+        gpu=_capability(request),
+    )
+    return Work("torch", estimator.at, optimizer=(request["optimizer"] or "adam").lower())
+
+
+def _keras(model, request):
+    import keras
+
+    backend = keras.backend.backend()
+    name = _optimizer_name(model, request)
+    if backend == "torch":
+        from .estimate_torch_keras import KerasEstimator
+
+        estimator = KerasEstimator(
+            model,
+            train=request["train"],
+            optimizer=request["optimizer"],
+            mixed=request["mixed"],
+            shapes=request["input"],
+            gpu=_capability(request),
+        )
+        return Work("torch", estimator.at, optimizer=name)
+    if backend == "jax":
+        from .estimate_jax import estimate_keras
+    elif backend == "tensorflow":
+        from .estimate_tensorflow import estimate_keras
+    else:
+        raise Unusable("Keras's backend %s does not use a GPU of ours" % backend)
+
+    def at(batch):
+        return estimate_keras(
+            model, batch, request["train"], request["optimizer"], request["mixed"]
+        )
+
+    return Work(backend, at, optimizer=name)
+
+
+def _optimizer_name(model, request):
+    given = request["optimizer"]
+    compiled = getattr(model, "optimizer", None)
+    return (given or getattr(compiled, "name", None) or "adam").lower()
+
+
+def _function(pair, request):
+    from .estimate_jax import estimate_function
+
+    value = loading.attribute(request["what"]["path"], request["what"]["name"])
+    any_batch = callable(value) and loading.batch_parameter(value) is not None
+
+    def at(batch):
+        chosen = pair if batch == request["batch"] else loading.load(request["what"], batch)
+        return estimate_function(*chosen)
+
+    return Work("jax", at, any_batch, has_precision=False)
+
+
+def _capability(request):
+    return tuple(request["capability"]) if request["capability"] else None
