@@ -1,0 +1,135 @@
+"""What a lane does inside the target, as far as it needs no framework."""
+
+from __future__ import annotations
+
+import collections
+import pathlib
+from typing import Any
+
+import pytest
+
+from tests.compare.inside import part
+
+numpy = pytest.importorskip("numpy")
+Pair = collections.namedtuple("Pair", "left right")
+
+
+def names(tree: Any) -> list[str]:
+    return [name for name, _ in part("lane_arrays").named(tree, "output")]
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (numpy.zeros(2), ["output"]),
+        (3.0, ["output"]),
+        ([1, (2, 3)], ["output[0]", "output[1][0]", "output[1][1]"]),
+        ({"a": 1, "b": {"c": 2}}, ["output.a", "output.b.c"]),
+        (Pair(1, None), ["output.left"]),
+        (None, []),
+    ],
+)
+def test_arrays_are_named_by_their_place(tree: Any, expected: list[str]) -> None:
+    assert names(tree) == expected
+
+
+def test_objects_with_fields_are_looked_into_and_others_refused() -> None:
+    class Output:
+        def __init__(self) -> None:
+            self.logits = numpy.zeros(3)
+            self._cache = object()
+
+    assert names(Output()) == ["output.logits"]
+    with pytest.raises(part("lane_arrays").NotAnArray, match=r"output\[0\] is of type set"):
+        names([{1, 2}])
+
+
+def test_a_structure_is_filled_in_the_order_of_its_names() -> None:
+    arrays = part("lane_arrays")
+    tree = {"b": [1, None, 2], "a": Pair(3, (4,))}
+    assert arrays.mapped(lambda each: each * 10, tree) == {
+        "b": [10, None, 20],
+        "a": Pair(30, (40,)),
+    }
+
+
+class Clock:
+    """A call that takes as long as it is told, on a clock that it moves itself."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *lengths: float) -> None:
+        self.now = 0.0
+        self.calls = 0
+        self.lengths = lengths
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+
+    def __call__(self) -> None:
+        self.now += self.lengths[min(self.calls, len(self.lengths) - 1)]
+        self.calls += 1
+
+
+def test_calls_go_on_for_the_time_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, 9.0, 8.0, 0.25)
+    lengths = part("timing").measured(clock, 0.1, 10.0)
+    assert set(lengths) == {0.25}  # the two calls of the warm-up are not among them
+    assert len(lengths) == 40
+
+
+def test_a_long_call_is_measured_a_few_times_and_a_very_long_one_not_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert part("timing").measured(Clock(monkeypatch, 12.0), 12.0, 1.5) == [12.0, 12.0]
+    assert part("timing").measured(Clock(monkeypatch, 100.0), 100.0, 1.5) == []
+    assert part("timing").measured(Clock(monkeypatch, 100.0), 100.0, 1.5, repeat=3) == [100.0] * 3
+
+
+def test_median_of_even_and_odd_counts() -> None:
+    assert part("timing").median([3.0, 1.0, 2.0]) == 2.0
+    assert part("timing").median([4.0, 1.0, 2.0, 3.0]) == 2.5
+
+
+def npz(tmp_path: pathlib.Path, **arrays: Any) -> str:
+    numpy.savez(tmp_path / "inputs.npz", **arrays)
+    return str(tmp_path / "inputs.npz")
+
+
+def test_inputs_are_matched_by_name_else_by_order(tmp_path: pathlib.Path) -> None:
+    inputs = part("lane_inputs")
+    given = inputs.read(npz(tmp_path, b=numpy.zeros((2, 1)), a=numpy.ones((2, 3))), None)
+    assert [array.shape for array in inputs.matched(given, ["a", "b"])] == [(2, 3), (2, 1)]
+    assert [array.shape for array in inputs.matched(given, ["x", "y"])] == [(2, 1), (2, 3)]
+    with pytest.raises(part("loading").Unusable, match="--inputs has b, a; the model takes a, c"):
+        inputs.matched(given, ["a", "c"])
+    with pytest.raises(part("loading").Unusable, match="the model takes x"):
+        inputs.matched(given, ["x"])
+
+
+def test_rows_of_inputs_are_repeated_up_to_the_batch(tmp_path: pathlib.Path) -> None:
+    path = npz(tmp_path, a=numpy.arange(3.0).reshape(3, 1), scale=numpy.float32(2))
+    given = dict(part("lane_inputs").read(path, 5))
+    assert given["a"].ravel().tolist() == [0, 1, 2, 0, 1]
+    assert given["scale"] == 2
+
+
+def test_an_input_of_another_shape_is_refused_with_both(tmp_path: pathlib.Path) -> None:
+    check = part("lane_inputs").check
+    assert check(numpy.zeros((4, 8, 3)), "x", (None, 3), "float32").dtype == numpy.float32
+    with pytest.raises(
+        part("loading").Unusable, match=r"x is of shape \(4, 2\); .*\(rows, any, 3\)"
+    ):
+        check(numpy.zeros((4, 2)), "x", (None, 3), "float32")
+
+
+@pytest.mark.parametrize(
+    ("function", "names", "wanted"),
+    [
+        (lambda x, y: 0, ["x", "y"], True),
+        (lambda x, y=1: 0, ["x"], True),
+        (lambda x, y: 0, ["x"], False),
+        (lambda batch_size: 0, ["x"], False),
+        (lambda: 0, ["x"], False),
+    ],
+)
+def test_a_function_is_fed_if_it_takes_what_there_is(
+    function: Any, names: list[str], wanted: bool
+) -> None:
+    assert part("lane_inputs").wanted_by(function, names) is wanted
