@@ -1,5 +1,6 @@
 """Loads what the user named: a Keras model's file, a function of a Python file, or a script."""
 
+import importlib
 import importlib.util
 import inspect
 import os
@@ -50,18 +51,30 @@ def attribute(path, name):
 
 def run_file(path):
     """The file as a module of its own name. Its main part does not run: it is not the program."""
-    folder, file_name = os.path.split(path)
-    name = os.path.splitext(file_name)[0]
+    folder, name = place_of(path)
     if name in sys.modules and getattr(sys.modules[name], "__file__", None) == path:
         return sys.modules[name]
     if folder not in sys.path:
         sys.path.insert(0, folder)
+    if "." in name:
+        return importlib.import_module(name)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     # Classes of the file are looked up by its name, by pickle for one.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def place_of(path):
+    """The folder to import a file from, and its name there: a.b for a part of a package, so that
+    its relative imports find their way."""
+    folder, file_name = os.path.split(path)
+    name = os.path.splitext(file_name)[0]
+    while os.path.isfile(os.path.join(folder, "__init__.py")) and os.path.basename(folder):
+        folder, package = os.path.split(folder)
+        name = "%s.%s" % (package, name)
+    return folder, name
 
 
 def call(function, batch_size):
