@@ -1,0 +1,175 @@
+"""What the user named as a step with a batch of some size, to be done over and over.
+
+The rule, in this order. A function that has a parameter `batch_size`, or one required parameter,
+is called with the batch; any other with nothing. What it returns decides: a Keras model or a
+PyTorch module is trained (or asked); (module, example_inputs) likewise; (function, arguments) is
+called; a function is the step, called with the batch if it takes one. A function that was given
+the batch and returns anything else has done the step itself.
+"""
+
+import os
+import sys
+
+from . import loading
+from .gauges import _tensorflow_gpus
+from .inputs import rows_of
+from .loading import Unusable
+
+EXPECTED = (
+    "expected a Keras model, a PyTorch module, (module, example_inputs), (function, arguments) or "
+    "a function step(batch_size); a function that takes batch_size may also do the step itself"
+)
+_EXAMPLES = 16
+"""Rows that are made up. More of them are these again: making them must not take memory that the
+step itself does not need."""
+
+
+class Step(object):
+    """Something to do with a batch: `run()` does it once."""
+
+    def __init__(self, run, done=False):
+        self.run = run
+        self.done = done
+        """Finding out what it is has done it once."""
+
+
+def load(request):
+    """The step of a request: `what`, or `pickled`; `batch`, `infer`, `optimizer`, `input`."""
+    for folder in request.get("search_path", ()):
+        if folder not in sys.path:
+            sys.path.append(folder)
+    if request.get("pickled"):
+        import pickle
+
+        with open(request["pickled"], "rb") as stream:
+            value = pickle.load(stream)
+        name = getattr(value, "__name__", type(value).__name__)
+    elif request["what"]["kind"] == "model-file":
+        value = loading.load_model(request["what"]["path"])
+        name = os.path.basename(request["what"]["path"])
+    else:
+        value = loading.attribute(request["what"]["path"], request["what"]["name"])
+        name = request["what"]["name"]
+    return _of(value, name, request)
+
+
+def _of(value, name, request):
+    batch = request["batch"]
+    if loading.is_model(value) or _is_pair(value) or _is_old_keras_model(value):
+        return _of_result(value, name, request)
+    if not callable(value):
+        raise Unusable("%s is %s; %s" % (name, _described(value), EXPECTED))
+    takes_batch = loading.batch_parameter(value) is not None
+    result = loading.call(value, batch)
+    step = _of_result(result, name, request)
+    if step is not None:
+        return step
+    if not takes_batch:
+        raise Unusable("%s() returned %s; %s" % (name, _described(result), EXPECTED))
+    settle(result)
+    return Step(lambda: loading.call(value, batch), done=True)
+
+
+def _of_result(result, name, request):
+    """None where it is nothing that can be done."""
+    if loading.is_keras_model(result):
+        return _keras(result, request)
+    if loading.is_torch_module(result):
+        return _torch(result, None, request)
+    if _is_pair(result):
+        if loading.is_torch_module(result[0]):
+            return _torch(result[0], result[1], request)
+        return _pair(result)
+    if _is_old_keras_model(result):
+        raise Unusable(
+            "%s is a model of the Keras inside TensorFlow, which is not trained here by itself: "
+            "give a function step(batch_size) that does a training step" % name
+        )
+    if callable(result):
+        batch = request["batch"]
+        # Its own mistakes in what it takes are its author's to hear of, in the same words.
+        loading.batch_parameter(result)
+        return Step(lambda: loading.call(result, batch))
+    return None
+
+
+def _is_old_keras_model(value):
+    """Of TensorFlow 1 and 2.0 to 2.5, before Keras was a package of its own again."""
+    return any(
+        base.__name__ == "Model" and base.__module__.startswith("tensorflow.python.keras")
+        for base in type(value).__mro__
+    )
+
+
+def _is_pair(value):
+    return isinstance(value, (tuple, list)) and len(value) == 2 and callable(value[0])
+
+
+def _described(value):
+    return "None" if value is None else "a %s" % type(value).__name__
+
+
+def _keras(model, request):
+    from .work_keras import KerasWork
+
+    work = KerasWork(model, request.get("optimizer"), request.get("input"))
+    few = work.inputs(min(request["batch"], _EXAMPLES))
+    inputs = _repeated(few, request["batch"])
+    if request["infer"]:
+        return Step(lambda: work.infer(inputs))
+    work.prepare_training()
+    targets = _repeated(work.targets(few), request["batch"])
+    return Step(lambda: work.train_step(inputs, targets))
+
+
+def _torch(module, examples, request):
+    from .work_torch import TorchWork, with_rows
+
+    if examples is not None and not isinstance(examples, (tuple, list, dict)):
+        examples = (examples,)
+    work = TorchWork(module, examples, request.get("optimizer"), request.get("input"))
+    few = work.inputs(min(request["batch"], _EXAMPLES))
+    if request["infer"]:
+        work.prepare_inference()
+    else:
+        work.prepare_training()
+    inputs = with_rows(few, request["batch"])
+    action = work.infer if request["infer"] else work.train_step
+    return Step(lambda: action(inputs))
+
+
+def _pair(pair):
+    function, arguments = pair
+    if "jax" in sys.modules:
+        from .work_jax import JaxWork
+
+        return Step(JaxWork(function, arguments).step)
+    arguments = tuple(arguments) if isinstance(arguments, (tuple, list)) else (arguments,)
+    return Step(lambda: function(*arguments))
+
+
+def _repeated(tree, count):
+    if isinstance(tree, dict):
+        return {key: _repeated(each, count) for key, each in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return [_repeated(each, count) for each in tree]
+    return rows_of(tree, count)
+
+
+def settle(result):
+    """Wait for what has only been started: GPUs, and JAX anywhere, work behind one's back."""
+    jax = sys.modules.get("jax")
+    if jax is not None and hasattr(jax, "live_arrays"):
+        jax.block_until_ready((result, [each for each in jax.live_arrays() if _is_there(each)]))
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "cuda") and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is not None and _tensorflow_gpus(tensorflow):
+        sync = getattr(getattr(tensorflow.test, "experimental", None), "sync_devices", None)
+        if sync is not None and tensorflow.executing_eagerly():
+            sync()
+
+
+def _is_there(array):
+    return not array.is_deleted()
