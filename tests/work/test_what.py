@@ -1,0 +1,75 @@
+"""What a user may name, and what is said where it is not there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from whygpu.errors import UsageError
+from whygpu.model.work import What, WhatKind
+from whygpu.work.what import parse_what
+
+ALL: tuple[WhatKind, ...] = ("model-file", "function", "script")
+SOURCE = """
+from elsewhere import imported
+made = make = lambda: None
+def build_model(): ...
+class Net: ...
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "train.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def complaint(text: str, allowed: tuple[WhatKind, ...] = ALL) -> str:
+    with pytest.raises(UsageError) as caught:
+        parse_what(text, allowed)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["build_model", "Net", "made", "make", "imported"])
+def test_a_name_of_a_file(file: Path, name: str) -> None:
+    assert parse_what(f"train.py:{name}", ALL) == What("function", str(file), name)
+
+
+def test_a_script_and_a_saved_model(file: Path) -> None:
+    (file.parent / "Saved.KERAS").touch()
+    assert parse_what("train.py", ALL) == What("script", str(file))
+    saved = parse_what("Saved.KERAS", ALL)
+    assert (saved.kind, os.path.basename(saved.path)) == ("model-file", "Saved.KERAS")
+
+
+def test_a_name_that_is_not_there(file: Path) -> None:
+    assert "did you mean build_model?" in complaint("train.py:build_modle")
+    assert "it has Net, build_model" in complaint("train.py:xyz")
+    file.write_text("import os\n")
+    assert "it defines no function" in complaint("train.py:xyz")
+
+
+def test_a_file_that_may_define_any_name(file: Path) -> None:
+    file.write_text("from elsewhere import *\n")
+    assert parse_what("train.py:anything", ALL).name == "anything"
+
+
+def test_a_file_for_another_python_is_left_to_that(file: Path) -> None:
+    file.write_text("print 'old'\ndef build(): pass\n")
+    assert parse_what("train.py:build", ALL).name == "build"
+
+
+def test_what_is_no_file(file: Path) -> None:
+    assert "absent.py does not exist" in complaint("absent.py:f")
+    (file.parent / "folder.py").mkdir()
+    assert "folder.py is a folder" in complaint("folder.py:f")
+    assert "expected model.keras, file.py:function or script.py" in complaint("notes.txt")
+
+
+def test_what_does_not_serve_here(file: Path) -> None:
+    assert "expected train.py:function" in complaint("train.py", ("function", "model-file"))
+    assert complaint("train.py:Net", ("model-file",)).endswith("expected model.keras")
