@@ -1,0 +1,81 @@
+"""From the trials of a search to its answer, with a margin where one is wanted. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from whygpu.memory import search
+from whygpu.memory.search import StopReason
+from whygpu.model.batch import BatchOutcome, BatchResult, Gauge, SearchWishes, Trial
+
+_OUTCOMES: dict[StopReason, BatchOutcome] = {
+    "bracketed": "found",
+    "predicted": "found",
+    "at-largest": "at-largest",
+    "trials": "unsettled",
+    "nothing-fits": "nothing-fits",
+    "leaks": "leaks",
+    "failed": "failed",
+    "too-slow": "too-slow",
+}
+_USABLE = ("found", "at-largest", "unsettled", "too-slow")
+
+
+def answer(what: str, trials: Sequence[Trial], stop: StopReason) -> BatchResult:
+    """The answer without a margin, as far as the trials alone tell."""
+    low, high = search.bracket(trials)
+    outcome = _OUTCOMES[stop]
+    return BatchResult(
+        what=what,
+        outcome=outcome,
+        batch=low if outcome in _USABLE else None,
+        largest_run=low,
+        smallest_not=high,
+        forecast=_forecast(trials),
+        margin=0.0,
+        device="",
+        limit=_limit(trials),
+        frameworks=(),
+        trials=tuple(trials),
+        traceback="",
+        notes=(),
+        seconds=0.0,
+    )
+
+
+def _fits(trials: Sequence[Trial]) -> list[Trial]:
+    fits = [trial for trial in trials if trial.outcome == "fits"]
+    return sorted(fits, key=lambda trial: trial.batch)
+
+
+def _forecast(trials: Sequence[Trial]) -> int | None:
+    seen = search.forecast(trials) if len(_fits(trials)) > 1 else None
+    return None if seen is None or math.isinf(seen.batch) else math.floor(seen.batch)
+
+
+def _limit(trials: Sequence[Trial]) -> Gauge | None:
+    """What runs out first, or where nothing fits, what ran out."""
+    seen = search.forecast(trials)
+    if seen is not None:
+        return seen.gauge
+    limited = [gauge for gauge in trials[-1].gauges if gauge.limit is not None] if trials else []
+    return max(limited, key=lambda gauge: gauge.peak / (gauge.limit or 1), default=None)
+
+
+def with_margin(result: BatchResult, wishes: SearchWishes, margin: float) -> BatchResult:
+    """The largest batch that leaves so much of the memory free, by the line through the trials."""
+    low = result.largest_run
+    if not margin or low is None or result.batch is None:
+        return result._replace(margin=margin)
+    seen = search.forecast(result.trials)
+    if seen is None or seen.slope <= 0:
+        batch = low * (1 - margin)
+    else:
+        peak, limit = seen.gauge.peak, seen.gauge.limit or 0
+        # What did not run needed as much as there is, whatever the counters say of the limit.
+        top = low + 1 if result.smallest_not is None else result.smallest_not
+        edge = limit if seen.gauge.decides else min(limit, peak + seen.slope * (top - low))
+        too_much = peak - (edge - margin * limit)
+        batch = low - max(too_much, 0.0) / seen.slope
+    return result._replace(margin=margin, batch=search.on_grid(batch, wishes))

@@ -1,0 +1,230 @@
+"""The search for the largest batch that fits, as a pure function from trials to the next one.
+
+Memory is close to affine in the batch: what the first trials took predicts where the limit is
+reached. A prediction is never the answer. It chooses the next trial, so that few are needed; what
+ran and what did not are the bracket, and a wrong prediction only moves one of its ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from whygpu.model.batch import Gauge, GaugeName, SearchWishes, Trial
+
+MOST_TRIALS = 7
+FIRST = 8
+"""The batch to begin with: a layer that normalises over the batch refuses to train with one."""
+
+CLOSE = 0.04
+"""The bracket is narrow enough: what ran is within this of what may still fit."""
+_NOISE = 0.01
+"""What the same step takes differs by this part of it from run to run."""
+_SMALLEST_NOISE = 4 << 20
+_ON_THE_WAY = 0.85
+"""Of a rough forecast: the next trial is to fit, because only then is it measured."""
+_GROWTH = 4
+"""Times what fits, where nothing is known of the slope."""
+_LARGEST_GROWTH = 64
+_STRIDE = 3
+_FROM_NEAR = 0.6
+_WITHOUT_HOLES = 0.97
+"""Of a GPU's memory, as far as its allocator gets in practice."""
+_SHRINK = 8
+_TIME_KEPT = 0.8
+
+StopReason = Literal[
+    "bracketed", "predicted", "at-largest", "nothing-fits", "leaks", "failed", "too-slow", "trials"
+]
+"""`bracketed` both ends were run; `predicted` the upper end follows from what was measured;
+`at-largest` the largest batch asked for fits; `trials` there are no trials left."""
+
+
+class Try(NamedTuple):
+    batch: int
+
+
+class Stop(NamedTuple):
+    reason: StopReason
+
+
+class Forecast(NamedTuple):
+    """The largest batch by the line through what was measured."""
+
+    gauge: Gauge
+    """What runs out first, with the largest batch that ran."""
+    slope: float
+    """Bytes for each sample."""
+    surely: float
+    """If noise hid a part of the slope."""
+    batch: float
+    perhaps: float
+    """If a part of the slope was noise."""
+
+
+def next_move(trials: Sequence[Trial], wishes: SearchWishes) -> Try | Stop:
+    """What to do after these trials."""
+    if not trials:
+        most = wishes.start if wishes.largest is None else min(wishes.start, wishes.largest)
+        return Try(on_grid(most, wishes))
+    last = trials[-1].outcome
+    if last == "leaks" or last == "failed" or last == "too-slow":
+        return Stop(last)
+    low, high = bracket(trials)
+    stop = _reason_to_stop(trials, wishes, low, high)
+    if stop is not None:
+        return Stop(stop)
+    if low is None:
+        assert high is not None
+        return Try(on_grid(high // _SHRINK, wishes))
+    batch = on_grid(_aim(trials, wishes, low, high), wishes)
+    batch = max(batch, low + wishes.multiple_of)
+    if high is not None:
+        batch = min(batch, high - wishes.multiple_of)
+    slowest = _time_allows(trials, wishes, low)
+    if batch > slowest:
+        batch = on_grid(slowest, wishes)
+        if batch <= low:
+            return Stop("too-slow")
+    return Try(batch)
+
+
+def on_grid(batch: float, wishes: SearchWishes) -> int:
+    """The next batch below that may be tried."""
+    step = wishes.multiple_of
+    return max(math.floor(batch / step) * step, step)
+
+
+def bracket(trials: Sequence[Trial]) -> tuple[int | None, int | None]:
+    """The largest batch that ran, and the smallest larger one that did not."""
+    low = max((trial.batch for trial in trials if trial.outcome == "fits"), default=None)
+    above = [
+        trial.batch
+        for trial in trials
+        if trial.outcome != "fits" and (low is None or trial.batch > low)
+    ]
+    return low, min(above, default=None)
+
+
+def forecast(trials: Sequence[Trial]) -> Forecast | None:
+    """Where the first of the limits is reached; None where nothing tells."""
+    fits = sorted((trial for trial in trials if trial.outcome == "fits"), key=_batch)
+    if not fits:
+        return None
+    found = [
+        _along_line(fits, gauge.name, gauge.limit)
+        for gauge in fits[-1].gauges
+        if gauge.limit is not None
+    ]
+    return min(found, key=lambda each: each.batch, default=None)
+
+
+def _batch(trial: Trial) -> int:
+    return trial.batch
+
+
+def _along_line(fits: Sequence[Trial], name: GaugeName, limit: int) -> Forecast:
+    points = [(trial.batch, gauge) for trial in fits if (gauge := trial.gauge(name)) is not None]
+    batch, last = points[-1]
+    noise = max(_NOISE * (last.peak - last.before), _SMALLEST_NOISE)
+    apart = [point for point in points if point[0] <= 0.9 * batch]
+    if len(points) == 1:
+        # All that the step took beside what was there before, as if it were the batch's.
+        slope = (last.peak - last.before) / batch
+        reach = _reach(batch, limit - last.peak, slope)
+        return Forecast(last, slope, reach, reach, math.inf)
+    other, gauge = (apart or points)[-1 if apart else 0]
+    run = batch - other
+    slope, error = (last.peak - gauge.peak) / run, noise / run
+    room = limit - last.peak
+    return Forecast(
+        last,
+        slope,
+        _reach(batch, room, slope + error),
+        _reach(batch, room, slope),
+        _reach(batch, room + noise, slope - error),
+    )
+
+
+def _reach(batch: int, room: float, slope: float) -> float:
+    return batch + room / slope if slope > 0 else math.inf
+
+
+def _reason_to_stop(
+    trials: Sequence[Trial], wishes: SearchWishes, low: int | None, high: int | None
+) -> StopReason | None:
+    step = wishes.multiple_of
+    if low is None:
+        if high == step:
+            return "nothing-fits"
+    else:
+        if wishes.largest is not None and low + step > wishes.largest:
+            return "at-largest"
+        if high is not None and low >= (high - step) * (1 - CLOSE):
+            return "bracketed"
+        seen = forecast(trials)
+        if seen is not None and seen.gauge.decides and low >= seen.perhaps * (1 - CLOSE):
+            return "predicted"
+    return "trials" if len(trials) >= wishes.trials else None
+
+
+def _aim(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int | None) -> float:
+    """The batch to try next, before it is fitted between what is known."""
+    seen = forecast(trials)
+    below = [trial for trial in trials if trial.outcome == "fits" and trial.batch < low]
+    if seen is None:
+        aim = low * _GROWTH if high is None else math.sqrt(low * high)
+    elif not below:
+        # A low promise, since not all that the first steps took was the batch's.
+        promise = max(seen.batch * _ON_THE_WAY, low)
+        aim = max(promise, low * _GROWTH) if high is None else math.sqrt(promise * high)
+    else:
+        aim = _along(seen, low)
+    if high is None:
+        aim = min(aim, low * _LARGEST_GROWTH)
+        if _refuted(below, low):
+            aim = low + _STRIDE * (low - max(trial.batch for trial in below))
+        elif aim < low / (1 - CLOSE):
+            # What closes the bracket if it fails.
+            aim = low / (1 - CLOSE) + wishes.multiple_of
+        return aim if wishes.largest is None else min(aim, wishes.largest)
+    if aim >= high * (1 - CLOSE):
+        return _inside(trials, low, high)
+    return max(aim, low / (1 - CLOSE))
+
+
+def _along(seen: Forecast, low: int) -> float:
+    # Slow growth is safe, and learns nothing where noise is all there is.
+    aim = max(seen.surely, min(low * _GROWTH, seen.batch * _ON_THE_WAY))
+    if seen.batch > _GROWTH * low:
+        # So far out, no line is good enough to be the last one.
+        aim = min(aim, seen.batch * _ON_THE_WAY)
+    return aim if seen.gauge.decides else aim * _WITHOUT_HOLES
+
+
+def _refuted(below: Sequence[Trial], low: int) -> bool:
+    """Whether what fits should not have, by the line through what is below it: its counters
+    exaggerate, and tell the less the nearer they come to the limit."""
+    line = forecast(below) if len(below) > 1 else None
+    return line is not None and not line.gauge.decides and line.batch < low
+
+
+def _inside(trials: Sequence[Trial], low: int, high: int) -> float:
+    """Where the line says that what failed should have fitted: it failed by a hair, or the line
+    does not hold. The more often it has failed since it was drawn, the less is left of it."""
+    drawn = max(place for place, trial in enumerate(trials) if trial.batch == low)
+    failures = len(trials) - 1 - drawn
+    near = low > _FROM_NEAR * high
+    back = CLOSE * (2.0 if near else 3.0) ** max(failures - near, 0)
+    return float(max(high * (1 - back), (low + high) / 2))
+
+
+def _time_allows(trials: Sequence[Trial], wishes: SearchWishes, low: int) -> float:
+    """The largest batch that is done in time, if a step takes time in proportion to its batch."""
+    trial = next(trial for trial in trials if trial.batch == low and trial.outcome == "fits")
+    if not trial.step_seconds:
+        return math.inf
+    at_work = trial.steps * trial.step_seconds
+    spare = _TIME_KEPT * wishes.timeout - (trial.seconds - at_work)
+    return low * max(spare, 0.0) / at_work

@@ -1,0 +1,128 @@
+"""What one trial says: it fits, it does not, it leaks, or it failed of something else. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import Any, NamedTuple
+
+from whygpu.memory.recognise import shortage_in_text
+from whygpu.model.batch import Gauge, Trial, TrialOutcome
+from whygpu.model.work import TaskEnd
+from whygpu.render.run import size
+
+_FEWEST_RISES = 5
+"""Steps by which memory rose: fewer can be a beginning that takes its time to settle."""
+_LEAST_LEAK = {"gpu": 1 << 18, "memory": 1 << 20}
+"""Bytes per step. Less is lost in noise, and lasts for thousands of steps."""
+_ALIKE = 2.0
+_MOSTLY = 0.75
+
+
+class Limits(NamedTuple):
+    """What there is, in bytes; None where nothing limits it, or nobody knows."""
+
+    memory: int | None
+    gpu: int | None
+    """What the machine says; a framework's own word comes before it."""
+    address_space: int | None = None
+
+
+def judge(batch: int, end: TaskEnd, limits: Limits) -> Trial:
+    gauges = gauges_of(end, limits)
+    steps = end.sent("step")
+    outcome, how = _outcome(end, gauges)
+    leak = leak_of(steps)
+    if leak is not None and outcome in ("fits", "does-not-fit"):
+        outcome, how = "leaks", f"memory rises by {size(leak)} with each step"
+    times = [float(step["step_seconds"]) for step in steps]
+    return Trial(
+        batch=batch,
+        outcome=outcome,
+        how=how,
+        gauges=gauges,
+        steps=len(steps),
+        step_seconds=round(median(times[1:]), 6) if len(times) > 1 else None,
+        seconds=end.seconds,
+        leak_bytes=leak if outcome == "leaks" else None,
+    )
+
+
+def gauges_of(end: TaskEnd, limits: Limits) -> tuple[Gauge, ...]:
+    """What was measured, as far as it came; the GPU's first."""
+    loaded, steps = end.sent("loaded"), end.sent("step")
+    told = [*end.sent("start"), *loaded, *steps]
+    host = [each["host"] for each in told if each.get("host")]
+    device = [each["device"] for each in told if each.get("device")]
+    found = []
+    if device:
+        after_steps = [each["device"]["now"] for each in steps if each.get("device")]
+        last = device[-1]
+        found.append(
+            Gauge(
+                "gpu",
+                before=min(after_steps, default=device[0]["now"]),
+                peak=last.get("need") or last["peak"],
+                limit=last.get("limit") or limits.gpu,
+            )
+        )
+    held = next((each["host"] for each in loaded if each.get("host")), {})
+    peak = max([end.peak_host_bytes, *(each["peak"] for each in host)])
+    found.append(Gauge("memory", held.get("now", 0), peak, limits.memory))
+    spaces = [each["address_space"] for each in host if each.get("address_space")]
+    if limits.address_space is not None and spaces:
+        start = held.get("address_space") or spaces[0]
+        found.append(Gauge("address-space", start, max(spaces), limits.address_space))
+    return tuple(found)
+
+
+def _outcome(end: TaskEnd, gauges: Iterable[Gauge]) -> tuple[TrialOutcome, str]:
+    over = next(
+        (each for each in gauges if each.decides and each.limit and each.peak > each.limit), None
+    )
+    if end.ended == "over-limit" or (end.ended == "finished" and over is not None):
+        return "does-not-fit", "more than the limit of main memory"
+    if end.ended == "finished":
+        return "fits", ""
+    if end.ended == "timed-out":
+        return "too-slow", f"not done within {end.how}"
+    if end.ended == "exception":
+        return _told(f"{end.traceback}\n{end.how}", end.how)
+    if end.ended == "signal" and end.how == "SIGKILL":
+        return "does-not-fit", "killed (SIGKILL), as the kernel does when memory runs out"
+    return _told(end.error_text, f"{end.how}, without an exception")
+
+
+def _told(text: str, otherwise: str) -> tuple[TrialOutcome, str]:
+    """Only what the program itself says of memory is taken for want of it."""
+    shortage = shortage_in_text(text)
+    if shortage is None:
+        return "failed", otherwise
+    return "does-not-fit", shortage.text
+
+
+def leak_of(steps: Sequence[Mapping[str, Any]]) -> int | None:
+    """Bytes by which memory that stays in use rises with each step; None where it does not."""
+    series = {
+        "gpu": [each["device"]["now"] for each in steps if each.get("device")],
+        "memory": [each["host"]["now"] for each in steps if each.get("host")],
+    }
+    rises = [steady_rise(held, _LEAST_LEAK[name]) for name, held in series.items()]
+    return next((rise for rise in rises if rise is not None), None)
+
+
+def steady_rise(held: Sequence[int], least: int) -> int | None:
+    """What is held between steps goes up by about the same amount each time, to the end."""
+    # Between the first step and the second, much is still being set up.
+    rises = [after - before for before, after in pairwise(held[1:])]
+    if len(rises) < _FEWEST_RISES:
+        return None
+    usual = median(rises)
+    if usual < least:
+        return None
+    alike = [rise for rise in rises if usual / _ALIKE <= rise <= usual * _ALIKE]
+    late = median(rises[len(rises) // 2 :])
+    if len(alike) < _MOSTLY * len(rises) or late < usual / _ALIKE:
+        return None
+    return int(usual)

@@ -1,0 +1,288 @@
+"""The search for a batch size, on steps whose memory is a formula: few trials, and close."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from whygpu.memory.answer import answer, with_margin
+from whygpu.memory.search import CLOSE, MOST_TRIALS, Stop, StopReason, bracket, next_move
+from whygpu.model.batch import BatchResult, Gauge, GaugeName, SearchWishes, Trial
+
+MIB = 1 << 20
+GIB = 1 << 30
+WISHES = SearchWishes(start=8, largest=None, multiple_of=1, trials=MOST_TRIALS, timeout=600.0)
+
+
+class Step(NamedTuple):
+    """A made-up step: what it needs with a batch, and what its counters tell of it."""
+
+    needs: Callable[[int], float]
+    limit: float
+    before: float = 0.0
+    gauge: GaugeName = "memory"
+    told: Callable[[int], float] | None = None
+    """What is measured, where that is not what is needed."""
+    sample_seconds: float = 0.001
+
+    def tried(self, batch: int) -> Trial:
+        peak = int((self.told or self.needs)(batch))
+        seconds = batch * self.sample_seconds
+        fits = self.needs(batch) <= self.limit
+        gauges = (Gauge(self.gauge, int(self.before), peak, int(self.limit)),)
+        return Trial(
+            batch,
+            "fits" if fits else "does-not-fit",
+            "" if fits else "no room",
+            gauges if fits else (),
+            3 if fits else 0,
+            seconds if fits else None,
+            5.0 + 3 * seconds,
+        )
+
+    def truth(self) -> int:
+        if self.needs(1) > self.limit:
+            return 0
+        high = 2
+        while self.needs(high) <= self.limit:
+            high *= 2
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.needs(middle) <= self.limit else (low, middle)
+        return low
+
+
+class Found(NamedTuple):
+    result: BatchResult
+    reason: StopReason
+
+    @property
+    def batches(self) -> list[int]:
+        return [trial.batch for trial in self.result.trials]
+
+
+def search(step: Step, wishes: SearchWishes = WISHES) -> Found:
+    trials: list[Trial] = []
+    while True:
+        move = next_move(trials, wishes)
+        if isinstance(move, Stop):
+            return Found(answer("step", trials, move.reason), move.reason)
+        assert move.batch not in [trial.batch for trial in trials], "tried twice"
+        assert move.batch % wishes.multiple_of == 0
+        trials.append(step.tried(move.batch))
+        assert len(trials) <= wishes.trials
+
+
+def affine(base: float, slope: float, limit: float, before: float | None = None) -> Step:
+    held = base * 0.7 if before is None else before
+    return Step(lambda batch: base + slope * batch, limit, held)
+
+
+@pytest.mark.parametrize("slope", [1 << 14, 1 << 18, 3 * MIB, 20 * MIB])
+@pytest.mark.parametrize("base", [0.01, 0.3, 0.8])
+def test_memory_that_is_affine_in_the_batch_takes_five_trials(base: float, slope: float) -> None:
+    step = affine(base * 2 * GIB, slope, 2 * GIB)
+    found = search(step)
+    assert len(found.batches) <= 5, found.batches
+    assert found.result.outcome == "found"
+    assert found.result.batch is not None
+    assert 1 - CLOSE <= found.result.batch / step.truth() <= 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    limit=st.floats(0.5, 128).map(lambda gib: gib * GIB),
+    base=st.floats(0.001, 0.7),
+    held=st.floats(0.3, 1.0),
+    most=st.floats(10, 20000),
+    bend=st.floats(-0.1, 0.1),
+    gauge=st.sampled_from(["memory", "gpu"]),
+    holes=st.sampled_from([0.0, 0.02, 0.05]),
+    seed=st.integers(0, 1000),
+)
+def test_within_five_per_cent_in_seven_trials(
+    limit: float,
+    base: float,
+    held: float,
+    most: float,
+    bend: float,
+    gauge: GaugeName,
+    holes: float,
+    seed: int,
+) -> None:
+    """A bent line, noise in what is measured, and a GPU's allocator that wastes some."""
+    overhead, slope = base * limit, (1 - base) * limit / most
+    waste = 1 + (holes if gauge == "gpu" else 0.0)
+
+    def needs(batch: int) -> float:
+        return waste * (overhead + slope * batch * (1 + bend * min(batch / most, 1.5)))
+
+    def told(batch: int) -> float:
+        noise = random.Random(seed * 100_003 + batch).gauss(0.0, 0.002)
+        return needs(batch) / waste * (1 + noise)
+
+    step = Step(needs, limit, held * overhead, gauge, told)
+    found, truth = search(step), step.truth()
+    if truth == 0:
+        assert found.result.outcome == "nothing-fits"
+        return
+    assert found.result.largest_run is not None
+    assert found.result.largest_run <= truth
+    assert found.result.largest_run >= 0.95 * truth - 1, found.batches
+
+
+def test_an_answer_has_run_and_what_is_above_has_not() -> None:
+    found = search(affine(100 * MIB, 3.3 * MIB, GIB))
+    by_batch = {trial.batch: trial.outcome for trial in found.result.trials}
+    assert by_batch[found.result.batch or 0] == "fits"
+    low, high = bracket(found.result.trials)
+    assert low == found.result.batch
+    assert high is None or by_batch[high] == "does-not-fit"
+
+
+def test_on_a_gpu_the_upper_end_is_run_as_well() -> None:
+    """Its counters may reach the limit with what gives way when room is short."""
+    step = affine(GIB, 10 * MIB, 16 * GIB)._replace(gauge="gpu")
+    found = search(step)
+    assert found.reason == "bracketed"
+    assert found.result.smallest_not is not None
+    assert found.result.smallest_not <= step.truth() * 1.05 + 1
+
+
+def test_counters_that_exaggerate_do_not_end_the_search_early() -> None:
+    """A compiler that tries kernels while there is room: what is measured is not what is needed."""
+    limit = 16 * GIB
+
+    def told(batch: int) -> float:
+        return min(0.98 * limit, 3 * GIB + 14 * MIB * batch)
+
+    step = Step(lambda batch: GIB + 10 * MIB * batch, limit, GIB, "gpu", told)
+    found = search(step)
+    assert found.result.batch is not None
+    assert found.result.batch >= 0.9 * step.truth(), found.batches
+    assert found.result.outcome == "unsettled"
+
+
+def test_without_counters_it_is_a_plain_search() -> None:
+    step = affine(GIB, 100 * MIB, 8 * GIB)
+    trials: list[Trial] = []
+    while not isinstance(move := next_move(trials, WISHES), Stop):
+        trials.append(step.tried(move.batch)._replace(gauges=()))
+    low, high = bracket(trials)
+    assert low is not None
+    assert high is not None
+    assert low <= step.truth() < high
+    assert high <= 1.2 * low
+
+
+@pytest.mark.parametrize("most", range(9))
+def test_small_numbers_are_exact(most: int) -> None:
+    step = affine(100 * MIB, 100 * MIB, (most + 1.5) * 100 * MIB)
+    assert step.truth() == most
+    found = search(step)
+    assert found.result.batch == (most or None)
+    assert found.result.outcome == ("found" if most else "nothing-fits")
+
+
+def test_nothing_fits_is_tried_down_to_one() -> None:
+    found = search(affine(2 * GIB, MIB, GIB), WISHES._replace(start=512))
+    assert (found.result.outcome, found.result.batch) == ("nothing-fits", None)
+    assert found.batches == [512, 64, 8, 1]
+
+
+def test_the_largest_that_is_asked_for() -> None:
+    wishes = WISHES._replace(largest=100)
+    found = search(affine(100 * MIB, MIB, GIB), wishes)
+    assert (found.result.outcome, found.result.batch) == ("at-largest", 100)
+    assert len(found.batches) <= 3
+    below = search(affine(100 * MIB, 20 * MIB, GIB), wishes)
+    assert below.result.outcome == "found"
+    assert search(affine(0, MIB, GIB), WISHES._replace(largest=3)).batches == [3]
+
+
+def test_multiples_only() -> None:
+    step = affine(100 * MIB, 10 * MIB, GIB)
+    found = search(step, WISHES._replace(multiple_of=16))
+    assert found.result.batch == step.truth() // 16 * 16
+    nothing = search(affine(100 * MIB, 100 * MIB, GIB), WISHES._replace(multiple_of=16))
+    assert (nothing.result.outcome, nothing.batches) == ("nothing-fits", [16])
+
+
+def test_time_is_a_limit_as_well() -> None:
+    """A step of a second for each sample: the search ends with what was done in time."""
+    slow = affine(100 * MIB, MIB, GIB)._replace(sample_seconds=1.0)
+    found = search(slow)
+    assert found.result.outcome == "too-slow"
+    assert found.result.batch is not None
+    assert all(trial.seconds < WISHES.timeout for trial in found.result.trials)
+
+
+@pytest.mark.parametrize("outcome", ["leaks", "failed", "too-slow"])
+def test_what_ends_the_search_at_once(outcome: StopReason) -> None:
+    first = affine(100 * MIB, MIB, GIB).tried(8)
+    last = first._replace(batch=32, outcome=outcome)  # type: ignore[arg-type]
+    assert next_move([first, last], WISHES) == Stop(outcome)
+    result = answer("step", [first, last], outcome)
+    assert result.batch == (8 if outcome == "too-slow" else None)
+
+
+def test_a_margin_leaves_that_part_of_the_memory_free() -> None:
+    step = affine(200 * MIB, 2 * MIB, GIB)
+    result = with_margin(search(step).result, WISHES, 0.1)
+    assert result.batch is not None
+    assert 0.88 * GIB <= step.needs(result.batch) <= 0.9 * GIB
+    assert result.largest_run is not None
+    assert result.largest_run > result.batch
+
+
+def test_a_margin_on_a_gpu_counts_from_what_ran() -> None:
+    """Where an allocator's holes end it at nine tenths, the margin is beyond those."""
+    step = affine(200 * MIB, 2 * MIB, GIB)
+    holes = step._replace(needs=lambda b: 1.1 * step.needs(b), told=step.needs, gauge="gpu")
+    found = search(holes).result
+    result = with_margin(found, WISHES, 0.05)
+    assert result.batch is not None
+    assert found.batch is not None
+    assert step.needs(found.batch) - step.needs(result.batch) >= 0.01 * GIB
+    assert holes.needs(result.batch) <= 0.97 * GIB
+
+
+def test_no_margin_changes_nothing_and_none_is_left_of_nothing() -> None:
+    found = search(affine(200 * MIB, 2 * MIB, GIB)).result
+    assert with_margin(found, WISHES, 0.0) == found
+    nothing = search(affine(2 * GIB, MIB, GIB)).result
+    assert with_margin(nothing, WISHES, 0.5).batch is None
+
+
+def test_the_result_stands_for_its_number() -> None:
+    found = search(affine(200 * MIB, 2 * MIB, GIB)).result
+    assert int(found) == found.batch
+    assert len(range(found)) == found.batch
+    nothing = search(affine(2 * GIB, MIB, GIB)).result
+    with pytest.raises(ValueError, match="no batch size is known to be safe for step"):
+        int(nothing)
+
+
+def test_two_gauges_the_first_to_run_out_decides() -> None:
+    def tried(batch: int) -> Trial:
+        gauges = (
+            Gauge("gpu", 0, 100 * MIB + batch * MIB, 64 * GIB),
+            Gauge("memory", 0, 100 * MIB + 4 * batch * MIB, GIB),
+        )
+        fits = gauges[1].peak <= GIB
+        return Trial(batch, "fits" if fits else "does-not-fit", "", gauges, 3, 0.01, 1.0)
+
+    trials: list[Trial] = []
+    while not isinstance(move := next_move(trials, WISHES), Stop):
+        trials.append(tried(move.batch))
+    result = answer("step", trials, move.reason)
+    assert result.limit is not None
+    assert result.limit.name == "memory"
+    assert math.isclose(result.batch or 0, 231, rel_tol=0.05)
