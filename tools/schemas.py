@@ -8,8 +8,10 @@ import types
 from typing import Any, Literal, Union, get_args, get_origin
 
 import whygpu
+from whygpu.model.batch import BatchResult
 from whygpu.model.code_finding import FileProblemKind
 from whygpu.model.codec import hints, is_record
+from whygpu.model.comparison import ComparisonReport
 from whygpu.model.explanation import LogVerdict
 from whygpu.model.finding import Confidence, Evidence, Finding, Severity
 from whygpu.model.holders import HoldersReport
@@ -19,8 +21,10 @@ from whygpu.model.policy import Action, DeviceUsed, LogLevel
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
 from whygpu.model.snapshot import Snapshot
 from whygpu.planner.machine import MachineSpec
+from whygpu.render.compare_json import COMPARE_SCHEMA
 from whygpu.render.explain_json import EXPLANATION_SCHEMA, LOG_FINDING_FIELDS
 from whygpu.render.json import FINDING_FIELDS
+from whygpu.render.memory_find import FIND_SCHEMA
 from whygpu.render.memory_holders import HOLDERS_SCHEMA
 
 FOLDER = pathlib.Path(whygpu.__path__[0]) / "schemas"
@@ -303,6 +307,27 @@ def memory_schema() -> dict[str, Any]:
     return {"$schema": DRAFT, "title": "whygpu memory --json", **top, "$defs": definitions}
 
 
+def find_schema() -> dict[str, Any]:
+    """What `whygpu memory find --json` prints."""
+    definitions: dict[str, Any] = {}
+    schema_of(BatchResult, definitions)
+    fields = {"schema": {"const": FIND_SCHEMA}, **definitions.pop("BatchResult")["properties"]}
+    return {
+        "$schema": DRAFT,
+        "title": "whygpu memory find --json",
+        **_object(fields),
+        "$defs": definitions,
+    }
+
+
+def compare_schema() -> dict[str, Any]:
+    """What `whygpu compare --json` prints."""
+    definitions: dict[str, Any] = {}
+    fields = {name: schema_of(hint, definitions) for name, hint in hints(ComparisonReport)}
+    top = _object({"schema": {"const": COMPARE_SCHEMA}, **fields})
+    return {"$schema": DRAFT, "title": "whygpu compare --json", **top, "$defs": definitions}
+
+
 def files() -> dict[str, str]:
     made = {
         "snapshot.schema.json": snapshot_schema(),
@@ -310,6 +335,8 @@ def files() -> dict[str, str]:
         "explain.schema.json": explain_schema(),
         "plan.schema.json": plan_schema(),
         "lint.schema.json": lint_schema(),
+        "compare.schema.json": compare_schema(),
+        "memory-find.schema.json": find_schema(),
         "memory.schema.json": memory_schema(),
         "run.schema.json": run_schema(),
         "run-plan.schema.json": run_plan_schema(),

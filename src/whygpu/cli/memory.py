@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from whygpu.cli import memory_find
 from whygpu.cli.arguments import add_color_argument
 
 if TYPE_CHECKING:
     from whygpu.model.holders import HoldersReport
     from whygpu.model.snapshot import Snapshot
 
-SUBVERBS: dict[str, Any] = {}
+SUBVERBS: dict[str, Any] = {"find": memory_find}
 """Modules as those of the verbs: a first line, EXAMPLES, add_arguments, run."""
 
 EXAMPLES = """\

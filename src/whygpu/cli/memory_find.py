@@ -1,0 +1,148 @@
+"""What is the largest batch that fits?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from whygpu.cli.arguments import add_color_argument
+
+if TYPE_CHECKING:
+    from whygpu.memory.find import OnProgress, Progress, Wanted
+    from whygpu.model.batch import BatchOutcome
+
+EXAMPLES = """\
+examples:
+  whygpu memory find train.py:make_model           a function that returns a model
+  whygpu memory find train.py:step                 a function step(batch_size)
+  whygpu memory find model.keras --infer           a saved model, without training
+  whygpu memory find net.py:Net --input 3x224x224 --optimizer sgd
+  whygpu memory find train.py:step --limit 8GiB --margin 5% --multiple-of 8
+  whygpu memory find train.py:step --device cpu --python ~/venv --json
+
+exit codes:
+  0 found   1 nothing fits, or the step leaks   2 wrong usage   3 a bug   4 cannot tell
+"""
+
+_CODES: dict[BatchOutcome, int] = {
+    "found": 0,
+    "at-largest": 0,
+    "nothing-fits": 1,
+    "leaks": 1,
+    "unsettled": 4,
+    "failed": 4,
+    "too-slow": 4,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what",
+        metavar="WHAT",
+        help="model.keras, or file.py:function, which returns a Keras model, a PyTorch module, "
+        "(module, example_inputs), (function, arguments) or a function step(batch_size), or "
+        "takes batch_size and does the step itself",
+    )
+    parser.add_argument(
+        "--python",
+        metavar="PYTHON",
+        help="the interpreter (or virtual environment) to run it with; default: the active "
+        "environment, else python on PATH",
+    )
+    parser.add_argument("--device", metavar="DEVICE", help="cpu, gpu, or gpu:1 in PCI bus order")
+    parser.add_argument(
+        "--limit",
+        metavar="AMOUNT",
+        help="memory it may use, such as 8GiB: the GPU's, or on the CPU what is resident; "
+        "default: what is free",
+    )
+    parser.add_argument(
+        "--margin", metavar="PART", default="0%", help="of the memory to be left free, such as 5%%"
+    )
+    parser.add_argument("--start", metavar="N", type=int, help="the first batch to try")
+    parser.add_argument("--max", metavar="N", type=int, help="try no larger batch")
+    parser.add_argument(
+        "--multiple-of", metavar="N", type=int, default=1, help="try multiples of this only"
+    )
+    parser.add_argument("--infer", action="store_true", help="inference instead of training")
+    parser.add_argument("--optimizer", metavar="NAME", help="to train a model with: adam, sgd, ...")
+    parser.add_argument(
+        "--input",
+        metavar="SHAPE",
+        help="what a model takes, without the batch: 3x224x224, 256:int64; several with commas",
+    )
+    parser.add_argument("--timeout", metavar="S", type=float, help="seconds for each trial")
+    parser.add_argument("--no-cache", action="store_true", help="do not use what was found before")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    add_color_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from whygpu.cli.terminal import use_color, width, write
+    from whygpu.memory.find import find
+    from whygpu.render.memory_find import render, render_json
+
+    wanted = _wanted(options)
+    with _progress() as show:
+        result = find(wanted, os.environ, show)
+    if options.json:
+        write(render_json(result))
+    else:
+        write(render(result, width=width(), color=use_color(options.color)))
+    return _CODES[result.outcome]
+
+
+def _wanted(options: argparse.Namespace) -> Wanted:
+    from whygpu.launch.words import parse_device
+    from whygpu.memory.amounts import parse_limit, parse_part
+    from whygpu.memory.find import DEFAULT_TIMEOUT, Wanted
+    from whygpu.memory.search import FIRST
+    from whygpu.work.what import parse_what
+
+    return Wanted(
+        name=options.what,
+        what=parse_what(options.what, ("model-file", "function")),
+        python=options.python,
+        device=parse_device(options.device) if options.device is not None else None,
+        limit=parse_limit(options.limit) if options.limit is not None else None,
+        margin=parse_part(options.margin),
+        start=FIRST if options.start is None else options.start,
+        largest=options.max,
+        multiple_of=options.multiple_of,
+        infer=options.infer,
+        optimizer=options.optimizer,
+        input=options.input,
+        timeout=DEFAULT_TIMEOUT if options.timeout is None else options.timeout,
+        cache=not options.no_cache,
+    )
+
+
+@contextmanager
+def _progress() -> Iterator[OnProgress]:
+    """A callback that says what is tried, where somebody watches."""
+    if not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+    from rich.console import Console
+
+    from whygpu.cli.terminal import shows
+
+    spinner = "dots" if shows("⠋", sys.stderr) else "line"
+    with Console(stderr=True).status("looking at this machine ...", spinner=spinner) as status:
+
+        def show(progress: Progress) -> None:
+            done = ", ".join(
+                f"{trial.batch} {'fits' if trial.outcome == 'fits' else 'does not'}"
+                for trial in progress.trials
+            )
+            number = len(progress.trials) + 1
+            status.update(
+                f"trial {number}: batch {progress.batch} ({progress.stage})"
+                + (f"; so far {done}" if done else "")
+            )
+
+        yield show

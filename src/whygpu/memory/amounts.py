@@ -1,0 +1,29 @@
+"""Amounts of memory in a user's words: 8GiB, 5%."""
+
+from __future__ import annotations
+
+from whygpu.errors import UsageError
+from whygpu.launch.words import parse_memory
+
+
+def parse_limit(text: str) -> int:
+    """--limit 8GiB, in bytes."""
+    try:
+        amount = parse_memory(text)
+    except UsageError as error:
+        raise UsageError(str(error).replace("--memory", "--limit")) from error
+    if amount.kind != "bytes":
+        raise UsageError(f"--limit {text}: expected an amount such as 8GiB")
+    return int(amount.amount)
+
+
+def parse_part(text: str) -> float:
+    """--margin 5%, or 0.05, as a part of one."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        value = float(number) / (100 if percent else 1)
+    except ValueError:
+        value = -1.0
+    if rest or not 0 <= value < 1:
+        raise UsageError(f"--margin {text}: expected a part of the memory, such as 5%")
+    return value

@@ -1,0 +1,277 @@
+"""Finds the largest batch that fits by trying: each trial is a process of its own."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from whygpu.errors import PolicyError, UsageError
+from whygpu.memory import batch_cache, search
+from whygpu.memory.answer import answer, with_margin
+from whygpu.memory.room import free_of
+from whygpu.memory.trial import Limits, judge
+from whygpu.model.batch import BatchResult, SearchWishes, Trial
+from whygpu.model.observed import Known
+from whygpu.model.policy import DeviceChoice, DevicePolicy, LaunchPlan, MemoryLimit
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.work import TaskEnd, What
+
+DEFAULT_TIMEOUT = 600.0
+IN_TRIAL = "WHYGPU_IN_TRIAL"
+"""Set in a trial's process: a file that searches while it is loaded must not do so in there."""
+_KEPT_FREE = 0.05
+_LEAST_KEPT_FREE = 512 << 20
+"""Of main memory, where no limit is given: other programs go on living."""
+
+
+class Wanted(NamedTuple):
+    """What is to be found, for whom and where."""
+
+    name: str
+    """The step as the user calls it."""
+    what: What | None
+    """None where it is pickled."""
+    python: str | None = None
+    device: DeviceChoice | None = None
+    limit: int | None = None
+    margin: float = 0.0
+    start: int = search.FIRST
+    largest: int | None = None
+    multiple_of: int = 1
+    infer: bool = False
+    optimizer: str | None = None
+    input: str | None = None
+    timeout: float = DEFAULT_TIMEOUT
+    cache: bool = True
+    pickled: str | None = None
+    """The file with the pickle."""
+    search_path: tuple[str, ...] = ()
+    """Where the program that asks looks for its modules."""
+
+    @property
+    def wishes(self) -> SearchWishes:
+        return SearchWishes(
+            self.start, self.largest, self.multiple_of, search.MOST_TRIALS, self.timeout
+        )
+
+    @property
+    def wants_gpu(self) -> bool:
+        return self.device is not None and self.device.kind == "gpu"
+
+
+class Progress(NamedTuple):
+    batch: int
+    stage: str
+    trials: tuple[Trial, ...]
+    """Those that are done."""
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) -> BatchResult:
+    """UsageError where the machine has not what is wanted, or the step cannot be used so."""
+    check(wanted)
+    began = time.monotonic()
+    machine = _look(wanted.python)
+    limits = _limits(wanted, machine)
+    key = batch_cache.key_of(wanted, machine, environ) if wanted.cache else None
+    known = batch_cache.load(key, limits) if key is not None else None
+    if known is not None:
+        return with_margin(known, wanted.wishes, wanted.margin)
+    python = _python(machine)
+    plan = _plan(wanted, limits, python, environ)
+    from whygpu.launch.run import staged
+
+    with staged(plan, environ) as stage:
+        tries = _Tries(wanted, limits, python, {**stage.environ, IN_TRIAL: "1"}, on_progress)
+        result = tries.to_the_end()
+    result = result._replace(
+        notes=(*plan.notes, *result.notes), seconds=round(time.monotonic() - began, 3)
+    )
+    if key is not None:
+        batch_cache.save(key, limits, result, tries.sources)
+    return with_margin(result, wanted.wishes, wanted.margin)
+
+
+def check(wanted: Wanted) -> None:
+    """Numbers that cannot be meant."""
+    for name, number in (
+        ("--start", wanted.start),
+        ("--max", wanted.largest),
+        ("--multiple-of", wanted.multiple_of),
+    ):
+        if number is not None and number < 1:
+            raise UsageError(f"{name} {number}: expected 1 or more")
+    if wanted.largest is not None and wanted.largest < wanted.multiple_of:
+        raise UsageError(
+            f"--max {wanted.largest}: no multiple of {wanted.multiple_of} is so small; expected "
+            f"--max {wanted.multiple_of} or more"
+        )
+    if not 0 <= wanted.margin < 1:
+        raise UsageError(f"--margin {wanted.margin:.0%}: expected at least 0% and less than 100%")
+    if not wanted.timeout > 0:
+        raise UsageError(f"--timeout {wanted.timeout:g}: expected more than 0 seconds")
+
+
+def _look(python: str | None) -> Snapshot:
+    from whygpu.collectors.collect import collect
+    from whygpu.host.local import LocalHost
+
+    return collect(LocalHost(), python)
+
+
+def _python(machine: Snapshot) -> str:
+    interpreter = machine.target.interpreter
+    if not isinstance(interpreter, Known):
+        raise UsageError(getattr(interpreter, "reason", "there is no Python to run the step with"))
+    return interpreter.value.path
+
+
+def _limits(wanted: Wanted, machine: Snapshot) -> Limits:
+    """What there is, as far as the machine tells. On a GPU, a framework may know better."""
+    on_gpu = not (wanted.device is not None and wanted.device.kind == "cpu") and has_gpu(machine)
+    available = machine.system.memory.available_bytes
+    memory = None
+    if isinstance(available, Known):
+        memory = available.value - max(int(_KEPT_FREE * available.value), _LEAST_KEPT_FREE)
+    gpu = wanted.limit if on_gpu else None
+    if on_gpu and gpu is None:
+        gpus = machine.driver.gpus
+        free = [free_of(each) for each in gpus.value] if isinstance(gpus, Known) else []
+        known = [each.value for each in free if isinstance(each, Known)]
+        gpu = max(known, default=None)
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return Limits(
+        memory=wanted.limit if wanted.limit is not None and not on_gpu else memory,
+        gpu=gpu,
+        address_space=None if soft == resource.RLIM_INFINITY else soft,
+    )
+
+
+def has_gpu(machine: Snapshot) -> bool:
+    gpus = machine.driver.gpus
+    return isinstance(gpus, Known) and bool(gpus.value)
+
+
+def _plan(wanted: Wanted, limits: Limits, python: str, environ: Mapping[str, str]) -> LaunchPlan:
+    """The policy that every trial runs under, as `whygpu run` would have it."""
+    from whygpu.launch.run import prepare
+
+    limited = wanted.limit is not None and limits.gpu is not None
+    memory = MemoryLimit("bytes", float(wanted.limit or 0)) if limited else None
+    argv = [python] if wanted.what is None else [python, wanted.what.path]
+    try:
+        return prepare(argv, DevicePolicy(device=wanted.device, memory=memory), environ).plan
+    except PolicyError as error:
+        raise UsageError(str(error)) from error
+
+
+class _Tries:
+    """The trials of one search, one after the other."""
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        limits: Limits,
+        python: str,
+        environ: Mapping[str, str],
+        on_progress: OnProgress,
+    ) -> None:
+        self._wanted = wanted
+        self._limits = limits
+        self._python = python
+        self._environ = environ
+        self._on_progress = on_progress
+        self._trials: list[Trial] = []
+        self._notes: list[str] = []
+        self._frameworks: dict[str, str] = {}
+        self._device = "CPU"
+        self._traceback = ""
+        self.sources: tuple[str, ...] = ()
+
+    def to_the_end(self) -> BatchResult:
+        while True:
+            move = search.next_move(self._trials, self._wanted.wishes)
+            if isinstance(move, search.Stop):
+                break
+            self._try(move.batch)
+        result = answer(self._wanted.name, self._trials, move.reason)
+        return result._replace(
+            device=self._device,
+            frameworks=tuple(sorted(self._frameworks.items())),
+            traceback=self._traceback,
+            notes=tuple(self._notes),
+        )
+
+    def _try(self, batch: int) -> None:
+        end = self._run(batch)
+        self._hear(end)
+        trial = judge(batch, end, self._limits)
+        if trial.outcome == "failed":
+            if end.ended == "exception" and end.how.startswith("Unusable: "):
+                raise UsageError(f"{self._wanted.name}: {end.how.removeprefix('Unusable: ')}")
+            self._traceback = end.traceback or end.error_text
+        self._trials.append(trial)
+
+    def _run(self, batch: int) -> TaskEnd:
+        from whygpu.work.process import run_task
+
+        def tell(message: Mapping[str, Any]) -> None:
+            if message["kind"] == "progress":
+                self._on_progress(Progress(batch, message["text"], tuple(self._trials)))
+
+        self._on_progress(Progress(batch, "starting", tuple(self._trials)))
+        wanted = self._wanted
+        end = run_task(
+            "trial",
+            {
+                "what": None if wanted.what is None else wanted.what._asdict(),
+                "pickled": wanted.pickled,
+                "search_path": wanted.search_path,
+                "batch": batch,
+                "infer": wanted.infer,
+                "optimizer": wanted.optimizer,
+                "input": wanted.input,
+            },
+            python=self._python,
+            environ=self._environ,
+            timeout=wanted.timeout,
+            host_limit=self._limits.memory,
+            on_message=tell,
+        )
+        if end.ended == "not-started":
+            raise UsageError(end.how)
+        return end
+
+    def _hear(self, end: TaskEnd) -> None:
+        """What the process told of itself, apart from how it ended."""
+        for message in end.sent("loaded"):
+            self._frameworks = dict(message["frameworks"])
+        for message in (*end.sent("loaded"), *end.sent("sources")):
+            self.sources = tuple(message["sources"])
+        steps = end.sent("step")
+        if not steps:
+            return
+        device = steps[-1].get("device")
+        if device:
+            self._device = device["name"]
+        elif self._limits.gpu is not None:
+            self._stays_on_cpu()
+
+    def _stays_on_cpu(self) -> None:
+        """There is a GPU, and the step does not use it."""
+        if self._wanted.wants_gpu:
+            raise UsageError(
+                f"--device {self._words()}: {self._wanted.name} computed on the CPU; "
+                "`whygpu check` says why its framework does not use the GPU"
+            )
+        self._notes.append("the step does not use the GPU of this machine: main memory counts")
+        memory = self._limits.memory if self._wanted.limit is None else self._wanted.limit
+        self._limits = self._limits._replace(gpu=None, memory=memory)
+
+    def _words(self) -> str:
+        device = self._wanted.device
+        return "gpu" if device is None else ":".join([device.kind, *device.gpus])

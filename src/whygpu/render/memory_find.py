@@ -1,0 +1,165 @@
+"""The largest batch that fits, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from whygpu.model.batch import BatchResult, GaugeName, Trial
+from whygpu.model.codec import encode
+from whygpu.model.derived import and_list, display_name
+from whygpu.render.layout import BOLD, GREEN, RED, YELLOW, Page
+from whygpu.render.run import size
+
+FIND_SCHEMA = 1
+_KINDS: dict[GaugeName, str] = {
+    "gpu": "GPU memory",
+    "memory": "main memory",
+    "address-space": "address space (ulimit -v)",
+}
+_SUGGESTED_MARGIN = 0.05
+_FASTER = 1.05
+_LINES_OF_TRACEBACK = 12
+
+
+def as_dict(result: BatchResult) -> dict[str, Any]:
+    return {"schema": FIND_SCHEMA, **encode(result)}
+
+
+def render_json(result: BatchResult) -> str:
+    return json.dumps(as_dict(result), indent=2) + "\n"
+
+
+def render(result: BatchResult, *, width: int, color: bool) -> str:
+    page = Page(width, color)
+    headline, style = _headline(result)
+    page.hanging("", headline, 0, f"{BOLD};{style}")
+    page.hanging("", _setting(result), 0)
+    if result.trials:
+        page.section("Tried, each in a process of its own")
+        _trials(page, result)
+    page.line()
+    for text in (*_remarks(result), *result.notes):
+        page.hanging("-", text, 2)
+    for line in result.traceback.rstrip().splitlines()[-_LINES_OF_TRACEBACK:]:
+        page.line(f"  {line}")
+    return page.text()
+
+
+def _headline(result: BatchResult) -> tuple[str, str]:
+    name, batch = result.what, result.batch
+    if result.outcome == "leaks":
+        leak = next((trial.leak_bytes for trial in result.trials if trial.leak_bytes), 0)
+        return (
+            f"{name} leaks: each step keeps about {size(leak)} more, so no batch size is safe",
+            RED,
+        )
+    if result.outcome == "failed":
+        return f"Cannot tell what fits: {name} failed, and not for want of memory", YELLOW
+    if result.outcome == "nothing-fits":
+        smallest = min(trial.batch for trial in result.trials)
+        return f"Not even a batch of {smallest} fits", RED
+    if batch is None:
+        return f"Cannot tell what fits: {name} is too slow to try", YELLOW
+    if result.outcome == "too-slow":
+        return f"A batch of {batch} fits; larger ones are too slow to try", YELLOW
+    if result.outcome == "unsettled":
+        return f"A batch of {batch} fits; how much more does is not settled", YELLOW
+    if result.margin:
+        return f"Batch size {batch}, with {result.margin:.0%} of the memory left free", GREEN
+    if result.outcome == "at-largest":
+        return f"Batch size {batch}, the largest that was asked for, fits", GREEN
+    return f"The largest batch that fits: {batch}", GREEN
+
+
+def _setting(result: BatchResult) -> str:
+    versions = [f"{display_name(name)} {version}" for name, version in result.frameworks]
+    parts = [result.what, f"on {result.device}"]
+    if versions:
+        parts.append(f"with {and_list(versions)}")
+    text = " ".join(parts)
+    if result.limit is not None and result.limit.limit is not None:
+        text += f"; {_KINDS[result.limit.name]} {size(result.limit.limit)}"
+    return text
+
+
+def _trials(page: Page, result: BatchResult) -> None:
+    page.line(f"   {'batch':>7}  {'memory':>9}  {'a step':>9}  {'samples/s':>9}")
+    for trial in result.trials:
+        held = trial.gauge(result.limit.name) if result.limit is not None else None
+        memory = size(held.peak) if held is not None and trial.outcome == "fits" else ""
+        step, rate = trial.step_seconds, trial.samples_per_second
+        row = (
+            f"   {trial.batch:>7}  {memory:>9}  {_seconds(step) if step else '':>9}  "
+            f"{f'{rate:.3g}' if rate else '':>9}  "
+        )
+        words = "fits" if trial.outcome == "fits" else _why_not(trial)
+        page.hanging(row, words, len(row), GREEN if trial.outcome == "fits" else RED)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _why_not(trial: Trial) -> str:
+    said = {"does-not-fit": "does not fit: ", "failed": "failed: ", "too-slow": "too slow: "}
+    words = " ".join(trial.how.split())
+    return said.get(trial.outcome, "") + (words if len(words) < 160 else f"{words[:157]}...")
+
+
+def _remarks(result: BatchResult) -> list[str]:
+    found = []
+    if result.cached:
+        found.append("This was found before and is remembered; --no-cache looks anew.")
+    found += _bracket(result)
+    found += _numbers_where_nothing_fits(result)
+    found += _speed(result)
+    if result.outcome in ("found", "at-largest") and not result.margin:
+        found.append(
+            "It fits exactly: longer inputs, a validation or other programs need room as well; "
+            f"--margin {_SUGGESTED_MARGIN:.0%} leaves some."
+        )
+    return found
+
+
+def _bracket(result: BatchResult) -> list[str]:
+    low, high = result.largest_run, result.smallest_not
+    if low is None or result.outcome in ("leaks", "failed", "at-largest"):
+        return []
+    if result.outcome == "too-slow":
+        return [f"{low} ran. Whether more fits is not known: --timeout gives a trial more time."]
+    if high is not None and high - low <= 1:
+        return [f"{low} ran, {high} did not."]
+    if high is not None:
+        return [f"{low} ran, {high} did not: the true maximum is {low} or between the two."]
+    if result.forecast is not None:
+        at = result.forecast
+        return [f"{low} ran. By what the trials took, the limit is reached with about {at}."]
+    return [f"{low} ran. Whether more fits was not tried."]
+
+
+def _numbers_where_nothing_fits(result: BatchResult) -> list[str]:
+    if result.outcome != "nothing-fits":
+        return []
+    held = result.limit
+    text = "The model alone, or what one sample needs, is too much"
+    if held is None or held.limit is None:
+        return [f"{text}."]
+    return [
+        f"{text}: {size(held.before)} were held before the first step, {size(held.peak)} when it "
+        f"ended, and the limit is {size(held.limit)}."
+    ]
+
+
+def _speed(result: BatchResult) -> list[str]:
+    fastest = result.fastest
+    largest = next((each for each in result.trials if each.batch == result.largest_run), None)
+    if fastest is None or largest is None or not largest.samples_per_second:
+        return []
+    best, rate = fastest.samples_per_second or 0.0, largest.samples_per_second
+    if best < _FASTER * rate:
+        return []
+    return [
+        f"The largest batch is not the fastest: {fastest.batch} does {best:.3g} samples a second, "
+        f"{largest.batch} does {rate:.3g}."
+    ]
