@@ -8,7 +8,7 @@ from typing import NamedTuple
 from whygpu.compare.layers import Lanes, LayerJudgement
 from whygpu.compare.measures import PairMeasures
 from whygpu.compare.tolerance import UNITS, digits_lost, fitting_precision, overall
-from whygpu.compare.words import figure, times
+from whygpu.compare.words import figure, share, times
 from whygpu.model.comparison import LaneRun, LayerError, TensorDifference
 from whygpu.model.derived import and_list
 
@@ -170,13 +170,13 @@ def is_off(run: LaneRun, error: LayerError) -> bool:
 
 def _shares(run: LaneRun, lanes: Lanes) -> bool:
     """Whether the reference was computed by the same code as the lane."""
-    return run.lane.backend is None or run.lane.backend == lanes.reference_backend
+    return run.lane.backend is None or run.lane.backend in lanes.reference_backend.split()
 
 
 def _error_words(run: LaneRun, error: LayerError) -> str:
     if error.not_finite:
         return f"{run.lane.name} not finite in {error.not_finite:,} places"
-    return f"{run.lane.name} {times(error.units.own)} what rounding explains"
+    return f"{run.lane.name} {share(error.units.own)} what rounding explains"
 
 
 def _looks_like(judged: LayerJudgement, lanes: Lanes) -> list[str]:

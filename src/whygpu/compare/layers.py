@@ -34,6 +34,7 @@ class Lanes(NamedTuple):
     errors_a: Mapping[str, LayerError]
     errors_b: Mapping[str, LayerError]
     reference_backend: str = ""
+    """What the reference was computed by, in words: keras 3.15.1 on tensorflow 2.21.0."""
 
     @property
     def products(self) -> Precision | None:

@@ -22,3 +22,8 @@ def seconds(duration: float) -> str:
 
 def times(ratio: float) -> str:
     return f"{figure(ratio)} times"
+
+
+def share(ratio: float) -> str:
+    """0.04 of, 12 times: goes on with what it is a share of."""
+    return f"{figure(ratio)} of" if ratio <= 1 else times(ratio)

@@ -23,6 +23,10 @@ _STYLES: dict[Verdict, str] = {
 }
 _MOST_LAYERS = 5
 _INDENT = 3
+_SHORTEST = 10
+"""Names are cut down to this before columns are left out."""
+_SPARE = ("NaN, inf", "cosine", "peak", "first call", "ULPs", "kind", "relative", "speed")
+"""Columns that a narrow page does without, first to go first."""
 
 
 def render(
@@ -42,13 +46,12 @@ def render(
     _lanes(page, report.lanes, width)
     if report.pairs:
         page.section("Differences")
-        table = [rows.OUTPUT_COLUMNS, *(rows.pair_row(pair) for pair in report.pairs)]
-        _table(page, table, width)
+        _table(page, [rows.PAIR_COLUMNS, *rows.pair_rows(report.pairs)], width)
         page.section("Because")
         for pair in _told(report.pairs, verbose):
             _reasons(page, pair, marks)
         for pair in report.pairs:
-            _layers(page, pair, width, verbose)
+            _figures(page, pair, width, verbose)
     for note in report.notes:
         page.line()
         page.hanging("note", note, 6)
@@ -72,7 +75,7 @@ def _lanes(page: Page, lanes: Sequence[LaneResult], width: int) -> None:
         name = lane.run.lane.name
         if lane.run.end != "ran":
             text = f"{name} {rows.ENDS[lane.run.end]}: {lane.run.reason}"
-            page.hanging("", f"{' ' * _INDENT}{text}", _INDENT, YELLOW)
+            page.hanging("   -", text, 5, YELLOW)
         if lane.determinism.kind in ("unseeded", "different", "rounding"):
             page.hanging("   -", f"{name}: {lane.determinism.reason}", 5)
         if lane.speed is not None and lane.speed.slower_because:
@@ -101,32 +104,45 @@ def _reasons(page: Page, pair: PairVerdict, marks: Mapping[Verdict, str]) -> Non
         page.hanging("   -", reason, 5)
 
 
-def _layers(page: Page, pair: PairVerdict, width: int, verbose: bool) -> None:
-    """All layers where asked for; else those about the one at which two lanes part."""
-    if not pair.layers or (pair.verdict != "different" and not verbose):
+def _figures(page: Page, pair: PairVerdict, width: int, verbose: bool) -> None:
+    """Every output and layer where asked for; else the layers about the one that parts."""
+    if not verbose and (pair.verdict != "different" or not pair.layers):
         return
-    shown = list(pair.layers)
-    names = [layer.layer for layer in shown]
+    outputs = [rows.output_row(tensor) for tensor in pair.outputs]
+    shown = [rows.layer_row(layer) for layer in pair.layers]
     if not verbose:
+        names = [layer.layer for layer in pair.layers]
         at = names.index(pair.first_layer) if pair.first_layer in names else 0
         start = max(0, at - _MOST_LAYERS // 2)
-        shown = shown[start : start + _MOST_LAYERS]
-    page.section(f"Layers of {pair.a} and {pair.b}")
-    _table(page, [rows.LAYER_COLUMNS, *(rows.layer_row(layer) for layer in shown)], width)
+        outputs, shown = outputs[:_MOST_LAYERS], shown[start : start + _MOST_LAYERS]
+    page.section(f"{pair.a} and {pair.b}")
+    _table(page, [rows.TENSOR_COLUMNS, *outputs, *shown], width)
     if len(shown) < len(pair.layers):
         page.line(f"{' ' * _INDENT}{len(pair.layers):,} layers in all: -v shows each")
 
 
 def _table(page: Page, table: Sequence[Sequence[str]], width: int) -> None:
-    """Columns as wide as they need to be; the widest gives way where the page is too narrow."""
-    sizes = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    room = max(width - _INDENT - 2 * (len(sizes) - 1), len(sizes) * 4)
-    while sum(sizes) > room and max(sizes) > 8:
-        widest = sizes.index(max(sizes))
-        sizes[widest] -= 1
-    for number, row in enumerate(table):
-        cells = [_cut(cell, size).ljust(size) for cell, size in zip(row, sizes, strict=True)]
+    """Columns as wide as they need to be. On a narrow page some are left out, and names are cut."""
+    columns = [list(column) for column in zip(*table, strict=True)]
+    for spare in _SPARE:
+        if _needed(columns, _SHORTEST) > width:
+            columns = [column for column in columns if column[0] != spare]
+    sizes = [max(map(len, column)) for column in columns]
+    while _needed(columns, max(sizes)) > width and max(sizes) > _SHORTEST:
+        sizes[sizes.index(max(sizes))] -= 1
+        columns = [
+            [_cut(cell, size) for cell in column]
+            for column, size in zip(columns, sizes, strict=True)
+        ]
+    for number, row in enumerate(zip(*columns, strict=True)):
+        cells = [cell.ljust(size) for cell, size in zip(row, sizes, strict=True)]
         page.line(" " * _INDENT + "  ".join(cells).rstrip(), "" if number else BOLD)
+
+
+def _needed(columns: Sequence[Sequence[str]], longest: int) -> int:
+    """The width of a table whose columns are cut to the longest."""
+    sizes = [min(max(map(len, column)), longest) for column in columns]
+    return _INDENT + sum(sizes) + 2 * (len(sizes) - 1)
 
 
 def _cut(text: str, room: int) -> str:

@@ -67,7 +67,7 @@ def _body(report: ComparisonReport) -> Iterator[str]:
         yield f"<h2>Time of one call, by lane</h2>{times}"
     if report.pairs:
         yield "<h2>Differences</h2>"
-        yield _table(rows.OUTPUT_COLUMNS, [rows.pair_row(pair) for pair in report.pairs])
+        yield _table(rows.PAIR_COLUMNS, rows.pair_rows(report.pairs))
     differences = plots.by_layer(report.pairs) if report.pairs else ""
     if differences:
         yield "<h2>Difference of each layer by itself, in units of what rounding explains</h2>"
@@ -116,9 +116,10 @@ def _pair(pair: PairVerdict) -> Iterator[str]:
     title = escape(f"{pair.a} and {pair.b}: {said}{off}")
     yield f'<h2 class="{pair.verdict}">{title}</h2>'
     yield _list(pair.reasons)
+    yield _table(rows.TENSOR_COLUMNS, [rows.output_row(tensor) for tensor in pair.outputs])
     if pair.layers:
         yield f"<details><summary>{len(pair.layers):,} layers</summary>"
-        yield _table(rows.LAYER_COLUMNS, [rows.layer_row(layer) for layer in pair.layers])
+        yield _table(rows.TENSOR_COLUMNS, [rows.layer_row(layer) for layer in pair.layers])
         yield "</details>"
 
 

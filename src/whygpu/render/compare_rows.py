@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from whygpu.compare.words import figure, seconds
 from whygpu.model.comparison import (
     DeterminismKind,
@@ -31,8 +33,18 @@ STEADY: dict[DeterminismKind, str] = {
 }
 _PRECISIONS: dict[Precision, str] = {"tf32": "TF32"}
 LANE_COLUMNS = ("lane", "ran on", "agrees with itself", "one call", "first call", "speed", "peak")
-OUTPUT_COLUMNS = ("lanes", "verdict", "largest", "relative", "ULPs", "cosine", "parts at")
-LAYER_COLUMNS = ("layer", "kind", "largest", "relative", "ULPs", "cosine", "of rounding")
+PAIR_COLUMNS = ("lanes", "verdict", "largest", "relative", "ULPs", "cosine", "parts at")
+TENSOR_COLUMNS = (
+    "name",
+    "kind",
+    "largest",
+    "relative",
+    "ULPs",
+    "cosine",
+    "NaN, inf",
+    "of rounding",
+)
+_PREFIX = "keras:"
 
 
 def lane_row(lane: LaneResult) -> tuple[str, ...]:
@@ -59,19 +71,37 @@ def slower(lane: LaneResult) -> str:
     return f"{lane.run.lane.name} is slower than the CPU here because {because}"
 
 
-def pair_row(pair: PairVerdict) -> tuple[str, ...]:
-    worst = worst_output(pair)
-    return (
-        f"{pair.a}, {pair.b}",
-        verdict_words(pair.verdict, pair.level),
-        *figures(worst),
-        pair.first_layer or "-",
-    )
+def pair_rows(pairs: Sequence[PairVerdict]) -> list[tuple[str, ...]]:
+    names = {name for pair in pairs for name in (pair.a, pair.b)}
+    cut = len(_PREFIX) if all(name.startswith(_PREFIX) for name in names) else 0
+    return [
+        (
+            f"{pair.a[cut:]}, {pair.b[cut:]}",
+            verdict_words(pair.verdict, pair.level),
+            *figures(worst_output(pair)),
+            pair.first_layer or "-",
+        )
+        for pair in pairs
+    ]
+
+
+def output_row(tensor: TensorDifference) -> tuple[str, ...]:
+    units = "-" if tensor.units is None else coarse_words(tensor.units)
+    return (tensor.name, tensor.kind, *figures(tensor), not_finite(tensor), units)
 
 
 def layer_row(layer: LayerDifference) -> tuple[str, ...]:
     worst = max(layer.tensors, key=_weight, default=None)
-    return (layer.layer, layer.kind, *figures(worst), units_words(layer))
+    odd = "-" if worst is None else not_finite(worst)
+    return (layer.layer, layer.kind, *figures(worst), odd, units_words(layer))
+
+
+def not_finite(tensor: TensorDifference) -> str:
+    """How many are NaN and how many infinite, on either side."""
+    sides = [(tensor.nan_a, tensor.inf_a), (tensor.nan_b, tensor.inf_b)]
+    if not any(map(any, sides)):
+        return "-"
+    return " / ".join(f"{nan:,}, {inf:,}" for nan, inf in sides)
 
 
 def units_words(layer: LayerDifference) -> str:

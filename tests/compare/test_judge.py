@@ -1,0 +1,271 @@
+"""Verdicts from figures: what is equal, rounding, different, and what cannot be told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.compare.kit import (
+    FINE,
+    ROUNDED,
+    TF32,
+    WRONG,
+    errors,
+    judged,
+    layer,
+    pair,
+    run,
+    same,
+    tensor,
+)
+from whygpu.compare import tolerance
+from whygpu.errors import UsageError
+from whygpu.model.comparison import (
+    LocalDifference,
+    PairVerdict,
+    SettingDifference,
+    TensorDifference,
+    Units,
+)
+
+CPU, GPU = run("cpu"), run("gpu")
+TENSORFLOW, JAX, TORCH = run("keras:tensorflow"), run("keras:jax"), run("keras:torch")
+
+
+def only(*outputs: TensorDifference, given: float | None = None) -> PairVerdict:
+    """The verdict on two lanes that have outputs and no layers."""
+    found = judged([CPU, GPU], [pair("cpu", "gpu", outputs=outputs)], tolerance=given)
+    return found.pairs[0]
+
+
+def test_the_same_bits_are_equal() -> None:
+    found = judged([CPU, GPU], [pair("cpu", "gpu", outputs=[same()])])
+    assert (found.verdict, found.exit_code) == ("equal", 0)
+
+
+def test_layers_within_rounding_are_rounding_whatever_the_outputs_differ_by() -> None:
+    layers = [layer("conv", ROUNDED), layer("dense", FINE)]
+    far = tensor(rms=0.2, max_abs=0.7)
+    found = judged([CPU, GPU], [pair("cpu", "gpu", layers, [far])])
+    assert (found.verdict, found.pairs[0].level) == ("rounding", "float32")
+    assert "each of 2 layers" in found.pairs[0].reasons[0]
+    assert "the model amplifies rounding" in found.pairs[0].reasons[1]
+
+
+def test_the_first_layer_that_parts_and_the_lane_that_is_off() -> None:
+    layers = [layer("conv", FINE), layer("norm", WRONG), layer("dense", FINE)]
+    found = judged(
+        [CPU, GPU],
+        [pair("cpu", "gpu", layers)],
+        layers={
+            "cpu": errors("cpu", conv=FINE, norm=FINE),
+            "gpu": errors("gpu", conv=FINE, norm=WRONG),
+        },
+    )
+    (verdict,) = found.pairs
+    assert (verdict.verdict, verdict.first_layer, verdict.off) == ("different", "norm", "gpu")
+    assert found.exit_code == 1
+    assert verdict.reasons[-1] == "every other layer, given the same input, agrees"
+
+
+def three(**units: Units) -> dict[tuple[str, str], PairVerdict]:
+    """Three backends, each with an error in one layer; the reference is TensorFlow's."""
+    runs = [TENSORFLOW, JAX, TORCH]
+    names = [each.lane.name for each in runs]
+    by_name = {f"keras:{name}": each for name, each in units.items()}
+    pairs = []
+    for number, a in enumerate(names):
+        for b in names[number + 1 :]:
+            apart = WRONG if by_name[a] != by_name[b] else FINE
+            pairs.append(pair(a, b, [layer("norm", apart)]))
+    layers = {name: errors(name, norm=each) for name, each in by_name.items()}
+    found = judged(runs, pairs, layers=layers)
+    return {(each.a, each.b): each for each in found.pairs}
+
+
+def test_a_third_backend_confirms_who_is_off() -> None:
+    found = three(tensorflow=FINE, jax=WRONG, torch=FINE)
+    assert found["keras:tensorflow", "keras:jax"].off == "keras:jax"
+    assert found["keras:jax", "keras:torch"].off == "keras:jax"
+    assert found["keras:tensorflow", "keras:torch"].verdict == "rounding"
+
+
+def test_a_reference_that_shares_its_code_with_one_side_is_no_judge() -> None:
+    found = three(tensorflow=FINE, jax=WRONG, torch=WRONG)
+    verdict = found["keras:tensorflow", "keras:jax"]
+    assert (verdict.verdict, verdict.off) == ("different", None)
+    assert "keras:tensorflow may be the one that is off" in " ".join(verdict.reasons)
+    layers = {
+        "keras:tensorflow": errors("keras:tensorflow", norm=FINE),
+        "keras:jax": errors("keras:jax", norm=WRONG),
+    }
+    alone = judged(
+        [TENSORFLOW, JAX],
+        [pair("keras:tensorflow", "keras:jax", [layer("norm", WRONG)])],
+        layers=layers,
+    )
+    assert alone.pairs[0].off is None
+    assert "a third backend would tell" in " ".join(alone.pairs[0].reasons)
+
+
+def test_settings_weights_and_overflow_are_evidence() -> None:
+    setting = SettingDifference("epsilon", "0.001", "1e-05")
+    broken = layer("norm", WRONG, settings=(setting,), weights_differ=True)
+    said = judged([CPU, GPU], [pair("cpu", "gpu", [broken])]).pairs[0].reasons
+    assert "its setting epsilon is 0.001 on cpu and 1e-05 on gpu" in said
+    assert "its weights are not the same in the two lanes" in said
+    local = LocalDifference(0.0, FINE, not_finite_in_one=3)
+    half = errors("gpu", norm=FINE)[0]._replace(not_finite=3, precision="float16")
+    found = judged(
+        [CPU, GPU],
+        [pair("cpu", "gpu", [layer("norm", local=local)])],
+        layers={"cpu": errors("cpu", norm=FINE), "gpu": (half,)},
+    ).pairs[0]
+    assert (found.verdict, found.off) == ("different", "gpu")
+    assert "beyond the range of float16" in found.reasons[0]
+
+
+def test_tf32_is_rounding_where_it_is_in_use_and_named() -> None:
+    gpu, without = run("gpu", products="tf32"), run("gpu:no-tf32")
+    layers = {
+        "cpu": errors("cpu", conv=FINE),
+        "gpu": errors("gpu", conv=TF32),
+        "gpu:no-tf32": errors("gpu:no-tf32", conv=FINE),
+    }
+    pairs = [
+        pair("cpu", "gpu", [layer("conv", TF32), layer("relu", FINE)]),
+        pair("cpu", "gpu:no-tf32", [layer("conv", FINE)]),
+    ]
+    found = judged([CPU, gpu, without], pairs, layers=layers)
+    first, second = found.pairs
+    assert (first.verdict, first.level) == ("rounding", "tf32")
+    assert (second.verdict, second.level) == ("rounding", "float32")
+    assert "layers multiply in TF32, which gpu may use" in first.reasons[0]
+    assert "it is gone in gpu:no-tf32" in first.reasons
+    assert "TF32" in found.headline
+
+
+def test_what_looks_like_tf32_is_not_if_it_stays_without_it() -> None:
+    gpu, without = run("gpu", products="tf32"), run("gpu:no-tf32")
+    layers = {
+        "cpu": errors("cpu", conv=FINE),
+        "gpu": errors("gpu", conv=TF32),
+        "gpu:no-tf32": errors("gpu:no-tf32", conv=TF32),
+    }
+    found = judged([CPU, gpu, without], [pair("cpu", "gpu", [layer("conv", TF32)])], layers=layers)
+    assert found.pairs[0].verdict == "different"
+
+
+def test_tf32_that_no_setting_allows_is_different() -> None:
+    found = judged([CPU, GPU], [pair("cpu", "gpu", [layer("conv", TF32)])])
+    assert found.verdict == "different"
+    assert "products made in TF32, which no setting" in " ".join(found.pairs[0].reasons)
+
+
+def test_tf32_on_a_gpu_that_could_not_be_asked() -> None:
+    unknown = run("gpu", products=None)
+    found = judged([CPU, unknown], [pair("cpu", "gpu", [layer("conv", TF32)])])
+    assert (found.verdict, found.pairs[0].level) == ("rounding", "tf32")
+
+
+def test_a_layer_that_cannot_be_judged() -> None:
+    rough = tensor("rnn", kind="layer", rms=1e-3)
+    unknown = layer("rnn", tensors=(rough,), local_unknown="it keeps a state from call to call")
+    found = judged([CPU, GPU], [pair("cpu", "gpu", [layer("conv", FINE), unknown])])
+    assert (found.verdict, found.exit_code) == ("undetermined", 4)
+    assert "it keeps a state" in found.pairs[0].reasons[0]
+    fine = unknown._replace(tensors=(tensor("rnn", kind="layer"),))
+    assert judged([CPU, GPU], [pair("cpu", "gpu", [fine])]).verdict == "rounding"
+
+
+def test_what_is_not_there_or_of_another_shape_is_different() -> None:
+    missing = tensor("scores", how="not-at-all", dtype_b="", shape_b=())
+    assert only(missing).reasons == ("gpu has no scores",)
+    shaped = tensor(how="not-at-all", shape_b=(2, 11))
+    assert only(shaped).reasons == ("output has the shape 2x10 on cpu and 2x11 on gpu",)
+
+
+def test_outputs_against_what_rounding_moves_them_by() -> None:
+    assert only(tensor(units=ROUNDED)).verdict == "rounding"
+    beyond = only(tensor("a", units=FINE), tensor("b", units=WRONG), tensor("c", units=WRONG))
+    assert (beyond.verdict, beyond.first_layer) == ("different", "b")
+
+
+def test_outputs_without_a_reference() -> None:
+    assert only(tensor()).verdict == "rounding"
+    assert only(tensor(rms=1e-4)).verdict == "undetermined"
+    assert only(tensor(rms=0.2)).verdict == "different"
+    assert only(tensor(not_finite_in_one=1)).verdict == "different"
+
+
+def test_choices_are_judged_by_what_they_were_made_from() -> None:
+    labels = tensor("labels", how="exactly", dtype_a="int64", dtype_b="int64", unequal=1)
+    assert only(tensor(), labels).verdict == "different"
+    tied = labels._replace(follows="output", margin=3e-8)
+    verdict = only(tensor(), tied)
+    assert verdict.verdict == "rounding"
+    assert "are 3.0e-08 apart" in verdict.reasons[-1]
+
+
+@pytest.mark.parametrize(
+    ("max_abs", "verdict"), [(1e-4, "rounding"), (1.01e-4, "different"), (0.0, "rounding")]
+)
+def test_a_given_tolerance_is_of_the_largest_value(max_abs: float, verdict: str) -> None:
+    found = only(tensor(max_abs=max_abs * 5, scale=5.0), given=1e-4)
+    assert found.verdict == verdict
+
+
+def test_a_given_tolerance_names_the_first_layer_beyond_it() -> None:
+    rough = layer("two", WRONG, tensors=(tensor("two", kind="layer", max_abs=0.1),))
+    layers = [layer("one", WRONG), rough]
+    measured = pair("cpu", "gpu", layers, [tensor(max_abs=0.01)])
+    found = judged([CPU, GPU], [measured], tolerance=1e-3)
+    assert (found.verdict, found.pairs[0].first_layer) == ("different", "two")
+
+
+def test_tolerance_in_words() -> None:
+    assert tolerance.parse("auto").relative is None
+    assert tolerance.parse("1e-4").relative == 1e-4
+    for wrong in ("tight", "-1", "2", "nan"):
+        with pytest.raises(UsageError, match="expected auto"):
+            tolerance.parse(wrong)
+
+
+def test_a_lane_that_did_not_run_leaves_the_question_open() -> None:
+    absent = run("gpu", end="cannot-run", reason="there is no GPU on this machine")
+    pairs = [pair("keras:tensorflow", "keras:jax", [layer("conv", FINE)])]
+    found = judged([TENSORFLOW, JAX, absent], pairs)
+    assert (found.verdict, found.exit_code) == ("undetermined", 4)
+    assert "there is no GPU on this machine" in found.headline
+    assert "The others differ by rounding only." in found.headline
+
+
+def test_unseeded_randomness_is_no_difference_between_devices() -> None:
+    far = (tensor(rms=0.4, units=Units(1e5)),)
+    found = judged(
+        [CPU, GPU],
+        [pair("cpu", "gpu", outputs=[tensor(rms=0.4, units=Units(1e5))])],
+        own={"cpu": far, "gpu": far},
+    )
+    assert {each.determinism.kind for each in found.lanes} == {"unseeded"}
+    assert (found.verdict, found.exit_code) == ("undetermined", 4)
+    assert "not seeded" in found.headline
+    assert "not a difference between devices" in found.pairs[0].reasons[0]
+
+
+def test_a_gpu_that_sums_in_another_order_each_time_is_named_and_compared() -> None:
+    found = judged([CPU, GPU], [pair("cpu", "gpu")], own={"gpu": (tensor(units=FINE),)})
+    assert [each.determinism.kind for each in found.lanes] == ["same", "rounding"]
+    assert "atomic" in found.lanes[1].determinism.reason
+    assert found.verdict == "rounding"
+
+
+def test_a_gpu_that_disagrees_with_itself_beyond_rounding_is_not_compared() -> None:
+    found = judged([CPU, GPU], [pair("cpu", "gpu")], own={"gpu": (tensor(units=WRONG),)})
+    assert found.lanes[1].determinism.kind == "different"
+    assert found.verdict == "undetermined"
+
+
+def test_random_whole_numbers_are_unseeded_too() -> None:
+    dice = tensor(how="exactly", dtype_a="int64", dtype_b="int64", max_abs=None)
+    found = judged([CPU, GPU], [pair("cpu", "gpu")], own={"cpu": (dice,), "gpu": (dice,)})
+    assert found.lanes[0].determinism.kind == "unseeded"

@@ -1,0 +1,69 @@
+"""Why a GPU is slower than the CPU, from what was measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.compare.kit import run
+from whygpu.compare import speed
+from whygpu.compare.words import figure, seconds
+from whygpu.model.comparison import Timing
+
+CPU = run("cpu", timing=Timing(0.1, (0.010, 0.010, 0.011), items=32))
+
+
+def slower(**measured: Any) -> str:
+    timing = Timing(2.0, (0.020, 0.021, 0.022))._replace(**measured)
+    summary = speed.summary(run("gpu", timing=timing), CPU)
+    assert summary is not None
+    return summary.slower_because
+
+
+@pytest.mark.parametrize(
+    ("measured", "said"),
+    [
+        ({"input_seconds": 0.015, "compute_seconds": 0.002}, "the work is input-bound: "),
+        ({"transfer_seconds": 0.014, "compute_seconds": 0.002}, "the work is transfer-bound: "),
+        ({"launches": 4000, "compute_seconds": 0.02}, "the work is too small: 4,000 kernels of 5"),
+        ({"launches": 3, "compute_seconds": 0.02}, "of the computing itself: "),
+        ({}, "of something that was not measured"),
+    ],
+)
+def test_the_reason(measured: dict[str, Any], said: str) -> None:
+    assert slower(**measured).startswith(said)
+
+
+def test_little_work_is_small_where_launches_were_not_counted() -> None:
+    cpu = run("cpu", timing=Timing(0.1, (0.001, 0.001)))
+    gpu = run("gpu", timing=Timing(0.1, (0.004, 0.004)))
+    summary = speed.summary(gpu, cpu)
+    assert summary is not None
+    assert "the CPU is done in 1 ms" in summary.slower_because
+
+
+def test_no_reason_where_it_is_not_slower_for_certain() -> None:
+    assert slower(seconds=(0.001, 0.001)) == ""
+    assert slower(seconds=(0.009, 0.012, 0.030)) == ""
+    on_cpu = speed.summary(run("keras:jax", timing=Timing(1.0, (0.5,))), CPU)
+    assert on_cpu is not None
+    assert on_cpu.slower_because == ""
+
+
+def test_the_summary() -> None:
+    summary = speed.summary(CPU, CPU)
+    assert summary is not None
+    assert (summary.median_seconds, summary.calls, summary.against_cpu) == (0.010, 3, None)
+    assert summary.items_per_second == pytest.approx(3200)
+    faster = speed.summary(run("gpu", timing=Timing(1.0, (0.001,))), CPU)
+    assert faster is not None
+    assert faster.against_cpu == pytest.approx(10)
+    assert speed.summary(run("gpu"), CPU) is None
+
+
+def test_figures_in_words() -> None:
+    assert [figure(n) for n in (0, 0.04, 12.34, 567.2, 3.14e-5, 2e6, 99.9)] == [
+        "0", "0.04", "12", "567", "3.1e-05", "2.0e+06", "100",
+    ]  # fmt: skip
+    assert [seconds(n) for n in (2.5, 0.0123, 4e-6)] == ["2.5 s", "12.3 ms", "4 µs"]
