@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  whygpu memory find train.py:make_model           a function that returns a model
-  whygpu memory find train.py:step                 a function step(batch_size)
-  whygpu memory find model.keras --infer           a saved model, without training
+  whygpu memory find train.py:make_model         a function that returns a model
+  whygpu memory find train.py:step               a function step(batch_size)
+  whygpu memory find model.keras --infer         a saved model, without training
   whygpu memory find net.py:Net --input 3x224x224 --optimizer sgd
   whygpu memory find train.py:step --limit 8GiB --margin 5% --multiple-of 8
   whygpu memory find train.py:step --device cpu --python ~/venv --json
 
 exit codes:
-  0 found   1 nothing fits, or the step leaks   2 wrong usage   3 a bug   4 cannot tell
+  0 found   1 nothing fits, or the step leaks   2 wrong usage   3 a bug
+  4 cannot tell
 """
 
 _CODES: dict[BatchOutcome, int] = {
