@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit import machine
 from whygpu import api
-from whygpu.memory.shortage import Run, memory_end, since
+from whygpu.memory.shortage import Run, memory_end, part_of
 from whygpu.model.driver import Gpu
 from whygpu.model.memory_use import (
     Allocator,
@@ -18,6 +18,7 @@ from whygpu.model.memory_use import (
     Kept,
     MemoryEnd,
     Point,
+    ProcessLimit,
     ProcessMemory,
     Rounds,
 )
@@ -42,7 +43,7 @@ def host(*sizes: int, limit: int = 16 * GIB, kills: int | None = 0) -> HostMemor
 
 def record(memory: ProcessMemory, name: str = "torch", device: str = "gpu:0") -> ProcessRecord:
     use = FrameworkUse(name, "1.0", (device,), None)
-    return ProcessRecord(7, True, (use,), (), {}, 1000.0, memory)
+    return ProcessRecord(7, True, (use,), (), {}, 1000.0, 2000.0, memory)
 
 
 def gpus(**facts: Any) -> tuple[Gpu, ...]:
@@ -186,9 +187,7 @@ def test_a_kill_that_the_kernel_does_not_own_up_to_is_not_one_of_its(kills: int 
 def test_a_limit_of_the_process_outranks_the_computers() -> None:
     memory = ProcessMemory(
         error="MemoryError: ",
-        host_limit=2 * GIB,
-        host_in_use=2 * GIB - MIB,
-        host_limit_is="RLIMIT_AS",
+        limit=ProcessLimit("RLIMIT_AS", 2 * GIB, 2 * GIB - MIB),
         in_loop=False,
     )
     found = end_of("MemoryError", record(memory, device="cpu"))
@@ -220,7 +219,14 @@ def test_what_would_fit_is_bounded_by_what_was_not_enough() -> None:
     assert (found.reason, found.batch, found.fits_below) == ("too-big", 100, 80)
 
 
-def test_a_curve_begins_when_the_frameworks_are_there() -> None:
-    curve = host(1, 2, 3, 4).curve
-    assert since(curve, 1002.0).points == (Point(0.0, 3, 3), Point(1.0, 4, 4))
-    assert since(curve, None) is curve
+def test_a_process_that_could_not_tell_had_its_limit_all_the_same() -> None:
+    """TensorFlow aborts where it cannot have a little memory; its limits were seen from outside."""
+    watched = host(GIB)._replace(process_limit=ProcessLimit("RLIMIT_DATA", 2 * GIB, GIB))
+    found = end_of("  what():  std::bad_alloc\n", host=watched)
+    assert (found.limit, found.limit_is) == (2 * GIB, "RLIMIT_DATA of the process")
+
+
+def test_a_curve_is_judged_by_the_work_between_imports_and_the_end() -> None:
+    curve = host(1, 2, 3, 4, 5).curve
+    assert part_of(curve, 1002.0, 1003.5).points == (Point(0.0, 3, 3), Point(1.0, 4, 4))
+    assert part_of(curve, None, None) == curve

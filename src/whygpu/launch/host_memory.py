@@ -12,7 +12,7 @@ from threading import Event, Thread
 
 from whygpu.collectors import memory
 from whygpu.host.local import LocalHost
-from whygpu.model.memory_use import Curve, HostMemory, Point
+from whygpu.model.memory_use import Curve, HostMemory, Point, ProcessLimit
 from whygpu.model.observed import Known, Observed
 
 _FIRST_INTERVAL = 0.1
@@ -23,6 +23,8 @@ _FAMILY_TURN = 8
 """Looks between two searches for processes that threads have started; the main thread's are seen at
 every look."""
 _MOST_PROCESSES = 64
+_LIMIT_NAME = 26
+"""The width of the first column of /proc/PID/limits."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -38,6 +40,7 @@ class HostWatch:
         self._points: list[Point] = []
         self._interval = _FIRST_INTERVAL
         self._least_available: int | None = None
+        self._tightest: ProcessLimit | None = None
         self._stop = Event()
         self._thread = Thread(target=self._look_until_stopped, daemon=True)
         self._thread.start()
@@ -55,15 +58,20 @@ class HostWatch:
             limit_is="the computer's memory" if source == "/proc/meminfo" else source,
             least_available=self._least_available,
             kills=_difference(self._kills_before, memory.oom_kills(self._host)),
+            process_limit=self._tightest,
         )
 
     def _look_until_stopped(self) -> None:
         family = [self._pid]
         turn = 0
         while True:
+            thorough = turn % _FAMILY_TURN == 0
             with suppress(OSError, ValueError):
-                family = _family(self._pid, thorough=turn % _FAMILY_TURN == 0)
+                family = _family(self._pid, thorough=thorough)
                 self._add(sum(_resident(pid) for pid in family))
+            for pid in family if thorough else ():
+                with suppress(OSError, ValueError):
+                    self._compare(_limits(pid))
             with suppress(OSError, ValueError, StopIteration):
                 left = _available()
                 self._least_available = min(left, self._least_available or left)
@@ -78,6 +86,10 @@ class HostWatch:
         if len(self._points) >= _MOST_POINTS:
             self._points = joined(self._points)
             self._interval *= 2
+
+    def _compare(self, limits: list[ProcessLimit]) -> None:
+        known = [*limits, self._tightest] if self._tightest is not None else limits
+        self._tightest = min(known, key=lambda each: each.limit - each.in_use, default=None)
 
 
 def joined(points: list[Point]) -> list[Point]:
@@ -113,6 +125,24 @@ def _resident(pid: int) -> int:
     except OSError:
         return 0
     return (int(resident) - int(shared)) * _PAGE
+
+
+def _limits(pid: int) -> list[ProcessLimit]:
+    """What setrlimit allows the process of memory."""
+    with open(f"/proc/{pid}/limits", encoding="ascii") as file:
+        allowed = {line[:_LIMIT_NAME].strip(): line[_LIMIT_NAME:].split()[0] for line in file}
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        pages = [int(word) for word in file.read().split()]
+    # Of statm: the whole size, and as the sixth the data with the stack.
+    rows = (
+        ("RLIMIT_AS", allowed["Max address space"], pages[0]),
+        ("RLIMIT_DATA", allowed["Max data size"], pages[5]),
+    )
+    return [
+        ProcessLimit(name, int(limit), used * _PAGE)
+        for name, limit, used in rows
+        if limit.isdecimal()
+    ]
 
 
 def _available() -> int:

@@ -7,7 +7,15 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from whygpu.model.memory_use import Allocator, Curve, Kept, Point, ProcessMemory, Rounds
+from whygpu.model.memory_use import (
+    Allocator,
+    Curve,
+    Kept,
+    Point,
+    ProcessLimit,
+    ProcessMemory,
+    Rounds,
+)
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.policy import DeviceUsed, FrameworkUse, ProcessRecord
 
@@ -31,6 +39,7 @@ def _record(path: str) -> ProcessRecord:
         notes=tuple(data["notes"]),
         trace=data["trace"],
         imported=data.get("imported"),
+        ended=data.get("ended"),
         memory=_memory(data.get("memory", {})),
     )
 
@@ -42,6 +51,7 @@ def _memory(entry: dict[str, Any]) -> ProcessMemory:
         "allocators": tuple(Allocator(**each) for each in entry.get("allocators", ())),
         "rounds": tuple(Rounds(**each) for each in entry.get("rounds", ())),
         "kept": tuple(Kept(**each) for each in entry.get("kept", ())),
+        "limit": ProcessLimit(**entry["limit"]) if entry.get("limit") else None,
     }
     return ProcessMemory(**parts)
 

@@ -34,6 +34,7 @@ that to the last. Where it comes at once, it is another phase of the work, and n
 _LEVEL = 0.1
 """Thirds of the run whose troughs differ by a tenth of the peak are on a level: caches fill, sizes
 vary, and a look does not always meet the lowest moment."""
+_SAME = 0.01
 _LAST = 2
 """Windows at the end that one large step may fill."""
 _LEAST_RISE = 0.1
@@ -124,6 +125,7 @@ def judge(course: Course) -> Judgement:
 
 def trend_of(points: Sequence[Point]) -> Trend | None:
     """How the memory that stays in use went; None where too little was seen of it."""
+    points = _until_full(points)
     if len(points) < _FEWEST_POINTS:
         return None
     count = min(_WINDOWS, len(points) // 3)
@@ -146,6 +148,19 @@ def trend_of(points: Sequence[Point]) -> Trend | None:
         level=abs(rise) <= _LEVEL * peak,
         burst=points[-1].high - max(before) if max(before) - min(before) <= _LEVEL * peak else None,
     )
+
+
+def _until_full(points: Sequence[Point]) -> Sequence[Point]:
+    """Without the wait at the end: TensorFlow hopes for ten seconds that somebody frees memory."""
+    if not points:
+        return points
+    last = points[-1].high
+    full = len(points)
+    while full and abs(points[full - 1].low - last) <= _SAME * last:
+        full -= 1
+    rest = points[: full + 1]
+    is_peak = last >= (1 - _SAME) * max(point.high for point in points)
+    return rest if is_peak and len(rest) >= _FEWEST_POINTS else points
 
 
 def _part_rising(troughs: Sequence[int]) -> float:

@@ -3,6 +3,7 @@ kernel and the driver have left behind. Pure."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ _NO_TORCH_POOL = frozenset({"jax", "tensorflow"})
 """Frameworks that reserve all they may use at once: what is free within is no sign of gaps."""
 _ENDED_BY_KERNEL = Shortage("kernel", "host", None, None, None, None, "Killed")
 _MOST_HOLDERS = 3
+_TELLING = 0.9
+"""Of a batch: to hear that a little less might do helps nobody."""
 _ALL = 0.98
 """Of a GPU's memory: what CUDA calls the total is a little less than what the driver does."""
 _CONTEXT = 1 << 29
@@ -128,15 +131,22 @@ def _on_the_gpu(run: Run, shortage: Shortage, record: ProcessRecord | None) -> M
 
 def _on_the_computer(run: Run, shortage: Shortage, record: ProcessRecord | None) -> MemoryEnd:
     memory = record.memory if record is not None else ProcessMemory()
-    curve = since(run.host.curve, record.imported if record is not None else None)
+    curve = run.host.curve
+    if record is not None:
+        curve = part_of(curve, record.imported, record.ended)
     limit, limit_is = run.host.limit, run.host.limit_is
     free = run.host.least_available
     held = curve.points[-1].high if curve.points else None
-    if memory.host_limit is not None and memory.host_in_use is not None:
-        limit, limit_is = memory.host_limit, f"{memory.host_limit_is} of the process"
-        free = max(0, memory.host_limit - memory.host_in_use)
+    own = memory.limit or run.host.process_limit
+    if own is not None and (limit is None or own.limit < limit):
+        limit, limit_is = own.limit, f"{own.name} of the process"
+        free = max(0, own.limit - own.in_use)
+        held = own.in_use
     elif limit is not None and "cgroup" in limit_is and held is not None:
         free = max(0, limit - held)
+    if shortage.asked is not None and free is not None and free > shortage.asked:
+        # Then this limit is not what refused it: an allocator of the framework's has its own.
+        limit, limit_is = None, ""
     course = Course(
         shortage.place,
         asked=shortage.asked,
@@ -193,8 +203,9 @@ def with_bound(end: MemoryEnd, batch: int | None) -> MemoryEnd:
     assert end.limit is not None
     needed = (end.held or 0) + (end.asked or 0)
     room = end.limit - (end.others or 0)
-    below = -(-batch * room // needed) if needed > room > 0 else None
-    return end._replace(fits_below=below if below is not None and below <= batch else None)
+    below = -(-batch * room // needed) if room > 0 else None
+    telling = below is not None and below <= _TELLING * batch
+    return end._replace(fits_below=below if telling else None)
 
 
 def _first(*values: int | None) -> int | None:
@@ -271,11 +282,11 @@ def _value(observed: Observed[int]) -> int | None:
     return observed.value if isinstance(observed, Known) else None
 
 
-def since(curve: Curve, moment: float | None) -> Curve:
-    """The part of a curve from a moment on: what imports take is no part of a program's work."""
-    if moment is None:
-        return curve
-    start = moment - curve.began
-    kept = [point for point in curve.points if point.seconds >= start]
-    shifted = tuple(Point(round(p.seconds - start, 3), p.low, p.high) for p in kept)
-    return curve._replace(began=moment, points=shifted)
+def part_of(curve: Curve, start: float | None, end: float | None) -> Curve:
+    """The part of a curve that is the program's work: after its imports, and before it is taken
+    down."""
+    first = start - curve.began if start is not None else 0.0
+    last = end - curve.began if end is not None else math.inf
+    kept = [point for point in curve.points if first <= point.seconds <= last]
+    shifted = tuple(Point(round(p.seconds - first, 3), p.low, p.high) for p in kept)
+    return curve._replace(began=curve.began + first, points=shifted)

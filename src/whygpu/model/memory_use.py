@@ -70,6 +70,15 @@ class Rounds(NamedTuple):
     """Rounds before the one that failed."""
 
 
+class ProcessLimit(NamedTuple):
+    """What setrlimit allows a process, and how much of that it has."""
+
+    name: str
+    """RLIMIT_AS or RLIMIT_DATA."""
+    limit: int
+    in_use: int
+
+
 class ProcessMemory(NamedTuple):
     """What one process told of its memory at its end."""
 
@@ -85,11 +94,7 @@ class ProcessMemory(NamedTuple):
     kept: tuple[Kept, ...] = ()
     batch: int | None = None
     """The batch size, by a variable or a data loader of the program."""
-    host_in_use: int | None = None
-    host_limit: int | None = None
-    """What the process was allowed (setrlimit), and what it had of that."""
-    host_limit_is: str = ""
-    """RLIMIT_AS or RLIMIT_DATA."""
+    limit: ProcessLimit | None = None
 
 
 class HostMemory(NamedTuple):
@@ -104,6 +109,8 @@ class HostMemory(NamedTuple):
     """The least that the computer had left at any look."""
     kills: int | None
     """Processes that the kernel ended for want of memory meanwhile; None where it does not say."""
+    process_limit: ProcessLimit | None = None
+    """The smallest that was seen on one of its processes."""
 
 
 Reason = Literal["leak", "too-big", "fragmentation", "other-process", "unknown"]

@@ -109,6 +109,8 @@ class ProcessRecord(NamedTuple):
     """By framework: what its tracer returned."""
     imported: float | None = None
     """When its last framework had been imported, as time.time() has it."""
+    ended: float | None = None
+    """When it came to its end, and began to take things down; None where it was killed."""
     memory: ProcessMemory = ProcessMemory()
 
 

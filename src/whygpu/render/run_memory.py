@@ -55,6 +55,8 @@ def _rows(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
         yield "free", in_gib(end.free)
     if end.limit is not None:
         yield "limit", f"{in_gib(end.limit)} ({end.limit_is})"
+    elif end.place == "host" and end.free is not None:
+        yield "limit", "not known: the computer had more left than was asked for"
     if end.held is not None:
         unused = f", and {in_gib(end.unused)} reserved and not in use" if end.unused else ""
         yield "held", f"{in_gib(end.held)} by this program{unused}"

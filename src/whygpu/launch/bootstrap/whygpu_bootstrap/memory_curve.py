@@ -64,7 +64,8 @@ def curves():
 def _look_until(stop, done):
     if hasattr(signal, "pthread_sigmask"):
         # Signals are the program's: a system call of its main thread is to be interrupted by them.
-        signal.pthread_sigmask(signal.SIG_BLOCK, range(1, signal.NSIG))
+        valid = signal.valid_signals() if hasattr(signal, "valid_signals") else range(1, 32)
+        signal.pthread_sigmask(signal.SIG_BLOCK, valid)
     while not stop.acquire(True, _state["interval"]):
         counts = []
         for framework, gauge in list(_state["gauges"].items()):

@@ -55,7 +55,7 @@ def result(watched):
     with record.noted("the batch of the program"):
         found["batch"] = _batch(frames)
     with record.noted("the limits of the process"):
-        found.update(_limits())
+        found["limit"] = _limit()
     return found
 
 
@@ -327,8 +327,8 @@ def _graph(name, value):
     return {"name": name, "arrays": count, "bytes": None, "of": "torch"}
 
 
-def _limits():
-    """What setrlimit allows this process, and what it has of that."""
+def _limit():
+    """The smallest that setrlimit allows this process, and what it has of that."""
     import resource
 
     with open("/proc/self/statm") as file:
@@ -337,12 +337,9 @@ def _limits():
     # Of statm: the whole size, and as the sixth the data with the stack.
     used = {"RLIMIT_AS": pages[0] * page, "RLIMIT_DATA": pages[5] * page}
     limits = [
-        (limit, used[name], name)
+        {"name": name, "limit": limit, "in_use": used[name]}
         for name in used
         for limit in [resource.getrlimit(getattr(resource, name))[0]]
         if limit != resource.RLIM_INFINITY
     ]
-    if not limits:
-        return {}
-    limit, has, name = min(limits)
-    return {"host_limit": limit, "host_in_use": has, "host_limit_is": name}
+    return min(limits, key=lambda each: each["limit"] - each["in_use"]) if limits else None

@@ -121,6 +121,7 @@ def finish():
         # A forked child on a Python that cannot tell us of forks.
         _after_fork()
     _state["written"] = True
+    ended = time.time()
     if not _state["frameworks"] and not _state["notes"]:
         _tidy()
         return
@@ -132,7 +133,7 @@ def finish():
         with noted("asking %s for its devices" % framework):
             _state["frameworks"][framework].update(devices.used(module))
     with noted("the record"):
-        _write(complete=True, memory=memory)
+        _write(complete=True, ended=ended, memory=memory)
     _tidy()
 
 
@@ -144,7 +145,7 @@ def _traces():
     return results
 
 
-def _write(complete, memory=None):
+def _write(complete, ended=None, memory=None):
     # Late: a program that imports no framework may have a module of this name of its own.
     import json
 
@@ -158,6 +159,7 @@ def _write(complete, memory=None):
         "applied": _state["applied"],
         "trace": traces,
         "imported": _state["imported"],
+        "ended": ended,
         "memory": memory or {},
         "notes": _state["notes"],
     }

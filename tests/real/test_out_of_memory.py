@@ -1,0 +1,250 @@
+"""Running out of memory for real, on the CPU: recognised, and a leak told from what is too big."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import whygpu
+from tests.launch.programs import WHYGPU, environment, run, script
+from tests.targets import python_of
+
+SOURCE = Path(whygpu.__path__[0]).parent
+
+RECOGNISE = """
+import json, resource, sys
+from whygpu.memory.recognise import shortage_in
+
+def told(attempt):
+    try:
+        attempt()
+    except Exception as error:
+        found = shortage_in(error)
+        print("TOLD", json.dumps(found and [found.of, found.place, found.asked]))
+
+{imports}
+resource.setrlimit(resource.RLIMIT_AS, (24 << 30, 24 << 30))
+{attempts}
+"""
+FORTY = 40 << 30
+
+NUMPY = """
+told(lambda: numpy.ones(5 << 30))
+told(lambda: bytearray(40 << 30))
+told(lambda: open("/dev/full", "w").write("x" * 100000))
+told(lambda: numpy.ones(3).reshape(4))
+"""
+TORCH = """
+told(lambda: torch.ones(10 << 30))
+told(lambda: torch.ones(3) @ torch.ones(4))
+"""
+JAX = """
+told(lambda: jax.numpy.ones(10 << 30).block_until_ready())
+told(lambda: jax.numpy.ones(3) @ jax.numpy.ones(4))
+"""
+TENSORFLOW = """
+told(lambda: tensorflow.ones(10 << 30))
+told(lambda: tensorflow.function(lambda x: x[:, None] * x)(tensorflow.ones(100000)))
+told(lambda: tensorflow.io.write_file("/dev/full", "x" * 100000))
+told(lambda: tensorflow.ones(3) @ tensorflow.ones(4))
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "imports", "attempts", "expected"),
+    [
+        ("torch", "import numpy", NUMPY, [["numpy", FORTY], ["system", None], None, None]),
+        ("torch", "import torch", TORCH, [["torch", FORTY], None]),
+        ("jax", "import jax; jax.numpy.ones(3)", JAX, [["xla", FORTY], None]),
+        (
+            "tensorflow-2.21",
+            "import tensorflow; tensorflow.ones(3)",
+            TENSORFLOW,
+            [["tensorflow", FORTY], ["tensorflow", 40_000_000_000], None, None],
+        ),
+    ],
+    ids=["numpy", "torch", "jax", "tensorflow"],
+)
+def test_real_exceptions_are_recognised(
+    tmp_path: Path, target: str, imports: str, attempts: str, expected: list[Any]
+) -> None:
+    program = script(tmp_path, RECOGNISE.format(imports=imports, attempts=attempts))
+    environ = environment(PYTHONPATH=str(SOURCE), CUDA_VISIBLE_DEVICES="-1")
+    done = run([python_of(target), program], env=environ)
+    found = [json.loads(line[5:]) for line in done.stdout.splitlines() if line.startswith("TOLD")]
+    told = [each and [each[0], each[2]] for each in found]
+    assert told == expected, done.stderr
+    assert {each[1] for each in found if each} == {"host"}
+
+
+LIMIT = 3 << 29
+LIMITED = f"import resource\nresource.setrlimit(resource.RLIMIT_DATA, ({LIMIT}, {LIMIT}))\n"
+
+TORCH_LEAK = f"""
+import time, torch
+{LIMITED}
+model = torch.nn.Sequential(torch.nn.Linear(8, 4096), torch.nn.ReLU(), torch.nn.Linear(4096, 8))
+total = 0
+for step in range(100000):
+    loss = model(torch.randn(512, 8)).square().mean()
+    total = total + loss
+    time.sleep(0.04)
+"""
+TORCH_TOO_BIG = f"""
+import torch
+{LIMITED}
+layers = [torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU()) for _ in range(30)]
+model = torch.nn.Sequential(*layers)
+optimizer = torch.optim.Adam(model.parameters())
+for step in range(100):
+    loss = model(torch.randn(130000, 64)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+TORCH_TOO_BIG_LATE = f"""
+import time, torch
+{LIMITED}
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.Adam(model.parameters())
+for step in range(60):
+    loss = model(torch.randn(512, 64)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    time.sleep(0.05)
+with torch.no_grad():
+    model(torch.randn(4000000, 64))
+"""
+JAX_LEAK = f"""
+import time, jax
+{LIMITED}
+weights = jax.numpy.ones((8, 8))
+
+@jax.jit
+def step(weights, x):
+    return weights * 0.999, x @ weights
+
+x = jax.random.normal(jax.random.key(1), (500000, 8))
+outputs = []
+for number in range(100000):
+    weights, output = step(weights, x)
+    outputs.append(output.block_until_ready())
+    time.sleep(0.04)
+"""
+JAX_TOO_BIG = f"""
+import jax, jax.numpy as jnp
+{LIMITED}
+weights = jnp.ones((64, 64))
+
+@jax.jit
+def loss(weights, x):
+    for _ in range(8):
+        x = jnp.tanh(x @ weights)
+    return x.sum()
+
+for number in range(10):
+    x = jax.random.normal(jax.random.key(number), (1600000, 64))
+    weights = weights - jax.grad(loss)(weights, x)
+print(weights.sum())
+"""
+TENSORFLOW_LEAK = """
+import time, tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Input((8,)), tf.keras.layers.Dense(8)])
+optimizer = tf.keras.optimizers.SGD(0.01)
+x = tf.random.normal((500000, 8))
+kept = []
+for step in range(100000):
+    with tf.GradientTape() as tape:
+        output = model(x)
+        loss = tf.reduce_mean(output)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    kept.append(output)
+    time.sleep(0.04)
+"""
+TENSORFLOW_TOO_BIG = """
+import tensorflow as tf
+weights = [tf.Variable(tf.random.normal((64, 64))) for _ in range(40)]
+for step in range(10):
+    with tf.GradientTape() as tape:
+        x = tf.random.normal((250000, 64))
+        for each in weights:
+            x = tf.nn.relu(x @ each)
+        loss = tf.reduce_mean(x)
+    for each, gradient in zip(weights, tape.gradient(loss, weights)):
+        each.assign_sub(0.1 * gradient)
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "reason"),
+    [
+        ("torch", TORCH_LEAK, "leak"),
+        ("torch", TORCH_TOO_BIG, "too-big"),
+        ("torch", TORCH_TOO_BIG_LATE, "too-big"),
+        ("jax", JAX_LEAK, "leak"),
+        ("jax", JAX_TOO_BIG, "too-big"),
+        ("tensorflow-2.21", TENSORFLOW_LEAK, "leak"),
+        ("tensorflow-2.21", TENSORFLOW_TOO_BIG, "too-big"),
+    ],
+    ids=["torch-leak", "torch-big", "torch-late", "jax-leak", "jax-big", "tf-leak", "tf-big"],
+)
+def test_a_leak_is_told_from_what_is_too_big(
+    tmp_path: Path, target: str, code: str, reason: str
+) -> None:
+    report = tmp_path / "report.json"
+    program = script(tmp_path, code)
+    environ = environment(
+        CUDA_VISIBLE_DEVICES="-1",
+        HOME=str(tmp_path),
+        # TensorFlow dies of a limit that its small allocations meet; this one is its tensors'.
+        TF_MKL_ALLOC_MAX_BYTES=str(LIMIT),
+    )
+    done = run([*WHYGPU, "--report", report, "--", python_of(target), program], env=environ)
+    assert done.returncode == 1, done.stderr
+    found = json.loads(report.read_text())
+    end = found["out_of_memory"]
+    assert (end["place"], end["reason"]) == ("host", reason), done.stderr
+    assert end["asked"]
+    assert [root["cause"] for root in found["explanation"]["root_causes"]] == ["host-oom"]
+    assert ("a leak" if reason == "leak" else "no leak") in done.stderr
+
+
+GROUPS = Path("/sys/fs/cgroup/memory")
+EATER = """
+import time
+kept = []
+for step in range(1000):
+    kept.append(bytearray(8 << 20))
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.skipif(
+    not (GROUPS / "memory.limit_in_bytes").exists() or not os.access(GROUPS, os.W_OK),
+    reason="control groups of version 1 that may be made",
+)
+def test_what_the_kernel_kills_has_its_numbers(tmp_path: Path) -> None:
+    group = GROUPS / f"whygpu-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(300 << 20))
+        report = tmp_path / "report.json"
+        command = f"echo $$ > {group}/cgroup.procs; exec {' '.join(WHYGPU)} --no-repair --report "
+        command += f"{report} -- {sys.executable} {script(tmp_path, EATER)}"
+        done = run(["sh", "-c", command])
+        assert done.returncode == 137, done.stderr
+    finally:
+        group.rmdir()
+    found = json.loads(report.read_text())
+    end = found["out_of_memory"]
+    assert (end["place"], end["limit"]) == ("host", 300 << 20)
+    assert end["limit_is"].endswith("memory.limit_in_bytes")
+    assert found["explanation"]["root_causes"][0]["confidence"] == "certain"
+    assert "The kernel ended" in done.stderr
