@@ -163,6 +163,22 @@ def test_a_limit_above_the_machine_is_none() -> None:
     assert memory.collect(machine).total_bytes == Known(64 * GIB, "transcript")
 
 
+def test_the_kernels_count_of_what_it_has_killed_is_the_groups_own() -> None:
+    machine = host(
+        {
+            "read /proc/self/cgroup": "0::/job.scope\n",
+            "read /sys/fs/cgroup/job.scope/memory.events": "low 0\noom 4\noom_kill 3\n",
+        }
+    )
+    assert memory.oom_kills(machine) == Known(3, "transcript")
+
+
+def test_a_group_without_a_count_leaves_it_to_the_machine() -> None:
+    machine = host({"read /proc/self/cgroup": "0::/\n", "read /proc/vmstat": "x 1\noom_kill 7\n"})
+    assert memory.oom_kills(machine) == Known(7, "transcript")
+    assert isinstance(memory.oom_kills(host({"read /proc/vmstat": "oom_killer 7\n"})), Unknown)
+
+
 def test_a_limited_group_that_hides_its_usage_leaves_the_rest_unknown() -> None:
     machine = host(
         {

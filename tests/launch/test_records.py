@@ -12,6 +12,7 @@ import pytest
 import whygpu
 from whygpu.launch.records import device_used, peak_memory, read
 from whygpu.launch.trace_merge import merge
+from whygpu.model.memory_use import Curve, Kept, Point, ProcessLimit, ProcessMemory, Rounds
 from whygpu.model.observed import Absent, Known
 from whygpu.model.policy import DevicePolicy, FrameworkUse, ProcessRecord, Repair, RunReport
 from whygpu.render.run import end_text, size
@@ -57,6 +58,15 @@ def test_records_are_read_from_a_folder(tmp_path: Path) -> None:
         },
         "notes": ["a note"],
         "trace": {},
+        "imported": 10.5,
+        "ended": 20.5,
+        "memory": {
+            "error": "MemoryError: ",
+            "curves": [{"of": "jax", "device": "gpu:0", "began": 11.0, "points": [[0.1, 2, 3]]}],
+            "rounds": [{"where": "train.py:3", "begun": 4}],
+            "kept": [{"name": "outputs", "arrays": 8, "bytes": None, "of": "torch"}],
+            "limit": {"name": "RLIMIT_AS", "limit": 9, "in_use": 8},
+        },
     }
     (tmp_path / "7-1.json").write_text(json.dumps(content))
     (tmp_path / "8-1.json.part").write_text("{")
@@ -64,6 +74,14 @@ def test_records_are_read_from_a_folder(tmp_path: Path) -> None:
     assert found.frameworks == (
         FrameworkUse("jax", "0.10", ("gpu:0",), 5),
         FrameworkUse("torch", "2.13", (), None),
+    )
+    assert (found.imported, found.ended) == (10.5, 20.5)
+    assert found.memory == ProcessMemory(
+        error="MemoryError: ",
+        curves=(Curve("jax", "gpu:0", 11.0, (Point(0.1, 2, 3),)),),
+        rounds=(Rounds("train.py:3", 4),),
+        kept=(Kept("outputs", 8, None, "torch"),),
+        limit=ProcessLimit("RLIMIT_AS", 9, 8),
     )
     assert read(str(tmp_path / "gone")) == ()
 
@@ -129,5 +147,6 @@ def test_reports_have_their_schema() -> None:
         "peak_memory_bytes",
         "trace",
         "explanation",
+        "out_of_memory",
     ]
     assert data["repairs"] == [{"code": "WG203", "what": "a folder", "why": "a reason"}]

@@ -35,7 +35,8 @@ def oom_kills(host: Host) -> Observed[int]:
         counted = _count(host.read(f"{folder}/{layout.events}"))
         if counted is not None:
             return counted
-    return _count(host.read("/proc/vmstat")) or Unknown("the kernel does not count them")
+    counted = _count(host.read("/proc/vmstat"))
+    return counted if counted is not None else Unknown("the kernel does not count them")
 
 
 def _count(text: Observed[str]) -> Known[int] | None:
