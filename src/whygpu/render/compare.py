@@ -48,9 +48,10 @@ def render(
         page.section("Differences")
         _table(page, [rows.PAIR_COLUMNS, *rows.pair_rows(report.pairs)], width)
         page.section("Because")
-        for pair in _told(report.pairs, verbose):
-            _reasons(page, pair, marks)
-        for pair in report.pairs:
+        told = _told(report.pairs, verbose)
+        for pair, others in told:
+            _reasons(page, pair, others, marks)
+        for pair, _ in told:
             _figures(page, pair, width, verbose)
     for note in report.notes:
         page.line()
@@ -84,24 +85,33 @@ def _lanes(page: Page, lanes: Sequence[LaneResult], width: int) -> None:
             page.hanging("   -", f"{name}: {note}", 5)
 
 
-def _told(pairs: Sequence[PairVerdict], verbose: bool) -> list[PairVerdict]:
-    """Each reason once: pairs that agree are told by the one that is furthest apart."""
-    if verbose:
-        return list(pairs)
+def _told(pairs: Sequence[PairVerdict], verbose: bool) -> list[tuple[PairVerdict, list[str]]]:
+    """Pairs whose reasons are told, each with the pairs of which the same is true.
+
+    What agrees is told where nothing else is.
+    """
     odd = [pair for pair in pairs if pair.verdict in ("different", "undetermined")]
-    told: dict[tuple[str | None, str], PairVerdict] = {}
-    for pair in [] if odd else pairs:
-        told.setdefault((pair.level, pair.verdict), pair)
-    return odd or list(told.values())
+    groups: dict[tuple[object, ...], tuple[PairVerdict, list[str]]] = {}
+    for number, pair in enumerate(pairs if verbose else odd or pairs):
+        key = (number,) if verbose else (pair.verdict, pair.level, pair.first_layer, pair.off)
+        if key in groups:
+            groups[key][1].append(f"{pair.a} and {pair.b}")
+        else:
+            groups[key] = (pair, [])
+    return list(groups.values())
 
 
-def _reasons(page: Page, pair: PairVerdict, marks: Mapping[Verdict, str]) -> None:
+def _reasons(
+    page: Page, pair: PairVerdict, others: Sequence[str], marks: Mapping[Verdict, str]
+) -> None:
     said = rows.verdict_words(pair.verdict, pair.level)
     off = f"; {pair.off} is off" if pair.off else ""
     title = f"{pair.a} and {pair.b}: {said}{off}"
     page.hanging(f" {marks[pair.verdict]}", title, _INDENT, _STYLES[pair.verdict])
     for reason in pair.reasons:
         page.hanging("   -", reason, 5)
+    if others:
+        page.hanging("   -", f"the same of {'; '.join(others)}", 5)
 
 
 def _figures(page: Page, pair: PairVerdict, width: int, verbose: bool) -> None:
