@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from whygpu.model.memory_use import MemoryEnd
@@ -50,13 +52,15 @@ memory that ran out: the GPU's memory (gpu:0), asked for by PyTorch
 
 
 def test_what_is_not_known_is_left_out() -> None:
+    sizes = ("asked", "free", "limit", "held", "unused", "others", "fits_below")
+    unknown: dict[str, Any] = dict.fromkeys(sizes)
     nothing = END._replace(
         place="shared-memory",
         device="",
         of="shared memory",
         reason="unknown",
         because="",
-        **dict.fromkeys(("asked", "free", "limit", "held", "unused", "others", "fits_below")),
+        **unknown,
     )
     assert memory_text(nothing) == "memory that ran out: shared memory"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Thread
 
@@ -23,12 +24,26 @@ _FAMILY_TURN = 8
 """Looks between two searches for processes that threads have started; the main thread's are seen at
 every look."""
 _MOST_PROCESSES = 64
+_LONGEST_WAIT = 1.0
 _LIMIT_NAME = 26
 """The width of the first column of /proc/PID/limits."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class HostWatch:
+def watch(pid: int) -> Callable[[], HostMemory]:
+    """Watch a process from now on. What is returned ends that, and says what was seen."""
+    try:
+        watching = _Watch(pid)
+    except Exception:
+        # The program runs by now, and is worth more than what could be seen of its memory.
+        return lambda: _NOTHING_SEEN
+    return watching.stop
+
+
+_NOTHING_SEEN = HostMemory(Curve("kernel", "host", 0.0, ()), None, "", None, None)
+
+
+class _Watch:
     """Looks at a process and its descendants, now and then, in a thread."""
 
     def __init__(self, pid: int) -> None:
@@ -46,9 +61,9 @@ class HostWatch:
         self._thread.start()
 
     def stop(self) -> HostMemory:
-        """To be called when the program has ended."""
         self._stop.set()
-        self._thread.join()
+        # The kernel answers at once, or a process is stuck in it; that one is not waited for.
+        self._thread.join(_LONGEST_WAIT)
         limit, source = None, ""
         if isinstance(self._allowed, Known):
             limit, source = self._allowed.value, self._allowed.source

@@ -75,11 +75,11 @@ def run(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
         process = _start(argv, environ, stream, _Signals(before, on_child))
         stream.start()
         # While the program starts: it is not to wait for what it does not need.
-        from whygpu.launch.host_memory import HostWatch
+        from whygpu.launch.host_memory import watch
 
-        watch = HostWatch(process.pid)
+        seen = watch(process.pid)
         status, peak = _wait(process, stream, waited)
-        memory = watch.stop()
+        memory = seen()
     finally:
         signal.signal(signal.SIGCHLD, on_child)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
