@@ -1,0 +1,173 @@
+"""What JAX hands to cuDNN on a GPU, stood in for while a program is traced where there is none.
+
+Keras and JAX choose another way where they see no GPU: an LSTM becomes a loop, attention in 16 bits
+writes its scores down. The stand-ins take and give the arrays that cuDNN would, scratch included,
+and cannot be run.
+"""
+
+import contextlib
+import functools
+import importlib
+import math
+import sys
+
+FORWARD = "cudnn_rnn_ffi"
+BACKWARD = "cudnn_rnn_bwd_ffi"
+"""Calls that JAX's CUDA plugin knows: a compiler takes no others, and memory is all that counts."""
+GATES = 4
+OLDEST_FLASH = (8, 0)
+
+
+@contextlib.contextmanager
+def as_on_gpu(capability):
+    """Within it, tracing goes the way it would go on a GPU of that compute capability."""
+    import jax
+
+    replaced = [(jax, "default_backend", lambda: "gpu")]
+    if hasattr(jax, "ffi"):
+        replaced += [(_module("jax.experimental.rnn"), "lstm", _lstm())]
+        replaced += [(jax.nn, "dot_product_attention", _attention())]
+        if "keras" in sys.modules:
+            usable = functools.partial(_flash_is_possible, capability)
+            replaced += [(_module("keras.src.backend.jax.nn"), "_can_use_flash_attention", usable)]
+    before = [
+        (place, name, getattr(place, name)) for place, name, _ in replaced if hasattr(place, name)
+    ]
+    try:
+        for place, name, stand_in in replaced:
+            if hasattr(place, name):
+                setattr(place, name, stand_in)
+        yield
+    finally:
+        for place, name, original in before:
+            setattr(place, name, original)
+
+
+def _module(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def lstm_sizes(inputs, hidden, batch, steps, directions):
+    """(workspace, reserve) in bytes that cuDNN 9 asks for one layer of an LSTM in 32 bits.
+
+    It is exact for 864 combinations of sizes that cuDNN was asked for on an NVIDIA H200.
+    """
+    one = directions == 1
+    few_inputs = steps * ((5 if one else 14) * hidden + inputs) + (10 if one else 24) * hidden
+    many_inputs = steps * (3 if one else 6) * (hidden + inputs) + (11 if one else 26) * hidden
+    weights = 4 * GATES * hidden * (inputs + hidden)
+    workspace = directions * ((8 << 20) + weights) + 4 * batch * (max(few_inputs, many_inputs) + 2)
+    return workspace + 280, 4 * directions * (GATES + 1) * hidden * batch * steps + 256
+
+
+def _lstm():
+    import jax
+    import jax.numpy as jnp
+
+    def spaces(x, inputs, hidden, directions):
+        # JAX takes the sizes in bytes for numbers of float32: it allocates four times as much.
+        sizes = lstm_sizes(inputs, hidden, x.shape[0], x.shape[1], directions)
+        return [jax.ShapeDtypeStruct((size,), jnp.float32) for size in sizes]
+
+    # The names are those of jax.experimental.rnn.lstm, which Keras gives by keyword.
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7, 8, 9, 10))
+    def lstm(
+        x,
+        h_0,
+        c_0,
+        weights,
+        seq_lengths,
+        input_size,
+        hidden_size,
+        num_layers,
+        dropout,
+        bidirectional,
+        precision=None,
+    ):
+        sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)
+        return forward(x, h_0, c_0, weights, seq_lengths, *sizes)[0]
+
+    def forward(x, h_0, c_0, weights, lengths, inputs, hidden, layers, dropout, two, precision):
+        directions = 2 if two else 1
+        y = jax.ShapeDtypeStruct(x.shape[:2] + (directions * hidden,), x.dtype)
+        results = [y, _like(h_0), _like(c_0)] + spaces(x, inputs, hidden, directions)
+        y, h_n, c_n, _, reserve = jax.ffi.ffi_call(FORWARD, results)(x, h_0, c_0, weights, lengths)
+        return (y, h_n, c_n), (x, h_0, c_0, weights, lengths, y, reserve)
+
+    def backward(inputs, hidden, layers, dropout, two, precision, kept, gradients):
+        x, h_0, c_0, weights, lengths, y, reserve = kept
+        results = [_like(each) for each in (x, h_0, c_0, weights)]
+        results += spaces(x, inputs, hidden, 2 if two else 1)[:1]
+        read = gradients + (x, h_0, c_0, weights, y, reserve, jnp.zeros_like(weights), lengths)
+        found = jax.ffi.ffi_call(BACKWARD, results)(*read)
+        return tuple(found[:4]) + (None,)
+
+    lstm.defvjp(forward, backward)
+    return lstm
+
+
+def _like(array):
+    import jax
+
+    return jax.ShapeDtypeStruct(array.shape, array.dtype)
+
+
+def _flash_is_possible(capability, query, key, value, bias=None, raise_error=False):
+    """Whether cuDNN's attention takes these, as Keras asks it."""
+    depths = {query.shape[-1], value.shape[-1]}
+    largest = 256 if capability >= (9, 0) else 128
+    return (
+        capability >= OLDEST_FLASH
+        and str(query.dtype) in ("float16", "bfloat16")
+        and all(depth % 8 == 0 and depth <= largest for depth in depths)
+    )
+
+
+def _attention():
+    import jax
+
+    original = jax.nn.dot_product_attention
+    fused = _fused_attention()
+
+    @functools.wraps(original)
+    def dot_product_attention(query, key, value, bias=None, mask=None, **options):
+        if options.get("implementation") != "cudnn" or query.ndim != 4:
+            return original(query, key, value, bias, mask, **options)
+        if mask is not None:
+            # cuDNN is given a mask as a bias.
+            masked = jax.numpy.where(mask, 0, -math.inf).astype(query.dtype)
+            bias = masked if bias is None else bias + masked
+        return fused(query, key, value, bias)
+
+    return dot_product_attention
+
+
+def _fused_attention():
+    import jax
+    import jax.numpy as jnp
+
+    @jax.custom_vjp
+    def attention(query, key, value, bias):
+        return forward(query, key, value, bias)[0]
+
+    def forward(query, key, value, bias):
+        batch, steps, heads, _ = query.shape
+        output = jax.ShapeDtypeStruct(query.shape[:3] + value.shape[3:], query.dtype)
+        sums = jax.ShapeDtypeStruct((batch, heads, steps), jnp.float32)
+        read = (query, key, value) if bias is None else (query, key, value, bias)
+        output, sums = jax.ffi.ffi_call(FORWARD, [output, sums])(*read)
+        return output, (read, output, sums)
+
+    def backward(kept, gradient):
+        read, output, sums = kept
+        summed = jax.ShapeDtypeStruct(read[0].shape, jnp.float32)
+        results = [_like(each) for each in read[:3]] + [summed, _like(sums)]
+        found = jax.ffi.ffi_call(BACKWARD, results)(gradient, output, sums, *read)
+        bias = jnp.zeros_like(read[3]) if len(read) > 3 else None
+        return tuple(found[:3]) + (bias,)
+
+    attention.defvjp(forward, backward)
+    return attention

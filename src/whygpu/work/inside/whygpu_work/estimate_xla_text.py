@@ -1,0 +1,152 @@
+"""Reads XLA's HLO text: a program's computations and their instructions.
+
+The text is what every XLA front end can show, JAX's `lowered.as_text("hlo")` and TensorFlow's
+`experimental_get_compiler_ir` alike, and what a compiled program shows of itself.
+"""
+
+import re
+
+SIZES = {
+    "pred": 1,
+    "s4": 1,
+    "u4": 1,
+    "s8": 1,
+    "u8": 1,
+    "s16": 2,
+    "u16": 2,
+    "f16": 2,
+    "bf16": 2,
+    "s32": 4,
+    "u32": 4,
+    "f32": 4,
+    "s64": 8,
+    "u64": 8,
+    "f64": 8,
+    "c64": 8,
+    "c128": 16,
+    "token": 0,
+}
+_SHAPE = re.compile(r"\b([a-z][a-z0-9]*)\[([0-9,<= ]*)\]")
+_LINE = re.compile(r"^\s*(ROOT )?%?(\S+) = (.*)$")
+_HEAD = re.compile(r"^(ENTRY )?%?([^\s(]+)")
+_COMMENT = re.compile(r"/\*.*?\*/")
+_BRANCHES = re.compile(r"\bbranch_computations=\{([^}]*)\}")
+
+
+class Instruction(object):
+    __slots__ = ("attributes", "inside", "is_tuple", "name", "opcode", "operands", "root", "shapes")
+
+    def attribute(self, name):
+        """The value of an attribute as it is written; None where it is not there."""
+        found = re.search(r"\b%s=(\{[^}]*\}|[^,\s]+)" % name, self.attributes)
+        return found.group(1) if found else None
+
+    def number(self, name):
+        return int(self.attribute(name))
+
+    def computation(self, kind):
+        """The name of the computation that the instruction calls as `to_apply`, `body`, ..."""
+        return self.attribute(kind).lstrip("%")
+
+    def branches(self):
+        """The computations that a conditional chooses from."""
+        listed = _BRANCHES.search(self.attributes)
+        if listed:
+            return [name.strip().lstrip("%") for name in listed.group(1).split(",")]
+        return [self.computation("true_computation"), self.computation("false_computation")]
+
+
+class Program(object):
+    """Computations by name, each a list of instructions in a valid order."""
+
+    def __init__(self, computations, entry):
+        self.computations = computations
+        self.entry = entry
+
+
+def size_of(shape):
+    """Bytes of one array: (element type, dimensions)."""
+    kind, dimensions = shape
+    size = SIZES.get(kind, 1 if kind.startswith("f8") else 4)
+    for each in dimensions:
+        size *= each
+    return size
+
+
+def parse(text):
+    computations, entry, current = {}, None, None
+    for line in text.splitlines():
+        if current is None:
+            if line.endswith("{") and not line.startswith("HloModule"):
+                found = _HEAD.match(line)
+                current = computations.setdefault(found.group(2), [])
+                entry = found.group(2) if found.group(1) else entry
+        elif line.startswith("}"):
+            current = None
+        else:
+            instruction = _instruction(line)
+            if instruction is not None:
+                current.append(instruction)
+    if entry is None:
+        raise ValueError("no ENTRY computation in the text of the program")
+    return Program(computations, entry)
+
+
+def _instruction(line):
+    found = _LINE.match(line)
+    if not found:
+        return None
+    result = Instruction()
+    result.root, result.name = bool(found.group(1)), found.group(2)
+    rest = _COMMENT.sub("", found.group(3)) if "/*" in line else found.group(3)
+    result.is_tuple = rest.startswith("(")
+    end = _closing(rest, 0) if result.is_tuple else rest.index(" ")
+    result.shapes = shapes(rest[:end])
+    rest = rest[end:].lstrip()
+    opening = rest.index("(")
+    closing = _closing(rest, opening)
+    result.opcode = rest[:opening]
+    result.inside = rest[opening + 1 : closing - 1]
+    result.attributes = rest[closing:]
+    constant = result.opcode in ("parameter", "constant", "iota")
+    result.operands = [] if constant else _operands(result.inside)
+    return result
+
+
+def shapes(text):
+    """All arrays that a shape is written with, in order; a tuple has several."""
+    return [
+        (kind, tuple(int(each.strip("<= ")) for each in sizes.split(",") if each.strip()))
+        for kind, sizes in _SHAPE.findall(text)
+    ]
+
+
+def _closing(text, position):
+    """The position after the bracket that closes the one at `position`."""
+    depth = 0
+    while True:
+        character = text[position]
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+            if depth == 0:
+                return position + 1
+        elif character == '"':
+            position = text.index('"', position + 1)
+        position += 1
+
+
+def _operands(text):
+    """Names in the order given; some texts write an operand's shape before its name."""
+    names, depth, start = [], 0, 0
+    for position, character in enumerate(text):
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif character == "," and depth == 0:
+            names.append(text[start:position])
+            start = position + 1
+    names.append(text[start:])
+    return [name.split()[-1].lstrip("%") for name in names if name.strip()]

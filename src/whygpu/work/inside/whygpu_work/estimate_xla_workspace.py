@@ -1,0 +1,81 @@
+"""What NVIDIA's libraries work in while an XLA program runs: cuBLAS, cuDNN and CUB.
+
+XLA decides on it when it tries algorithms out on the GPU. The rules are those that its choices on
+an NVIDIA H200 follow.
+"""
+
+import re
+
+MIB = 1 << 20
+EVEN_CHANNELS = 4
+"""cuDNN's fast kernels take channels in such numbers; others are copied first."""
+
+SMALL_PRODUCT = 64
+"""XLA's own kernels win where a matrix has fewer rows or columns."""
+DIMENSIONS = 4
+"""Of a batch of images."""
+
+
+def rule(capability):
+    """A function that gives the bytes a node's work needs, on a GPU of that compute capability."""
+    for_products = (32 if tuple(capability) >= (9, 0) else 4) * MIB
+
+    def needed(node):
+        if node.operation == "dot":
+            return for_products if _is_for_cublas(node) else 0
+        if node.operation == "convolution":
+            return _for_convolution(node)
+        if node.operation == "sort":
+            return _for_sorting(node)
+        return 0
+
+    return needed
+
+
+def _is_for_cublas(node):
+    """Whether a matrix product is large enough in each direction for cuBLAS to be the faster."""
+    (_, left), (_, right) = node.key
+    listed = re.search(r"lhs_batch_dims=\{([0-9,]*)\}", node.attributes)
+    places = [int(place) for place in listed.group(1).split(",") if place] if listed else []
+    products = _product([left[place] for place in places])
+    common = (_product(left) * _product(right) / float(node.elements * products or 1)) ** 0.5
+    smallest = min(_product(left), _product(right)) / (products * common or 1)
+    return min(common, smallest) >= SMALL_PRODUCT
+
+
+def _product(sizes):
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
+
+
+def _for_convolution(node):
+    """Copies of the operands that cuDNN makes to have them in another layout."""
+    labels = re.search(r"dim_labels=([^_]*)_([^-]*)->(\w*)", node.attributes)
+    if labels is None:
+        return 0
+    seen, weights, result = labels.groups()
+    (_, image), (_, kernel) = node.key
+    room_for_image, room_for_kernel = (each.size for each in node.inputs)
+    deep = len(seen) > DIMENSIONS
+    if seen.startswith("f"):
+        # The gradient of a kernel is a convolution of the images with the results' gradient.
+        odd = _is_odd(image[seen.index("b")]) or _is_odd(kernel[weights.index("o")])
+        copied = odd or deep or "lhs_dilate" in node.attributes
+        return room_for_image + room_for_kernel if copied else 0
+    odd = _is_odd(image[seen.index("f")])
+    if deep:
+        return 0 if odd else room_for_image
+    last = node.size if _is_odd(node.shape[1][result.index("f")]) else 0
+    return last + (room_for_image if odd else 0)
+
+
+def _is_odd(channels):
+    return channels % EVEN_CHANNELS != 0
+
+
+def _for_sorting(node):
+    """CUB sorts fractions by whole numbers made from them, and needs room for both."""
+    keys = node.inputs[0]
+    return 4 * keys.size if keys.shape[0] in ("f16", "bf16", "f32", "f64") else keys.size
