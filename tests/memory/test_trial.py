@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from whygpu.memory.trial import Limits, gauges_of, judge, steady_rise
+from whygpu.memory.trial import Limits, gauges_of, judge, leak_of, steady_rise
 from whygpu.model.batch import Gauge
 from whygpu.model.work import TaskEnd, TaskEnding
 
@@ -131,17 +131,48 @@ def test_a_limit_of_address_space_is_a_gauge_of_its_own() -> None:
     [
         ([100, 200, 210, 220, 230, 240, 250, 260], 10),
         ([100, 200, 210, 219, 231, 240, 251, 260], 10),
+        ([100, 200, 210, 260, 230, 240, 250, 300, 270, 280], 10),
         ([100, 110, 120, 130], None),
         ([100, 200, 240, 260, 270, 275, 277, 278], None),
         ([100, 200, 240, 200, 240, 200, 240, 200], None),
         ([100, 200, 200, 200, 200, 200, 200, 200], None),
         ([100, 200, 200, 260, 260, 260, 260, 300], None),
     ],
-    ids=["steady", "about-the-same", "too-few", "settling", "to-and-fro", "level", "jumps"],
+    ids=["steady", "about", "jumping", "too-few", "settling", "to-and-fro", "level", "jumps"],
 )
 def test_a_leak_rises_by_about_the_same_amount_to_the_end(held: list[int], rise: int) -> None:
     found = steady_rise([each * MIB for each in held], MIB)
     assert found == (None if rise is None else pytest.approx(rise * MIB, rel=0.11))
+
+
+def rising(each: int, counted: int | None, count: int = 9) -> TaskEnd:
+    """Resident memory goes up with each step, and what malloc has given out as well, or not."""
+    steps = [step(number, 200 + each * number, 400) for number in range(1, count)]
+    for number, one in enumerate(steps):
+        in_use = None if counted is None else (150 + counted * number) * MIB
+        one["host"].update(anonymous=200 * MIB, in_use=in_use)
+    return ended(steps=tuple(steps))
+
+
+def test_holes_are_no_leak() -> None:
+    """Resident memory rises for long where nothing is kept; what is in use does not."""
+    assert leak_of(rising(2, counted=0)) is None
+    assert leak_of(rising(2, counted=2)) == 2 * MIB
+    # Where malloc tells nothing, or an allocator of another make is at work, it has to be much.
+    assert leak_of(rising(2, counted=None)) is None
+    assert leak_of(rising(30, counted=None)) == 30 * MIB
+    other = rising(30, counted=0)
+    for each in other.sent("step"):
+        each["host"]["in_use"] = MIB
+    assert leak_of(other) == 30 * MIB
+
+
+def test_counters_of_32_bits_wrap_around() -> None:
+    end = rising(2, counted=2)
+    for each in end.sent("step"):
+        each["host"]["in_use"] = (each["host"]["in_use"] + (1 << 32) - 155 * MIB) % (1 << 32)
+        each["host"]["anonymous"] = 5 << 30
+    assert leak_of(end) == 2 * MIB
 
 
 def test_a_leak_is_told_whether_it_was_the_end_or_not() -> None:

@@ -14,10 +14,15 @@ from whygpu.render.run import size
 
 _FEWEST_RISES = 5
 """Steps by which memory rose: fewer can be a beginning that takes its time to settle."""
-_LEAST_LEAK = {"gpu": 1 << 18, "memory": 1 << 20}
-"""Bytes per step. Less is lost in noise, and lasts for thousands of steps."""
-_ALIKE = 2.0
-_MOSTLY = 0.75
+_LEAST_LEAK = 1 << 18
+"""Bytes per step. Less lasts for thousands of steps."""
+_MOSTLY = 0.6
+_STILL = 0.5
+_LEAST_OF_RESIDENT = 0.03
+"""Of what the steps take: holes make resident memory rise where nothing is kept."""
+_WRAP = 1 << 32
+_PLAUSIBLE = 0.3
+"""Of the process's own memory, counted by malloc: less, and another allocator is at work."""
 
 
 class Limits(NamedTuple):
@@ -33,7 +38,7 @@ def judge(batch: int, end: TaskEnd, limits: Limits) -> Trial:
     gauges = gauges_of(end, limits)
     steps = end.sent("step")
     outcome, how = _outcome(end, gauges)
-    leak = leak_of(steps)
+    leak = leak_of(end)
     if leak is not None and outcome in ("fits", "does-not-fit"):
         outcome, how = "leaks", f"memory rises by {size(leak)} with each step"
     times = [float(step["step_seconds"]) for step in steps]
@@ -67,7 +72,7 @@ def gauges_of(end: TaskEnd, limits: Limits) -> tuple[Gauge, ...]:
                 limit=last.get("limit") or limits.gpu,
             )
         )
-    held = next((each["host"] for each in loaded if each.get("host")), {})
+    held: dict[str, Any] = next((each["host"] for each in loaded if each.get("host")), {})
     peak = max([end.peak_host_bytes, *(each["peak"] for each in host)])
     found.append(Gauge("memory", held.get("now", 0), peak, limits.memory))
     spaces = [each["address_space"] for each in host if each.get("address_space")]
@@ -102,27 +107,49 @@ def _told(text: str, otherwise: str) -> tuple[TrialOutcome, str]:
     return "does-not-fit", shortage.text
 
 
-def leak_of(steps: Sequence[Mapping[str, Any]]) -> int | None:
+def leak_of(end: TaskEnd) -> int | None:
     """Bytes by which memory that stays in use rises with each step; None where it does not."""
-    series = {
-        "gpu": [each["device"]["now"] for each in steps if each.get("device")],
-        "memory": [each["host"]["now"] for each in steps if each.get("host")],
-    }
-    rises = [steady_rise(held, _LEAST_LEAK[name]) for name, held in series.items()]
-    return next((rise for rise in rises if rise is not None), None)
+    steps = end.sent("step")
+    device = [each["device"]["now"] for each in steps if each.get("device")]
+    host = [each["host"] for each in steps if each.get("host")]
+    rise = steady_rise(device, _LEAST_LEAK)
+    if rise is not None or not host:
+        return rise
+    if all(_counted(each) for each in host):
+        return steady_rise(_unwrapped([each["in_use"] for each in host]), _LEAST_LEAK)
+    least = _LEAST_OF_RESIDENT * (max(each["peak"] for each in host) - host[0]["now"])
+    return steady_rise([each["now"] for each in host], max(int(least), _LEAST_LEAK))
+
+
+def _counted(host: Mapping[str, Any]) -> bool:
+    in_use, anonymous = host.get("in_use"), host.get("anonymous")
+    if in_use is None or anonymous is None:
+        return False
+    return bool(anonymous > _WRAP or in_use >= _PLAUSIBLE * anonymous)
+
+
+def _unwrapped(counts: Sequence[int]) -> list[int]:
+    """Counters of 32 bits as what they would be without an end."""
+    found = list(counts[:1])
+    for before, after in pairwise(counts):
+        change = after - before
+        if max(before, after) < _WRAP and abs(change) > _WRAP // 2:
+            change -= _WRAP if change > 0 else -_WRAP
+        found.append(found[-1] + change)
+    return found
 
 
 def steady_rise(held: Sequence[int], least: int) -> int | None:
-    """What is held between steps goes up by about the same amount each time, to the end."""
+    """What is held between steps goes up by about the same amount each time, to the end.
+
+    What a framework frees behind one's back makes it jump to and fro on the way.
+    """
     # Between the first step and the second, much is still being set up.
     rises = [after - before for before, after in pairwise(held[1:])]
     if len(rises) < _FEWEST_RISES:
         return None
-    usual = median(rises)
-    if usual < least:
-        return None
-    alike = [rise for rise in rises if usual / _ALIKE <= rise <= usual * _ALIKE]
-    late = median(rises[len(rises) // 2 :])
-    if len(alike) < _MOSTLY * len(rises) or late < usual / _ALIKE:
+    usual, late = median(rises), median(rises[len(rises) // 2 :])
+    up = sum(rise > 0 for rise in rises)
+    if usual < least or up < _MOSTLY * len(rises) or late < _STILL * usual:
         return None
     return int(usual)

@@ -3,6 +3,8 @@
 However the process ends, what was sent until then is known: how far it came, and what it held.
 """
 
+import ctypes
+import gc
 import os
 import sys
 import time
@@ -11,7 +13,8 @@ from . import gauges, steps
 
 FEWEST = 3
 """Steps. The first compiles and allocates for good; what the later ones need is what counts."""
-MOST = 10
+SOME = 6
+MOST = 12
 """Where memory rises: enough to tell a leak from a beginning that takes its time to settle."""
 RISE = 1 << 18
 """Bytes from step to step that are worth a further look."""
@@ -27,19 +30,33 @@ def run(request, channel):
     step = steps.load(request)
     channel.send("loaded", frameworks=versions(), sources=sources(), **reading())
     held = []
-    number = 0
     if step.done:
-        number = 1
         held.append(after_step(channel, 1, time.time() - began))
-    while number < FEWEST or (
-        number < MOST and rising(held) and time.time() - began < LONGEST_LOOK * request["seconds"]
-    ):
-        number += 1
+    while wants_more(held, time.time() - began, request["seconds"]):
+        number = len(held) + 1
         channel.tell("step %d" % number)
         start = time.time()
         steps.settle(step.run())
-        held.append(after_step(channel, number, time.time() - start))
+        seconds = time.time() - start
+        if number > FEWEST:
+            # From here on it is about what is kept, and garbage is not.
+            gc.collect()
+        held.append(after_step(channel, number, seconds))
     channel.send("sources", sources=sources())
+
+
+def wants_more(held, seconds, limit):
+    """Whether another step is to be done: the fewest, and more where memory may be rising."""
+    done = len(held)
+    if done < FEWEST:
+        return True
+    if done >= MOST or seconds > LONGEST_LOOK * limit:
+        return False
+    for series in zip(*held):
+        rises = sorted(series[i + 1] - series[i] for i in range(done - 1))
+        if (rises[-1] if done < SOME else rises[len(rises) // 2]) > RISE:
+            return True
+    return False
 
 
 def first_to_go():
@@ -54,20 +71,16 @@ def first_to_go():
 def after_step(channel, number, seconds):
     now = reading()
     channel.send("step", number=number, step_seconds=seconds, **now)
-    return (now["host"] or {}).get("now", 0), (now["device"] or {}).get("now", 0)
-
-
-def rising(held):
-    """Whether what is held between steps has gone up in each of the last two steps."""
-    return any(
-        first + RISE < second and second + RISE < third for first, second, third in zip(*held[-3:])
-    )
+    host, device = now["host"] or {}, now["device"] or {}
+    return host.get("in_use") or host.get("now", 0), device.get("now", 0)
 
 
 def reading():
     host = gauges.host_memory()
     if host is not None:
-        host["address_space"] = address_space_peak()
+        host["address_space"] = status_bytes("VmPeak")
+        host["anonymous"] = status_bytes("RssAnon")
+        host["in_use"] = malloc_in_use()
     device = gauges.device_memory()
     if device is not None:
         device["name"] = device_name()
@@ -76,12 +89,32 @@ def reading():
     return {"host": host, "device": device}
 
 
-def address_space_peak():
-    """What a limit on address space (ulimit -v) is held against; None where it is not told."""
+def malloc_in_use():
+    """Bytes that were asked for and not given back; None where the C library does not tell.
+
+    Resident memory goes on rising for dozens of steps in a program that keeps nothing, because
+    what is given back leaves holes. Before glibc 2.33 the counters have 32 bits and wrap around.
+    """
+    try:
+        library = ctypes.CDLL(None)
+        told = getattr(library, "mallinfo2", None) or library.mallinfo
+    except (OSError, AttributeError):
+        return None
+    kind = ctypes.c_size_t if told.__name__ == "mallinfo2" else ctypes.c_uint
+    fields = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    told.restype = type(
+        "Told", (ctypes.Structure,), {"_fields_": [(n, kind) for n in fields.split()]}
+    )
+    found = told()
+    return found.uordblks + found.hblkhd
+
+
+def status_bytes(name):
+    """One of the kernel's figures of this process; None where it is not told."""
     try:
         with open("/proc/self/status") as stream:
             for line in stream:
-                if line.startswith("VmPeak:"):
+                if line.startswith(name + ":"):
                     return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
         pass
