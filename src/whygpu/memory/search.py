@@ -29,6 +29,8 @@ _GROWTH = 4
 _LARGEST_GROWTH = 64
 _STRIDE = 3
 _FROM_NEAR = 0.6
+_BY_A_HAIR = 1.25
+"""Times what failed: where a line reaches further, it does not explain the failure."""
 _WITHOUT_HOLES = 0.97
 """Of a GPU's memory, as far as its allocator gets in practice."""
 _SHRINK = 8
@@ -178,7 +180,10 @@ def _aim(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int | No
     elif not below:
         # A low promise, since not all that the first steps took was the batch's.
         promise = max(seen.batch * _ON_THE_WAY, low)
-        aim = max(promise, low * _GROWTH) if high is None else math.sqrt(promise * high)
+        if high is None:
+            aim = max(promise, low * _GROWTH)
+        else:
+            aim = math.sqrt(promise * high) if seen.batch < high else (low + high) / 2
     else:
         aim = _along(seen, low)
     if high is None:
@@ -189,6 +194,9 @@ def _aim(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int | No
             # What closes the bracket if it fails.
             aim = low / (1 - CLOSE) + wishes.multiple_of
         return aim if wishes.largest is None else min(aim, wishes.largest)
+    if seen is not None and seen.batch > _BY_A_HAIR * high:
+        # Something else than what is measured has run out.
+        return (low + high) / 2
     if aim >= high * (1 - CLOSE):
         return _inside(trials, low, high)
     return max(aim, low / (1 - CLOSE))
