@@ -34,7 +34,7 @@ def complaint(text: str, allowed: tuple[WhatKind, ...] = ALL) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["build_model", "Net", "made", "make", "imported"])
+@pytest.mark.parametrize("name", ["build_model", "Net", "Net.make", "made", "make", "imported"])
 def test_a_name_of_a_file(file: Path, name: str) -> None:
     assert parse_what(f"train.py:{name}", ALL) == What("function", str(file), name)
 

@@ -60,9 +60,11 @@ def _check_name(what: What) -> None:
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
-    if what.name in names | words | imported or "*" in imported:
+    # What is inside of a class or a module, the file that runs can tell.
+    first = what.name.partition(".")[0]
+    if first in names | words | imported or "*" in imported:
         return
-    near = difflib.get_close_matches(what.name, names, 3)
+    near = difflib.get_close_matches(first, names, 3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(sorted(names))}"
     raise UsageError(
         f"{os.path.relpath(what.path)} has no {what.name!r}; "
