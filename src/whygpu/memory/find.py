@@ -211,8 +211,9 @@ class _Tries:
         self._hear(end)
         trial = judge(batch, end, self._limits)
         if trial.outcome == "failed":
-            if end.ended == "exception" and end.how.startswith("Unusable: "):
-                raise UsageError(f"{self._wanted.name}: {end.how.removeprefix('Unusable: ')}")
+            kind, _, words = end.how.partition(": ")
+            if end.ended == "exception" and kind in ("Unusable", "UsageError"):
+                raise UsageError(f"{self._wanted.name}: {words}")
             self._traceback = end.traceback or end.error_text
         self._trials.append(trial)
 
