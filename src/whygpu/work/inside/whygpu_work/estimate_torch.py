@@ -37,9 +37,10 @@ class Estimator(object):
     truth = False
     """What a condition is taken to be whose value nobody knows."""
 
-    def __init__(self, train, gpu=None):
+    def __init__(self, train, gpu=None, tell=None):
         _check_release()
         self.train = train
+        self._tell = tell or (lambda text: None)
         self.recorder = Recorder(gpu)
         self.notes = []
         self._warm = False
@@ -51,8 +52,10 @@ class Estimator(object):
         """The peak of one step and what it is made of, as a dict for JSON."""
         if not self._warm:
             # It makes the optimiser's state and the libraries' workspaces.
+            self._tell("first step")
             self._run(batch)
             self._warm = True
+        self._tell("batch %d" % batch)
         self.recorder.restart()
         self._run(batch)
         events = self.recorder.events()
@@ -96,9 +99,17 @@ class Estimator(object):
 
 class ModuleEstimator(Estimator):
     def __init__(
-        self, module, examples=None, train=True, optimizer=None, mixed=False, shapes=None, gpu=None
+        self,
+        module,
+        examples=None,
+        train=True,
+        optimizer=None,
+        mixed=False,
+        shapes=None,
+        gpu=None,
+        tell=None,
     ):
-        super(ModuleEstimator, self).__init__(train, gpu)
+        super(ModuleEstimator, self).__init__(train, gpu, tell)
         self.module = module.train(train)
         self._mixed = mixed
         self._optimizer_name = optimizer or "adam"

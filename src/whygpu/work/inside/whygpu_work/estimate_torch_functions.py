@@ -99,9 +99,8 @@ class _FusedAttention(torch.autograd.Function):
     def backward(context, gradient):
         query, key, value, _, _, sums = context.saved_tensors
         gradients = [torch.empty_like(each) for each in (query, key, value)]
-        # Flash attention adds up the query's gradient in 32 bits.
-        numbers = sums.numel() + (query.numel() if query.dtype in HALVES else 0)
-        working(numbers * sums.element_size())
+        # The query's gradient is added up in 32 bits.
+        working((sums.numel() + query.numel()) * sums.element_size())
         return (*gradients, None)
 
 

@@ -17,8 +17,10 @@ class KerasEstimator(Estimator):
     truth = True
     """Keras asks whether gradients are finite, and whether it is time for an update."""
 
-    def __init__(self, model, train=True, optimizer=None, mixed=False, shapes=None, gpu=None):
-        super(KerasEstimator, self).__init__(train, gpu)
+    def __init__(
+        self, model, train=True, optimizer=None, mixed=False, shapes=None, gpu=None, tell=None
+    ):
+        super(KerasEstimator, self).__init__(train, gpu, tell)
         if mixed:
             in_half_precision(model)
         work = KerasWork(model, optimizer, shapes)

@@ -11,6 +11,9 @@ aten = torch.ops.aten
 CUBLAS = frozenset(
     getattr(aten, name).default for name in ("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot")
 )
+CUBLAS_LT = frozenset((aten.addmm.default,))
+"""Products with a bias to add."""
+CUBLAS_LT_WORKSPACE = 1 << 20
 
 
 def cublas_workspace(gpu):
@@ -24,7 +27,7 @@ def _convolution(function, arguments, options, gpu):
     result = function(*arguments, **options)
     result = torch.empty_like(result, memory_format=layout)
     copies = [_copy(each, layout) for each in (tensor, weight)]
-    return result, [*copies, _transposing(layout, gpu, tensor, weight, result)]
+    return result, [*copies, _transposing(layout, gpu, weight, tensor, result)]
 
 
 def _convolution_backward(function, arguments, options, gpu):
@@ -35,10 +38,7 @@ def _convolution_backward(function, arguments, options, gpu):
         if result[place] is not None:
             result[place] = torch.empty_like(result[place], memory_format=layout)
     copies = [_copy(each, layout) for each in (gradient, tensor, weight)]
-    passes = [(gradient, weight, tensor)] if result[0] is not None else []
-    passes += [(gradient, tensor, weight)] if result[1] is not None else []
-    working = [_transposing(layout, gpu, *tensors) for tensors in passes]
-    return tuple(result), [*copies, max(working, default=0)]
+    return tuple(result), [*copies, _transposing(layout, gpu, weight, tensor, gradient)]
 
 
 def _layout(tensor, weight):
@@ -64,14 +64,18 @@ def _looks_channels_last(tensor):
     return True
 
 
-def _transposing(layout, gpu, *tensors):
+def _transposing(layout, gpu, weight, *tensors):
     """Room for copies with the channels innermost, which is how tensor cores want them.
 
-    cuDNN makes them for itself where PyTorch has them in the other layout.
+    cuDNN makes them for itself where PyTorch has them in the other layout. A kernel of one point is
+    a plain product, which takes any layout, and one for each channel does without tensor cores.
     """
-    if layout != torch.contiguous_format or not _on_tensor_cores(tensors[0].dtype, gpu):
+    points = weight.numel() // (weight.shape[0] * weight.shape[1])
+    if layout != torch.contiguous_format or points == 1 or weight.shape[1] == 1:
         return 0
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    if not _on_tensor_cores(weight.dtype, gpu):
+        return 0
+    return sum(_bytes(tensor) for tensor in (weight, *tensors))
 
 
 def _on_tensor_cores(dtype, gpu):
@@ -84,6 +88,10 @@ def _copy(tensor, layout):
     """The bytes of a copy in another layout, 0 if it has it already."""
     if tensor.is_contiguous(memory_format=layout):
         return 0
+    return _bytes(tensor)
+
+
+def _bytes(tensor):
     return tensor.numel() * tensor.element_size()
 
 

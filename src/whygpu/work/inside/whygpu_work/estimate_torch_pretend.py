@@ -220,7 +220,14 @@ def _on_meta(arguments, options):
         options = dict(options, generator=None)
     if options.get("pin_memory"):
         options = dict(options, pin_memory=False)
+    for name in _NUMBERS:
+        if _is_ours(options.get(name)):
+            options = dict(options, **{name: 1})
     return arguments, options
+
+
+_NUMBERS = ("alpha", "beta", "value")
+"""Options that are numbers, and are read out of a tensor where one is given."""
 
 
 def _device_for(value):

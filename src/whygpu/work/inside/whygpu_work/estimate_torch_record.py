@@ -32,9 +32,9 @@ class Recorder(TorchDispatchMode):
         self._gpu = gpu
         """The GPU's compute capability as a tuple, or None."""
         self._live = {}
+        """Keys and sizes, by the storage's address or the library's name."""
         self._references = {}
         self._next_key = 0
-        self._cublas_threads = set()
         self._events = []
         self.kinds = {}
         """What each allocation is for, by its key."""
@@ -52,7 +52,9 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, arguments=(), options=None):
         if function in kernels.CUBLAS:
-            self._start_cublas()
+            self._start_library("cublas", kernels.cublas_workspace(self._gpu))
+        if function in kernels.CUBLAS_LT:
+            self._start_library("cublasLt", kernels.CUBLAS_LT_WORKSPACE)
         kernel = kernels.BY_FUNCTION.get(function)
         if kernel is None:
             result, passing = function(*arguments, **(options or {})), ()
@@ -110,17 +112,14 @@ class Recorder(TorchDispatchMode):
         if size:
             self._events.append((key, None))
 
-    def _start_cublas(self):
-        """A thread's first use of cuBLAS makes a workspace that stays.
+    def _start_library(self, name, size):
+        """A thread's first use of a library makes a workspace that stays.
 
         The backward pass has a thread of its own for each GPU.
         """
-        thread = self.phase == "backward"
-        if thread not in self._cublas_threads:
-            self._cublas_threads.add(thread)
-            size = kernels.cublas_workspace(self._gpu)
-            key = self._open(size, "workspace")
-            self._live["cublas", thread] = (key, size)
+        use = (name, self.phase == "backward")
+        if use not in self._live:
+            self._live[use] = (self._open(size, "workspace"), size)
 
 
 def _comes_from_cpu(function, arguments):
