@@ -12,6 +12,7 @@ from whygpu.model.batch import BatchResult
 from whygpu.model.code_finding import FileProblemKind
 from whygpu.model.codec import hints, is_record
 from whygpu.model.comparison import ComparisonReport
+from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import LogVerdict
 from whygpu.model.finding import Confidence, Evidence, Finding, Severity
 from whygpu.model.holders import HoldersReport
@@ -24,6 +25,7 @@ from whygpu.planner.machine import MachineSpec
 from whygpu.render.compare_json import COMPARE_SCHEMA
 from whygpu.render.explain_json import EXPLANATION_SCHEMA, LOG_FINDING_FIELDS
 from whygpu.render.json import FINDING_FIELDS
+from whygpu.render.memory_estimate import ESTIMATE_SCHEMA
 from whygpu.render.memory_find import FIND_SCHEMA
 from whygpu.render.memory_holders import HOLDERS_SCHEMA
 
@@ -328,6 +330,16 @@ def compare_schema() -> dict[str, Any]:
     return {"$schema": DRAFT, "title": "whygpu compare --json", **top, "$defs": definitions}
 
 
+def memory_estimate_schema() -> dict[str, Any]:
+    """What `whygpu memory estimate --json` prints."""
+    definitions: dict[str, Any] = {}
+    fields = {name: schema_of(hint, definitions) for name, hint in hints(MemoryEstimate)}
+    total = {"total_bytes": {"type": ["integer", "null"]}}
+    top = _object({"schema": {"const": ESTIMATE_SCHEMA}, **fields, **total})
+    title = "whygpu memory estimate --json"
+    return {"$schema": DRAFT, "title": title, **top, "$defs": definitions}
+
+
 def files() -> dict[str, str]:
     made = {
         "snapshot.schema.json": snapshot_schema(),
@@ -338,6 +350,7 @@ def files() -> dict[str, str]:
         "compare.schema.json": compare_schema(),
         "memory-find.schema.json": find_schema(),
         "memory.schema.json": memory_schema(),
+        "memory-estimate.schema.json": memory_estimate_schema(),
         "run.schema.json": run_schema(),
         "run-plan.schema.json": run_plan_schema(),
     }

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
     from whygpu.api import check as check
     from whygpu.api import diagnose as diagnose
+    from whygpu.api import estimate_memory as estimate_memory
     from whygpu.api import explain as explain
     from whygpu.api import install as install
     from whygpu.api import lint as lint
@@ -30,6 +31,7 @@ _LAZY = {
     "compare": "whygpu.comparer.run",
     "device": "whygpu.launch.inprocess",
     "diagnose": "whygpu.api",
+    "estimate_memory": "whygpu.api",
     "explain": "whygpu.api",
     "find_batch_size": "whygpu.memory.from_program",
     "install": "whygpu.api",
@@ -50,6 +52,7 @@ __all__ = [
     "compare",
     "device",
     "diagnose",
+    "estimate_memory",
     "explain",
     "find_batch_size",
     "install",

@@ -20,9 +20,10 @@ from whygpu.probes import DEFAULT_TIMEOUT
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from whygpu.model.code_finding import LintReport
+    from whygpu.model.estimate import MemoryEstimate, MemoryRoom
     from whygpu.model.explanation import Explanation
     from whygpu.model.memory_use import MemoryEnd
     from whygpu.planner.plan import Answer
@@ -206,6 +207,69 @@ def lint(
     if line is not None:
         chosen = chosen._replace(tensorflow=line)
     return run.lint_files(files.find(paths, chosen), chosen)
+
+
+def estimate_memory(
+    what: str,
+    *,
+    batch_size: int = 32,
+    train: bool = True,
+    optimizer: str | None = None,
+    mixed_precision: bool = False,
+    gpu: str | None = None,
+    limit: str | int | None = None,
+    backend: str | None = None,
+    input: str | None = None,
+    python: str | None = None,
+    timeout: float | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> MemoryEstimate:
+    """What a model takes on a GPU, whether it fits there, and the largest batch that would.
+
+    `what` is "model.keras" or "file.py:function". It is held against a `gpu` ("RTX 4090"), a
+    `limit` (bytes, or "8GiB"), or else the free memory of this machine's GPU; none has to be there.
+    """
+    import os
+
+    from whygpu.memory import estimate, gpu_rooms
+    from whygpu.memory.amounts import parse_limit
+    from whygpu.work.what import parse_what
+
+    host = LocalHost()
+    room: MemoryRoom | None
+    if limit is not None:
+        room = gpu_rooms.of_limit(limit if isinstance(limit, int) else parse_limit(limit))
+    elif gpu is not None:
+        room = gpu_rooms.of_name(gpu)
+    else:
+        from whygpu.collectors import driver
+
+        room = gpu_rooms.of_machine(driver.collect(host)[0].gpus)
+    wanted = estimate.Wanted(
+        name=what,
+        what=parse_what(what, ("model-file", "function")),
+        batch=batch_size,
+        mode="train" if train else "infer",
+        optimizer=optimizer,
+        mixed=mixed_precision,
+        backend=backend,
+        input=input,
+        room=room,
+        timeout=estimate.DEFAULT_TIMEOUT if timeout is None else timeout,
+    )
+    estimate.check(wanted)
+    return estimate.estimate(
+        wanted, _interpreter(host, python), os.environ, on_progress or (lambda text: None)
+    )
+
+
+def _interpreter(host: LocalHost, given: str | None) -> str:
+    from whygpu.collectors import interpreter
+
+    try:
+        return interpreter.resolve(host, given) if given else interpreter.find_default(host)
+    except interpreter.NoInterpreter as error:
+        raise UsageError(str(error)) from error
 
 
 def load_snapshot(path: str) -> Snapshot:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from whygpu.cli import memory_find
+from whygpu.cli import memory_estimate, memory_find
 from whygpu.cli.arguments import add_color_argument
 
 if TYPE_CHECKING:
     from whygpu.model.holders import HoldersReport
     from whygpu.model.snapshot import Snapshot
 
-SUBVERBS: dict[str, Any] = {"find": memory_find}
+SUBVERBS: dict[str, Any] = {"estimate": memory_estimate, "find": memory_find}
 """Modules as those of the verbs: a first line, EXAMPLES, add_arguments, run."""
 
 EXAMPLES = """\
@@ -21,6 +21,8 @@ examples:
   whygpu memory --gpu 1                one GPU, by number or by name
   whygpu memory --json                 for scripts
   whygpu memory --snapshot FILE        a machine that is far away
+  whygpu memory estimate model.keras   what a model needs, before it is run
+  whygpu memory find train.py:step     the largest batch that fits
 
 exit codes:
   0 told (also that there is no GPU)   2 wrong usage   3 a bug   4 cannot tell

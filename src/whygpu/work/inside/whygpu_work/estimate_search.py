@@ -49,10 +49,11 @@ def next_batch(known, room):
     if len(known) == 1:
         (batch,) = known
         return min(batch * 2, LARGEST) if fails is None else max(batch // 2, 1)
-    guess = _predicted(known, room)
     if fails is None:
-        return min(max(guess, fits + 1), LARGEST)
-    if len(known) > MANY and len(known) % 2:
+        return min(max(_along_line(known, room, sorted(known)[-2:]), fits + 1), LARGEST)
+    ends = (fits, fails) if fits else sorted(known)[:2]
+    guess = _along_line(known, room, ends)
+    if len(known) >= MANY and len(known) % 2:
         # The line has not settled it: where memory goes in steps, halving does.
         guess = (fits + fails) // 2
     return max(min(guess, fails - 1), fits + 1)
@@ -64,11 +65,10 @@ def _bracket(known, room):
     return max(fits, default=0), fails
 
 
-def _predicted(known, room):
-    """By the line through the two known batches whose needs are closest to the room."""
-    near = sorted(sorted(known), key=lambda batch: abs(known[batch] - room))[:2]
-    low, high = sorted(near)
+def _along_line(known, room, ends):
+    """Where the line through two known batches reaches the room."""
+    low, high = ends
     slope = (known[high] - known[low]) / float(high - low)
     if slope <= 0:
-        return max(known) * GROWTH
+        return high * GROWTH
     return int(low + (room - known[low]) // slope)

@@ -1,5 +1,6 @@
 """Estimates the memory of the user's work on a GPU, and finds the largest batch that would fit."""
 
+import importlib
 import sys
 import time
 
@@ -15,13 +16,13 @@ SLOW = 60
 
 def run(request, channel):
     channel.tell("loading")
-    work = load(request)
+    work = load(request, channel)
     began = time.time()
     first = _told(channel, work, request["batch"])
     seconds = time.time() - began
-    room = request["room"]
-    if room is None:
+    if request["rooms"] is None:
         return
+    room = request["rooms"][work.framework]
     fits = first["needs_bytes"] <= room
     found = None
     if work.any_batch:
@@ -39,10 +40,15 @@ def run(request, channel):
 
 def _told(channel, work, batch):
     if batch not in work.known:
-        channel.tell("batch %d" % batch)
         work.known[batch] = work.at(batch)
         work.known[batch].setdefault("needs_bytes", work.known[batch]["peak_bytes"])
-        channel.send("estimate", batch=batch, framework=work.framework, **work.known[batch])
+        channel.send(
+            "estimate",
+            batch=batch,
+            framework=work.framework,
+            is_function=work.is_function,
+            **work.known[batch],
+        )
     return work.known[batch]
 
 
@@ -50,14 +56,14 @@ def _try_other_ways(request, channel, work, batch):
     """The same work with less to hold: each way is a new start, with the model as it was."""
     for name, changes in ways(request, work):
         channel.tell(name)
-        other = load(dict(request, batch=batch, **changes))
+        other = load(dict(request, batch=batch, **changes), channel)
         found = other.at(batch)
         needs = found.get("needs_bytes", found["peak_bytes"])
         channel.send("way", name=name, batch=batch, needs_bytes=needs)
 
 
 def ways(request, work):
-    if not work.has_precision:
+    if work.is_function:
         return []
     found = []
     if not request["mixed"]:
@@ -73,37 +79,37 @@ def ways(request, work):
 class Work(object):
     """Something whose memory can be estimated with `at(batch)`, which gives a dict."""
 
-    def __init__(self, framework, at, any_batch=True, optimizer="", has_precision=True):
+    def __init__(self, framework, at, any_batch=True, optimizer="", is_function=False):
         self.framework = framework
         self.at = at
         self.any_batch = any_batch
         """Whether other batches than the one it was loaded with can be asked for."""
         self.optimizer = optimizer
         """In lower case; empty where the framework does not know of one."""
-        self.has_precision = has_precision
-        """Whether mixed precision and another optimiser can be asked for."""
+        self.is_function = is_function
+        """Then precision and optimiser are its own affair."""
         self.known = {}
 
 
-def load(request):
+def load(request, channel):
     """The work. Where it wants a GPU that is not there, it is loaded again, believing in one."""
     if request["what"]["kind"] != "function":
-        return _as_work(loading.load(request["what"], request["batch"]), request)
+        return _as_work(loading.load(request["what"], request["batch"]), request, channel)
     try:
-        work = _as_work(loading.load(request["what"], request["batch"]), request)
+        work = _as_work(loading.load(request["what"], request["batch"]), request, channel)
     except Unusable:
         raise
     except Exception:
-        work = _believing(request)
+        work = _believing(request, channel)
         if work is None:
             raise
         return work
     if work.framework == "torch":
-        work.at = _with_second_chance(work.at, request)
+        work.at = _with_second_chance(work.at, request, channel)
     return work
 
 
-def _with_second_chance(at, request):
+def _with_second_chance(at, request, channel):
     """A program that found no GPU when it was loaded may have put parts of itself on the CPU."""
     chosen = [at]
 
@@ -113,7 +119,7 @@ def _with_second_chance(at, request):
         except Unusable:
             raise
         except Exception:
-            other = _believing(request) if chosen[0] is at else None
+            other = _believing(request, channel) if chosen[0] is at else None
             if other is None:
                 raise
             chosen[0] = other.at
@@ -122,7 +128,7 @@ def _with_second_chance(at, request):
     return ask
 
 
-def _believing(request):
+def _believing(request, channel):
     """The work of a program that is told that PyTorch has a GPU; None where that does not help."""
     if "torch" not in sys.modules:
         return None
@@ -132,7 +138,7 @@ def _believing(request):
     try:
         with Pretence():
             value = loading.load(request["what"], request["batch"])
-        work = _as_work(value, request)
+        work = _as_work(value, request, channel)
         work.at(request["batch"])
     except Exception:
         # What the program says of its own accord is the better message.
@@ -147,23 +153,23 @@ def _forget(path):
             del sys.modules[name]
 
 
-def _as_work(value, request):
+def _as_work(value, request, channel):
     if loading.is_keras_model(value):
-        return _keras(value, request)
+        return _keras(value, request, channel)
     if loading.is_torch_module(value):
-        return _torch(value, None, request)
+        return _torch(value, None, request, channel)
     if isinstance(value, (tuple, list)) and len(value) == 2:
         if loading.is_torch_module(value[0]):
-            return _torch(value[0], value[1], request)
+            return _torch(value[0], value[1], request, channel)
         if callable(value[0]):
-            return _function(value, request)
+            return _function(value, request, channel)
     raise Unusable(
         "%s is no model: expected a Keras model, a PyTorch module, (module, example_inputs) or, "
         "for JAX, (function, arguments)" % type(value).__name__
     )
 
 
-def _torch(module, examples, request):
+def _torch(module, examples, request, channel):
     from .estimate_torch import ModuleEstimator
 
     if examples is not None and not isinstance(examples, (tuple, list, dict)):
@@ -176,59 +182,50 @@ def _torch(module, examples, request):
         mixed=request["mixed"],
         shapes=request["input"],
         gpu=_capability(request),
+        tell=channel.tell,
     )
     return Work("torch", estimator.at, optimizer=(request["optimizer"] or "adam").lower())
 
 
-def _keras(model, request):
+_KERAS_ESTIMATORS = {
+    "torch": "estimate_torch_keras",
+    "jax": "estimate_jax",
+    "tensorflow": "estimate_tensorflow",
+}
+
+
+def _keras(model, request, channel):
     import keras
 
     backend = keras.backend.backend()
-    name = _optimizer_name(model, request)
-    if backend == "torch":
-        from .estimate_torch_keras import KerasEstimator
-
-        estimator = KerasEstimator(
-            model,
-            train=request["train"],
-            optimizer=request["optimizer"],
-            mixed=request["mixed"],
-            shapes=request["input"],
-            gpu=_capability(request),
-        )
-        return Work("torch", estimator.at, optimizer=name)
-    if backend == "jax":
-        from .estimate_jax import estimate_keras
-    elif backend == "tensorflow":
-        from .estimate_tensorflow import estimate_keras
-    else:
-        raise Unusable("Keras's backend %s does not use a GPU of ours" % backend)
-
-    def at(batch):
-        return estimate_keras(
-            model, batch, request["train"], request["optimizer"], request["mixed"]
-        )
-
-    return Work(backend, at, optimizer=name)
+    if backend not in _KERAS_ESTIMATORS:
+        raise Unusable("Keras's backend %s does not compute on a GPU of NVIDIA's" % backend)
+    module = importlib.import_module("whygpu_work." + _KERAS_ESTIMATORS[backend])
+    name = request["optimizer"] or getattr(getattr(model, "optimizer", None), "name", "adam")
+    estimator = module.KerasEstimator(
+        model,
+        train=request["train"],
+        optimizer=request["optimizer"],
+        mixed=request["mixed"],
+        shapes=request["input"],
+        gpu=_capability(request),
+        tell=channel.tell,
+    )
+    return Work(backend, estimator.at, optimizer=name.lower())
 
 
-def _optimizer_name(model, request):
-    given = request["optimizer"]
-    compiled = getattr(model, "optimizer", None)
-    return (given or getattr(compiled, "name", None) or "adam").lower()
-
-
-def _function(pair, request):
-    from .estimate_jax import estimate_function
+def _function(pair, request, channel):
+    from .estimate_jax import FunctionEstimator
 
     value = loading.attribute(request["what"]["path"], request["what"]["name"])
     any_batch = callable(value) and loading.batch_parameter(value) is not None
 
     def at(batch):
         chosen = pair if batch == request["batch"] else loading.load(request["what"], batch)
-        return estimate_function(*chosen)
+        estimator = FunctionEstimator(*chosen, gpu=_capability(request), tell=channel.tell)
+        return estimator.at()
 
-    return Work("jax", at, any_batch, has_precision=False)
+    return Work("jax", at, any_batch, is_function=True)
 
 
 def _capability(request):

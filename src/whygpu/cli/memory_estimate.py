@@ -1,0 +1,120 @@
+"""How much GPU memory does a model take, does it fit, and which batch would?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from whygpu.cli.arguments import add_color_argument
+
+if TYPE_CHECKING:
+    from whygpu.memory.estimate import OnProgress
+
+EXAMPLES = """\
+examples:
+  whygpu memory estimate model.keras --batch 64 --gpu "RTX 4090"
+  whygpu memory estimate model.keras --infer --limit 8GiB --backend jax
+  whygpu memory estimate train.py:build_model --batch 32 --mixed-precision
+  whygpu memory estimate net.py:Net --input 3x224x224 --optimizer sgd
+  whygpu memory estimate steps.py:make_step        a JAX (function, arguments)
+  whygpu memory estimate model.keras --python ~/venv --json
+
+exit codes:
+  0 fits, or nothing to fit into is known   1 does not fit   2 wrong usage
+  3 a bug   4 cannot tell
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what",
+        metavar="WHAT",
+        help="model.keras, or file.py:function, which returns a Keras model, a PyTorch module, "
+        "(module, example_inputs) or, for JAX, (function, arguments)",
+    )
+    parser.add_argument("--batch", metavar="N", type=int, default=32, help="examples (default: 32)")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--train", action="store_true", help="a training step (the default)")
+    mode.add_argument("--infer", action="store_true", help="inference instead of training")
+    parser.add_argument(
+        "--optimizer",
+        metavar="NAME",
+        help="adam, sgd, ...; default: the one that the model is compiled with, else adam",
+    )
+    parser.add_argument(
+        "--mixed-precision", action="store_true", help="compute in 16 bits, keep weights in 32"
+    )
+    room = parser.add_mutually_exclusive_group()
+    room.add_argument(
+        "--gpu", metavar="MODEL", help='the GPU: "RTX 4090", "A100 80GB"; default: this machine\'s'
+    )
+    room.add_argument("--limit", metavar="AMOUNT", help="memory it may take, such as 8GiB")
+    parser.add_argument(
+        "--backend", metavar="NAME", help="Keras's: torch, jax or tensorflow (default: as set)"
+    )
+    parser.add_argument(
+        "--input",
+        metavar="SHAPE",
+        help="what a model takes, without the batch: 3x224x224, 256:int64; several with commas",
+    )
+    parser.add_argument(
+        "--python",
+        metavar="PYTHON",
+        help="the interpreter (or virtual environment) that has the framework; default: the "
+        "active environment, else python on PATH",
+    )
+    parser.add_argument("--timeout", metavar="S", type=float, help="seconds for all of it")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    add_color_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from whygpu import api
+    from whygpu.cli.terminal import shows, use_color, width, write
+    from whygpu.render.memory_estimate import MARKS, PLAIN_MARKS, render, render_json
+
+    with _progress() as show:
+        found = api.estimate_memory(
+            options.what,
+            batch_size=options.batch,
+            train=not options.infer,
+            optimizer=options.optimizer,
+            mixed_precision=options.mixed_precision,
+            gpu=options.gpu,
+            limit=options.limit,
+            backend=options.backend,
+            input=options.input,
+            python=options.python,
+            timeout=options.timeout,
+            on_progress=show,
+        )
+    if options.json:
+        write(render_json(found))
+    else:
+        text = render(
+            found,
+            width=width(),
+            color=use_color(options.color),
+            marks=MARKS if shows("".join(MARKS.values()), sys.stdout) else PLAIN_MARKS,
+        )
+        write(text)
+    return found.exit_code
+
+
+@contextmanager
+def _progress() -> Iterator[OnProgress]:
+    """A callback that says what goes on, where somebody watches."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda text: None
+        return
+    from rich.console import Console
+
+    from whygpu.cli.terminal import shows
+
+    spinner = "dots" if shows("⠋", sys.stderr) else "line"
+    with Console(stderr=True).status("looking at this machine ...", spinner=spinner) as status:
+        yield lambda text: status.update(f"estimating: {text} ...")

@@ -1,0 +1,194 @@
+"""Estimates a model's memory: the target traces the work, this side holds it against a GPU."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from whygpu.errors import UsageError
+from whygpu.model.estimate import (
+    BatchMemory,
+    FitVerdict,
+    MemoryEstimate,
+    MemoryPart,
+    MemoryRoom,
+    Mode,
+    OtherWay,
+)
+from whygpu.model.work import TaskEnd, What
+from whygpu.tables.process_overheads import FRAMEWORKS, overhead
+
+DEFAULT_TIMEOUT = 900.0
+BACKENDS = ("torch", "jax", "tensorflow")
+CLOSE = 0.05
+"""Of the room: by less than this an estimate does not tell whether it fits for certain."""
+_UNUSABLE = "Unusable: "
+_QUIET = {
+    # An estimate is no reason to take a GPU's memory, or to compile a program twice.
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+    "TORCHDYNAMO_DISABLE": "1",
+    "KERAS_TORCH_DEVICE": "cpu",
+}
+
+OnProgress = Callable[[str], None]
+
+
+class Wanted(NamedTuple):
+    """What is to be estimated, and what for."""
+
+    name: str
+    """The model as the user calls it."""
+    what: What
+    batch: int
+    mode: Mode = "train"
+    optimizer: str | None = None
+    mixed: bool = False
+    backend: str | None = None
+    input: str | None = None
+    room: MemoryRoom | None = None
+    timeout: float = DEFAULT_TIMEOUT
+
+
+def estimate(
+    wanted: Wanted, python: str, environ: Mapping[str, str], on_progress: OnProgress
+) -> MemoryEstimate:
+    """UsageError where what is named cannot be used so."""
+    check(wanted)
+    began = time.monotonic()
+    end = _run(wanted, python, environ, on_progress)
+    told = judge(wanted, end)
+    return told._replace(seconds=round(time.monotonic() - began, 3))
+
+
+def check(wanted: Wanted) -> None:
+    """Numbers and names that cannot be meant."""
+    if wanted.batch < 1:
+        raise UsageError(f"--batch {wanted.batch}: expected 1 or more")
+    if not wanted.timeout > 0:
+        raise UsageError(f"--timeout {wanted.timeout:g}: expected more than 0 seconds")
+    if wanted.backend is not None and wanted.backend not in BACKENDS:
+        raise UsageError(f"--backend {wanted.backend}: expected {', '.join(BACKENDS)}")
+    if wanted.mode == "infer" and wanted.optimizer is not None:
+        raise UsageError("--optimizer: inference has none; leave it out, or leave out --infer")
+
+
+def _run(
+    wanted: Wanted, python: str, environ: Mapping[str, str], on_progress: OnProgress
+) -> TaskEnd:
+    from whygpu.work.process import run_task
+
+    def tell(message: Mapping[str, Any]) -> None:
+        if message["kind"] == "progress":
+            on_progress(message["text"])
+
+    room = wanted.room
+    variables = {**environ, **_QUIET}
+    if wanted.backend is not None:
+        variables["KERAS_BACKEND"] = wanted.backend
+    return run_task(
+        "estimate",
+        {
+            "what": wanted.what._asdict(),
+            "batch": wanted.batch,
+            "train": wanted.mode == "train",
+            "optimizer": wanted.optimizer,
+            "mixed": wanted.mixed,
+            "input": wanted.input,
+            "capability": room.capability if room is not None else None,
+            "rooms": None
+            if room is None
+            else {name: room.bytes - overhead(name, wanted.mode) for name in FRAMEWORKS},
+        },
+        python=python,
+        environ=variables,
+        timeout=wanted.timeout,
+        on_message=tell,
+    )
+
+
+def judge(wanted: Wanted, end: TaskEnd) -> MemoryEstimate:
+    """What the task has told, held against the room. Pure."""
+    if end.ended == "not-started":
+        raise UsageError(end.how)
+    if end.ended == "exception" and end.how.startswith(_UNUSABLE):
+        raise UsageError(f"{wanted.name}: {end.how.removeprefix(_UNUSABLE)}")
+    told = {message["batch"]: message for message in end.sent("estimate")}
+    asked = told.get(wanted.batch)
+    why = "" if asked is not None else _why(end)
+    framework = "" if asked is None else str(asked["framework"])
+    beside = overhead(framework, wanted.mode) if framework else 0
+    at = None if asked is None else _memory(asked)
+    found = end.sent("largest")
+    largest = told.get(found[-1]["batch"]) if found else None
+    return MemoryEstimate(
+        what=wanted.name,
+        framework=framework,
+        mode="call" if asked is not None and asked["is_function"] else wanted.mode,
+        mixed=wanted.mixed,
+        verdict=_verdict(at, beside, wanted.room),
+        why=why,
+        at=at,
+        overhead_bytes=beside,
+        room=wanted.room,
+        largest=None if largest is None else _memory(largest),
+        next_batch=found[-1]["next_batch"] if found else None,
+        others=tuple(_other(way, beside, wanted.room) for way in end.sent("way")),
+        notes=_notes(wanted, asked, end),
+        source="" if asked is None else str(asked["source"]),
+        traceback=end.traceback if asked is None else "",
+        seconds=end.seconds,
+    )
+
+
+def _verdict(at: BatchMemory | None, beside: int, room: MemoryRoom | None) -> FitVerdict:
+    if at is None:
+        return "unknown"
+    if room is None:
+        return "not-asked"
+    return "fits" if at.needs_bytes + beside <= room.bytes else "does-not-fit"
+
+
+def _memory(told: Mapping[str, Any]) -> BatchMemory:
+    parts = tuple(
+        MemoryPart(part["name"], part["bytes"], part["how"], part.get("note", ""))
+        for part in told["parts"]
+    )
+    return BatchMemory(
+        told["batch"],
+        told["peak_bytes"],
+        max(told["needs_bytes"], told["peak_bytes"]),
+        told.get("phase", ""),
+        parts,
+    )
+
+
+def _other(way: Mapping[str, Any], beside: int, room: MemoryRoom | None) -> OtherWay:
+    total = way["needs_bytes"] + beside
+    return OtherWay(way["name"], way["batch"], total, room is not None and total <= room.bytes)
+
+
+def _notes(wanted: Wanted, asked: Mapping[str, Any] | None, end: TaskEnd) -> tuple[str, ...]:
+    notes = [] if asked is None else [str(note) for note in asked["notes"]]
+    if wanted.room is not None and wanted.room.note:
+        notes.append(wanted.room.note)
+    if asked is not None and wanted.room is not None and _is_close(asked, wanted):
+        notes.append("That is close: the estimate may be off by more than what is left or missing")
+    if asked is not None and end.ended != "finished":
+        notes.append(f"The rest was not estimated: {_why(end)}")
+    return tuple(notes)
+
+
+def _is_close(asked: Mapping[str, Any], wanted: Wanted) -> bool:
+    room = wanted.room.bytes if wanted.room is not None else 0
+    total = asked["needs_bytes"] + overhead(asked["framework"], wanted.mode)
+    return bool(abs(total - room) < CLOSE * room)
+
+
+def _why(end: TaskEnd) -> str:
+    if end.ended == "timed-out":
+        return f"it took longer than {end.how}"
+    if end.ended == "signal":
+        return f"its process was ended by {end.how}"
+    return end.how or "its process ended without a word"

@@ -1,0 +1,59 @@
+"""The memory that an estimate is held against: a limit, a GPU by its name, or this machine's."""
+
+from __future__ import annotations
+
+from whygpu.errors import UsageError
+from whygpu.memory.room import free_of
+from whygpu.model.driver import Gpu
+from whygpu.model.estimate import MemoryRoom
+from whygpu.model.observed import Known, Observed
+from whygpu.tables import gpu_memory, gpus
+
+_USABLE = 0.99
+"""Of a GPU's nominal memory: the driver keeps the rest, 0.5% on the H200."""
+_MOST_NAMED = 8
+
+
+def of_limit(amount: int) -> MemoryRoom:
+    return MemoryRoom("within the limit", amount, None, "")
+
+
+def of_name(name: str) -> MemoryRoom:
+    """UsageError where the name is not on record, or means models with different memory."""
+    models = gpu_memory.named(name)
+    if not models:
+        raise UsageError(
+            f"--gpu {name}: whygpu does not know how much memory it has; give --limit, such as "
+            "--limit 24GiB"
+        )
+    sizes = sorted({size for _, each in models for size in each})
+    if len(models) > 1 and len(sizes) > 1:
+        named = ", ".join(model for model, _ in models[:_MOST_NAMED])
+        raise UsageError(f"--gpu {name}: which one? there are {named}")
+    note = ""
+    if len(sizes) > 1:
+        words = [f"{size / (1 << 30):.3g}" for size in sizes]
+        note = (
+            f"The {models[0][0]} was sold with {', '.join(words[:-1])} and {words[-1]} GB; the "
+            f'least is taken. Say which one: --gpu "{name} {words[-1]}GB".'
+        )
+    found = {model.capability for model in gpus.find(name)}
+    capability = found.pop() if len(found) == 1 else None
+    return MemoryRoom(f"on the {models[0][0]}", int(sizes[0] * _USABLE), capability, note)
+
+
+def of_machine(seen: Observed[tuple[Gpu, ...]]) -> MemoryRoom | None:
+    """The GPU with the most free memory; None where none is known to have any."""
+    if not isinstance(seen, Known):
+        return None
+    free = [(each.value, gpu) for gpu in seen.value if isinstance(each := free_of(gpu), Known)]
+    if not free:
+        return None
+    amount, gpu = max(free, key=lambda pair: pair[0])
+    return MemoryRoom(f"free on GPU {gpu.number}, {gpu.name}", amount, _capability(gpu), "")
+
+
+def _capability(gpu: Gpu) -> tuple[int, int] | None:
+    known = gpu.compute_capability
+    major, _, minor = known.value.partition(".") if isinstance(known, Known) else ("", "", "")
+    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else None

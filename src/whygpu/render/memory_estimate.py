@@ -1,0 +1,152 @@
+"""What a model takes on a GPU, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from whygpu.model.codec import encode
+from whygpu.model.derived import display_name
+from whygpu.model.estimate import BatchMemory, MemoryEstimate, Mode, PartName
+from whygpu.render.layout import BOLD, GREEN, RED, YELLOW, Page
+from whygpu.render.run import size
+
+ESTIMATE_SCHEMA = 1
+MARKS = {"fits": "✓", "does-not-fit": "✗", "not-asked": "·", "unknown": "?"}
+PLAIN_MARKS = {"fits": "+", "does-not-fit": "x", "not-asked": "-", "unknown": "?"}
+"""For a terminal that knows no others."""
+
+_STYLES = {"fits": GREEN, "does-not-fit": RED, "not-asked": "", "unknown": YELLOW}
+_NAMES: dict[PartName, str] = {
+    "weights": "weights",
+    "gradients": "gradients",
+    "optimizer": "optimiser",
+    "activations": "activations",
+    "inputs": "inputs",
+    "results": "results",
+    "workspace": "workspace",
+}
+_PHASES = {
+    "forward": "in the forward pass",
+    "backward": "in the backward pass",
+    "update": "in the optimiser's update",
+}
+_DOING: dict[Mode, str] = {"train": "training", "infer": "inference", "call": "called"}
+_INDENT, _COLUMN = 3, 26
+_BETWEEN = "between its arrays"
+_LAST_LINES = 12
+
+
+def as_dict(estimate: MemoryEstimate) -> dict[str, Any]:
+    return {
+        "schema": ESTIMATE_SCHEMA,
+        **encode(estimate),
+        "total_bytes": estimate.total_bytes,
+    }
+
+
+def render_json(estimate: MemoryEstimate) -> str:
+    return json.dumps(as_dict(estimate), indent=2) + "\n"
+
+
+def render(
+    estimate: MemoryEstimate, *, width: int, color: bool, marks: Mapping[str, str] = MARKS
+) -> str:
+    page = Page(width, color)
+    style = _STYLES[estimate.verdict]
+    mark = marks[estimate.verdict]
+    page.hanging(mark, _headline(estimate), 2, ";".join(filter(None, (BOLD, style))), style)
+    if estimate.at is None:
+        _failure(page, estimate)
+        return page.text()
+    _parts(page, estimate, estimate.at)
+    if estimate.room is not None:
+        _fitting(page, estimate)
+    _notes(page, estimate)
+    return page.text()
+
+
+def _headline(estimate: MemoryEstimate) -> str:
+    if estimate.at is None:
+        return f"Cannot tell what {estimate.what} takes: {estimate.why}"
+    total = size(estimate.total_bytes or 0)
+    subject = f"{estimate.what}, {_DOING[estimate.mode]} with batch {estimate.at.batch}"
+    if estimate.mode == "call" and estimate.room is not None and not _other_batches(estimate):
+        subject = f"{estimate.what}, called once"
+    if estimate.room is None:
+        return f"{subject}, takes about {total} on a GPU."
+    there = f"{size(estimate.room.bytes)} {estimate.room.where}"
+    if estimate.verdict == "fits":
+        return f"{subject}, fits: it takes about {total}, and there are {there}."
+    return f"{subject}, does not fit: it takes about {total}, and there are {there}."
+
+
+def _other_batches(estimate: MemoryEstimate) -> bool:
+    return estimate.largest is not None or estimate.next_batch is not None
+
+
+def _failure(page: Page, estimate: MemoryEstimate) -> None:
+    lines = estimate.traceback.rstrip().splitlines()[-_LAST_LINES:]
+    if lines:
+        page.section("What happened")
+        for line in lines:
+            page.line(f"   {line}")
+
+
+def _parts(page: Page, estimate: MemoryEstimate, at: BatchMemory) -> None:
+    when = _PHASES.get(at.phase)
+    page.section("At its peak" + (f", {when}" if when else ""))
+    for part in at.parts:
+        if part.bytes:
+            how = f"{part.how}; {part.note}" if part.note else part.how
+            _row(page, _NAMES[part.name], part.bytes, how)
+    _row(page, "peak", at.peak_bytes, f"what {_counter(estimate.framework)} would report", BOLD)
+    if at.needs_bytes > at.peak_bytes:
+        _row(page, _BETWEEN, at.needs_bytes - at.peak_bytes, "gaps that its allocator cannot use")
+    _row(page, "CUDA and libraries", estimate.overhead_bytes, "about; measured on an H200")
+    _row(page, "in all", estimate.total_bytes or 0, "", BOLD)
+
+
+def _row(page: Page, name: str, count: int, text: str, style: str = "") -> None:
+    label = f"{' ' * _INDENT}{name:<{_COLUMN - _INDENT}}{size(count):>9}   "
+    page.hanging(label, text, len(label), mark=style)
+
+
+def _counter(framework: str) -> str:
+    return {
+        "torch": "torch.cuda.max_memory_allocated()",
+        "jax": "XLA's allocator",
+        "tensorflow": "tf.config.experimental.get_memory_info()",
+    }[framework]
+
+
+def _fitting(page: Page, estimate: MemoryEstimate) -> None:
+    found = estimate.largest
+    page.section("What fits")
+    if found is not None:
+        text = f"batch {found.batch} is the largest that does"
+        if estimate.next_batch is None:
+            text = f"batch {found.batch} still does; no larger one was tried"
+        elif estimate.next_batch > found.batch + 1:
+            text = f"batch {found.batch} does; {estimate.next_batch} does not"
+        page.hanging("   -", f"{text} ({size(found.needs_bytes + estimate.overhead_bytes)})", 5)
+    elif estimate.next_batch is not None:
+        page.hanging("   -", "not even a batch of 1 does", 5)
+    else:
+        page.hanging("   -", "other batches were not tried: the function takes no batch_size", 5)
+    for other in estimate.others:
+        answer = "fits" if other.fits else "does not either"
+        words = f"{other.name}, batch {other.batch}: {size(other.total_bytes)}, {answer}"
+        page.hanging("   -", words, 5)
+
+
+def _notes(page: Page, estimate: MemoryEstimate) -> None:
+    page.line()
+    version = estimate.source or display_name(estimate.framework)
+    page.hanging("", f"By {version}.", 0)
+    for note in estimate.notes:
+        text = note[:1].upper() + note[1:]
+        page.hanging("", text if text.endswith(".") else f"{text}.", 0)
+    if estimate.room is None:
+        page.hanging("", 'Whether it fits: give --gpu "RTX 4090", or --limit 8GiB.', 0)
