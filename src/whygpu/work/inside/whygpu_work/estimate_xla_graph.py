@@ -79,7 +79,7 @@ class _Builder(object):
         values = []
         for each in sorted(given, key=lambda instruction: int(instruction.inside)):
             made = [self._add(Node("parameter", shape, [])) for shape in each.shapes]
-            values.append(made if each.is_tuple else made[0])
+            values.append(text.packed(each.structure, made))
         return _flat(values), _flat(self._inline(name, values))
 
     def _inline(self, name, parameters):
@@ -112,29 +112,20 @@ class _Builder(object):
         if opcode == "while":
             return self._loop(inputs, instruction)
         if opcode == "conditional":
-            node = self._several(opcode, inputs[1:], instruction)
-            node[0].inputs[0].bodies = tuple(
-                build(self._program, name) for name in instruction.branches()
-            )
-            return node if instruction.is_tuple else node[0]
+            return self._choice(inputs[1:], instruction)
         if opcode == "convolution":
             inputs = self._convolved(inputs, read[0], instruction)
         if opcode == "select-and-scatter":
             return self._scattered(inputs, instruction)
         if instruction.is_tuple:
-            return self._several(opcode, inputs, instruction)
+            whole = self._add(Node(opcode, None, inputs, _distinguishing(instruction.attributes)))
+            return text.packed(instruction.structure, self._parts(whole, instruction.shapes))
         if opcode == "broadcast" and text.size_of(instruction.shapes[0]) == inputs[0].size:
             return inputs[0]
         attributes = _distinguishing(instruction.attributes)
         key = instruction.inside if opcode in FREE else None
         key = tuple(read) if opcode in READ_IN_SHAPE else key
         return self._add(Node(opcode, instruction.shapes[0], inputs, attributes, key))
-
-    def _several(self, operation, inputs, instruction):
-        """The parts of what makes several arrays at once."""
-        attributes = _distinguishing(instruction.attributes)
-        whole = self._add(Node(operation, None, inputs, attributes))
-        return self._parts(whole, instruction.shapes)
 
     def _parts(self, whole, shapes):
         return [
@@ -147,7 +138,12 @@ class _Builder(object):
         parts = self._parts(whole, instruction.shapes)
         for part, passed in zip(parts, inputs):
             part.aliases = passed
-        return parts if instruction.is_tuple else parts[0]
+        return text.packed(instruction.structure, parts)
+
+    def _choice(self, inputs, instruction):
+        whole = self._add(Node("conditional", None, inputs))
+        whole.bodies = tuple(build(self._program, name) for name in instruction.branches())
+        return text.packed(instruction.structure, self._parts(whole, instruction.shapes))
 
     def _loop(self, inputs, instruction):
         whole = self._add(Node("while", None, inputs))
@@ -156,7 +152,7 @@ class _Builder(object):
         parts = self._parts(whole, instruction.shapes)
         for part, passed, before, after in zip(parts, inputs, body.parameters, body.roots):
             part.aliases = passed if after is before else None
-        return parts if instruction.is_tuple else parts[0]
+        return text.packed(instruction.structure, parts)
 
     def _convolved(self, inputs, read, instruction):
         """The operands as cuDNN takes them: evenly padded, the batch first."""

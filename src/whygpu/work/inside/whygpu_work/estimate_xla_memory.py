@@ -48,29 +48,37 @@ def _kernels(graph, written, sources, scratch):
     for node in graph.nodes:
         if node.operation == "part" and node.aliases is None:
             parts.setdefault(node.inputs[0], []).append(node)
-    beside = {
-        node: [
-            user
-            for user in graph.users_of(node)
-            if user.operation == "transpose" and user in written
-        ]
-        for node in written
-        if node.operation not in WRITTEN and node.operation not in ("parameter", "part")
-    }
+    beside = _beside(graph, written)
     kernels = []
     for node in graph.nodes:
+        made = parts.get(node, [])
         if node not in written or node.operation in ("parameter", "part"):
             continue
         if node.operation == "transpose" and node.inputs[0] in beside:
             continue
         replaced = []
         if node.operation in IN_PLACE:
-            replaced = [node.inputs[0]]
+            replaced = node.inputs[:1]
         elif node.operation == "while":
-            replaced = [node.inputs[part.key] for part in parts.get(node, ())]
-        outputs = [node] + parts.get(node, []) + beside.get(node, [])
+            replaced = [node.inputs[part.key] for part in made]
+        outputs = [node] + made + beside.get(node, [])
         kernels.append(_Kernel(outputs, sources[node], scratch.get(node, 0), replaced))
     return kernels
+
+
+def _beside(graph, written):
+    """What is written turned around as well, by the same kernel that writes it."""
+    own = WRITTEN + ("parameter", "part", "transpose")
+    turned = {
+        node: [
+            user
+            for user in graph.users_of(node)
+            if user.operation == "transpose" and user in written
+        ]
+        for node in written
+        if node.operation not in own
+    }
+    return {node: users for node, users in turned.items() if users}
 
 
 def _scratch(graph, finished, workspace):

@@ -5,11 +5,13 @@ from .loading import Unusable
 
 
 class Modelled(object):
-    def __init__(self, size, workspace, live):
+    def __init__(self, size, workspace, results, live):
         self.size = size
         """Bytes of temporary arrays at the peak."""
         self.workspace = workspace
         """Bytes by which the libraries' workspaces raise it."""
+        self.results = results
+        """Bytes of what the program gives back."""
         self.live = live
         """The arrays that are there then: nodes of estimate_xla_graph."""
 
@@ -28,11 +30,13 @@ def model(text, capability):
     """`capability` is that of the GPU which is meant."""
     try:
         graph = estimate_xla_graph.build(estimate_xla_text.parse(text))
+        workspace = estimate_xla_workspace.rule(capability)
         peak = estimate_xla_memory.peak(graph)
-        raised = estimate_xla_memory.peak(graph, estimate_xla_workspace.rule(capability))
+        raised = estimate_xla_memory.peak(graph, workspace)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
         # A compiler's text is no promise: another release may write what is not known here.
         raise Unusable(
             "the program's text is not understood (%s: %s)" % (type(error).__name__, error)
         )
-    return Modelled(peak.size, raised.size - peak.size, peak.live)
+    results = sum(node.size for node in graph.roots)
+    return Modelled(peak.size, raised.size - peak.size, results, peak.live)

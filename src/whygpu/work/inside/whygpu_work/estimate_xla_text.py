@@ -30,11 +30,23 @@ _SHAPE = re.compile(r"\b([a-z][a-z0-9]*)\[([0-9,<= ]*)\]")
 _LINE = re.compile(r"^\s*(ROOT )?%?(\S+) = (.*)$")
 _HEAD = re.compile(r"^(ENTRY )?%?([^\s(]+)")
 _COMMENT = re.compile(r"/\*.*?\*/")
+_NESTING = re.compile(r"[()]|\b[a-z][a-z0-9]*\[")
+_LAYOUT = re.compile(r"\{[^}]*\}")
 _BRANCHES = re.compile(r"\bbranch_computations=\{([^}]*)\}")
 
 
 class Instruction(object):
-    __slots__ = ("attributes", "inside", "is_tuple", "name", "opcode", "operands", "root", "shapes")
+    __slots__ = (
+        "attributes",
+        "inside",
+        "is_tuple",
+        "name",
+        "opcode",
+        "operands",
+        "root",
+        "shapes",
+        "structure",
+    )
 
     def attribute(self, name):
         """The value of an attribute as it is written; None where it is not there."""
@@ -102,6 +114,7 @@ def _instruction(line):
     result.is_tuple = rest.startswith("(")
     end = _closing(rest, 0) if result.is_tuple else rest.index(" ")
     result.shapes = shapes(rest[:end])
+    result.structure = structure(rest[:end])
     rest = rest[end:].lstrip()
     opening = rest.index("(")
     closing = _closing(rest, opening)
@@ -119,6 +132,28 @@ def shapes(text):
         (kind, tuple(int(each.strip("<= ")) for each in sizes.split(",") if each.strip()))
         for kind, sizes in _SHAPE.findall(text)
     ]
+
+
+def structure(text):
+    """How a shape's arrays are nested: a number for an array, a list for a tuple."""
+    open_lists, count = [[]], 0
+    for token in _NESTING.findall(_LAYOUT.sub("", text)):
+        if token == "(":
+            open_lists.append([])
+        elif token == ")":
+            done = open_lists.pop()
+            open_lists[-1].append(done)
+        else:
+            open_lists[-1].append(count)
+            count += 1
+    return open_lists[0][0]
+
+
+def packed(structure, values):
+    """Values of a shape's arrays, nested as the shape is."""
+    if isinstance(structure, list):
+        return [packed(each, values) for each in structure]
+    return values[structure]
 
 
 def _closing(text, position):
