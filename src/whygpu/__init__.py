@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from whygpu.api import snapshot as snapshot
     from whygpu.comparer.run import compare as compare
     from whygpu.errors import PolicyError as PolicyError
+    from whygpu.guard.guard import OomGuard as OomGuard
+    from whygpu.guard.guard import oom_guard as oom_guard
     from whygpu.host.replay import ReplayHost as ReplayHost
     from whygpu.launch.inprocess import apply as apply
     from whygpu.launch.inprocess import device as device
@@ -37,6 +39,8 @@ _LAZY = {
     "install": "whygpu.api",
     "lint": "whygpu.api",
     "load_snapshot": "whygpu.api",
+    "oom_guard": "whygpu.guard.guard",
+    "OomGuard": "whygpu.guard.guard",
     "plan": "whygpu.api",
     "PolicyError": "whygpu.errors",
     "require_gpu": "whygpu.launch.inprocess",
@@ -44,6 +48,7 @@ _LAZY = {
     "ReplayHost": "whygpu.host.replay",
 }
 __all__ = [
+    "OomGuard",
     "PolicyError",
     "ReplayHost",
     "__version__",
@@ -58,6 +63,7 @@ __all__ = [
     "install",
     "lint",
     "load_snapshot",
+    "oom_guard",
     "plan",
     "record",
     "require_gpu",

@@ -1,0 +1,118 @@
+"""The pieces that a training step of a Keras model is put together from, for each backend.
+
+Keras's own `train_step` computes gradients, applies them and updates metrics in one go. Here these
+are apart: everything that can run out of memory because of the batch comes before anything that
+changes a weight, so that a failed attempt can be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol
+
+
+class Batch(NamedTuple):
+    """What a step is computed from, as Keras's data adapters give it."""
+
+    x: Any
+    y: Any
+    weights: Any
+
+
+class Predictions(NamedTuple):
+    """What a model makes of inputs. Keras ties a mask to its tensor, which few things carry on."""
+
+    values: Any
+    masks: list[Any]
+    """One for each leaf of the values, None where there is none."""
+
+
+class Engine(Protocol):
+    """A compiled Keras model on its backend. Gradients add up in it until they are applied."""
+
+    model: Any
+
+    def save(self) -> Any:
+        """The state that a forward pass or a metric changes: not the weights."""
+
+    def restore(self, saved: Any) -> None: ...
+
+    def get(self, variables: Sequence[Any]) -> list[Any]:
+        """Values of some of the non-trainable variables, that stay as they are."""
+
+    def put(self, variables: Sequence[Any], values: Sequence[Any]) -> None: ...
+
+    def metric_values(self) -> list[Any]: ...
+
+    def clear_gradients(self, parts: int) -> None:
+        """Begin a step that adds gradients up over so many parts."""
+
+    def learn(self, batch: Batch, share: float) -> tuple[Any, Predictions]:
+        """The loss, and its gradient times the share added."""
+
+    def predict(self, x: Any, training: bool) -> tuple[Predictions, list[Any]]:
+        """Predictions without gradients, and the losses that layers added (and regularisers)."""
+
+    def look(self, x: Any, training: bool) -> tuple[Predictions, list[Any]]:
+        """The same for a few samples."""
+
+    def judge(self, batch: Batch, predictions: Predictions) -> tuple[Any, Any]:
+        """The loss of given predictions, and its gradient for them; that for weights is added."""
+
+    def pull(self, x: Any, gradient: Any) -> Predictions:
+        """Add the weights' gradient that follows from one for predictions; those come back."""
+
+    def assess(self, batch: Batch, predictions: Predictions) -> Any:
+        """The loss of given predictions outside training."""
+
+    def track(self, loss: Any, samples: int) -> None:
+        """Count the loss into the mean that Keras logs."""
+
+    def measure(self, batch: Batch, predictions: Predictions) -> Any:
+        """Update the metrics, and give the logs."""
+
+    def results(self) -> Any:
+        """The logs, with nothing updated."""
+
+    def batch_dependent(self) -> list[str]:
+        """Names of layers, besides Keras's own, that use the statistics of their batch."""
+
+    def drew_otherwise(self, saved: Any) -> bool:
+        """Whether random numbers were drawn since, besides those that Keras keeps seeds for."""
+
+    def rows(self, leaf: Any, start: int, stop: int) -> Any: ...
+
+    def apply(self) -> None:
+        """Let the optimizer take its step with the gradients that have added up."""
+
+
+def masks_of(keras: Any, values: Any) -> list[Any]:
+    masking = import_module("keras.src.backend.common.masking")
+    return [masking.get_keras_mask(leaf) for leaf in keras.tree.flatten(values)]
+
+
+def with_masks(keras: Any, predictions: Predictions) -> Any:
+    """The values, each carrying its mask in the way of Keras."""
+    masking = import_module("keras.src.backend.common.masking")
+    for leaf, mask in zip(keras.tree.flatten(predictions.values), predictions.masks, strict=True):
+        if mask is not None:
+            masking.set_keras_mask(leaf, mask)
+    return predictions.values
+
+
+def call_options(model: Any, training: bool) -> dict[str, bool]:
+    """As Keras's own steps do it: `training` goes only to models that ask for it."""
+    return {"training": training} if model._call_has_training_arg else {}
+
+
+def distinct(variables: Sequence[Any]) -> list[Any]:
+    return list({id(variable): variable for variable in variables}.values())
+
+
+def is_keras_own(model: Any, method: str) -> bool:
+    """Whether a method is as Keras wrote it."""
+    for kind in type(model).__mro__:
+        if method in vars(kind):
+            return kind.__module__.startswith("keras.src.")
+    return True

@@ -1,0 +1,63 @@
+"""Whether the gradient of a batch follows from the gradients of its parts, seen on real data.
+
+A loss is a function that whygpu cannot read. Most are a mean over the samples, some are a sum, and
+some are neither: a mean over tokens that are not padding, a loss between the samples of a batch.
+So the gradient of some samples is compared with the gradients of their two halves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+Reduction = Literal["mean", "sum"]
+
+HALF_THE_DIGITS = math.sqrt(2.0**-23)
+"""To which two float32 numbers agree that were computed in different ways."""
+_NOISE_FACTOR = 8
+"""How much farther apart than a mere reordering of the samples puts them two gradients may be."""
+
+
+class Gaps(NamedTuple):
+    """Distances from the gradient of the samples taken together, as parts of its norm."""
+
+    as_mean: float
+    """Of the halves' gradients weighed by what they count for."""
+    as_sum: float
+    """Of the plain sum of the halves' gradients."""
+    reordered: float
+    """Of the gradient of the same samples in reverse order: what rounding alone does."""
+
+
+def reduction_of(gaps: Gaps) -> Reduction | None:
+    """How the gradients of parts make up that of the whole; None where neither way does.
+
+    Work that is done in less than float32 shows that in the reordered samples as well.
+    """
+    tolerance = max(HALF_THE_DIGITS, _NOISE_FACTOR * gaps.reordered)
+    if gaps.as_mean <= tolerance:
+        return "mean"
+    return "sum" if gaps.as_sum <= tolerance else None
+
+
+def is_power_of_two(count: int) -> bool:
+    """When a check is made again: it meets later data, and costs next to nothing."""
+    return count & (count - 1) == 0
+
+
+NEITHER = (
+    "the gradient of a batch is neither the mean nor the sum of the gradients of its halves, so "
+    "micro-batches would train something else. That is so where samples of a batch are compared "
+    "with each other, and where the loss is a mean over something that samples have in different "
+    "numbers, such as tokens: then tell what a part counts for, for example "
+    "weight=lambda tokens, labels: (labels != -100).sum()"
+)
+_TAKEN = "it is taken for a mean over samples"
+RANDOM = f"the loss is random, so that it could not be checked; {_TAKEN}"
+NO_GRADIENT = f"the gradient of the samples looked at is zero, so nothing was checked; {_TAKEN}"
+NO_ROOM = f"two samples do not fit together, so that the loss could not be checked; {_TAKEN}"
+BATCH_NORM = (
+    "the loss exists in training only, with batch normalisation in it, so that it could not be "
+    f"checked; {_TAKEN}"
+)
+UNCHECKED = f"the loss was not checked (check=False); {_TAKEN}"

@@ -1,0 +1,116 @@
+"""The rule of a guard: try, and on out of memory try the same step again in twice as many parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from whygpu.errors import UsageError
+from whygpu.guard.freeing import add_note, release
+from whygpu.guard.record import Cut, Record, say, shortage_words
+from whygpu.model.shortage import Shortage
+
+T = TypeVar("T")
+Sizes = tuple[int, ...]
+"""How many samples are in each part of a batch."""
+
+
+class CannotSplit(Exception):
+    """Parts would not give what the whole batch gives. The message says why."""
+
+
+class Splitter:
+    """Runs steps, remembers the micro-batch that fits, and records what it did.
+
+    A step is given as a function of the sizes of its parts. It must leave everything as it was when
+    it raises, so that it can be called again.
+    """
+
+    def __init__(
+        self, record: Record, *, micro_batch: int | None = None, exact: bool = False, of: str
+    ) -> None:
+        if micro_batch is not None and micro_batch < 1:
+            raise UsageError(f"micro_batch={micro_batch}: expected 1 or more samples")
+        self.record = record
+        self._micro_batch = micro_batch
+        self._exact = exact
+        self._of = of
+        self._steps = 0
+
+    def run(self, samples: int, attempt: Callable[[Sizes], T]) -> T:
+        """The result of a step over so many samples, in as many parts as memory asks for."""
+        self._steps += 1
+        if self._of == "training":
+            self.record.steps += 1
+        parts = self._parts_to_begin_with(samples)
+        refused: tuple[Exception, Shortage] | None = None
+        while True:
+            try:
+                result = attempt(balanced(samples, parts))
+            except CannotSplit as reason:
+                if refused is None:
+                    words = f"this batch cannot be computed in parts: {reason}"
+                    raise UsageError(words) from reason
+                raise self._given_up(refused[0], reason) from None
+            except Exception as error:
+                shortage = _shortage_in(error)
+                if shortage is None:
+                    raise
+                if parts >= samples:
+                    self._even_one(error, shortage, samples)
+                    raise
+                release(error)
+                refused = (error, shortage) if refused is None else refused
+            else:
+                self._succeeded(samples, parts, refused[1] if refused else None)
+                return result
+            parts = min(2 * parts, samples)
+
+    def differs(self, words: str) -> None:
+        """Something about parts is not the same beyond rounding: recorded, or refused."""
+        if self._exact:
+            raise CannotSplit(f"{words} (exact=True)")
+        self.record.differs(words)
+
+    def _parts_to_begin_with(self, samples: int) -> int:
+        if self._micro_batch is None:
+            return 1
+        return max(1, -(-samples // self._micro_batch))
+
+    def _succeeded(self, samples: int, parts: int, shortage: Shortage | None) -> None:
+        if parts > 1 and self._of == "training":
+            self.record.steps_in_parts += 1
+        if shortage is None:
+            return
+        self._micro_batch = balanced(samples, parts)[0]
+        told = (shortage.asked, shortage.text)
+        self.record.cut(Cut(self._steps, self._of, samples, parts, self._micro_batch, *told))
+
+    def _given_up(self, error: Exception, reason: CannotSplit) -> Exception:
+        words = f"the batch was not cut into micro-batches: {reason}"
+        say(words)
+        add_note(error, words)
+        return error
+
+    def _even_one(self, error: Exception, shortage: Shortage, samples: int) -> None:
+        words = (
+            f"even one sample at a time does not fit ({shortage_words(shortage)}); a smaller batch "
+            f"cannot help, what is there besides the batch is too large"
+        )
+        if samples == 1:
+            words = f"the batch has one sample and cannot be cut ({shortage_words(shortage)})"
+        say(words)
+        add_note(error, words)
+
+
+def balanced(samples: int, parts: int) -> Sizes:
+    """Sizes that differ by one at most, larger first: a lonely last sample would be a poor part."""
+    size, rest = divmod(samples, parts)
+    return (size + 1,) * rest + (size,) * (parts - rest)
+
+
+def _shortage_in(error: Exception) -> Shortage | None:
+    # A program that has memory does not pay for reading the table.
+    from whygpu.memory.recognise import shortage_in
+
+    return shortage_in(error)

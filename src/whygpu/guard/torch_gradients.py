@@ -1,0 +1,148 @@
+"""Gradients of a PyTorch program: computed for rows of a batch, taken out of `.grad`, put back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from whygpu.errors import UsageError
+from whygpu.guard.batches import mapped
+from whygpu.guard.splitting import CannotSplit
+
+Gradient = list[Any]
+"""One tensor for each parameter, None where it has no part in the loss."""
+
+
+class Work(NamedTuple):
+    """A loss, and the batch or the part of one that it is computed for."""
+
+    loss_fn: Callable[..., Any]
+    batch: tuple[Any, ...]
+    weight: Callable[..., Any] | None
+    """What a part counts for, where that is not its number of samples."""
+
+    def rows(self, start: int, stop: int) -> Work:
+        return self._replace(batch=mapped(self.batch, lambda tensor: tensor[start:stop]))
+
+    def reversed(self) -> Work:
+        return self._replace(batch=mapped(self.batch, lambda tensor: tensor.flip(0)))
+
+    def share_of(self, whole: Work, of_samples: float) -> float:
+        if self.weight is None:
+            return of_samples
+        part, all_of_it = float(self.weight(*self.batch)), float(self.weight(*whole.batch))
+        if not math.isfinite(part) or not math.isfinite(all_of_it) or all_of_it == 0.0:
+            raise UsageError(f"weight= gave {part} for a part of a batch with {all_of_it}")
+        return part / all_of_it
+
+
+class Gradients:
+    """What lies in `.grad` of all that is trained."""
+
+    def __init__(self, torch: Any, objects: Sequence[Any]) -> None:
+        self._torch = torch
+        found = {id(p): p for item in objects for p in _parameters_of(torch, item)}
+        self._parameters = list(found.values())
+
+    def taken(self) -> Gradient:
+        """The gradients, which are not in `.grad` any longer."""
+        gradient = [parameter.grad for parameter in self._parameters]
+        self.drop()
+        return gradient
+
+    def drop(self) -> None:
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    def put(self, gradient: Gradient) -> None:
+        for parameter, tensor in zip(self._parameters, gradient, strict=True):
+            parameter.grad = tensor
+
+    def join(self, earlier: Gradient) -> None:
+        """Add what is in `.grad` to earlier gradients, and leave their tensors there."""
+        with self._torch.no_grad():
+            for parameter, before in zip(self._parameters, earlier, strict=True):
+                if before is None:
+                    continue
+                if parameter.grad is not None:
+                    before.add_(parameter.grad)
+                parameter.grad = before
+
+    def of(self, work: Work) -> Gradient:
+        self.drop()
+        self.add(work, 1.0)
+        return self.taken()
+
+    def add(self, work: Work, share: float) -> Any:
+        """Add the gradient times the share; the loss comes back."""
+        loss = work.loss_fn(*work.batch)
+        if not isinstance(loss, self._torch.Tensor) or loss.numel() != 1:
+            shape = getattr(loss, "shape", None)
+            seen = type(loss).__name__ if shape is None else f"a tensor of shape {tuple(shape)}"
+            raise UsageError(f"the loss function returned {seen}: expected a tensor with one value")
+        try:
+            (loss if share == 1.0 else loss * share).backward()
+        except Exception:
+            self._refuse_strangers(loss)
+            raise
+        return loss.detach()
+
+    def _refuse_strangers(self, loss: Any) -> None:
+        """A failed attempt has left gradients in tensors that nobody told of: no second attempt."""
+        known = {id(parameter) for parameter in self._parameters}
+        strangers = [leaf for leaf in _leaves_of(loss) if id(leaf) not in known]
+        if strangers:
+            shapes = ", ".join(str(tuple(leaf.shape)) for leaf in strangers[:5])
+            raise CannotSplit(
+                f"the loss also trains {len(strangers)} tensors that the guard was not given "
+                f"(shapes {shapes}); give it all that is trained: "
+                "whygpu.oom_guard(model, optimizer)"
+            )
+
+
+def weighed_sum(first: Gradient, a: float, second: Gradient, b: float) -> Gradient:
+    return [_plus(x, a, y, b) for x, y in zip(first, second, strict=True)]
+
+
+def _plus(x: Any, a: float, y: Any, b: float) -> Any:
+    if x is None:
+        return None if y is None else y * b
+    return x * a if y is None else x * a + y * b
+
+
+def distance(first: Gradient, second: Gradient) -> float:
+    return norm(weighed_sum(first, 1.0, second, -1.0))
+
+
+def norm(gradient: Gradient) -> float:
+    sizes = (float(g.abs().double().norm()) for g in gradient if g is not None)
+    return math.sqrt(sum(size**2 for size in sizes))
+
+
+def _parameters_of(torch: Any, item: Any) -> Iterator[Any]:
+    if isinstance(item, torch.nn.Module):
+        yield from item.parameters()
+    elif isinstance(item, torch.optim.Optimizer):
+        for group in item.param_groups:
+            yield from group["params"]
+    elif isinstance(item, torch.Tensor) and item.is_leaf:
+        yield item
+    else:
+        raise UsageError(
+            f"a {type(item).__name__} cannot be guarded: expected a Keras model, or PyTorch "
+            "modules, optimizers and parameters"
+        )
+
+
+def _leaves_of(loss: Any) -> Iterator[Any]:
+    """The tensors that gradients are collected in, as the graph behind a loss has them."""
+    waiting, seen = [loss.grad_fn], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            yield node.variable
+        waiting += [following for following, _ in node.next_functions]

@@ -1,0 +1,111 @@
+"""Whether parts give what the whole batch gives, for the loss of a PyTorch program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from whygpu.guard import sameness
+from whygpu.guard.freeing import release
+from whygpu.guard.splitting import CannotSplit
+from whygpu.guard.torch_gradients import Gradients, Work, distance, norm, weighed_sum
+from whygpu.guard.torch_state import batch_norms
+from whygpu.memory.recognise import shortage_in
+
+
+class LossCheck:
+    """Looks at the loss now and then, and remembers how parts make up the whole.
+
+    It leaves gradients, buffers and random numbers as they come; the caller puts them back.
+    """
+
+    def __init__(
+        self,
+        torch: Any,
+        modules: Sequence[Any],
+        gradients: Gradients,
+        *,
+        differs: Callable[[str], None],
+        wanted: bool,
+    ) -> None:
+        self._torch = torch
+        self._modules = modules
+        self._gradients = gradients
+        self._differs = differs
+        self._wanted = wanted
+        self._found: sameness.Reduction | None = None
+        self._steps = 0
+
+    def reduction(self, work: Work, size: int) -> sameness.Reduction:
+        """Mean or sum, for a batch that is to be computed in parts of this size."""
+        self._steps += 1
+        if not self._wanted:
+            self._differs(sameness.UNCHECKED)
+        elif sameness.is_power_of_two(self._steps):
+            found = self._looked(work, size)
+            if found is not None and self._found not in (None, found):
+                raise CannotSplit(sameness.NEITHER)
+            self._found = found or self._found
+        return self._found or "mean"
+
+    def _looked(self, work: Work, size: int) -> sameness.Reduction | None:
+        """With modules as in evaluation: no dropout, no statistics of the batch."""
+        both = work.rows(0, 2 * max(1, size // 2))
+        try:
+            with _evaluating(self._modules):
+                return self._on(both, max(1, size // 2))
+        except CannotSplit:
+            raise
+        except Exception as error:
+            if shortage_in(error) is None:
+                # Some models have no loss in evaluation; then it is looked at as it is trained.
+                return self._on_in_training(both, max(1, size // 2))
+            if size > 1:
+                raise
+            release(error)
+        self._differs(sameness.NO_ROOM)
+        return None
+
+    def _on_in_training(self, both: Work, half: int) -> sameness.Reduction | None:
+        if batch_norms(self._torch, self._modules):
+            self._differs(sameness.BATCH_NORM)
+            return None
+        return self._on(both, half)
+
+    def _on(self, both: Work, half: int) -> sameness.Reduction | None:
+        together = self._gradients.of(both)
+        size = norm(together)
+        if size == 0.0:
+            self._differs(sameness.NO_GRADIENT)
+            return None
+        # The same samples once more draw other random numbers, and nothing else is different.
+        if distance(together, self._gradients.of(both)) > size * sameness.HALF_THE_DIGITS:
+            self._differs(sameness.RANDOM)
+            return None
+        noise = distance(together, self._gradients.of(both.reversed()))
+        halves = both.rows(0, half), both.rows(half, 2 * half)
+        shares = [part.share_of(both, 0.5) for part in halves]
+        first, second = (self._gradients.of(part) for part in halves)
+        gaps = sameness.Gaps(
+            distance(together, weighed_sum(first, shares[0], second, shares[1])) / size,
+            distance(together, weighed_sum(first, 1.0, second, 1.0)) / size,
+            noise / size,
+        )
+        found = sameness.reduction_of(gaps)
+        if found is None:
+            raise CannotSplit(sameness.NEITHER)
+        return found
+
+
+@contextmanager
+def _evaluating(modules: Sequence[Any]) -> Iterator[None]:
+    """Modules as in evaluation, each put back into its own mode afterwards."""
+    inner = [(module, module.training) for root in modules for module in root.modules()]
+    for module, _ in inner:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module, training in inner:
+            module.training = training

@@ -1,0 +1,29 @@
+"""What is not the same in micro-batches, in words that all frameworks share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whygpu.model.derived import and_list
+
+RANDOM_NUMBERS = (
+    "random numbers, as for dropout, are drawn for each micro-batch: the same distribution, and "
+    "not always the same numbers"
+)
+
+
+def batch_norm_words(names: Sequence[str]) -> str:
+    return (
+        f"batch normalisation ({_some(names)}) uses the statistics of each micro-batch, so that "
+        "gradients are not those of the whole batch"
+    )
+
+
+def changed_words(names: Sequence[str]) -> str:
+    return f"the state in {_some(names)} changed once for each micro-batch"
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    if len(names) <= most:
+        return and_list(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
