@@ -29,6 +29,17 @@ def test_a_traceback() -> None:
     assert exception == Raised(6, "ValueError", "shape", ("train.py", "/opt/lib/model.py"))
 
 
+def test_what_keras_puts_around_a_message_does_not_cut_it_off() -> None:
+    (exception,) = raised(
+        'Traceback (most recent call last):\n  File "a.py", line 7, in <module>\n    model.fit(x)\n'
+        "RuntimeError: Exception encountered when calling Dense.call().\n\n"
+        "\x1b[1mDefaultCPUAllocator: can't allocate memory\x1b[0m\n\n"
+        "Arguments received by Dense.call():\n  \u2022 inputs=torch.Tensor(shape=(9, 9))\n"
+    )
+    assert "DefaultCPUAllocator: can't allocate memory" in exception.message
+    assert "inputs=torch.Tensor" in exception.message
+
+
 def test_a_module_is_left_off_the_name() -> None:
     assert raised("torch.cuda.OutOfMemoryError: CUDA out of memory.")[0].type == "OutOfMemoryError"
 

@@ -97,12 +97,18 @@ class Trend(NamedTuple):
     steady: bool
     """They rise all the way, and not at once."""
     level: bool
-    burst: int | None
-    """Where they were level until shortly before the end: how much more was in use at the end."""
+    peak_before: int
+    """The most that was in use, but for the last windows."""
+    at_end: int
 
     @property
     def rise(self) -> int:
         return self.last - self.first
+
+    @property
+    def surge(self) -> int:
+        """What came at the end beyond all that was in use before."""
+        return max(0, self.at_end - self.peak_before)
 
 
 def judge(course: Course) -> Judgement:
@@ -114,10 +120,9 @@ def judge(course: Course) -> Judgement:
         or _gaps(course)
         or _never_fitted(course, trend)
         or _leak(course, trend)
-        or _kept(course, trend)
+        or _kept(course)
         or _level(course, trend)
-        or _burst(course, trend)
-        or _first_round(course, trend)
+        or _first_round(course)
         or _one_request(course)
         or Judgement("unknown", "possible", _open_question(course, trend))
     )
@@ -138,7 +143,6 @@ def trend_of(points: Sequence[Point]) -> Trend | None:
     early, middle, at_last = (median(part) for part in thirds)
     rise = at_last - early
     peak = max(point.high for point in points)
-    before = settled[:-_LAST]
     return Trend(
         first=min(thirds[0]),
         last=max(thirds[-1]),
@@ -146,7 +150,8 @@ def trend_of(points: Sequence[Point]) -> Trend | None:
         and min(middle - early, at_last - middle) >= _STEADY * rise
         and _part_rising(settled) >= _RISING,
         level=abs(rise) <= _LEVEL * peak,
-        burst=points[-1].high - max(before) if max(before) - min(before) <= _LEVEL * peak else None,
+        peak_before=max(point.high for point in points[: edges[-1 - _LAST]]),
+        at_end=points[-1].high,
     )
 
 
@@ -263,7 +268,7 @@ def _leak(course: Course, trend: Trend | None) -> Judgement | None:
         "leak",
         "certain" if sure else "likely",
         f"the memory that stays in use rose from {in_gib(trend.first)} to {in_gib(trend.last)} "
-        f"{worked or f'over {course.rounds} rounds of work'}{each}{_naming(holder)}",
+        f"{worked or _rounds(course, holder)}{each}{_naming(holder)}",
     )
 
 
@@ -283,13 +288,23 @@ def _holder(course: Course) -> Kept | None:
 
 
 def _are_results(course: Course, kept: Kept) -> bool:
-    """Made round after round, and neither the data nor the model, which loops make as well."""
+    """Made round after round, and neither the data nor the model, which loops make as well.
+
+    What has a graph was computed, by as many rounds as there are of it.
+    """
+    if kept.bytes is None:
+        return True
     return (
         course.rounds is not None
         and course.rounds >= _MANY
         and kept.of != "numpy"
         and not _OF_MODELS.search(kept.name)
     )
+
+
+def _rounds(course: Course, holder: Kept | None) -> str:
+    rounds = max(course.rounds or 0, holder.arrays if holder and holder.bytes is None else 0)
+    return f"over {rounds} rounds of work"
 
 
 def _naming(kept: Kept | None) -> str:
@@ -300,50 +315,46 @@ def _naming(kept: Kept | None) -> str:
     return f"; `{kept.name}` holds {kept.arrays} arrays, {in_gib(kept.bytes)} of it"
 
 
-def _kept(course: Course, trend: Trend | None) -> Judgement | None:
-    """Too fast for a curve: but a loop was under way, and its results are all still there."""
+def _kept(course: Course) -> Judgement | None:
+    """Too fast for its curve: but a loop was under way, and its results are all still there."""
     holder = _holder(course)
-    if trend is not None or holder is None or not _are_results(course, holder):
+    if holder is None or not _are_results(course, holder):
         return None
     return Judgement(
         "leak",
         "likely",
-        f"a loop had begun {course.rounds} rounds before, and what they made is all there still"
-        f"{_naming(holder)}",
+        f"what was made {_rounds(course, holder)} is all there still{_naming(holder)}",
     )
 
 
 def _level(course: Course, trend: Trend | None) -> Judgement | None:
+    """Rounds of work on a level, and then one request, or another phase, that goes beyond it."""
     worked = _worked(course)
     if trend is None or not trend.level or not worked:
         return None
-    return Judgement(
-        "too-big",
-        "likely",
-        f"the memory that stays in use was level at {in_gib(trend.first)} {worked}, so nothing "
-        "piles up: one request was larger than those before (a larger batch, a longer input, "
-        "another phase)",
-    )
+    was = f"the memory that stays in use was level at {in_gib(trend.first)} {worked}"
+    if trend.surge <= max(course.asked or 0, _LEVEL * trend.peak_before):
+        return Judgement(
+            "too-big",
+            "likely",
+            f"{was}, so nothing piles up: one request was larger than those before (a larger "
+            "batch, a longer input, another phase)",
+        )
+    if course.rounds == 0:
+        return Judgement(
+            "too-big",
+            "likely",
+            f"{was}, so nothing piles up: what came after it failed in its first round",
+        )
+    return None
 
 
-def _burst(course: Course, trend: Trend | None) -> Judgement | None:
-    """Level until shortly before the end, whatever was done meanwhile."""
-    limit = course.limit
-    if trend is None or trend.burst is None or limit is None or trend.burst < _MOSTLY * limit:
-        return None
-    return Judgement(
-        "too-big",
-        "likely",
-        f"the memory in use was level, and {in_gib(trend.burst)} came at once at the end",
-    )
-
-
-def _first_round(course: Course, trend: Trend | None) -> Judgement | None:
+def _first_round(course: Course) -> Judgement | None:
     if course.progress or course.steps or _worked(course):
         return None
     if course.rounds == 0:
         return Judgement("too-big", "likely", "it failed in its first round of work")
-    if course.rounds is None and course.steps == 0 and not (trend and _rises(course, trend)):
+    if course.rounds is None and course.steps == 0:
         return Judgement("too-big", "likely", "it failed before a training step was completed")
     return None
 
@@ -366,9 +377,14 @@ def _open_question(course: Course, trend: Trend | None) -> str:
             "but nothing shows whether rounds of work were completed: a leak, or one large step, "
             f"or data and a model being made{_naming(_holder(course))}"
         )
+    if trend.level and trend.surge > _LEVEL * trend.peak_before:
+        return (
+            f"the memory in use was level at {in_gib(trend.first)}, and shortly before the end "
+            f"{in_gib(trend.surge)} more came: one large step, or a fast leak"
+        )
     if trend.level:
         return (
-            f"the memory in use was level at {in_gib(trend.last)}, and nothing shows how far the "
+            f"the memory in use was level at {in_gib(trend.first)}, and nothing shows how far the "
             "work had come"
         )
     return (

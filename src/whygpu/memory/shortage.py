@@ -233,7 +233,8 @@ def _curve_on(memory: ProcessMemory, device: str, allocator: Allocator | None) -
     fitting = [
         curve
         for curve in memory.curves
-        if curve.device == device and (allocator is None or curve.of == allocator.of)
+        if curve.device == (device or curve.device)
+        and (allocator is None or curve.of == allocator.of)
     ]
     return max(fitting, key=lambda curve: curve.points[-1].high, default=None)
 

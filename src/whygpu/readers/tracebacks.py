@@ -43,8 +43,10 @@ _IGNORED = re.compile(r"^(?:Exception ignored (?:in|on)\b|--- Logging error ---)
 _GOES_ON = re.compile(
     # What follows an empty line and belongs to the message above it all the same.
     r"^\s{0,12}(?:Detected at node|Node:|\(\d\) |\[\[|Original |OOM when|Hint:|Use `|-- Process"
-    r"|CUDA kernel|Errors may have)"
+    r"|CUDA kernel|Errors may have|Arguments received by)"
 )
+_OF_KERAS = re.compile(r"\bException encountered when calling \S")
+"""The first line of what Keras makes of an exception; its own words follow below an empty line."""
 _STACK_OF_NODE = re.compile(r"\bdefined at \(most recent call last\)|^Original stack trace for")
 _WRAPPERS = ("ChildFailedError", "CalledProcessError", "ProcessExitedException")
 """Raised by a launcher because a program that it launched has failed."""
@@ -171,7 +173,8 @@ def continuation(lines: Sequence[Line], start: int, *, like: Line) -> list[Line]
             break
         if not line.text.strip():
             following = lines[place + 1].text if place + 1 < len(lines) else ""
-            if not (in_stack or _GOES_ON.match(following)):
+            of_keras = not taken and _OF_KERAS.search(like.text)
+            if not (in_stack or of_keras or _GOES_ON.match(following)):
                 break
         elif in_stack and (_FRAME.match(line.text) or line.text.startswith("  ")):
             pass

@@ -24,6 +24,8 @@ MOST_BELONGINGS = 20000
 LIBRARIES = ("torch", "jax", "jaxlib", "tensorflow", "keras", "tf_keras", "numpy", "builtins")
 LONGEST_GRAPH = 100000
 ABOUT_MEMORY = ("memory", "alloc", "exhausted", "oom", "dst tensor")
+TRAINING = (".fit(", "train_on_batch(", "train_step(", "apply_gradients(", "apply(")
+"""Calls that an optimizer of Keras does its steps in."""
 BATCH_NAMES = ("batch_size", "batchsize", "BATCH_SIZE", "BATCH")
 ARRAYS = ("Tensor", "EagerTensor", "ArrayImpl", "ndarray")
 BY_INITIALISING = 6
@@ -49,7 +51,7 @@ def result(watched):
         found.update(_loops(frames))
     # Not by way of the garbage collector, whose list of all objects there may be no room for.
     with record.noted("the steps of the program"):
-        found["steps"] = _steps(_belongings(frames))
+        found["steps"] = _steps(frames)
     with record.noted("what the program keeps"):
         found["kept"] = _kept(_belongings(frames))
     with record.noted("the batch of the program"):
@@ -211,22 +213,39 @@ def _is_programs_own(value):
     return type(value).__module__.partition(".")[0] not in LIBRARIES
 
 
-def _steps(belongings):
-    """Training steps that were completed, by what training leaves in parameters and optimizers."""
-    known = [steps for _, value in belongings for steps in _steps_of(value) if steps is not None]
+def _steps(frames):
+    """Training steps that were completed, by what training leaves in parameters and optimizers.
+
+    None, and not 0, where nothing is there that would do them.
+    """
+    training = any(word in _line(*frame) for frame in frames for word in TRAINING)
+    known = [
+        steps
+        for _, value in _belongings(frames)
+        for steps in _steps_of(value, training)
+        if steps is not None
+    ]
     return max(known) if known else None
 
 
-def _steps_of(value):
+def _line(frame, number):
+    import linecache
+
+    return linecache.getline(frame.f_code.co_filename, number, frame.f_globals)
+
+
+def _steps_of(value, training):
+    if any("keras" in kind.__module__ for kind in type(value).__mro__):
+        counts = [_iterations(value), _iterations(getattr(value, "optimizer", None))]
+        # A compiled model may only be asked for predictions.
+        return counts if training else [count or None for count in counts]
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, getattr(torch.optim, "Optimizer", ())):
         parameters = [each for group in value.param_groups for each in group["params"][:1]]
         states = [value.state[each] for each in parameters if each in value.state]
         return [_written(parameters)] + [_plain(torch, state.get("step")) for state in states]
     if torch is not None and isinstance(value, torch.nn.Module):
-        return [_written(list(value.parameters())[:1])]
-    if "keras" in type(value).__module__:
-        return [_iterations(value), _iterations(getattr(value, "optimizer", None))]
+        return [_written(list(value.parameters())[:1]) or None]
     return []
 
 
