@@ -168,6 +168,14 @@ def test_a_leak_too_fast_for_a_curve_is_told_by_what_is_kept() -> None:
     assert verdict(rounds=400, kept=(RESULTS._replace(bytes=GIB),))[0] == "unknown"
 
 
+def test_data_that_was_there_from_the_beginning_is_not_what_leaks() -> None:
+    def loaded(part: float) -> float:
+        return min(part * 80, 8) * GIB + GIB * wave(part, 37)
+
+    batches = RESULTS._replace(name="batches", bytes=7 * GIB)
+    assert verdict(curve(loaded), rounds=400, steps=399, kept=(batches,))[0] == "too-big"
+
+
 def late(part: float) -> float:
     """On a level for long, and then up within a tenth of the time."""
     return level(part) if part < 0.9 else 7 * GIB + 25 * GIB * (part - 0.9)

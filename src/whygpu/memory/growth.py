@@ -258,7 +258,7 @@ def _worked(course: Course) -> str:
 def _leak(course: Course, trend: Trend | None) -> Judgement | None:
     if trend is None or not _rises(course, trend) or trend.rise < _shortfall(course):
         return None
-    worked, holder = _worked(course), _holder(course)
+    worked, holder = _worked(course), _holder(course, trend.rise)
     if not worked and (holder is None or not _are_results(course, holder)):
         return None
     sure = bool(worked) and (trend.rise >= _MOSTLY * (course.limit or 0) or holder is not None)
@@ -276,13 +276,12 @@ def _rises(course: Course, trend: Trend) -> bool:
     return trend.steady and trend.rise >= _LEAST_RISE * (course.limit or trend.last)
 
 
-def _holder(course: Course) -> Kept | None:
-    """The one thing of the program's that most of the memory hangs on."""
-    held = course.held or course.limit
+def _holder(course: Course, whole: int | None) -> Kept | None:
+    """The one thing of the program's that most of this memory hangs on."""
     for kept in course.kept:
         if kept.arrays < _MANY:
             continue
-        if kept.bytes is None or (held is not None and kept.bytes >= _MOSTLY * held):
+        if kept.bytes is None or (whole is not None and kept.bytes >= _MOSTLY * whole):
             return kept
     return None
 
@@ -294,16 +293,19 @@ def _are_results(course: Course, kept: Kept) -> bool:
     """
     if kept.bytes is None:
         return True
+    early = course.points[len(course.points) // 4 :]
+    there_before = min((point.low for point in early), default=0) >= kept.bytes
     return (
-        course.rounds is not None
-        and course.rounds >= _MANY
+        max(course.rounds or 0, course.steps or 0) >= _MANY
         and kept.of != "numpy"
         and not _OF_MODELS.search(kept.name)
+        and not there_before
     )
 
 
 def _rounds(course: Course, holder: Kept | None) -> str:
-    rounds = max(course.rounds or 0, holder.arrays if holder and holder.bytes is None else 0)
+    made = holder.arrays if holder and holder.bytes is None else 0
+    rounds = max(course.rounds or 0, course.steps or 0, made)
     return f"over {rounds} rounds of work"
 
 
@@ -317,7 +319,7 @@ def _naming(kept: Kept | None) -> str:
 
 def _kept(course: Course) -> Judgement | None:
     """Too fast for its curve: but a loop was under way, and its results are all still there."""
-    holder = _holder(course)
+    holder = _holder(course, course.held or course.limit)
     if holder is None or not _are_results(course, holder):
         return None
     return Judgement(
@@ -375,7 +377,7 @@ def _open_question(course: Course, trend: Trend | None) -> str:
         return (
             f"the memory in use rose steadily, from {in_gib(trend.first)} to {in_gib(trend.last)}, "
             "but nothing shows whether rounds of work were completed: a leak, or one large step, "
-            f"or data and a model being made{_naming(_holder(course))}"
+            f"or data and a model being made{_naming(_holder(course, course.held))}"
         )
     if trend.level and trend.surge > _LEVEL * trend.peak_before:
         return (
