@@ -31,6 +31,8 @@ _NO_TORCH_POOL = frozenset({"jax", "tensorflow"})
 """Frameworks that reserve all they may use at once: what is free within is no sign of gaps."""
 _ENDED_BY_KERNEL = Shortage("kernel", "host", None, None, None, None, "Killed")
 _MOST_HOLDERS = 3
+_PLENTY = 0.25
+"""Of the computer's memory: with so much left, it was not that which ran out."""
 _TELLING = 0.9
 """Of a batch: to hear that a little less might do helps nobody."""
 _ALL = 0.98
@@ -144,9 +146,11 @@ def _on_the_computer(run: Run, shortage: Shortage, record: ProcessRecord | None)
         held = own.in_use
     elif limit is not None and "cgroup" in limit_is and held is not None:
         free = max(0, limit - held)
-    if shortage.asked is not None and free is not None and free > shortage.asked:
-        # Then this limit is not what refused it: an allocator of the framework's has its own.
-        limit, limit_is = None, ""
+    if shortage is not _ENDED_BY_KERNEL and free is not None and limit is not None:
+        plenty = limit if own is not None else int(_PLENTY * limit)
+        if free > (plenty if shortage.asked is None else shortage.asked):
+            # Then this limit is not what refused it: an allocator of the framework's has its own.
+            limit, limit_is = None, ""
     course = Course(
         shortage.place,
         asked=shortage.asked,
