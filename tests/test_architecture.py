@@ -21,7 +21,7 @@ LAYERS = (
     ("causes", "privacy", "verdicts"),
     (
         *("engine", "collectors", "probes", "planner", "linter", "render"),
-        *("launch", "work", "memory", "guard", "comparer", "compare"),
+        *("launch", "work", "memory", "guard", "comparer"),
     ),
     ("explainer", "corroboration"),
     ("api",),

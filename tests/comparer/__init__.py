@@ -1,1 +1,1 @@
-"""Tests of lanes: their words, and what is shared, recorded and measured in them."""
+"""Tests of lanes and their verdicts, and of what runs for them in the target."""

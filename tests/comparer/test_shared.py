@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-from tests.compare.inside import part
+from tests.comparer.inside import part
 from whygpu.comparer.collect import share_equal_files
 
 numpy = pytest.importorskip("numpy")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.compare.inside import part
+from tests.comparer.inside import part
 
 numpy = pytest.importorskip("numpy")
 Pair = collections.namedtuple("Pair", "left right")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.compare.inside import INSIDE
+from tests.comparer.inside import INSIDE
 from tests.targets import python_of
 
 ZOO = pathlib.Path(__file__).parent / "compare_zoo.py"

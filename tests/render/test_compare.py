@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import jsonschema
 
 import whygpu
-from tests.compare.kit import FINE, TF32, TIMING, WRONG, errors, judged, layer, pair, run, tensor
+from tests.comparer.kit import FINE, TF32, TIMING, WRONG, errors, judged, layer, pair, run, tensor
 from whygpu.model.codec import decode
 from whygpu.model.comparison import ComparisonReport, SettingDifference
 from whygpu.render import compare, compare_html, compare_json

@@ -1,1 +1,1 @@
-"""Lanes of a comparison: their words, their processes, and what is measured of them."""
+"""The same work in several lanes: run, measured, compared and judged."""

@@ -58,6 +58,8 @@ def differences(
     job: Job, ran: Sequence[Collected], against: ReferenceRun, progress: Progress
 ) -> TaskEnd:
     """Each lane with itself, with the reference, and with each other lane."""
+    if not ran:
+        return TaskEnd("finished", "", (), "", "", 0.0, 0)
     asked = {
         "reference": against.outputs,
         "lanes": [_lane(each, place) for each, place in zip(ran, against.local, strict=True)],
@@ -99,8 +101,8 @@ def _on_cpu(
         )
 
 
-def notes(found: TaskEnd, ran: Sequence[Collected]) -> list[str]:
+def notes(found: TaskEnd) -> list[str]:
     """What is to be said where comparing itself went wrong."""
-    if found.ended == "finished" or not ran:
+    if found.ended == "finished":
         return []
     return [f"what was recorded could not be compared: {found.how or found.ended}"]

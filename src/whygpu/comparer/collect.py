@@ -243,13 +243,20 @@ def _failure(task: TaskEnd) -> str:
     how = task.how.strip()
     match task.ended:
         case "exception":
-            return "\n".join(how.splitlines()[:3])
+            return _telling(how)
         case "timed-out":
             return f"it was not done after {how}; --timeout gives it more"
         case "signal":
             return f"it died of {how}{_last_words(task)}"
         case _:
             return f"it ended with {how}{_last_words(task)}"
+
+
+def _telling(words: str) -> str:
+    """The line of an exception's message that says most: some carry another's whole traceback."""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    inner = [line for line in lines[1:] if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
+    return (inner[-1] if inner else lines[0] if lines else "an exception without a word")[:500]
 
 
 def _last_words(task: TaskEnd) -> str:

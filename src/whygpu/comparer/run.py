@@ -7,12 +7,11 @@ import tempfile
 from collections.abc import Sequence
 from typing import get_args
 
-from whygpu.compare import measures
-from whygpu.compare.report import report
-from whygpu.compare.tolerance import Tolerance, parse
-from whygpu.comparer import against, collect, seeding
+from whygpu.comparer import against, collect, measures, seeding
 from whygpu.comparer.collect import Collected, Job, Progress
 from whygpu.comparer.lanes import default_lanes, parse_lanes
+from whygpu.comparer.report import report
+from whygpu.comparer.tolerance import Tolerance, parse
 from whygpu.errors import UsageError
 from whygpu.launch import command, preflight
 from whygpu.model.comparison import ComparisonReport, Lane
@@ -132,7 +131,7 @@ def _compared(
         reference=reference.told,
         runs=[each.run for each in collected],
         measures=measures.of_messages(found.messages),
-        notes=against.notes(found, ran),
+        notes=against.notes(found),
     )
     return seeding.told(result, job, ran, progress)
 

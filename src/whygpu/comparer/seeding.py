@@ -8,11 +8,12 @@ tells.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 
-from whygpu.compare import judge, measures, steadiness
-from whygpu.compare import report as reports
+from whygpu.comparer import judge, measures, steadiness
+from whygpu.comparer import report as reports
 from whygpu.comparer.against import ReferenceRun, differences
 from whygpu.comparer.collect import Collected, Job, Progress, environment_of, request, run_once
 from whygpu.comparer.lanes import policy_of
@@ -46,12 +47,23 @@ def told(
 
 
 def _worth_asking(report: ComparisonReport, ran: Sequence[Collected]) -> bool:
-    """A model has its weights and inputs from us: only a difference raises the question."""
+    """A model has its weights and inputs from us: only a layer that draws raises the question."""
     if not ran or any(each.determinism.kind == "unseeded" for each in report.lanes):
         return False
     if ran[0].kind in ("call", "script"):
         return True
-    return any(each.verdict == "different" for each in report.pairs)
+    parted = {each.first_layer for each in report.pairs if each.verdict == "different"}
+    if ran[0].kind == "torch":
+        # A module does not say whether it draws.
+        return bool(parted)
+    return not parted.isdisjoint(_drawing_steps(ran[0].recorded[0]))
+
+
+def _drawing_steps(folder: str) -> set[str]:
+    """The steps that have a generator of random numbers, of what a lane has recorded."""
+    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as file:
+        steps = json.load(file)["steps"]
+    return {step["name"] for step in steps if step["settings"].get("draws_random_numbers")}
 
 
 def depends_on_seed(job: Job, ran: Sequence[Collected], progress: Progress) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from whygpu.compare.words import figure, seconds
+from whygpu.comparer.words import figure, seconds
 from whygpu.model.comparison import LaneResult, PairVerdict
 
 WIDTH = 860

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whygpu.compare.words import figure, seconds
+from whygpu.comparer.words import figure, seconds
 from whygpu.model.comparison import (
     DeterminismKind,
     LaneEnd,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.compare.inside import part
+from tests.comparer.inside import part
 
 floats = part("floats")
 TYPES: dict[str, Any] = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.compare import judge, speed, steadiness
-from whygpu.compare.evidence import Witness
-from whygpu.compare.layers import Lanes
-from whygpu.compare.measures import Measures, PairMeasures
-from whygpu.compare.tolerance import Tolerance
+from whygpu.comparer import judge, speed, steadiness
+from whygpu.comparer.evidence import Witness
+from whygpu.comparer.layers import Lanes
+from whygpu.comparer.measures import Measures, PairMeasures
+from whygpu.comparer.tolerance import Tolerance
 from whygpu.model.comparison import (
     ComparisonReport,
     Determinism,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy
 import pytest
 
-from tests.compare.inside import part
-from whygpu.compare import measures
-from whygpu.compare.report import report
-from whygpu.compare.tolerance import Tolerance
+from tests.comparer.inside import part
+from whygpu.comparer import measures
+from whygpu.comparer.report import report
+from whygpu.comparer.tolerance import Tolerance
 from whygpu.model.comparison import ComparisonReport, Lane, LaneRun, Reference
 
 local, recording, trees, task = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.compare.tolerance import LAST_BITS, UNITS, digits_lost, overall
-from whygpu.compare.words import figure
+from whygpu.comparer.tolerance import LAST_BITS, UNITS, digits_lost, overall
+from whygpu.comparer.words import figure
 from whygpu.model.comparison import Determinism, LaneRun, TensorDifference
 
 

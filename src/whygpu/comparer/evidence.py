@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from whygpu.compare.layers import Lanes, LayerJudgement
-from whygpu.compare.measures import PairMeasures
-from whygpu.compare.tolerance import UNITS, digits_lost, fitting_precision, overall
-from whygpu.compare.words import figure, share, times
+from whygpu.comparer.layers import Lanes, LayerJudgement
+from whygpu.comparer.measures import PairMeasures
+from whygpu.comparer.tolerance import UNITS, digits_lost, fitting_precision, overall
+from whygpu.comparer.words import figure, share, times
 from whygpu.model.comparison import LaneRun, LayerError, TensorDifference
 from whygpu.model.derived import and_list
 

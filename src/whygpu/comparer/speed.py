@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from whygpu.compare.words import seconds, times
+from whygpu.comparer.words import seconds, times
 from whygpu.model.comparison import LaneRun, SpeedSummary, Timing
 
 MOST = 0.5

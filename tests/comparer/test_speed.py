@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.compare.kit import run
-from whygpu.compare import speed
-from whygpu.compare.words import figure, seconds
+from tests.comparer.kit import run
+from whygpu.comparer import speed
+from whygpu.comparer.words import figure, seconds
 from whygpu.model.comparison import Timing
 
 CPU = run("cpu", timing=Timing(0.1, (0.010, 0.010, 0.011), items=32))

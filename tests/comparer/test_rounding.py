@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.compare.inside import part
+from tests.comparer.inside import part
 
 rounding, reductions = part("rounding"), part("reductions")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from whygpu.compare.measures import Measures, PairMeasures
-from whygpu.compare.report import report
-from whygpu.compare.tolerance import Tolerance
+from whygpu.comparer.measures import Measures, PairMeasures
+from whygpu.comparer.report import report
+from whygpu.comparer.tolerance import Tolerance
 from whygpu.model.comparison import (
     ComparisonReport,
     Lane,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.compare import evidence, layers
-from whygpu.compare.layers import COARSER_FIRST, Lanes
-from whygpu.compare.measures import PairMeasures
-from whygpu.compare.tolerance import (
+from whygpu.comparer import evidence, layers
+from whygpu.comparer.layers import COARSER_FIRST, Lanes
+from whygpu.comparer.measures import PairMeasures
+from whygpu.comparer.tolerance import (
     LAST_BITS,
     UNRELATED,
     Tolerance,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from whygpu.compare.tolerance import LAST_BITS, digits_lost, explaining_precision
+from whygpu.comparer.tolerance import LAST_BITS, digits_lost, explaining_precision
 from whygpu.model.comparison import (
     LaneRun,
     LayerDifference,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compare.kit import (
+from tests.comparer.kit import (
     FINE,
     ROUNDED,
     TF32,
@@ -17,7 +17,7 @@ from tests.compare.kit import (
     same,
     tensor,
 )
-from whygpu.compare import tolerance
+from whygpu.comparer import tolerance
 from whygpu.errors import UsageError
 from whygpu.model.comparison import (
     LocalDifference,

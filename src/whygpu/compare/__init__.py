@@ -1,1 +1,0 @@
-"""What lanes gave, judged: equal, rounding or different. Pure: numbers in, verdicts out."""
