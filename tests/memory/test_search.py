@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from whygpu.memory.answer import answer, with_margin
 from whygpu.memory.search import CLOSE, MOST_TRIALS, Stop, StopReason, bracket, next_move
-from whygpu.model.batch import BatchResult, Gauge, GaugeName, SearchWishes, Trial
+from whygpu.model.batch import BatchResult, Gauge, GaugeName, SearchWishes, Trial, TrialOutcome
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -35,7 +35,7 @@ class Step(NamedTuple):
         peak = int((self.told or self.needs)(batch))
         seconds = batch * self.sample_seconds
         fits = self.needs(batch) <= self.limit
-        gauges = (Gauge(self.gauge, int(self.before), peak, int(self.limit)),)
+        gauges = (Gauge(self.gauge, int(self.before), peak, peak, int(self.limit)),)
         return Trial(
             batch,
             "fits" if fits else "does-not-fit",
@@ -184,6 +184,25 @@ def test_counters_that_exaggerate_do_not_end_the_search_early() -> None:
     assert found.result.outcome == "unsettled"
 
 
+def test_loading_that_takes_more_than_small_batches_hides_no_slope() -> None:
+    """The peak is the same for all small batches; what a step takes is told apart from it."""
+    loading, limit = 500 * MIB, 640 * MIB
+
+    def needs(batch: int) -> float:
+        return 450 * MIB + 0.8 * MIB * batch
+
+    trials: list[Trial] = []
+    while not isinstance(move := next_move(trials, WISHES), Stop):
+        batch = move.batch
+        steady = int(needs(batch))
+        gauge = Gauge("memory", 300 * MIB, max(steady, loading), steady, limit)
+        outcome: TrialOutcome = "fits" if gauge.peak <= limit else "does-not-fit"
+        trials.append(Trial(batch, outcome, "", (gauge,), 3, 0.1, 1.0))
+    found = answer("step", trials, move.reason)
+    assert len(trials) <= 4
+    assert 228 <= (found.batch or 0) <= 237
+
+
 def test_without_counters_it_is_a_plain_search() -> None:
     step = affine(GIB, 100 * MIB, 8 * GIB)
     trials: list[Trial] = []
@@ -284,11 +303,15 @@ def test_the_result_stands_for_its_number() -> None:
         int(nothing)
 
 
+def _gauge(name: GaugeName, peak: int, limit: int) -> Gauge:
+    return Gauge(name, 0, peak, peak, limit)
+
+
 def test_two_gauges_the_first_to_run_out_decides() -> None:
     def tried(batch: int) -> Trial:
         gauges = (
-            Gauge("gpu", 0, 100 * MIB + batch * MIB, 64 * GIB),
-            Gauge("memory", 0, 100 * MIB + 4 * batch * MIB, GIB),
+            _gauge("gpu", 100 * MIB + batch * MIB, 64 * GIB),
+            _gauge("memory", 100 * MIB + 4 * batch * MIB, GIB),
         )
         fits = gauges[1].peak <= GIB
         return Trial(batch, "fits" if fits else "does-not-fit", "", gauges, 3, 0.01, 1.0)

@@ -41,7 +41,7 @@ def ended(
     return TaskEnd(ending, how, (loaded(100), *steps), text, traceback, 4.0, peak * MIB)
 
 
-FITS = (step(1, 300, 700), step(2, 310, 720), step(3, 310, 720))
+FITS = (step(1, 300, 750), step(2, 310, 720), step(3, 310, 700))
 TORCH = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total"
 XLA = "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4294967296 bytes"
 
@@ -49,7 +49,7 @@ XLA = "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to alloca
 def test_a_trial_that_fits() -> None:
     trial = judge(8, ended(steps=FITS), LIMITS)
     assert (trial.outcome, trial.how, trial.steps) == ("fits", "", 3)
-    assert trial.gauges == (Gauge("memory", 100 * MIB, 720 * MIB, 1000 * MIB),)
+    assert trial.gauges == (Gauge("memory", 100 * MIB, 750 * MIB, 720 * MIB, 1000 * MIB),)
     assert trial.step_seconds == pytest.approx((0.25 + 0.5 / 3) / 2, abs=1e-5)
     assert trial.samples_per_second == pytest.approx(38.4, abs=0.1)
 
@@ -114,8 +114,10 @@ def test_a_gpu_counts_what_the_compiled_step_needs() -> None:
     device = {"now": 500 * MIB, "peak": 5000 * MIB, "reserved": 0, "limit": 8000 * MIB}
     one = step(1, 300, 700, device)
     two = step(2, 300, 700, {**device, "now": 450 * MIB, "need": 3000 * MIB})
-    first, second = gauges_of(ended(steps=(one, two)), Limits(1000 * MIB, 16000 * MIB))
-    assert first == Gauge("gpu", 450 * MIB, 3000 * MIB, 8000 * MIB)
+    three = step(3, 300, 700, {**device, "need": 2900 * MIB})
+    steps = (one, two, three)
+    first, second = gauges_of(ended(steps=steps), Limits(1000 * MIB, 16000 * MIB))
+    assert first == Gauge("gpu", 450 * MIB, 5000 * MIB, 3000 * MIB, 8000 * MIB)
     assert second.name == "memory"
     (alone, _) = gauges_of(ended(steps=(one,)), LIMITS)
     assert alone.peak == 5000 * MIB
@@ -123,7 +125,7 @@ def test_a_gpu_counts_what_the_compiled_step_needs() -> None:
 
 def test_a_limit_of_address_space_is_a_gauge_of_its_own() -> None:
     gauges = gauges_of(ended(steps=FITS), LIMITS._replace(address_space=4000 * MIB))
-    assert gauges[-1] == Gauge("address-space", 200 * MIB, 1440 * MIB, 4000 * MIB)
+    assert gauges[-1] == Gauge("address-space", 200 * MIB, 1500 * MIB, 1500 * MIB, 4000 * MIB)
 
 
 @pytest.mark.parametrize(

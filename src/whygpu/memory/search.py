@@ -8,7 +8,7 @@ ran and what did not are the bracket, and a wrong prediction only moves one of i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from whygpu.model.batch import Gauge, GaugeName, SearchWishes, Trial
@@ -115,9 +115,10 @@ def forecast(trials: Sequence[Trial]) -> Forecast | None:
     if not fits:
         return None
     found = [
-        _along_line(fits, gauge.name, gauge.limit)
+        _along_line(fits, gauge.name, gauge.limit, of)
         for gauge in fits[-1].gauges
         if gauge.limit is not None
+        for of in ((_whole, _steady) if gauge.decides else (_steady,))
     ]
     return min(found, key=lambda each: each.batch, default=None)
 
@@ -126,20 +127,31 @@ def _batch(trial: Trial) -> int:
     return trial.batch
 
 
-def _along_line(fits: Sequence[Trial], name: GaugeName, limit: int) -> Forecast:
+def _whole(gauge: Gauge) -> int:
+    return gauge.peak
+
+
+def _steady(gauge: Gauge) -> int:
+    """Where loading and compiling take the most, it alone tells what the batch takes."""
+    return gauge.steady
+
+
+def _along_line(
+    fits: Sequence[Trial], name: GaugeName, limit: int, of: Callable[[Gauge], int]
+) -> Forecast:
     points = [(trial.batch, gauge) for trial in fits if (gauge := trial.gauge(name)) is not None]
     batch, last = points[-1]
-    noise = max(_NOISE * (last.peak - last.before), _SMALLEST_NOISE)
-    apart = [point for point in points if point[0] <= 0.9 * batch]
+    noise = max(_NOISE * (of(last) - last.before), _SMALLEST_NOISE)
+    room = limit - of(last)
     if len(points) == 1:
         # All that the step took beside what was there before, as if it were the batch's.
-        slope = (last.peak - last.before) / batch
-        reach = _reach(batch, limit - last.peak, slope)
+        slope = (of(last) - last.before) / batch
+        reach = _reach(batch, room, slope)
         return Forecast(last, slope, reach, reach, math.inf)
-    other, gauge = (apart or points)[-1 if apart else 0]
+    apart = [point for point in points if point[0] <= 0.9 * batch]
+    other, gauge = apart[-1] if apart else points[0]
     run = batch - other
-    slope, error = (last.peak - gauge.peak) / run, noise / run
-    room = limit - last.peak
+    slope, error = (of(last) - of(gauge)) / run, noise / run
     return Forecast(
         last,
         slope,

@@ -56,30 +56,37 @@ def judge(batch: int, end: TaskEnd, limits: Limits) -> Trial:
 
 def gauges_of(end: TaskEnd, limits: Limits) -> tuple[Gauge, ...]:
     """What was measured, as far as it came; the GPU's first."""
-    loaded, steps = end.sent("loaded"), end.sent("step")
-    told = [*end.sent("start"), *loaded, *steps]
-    host = [each["host"] for each in told if each.get("host")]
-    device = [each["device"] for each in told if each.get("device")]
     found = []
+    device = _told_of(end, "device")
     if device:
-        after_steps = [each["device"]["now"] for each in steps if each.get("device")]
-        last = device[-1]
+        steps = [each["device"] for each in end.sent("step") if each.get("device")]
+        peaks = [each.get("need") or each["peak"] for each in (steps or device)]
         found.append(
             Gauge(
                 "gpu",
-                before=min(after_steps, default=device[0]["now"]),
-                peak=last.get("need") or last["peak"],
-                limit=last.get("limit") or limits.gpu,
+                before=min(each["now"] for each in steps or device),
+                peak=max(peaks),
+                steady=max(peaks[1:] or peaks),
+                limit=device[-1].get("limit") or limits.gpu,
             )
         )
-    held: dict[str, Any] = next((each["host"] for each in loaded if each.get("host")), {})
+    host = _told_of(end, "host")
+    first = next((each["host"] for each in end.sent("loaded") if each.get("host")), None)
+    held: dict[str, Any] = first or (host[0] if host else {})
+    peaks = [each["host"]["peak"] for each in end.sent("step") if each.get("host")]
     peak = max([end.peak_host_bytes, *(each["peak"] for each in host)])
-    found.append(Gauge("memory", held.get("now", 0), peak, limits.memory))
+    steady = max(peaks[1:] or peaks or [peak])
+    found.append(Gauge("memory", held.get("now", 0), peak, steady, limits.memory))
     spaces = [each["address_space"] for each in host if each.get("address_space")]
     if limits.address_space is not None and spaces:
-        start = held.get("address_space") or spaces[0]
-        found.append(Gauge("address-space", start, max(spaces), limits.address_space))
+        start, most = held.get("address_space") or spaces[0], max(spaces)
+        found.append(Gauge("address-space", start, most, most, limits.address_space))
     return tuple(found)
+
+
+def _told_of(end: TaskEnd, kind: str) -> list[dict[str, Any]]:
+    told = (*end.sent("start"), *end.sent("loaded"), *end.sent("step"))
+    return [each[kind] for each in told if each.get(kind)]
 
 
 def _outcome(end: TaskEnd, gauges: Iterable[Gauge]) -> tuple[TrialOutcome, str]:

@@ -15,6 +15,9 @@ class Gauge(NamedTuple):
     before: int
     """Held before the first step: the framework, and the model where it is loaded by then."""
     peak: int
+    """The most, from the start of the process to its end."""
+    steady: int
+    """The most during a step, once the first one has compiled and set up everything."""
     limit: int | None
 
     @property

@@ -29,6 +29,7 @@ def run(request, channel):
     channel.send("start", **reading())
     step = steps.load(request)
     channel.send("loaded", frameworks=versions(), sources=sources(), **reading())
+    gauges.reset_peak()
     held = []
     if step.done:
         held.append(after_step(channel, 1, time.time() - began))
@@ -69,8 +70,10 @@ def first_to_go():
 
 
 def after_step(channel, number, seconds):
+    """Tell what this step took, and begin to count anew for the next."""
     now = reading()
     channel.send("step", number=number, step_seconds=seconds, **now)
+    gauges.reset_peak()
     host, device = now["host"] or {}, now["device"] or {}
     return host.get("in_use") or host.get("now", 0), device.get("now", 0)
 
