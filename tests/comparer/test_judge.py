@@ -190,6 +190,14 @@ def test_outputs_against_what_rounding_moves_them_by() -> None:
     assert (beyond.verdict, beyond.first_layer) == ("different", "b")
 
 
+def test_training_is_judged_beside_the_layers() -> None:
+    layers = [layer("conv", FINE)]
+    fine, wrong = tensor("loss", kind="loss", units=FINE), tensor("g", kind="gradient", units=WRONG)
+    assert judged([CPU, GPU], [pair("cpu", "gpu", layers, [fine])]).verdict == "rounding"
+    found = judged([CPU, GPU], [pair("cpu", "gpu", layers, [fine, wrong])]).pairs[0]
+    assert (found.verdict, found.first_layer) == ("different", "g")
+
+
 def test_outputs_without_a_reference() -> None:
     assert only(tensor()).verdict == "rounding"
     assert only(tensor(rms=1e-4)).verdict == "undetermined"

@@ -69,6 +69,10 @@ SOUND = {
     "masked": (RANDOM.randint(0, 50, (4, 12)).astype("int32"), masked),
     "resizing": (IMAGE, layers.Resizing(24, 20)),
     "rescaling": (IMAGE * 100, layers.Rescaling(1 / 127.5, -1)),
+    "half lstm": (SEQUENCE, layers.LSTM(24, dtype="mixed_float16")),
+    "half normalization": (WIDE, layers.LayerNormalization(dtype="mixed_float16")),
+    "brain half attention": (SEQUENCE, attention(dtype="mixed_bfloat16")),
+    "brain half convolution": (MANY, layers.Conv2D(16, 3, dtype="mixed_bfloat16")),
     "half": (VECTOR, layers.Dense(32, dtype="mixed_float16")),
     "brain half": (VECTOR, layers.Dense(32, dtype="mixed_bfloat16")),
 }

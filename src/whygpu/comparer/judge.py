@@ -25,6 +25,8 @@ from whygpu.model.comparison import (
 )
 
 UNSTEADY = ("unseeded", "different")
+TRAINED = ("loss", "gradient", "weight")
+"""What comes of training does not follow from the layers of one inference."""
 
 
 def pair(
@@ -54,7 +56,7 @@ def pair(
         return result.verdict("different", *structure, first=_first_missing(measured))
     if measured.layers:
         return _by_layers(result, witnesses)
-    return _by_outputs(result)
+    return _by_outputs(result, measured.outputs)
 
 
 class _Pair:
@@ -126,8 +128,13 @@ def _by_layers(result: _Pair, witnesses: Sequence[evidence.Witness]) -> PairVerd
         said = f"{evidence.not_finite(odd[0])}, though every layer by itself is as it should be"
         return result.verdict("different", said, first=odd[0].name)
     level = _coarsest([each.precision for each in judged])
-    return result.verdict(
-        "rounding", *evidence.rounding(judged, result.measured, lanes, witnesses), level=level
+    reasons = evidence.rounding(judged, result.measured, lanes, witnesses)
+    trained = [each for each in result.measured.outputs if each.kind in TRAINED]
+    if not trained:
+        return result.verdict("rounding", *reasons, level=level)
+    training = _by_outputs(result, trained)
+    return training._replace(
+        reasons=(*training.reasons, *reasons), level=_coarsest([training.level, level])
     )
 
 
@@ -136,13 +143,13 @@ def _coarsest(precisions: Sequence[Precision | None]) -> Precision | None:
     return min(known, key=COARSER_FIRST.index) if known else None
 
 
-def _by_outputs(result: _Pair) -> PairVerdict:
+def _by_outputs(result: _Pair, outputs: Sequence[TensorDifference]) -> PairVerdict:
     """In the order in which they were made: the first that is beyond rounding is where lanes part.
 
     What rounding explains of each is known from the float64 reference; without one, only last bits
     are rounding for certain, and only results that have little in common are different.
     """
-    lanes, outputs = result.lanes, result.measured.outputs
+    lanes = result.lanes
     levels: list[Precision | None] = []
     doubts: list[TensorDifference] = []
     for each in outputs:

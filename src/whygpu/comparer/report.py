@@ -95,9 +95,12 @@ def _lanes(
 def headline(verdict: Verdict, lanes: Sequence[LaneResult], pairs: Sequence[PairVerdict]) -> str:
     unseeded = [each.run.lane.name for each in lanes if each.determinism.kind == "unseeded"]
     if unseeded:
+        disagree = (
+            "does not agree with itself" if len(unseeded) == 1 else "do not agree with themselves"
+        )
         return (
-            f"The program's random numbers are not seeded: {and_list(unseeded)} does not agree "
-            "with itself. This is not a difference between devices."
+            f"The program's random numbers are not seeded: {and_list(unseeded)} {disagree}. This "
+            "is not a difference between devices."
         )
     if verdict == "different":
         return _different(lanes, pairs)

@@ -127,12 +127,13 @@ def worst_output(pair: PairVerdict) -> TensorDifference | None:
     return max(pair.outputs, key=_weight, default=None)
 
 
-def _weight(tensor: TensorDifference) -> tuple[bool, int, float, int]:
+def _weight(tensor: TensorDifference) -> tuple[bool, int, float, int, bool]:
     return (
         tensor.how == "not-at-all",
         tensor.not_finite_in_one,
         tensor.relative or 0.0,
         tensor.unequal,
+        tensor.how == "numbers",
     )
 
 

@@ -2,6 +2,8 @@
 
 import numpy
 
+from . import taps_keras
+
 _PRECISIONS = ("float16", "bfloat16", "float32", "float64", "mixed_float16", "mixed_bfloat16")
 
 
@@ -28,6 +30,10 @@ def give_weights(model, weights):
     if len(model.get_weights()) != len(weights):
         raise CannotLift("made again in float64, the model has other weights than before")
     model.set_weights([_wide(array) for array in weights])
+    for layer in _inner(model):
+        if hasattr(layer, "finalize_state"):
+            # Normalization computes with what it has made of its weights, not with them.
+            layer.finalize_state()
 
 
 def _wide(array):
@@ -54,6 +60,14 @@ def _is_precision(value):
 
 
 def _classes(model):
-    """The user's own classes, which Keras could not find by name."""
-    inner = model._flatten_layers() if hasattr(model, "_flatten_layers") else model.layers
-    return {type(layer).__name__: type(layer) for layer in inner}
+    """The user's own classes, which Keras could not find by name.
+
+    Its own it has to find by itself: some layers and operations share a name.
+    """
+    kinds = [type(layer) for layer in _inner(model)]
+    return {kind.__name__: kind for kind in kinds if not taps_keras.is_own(kind)}
+
+
+def _inner(model):
+    flatten = getattr(model, "_flatten_layers", None)
+    return list(flatten()) if flatten is not None else list(model.layers)

@@ -28,6 +28,9 @@ COARSE_SAFETY = 2.0
 exactly, and the next coarser type, of a quarter of the precision, has to stay distinguishable."""
 _BLOCK = 256
 """Products of half-precision numbers are summed in float32 over at least that many."""
+_STAGES = 4
+"""What a layer makes on the way, such as the weights of attention, is rounded as well. That shows
+in half precision, where sums do not."""
 _LARGEST_AMPLITUDE = 0.125
 """Beyond that a number would no longer be itself."""
 
@@ -36,7 +39,7 @@ def amplitude(precision, reduction):
     """The relative size of what rounding does to a sum of `reduction` products."""
     n = float(max(1, reduction))
     if precision in ("float16", "bfloat16"):
-        n = max(1.0, n / _BLOCK)
+        n = max(_STAGES, n / _BLOCK)
     return min(_LARGEST_AMPLITUDE, floats.FORMATS[precision].unit * n**0.5)
 
 

@@ -87,8 +87,12 @@ def is_container(layer):
     if not inner:
         return False
     names = {cls.__name__ for cls in type(layer).__mro__}
-    own = type(layer).__module__.split(".")[0] in ("keras", "tensorflow", "tf_keras")
-    return "Model" in names or not own
+    return "Model" in names or not is_own(type(layer))
+
+
+def is_own(kind):
+    """Whether a class is Keras' own, rather than the user's."""
+    return kind.__module__.split(".")[0] in ("keras", "tensorflow", "tf_keras")
 
 
 def precision(layer):
