@@ -287,9 +287,17 @@ def _text(lowered):
 
 
 def _build_optimizer(model):
-    """Let the optimiser know its variables without giving them memory."""
+    """Let the optimiser know its variables, without giving them memory where it can do without."""
+    import keras
     from keras.src.backend.common.stateless_scope import StatelessScope
 
-    if not model.optimizer.built:
+    if model.optimizer.built:
+        return
+    as_it_was = keras.optimizers.serialize(model.optimizer)
+    try:
         with StatelessScope(initialize_variables=False):
             model.optimizer.build(model.trainable_variables)
+    except ValueError:
+        # Some make variables from values, which are not to be had there.
+        model.optimizer = keras.optimizers.deserialize(as_it_was)
+        model.optimizer.build(model.trainable_variables)

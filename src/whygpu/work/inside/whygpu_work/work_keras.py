@@ -54,8 +54,11 @@ class KerasWork(object):
         batch = len(first_leaf(inputs))
         outputs = self.model.outputs if getattr(self.model, "outputs", None) else None
         if outputs is None:
-            shapes = self.model.compute_output_shape(keras.tree.map_structure(numpy.shape, inputs))
-            outputs = [shapes] if isinstance(shapes[0], (int, type(None))) else list(shapes)
+            # A subclass of Model says by its `call` alone what it returns.
+            given = keras.tree.map_structure(
+                lambda each: keras.KerasTensor(each.shape, str(each.dtype)), inputs
+            )
+            outputs = keras.tree.flatten(self.model.compute_output_spec(given))
         shapes = [tuple(getattr(each, "shape", each))[1:] for each in outputs]
         arrays = [self._target(batch, shape, seed + i) for i, shape in enumerate(shapes)]
         return arrays[0] if len(arrays) == 1 else arrays
