@@ -13,7 +13,10 @@ from whygpu.model.policy import DeviceChoice, DevicePolicy
 from whygpu.model.work import TaskEnd
 from whygpu.work.process import run_task
 
-NO_MODEL = "float64 needs a model whose layers can be computed again, and this is a program"
+NO_MODEL = (
+    "float64 needs a model whose layers can be computed again, or (function, arguments), and this "
+    "is a program"
+)
 
 
 class ReferenceRun(NamedTuple):
@@ -29,7 +32,7 @@ def reference(job: Job, ran: Sequence[Collected], progress: Progress) -> Referen
     nothing = tuple(None for _ in ran)
     if not ran:
         return ReferenceRun(Reference(False, reason="no lane ran"))
-    if ran[0].kind not in ("keras", "torch"):
+    if ran[0].kind not in ("keras", "torch", "pair"):
         return ReferenceRun(Reference(False, reason=NO_MODEL), None, nothing)
     first = ran[0]
     lane = Lane("float64", "cpu", backend=first.backend if first.kind == "keras" else None)  # type: ignore[arg-type]
@@ -51,7 +54,7 @@ def reference(job: Job, ran: Sequence[Collected], progress: Progress) -> Referen
         return ReferenceRun(Reference(False, lane.backend or "", reason), None, nothing)
     told = Reference(sent[0]["ran"], sent[0]["backend"], sent[0]["reason"])
     written = [place if os.path.isdir(place) else None for place in local]
-    return ReferenceRun(told, folder if os.path.isdir(folder) else None, tuple(written))
+    return ReferenceRun(told, folder if told.ran else None, tuple(written))
 
 
 def differences(

@@ -50,7 +50,7 @@ def _worth_asking(report: ComparisonReport, ran: Sequence[Collected]) -> bool:
     """A model has its weights and inputs from us: only a layer that draws raises the question."""
     if not ran or any(each.determinism.kind == "unseeded" for each in report.lanes):
         return False
-    if ran[0].kind in ("call", "script"):
+    if ran[0].kind in ("call", "pair", "script"):
         return True
     parted = {each.first_layer for each in report.pairs if each.verdict == "different"}
     if ran[0].kind == "torch":

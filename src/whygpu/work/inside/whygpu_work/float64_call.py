@@ -5,10 +5,51 @@ arguments as they are, in float64, and again with every number in them moved by 
 to the largest sums that arrays of their shapes can make; see rounding.py.
 """
 
+import sys
+
 import numpy
 
-from . import floats, rounding
+from . import floats, lane_arrays, rounding
 from .float64_keras import CannotLift
+
+
+class LiftedCall(object):
+    """A user's function with the arguments that all lanes are given."""
+
+    def __init__(self, function, arguments):
+        self._function = function
+        self._arguments = arguments
+        self._leaves = [leaf for _, leaf in lane_arrays.named(arguments, "argument")]
+
+    def record(self, writer, lane):
+        """`lane` is the Recording of one: it tells the precision that lanes compute in."""
+        dtypes = {tensor.dtype for tensor in lane.tensors.values()}
+        known = [name for name in floats.FORMATS if name in dtypes]
+        precision = max(known or ["float32"], key=lambda name: floats.FORMATS[name].unit)
+        arrays = [lane_arrays.plain(leaf) for leaf in self._leaves]
+        record(self._call, arrays, precision, writer)
+
+    def _call(self, arrays):
+        given = iter([_as(leaf, array) for leaf, array in zip(self._leaves, arrays)])
+        result = self._function(*lane_arrays.replaced(self._arguments, given))
+        named = lane_arrays.named(result, "output")
+        return [(name, numpy.asarray(lane_arrays.plain(leaf))) for name, leaf in named]
+
+
+def _as(leaf, array):
+    """The array as the function had it: as a tensor of its framework, or as a plain number."""
+    kind = type(leaf).__module__.split(".")[0]
+    if array.dtype.kind != "f":
+        return leaf
+    if isinstance(leaf, float):
+        return float(array)
+    if kind == "torch":
+        return sys.modules["torch"].as_tensor(array)
+    if kind == "tensorflow":
+        return sys.modules["tensorflow"].convert_to_tensor(array)
+    if kind in ("jax", "jaxlib"):
+        return sys.modules["jax"].numpy.asarray(array)
+    return array
 
 
 def record(call, arguments, precision, writer):

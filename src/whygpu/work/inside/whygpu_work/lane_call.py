@@ -50,6 +50,22 @@ class CallLane(object):
         return None
 
 
+class PairLane(CallLane):
+    """A function whose arguments are known, so that it can be given others."""
+
+    kind = "pair"
+
+    def __init__(self, call, request, function, arguments):
+        super(PairLane, self).__init__(call, request)
+        self.function = function
+        self.arguments = arguments
+
+    def in_float64(self):
+        from .float64_call import LiftedCall
+
+        return LiftedCall(self.function, self.arguments)
+
+
 def of_pair(pair, request, shared):
     """(function, arguments): every array among the arguments is the first lane's."""
     function, arguments = pair
@@ -62,8 +78,8 @@ def of_pair(pair, request, shared):
         same = [_like(leaf, array) for leaf, array in zip(leaves, left[0])]
         arguments = lane_arrays.replaced(arguments, iter(same))
     if "jax" in sys.modules and not any(_is_of_others(leaf) for leaf in leaves):
-        return CallLane(JaxWork(function, arguments).step, request)
-    return CallLane(lambda: function(*arguments), request)
+        return PairLane(JaxWork(function, arguments).step, request, function, arguments)
+    return PairLane(lambda: function(*arguments), request, function, arguments)
 
 
 def _is_of_others(leaf):
