@@ -48,6 +48,8 @@ class Wanted(NamedTuple):
     backend: str | None = None
     input: str | None = None
     room: MemoryRoom | None = None
+    search: bool = True
+    """Look for the largest batch that fits, and for other ways where it does not."""
     timeout: float = DEFAULT_TIMEOUT
 
 
@@ -98,7 +100,7 @@ def _run(
             "input": wanted.input,
             "capability": room.capability if room is not None else None,
             "rooms": None
-            if room is None
+            if room is None or not wanted.search
             else {name: room.bytes - overhead(name, wanted.mode) for name in FRAMEWORKS},
         },
         python=python,

@@ -1,0 +1,94 @@
+"""`whygpu memory estimate` from words to exit codes, with a plain Python as the target."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+
+import pytest
+
+import whygpu
+from whygpu.cli import main as cli
+
+PROGRAM = """
+def nothing():
+    return 3
+
+def breaks():
+    raise KeyError("unheard of")
+
+def wants(width, height):
+    return None
+"""
+
+
+@pytest.fixture
+def program(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def estimate(*words: str) -> int:
+    return cli.main(["memory", "estimate", *words, "--python", sys.executable])
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("program.py:nothing", "--limit", "1GiB"), "int is no model: expected a Keras model"),
+        (("program.py:wants", "--limit", "1GiB"), "wants wants width, height"),
+        (("program.py:absent",), "program.py has no 'absent'"),
+        (("program.py",), "which function of it? expected program.py:function"),
+        (("model.keras",), "model.keras does not exist"),
+        (("program.py:nothing", "--gpu", "Voodoo"), "--gpu Voodoo: whygpu does not know"),
+        (("program.py:nothing", "--limit", "some"), "--limit some: expected"),
+        (("program.py:nothing", "--limit", "1GiB", "--batch", "-3"), "--batch -3: expected 1"),
+    ],
+)
+def test_wrong_usage_says_what_to_do(
+    words: tuple[str, ...],
+    expected: str,
+    program: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert estimate(*words) == 2
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    assert expected in streams.err
+
+
+def test_what_the_program_raises_is_shown_and_cannot_be_told(
+    program: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert estimate("program.py:breaks", "--limit", "1GiB") == 4
+    shown = capsys.readouterr().out
+    assert shown.startswith("? Cannot tell what program.py:breaks takes: KeyError: 'unheard of'\n")
+    assert 'raise KeyError("unheard of")' in shown
+
+
+def test_json_of_what_cannot_be_told(
+    program: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert estimate("program.py:breaks", "--limit", "1GiB", "--json") == 4
+    data = json.loads(capsys.readouterr().out)
+    assert (data["schema"], data["verdict"], data["at"], data["total_bytes"]) == (
+        1,
+        "unknown",
+        None,
+        None,
+    )
+
+
+def test_two_rooms_are_one_too_many(program: pathlib.Path) -> None:
+    with pytest.raises(SystemExit) as stop:
+        estimate("program.py:nothing", "--limit", "1GiB", "--gpu", "T4")
+    assert stop.value.code == 2
+
+
+def test_from_a_program(program: pathlib.Path) -> None:
+    found = whygpu.estimate_memory("program.py:breaks", limit=1 << 30, python=sys.executable)
+    assert found.verdict == "unknown"
+    assert found.why == "KeyError: 'unheard of'"

@@ -1,0 +1,1 @@
+"""Models whose memory was measured on a GPU, and the figures."""

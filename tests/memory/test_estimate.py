@@ -1,0 +1,216 @@
+"""What a task tells, held against a GPU: verdicts, words, JSON; and GPUs by their names."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.kit import machine
+from tools.schemas import memory_estimate_schema
+from whygpu.errors import UsageError
+from whygpu.memory import gpu_rooms
+from whygpu.memory.estimate import Wanted, check, judge
+from whygpu.model.estimate import MemoryEstimate, MemoryRoom
+from whygpu.model.work import TaskEnd, TaskEnding, What
+from whygpu.render.memory_estimate import render, render_json
+from whygpu.tables.process_overheads import overhead
+
+MIB, GIB = 1 << 20, 1 << 30
+WHAT = What("model-file", "/work/model.keras")
+OVERHEAD = overhead("torch", "train")
+SCHEMA = memory_estimate_schema()
+
+
+def told(batch: int, needs: int, **more: Any) -> dict[str, Any]:
+    message = {
+        "kind": "estimate",
+        "batch": batch,
+        "framework": "torch",
+        "is_function": False,
+        "peak_bytes": needs - 8 * MIB,
+        "needs_bytes": needs,
+        "phase": "backward",
+        "parts": [
+            {"name": "weights", "bytes": 100 * MIB, "how": "measured", "note": ""},
+            {"name": "gradients", "bytes": 0, "how": "measured", "note": ""},
+            {"name": "workspace", "bytes": 64 * MIB, "how": "modelled", "note": "cuBLAS's"},
+        ],
+        "notes": ["the loss is made up"],
+        "source": "PyTorch 2.13",
+    }
+    return {**message, **more}
+
+
+def ended(
+    *messages: dict[str, Any], ending: TaskEnding = "finished", how: str = "", traceback: str = ""
+) -> TaskEnd:
+    return TaskEnd(ending, how, messages, "", traceback, 1.5, 0)
+
+
+def judged(
+    *messages: dict[str, Any], room: int | None = None, batch: int = 64, **more: Any
+) -> MemoryEstimate:
+    place = None if room is None else MemoryRoom("within the limit", room, None, "")
+    return judge(Wanted("model.keras", WHAT, batch, room=place), ended(*messages, **more))
+
+
+def text(estimate: MemoryEstimate) -> str:
+    shown = render(estimate, width=80, color=False)
+    assert max(map(len, shown.splitlines())) <= 80
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(render_json(estimate)))
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict", "code"), [(0, "fits", 0), (-1, "does-not-fit", 1), (20 * GIB, "fits", 0)]
+)
+def test_what_cuda_takes_counts_as_well(more: int, verdict: str, code: int) -> None:
+    found = judged(told(64, 2 * GIB), room=2 * GIB + OVERHEAD + more)
+    assert (found.verdict, found.exit_code) == (verdict, code)
+    assert found.total_bytes == 2 * GIB + OVERHEAD
+    # By a byte, nothing is certain.
+    assert ("That is close" in text(found)) == (more < GIB)
+
+
+def test_without_a_gpu_there_is_nothing_to_fit_into() -> None:
+    found = judged(told(64, 2 * GIB))
+    assert (found.verdict, found.exit_code) == ("not-asked", 0)
+    shown = text(found)
+    assert shown.startswith(
+        "· model.keras, training with batch 64, takes about 2.74 GiB on a GPU.\n"
+    )
+    assert 'give --gpu "RTX 4090"' in shown
+    assert "What fits" not in shown
+
+
+def test_parts_are_shown_with_how_they_are_known() -> None:
+    shown = text(judged(told(64, 2 * GIB)))
+    assert "At its peak, in the backward pass:\n" in shown
+    assert "   weights                  100 MiB   measured\n" in shown
+    assert "   workspace                 64 MiB   modelled; cuBLAS's\n" in shown
+    assert "gradients" not in shown
+    assert "   between its arrays         8 MiB   gaps" in shown
+    assert "The loss is made up.\n" in shown
+
+
+def test_the_largest_batch_and_the_one_beyond_it() -> None:
+    largest = {"kind": "largest", "batch": 23, "next_batch": 24}
+    found = judged(told(64, 6 * GIB), told(23, GIB), told(24, 4 * GIB), largest, room=3 * GIB)
+    assert found.largest is not None
+    assert (found.largest.batch, found.next_batch, found.exit_code) == (23, 24, 1)
+    assert "   - batch 23 is the largest that does (1.74 GiB)\n" in text(found)
+
+
+def test_between_what_fits_and_what_does_not_there_may_be_others() -> None:
+    largest = {"kind": "largest", "batch": 500, "next_batch": 504}
+    found = judged(told(64, GIB), told(500, 2 * GIB), largest, room=3 * GIB)
+    assert "batch 500 does; 504 does not" in text(found)
+
+
+def test_nothing_fits_and_what_would() -> None:
+    found = judged(
+        told(64, 6 * GIB),
+        {"kind": "largest", "batch": 0, "next_batch": 1},
+        {"kind": "way", "name": "mixed precision", "batch": 1, "needs_bytes": GIB},
+        {"kind": "way", "name": "SGD instead of adam", "batch": 1, "needs_bytes": 4 * GIB},
+        room=2 * GIB,
+    )
+    assert [way.fits for way in found.others] == [True, False]
+    shown = text(found)
+    assert "   - not even a batch of 1 does\n" in shown
+    assert "   - mixed precision, batch 1: 1.74 GiB, fits\n" in shown
+    assert "   - SGD instead of adam, batch 1: 4.74 GiB, does not either\n" in shown
+
+
+def test_a_function_is_called_and_not_trained() -> None:
+    found = judged(told(64, GIB, is_function=True, framework="jax", phase=""), room=8 * GIB)
+    assert found.mode == "call"
+    shown = text(found)
+    assert shown.startswith("✓ model.keras, called once, fits")
+    assert "the function takes no batch_size" in shown
+
+
+@pytest.mark.parametrize(
+    ("ending", "how", "words"),
+    [
+        ("exception", "RuntimeError: aten::nonzero has no shape", "RuntimeError: aten::nonzero"),
+        ("timed-out", "900 s", "it took longer than 900 s"),
+        ("signal", "SIGKILL", "its process was ended by SIGKILL"),
+        ("exit", "exit code 3", "exit code 3"),
+    ],
+)
+def test_what_cannot_be_told_is_said(ending: TaskEnding, how: str, words: str) -> None:
+    found = judged(ending=ending, how=how, traceback="Traceback\n  line\nRuntimeError: x\n")
+    assert (found.verdict, found.exit_code, found.at) == ("unknown", 4, None)
+    shown = text(found)
+    assert shown.startswith("? Cannot tell what model.keras takes: ")
+    assert words in " ".join(shown.split())
+    assert "   RuntimeError: x\n" in shown
+
+
+def test_an_estimate_stands_even_if_the_search_after_it_fails() -> None:
+    found = judged(told(64, GIB), room=2 * GIB, ending="exception", how="ValueError: later")
+    assert found.verdict == "fits"
+    assert "The rest was not estimated: ValueError: later." in text(found)
+
+
+def test_what_cannot_be_used_is_wrong_usage() -> None:
+    with pytest.raises(UsageError, match="model\\.keras: the module has no weights"):
+        judged(ending="exception", how="Unusable: the module has no weights")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"batch": 0}, "--batch 0: expected 1 or more"),
+        ({"timeout": 0.0}, "--timeout 0"),
+        ({"backend": "theano"}, "--backend theano: expected torch, jax, tensorflow"),
+        ({"mode": "infer", "optimizer": "sgd"}, "--optimizer: inference has none"),
+    ],
+)
+def test_what_cannot_be_meant(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        check(Wanted("model.keras", WHAT, 64)._replace(**changes))
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "gib", "capability"),
+    [
+        ("RTX 4090", "on the RTX 4090", 24, (8, 9)),
+        ("geforce 4070ti", "on the RTX 4070 Ti", 12, (8, 9)),
+        ("RTX 4070 Ti Super", "on the RTX 4070 Ti SUPER", 16, (8, 9)),
+        ("A100 80GB", "on the A100 80GB", 80, (8, 0)),
+        ("H200", "on the H200", 141, (9, 0)),
+        # A sixteenth goes to error correction.
+        ("T4", "on the Tesla T4", 15, (7, 5)),
+    ],
+)
+def test_a_gpu_by_its_name(name: str, where: str, gib: float, capability: tuple[int, int]) -> None:
+    room = gpu_rooms.of_name(name)
+    assert (room.where, room.capability, room.note) == (where, capability, "")
+    assert 0.98 * gib * GIB < room.bytes <= gib * GIB
+
+
+def test_of_several_sizes_the_least_is_taken_and_it_is_said() -> None:
+    room = gpu_rooms.of_name("RTX 3080")
+    assert room.bytes < 10 * GIB
+    assert "10 and 12 GB" in room.note
+    assert '--gpu "RTX 3080 12GB"' in room.note
+    assert gpu_rooms.of_name("RTX 3080 12GB").bytes > 11 * GIB
+
+
+@pytest.mark.parametrize(("name", "words"), [("Voodoo 2", "give --limit"), ("RTX", "which one")])
+def test_names_that_tell_nothing(name: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        gpu_rooms.of_name(name)
+
+
+def test_this_machine_has_the_room_that_is_free() -> None:
+    room = gpu_rooms.of_machine(machine("").driver.gpus)
+    assert room is not None
+    assert room.where.startswith("free on GPU 0")
+    assert room.bytes > 0
+    assert gpu_rooms.of_machine(machine('start = "no-gpu"').driver.gpus) is None
