@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.compare.inside import INSIDE
+from tests.comparer.inside import INSIDE
 from tests.targets import python_of
 
 TOLERANCE = 0.15

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.compare.inside import part
+from tests.comparer.inside import part
 
 MIB = 1 << 20
 ARRAY = "f32[1024,1024]{1,0}"
