@@ -114,14 +114,29 @@ def test_settings_weights_and_overflow_are_evidence() -> None:
     assert "its setting epsilon is 0.001 on cpu and 1e-05 on gpu" in said
     assert "its weights are not the same in the two lanes" in said
     local = LocalDifference(0.0, FINE, not_finite_in_one=3)
+    tensors = (tensor("norm", kind="layer", inf_b=3),)
     half = errors("gpu", norm=FINE)[0]._replace(not_finite=3, precision="float16")
     found = judged(
         [CPU, GPU],
-        [pair("cpu", "gpu", [layer("norm", local=local)])],
+        [pair("cpu", "gpu", [layer("norm", local=local, tensors=tensors)])],
         layers={"cpu": errors("cpu", norm=FINE), "gpu": (half,)},
     ).pairs[0]
     assert (found.verdict, found.off) == ("different", "gpu")
     assert "beyond the range of float16" in found.reasons[0]
+
+
+def test_an_overflow_that_the_reference_has_too_blames_nobody() -> None:
+    local = LocalDifference(0.0, FINE, not_finite_in_one=3)
+    tensors = (tensor("cast", kind="layer", inf_a=3),)
+    alone = errors("gpu", cast=FINE)[0]._replace(finite_alone=3)
+    found = judged(
+        [CPU, GPU],
+        [pair("cpu", "gpu", [layer("cast", local=local, tensors=tensors)])],
+        layers={"cpu": errors("cpu", cast=FINE), "gpu": (alone,)},
+    ).pairs[0]
+    assert (found.verdict, found.first_layer, found.off) == ("different", "cast", None)
+    assert "NaN or infinite in 3 places on cpu" in found.reasons[0]
+    assert "is not finite there either" in " ".join(found.reasons)
 
 
 def test_tf32_is_rounding_where_it_is_in_use_and_named() -> None:

@@ -172,6 +172,17 @@ def test_an_overflow_is_found_where_it_happens(tmp_path: pathlib.Path) -> None:
     assert "NaN or infinite in" in pair.reasons[0]
 
 
+def test_an_overflow_that_float64_has_too_is_found_all_the_same() -> None:
+    exact = numpy.array([1.0, numpy.inf, numpy.inf, numpy.nan])
+    lanes = numpy.array([[1.0, numpy.inf, 5.0, 2.0], [1.0, 3.0, 5.0, numpy.nan]])
+    gaps = [local._gap(lane, exact) for lane in lanes]
+    assert [list(map(str, gap)) for gap in gaps] == [
+        ["0.0", "0.0", "nan", "nan"],
+        ["0.0", "nan", "nan", "0.0"],
+    ]
+    assert local._gap(numpy.array([numpy.nan]), numpy.array([2.0]))[0] == numpy.inf
+
+
 def test_a_step_that_float64_cannot_do_is_passed_over(tmp_path: pathlib.Path) -> None:
     lane = recording.Recording(record(tmp_path / "lane", network()))
     writer = local.ErrorWriter(str(tmp_path / "local"))

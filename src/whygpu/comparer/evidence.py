@@ -9,7 +9,7 @@ from whygpu.comparer.layers import Lanes, LayerJudgement
 from whygpu.comparer.measures import PairMeasures
 from whygpu.comparer.tolerance import UNITS, digits_lost, fitting_precision, overall
 from whygpu.comparer.words import figure, share, times
-from whygpu.model.comparison import LaneRun, LayerError, TensorDifference
+from whygpu.model.comparison import LaneRun, LayerDifference, LayerError, TensorDifference
 from whygpu.model.derived import and_list
 
 AMPLIFIED = 0.01
@@ -104,23 +104,30 @@ def _how_far(judged: LayerJudgement, lanes: Lanes) -> str:
     if local is None:
         return f"{title} is not the same: {layer.local_unknown or 'other outputs'}"
     if local.not_finite_in_one:
-        return f"{title} is {_not_finite_lane(layer.layer, lanes)}"
+        return f"{title} is {_not_finite_lanes(layer, lanes)}"
     return (
         f"{title} differs by up to {figure(local.max_abs)}, {times(local.units.own)} what rounding "
         "explains, with the difference of its inputs taken out"
     )
 
 
-def _not_finite_lane(layer: str, lanes: Lanes) -> str:
+def _not_finite_lanes(layer: LayerDifference, lanes: Lanes) -> str:
+    counts = (
+        sum(tensor.nan_a + tensor.inf_a for tensor in layer.tensors),
+        sum(tensor.nan_b + tensor.inf_b for tensor in layer.tensors),
+    )
     said = []
-    for run, errors in ((lanes.a, lanes.errors_a), (lanes.b, lanes.errors_b)):
-        error = errors.get(layer)
+    for run, errors, count in zip(
+        (lanes.a, lanes.b), (lanes.errors_a, lanes.errors_b), counts, strict=True
+    ):
+        error = errors.get(layer.layer)
+        if not count:
+            continue
+        text = f"NaN or infinite in {count:,} places on {run.lane.name}"
         if error is not None and error.not_finite:
             half = ", beyond the range of float16" if error.precision == "float16" else ""
-            said.append(
-                f"NaN or infinite in {error.not_finite:,} places on {run.lane.name}, where float64 "
-                f"of the same input is finite{half}"
-            )
+            text += f", where float64 of the same input is finite{half}"
+        said.append(text)
     return " and ".join(said) or "finite in one lane only"
 
 
@@ -135,6 +142,12 @@ def _who_is_off(
     bad = [run for run, error in known if is_off(run, error)]
     good = [run for run, error in known if not is_off(run, error)]
     said = [f"against float64: {', '.join(_error_words(run, error) for run, error in known)}"]
+    if any(error.finite_alone for _, error in known):
+        said.append(
+            f"float64 of the same program, computed by {lanes.reference_backend}, is not finite "
+            "there either"
+        )
+        return None, said
     if len(bad) != 1:
         return None, said
     off, fine = bad[0], good[0]
@@ -176,6 +189,8 @@ def _shares(run: LaneRun, lanes: Lanes) -> bool:
 def _error_words(run: LaneRun, error: LayerError) -> str:
     if error.not_finite:
         return f"{run.lane.name} not finite in {error.not_finite:,} places"
+    if error.finite_alone:
+        return f"{run.lane.name} finite in {error.finite_alone:,} places where that is not"
     return f"{run.lane.name} {share(error.units.own)} what rounding explains"
 
 

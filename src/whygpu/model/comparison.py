@@ -151,6 +151,9 @@ class LayerError(NamedTuple):
     units: Units
     not_finite: int = 0
     """Places that are NaN or infinite in the lane and finite in float64."""
+    finite_alone: int = 0
+    """Places that are finite in the lane and not so in float64: what overflows there is in the
+    program that the reference was computed by."""
 
 
 class LocalDifference(NamedTuple):
@@ -159,7 +162,8 @@ class LocalDifference(NamedTuple):
     max_abs: float
     units: Units
     not_finite_in_one: int = 0
-    """Places where one lane alone is not finite, and float64 of its own input is."""
+    """Places where one lane and float64 of its own input are not both finite or both not, and the
+    other lane and its float64 are; or the other way about."""
     where: tuple[int, ...] = ()
 
 

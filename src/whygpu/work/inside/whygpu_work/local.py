@@ -25,7 +25,7 @@ CLOSE = 0.05
 INDEX = "steps.json"
 
 StepError = collections.namedtuple("StepError", "gap own products")
-"""What a lane has less what float64 has; what rounding explains; see rounding.Allowance."""
+"""What a lane has less what float64 has, see _gap; what rounding explains, see Allowance."""
 
 
 class ErrorWriter(object):
@@ -127,11 +127,7 @@ class Forcing(object):
             allowances = self._allowances(step.name, layer, compute, given, exact, precision)
         errors = []
         for values, recorded, allowed in zip(exact, lane, allowances):
-            with numpy.errstate(all="ignore"):
-                gap = recorded.astype(numpy.float64) - values
-            # Where float64 itself is not finite, nothing can be said of the step.
-            gap = numpy.where(numpy.isfinite(values), gap, 0.0)
-            errors.append(StepError(gap, allowed.own, allowed.products))
+            errors.append(StepError(_gap(recorded, values), allowed.own, allowed.products))
         self._writer.found(step.name, precision, errors)
 
     def _known_allowances(self, step, exact):
@@ -191,6 +187,17 @@ def widened(recording, name):
     """A recorded array as float64, or as it is where it holds no real numbers."""
     array, dtype = recording.array(name), recording.tensors[name].dtype
     return floats.widened(array, dtype) if floats.is_real(dtype) else numpy.array(array)
+
+
+def _gap(recorded, exact):
+    """The difference. Infinite where the lane alone is not finite, NaN where float64 alone is not;
+    0 where neither is."""
+    with numpy.errstate(all="ignore"):
+        gap = recorded.astype(numpy.float64) - exact
+    here, there = numpy.isfinite(recorded), numpy.isfinite(exact)
+    gap = numpy.where(here | ~there, gap, numpy.inf)
+    gap = numpy.where(there | ~here, gap, numpy.nan)
+    return numpy.where(here | there, gap, 0.0)
 
 
 def _close(one, other):

@@ -154,7 +154,8 @@ def layer_errors(lane):
                 "precision": step["precision"],
                 "max_abs": max(_largest(gap) for gap in gaps),
                 "units": _worst_units(allowances, gaps),
-                "not_finite": sum(int((~numpy.isfinite(gap)).sum()) for gap in gaps),
+                "not_finite": sum(int(numpy.isinf(gap).sum()) for gap in gaps),
+                "finite_alone": sum(int(numpy.isnan(gap).sum()) for gap in gaps),
             }
         )
     return found
@@ -209,7 +210,10 @@ def local_difference(a, b, name):
     ratios = [allowed.units(gap)["own"] for allowed, gap in zip(allowances, gaps)]
     worst = ratios.index(max(ratios))
     place = allowances[worst].worst_place(gaps[worst])
-    odd = [numpy.isfinite(p.gap) != numpy.isfinite(q.gap) for p, q in zip(one, other)]
+    odd = [
+        (numpy.isinf(p.gap) != numpy.isinf(q.gap)) | (numpy.isnan(p.gap) != numpy.isnan(q.gap))
+        for p, q in zip(one, other)
+    ]
     return {
         "max_abs": max(_largest(gap) for gap in gaps),
         "units": _worst_units(allowances, gaps),
