@@ -140,10 +140,15 @@ def _torch_on_gpu():
 
     if torch.cuda.get_device_capability()[0] < TF32_CAPABILITY:
         return "float32"
-    allowed = torch.backends.cudnn.enabled and torch.backends.cudnn.allow_tf32
+    try:
+        convolutions = torch.backends.cudnn.enabled and torch.backends.cudnn.allow_tf32
+        products_ = torch.backends.cuda.matmul.allow_tf32
+    except RuntimeError:
+        # A program that has used both the old and the new names of these settings.
+        return None
     if _torch_matmul() == "medium":
         return "bfloat16"
-    return "tf32" if allowed or torch.backends.cuda.matmul.allow_tf32 else "float32"
+    return "tf32" if convolutions or products_ else "float32"
 
 
 def _jax_on_gpu():

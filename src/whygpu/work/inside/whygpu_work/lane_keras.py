@@ -2,7 +2,7 @@
 
 from . import lane_arrays, lane_inputs, lane_shared, layers_keras, train_keras
 from .lane_devices import CannotRun
-from .work_keras import KerasWork
+from .work_keras import KerasWork, all_layers
 
 DEFAULT_BATCH = 4
 
@@ -57,13 +57,20 @@ class KerasLane(object):
         theirs, facts = left
         lane_shared.check_shapes(names, own, theirs, facts["lane"])
         if take_weights:
-            self.model.set_weights(theirs)
+            self._set_weights(theirs)
             return True
         flags = [bool(each.trainable) for each in self.model.weights]
         chosen, changed = lane_shared.settled(own, theirs, flags)
         if changed:
-            self.model.set_weights(chosen)
+            self._set_weights(chosen)
         return changed
+
+    def _set_weights(self, arrays):
+        self.model.set_weights(arrays)
+        for layer in all_layers(self.model):
+            if hasattr(layer, "finalize_state"):
+                # Normalization computes with what it has made of its weights, not with them.
+                layer.finalize_state()
 
     def _share_inputs(self, shared, arrays, batch):
         """The inputs in the model's structure, and for how many rows its steps are recorded."""

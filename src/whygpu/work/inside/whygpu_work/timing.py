@@ -18,11 +18,11 @@ def measured(call, first_seconds, seconds, repeat=None):
     if repeat is None and first_seconds > 2 * PATIENCE:
         return []
     for _ in range(WARM_UP):
-        if _length(call) > seconds:
+        if length(call) > seconds:
             break
     lengths = []
     while not _enough(lengths, seconds, repeat):
-        lengths.append(_length(call))
+        lengths.append(length(call))
     return lengths
 
 
@@ -35,7 +35,7 @@ def _enough(lengths, seconds, repeat):
     return count >= FEWEST and spent >= seconds
 
 
-def _length(call):
+def length(call):
     began = time.perf_counter()
     call()
     return time.perf_counter() - began

@@ -1,0 +1,104 @@
+"""Programs for test_compare.py: they run inside targets, some of them with a fault in one lane."""
+
+# mypy: ignore-errors
+
+import os
+
+BACKEND = os.environ.get("KERAS_BACKEND", "tensorflow")
+
+
+def model(**faults):
+    """Convolution, normalization, recurrence and attention; `faults` say what is wrong on which
+    backend: epsilon="jax"."""
+    import keras
+    from keras import layers
+
+    bad = [fault for fault, backend in faults.items() if backend == BACKEND]
+    image = keras.Input((12, 12, 3), name="image")
+    x = layers.Conv2D(8, 3, activation="relu", name="convolution")(image)
+    epsilon = 1e-2 if "epsilon" in bad else 1e-3
+    x = layers.BatchNormalization(epsilon=epsilon, name="normalization")(x)
+    x = layers.Reshape((25, 32), name="sequence")(x)
+    x = layers.LSTM(16, return_sequences=True, name="recurrence")(x)
+    x = layers.MultiHeadAttention(2, 8, name="attention")(x, x)
+    x = layers.GlobalAveragePooling1D(name="mean")(x)
+    x = layers.Dense(16, name="square")(x)
+    half = "float16" if "overflow" in bad else "float32"
+    x = layers.Rescaling(1e7, name="large", dtype=half)(x)
+    x = layers.Rescaling(1e-7, name="small", dtype="float32")(x)
+    x = layers.Dropout(0.5, name="dropout")(x)
+    return keras.Model(image, layers.Dense(5, activation="softmax", name="output")(x))
+
+
+def faulty():
+    return model(epsilon="jax", overflow="tensorflow")
+
+
+def weights_of_a_file():
+    """Weights that every lane reads, and one lane turns round."""
+    import numpy
+
+    made = model()
+    random = numpy.random.RandomState(1)
+    made.set_weights([random.uniform(0.1, 0.5, each.shape) for each in made.get_weights()])
+    if BACKEND == "torch":
+        square = made.get_layer("square")
+        kernel, bias = square.get_weights()
+        square.set_weights([kernel.T, bias])
+    return made
+
+
+def module():
+    """A PyTorch module that is wrong where deterministic algorithms are asked for."""
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = torch.nn.Conv2d(3, 8, 3)
+            self.norm = torch.nn.BatchNorm2d(8)
+            self.last = torch.nn.Linear(8 * 100, 4)
+            if torch.are_deterministic_algorithms_enabled():
+                self.norm.eps = 1e-2
+
+        def forward(self, image):
+            x = torch.relu(self.norm(self.first(image)))
+            return self.last(x.flatten(1))
+
+    return Net(), torch.randn(3, 3, 12, 12)
+
+
+def pair():
+    """A JAX function with its arguments."""
+    import jax
+    import jax.numpy as np
+
+    return lambda a, b: {"product": np.tanh(a @ b)}, (
+        jax.random.normal(jax.random.key(0), (8, 8)),
+    ) * 2
+
+
+def steady():
+    """Random numbers, seeded by the program itself."""
+    import numpy
+
+    return {"numbers": numpy.random.default_rng(1).random(100), "count": 3}
+
+
+def drawn():
+    """Random numbers that nobody seeds but whygpu."""
+    import numpy
+
+    return [numpy.random.rand(100), numpy.arange(3)]
+
+
+def entropy():
+    """Random numbers that nobody can seed."""
+    import numpy
+
+    return numpy.random.default_rng().random(100)
+
+
+def summed(values):
+    """Fed with --inputs."""
+    return values.sum(axis=0)
