@@ -1,6 +1,6 @@
 """What JAX says of the memory of its GPUs, asked without starting a backend."""
 
-from whygpu_bootstrap import hook, memory_curve
+from whygpu_bootstrap import hook, memory_curve, record
 
 _clients = []
 
@@ -19,7 +19,8 @@ def _follow(bridge):
 
     def _init_backend(*arguments, **options):
         client = create(*arguments, **options)
-        _watch(client)
+        with record.noted("watching the memory of jax"):
+            _watch(client)
         return client
 
     _init_backend.__doc__ = create.__doc__

@@ -1,6 +1,6 @@
 """What TensorFlow 2 says of the memory of its GPUs, asked without starting its runtime."""
 
-from whygpu_bootstrap import hook, memory_curve
+from whygpu_bootstrap import hook, memory_curve, record
 
 _contexts = []
 
@@ -21,7 +21,8 @@ def _follow(module):
 
     def _initialize_logical_devices(self):
         initialize(self)
-        _watch(self)
+        with record.noted("watching the memory of tensorflow"):
+            _watch(self)
 
     _initialize_logical_devices.__doc__ = initialize.__doc__
     module.Context._initialize_logical_devices = _initialize_logical_devices
