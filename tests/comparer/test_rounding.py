@@ -99,7 +99,8 @@ def test_products_of_a_layer() -> None:
 
     assert size("Dense", [(300, 10), (10,)], (2, 300), (2, 10)) == 300
     assert size("DepthwiseConv2D", [(3, 3, 64, 1)], (2, 8, 8, 64), (2, 8, 8, 64)) == 9
-    assert size("Conv2D", [(3, 3, 64, 8)], (2, 8, 8, 64), (2, 8, 8, 8)) == 8 * 9 * 64
+    assert size("Conv2D", [(3, 3, 64, 8)], (2, 8, 8, 64), (2, 8, 8, 8)) == 4 * 9 * 64
+    assert size("Conv2D", [(1, 1, 64, 8)], (2, 8, 8, 64), (2, 8, 8, 8)) == 64
     assert size("Embedding", [(50000, 8)], (2, 5), (2, 5, 8)) == 1
     assert size("GlobalAveragePooling2D", [], (2, 56, 56, 8), (2, 8)) == 56 * 56
     assert size("Dense", [(4, 1000)], (2, 4), (2, 1000), "softmax") == 1000

@@ -12,9 +12,9 @@ _MOVES = {
 _SUMS_ALONG_AN_AXIS = ("Attention", "Norm", "Softmax")
 _FUNCTION = 16
 """exp, tanh and their like are computed to some four units, as a sum of that many would be."""
-_WINOGRAD = 8
-"""Convolutions by Winograd's method are as inexact as if they summed that many times more: about
-three times plain sums, for tiles of 4 by 4."""
+_WINOGRAD = 4
+"""Convolutions by Winograd's method, with tiles of 4 by 4, are about as inexact as if they summed
+that many times more. It is for kernels of more than one place."""
 
 
 def reduction(names, activation, weights, inputs, outputs):
@@ -32,8 +32,7 @@ def reduction(names, activation, weights, inputs, outputs):
     if _has(names, "Depthwise"):
         sizes += [_product(shape[:-2]) for shape in matrices]
     else:
-        factor = _WINOGRAD if _has(names, "Conv") else 1
-        sizes += [factor * _product(shape[:-1]) for shape in matrices]
+        sizes += [_winograd(names, shape) * _product(shape[:-1]) for shape in matrices]
     if _has(names, "Resiz", "UpSampl", "Upsample"):
         # Positions between pixels are computed to a unit of the whole length.
         sizes += [length**2 for shape in outputs for length in shape[1:]]
@@ -52,6 +51,10 @@ def makes_products(names, weights):
         return False
     matrices = any(len(shape) > 1 for shape in weights)
     return matrices or _has(names, "Attention", "Dot", "Einsum", "Matmul", "Conv")
+
+
+def _winograd(names, shape):
+    return _WINOGRAD if _has(names, "Conv") and _product(shape[:-2]) > 1 else 1
 
 
 def _has(names, *words):
