@@ -13,6 +13,8 @@ WIDTH = 860
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 44
 _LAYER_HEIGHT = 300
 _BAR = 26
+_SMALLEST, _LARGEST = 1e-3, 1e12
+"""What is drawn: below a thousandth of what rounding explains nothing is to be seen."""
 COLORS = 8
 """How many classes line0 ... there are; further lines begin anew."""
 
@@ -24,10 +26,8 @@ def by_layer(pairs: Sequence[PairVerdict]) -> str:
     if not curves:
         return ""
     names = _layer_names(pairs)
-    powers = [math.log10(value) for _, points in curves for _, value in points]
-    low = min(-3, math.floor(min(powers)))
-    high = max(1, math.ceil(max(powers)))
-    plot = _Plot(len(names), max(low, -6), min(high, 12))
+    largest = max(value for _, points in curves for _, value in points)
+    plot = _Plot(len(names), -3, max(1, math.ceil(math.log10(largest))))
     parts = [*plot.grid(names), *plot.limit()]
     for number, (name, points) in enumerate(curves):
         parts += plot.curve(points, names, name, number % COLORS)
@@ -44,8 +44,8 @@ def _points(pair: PairVerdict) -> list[tuple[int, float]]:
     found = []
     for place, layer in enumerate(pair.layers):
         if layer.local is not None:
-            beyond = 1e12 if layer.local.not_finite_in_one else layer.local.units.own
-            found.append((place, max(beyond, 1e-6)))
+            beyond = _LARGEST if layer.local.not_finite_in_one else layer.local.units.own
+            found.append((place, min(max(beyond, _SMALLEST), _LARGEST)))
     return found
 
 
