@@ -233,6 +233,25 @@ def test_a_wait_at_the_end_is_no_level() -> None:
     assert verdict(curve(then_waiting), steps=300)[0] == "leak"
 
 
+def test_a_fast_leak_and_a_long_wait_is_a_leak() -> None:
+    """Full after a second, and twelve more until XLA gave up."""
+
+    def filled(part: float) -> float:
+        return min(part * 100, 9.9) * GIB
+
+    assert verdict(curve(filled, count=160), rounds=281, kept=(RESULTS,))[0] == "leak"
+
+
+def test_little_that_comes_and_goes_is_level() -> None:
+    """32 MiB at first and 200 later, of 10 GiB, and then one request of 4 GiB."""
+
+    def little(part: float) -> float:
+        return (32 if part < 0.4 else 200) * MIB + 150 * MIB * wave(part, 37)
+
+    known: dict[str, Any] = {"steps": 1500, "asked": 4 * GIB, "free": 2 * GIB}
+    assert verdict(curve(little, count=122), **known)[0] == "too-big"
+
+
 def test_too_few_points_have_no_trend() -> None:
     assert trend_of(curve(leaking, count=23)) is None
     assert trend_of(curve(leaking, count=24)) is not None

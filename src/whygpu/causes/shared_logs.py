@@ -29,7 +29,8 @@ def in_gib(size: int) -> str:
     """A size as people say it: 8.02 GiB, 138 KiB."""
     for unit, scale in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if size >= scale:
-            return f"{size / scale:.3g} {unit}"
+            amount = size / scale
+            return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:.0f} {unit}"
     return f"{size} bytes"
 
 

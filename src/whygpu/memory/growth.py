@@ -35,6 +35,8 @@ _LEVEL = 0.1
 """Thirds of the run whose troughs differ by a tenth of the peak are on a level: caches fill, sizes
 vary, and a look does not always meet the lowest moment."""
 _SAME = 0.01
+_FULL = 0.8
+"""Of the limit: so much in use, and no more of it for a while, is a wait for memory."""
 _LAST = 2
 """Windows at the end that one large step may fill."""
 _LEAST_RISE = 0.1
@@ -113,7 +115,7 @@ class Trend(NamedTuple):
 
 def judge(course: Course) -> Judgement:
     """The first of these that can tell."""
-    trend = trend_of(course.points)
+    trend = trend_of(course.points, course.limit)
     return (
         _more_than_there_is(course)
         or _others(course)
@@ -128,9 +130,9 @@ def judge(course: Course) -> Judgement:
     )
 
 
-def trend_of(points: Sequence[Point]) -> Trend | None:
+def trend_of(points: Sequence[Point], limit: int | None = None) -> Trend | None:
     """How the memory that stays in use went; None where too little was seen of it."""
-    points = _until_full(points)
+    points = _until_full(points, limit)
     if len(points) < _FEWEST_POINTS:
         return None
     count = min(_WINDOWS, len(points) // 3)
@@ -149,23 +151,21 @@ def trend_of(points: Sequence[Point]) -> Trend | None:
         steady=rise > 0
         and min(middle - early, at_last - middle) >= _STEADY * rise
         and _part_rising(settled) >= _RISING,
-        level=abs(rise) <= _LEVEL * peak,
+        level=abs(rise) <= _LEVEL * max(peak, limit or 0),
         peak_before=max(point.high for point in points[: edges[-1 - _LAST]]),
         at_end=points[-1].high,
     )
 
 
-def _until_full(points: Sequence[Point]) -> Sequence[Point]:
-    """Without the wait at the end: TensorFlow hopes for ten seconds that somebody frees memory."""
-    if not points:
+def _until_full(points: Sequence[Point], limit: int | None) -> Sequence[Point]:
+    """Without the wait at the end: TensorFlow and XLA hope for seconds that memory comes free."""
+    last = points[-1].high if points else 0
+    if limit is not None and last < _FULL * limit:
         return points
-    last = points[-1].high
     full = len(points)
     while full and abs(points[full - 1].low - last) <= _SAME * last:
         full -= 1
-    rest = points[: full + 1]
-    is_peak = last >= (1 - _SAME) * max(point.high for point in points)
-    return rest if is_peak and len(rest) >= _FEWEST_POINTS else points
+    return points[: full + 1]
 
 
 def _part_rising(troughs: Sequence[int]) -> float:
@@ -293,7 +293,8 @@ def _are_results(course: Course, kept: Kept) -> bool:
     """
     if kept.bytes is None:
         return True
-    early = course.points[len(course.points) // 4 :]
+    points = _until_full(course.points, course.limit)
+    early = points[len(points) // 4 :]
     there_before = min((point.low for point in early), default=0) >= kept.bytes
     return (
         max(course.rounds or 0, course.steps or 0) >= _MANY
