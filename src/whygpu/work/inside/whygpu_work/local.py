@@ -78,9 +78,13 @@ class Errors(object):
         if step["file"] is None:
             return []
         with numpy.load(os.path.join(self._folder, step["file"])) as arrays:
-            return [
-                StepError(*(arrays.get(field + str(number)) for field in StepError._fields))
+            fields = [
+                [field + str(number) for field in StepError._fields]
                 for number in range(step["outputs"])
+            ]
+            return [
+                StepError(*(arrays[name] if name in arrays.files else None for name in names))
+                for names in fields
             ]
 
 
