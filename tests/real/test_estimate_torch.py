@@ -151,3 +151,5 @@ def test_a_keras_model_without_a_loss() -> None:
     weights = (27 * 64 + 64 + 30 * 30 * 64 * 10 + 10) * 4 / MIB
     assert part(found.at, "weights") == pytest.approx(weights, rel=0.01)
     assert part(found.at, "optimizer") >= 2 * weights * 0.99
+    with pytest.raises(UsageError, match="Keras has no optimiser 'adamantium'"):
+        of_module("small_keras_model", backend="torch", optimizer="adamantium")

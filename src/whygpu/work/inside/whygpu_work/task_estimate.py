@@ -200,6 +200,11 @@ def _keras(model, request, channel):
     backend = keras.backend.backend()
     if backend not in _KERAS_ESTIMATORS:
         raise Unusable("Keras's backend %s does not compute on a GPU of NVIDIA's" % backend)
+    if request["optimizer"]:
+        try:
+            keras.optimizers.get(request["optimizer"])
+        except ValueError:
+            raise Unusable("Keras has no optimiser %r" % request["optimizer"])
     module = importlib.import_module("whygpu_work." + _KERAS_ESTIMATORS[backend])
     name = request["optimizer"] or getattr(getattr(model, "optimizer", None), "name", "adam")
     estimator = module.KerasEstimator(
