@@ -161,6 +161,12 @@ def test_what_others_hold_is_asked_of_the_driver_afterwards() -> None:
     assert found.free == 14 * GIB
 
 
+def test_others_are_not_to_blame_where_the_limit_is_the_programs_own() -> None:
+    found = jax_run(held=10 * GIB, others=47 * GIB, limit=10 * GIB)
+    assert found.others == 47 * GIB
+    assert found.reason != "other-process"
+
+
 def test_a_framework_takes_a_share_and_a_policy_another() -> None:
     assert jax_run(held=GIB, others=0).limit_is == "its framework's share of the GPU"
     text = log("torch-oom-limit")

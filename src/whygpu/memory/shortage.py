@@ -105,11 +105,11 @@ def _on_the_gpu(run: Run, shortage: Shortage, record: ProcessRecord | None) -> M
     limit, limit_is = _gpu_limit(run.policy, shortage, allocator, gpu)
     unused = _unused(allocator)
     others = _others(allocator, gpu)
+    total = _first(allocator and allocator.total, gpu and _value(gpu.memory_total_bytes))
+    in_the_way = _of_its_own_limit(others, limit, total)
     free = _first(shortage.free, allocator and allocator.free)
     if free is None and limit is not None and held is not None:
-        total = _value(gpu.memory_total_bytes) if gpu is not None else None
-        most = limit if total is None else min(limit, total - (others or 0))
-        free = max(0, most - held)
+        free = max(0, limit - (in_the_way or 0) - held)
     course = Course(
         "gpu",
         asked=shortage.asked,
@@ -118,7 +118,7 @@ def _on_the_gpu(run: Run, shortage: Shortage, record: ProcessRecord | None) -> M
         held=held,
         unused=unused,
         largest_free=allocator.largest_free if allocator else None,
-        others=others,
+        others=in_the_way,
         points=curve.points if curve is not None else (),
         turnover=_turnover(allocator),
     )
@@ -126,6 +126,7 @@ def _on_the_gpu(run: Run, shortage: Shortage, record: ProcessRecord | None) -> M
     return with_bound(end, memory.batch)._replace(
         device=device,
         limit_is=limit_is,
+        others=others,
         holders=tuple(described(each) for each in holders(gpu)[:_MOST_HOLDERS]) if gpu else (),
         curve=curve,
     )
@@ -267,6 +268,16 @@ def _unused(allocator: Allocator | None) -> int | None:
     if allocator.of in _NO_TORCH_POOL and allocator.largest_free is None:
         return None
     return max(0, allocator.reserved - allocator.live)
+
+
+def _of_its_own_limit(others: int | None, limit: int | None, total: int | None) -> int | None:
+    """How much of what this process may have others hold: nothing, where the GPU has room for all.
+
+    A process with a limit of its own runs out beside others that take nothing from it.
+    """
+    if others is None or limit is None or total is None:
+        return others
+    return max(0, limit - (total - others))
 
 
 def _others(allocator: Allocator | None, gpu: Gpu | None) -> int | None:
