@@ -176,6 +176,13 @@ def test_tf32_that_no_setting_allows_is_different() -> None:
     assert "products made in TF32, which no setting" in " ".join(found.pairs[0].reasons)
 
 
+def test_what_is_far_smaller_than_tf32_does_not_look_like_it() -> None:
+    small = Units(20, 0.03, 0.008)
+    found = judged([CPU, GPU], [pair("cpu", "gpu", [layer("conv", small)])])
+    assert found.verdict == "different"
+    assert "TF32" not in " ".join(found.pairs[0].reasons)
+
+
 def test_tf32_on_a_gpu_that_could_not_be_asked() -> None:
     unknown = run("gpu", products=None)
     found = judged([CPU, unknown], [pair("cpu", "gpu", [layer("conv", TF32)])])

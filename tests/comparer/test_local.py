@@ -99,10 +99,11 @@ def record(folder: pathlib.Path, layers: list[Layer], order: Any = None) -> str:
 def force(lane: str, folder: pathlib.Path, before: Any = None) -> str:
     """Float64 of each step, from the lane's own numbers."""
     writer = local.ErrorWriter(str(folder))
-    forcing = local.Forcing(Tools(), recording.Recording(lane), writer, before)
-    x: Any = INPUT.astype(numpy.float64)
-    for layer in network():
-        x = forcing(layer.name, layer, lambda args, kwargs, layer=layer: layer(*args), (x,), {})
+    forcing = local.Forcing(Tools(), recording.Recording(lane), writer, [INPUT], before)
+    for _ in forcing.passes():
+        x: Any = INPUT.astype(numpy.float64)
+        for layer in network():
+            x = forcing(layer.name, layer, lambda args, kwargs, layer=layer: layer(*args), (x,), {})
     writer.close()
     return str(folder)
 
@@ -186,16 +187,53 @@ def test_an_overflow_that_float64_has_too_is_found_all_the_same() -> None:
 def test_a_step_that_float64_cannot_do_is_passed_over(tmp_path: pathlib.Path) -> None:
     lane = recording.Recording(record(tmp_path / "lane", network()))
     writer = local.ErrorWriter(str(tmp_path / "local"))
-    forcing = local.Forcing(Tools(), lane, writer)
+    forcing = local.Forcing(Tools(), lane, writer, [INPUT])
 
     def fails(args: Any, kwargs: Any) -> Any:
         raise TypeError("no float64 here\nand more")
 
-    given = forcing("layer0", network()[0], fails, (INPUT,), {})
-    assert numpy.array_equal(given, lane.array("layer0"))
+    for _ in forcing.passes():
+        given = forcing("layer0", network()[0], fails, (INPUT,), {})
+        assert numpy.array_equal(given, lane.array("layer0"))
     writer.close()
     step = local.Errors(str(tmp_path / "local")).steps["layer0"]
     assert step["unknown"] == "float64 does not work in it: TypeError: no float64 here"
+
+
+def test_code_between_steps_is_reckoned_to_the_next_and_answers_to_rounding(
+    tmp_path: pathlib.Path,
+) -> None:
+    """A mean is taken off what is far larger than what is left: most digits go with it."""
+
+    def between(x: Any) -> Any:
+        return x - x.mean(axis=-1, keepdims=True)
+
+    def far(x: Any) -> Any:
+        return numpy.tanh(x) + x.dtype.type(1000)
+
+    layers = [Layer("one", far, 1), Layer("two", numpy.tanh, 2)]
+    writer = recording.Writer(str(tmp_path / "lane"))
+    x: Any = INPUT
+    for layer in layers:
+        x = layer(between(x))
+        writer.tensor(layer.name, "layer", x)
+        writer.step(layer.name, "Layer", [layer.name], "float32", {}, "")
+    writer.close()
+    errors = local.ErrorWriter(str(tmp_path / "local"))
+    lane = recording.Recording(str(tmp_path / "lane"))
+    forcing = local.Forcing(Tools(), lane, errors, [INPUT])
+    for _ in forcing.passes():
+        x = INPUT.astype(numpy.float64)
+        for layer in layers:
+            given = (between(x),)
+            x = forcing(
+                layer.name, layer, lambda args, kwargs, layer=layer: layer(*args), given, {}
+            )
+    errors.close()
+    request = {"name": "lane", "runs": [str(tmp_path / "lane")], "local": str(tmp_path / "local")}
+    found = {each["layer"]: each for each in task.layer_errors(task.Lane(request))}
+    assert found["two"]["max_abs"] > 1e-5
+    assert found["two"]["units"]["own"] < 1
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: pathlib.Path) -> None:

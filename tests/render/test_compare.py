@@ -97,6 +97,25 @@ def test_tf32_in_the_text_and_every_layer_where_asked_for() -> None:
     assert "relu" not in compare.render(rounded(), width=100, color=False).partition("Because")[0]
 
 
+def test_pairs_that_part_alike_are_told_once() -> None:
+    names = ("keras:tensorflow", "keras:jax", "keras:torch")
+    pairs = [
+        pair(names[0], names[1], [layer("norm", WRONG)]),
+        pair(names[0], names[2], [layer("norm", FINE)]),
+        pair(names[1], names[2], [layer("norm", WRONG)]),
+    ]
+    units = {name: errors(name, norm=FINE) for name in names} | {
+        names[1]: errors(names[1], norm=WRONG)
+    }
+    report = judged([run(name) for name in names], pairs, layers=units)
+    text = compare.render(report, width=100, color=False)
+    assert text.count("differs by up to") == 1
+    assert "the same of keras:jax and keras:torch" in text
+    assert "tensorflow, torch  rounding (float32)" in text
+    everything = compare.render(report, width=100, color=False, verbose=True)
+    assert everything.count("differs by up to") == 2
+
+
 def test_a_narrow_terminal_and_plain_marks() -> None:
     text = compare.render(fault(), width=60, color=False, marks=compare.PLAIN_MARKS)
     assert text.startswith("x gpu")

@@ -86,7 +86,8 @@ def parting(
     if first.layer.weights_differ:
         reasons.append("its weights are not the same in the two lanes")
     off, who = _who_is_off(name, lanes, witnesses)
-    reasons += who
+    set_up_alike = not first.layer.settings and not first.layer.weights_differ
+    reasons += who if set_up_alike else who[:1]
     reasons += _looks_like(first, lanes)
     others = [each.layer.layer for each in parted[1:]]
     if others:

@@ -25,6 +25,7 @@ _MOST_LAYERS = 5
 _INDENT = 3
 _SHORTEST = 10
 """Names are cut down to this before columns are left out."""
+_NAMES = ("name", "kind", "lanes", "parts at", "ran on", "lane")
 _SPARE = ("NaN, inf", "cosine", "peak", "first call", "ULPs", "kind", "relative", "speed")
 """Columns that a narrow page does without, first to go first."""
 
@@ -135,23 +136,25 @@ def _table(page: Page, table: Sequence[Sequence[str]], width: int) -> None:
     """Columns as wide as they need to be. On a narrow page some are left out, and names are cut."""
     columns = [list(column) for column in zip(*table, strict=True)]
     for spare in _SPARE:
-        if _needed(columns, _SHORTEST) > width:
+        if _needed([_narrowest(column) for column in columns]) > width:
             columns = [column for column in columns if column[0] != spare]
     sizes = [max(map(len, column)) for column in columns]
-    while _needed(columns, max(sizes)) > width and max(sizes) > _SHORTEST:
-        sizes[sizes.index(max(sizes))] -= 1
-        columns = [
-            [_cut(cell, size) for cell in column]
-            for column, size in zip(columns, sizes, strict=True)
-        ]
+    least = [_narrowest(column) for column in columns]
+    while _needed(sizes) > width and sizes != least:
+        room = [size if size > smallest else 0 for size, smallest in zip(sizes, least, strict=True)]
+        sizes[room.index(max(room))] -= 1
     for number, row in enumerate(zip(*columns, strict=True)):
-        cells = [cell.ljust(size) for cell, size in zip(row, sizes, strict=True)]
+        cells = [_cut(cell, size).ljust(size) for cell, size in zip(row, sizes, strict=True)]
         page.line(" " * _INDENT + "  ".join(cells).rstrip(), "" if number else BOLD)
 
 
-def _needed(columns: Sequence[Sequence[str]], longest: int) -> int:
-    """The width of a table whose columns are cut to the longest."""
-    sizes = [min(max(map(len, column)), longest) for column in columns]
+def _narrowest(column: Sequence[str]) -> int:
+    """Figures are not cut."""
+    longest = max(map(len, column))
+    return min(longest, _SHORTEST) if column[0] in _NAMES else longest
+
+
+def _needed(sizes: Sequence[int]) -> int:
     return _INDENT + sum(sizes) + 2 * (len(sizes) - 1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from whygpu.comparer.tolerance import fitting_precision
 from whygpu.comparer.words import figure, seconds
 from whygpu.model.comparison import (
     DeterminismKind,
@@ -114,7 +115,7 @@ def units_words(layer: LayerDifference) -> str:
 
 
 def coarse_words(units: Units) -> str:
-    if units.own > 1 and units.tf32 is not None and units.tf32 <= 1:
+    if units.own > 1 and units.tf32 is not None and fitting_precision(units) == "tf32":
         return f"{figure(units.own)} ({figure(units.tf32)} of TF32)"
     return figure(units.own)
 

@@ -1,5 +1,7 @@
 """A Keras model once more in float64, with the same weights: the reference for all lanes."""
 
+import contextlib
+
 import numpy
 
 from . import taps_keras
@@ -11,11 +13,19 @@ class CannotLift(Exception):
     """Why there is no such model."""
 
 
-def lifted(keras, model):
-    """The model in float64. Its weights are the given one's, which float64 holds exactly."""
+def lifted(keras, model, inputs=None):
+    """The model in float64. Its weights are the given one's, which float64 holds exactly.
+
+    A model that was written as a class makes its layers by itself, and its weights at its first
+    call: `inputs` are for that.
+    """
     try:
-        config = in_float64(model.get_config())
-        result = type(model).from_config(config, custom_objects=_classes(model))
+        with _by_default(keras):
+            config = in_float64(model.get_config())
+            result = type(model).from_config(config, custom_objects=_classes(model))
+            if inputs is not None and len(result.weights) < len(model.weights):
+                result(inputs, training=False)
+            _take_names(result, model)
     except Exception as error:  # whatever a user's layers may raise
         raise CannotLift(
             "the model cannot be made again from its configuration ({}: {})".format(
@@ -23,7 +33,48 @@ def lifted(keras, model):
             )
         )
     give_weights(result, model.get_weights())
+    _check(result)
     return result
+
+
+@contextlib.contextmanager
+def _by_default(keras):
+    """Layers that are made meanwhile, and are told no type, compute in float64."""
+    if hasattr(keras, "config") and hasattr(keras.config, "set_dtype_policy"):
+        get, put = keras.config.dtype_policy, keras.config.set_dtype_policy
+    else:
+        get, put = keras.mixed_precision.global_policy, keras.mixed_precision.set_global_policy
+    before = get()
+    put("float64")
+    try:
+        yield
+    finally:
+        put(before)
+
+
+def _take_names(made, model):
+    """Layers that a user's class makes get new names each time, and steps are known by names."""
+    pairs = list(zip(_inner(made), _inner(model)))
+    if [type(new) for new, _ in pairs] != [type(old) for _, old in pairs]:
+        raise ValueError("it has other layers then")
+    for new, old in pairs:
+        if new.name == old.name:
+            continue
+        if hasattr(new, "_name"):  # Keras 2, where `name` cannot be set
+            new._name = old.name
+        else:
+            new.name = old.name
+
+
+def _check(model):
+    for layer in _inner(model):
+        precision = taps_keras.precision(layer)
+        if precision in _PRECISIONS and precision != "float64":
+            raise CannotLift(
+                "its layer {} computes in {} whatever its configuration says".format(
+                    layer.name, precision
+                )
+            )
 
 
 def give_weights(model, weights):

@@ -15,13 +15,17 @@ class LiftedKeras(object):
         self._make_work = make_work
         # What has no type of its own, such as a loss, goes by this.
         keras.config.set_floatx("float64")
-        self._model = lifted(keras, lane.model)
-        self._weights = self._model.get_weights()
         self._inputs = wide(lane.inputs)
         self._record_inputs = wide(lane.record_inputs)
+        self._model = lifted(keras, lane.model, self._record_inputs)
+        self._weights = self._model.get_weights()
 
     def tools(self):
         return KerasTools(self._keras)
+
+    def given(self):
+        """The arrays that `force` gives the model."""
+        return [leaf for _, leaf in lane_arrays.named(self._record_inputs, "input")]
 
     def call(self):
         return self._make_work(self._model).infer(self._inputs)

@@ -23,6 +23,10 @@ class LiftedTorch(object):
     def tools(self):
         return TorchTools(torch)
 
+    def given(self):
+        """The arrays that `force` gives the module."""
+        return [self.tools().to_numpy(each) for each in self.tools().flat(self._record_inputs)]
+
     def call(self):
         with torch.no_grad():
             return lane_arrays.all_on_host(call(self._module, self._inputs), "output")

@@ -11,7 +11,6 @@ at no other, and a deep network's habit of amplifying rounding shows nowhere.
 import collections
 import json
 import os
-import zlib
 
 import numpy
 
@@ -22,6 +21,11 @@ LARGEST_MOVED = 1 << 20
 as much."""
 CLOSE = 0.05
 """Two results that differ by less than this part of their size answer to rounding alike."""
+MOVED_AS_BY = 64
+"""Numbers are moved as a sum of that many products would be, and what comes of it is scaled to each
+step's own sums."""
+CODE_BETWEEN = 256
+"""What a user's code does between two steps is taken to sum that many products."""
 INDEX = "steps.json"
 
 StepError = collections.namedtuple("StepError", "gap own products")
@@ -89,102 +93,217 @@ class Errors(object):
 
 
 class Forcing(object):
-    """Does the steps of a float64 model for a lane: with its numbers, and noting its errors."""
+    """Does the steps of a float64 model for a lane: with its numbers, and noting its errors.
 
-    def __init__(self, tools, lane, writer, before=None):
-        """`lane` is the Recording of it. `before` is (Recording, Errors) of another lane: what
-        rounding explains there it explains here, where the two are close."""
+    The model is run once for each of `passes()`: first with the lane's numbers as they are, then
+    with all of them moved by what rounding may do. In these, each step is given what the code
+    before it makes of moved numbers, so that whatever lies between two steps answers to rounding
+    too; it is reckoned to the step after it.
+    """
+
+    def __init__(self, tools, lane, writer, inputs, before=None):
+        """`lane` is the Recording of it, `inputs` are the arrays that the model is given. `before`
+        is (Recording, Errors) of another lane: what rounding explains there it explains here, where
+        the two are close."""
         self._tools = tools
+        self._inputs = inputs
         self._lane = lane
-        self._steps = {step.name: step for step in lane.steps}
+        self._recorded = {step.name: step for step in lane.steps}
         self._writer = writer
         self._before = before
+        self._done = collections.OrderedDict()
+        self._random = None
+        self._size = rounding.amplitude(_coarsest(lane.steps), MOVED_AS_BY)
+        self._given_on = {}
+
+    def passes(self):
+        """As often as the model is to be run."""
+        yield
+        if not all(self._is_known(each) for each in self._done.values()):
+            for number in range(rounding.SAMPLES):
+                self._random = numpy.random.RandomState(number)
+                self._given_on.clear()
+                yield
+        for name, each in self._done.items():
+            self._write(name, each)
 
     def __call__(self, name, layer, compute, args, kwargs):
-        step = self._steps.get(name)
+        step = self._recorded.get(name)
         if step is None:
             # The lane took another way; what it did instead is compared by name.
             return compute(args, kwargs)
         lane = [widened(self._lane, output) for output in step.outputs]
+        if self._random is not None:
+            return self._moved(name, layer, compute, (args, kwargs), lane)
         try:
             result = compute(args, kwargs)
             exact = [self._tools.to_numpy(tensor) for tensor in self._tools.flat(result)]
         except Exception as error:  # whatever a layer may raise that does not know float64
             words = "{}: {}".format(type(error).__name__, str(error).strip().split("\n")[0][:200])
-            self._writer.unknown(name, step.precision, "float64 does not work in it: " + words)
-            made = [self._tools.tensor(array) for array in lane]
-            return made[0] if len(made) == 1 else made
+            self._done[name] = _Unknown(step, "float64 does not work in it: " + words, fails=True)
+            return self._instead(None, lane)
         if [array.shape for array in exact] != [array.shape for array in lane]:
-            self._writer.unknown(name, step.precision, "its outputs have other shapes in float64")
+            self._done[name] = _Unknown(
+                step, "its outputs have other shapes in float64", fits=False
+            )
             return result
-        self._note(step, layer, compute, (args, kwargs), exact, lane)
-        waiting = iter(lane)
-        return self._tools.replaced(result, lambda tensor: self._tools.like(tensor, next(waiting)))
-
-    def _note(self, step, layer, compute, given, exact, lane):
-        precision = step.precision if step.precision in floats.FORMATS else "float32"
         if self._tools.keeps_state(layer):
-            self._writer.unknown(step.name, precision, "it keeps a state from call to call")
-            return
-        allowances = self._known_allowances(step, exact)
-        if allowances is None:
-            allowances = self._allowances(step.name, layer, compute, given, exact, precision)
-        errors = []
-        for values, recorded, allowed in zip(exact, lane, allowances):
-            errors.append(StepError(_gap(recorded, values), allowed.own, allowed.products))
-        self._writer.found(step.name, precision, errors)
+            self._done[name] = _Unknown(step, "it keeps a state from call to call")
+        else:
+            between = self._has_code_before((args, kwargs))
+            facts = self._tools.facts(layer, (args, kwargs), exact)
+            self._done[name] = _Known(step, exact, lane, facts, between)
+        return self._instead(result, lane)
 
-    def _known_allowances(self, step, exact):
-        """The other lane's, if it is about where this one is."""
+    def _moved(self, name, layer, compute, given, lane):
+        """The step with all that goes into it moved, and a result that is moved for the next."""
+        tools, known = self._tools, self._done[name]
+        if isinstance(known, _Known):
+            args, kwargs = tools.replaced(given, self._move_what_is_new)
+            before = tools.weights(layer)
+            tools.set_weights(layer, [self._moved_weight(array) for array in before])
+            try:
+                result = compute(args, kwargs)
+            finally:
+                tools.set_weights(layer, before)
+            known.add([tools.to_numpy(tensor) for tensor in tools.flat(result)])
+        else:
+            result = None if known.fails else compute(*given)
+            if not known.fits:
+                return result
+        return self._instead(result, [self._moved_array(array) for array in lane])
+
+    def _instead(self, result, arrays):
+        """What goes on in the place of a result; without one its structure is not known."""
+        if result is None:
+            made = [self._tools.tensor(array) for array in arrays]
+            for tensor in made:
+                self._given_on[id(tensor)] = tensor
+            return made[0] if len(made) == 1 else made
+        waiting = iter(arrays)
+
+        def put(tensor):
+            made = self._tools.like(tensor, next(waiting))
+            self._given_on[id(made)] = made
+            return made
+
+        return self._tools.replaced(result, put)
+
+    def _has_code_before(self, given):
+        """Whether something between two steps has made what this one is given."""
+        return any(
+            id(tensor) not in self._given_on and not self._is_input(self._tools.to_numpy(tensor))
+            for tensor in self._tools.flat(given)
+        )
+
+    def _is_input(self, array):
+        return any(numpy.array_equal(array, given) for given in self._inputs)
+
+    def _move_what_is_new(self, tensor):
+        """What was given on is moved already; a model's own inputs are not."""
+        array = self._tools.to_numpy(tensor)
+        if id(tensor) in self._given_on or array.dtype.kind != "f":
+            return tensor
+        return self._tools.like(tensor, self._moved_array(array))
+
+    def _moved_array(self, array):
+        if array.dtype.kind != "f":
+            return array
+        return rounding.moved(array, self._size, self._random)
+
+    def _moved_weight(self, array):
+        return array if array.size > LARGEST_MOVED else self._moved_array(array)
+
+    def _is_known(self, each):
+        """Whether it needs no passes of its own: the other lane's will do."""
+        if isinstance(each, _Unknown):
+            return True
+        each.allowances = self._others(each)
+        return each.allowances is not None
+
+    def _others(self, each):
+        """What rounding explains in the other lane, if that is about where this one is."""
         if self._before is None:
             return None
         recording, errors = self._before
+        step = each.step
         known = errors.read(step.name) if step.name in errors.steps else []
         there = [output in recording.tensors for output in step.outputs]
-        if len(known) != len(exact) or not all(there):
+        if len(known) != len(each.exact) or not all(there):
             return None
-        same_kind = errors.steps[step.name]["precision"] == step.precision
-        close = [_close(widened(recording, out), here) for out, here in zip(step.outputs, exact)]
-        if not same_kind or not all(close):
+        outputs = zip(step.outputs, each.exact)
+        close = [_close(widened(recording, output), exact) for output, exact in outputs]
+        if errors.steps[step.name]["precision"] != each.precision or not all(close):
             return None
         return [rounding.Allowance(error.own, error.products) for error in known]
 
-    def _allowances(self, name, layer, compute, given, exact, precision):
-        facts = self._tools.facts(layer, given, exact)
-        size = rounding.amplitude(precision, facts.reduction)
-        # The same numbers in every run, whatever the order of the steps.
-        random = numpy.random.RandomState(zlib.crc32(name.encode("utf-8")))
-        samples = [
-            self._moved_result(layer, compute, given, size, random) for _ in range(rounding.SAMPLES)
+    def _write(self, name, each):
+        if isinstance(each, _Unknown):
+            self._writer.unknown(name, each.precision, each.reason)
+            return
+        allowances = each.allowances or each.measured(self._size)
+        errors = [
+            StepError(_gap(recorded, exact), allowed.own, allowed.products)
+            for recorded, exact, allowed in zip(each.lane, each.exact, allowances)
         ]
+        self._writer.found(name, each.precision, errors)
+
+
+class _Unknown(object):
+    """A step that cannot be judged."""
+
+    def __init__(self, step, reason, fails=False, fits=True):
+        """`fits`: the lane's arrays can stand in for what it gives in float64."""
+        self.precision = _precision(step)
+        self.reason = reason
+        self.fails = fails
+        self.fits = fits
+
+
+class _Known(object):
+    """A step with what float64 made of it."""
+
+    def __init__(self, step, exact, lane, facts, between):
+        self.step = step
+        self.precision = _precision(step)
+        self.exact = exact
+        self.lane = lane
+        self.allowances = None
+        self._spreads = [numpy.zeros(array.shape) for array in exact]
+        self._products = facts.products or between
+        self._reduction = max(facts.reduction, CODE_BETWEEN) if between else facts.reduction
+
+    def add(self, sample):
+        """What a pass with moved numbers gave."""
+        for number, (exact, moved) in enumerate(zip(self.exact, sample)):
+            if exact.dtype.kind == "f" and exact.shape == moved.shape:
+                further = rounding.spread(exact, [moved])
+                self._spreads[number] = numpy.maximum(self._spreads[number], further)
+
+    def measured(self, size):
+        """What rounding explains; `size` is how far numbers were moved."""
+        scale = rounding.amplitude(self.precision, self._reduction) / size
         result = []
-        for number, values in enumerate(exact):
-            if values.dtype.kind != "f":
+        for exact, spread in zip(self.exact, self._spreads):
+            if exact.dtype.kind != "f":
                 # A whole number is right or it is not.
-                result.append(rounding.Allowance(numpy.full(values.shape, 0.5)))
+                result.append(rounding.Allowance(numpy.full(exact.shape, 0.5)))
                 continue
-            spread = rounding.spread(values, [sample[number] for sample in samples])
             result.append(
-                rounding.allowance(values, spread, precision, facts.reduction, facts.products)
+                rounding.allowance(
+                    exact, scale * spread, self.precision, self._reduction, self._products
+                )
             )
         return result
 
-    def _moved_result(self, layer, compute, given, size, random):
-        tools = self._tools
 
-        def move(tensor):
-            array = tools.to_numpy(tensor)
-            if array.dtype.kind != "f":
-                return tensor
-            return tools.like(tensor, rounding.moved(array, size, random))
+def _precision(step):
+    return step.precision if step.precision in floats.FORMATS else "float32"
 
-        args, kwargs = tools.replaced(given, move)
-        before = tools.weights(layer)
-        tools.set_weights(layer, [_moved_weight(array, size, random) for array in before])
-        try:
-            return [tools.to_numpy(tensor) for tensor in tools.flat(compute(args, kwargs))]
-        finally:
-            tools.set_weights(layer, before)
+
+def _coarsest(steps):
+    known = [_precision(step) for step in steps] or ["float32"]
+    return max(known, key=lambda name: floats.FORMATS[name].unit)
 
 
 def widened(recording, name):
@@ -211,9 +330,3 @@ def _close(one, other):
         distance = float(((one - other) ** 2).mean()) if one.size else 0.0
         size = float((other**2).mean()) if other.size else 0.0
     return distance <= CLOSE**2 * size
-
-
-def _moved_weight(array, size, random):
-    if array.dtype.kind != "f" or array.size > LARGEST_MOVED:
-        return array
-    return rounding.moved(array, size, random)

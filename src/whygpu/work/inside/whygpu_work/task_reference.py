@@ -32,7 +32,9 @@ def run(request, channel):
         channel.tell("layers of %s" % lane["name"])
         recording = Recording(lane["runs"][0])
         errors = local.ErrorWriter(lane["local"])
-        lifted.force(local.Forcing(lifted.tools(), recording, errors, first))
+        forcing = local.Forcing(lifted.tools(), recording, errors, lifted.given(), first)
+        for _ in forcing.passes():
+            lifted.force(forcing)
         errors.close()
         first = first or (recording, local.Errors(lane["local"]))
     if request["train"]:
