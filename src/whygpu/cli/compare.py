@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 what is compared:
   model.keras               a Keras model's file
-  file.py:function          what it returns: a Keras model, a PyTorch module (alone or with example
-                            inputs), (function, arguments) for JAX, or arrays in any structure
+  file.py:function          what it returns: a Keras model, a PyTorch module
+                            (alone or with example inputs), (function,
+                            arguments) for JAX, or arrays in any structure
   script.py                 what it hands to whygpu.record("name", array)
 
 lanes, with commas between them:
@@ -31,13 +32,14 @@ lanes, with commas between them:
 examples:
   whygpu compare model.keras
   whygpu compare train.py:build_model --lanes cpu,gpu,gpu:no-cudnn --batch 16
-  whygpu compare train.py:build_model --lanes keras:tensorflow,keras:jax,keras:torch
+  whygpu compare train.py:build_model --lanes keras:tensorflow,keras:jax
   whygpu compare net.py:module --input 3x224x224 --train 5
   whygpu compare script.py --lanes cpu,gpu --json
   whygpu compare model.keras --inputs data.npz --html report.html
 
 exit codes:
-  0 equal, or apart by rounding   1 different   2 wrong usage   3 a bug   4 cannot tell
+  0 equal, or apart by rounding   1 different   2 wrong usage   3 a bug
+  4 cannot tell
 """
 
 
