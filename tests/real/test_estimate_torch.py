@@ -21,7 +21,7 @@ MODULES = str(pathlib.Path(__file__).parent / "estimate_modules.py")
 MIB = 1 << 20
 CLOSE = 0.15
 """The promise. In the table of the docs nothing is off by more than 5%."""
-QUICK = ("gru", "mlp", "torch_encoder", "torch_lstm", "torch_residual", "transformer", "unet")
+QUICK = ("gru", "torch_encoder", "torch_lstm", "torch_residual", "transformer")
 
 
 @pytest.mark.parametrize(
