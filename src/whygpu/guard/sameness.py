@@ -8,14 +8,22 @@ So the gradient of some samples is compared with the gradients of their two halv
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
+from whygpu.errors import UsageError
+from whygpu.guard.splitting import CannotSplit
+
 Reduction = Literal["mean", "sum"]
+Look = Literal["mean", "sum", "random"] | None
+"""What was seen on some samples; None where they had nothing to show."""
 
 HALF_THE_DIGITS = math.sqrt(2.0**-23)
 """To which two float32 numbers agree that were computed in different ways."""
-_NOISE_FACTOR = 8
+_NOISE_FACTOR = 4
 """How much farther apart than a mere reordering of the samples puts them two gradients may be."""
+_COARSEST = 2.0**-6
+"""More than this is not the rounding of any type that is trained with: bfloat16 keeps 8 bits."""
 
 
 class Gaps(NamedTuple):
@@ -34,10 +42,38 @@ def reduction_of(gaps: Gaps) -> Reduction | None:
 
     Work that is done in less than float32 shows that in the reordered samples as well.
     """
+    if gaps.reordered > _COARSEST:
+        return None
     tolerance = max(HALF_THE_DIGITS, _NOISE_FACTOR * gaps.reordered)
     if gaps.as_mean <= tolerance:
         return "mean"
     return "sum" if gaps.as_sum <= tolerance else None
+
+
+def windows(samples: int, half: int) -> list[int]:
+    """Where the samples that are looked at begin: at both ends, so that no accident decides."""
+    return sorted({0, samples - 2 * half})
+
+
+def settled(
+    before: Reduction | None, looks: Sequence[Look], differs: Callable[[str], None]
+) -> Reduction | None:
+    """What all looks agree on, those from before included."""
+    told = [look for look in (before, *looks) if look == "mean" or look == "sum"]
+    if len(set(told)) > 1:
+        raise CannotSplit(NEITHER)
+    if "random" in looks:
+        differs(RANDOM)
+    elif looks and not told:
+        differs(NOTHING)
+    return told[0] if told else None
+
+
+def quotient(part: float, whole: float) -> float:
+    """What a part counts for, of what the whole does, as weight= tells it."""
+    if not math.isfinite(part) or not math.isfinite(whole) or part > whole:
+        raise UsageError(f"weight= gave {part} for a part of a batch, and {whole} for all of it")
+    return part / whole if whole else 0.0
 
 
 def is_power_of_two(count: int) -> bool:
@@ -54,7 +90,7 @@ NEITHER = (
 )
 _TAKEN = "it is taken for a mean over samples"
 RANDOM = f"the loss is random, so that it could not be checked; {_TAKEN}"
-NO_GRADIENT = f"the gradient of the samples looked at is zero, so nothing was checked; {_TAKEN}"
+NOTHING = f"the samples looked at have no gradient, so that nothing was checked; {_TAKEN}"
 NO_ROOM = f"two samples do not fit together, so that the loss could not be checked; {_TAKEN}"
 BATCH_NORM = (
     "the loss exists in training only, with batch normalisation in it, so that it could not be "

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from whygpu.errors import UsageError
-from whygpu.guard.batches import mapped
+from whygpu.guard.batches import leaves, mapped, samples_in
+from whygpu.guard.sameness import quotient
 from whygpu.guard.splitting import CannotSplit
 
 Gradient = list[Any]
@@ -22,6 +23,10 @@ class Work(NamedTuple):
     weight: Callable[..., Any] | None
     """What a part counts for, where that is not its number of samples."""
 
+    @property
+    def samples(self) -> int:
+        return samples_in(leaves(self.batch))
+
     def rows(self, start: int, stop: int) -> Work:
         return self._replace(batch=mapped(self.batch, lambda tensor: tensor[start:stop]))
 
@@ -31,10 +36,7 @@ class Work(NamedTuple):
     def share_of(self, whole: Work, of_samples: float) -> float:
         if self.weight is None:
             return of_samples
-        part, all_of_it = float(self.weight(*self.batch)), float(self.weight(*whole.batch))
-        if not math.isfinite(part) or not math.isfinite(all_of_it) or all_of_it == 0.0:
-            raise UsageError(f"weight= gave {part} for a part of a batch with {all_of_it}")
-        return part / all_of_it
+        return quotient(float(self.weight(*self.batch)), float(self.weight(*whole.batch)))
 
 
 class Gradients:

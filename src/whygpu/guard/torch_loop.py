@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from whygpu.errors import UsageError
-from whygpu.guard.batches import bounds, leaves, samples_in
+from whygpu.guard.batches import bounds
 from whygpu.guard.splitting import Sizes, Splitter
 from whygpu.guard.torch_gradients import Gradients, Work
 from whygpu.guard.torch_sameness import LossCheck
@@ -31,7 +31,7 @@ class TorchLoop:
     def backward(self, work: Work) -> Any:
         """Add the gradient of the batch's loss to `.grad`, as loss.backward() would."""
         self._refuse_many_processes()
-        samples = samples_in(leaves(work.batch))
+        samples = work.samples
         state, random = ModuleState(self._torch, self._modules), RandomState(self._torch)
         earlier = self._gradients.taken()
 
@@ -69,7 +69,9 @@ class TorchLoop:
             part = work.rows(start, stop)
             of_samples = (stop - start) / sum(sizes)
             share = 1.0 if reduction == "sum" else part.share_of(work, of_samples)
-            total = total + self._gradients.add(part, share) * share
+            if share:
+                # What counts for nothing may well be 0 / 0.
+                total = total + self._gradients.add(part, share) * share
             state.end_of_part(of_samples)
         state.end_of_parts()
         changed = state.changed_by_part()

@@ -43,49 +43,46 @@ class LossCheck:
         if not self._wanted:
             self._differs(sameness.UNCHECKED)
         elif sameness.is_power_of_two(self._steps):
-            found = self._looked(work, size)
-            if found is not None and self._found not in (None, found):
-                raise CannotSplit(sameness.NEITHER)
-            self._found = found or self._found
+            self._found = sameness.settled(self._found, self._looked(work, size), self._differs)
         return self._found or "mean"
 
-    def _looked(self, work: Work, size: int) -> sameness.Reduction | None:
+    def _looked(self, work: Work, size: int) -> list[sameness.Look]:
         """With modules as in evaluation: no dropout, no statistics of the batch."""
-        both = work.rows(0, 2 * max(1, size // 2))
+        half = max(1, size // 2)
+        starts = sameness.windows(work.samples, half)
+        looked_at = [work.rows(start, start + 2 * half) for start in starts]
         try:
             with _evaluating(self._modules):
-                return self._on(both, max(1, size // 2))
+                return [self._on(both, half) for both in looked_at]
         except CannotSplit:
             raise
         except Exception as error:
             if shortage_in(error) is None:
                 # Some models have no loss in evaluation; then it is looked at as it is trained.
-                return self._on_in_training(both, max(1, size // 2))
+                return self._looked_in_training(looked_at, half)
             if size > 1:
                 raise
             release(error)
         self._differs(sameness.NO_ROOM)
-        return None
+        return []
 
-    def _on_in_training(self, both: Work, half: int) -> sameness.Reduction | None:
+    def _looked_in_training(self, looked_at: Sequence[Work], half: int) -> list[sameness.Look]:
         if batch_norms(self._torch, self._modules):
             self._differs(sameness.BATCH_NORM)
-            return None
-        return self._on(both, half)
+            return []
+        return [self._on(both, half) for both in looked_at]
 
-    def _on(self, both: Work, half: int) -> sameness.Reduction | None:
-        together = self._gradients.of(both)
+    def _on(self, both: Work, half: int) -> sameness.Look:
+        halves = both.rows(0, half), both.rows(half, 2 * half)
+        shares = [part.share_of(both, 0.5) for part in halves]
+        together = self._gradients.of(both) if all(shares) else []
         size = norm(together)
         if size == 0.0:
-            self._differs(sameness.NO_GRADIENT)
             return None
         # The same samples once more draw other random numbers, and nothing else is different.
         if distance(together, self._gradients.of(both)) > size * sameness.HALF_THE_DIGITS:
-            self._differs(sameness.RANDOM)
-            return None
+            return "random"
         noise = distance(together, self._gradients.of(both.reversed()))
-        halves = both.rows(0, half), both.rows(half, 2 * half)
-        shares = [part.share_of(both, 0.5) for part in halves]
         first, second = (self._gradients.of(part) for part in halves)
         gaps = sameness.Gaps(
             distance(together, weighed_sum(first, shares[0], second, shares[1])) / size,
