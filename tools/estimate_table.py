@@ -84,7 +84,10 @@ def put_into(page: str, framework: str, table: str) -> str:
     """The page with the framework's table in its place."""
     start, end = f"<!-- estimates: {framework} -->\n", "<!-- end -->\n"
     pattern = re.escape(start) + ".*?" + re.escape(end)
-    return re.sub(pattern, lambda _: start + table + end, page, count=1, flags=re.DOTALL)
+    found = re.search(pattern, page, re.DOTALL)
+    if found is None:
+        raise SystemExit(f"{PAGE.name} has no place for it: expected {start.strip()}")
+    return page[: found.start()] + start + table + end + page[found.end() :]
 
 
 def main() -> None:
