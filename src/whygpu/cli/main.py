@@ -44,7 +44,7 @@ examples:
   whygpu explain train.log            what a log or traceback means
   whygpu plan tensorflow jax          which releases fit this machine
   whygpu run -- python train.py       run it, repaired, and prove where it ran
-  whygpu compare model.keras          do CPU, GPU and others agree, layer by layer?
+  whygpu compare model.keras          do CPU, GPU and others agree?
   whygpu lint train.py                which lines mishandle devices
   whygpu memory                       who holds GPU memory, what is left
   whygpu rule WG203                   what one code means
