@@ -84,6 +84,7 @@ class JaxLoop:
             elif share:
                 gradient = self._add(gradient, added, share)
             self._jax.block_until_ready(gradient)
+        self._check.end_of_step()
         total = sum(losses)
         if self._aux is None:
             return total, gradient

@@ -79,6 +79,7 @@ class TorchLoop:
             self._splitter.differs(changed_words(changed))
         if random.has_moved():
             self._splitter.differs(RANDOM_NUMBERS)
+        self._check.end_of_step()
         return total
 
     def _refuse_many_processes(self) -> None:

@@ -1,0 +1,62 @@
+"""How gradients of halves are judged, and what several looks say together."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from whygpu.errors import UsageError
+from whygpu.guard.sameness import Gaps, Look, quotient, reduction_of, settled, windows
+from whygpu.guard.splitting import CannotSplit
+
+
+@pytest.mark.parametrize(
+    ("gaps", "found"),
+    [
+        (Gaps(1e-7, 1.0, 0.0), "mean"),
+        (Gaps(0.5, 1e-7, 0.0), "sum"),
+        (Gaps(0.05, 1.0, 1e-7), None),
+        (Gaps(0.002, 1.0, 0.001), "mean"),
+        (Gaps(0.05, 1.0, 0.001), None),
+        (Gaps(0.5, 0.5, 0.9), None),
+        (Gaps(math.nan, math.nan, 0.0), None),
+    ],
+)
+def test_reduction(gaps: Gaps, found: str | None) -> None:
+    assert reduction_of(gaps) == found
+
+
+@pytest.mark.parametrize(
+    ("before", "looks", "found", "told"),
+    [
+        (None, ["mean", None], "mean", 0),
+        ("sum", [None, None], "sum", 0),
+        (None, [None, None], None, 1),
+        (None, ["random", None], None, 1),
+        (None, [], None, 0),
+    ],
+)
+def test_looks_together(before: Look, looks: list[Look], found: Look, told: int) -> None:
+    words: list[str] = []
+    assert before != "random"
+    assert settled(before, looks, words.append) == found
+    assert len(words) == told
+
+
+def test_looks_that_contradict_each_other_are_a_refusal() -> None:
+    with pytest.raises(CannotSplit):
+        settled("mean", ["sum"], lambda words: None)
+
+
+def test_both_ends_of_a_batch_are_looked_at() -> None:
+    assert windows(32, 4) == [0, 24]
+    assert windows(8, 4) == [0]
+
+
+def test_a_part_cannot_count_for_more_than_the_whole() -> None:
+    assert quotient(1.0, 4.0) == 0.25
+    assert quotient(0.0, 0.0) == 0.0
+    for part, whole in ((2.0, 1.0), (math.nan, 1.0), (1.0, math.inf)):
+        with pytest.raises(UsageError, match="weight="):
+            quotient(part, whole)
