@@ -15,21 +15,18 @@ class _Buffer:
         self.name = name
         self.tensor = tensor
         self.value = tensor.detach().clone()
-        self._version = tensor._version
 
     def has_changed(self) -> bool:
-        """By PyTorch's count of what was done to the tensor, or because another took its place."""
-        replaced = self.module._buffers.get(self.name) is not self.tensor
-        return replaced or bool(self.tensor._version != self._version)
+        # PyTorch's count of changes to a tensor is no help: batch normalisation is not counted.
+        now = self.module._buffers.get(self.name)
+        return now is not self.tensor or not bool((now == self.value).all())
 
     def put(self, value: Any) -> None:
         self.tensor.copy_(value)
         self.module._buffers[self.name] = self.tensor
 
     def put_back(self) -> None:
-        if self.has_changed():
-            self.put(self.value)
-            self._version = self.tensor._version
+        self.put(self.value)
 
 
 class ModuleState:
@@ -57,8 +54,6 @@ class ModuleState:
     def end_of_part(self, share: float) -> None:
         with self._torch.no_grad():
             for buffer in self._of_norms:
-                if not buffer.has_changed():
-                    continue
                 value = buffer.tensor.clone()
                 if value.is_floating_point():
                     change = (value - buffer.value) * share
@@ -69,8 +64,7 @@ class ModuleState:
     def end_of_parts(self) -> None:
         with self._torch.no_grad():
             for buffer in self._of_norms:
-                if buffer.path in self._made:
-                    buffer.put(self._made[buffer.path])
+                buffer.put(self._made[buffer.path])
         self._made = {}
 
     def changed_by_part(self) -> list[str]:
