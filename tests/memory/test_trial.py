@@ -123,6 +123,22 @@ def test_a_gpu_counts_what_the_compiled_step_needs() -> None:
     assert alone.peak == 5000 * MIB
 
 
+def test_what_one_compiled_program_needs_is_not_what_several_do() -> None:
+    device = {"now": 100 * MIB, "peak": 5000 * MIB, "need": 300 * MIB, "limit": 20000 * MIB}
+    several = ended(steps=(step(1, 300, 700, device), step(2, 300, 700, device)))
+    assert gauges_of(several, LIMITS)[0].steady == 5000 * MIB
+    one = several._replace(messages=({**loaded(100), "one_program": True}, *several.messages[1:]))
+    assert gauges_of(one, LIMITS)[0].steady == 300 * MIB
+
+
+def test_the_smaller_limit_of_a_gpu_counts() -> None:
+    device = {"now": 100 * MIB, "peak": 200 * MIB, "limit": 9000 * MIB}
+    end = ended(steps=(step(1, 300, 700, device),))
+    assert gauges_of(end, Limits(None, 8000 * MIB))[0].limit == 8000 * MIB
+    assert gauges_of(end, Limits(None, 10000 * MIB))[0].limit == 9000 * MIB
+    assert gauges_of(end, Limits(None, None))[0].limit == 9000 * MIB
+
+
 def test_a_limit_of_address_space_is_a_gauge_of_its_own() -> None:
     gauges = gauges_of(ended(steps=FITS), LIMITS._replace(address_space=4000 * MIB))
     assert gauges[-1] == Gauge("address-space", 200 * MIB, 1500 * MIB, 1500 * MIB, 4000 * MIB)

@@ -207,6 +207,8 @@ def test_any_other_exception_is_shown_and_not_taken_for_memory(find: Find) -> No
     assert said.code == 4
     assert "failed, and not for want of memory" in said.out
     assert "KeyError: 'unheard of'" in said.out
+    assert "in breaks" in said.out
+    assert "whygpu_work" not in said.out
     assert find("breaks", *limited()).result["batch"] is None
 
 

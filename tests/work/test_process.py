@@ -97,7 +97,7 @@ def test_an_exception_that_cannot_be_shown(run: Run) -> None:
 def test_an_end_without_a_word(run: Run, body: str, ended: str, how: str) -> None:
     end = run(body)
     assert (end.ended, end.how) == (ended, how)
-    assert [message["kind"] for message in end.messages] == ["progress", "start"]
+    assert [message["kind"] for message in end.messages] == ["progress", "start", "named"]
 
 
 def test_more_memory_than_the_limit(run: Run) -> None:
@@ -139,7 +139,7 @@ def test_messages_that_are_none_of_ours_or_cut_short(run: Run) -> None:
         os._exit(0)
     """)
     assert end.ended == "exit"
-    assert {message["kind"] for message in end.messages} == {"progress", "start"}
+    assert {message["kind"] for message in end.messages} == {"progress", "start", "named"}
 
 
 def test_output_without_end_is_cut(run: Run) -> None:

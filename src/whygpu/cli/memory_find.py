@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin", metavar="PART", default="0%", help="of the memory to be left free, such as 5%%"
     )
-    parser.add_argument("--start", metavar="N", type=int, help="the first batch to try")
+    parser.add_argument("--start", metavar="N", type=int, help="the first batch to try; default: 8")
     parser.add_argument("--max", metavar="N", type=int, help="try no larger batch")
     parser.add_argument(
         "--multiple-of", metavar="N", type=int, default=1, help="try multiples of this only"
@@ -76,7 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHAPE",
         help="what a model takes, without the batch: 3x224x224, 256:int64; several with commas",
     )
-    parser.add_argument("--timeout", metavar="S", type=float, help="seconds for each trial")
+    parser.add_argument(
+        "--timeout", metavar="S", type=float, help="seconds for each trial; default: 600"
+    )
     parser.add_argument("--no-cache", action="store_true", help="do not use what was found before")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     add_color_argument(parser)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import resource
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -74,6 +74,10 @@ OnProgress = Callable[[Progress], None]
 def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) -> BatchResult:
     """UsageError where the machine has not what is wanted, or the step cannot be used so."""
     check(wanted)
+    if sys.platform != "linux":
+        raise UsageError(
+            f"batches are tried on Linux, or Windows with WSL 2; this is {sys.platform}"
+        )
     began = time.monotonic()
     machine = _look(wanted.python)
     limits = _limits(wanted, machine)
@@ -143,12 +147,19 @@ def _limits(wanted: Wanted, machine: Snapshot) -> Limits:
         free = [free_of(each) for each in gpus.value] if isinstance(gpus, Known) else []
         known = [each.value for each in free if isinstance(each, Known)]
         gpu = max(known, default=None)
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return Limits(
         memory=wanted.limit if wanted.limit is not None and not on_gpu else memory,
         gpu=gpu,
-        address_space=None if soft == resource.RLIM_INFINITY else soft,
+        address_space=_address_space(),
     )
+
+
+def _address_space() -> int | None:
+    """What `ulimit -v` leaves to the trials; None where it is not limited."""
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if soft == resource.RLIM_INFINITY else soft
 
 
 def has_gpu(machine: Snapshot) -> bool:
@@ -214,7 +225,7 @@ class _Tries:
             kind, _, words = end.how.partition(": ")
             if end.ended == "exception" and kind in ("Unusable", "UsageError"):
                 raise UsageError(f"{self._wanted.name}: {words}")
-            self._traceback = end.traceback or end.error_text
+            self._traceback = of_the_user(end.traceback) or end.error_text
         self._trials.append(trial)
 
     def _run(self, batch: int) -> TaskEnd:
@@ -249,17 +260,16 @@ class _Tries:
 
     def _hear(self, end: TaskEnd) -> None:
         """What the process told of itself, apart from how it ended."""
-        for message in end.sent("loaded"):
-            self._frameworks = dict(message["frameworks"])
-        for message in (*end.sent("loaded"), *end.sent("sources")):
-            self.sources = tuple(message["sources"])
+        for message in end.messages:
+            self._frameworks = dict(message.get("frameworks", self._frameworks))
+            self.sources = tuple(message.get("sources", self.sources))
         steps = end.sent("step")
         if not steps:
             return
         device = steps[-1].get("device")
         if device:
             self._device = device["name"]
-        elif self._limits.gpu is not None:
+        elif self._limits.gpu is not None or self._wanted.wants_gpu:
             self._stays_on_cpu()
 
     def _stays_on_cpu(self) -> None:
@@ -276,3 +286,16 @@ class _Tries:
     def _words(self) -> str:
         device = self._wanted.device
         return "gpu" if device is None else ":".join([device.kind, *device.gpus])
+
+
+def of_the_user(traceback: str) -> str:
+    """A traceback without the frames of ours that led to the user's."""
+    kept, ours = [], False
+    for line in traceback.splitlines():
+        if line.startswith("  File "):
+            ours = "whygpu_work" in line
+        elif not line.startswith("    "):
+            ours = False
+        if not ours:
+            kept.append(line)
+    return "\n".join(kept)

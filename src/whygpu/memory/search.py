@@ -145,7 +145,7 @@ def _along_line(
     room = limit - of(last)
     if len(points) == 1:
         # All that the step took beside what was there before, as if it were the batch's.
-        slope = (of(last) - last.before) / batch
+        slope = max(of(last) - last.before, _SMALLEST_NOISE) / batch
         reach = _reach(batch, room, slope)
         return Forecast(last, slope, reach, reach, math.inf)
     apart = [point for point in points if point[0] <= 0.9 * batch]

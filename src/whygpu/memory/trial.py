@@ -20,6 +20,7 @@ _MOSTLY = 0.6
 _STILL = 0.5
 _LEAST_OF_RESIDENT = 0.03
 """Of what the steps take: holes make resident memory rise where nothing is kept."""
+_AGREED = 0.5
 _WRAP = 1 << 32
 _PLAUSIBLE = 0.3
 """Of the process's own memory, counted by malloc: less, and another allocator is at work."""
@@ -60,19 +61,20 @@ def gauges_of(end: TaskEnd, limits: Limits) -> tuple[Gauge, ...]:
     device = _told_of(end, "device")
     if device:
         steps = [each["device"] for each in end.sent("step") if each.get("device")]
-        peaks = [each.get("need") or each["peak"] for each in (steps or device)]
+        one_program = any(each.get("one_program") for each in end.sent("loaded"))
+        peaks = [_needed(each, one_program) for each in (steps or device)]
         found.append(
             Gauge(
                 "gpu",
                 before=min(each["now"] for each in steps or device),
                 peak=max(peaks),
                 steady=max(peaks[1:] or peaks),
-                limit=device[-1].get("limit") or limits.gpu,
+                limit=min(filter(None, (device[-1].get("limit"), limits.gpu)), default=None),
             )
         )
     host = _told_of(end, "host")
-    first = next((each["host"] for each in end.sent("loaded") if each.get("host")), None)
-    held: dict[str, Any] = first or (host[0] if host else {})
+    ready = [*end.sent("loaded"), *end.sent("named"), *end.sent("start")]
+    held: dict[str, Any] = next((each["host"] for each in ready if each.get("host")), {})
     peaks = [each["host"]["peak"] for each in end.sent("step") if each.get("host")]
     peak = max([end.peak_host_bytes, *(each["peak"] for each in host)])
     steady = max(peaks[1:] or peaks or [peak])
@@ -84,8 +86,16 @@ def gauges_of(end: TaskEnd, limits: Limits) -> tuple[Gauge, ...]:
     return tuple(found)
 
 
+def _needed(device: Mapping[str, Any], one_program: bool) -> int:
+    """What a compiler says of its program comes before the counters, which include what it tried
+    out; but it knows nothing of what other programs of the same step keep for it."""
+    peak, need = int(device["peak"]), int(device.get("need") or 0)
+    return need if need and (one_program or need >= _AGREED * peak) else peak
+
+
 def _told_of(end: TaskEnd, kind: str) -> list[dict[str, Any]]:
-    told = (*end.sent("start"), *end.sent("loaded"), *end.sent("step"))
+    kinds = ("start", "named", "loaded", "step")
+    told = [each for name in kinds for each in end.sent(name)]
     return [each[kind] for each in told if each.get(kind)]
 
 

@@ -91,7 +91,7 @@ def _trials(page: Page, result: BatchResult) -> None:
         step, rate = trial.step_seconds, trial.samples_per_second
         row = (
             f"   {trial.batch:>7}  {memory:>9}  {_seconds(step) if step else '':>9}  "
-            f"{f'{rate:.3g}' if rate else '':>9}  "
+            f"{_rate(rate) if rate else '':>9}  "
         )
         words = "fits" if trial.outcome == "fits" else _why_not(trial)
         page.hanging(row, words, len(row), GREEN if trial.outcome == "fits" else RED)
@@ -99,6 +99,10 @@ def _trials(page: Page, result: BatchResult) -> None:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:.3g}" if rate < 1000 else f"{rate:.0f}"
 
 
 def _why_not(trial: Trial) -> str:
@@ -114,7 +118,7 @@ def _remarks(result: BatchResult) -> list[str]:
     found += _bracket(result)
     found += _numbers_where_nothing_fits(result)
     found += _speed(result)
-    if result.outcome in ("found", "at-largest") and not result.margin:
+    if result.outcome == "found" and not result.margin:
         found.append(
             "It fits exactly: longer inputs, a validation or other programs need room as well; "
             f"--margin {_SUGGESTED_MARGIN:.0%} leaves some."
@@ -160,6 +164,6 @@ def _speed(result: BatchResult) -> list[str]:
     if best < _FASTER * rate:
         return []
     return [
-        f"The largest batch is not the fastest: {fastest.batch} does {best:.3g} samples a second, "
-        f"{largest.batch} does {rate:.3g}."
+        f"The largest batch is not the fastest: {fastest.batch} does {_rate(best)} samples a second, "
+        f"{largest.batch} does {_rate(rate)}."
     ]

@@ -7,7 +7,6 @@ called; a function is the step, called with the batch if it takes one. A functio
 the batch and returns anything else has done the step itself.
 """
 
-import os
 import sys
 
 from . import loading
@@ -27,14 +26,16 @@ step itself does not need."""
 class Step(object):
     """Something to do with a batch: `run()` does it once."""
 
-    def __init__(self, run, done=False):
+    def __init__(self, run, done=False, one_program=False):
         self.run = run
         self.done = done
         """Finding out what it is has done it once."""
+        self.one_program = one_program
+        """The whole of it is compiled as one, so that its compiler knows what it needs."""
 
 
-def load(request):
-    """The step of a request: `what`, or `pickled`; `batch`, `infer`, `optimizer`, `input`."""
+def named(request):
+    """What the request names, by `what` or `pickled`, as it stands there: not called yet."""
     for folder in request.get("search_path", ()):
         if folder not in sys.path:
             sys.path.append(folder)
@@ -42,19 +43,16 @@ def load(request):
         import pickle
 
         with open(request["pickled"], "rb") as stream:
-            value = pickle.load(stream)
-        name = getattr(value, "__name__", type(value).__name__)
-    elif request["what"]["kind"] == "model-file":
-        value = loading.load_model(request["what"]["path"])
-        name = os.path.basename(request["what"]["path"])
-    else:
-        value = loading.attribute(request["what"]["path"], request["what"]["name"])
-        name = request["what"]["name"]
-    return _of(value, name, request)
+            return pickle.load(stream)
+    if request["what"]["kind"] == "model-file":
+        return loading.load_model(request["what"]["path"])
+    return loading.attribute(request["what"]["path"], request["what"]["name"])
 
 
-def _of(value, name, request):
+def of(value, request):
+    """The step that a value stands for, done as the request wants it."""
     batch = request["batch"]
+    name = (request.get("what") or {}).get("name") or getattr(value, "__name__", "it")
     if loading.is_model(value) or _is_pair(value) or _is_old_keras_model(value):
         return _of_result(value, name, request)
     if not callable(value):
@@ -116,10 +114,10 @@ def _keras(model, request):
     few = work.inputs(min(request["batch"], _EXAMPLES))
     inputs = _repeated(few, request["batch"])
     if request["infer"]:
-        return Step(lambda: work.infer(inputs))
+        return Step(lambda: work.infer(inputs), one_program=True)
     work.prepare_training()
     targets = _repeated(work.targets(few), request["batch"])
-    return Step(lambda: work.train_step(inputs, targets))
+    return Step(lambda: work.train_step(inputs, targets), one_program=True)
 
 
 def _torch(module, examples, request):
@@ -143,7 +141,7 @@ def _pair(pair):
     if "jax" in sys.modules:
         from .work_jax import JaxWork
 
-        return Step(JaxWork(function, arguments).step)
+        return Step(JaxWork(function, arguments).step, one_program=True)
     arguments = tuple(arguments) if isinstance(arguments, (tuple, list)) else (arguments,)
     return Step(lambda: function(*arguments))
 

@@ -27,12 +27,18 @@ def run(request, channel):
     first_to_go()
     channel.tell("loading")
     channel.send("start", **reading())
-    step = steps.load(request)
-    channel.send("loaded", frameworks=versions(), sources=sources(), **reading())
-    gauges.reset_peak()
+    value = steps.named(request)
+    before, start = reading(), time.time()
+    channel.send("named", frameworks=versions(), sources=sources(), **before)
+    step = steps.of(value, request)
+    if not step.done:
+        before = reading()
+    about = {"frameworks": versions(), "sources": sources(), "one_program": step.one_program}
+    channel.send("loaded", **dict(about, **before))
     held = []
     if step.done:
-        held.append(after_step(channel, 1, time.time() - began))
+        held.append(after_step(channel, 1, time.time() - start))
+    gauges.reset_peak()
     while wants_more(held, time.time() - began, request["seconds"]):
         number = len(held) + 1
         channel.tell("step %d" % number)
