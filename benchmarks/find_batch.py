@@ -1,0 +1,222 @@
+"""The finder beside the truth, and beside accelerate's on PyTorch, on the CPU.
+
+    python -m benchmarks.find_batch [--only torch_conv ...] [--accelerate PYTHON] [--json FILE]
+
+The truth is found by bisection over plain processes (find_truth.py) that are held against the same
+limit of resident memory. The finder is the command `whygpu memory find`, as a user types it.
+
+With --accelerate, an interpreter that has PyTorch and accelerate, each PyTorch model is also given
+to accelerate's find_executable_batch_size. That works inside one process and has no limit of its
+own, so here everybody, the truth included, works under the same limit of address space (ulimit -v).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tests.targets import folder
+
+HERE = pathlib.Path(__file__).parent
+WHYGPU = str(pathlib.Path(sys.executable).with_name("whygpu"))
+GIB = 1 << 30
+TIME_LIMIT = 300
+BACKENDS = ("tensorflow", "jax", "torch")
+KINDS = {
+    "keras": ("conv", "mlp", "lstm", "transformer"),
+    "torch": ("conv", "mlp", "lstm", "transformer"),
+    "jax": ("conv", "mlp", "scan", "attention"),
+    "tensorflow": ("conv", "mlp", "attention", "while"),
+}
+LIMITS = {"tensorflow": 5 * GIB // 4}
+"""TensorFlow alone is three quarters of a gibibyte."""
+ACCELERATE_STARTS = 1024
+ADDRESS_SPACE = 5 * GIB // 2
+
+ACCELERATE = """
+import json, sys, time
+import torch
+from accelerate.utils import find_executable_batch_size
+import find_models
+
+net, example = getattr(find_models, sys.argv[1])()
+optimizer = torch.optim.Adam(net.parameters())
+tried = []
+
+@find_executable_batch_size(starting_batch_size=int(sys.argv[2]))
+def train(batch_size):
+    tried.append(batch_size)
+    x = torch.ones((batch_size, *example.shape[1:]), dtype=example.dtype)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(x).mean().backward()
+        optimizer.step()
+    return batch_size
+
+began = time.time()
+print(json.dumps({"found": train(), "trials": len(tried), "seconds": time.time() - began}))
+"""
+
+
+def environment(backend: str) -> dict[str, str]:
+    settings = {"KERAS_BACKEND": backend, "PYTHONDONTWRITEBYTECODE": "", "OMP_NUM_THREADS": "2"}
+    return {**os.environ, **settings, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(HERE)}
+
+
+def within(address_space: int | None) -> Callable[[], None] | None:
+    if address_space is None:
+        return None
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
+
+class Case:
+    """One model in one framework, under one limit."""
+
+    def __init__(self, model: str, backend: str, *, address_space: int | None = None) -> None:
+        self.model = model
+        self.python = str(folder() / "keras-all" / "bin" / "python")
+        self.environ = environment(backend)
+        self.address_space = address_space
+        self.limit = LIMITS.get(backend, GIB)
+        self.name = f"{model} ({backend})" if model.startswith("keras") else model
+
+    def fits(self, batch: int) -> bool:
+        """By a plain process; what fails does not fit, and what else it could be is shown."""
+        done = subprocess.run(
+            [self.python, str(HERE / "find_truth.py"), self.model, str(batch)],
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT,
+            preexec_fn=within(self.address_space),
+        )
+        if self.address_space is not None:
+            if done.returncode and "allocate" not in done.stderr:
+                print(done.stderr[-500:], file=sys.stderr)
+            return done.returncode == 0
+        if done.returncode:
+            raise RuntimeError(f"{self.name} with {batch}: {done.stderr[-2000:]}")
+        return int(done.stdout.split()[-1]) <= self.limit
+
+    def truth(self, guess: int) -> int:
+        """By bisection, from a bracket around a guess."""
+        gap = max(guess // 32, 1)
+        if self.fits(guess):
+            low, high = guess, guess + gap
+            while self.fits(high):
+                low, high, gap = high, high + 2 * gap, 2 * gap
+        else:
+            low, high = guess - gap, guess
+            while low > 0 and not self.fits(low):
+                low, high, gap = low - 2 * gap, low, 2 * gap
+            low = max(low, 0)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.fits(middle) else (low, middle)
+        return low
+
+    def ours(self) -> dict[str, Any]:
+        words = ["memory", "find", str(HERE / f"find_models.py:{self.model}"), "--json"]
+        words += ["--python", self.python, "--no-cache", "--device", "cpu"]
+        if self.address_space is None:
+            words += ["--limit", f"{self.limit}B"]
+        began = time.monotonic()
+        done = subprocess.run(
+            [WHYGPU, *words],
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=8 * TIME_LIMIT,
+            preexec_fn=within(self.address_space),
+        )
+        if done.returncode:
+            raise RuntimeError(f"{self.name}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        result = json.loads(done.stdout)
+        return {
+            "found": result["batch"],
+            "trials": len(result["trials"]),
+            "seconds": round(time.monotonic() - began, 1),
+            "batches": [trial["batch"] for trial in result["trials"]],
+        }
+
+    def accelerate(self, python: str) -> dict[str, Any]:
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write(ACCELERATE)
+            file.flush()
+            done = subprocess.run(
+                [python, file.name, self.model, str(ACCELERATE_STARTS)],
+                env=self.environ,
+                capture_output=True,
+                text=True,
+                timeout=8 * TIME_LIMIT,
+                preexec_fn=within(self.address_space),
+            )
+        if done.returncode:
+            return {"found": None, "trials": None, "error": done.stderr[-300:]}
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+
+def row_of(case: Case, accelerate: str | None) -> dict[str, Any]:
+    ours = case.ours()
+    truth = case.truth(ours["found"])
+    row = {"model": case.name, "limit": case.limit, "true": truth, **ours}
+    row["off"] = round(1 - ours["found"] / truth, 4)
+    if accelerate is not None:
+        row["accelerate"] = case.accelerate(accelerate)
+    return row
+
+
+def cases(accelerate: str | None) -> list[Case]:
+    if accelerate is not None:
+        kinds = KINDS["torch"]
+        return [Case(f"torch_{kind}", "torch", address_space=ADDRESS_SPACE) for kind in kinds]
+    return [
+        Case(f"{framework}_{kind}", backend)
+        for framework, kinds in KINDS.items()
+        for backend in (BACKENDS if framework == "keras" else (framework,))
+        for kind in kinds
+    ]
+
+
+def shown(row: dict[str, Any]) -> str:
+    text = (
+        f"{row['model']:32} true {row['true']:6}  found {row['found']:6} ({row['off']:+.1%})  "
+        f"trials {row['trials']}  {row['seconds']:.0f} s"
+    )
+    peer = row.get("accelerate")
+    if peer:
+        text += f"   accelerate: found {peer['found']}, trials {peer['trials']}"
+        text += f", {peer['seconds']:.0f} s" if "seconds" in peer else f" ({peer['error']})"
+    return text
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--only", nargs="*", default=[])
+    options.add_argument("--accelerate", metavar="PYTHON")
+    options.add_argument("--json", metavar="FILE")
+    chosen = options.parse_args()
+    for case in cases(chosen.accelerate):
+        if chosen.only and not any(word in case.name for word in chosen.only):
+            continue
+        row = row_of(case, chosen.accelerate)
+        print(shown(row), flush=True)
+        if chosen.json:
+            with open(chosen.json, "a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    main()
