@@ -164,6 +164,6 @@ def _speed(result: BatchResult) -> list[str]:
     if best < _FASTER * rate:
         return []
     return [
-        f"The largest batch is not the fastest: {fastest.batch} does {_rate(best)} samples a second, "
-        f"{largest.batch} does {_rate(rate)}."
+        f"The largest batch is not the fastest: {fastest.batch} does {_rate(best)} samples a "
+        f"second, {largest.batch} does {_rate(rate)}."
     ]
