@@ -132,10 +132,14 @@ def _pickled(step: Any, name: str) -> bytes:
 def _held_here() -> tuple[str, ...]:
     """What this program has on the GPU itself, which its trials had to do without."""
     torch = sys.modules.get("torch")
-    held = torch is not None and torch.cuda.is_available() and torch.cuda.memory_reserved() > 0
+    by_torch = torch is not None and torch.cuda.is_available() and torch.cuda.memory_reserved() > 0
     bridge = sys.modules.get("jax._src.xla_bridge")
-    started = set(getattr(bridge, "_backends", ())) - {"cpu", "interpreter"}
-    if not held and not started:
+    by_jax = bool(set(getattr(bridge, "_backends", ())) - {"cpu", "interpreter"})
+    eager = sys.modules.get("tensorflow.python.eager.context")
+    context: Any = getattr(eager, "_context", None)
+    started = getattr(context, "_initialized", False)
+    by_tensorflow = bool(started and context.list_logical_devices("GPU"))
+    if not (by_torch or by_jax or by_tensorflow):
         return ()
     return (
         "this program had GPU memory itself while it looked: call find_batch_size before anything "
