@@ -17,8 +17,13 @@ MOST_TRIALS = 7
 FIRST = 8
 """The batch to begin with: a layer that normalises over the batch refuses to train with one."""
 
-CLOSE = 0.04
+CLOSE = 0.035
 """The bracket is narrow enough: what ran is within this of what may still fit."""
+_STILL_CLOSE = 0.045
+_MANY = 6
+"""Trials, from which on that is close enough."""
+_NEAR = 0.025
+"""Where the upper end is a prediction."""
 _NOISE = 0.01
 """What the same step takes differs by this part of it from run to run."""
 _SMALLEST_NOISE = 4 << 20
@@ -165,6 +170,11 @@ def _reach(batch: int, room: float, slope: float) -> float:
     return batch + room / slope if slope > 0 else math.inf
 
 
+def _close_enough(trials: Sequence[Trial]) -> float:
+    """The more trials it has taken, the less another one is worth."""
+    return CLOSE if len(trials) < _MANY else _STILL_CLOSE
+
+
 def _reason_to_stop(
     trials: Sequence[Trial], wishes: SearchWishes, low: int | None, high: int | None
 ) -> StopReason | None:
@@ -175,10 +185,10 @@ def _reason_to_stop(
     else:
         if wishes.largest is not None and low + step > wishes.largest:
             return "at-largest"
-        if high is not None and low >= (high - step) * (1 - CLOSE):
+        if high is not None and low >= (high - step) * (1 - _close_enough(trials)):
             return "bracketed"
         seen = forecast(trials)
-        if seen is not None and seen.gauge.decides and low >= seen.perhaps * (1 - CLOSE):
+        if seen is not None and seen.gauge.decides and low >= seen.perhaps * (1 - _NEAR):
             return "predicted"
     return "trials" if len(trials) >= wishes.trials else None
 
