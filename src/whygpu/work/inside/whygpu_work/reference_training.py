@@ -29,10 +29,31 @@ def record(lifted, writer, steps, lane):
     samples = []
     for _ in range(rounding.SAMPLES):
         samples.append(_trained(lifted, steps, lambda array: _moved(array, size, random)))
+    floors = _floors(exact, precision)
     for number, (name, kind, values) in enumerate(exact):
         moved = [sample[number][2] for sample in samples]
-        spread = rounding.spread(values, moved)
+        spread = numpy.maximum(rounding.spread(values, moved), floors[_layer(name, kind)])
         writer.tensor(name, kind, values, rounding=(spread, reduction, precision))
+
+
+def _floors(tensors, precision):
+    """One rounding of the largest number of each layer.
+
+    A gradient can be a sum that cancels out whatever the inputs are, as that of a bias which the
+    softmax of an attention does not see. Moving inputs does not show what is left of its terms.
+    """
+    floors = {}
+    for name, kind, values in tensors:
+        if values.dtype.kind == "f" and values.size:
+            largest = float(numpy.max(numpy.abs(values))) * floats.FORMATS[precision].unit
+            group = _layer(name, kind)
+            floors[group] = max(floors.get(group, 0.0), largest)
+        floors.setdefault(_layer(name, kind), 0.0)
+    return floors
+
+
+def _layer(name, kind):
+    return kind, name.partition("/")[0]
 
 
 def _trained(lifted, steps, change=None):
