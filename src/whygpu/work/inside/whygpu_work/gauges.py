@@ -21,7 +21,7 @@ def reset_peak():
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.reset_peak_memory_stats()
     tensorflow = sys.modules.get("tensorflow")
-    for name in _tensorflow_gpus(tensorflow):
+    for name in tensorflow_gpus(tensorflow):
         tensorflow.config.experimental.reset_memory_stats(name)
     try:
         with open("/proc/self/clear_refs", "w") as stream:
@@ -77,7 +77,7 @@ def _jax():
     }
 
 
-def _tensorflow_gpus(tensorflow):
+def tensorflow_gpus(tensorflow):
     """Names of the GPUs that TensorFlow has started; asking must not start them."""
     if tensorflow is None or not hasattr(tensorflow, "config"):
         return []
@@ -90,7 +90,7 @@ def _tensorflow_gpus(tensorflow):
 
 def _tensorflow():
     tensorflow = sys.modules.get("tensorflow")
-    names = _tensorflow_gpus(tensorflow)
+    names = tensorflow_gpus(tensorflow)
     if not names:
         return None
     infos = [tensorflow.config.experimental.get_memory_info(name) for name in names]

@@ -10,7 +10,7 @@ the batch and returns anything else has done the step itself.
 import sys
 
 from . import loading
-from .gauges import _tensorflow_gpus
+from .gauges import tensorflow_gpus
 from .inputs import rows_of
 from .loading import Unusable
 
@@ -163,7 +163,7 @@ def settle(result):
     if torch is not None and hasattr(torch, "cuda") and torch.cuda.is_initialized():
         torch.cuda.synchronize()
     tensorflow = sys.modules.get("tensorflow")
-    if tensorflow is not None and _tensorflow_gpus(tensorflow):
+    if tensorflow is not None and tensorflow_gpus(tensorflow):
         sync = getattr(getattr(tensorflow.test, "experimental", None), "sync_devices", None)
         if sync is not None and tensorflow.executing_eagerly():
             sync()
