@@ -19,7 +19,7 @@ from whygpu.render.memory_estimate import render, render_json
 from whygpu.tables.process_overheads import overhead
 
 MIB, GIB = 1 << 20, 1 << 30
-WHAT = What("model-file", "/work/model.keras")
+WHAT = What("model-file", "/models/model.keras")
 OVERHEAD = overhead("torch", "train")
 SCHEMA = memory_estimate_schema()
 
