@@ -31,6 +31,8 @@ _ON_THE_WAY = 0.85
 """Of a rough forecast: the next trial is to fit, because only then is it measured."""
 _GROWTH = 4
 """Times what fits, where nothing is known of the slope."""
+_BLIND_GROWTH = 8
+_CAREFUL = 0.98
 _LARGEST_GROWTH = 64
 _STRIDE = 3
 _FROM_NEAR = 0.6
@@ -208,6 +210,9 @@ def _aim(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int | No
             aim = math.sqrt(promise * high) if seen.batch < high else (low + high) / 2
     else:
         aim = _along(seen, low)
+        if len(trials) == wishes.trials - 1:
+            # There is no time left to find out by how much the last one was too large.
+            aim = max(low, aim * _CAREFUL)
     if high is None:
         aim = min(aim, low * _LARGEST_GROWTH)
         if _refuted(below, low):
@@ -227,6 +232,9 @@ def _aim(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int | No
 def _along(seen: Forecast, low: int) -> float:
     # Slow growth is safe, and learns nothing where noise is all there is.
     aim = max(seen.surely, min(low * _GROWTH, seen.batch * _ON_THE_WAY))
+    if seen.batch - low > 2 * (seen.surely - low):
+        # The slope is no more than noise: what small batches take may be hidden by what is there.
+        aim = min(aim, low * _BLIND_GROWTH)
     if seen.batch > _GROWTH * low:
         # So far out, no line is good enough to be the last one.
         aim = min(aim, seen.batch * _ON_THE_WAY)
