@@ -19,7 +19,7 @@ TOLERANCE = 0.15
 MB = 1e6
 
 KERAS = """
-import json, resource, sys
+import json, sys
 import keras
 from keras import layers
 
@@ -62,6 +62,10 @@ def compiled(build):
 
 def tell(**fields):
     print("FOUND " + json.dumps(fields), flush=True)
+
+def highest():
+    status = open("/proc/self/status").read().split()
+    return int(status[status.index("VmHWM:") + 1])
 """
 
 ON_JAX = (
@@ -76,10 +80,10 @@ for build, train in ((mlp, True), (lstm, True), (lstm, False), (transformer, Tru
 half = estimate_jax.KerasEstimator(model, True, mixed=True).at(64)
 tell(what="half", train=True, found=half)
 estimator = estimate_jax.KerasEstimator(compiled(convolutions), True)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = highest()
 for batch in (1000, 2000, 100000):
     tell(what="convolutions", batch=batch, found=estimator.at(batch))
-tell(what="grown", kib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+tell(what="grown", kib=highest() - before)
 plain = estimate_jax.KerasEstimator(compiled(convolutions), True, optimizer="sgd").at(1)
 tell(what="sgd", found=plain)
 """
