@@ -13,7 +13,8 @@ from tests.comparer.inside import part
 from whygpu.model.codec import decode
 from whygpu.model.comparison import TensorDifference
 
-differences, recording, discrete = part("differences"), part("recording"), part("discrete")
+differences, discrete = part("judging.differences"), part("judging.discrete")
+recording = part("lanes.recording")
 numbers32 = st.lists(st.floats(width=32), min_size=1, max_size=8)
 
 

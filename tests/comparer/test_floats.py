@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.comparer.inside import part
 
-floats = part("floats")
+floats = part("judging.floats")
 TYPES: dict[str, Any] = {
     "float64": numpy.float64,
     "float32": numpy.float32,

@@ -16,12 +16,12 @@ from whygpu.comparer.tolerance import Tolerance
 from whygpu.model.comparison import ComparisonReport, Lane, LaneRun, Reference
 
 local, recording, trees, task = (
-    part("local"),
-    part("recording"),
+    part("judging.local"),
+    part("lanes.recording"),
     part("trees"),
-    part("task_differences"),
+    part("tasks.differences"),
 )
-Facts = part("tools_keras").Facts
+Facts = part("judging.tools_keras").Facts
 WIDTH = 48
 
 

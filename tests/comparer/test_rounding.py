@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.comparer.inside import part
 
-rounding, reductions = part("rounding"), part("reductions")
+rounding, reductions = part("judging.rounding"), part("judging.reductions")
 
 
 def product(x: Any, w: Any) -> Any:

@@ -20,7 +20,7 @@ def drawn() -> object:
 
 
 def settle(own: list[object], theirs: list[object]) -> tuple[list[object], bool]:
-    chosen, changed = part("lane_shared").settled(own, theirs, [True] * len(own))
+    chosen, changed = part("lanes.sharing").settled(own, theirs, [True] * len(own))
     return chosen, changed
 
 
@@ -55,7 +55,7 @@ def test_constants_say_nothing_of_how_weights_were_made() -> None:
 
 
 def test_other_shapes_are_named() -> None:
-    check = part("lane_shared").check_shapes
+    check = part("lanes.sharing").check_shapes
     message = r"the weight dense/kernel is of shape \(2, 3\) here and \(3, 2\) in lane cpu"
     with pytest.raises(part("loading").Unusable, match=message):
         check(["dense/kernel"], [numpy.zeros((2, 3))], [numpy.zeros((3, 2))], "cpu")
@@ -64,12 +64,12 @@ def test_other_shapes_are_named() -> None:
 
 
 def test_a_bundle_is_whole_or_not_there(tmp_path: pathlib.Path) -> None:
-    shared = part("lane_shared").Shared(str(tmp_path), "cpu")
+    shared = part("lanes.sharing").Shared(str(tmp_path), "cpu")
     assert shared.bundle("inputs") is None
     (tmp_path / "inputs.part").mkdir()  # what a lane leaves that dies while writing
     assert shared.bundle("inputs") is None
     shared.leave("inputs", [BIAS, BIAS + 2], rows=3)
-    arrays, facts = part("lane_shared").Shared(str(tmp_path), "gpu").bundle("inputs")
+    arrays, facts = part("lanes.sharing").Shared(str(tmp_path), "gpu").bundle("inputs")
     assert [array.tolist() for array in arrays] == [[0] * 4, [2] * 4]
     assert (facts["rows"], facts["lane"]) == (3, "cpu")
 

@@ -11,8 +11,9 @@ import pytest
 
 from tests.comparer.inside import part
 
-float64_call, recording, task = part("float64_call"), part("recording"), part("task_differences")
-CannotLift = part("float64_keras").CannotLift
+float64_call, recording = part("judging.float64_call"), part("lanes.recording")
+task = part("tasks.differences")
+CannotLift = part("judging.float64_keras").CannotLift
 RANDOM = numpy.random.RandomState(3)
 INPUT = RANDOM.standard_normal((6, 40)).astype(numpy.float32)
 WEIGHTS = [RANDOM.standard_normal((40, 40)).astype(numpy.float32) / 6 for _ in range(4)]

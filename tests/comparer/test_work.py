@@ -10,12 +10,14 @@ import pytest
 
 from tests.comparer.inside import part
 
+TIMING = part("lanes.timing")
+
 numpy = pytest.importorskip("numpy")
 Pair = collections.namedtuple("Pair", "left right")
 
 
 def names(tree: Any) -> list[str]:
-    return [name for name, _ in part("lane_arrays").named(tree, "output")]
+    return [name for name, _ in part("lanes.host_arrays").named(tree, "output")]
 
 
 @pytest.mark.parametrize(
@@ -40,12 +42,12 @@ def test_objects_with_fields_are_looked_into_and_others_refused() -> None:
             self._cache = object()
 
     assert names(Output()) == ["output.logits"]
-    with pytest.raises(part("lane_arrays").NotAnArray, match=r"output\[0\] is of type set"):
+    with pytest.raises(part("lanes.host_arrays").NotAnArray, match=r"output\[0\] is of type set"):
         names([{1, 2}])
 
 
 def test_a_structure_is_filled_in_the_order_of_its_names() -> None:
-    arrays = part("lane_arrays")
+    arrays = part("lanes.host_arrays")
     tree = {"b": [1, None, 2], "a": Pair(3, (4,))}
     assert arrays.mapped(lambda each: each * 10, tree) == {
         "b": [10, None, 20],
@@ -69,7 +71,7 @@ class Clock:
 
 def test_calls_go_on_for_the_time_given(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, 9.0, 8.0, 0.25)
-    lengths = part("timing").measured(clock, 0.1, 10.0)
+    lengths = TIMING.measured(clock, 0.1, 10.0)
     assert set(lengths) == {0.25}  # the two calls of the warm-up are not among them
     assert len(lengths) == 40
 
@@ -77,14 +79,14 @@ def test_calls_go_on_for_the_time_given(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_long_call_is_measured_a_few_times_and_a_very_long_one_not_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert part("timing").measured(Clock(monkeypatch, 12.0), 12.0, 1.5) == [12.0, 12.0]
-    assert part("timing").measured(Clock(monkeypatch, 100.0), 100.0, 1.5) == []
-    assert part("timing").measured(Clock(monkeypatch, 100.0), 100.0, 1.5, repeat=3) == [100.0] * 3
+    assert TIMING.measured(Clock(monkeypatch, 12.0), 12.0, 1.5) == [12.0, 12.0]
+    assert TIMING.measured(Clock(monkeypatch, 100.0), 100.0, 1.5) == []
+    assert TIMING.measured(Clock(monkeypatch, 100.0), 100.0, 1.5, repeat=3) == [100.0] * 3
 
 
 def test_median_of_even_and_odd_counts() -> None:
-    assert part("timing").median([3.0, 1.0, 2.0]) == 2.0
-    assert part("timing").median([4.0, 1.0, 2.0, 3.0]) == 2.5
+    assert TIMING.median([3.0, 1.0, 2.0]) == 2.0
+    assert TIMING.median([4.0, 1.0, 2.0, 3.0]) == 2.5
 
 
 def npz(tmp_path: pathlib.Path, **arrays: Any) -> str:
@@ -93,7 +95,7 @@ def npz(tmp_path: pathlib.Path, **arrays: Any) -> str:
 
 
 def test_inputs_are_matched_by_name_else_by_order(tmp_path: pathlib.Path) -> None:
-    inputs = part("lane_inputs")
+    inputs = part("lanes.chosen_inputs")
     given = inputs.read(npz(tmp_path, b=numpy.zeros((2, 1)), a=numpy.ones((2, 3))), None)
     assert [array.shape for array in inputs.matched(given, ["a", "b"])] == [(2, 3), (2, 1)]
     assert [array.shape for array in inputs.matched(given, ["x", "y"])] == [(2, 1), (2, 3)]
@@ -105,13 +107,13 @@ def test_inputs_are_matched_by_name_else_by_order(tmp_path: pathlib.Path) -> Non
 
 def test_rows_of_inputs_are_repeated_up_to_the_batch(tmp_path: pathlib.Path) -> None:
     path = npz(tmp_path, a=numpy.arange(3.0).reshape(3, 1), scale=numpy.float32(2))
-    given = dict(part("lane_inputs").read(path, 5))
+    given = dict(part("lanes.chosen_inputs").read(path, 5))
     assert given["a"].ravel().tolist() == [0, 1, 2, 0, 1]
     assert given["scale"] == 2
 
 
 def test_an_input_of_another_shape_is_refused_with_both(tmp_path: pathlib.Path) -> None:
-    check = part("lane_inputs").check
+    check = part("lanes.chosen_inputs").check
     assert check(numpy.zeros((4, 8, 3)), "x", (None, 3), "float32").dtype == numpy.float32
     with pytest.raises(
         part("loading").Unusable, match=r"x is of shape \(4, 2\); .*\(rows, any, 3\)"
@@ -132,4 +134,4 @@ def test_an_input_of_another_shape_is_refused_with_both(tmp_path: pathlib.Path) 
 def test_a_function_is_fed_if_it_takes_what_there_is(
     function: Any, names: list[str], wanted: bool
 ) -> None:
-    assert part("lane_inputs").wanted_by(function, names) is wanted
+    assert part("lanes.chosen_inputs").wanted_by(function, names) is wanted

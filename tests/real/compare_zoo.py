@@ -18,8 +18,9 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import keras
 import numpy
 from keras import layers
-from whygpu_work import float64_keras, local, recording, taps_keras, tools_keras
-from whygpu_work.task_differences import Lane, layer_errors
+from whygpu_work.judging import float64_keras, local, tools_keras
+from whygpu_work.lanes import recording, taps_keras
+from whygpu_work.tasks.differences import Lane, layer_errors
 
 RANDOM = numpy.random.RandomState(0)
 HALF, BRAIN = "mixed_float16", "mixed_bfloat16"

@@ -71,20 +71,20 @@ def highest():
 ON_JAX = (
     KERAS
     + """
-from whygpu_work import estimate_jax
+from whygpu_work.estimates import with_xla
 
 for build, train in ((mlp, True), (lstm, True), (lstm, False), (transformer, True)):
     model = compiled(build)
-    found = estimate_jax.KerasEstimator(model, train).at(64)
+    found = with_xla.KerasEstimator(model, train).at(64)
     tell(what=build.__name__, train=train, found=found)
-half = estimate_jax.KerasEstimator(model, True, mixed=True).at(64)
+half = with_xla.KerasEstimator(model, True, mixed=True).at(64)
 tell(what="half", train=True, found=half)
-estimator = estimate_jax.KerasEstimator(compiled(convolutions), True)
+estimator = with_xla.KerasEstimator(compiled(convolutions), True)
 before = highest()
 for batch in (1000, 2000, 100000):
     tell(what="convolutions", batch=batch, found=estimator.at(batch))
 tell(what="grown", kib=highest() - before)
-plain = estimate_jax.KerasEstimator(compiled(convolutions), True, optimizer="sgd").at(1)
+plain = with_xla.KerasEstimator(compiled(convolutions), True, optimizer="sgd").at(1)
 tell(what="sgd", found=plain)
 """
 )
@@ -93,7 +93,7 @@ FUNCTIONS = """
 import json
 import jax
 import jax.numpy as jnp
-from whygpu_work import estimate_jax
+from whygpu_work.estimates import with_xla
 
 def array(*shape):
     return jax.ShapeDtypeStruct(shape, jnp.float32)
@@ -131,19 +131,19 @@ WORK = {
     "in place": (jax.jit(lambda x: x * 2, donate_argnums=0), (array(1024, 1024),)),
 }
 for name, (function, arguments) in WORK.items():
-    found = estimate_jax.FunctionEstimator(function, arguments).at()
+    found = with_xla.FunctionEstimator(function, arguments).at()
     print("FOUND " + json.dumps({"what": name, "found": found}), flush=True)
 """
 
 ON_TENSORFLOW = (
     KERAS
     + """
-from whygpu_work import estimate_tensorflow
+from whygpu_work.estimates import with_tensorflow
 from whygpu_work.loading import Unusable
 
-tell(what="mlp", found=estimate_tensorflow.KerasEstimator(compiled(mlp), True).at(64))
+tell(what="mlp", found=with_tensorflow.KerasEstimator(compiled(mlp), True).at(64))
 try:
-    estimate_tensorflow.KerasEstimator(compiled(lstm), True)
+    with_tensorflow.KerasEstimator(compiled(lstm), True)
 except Unusable as error:
     tell(what="lstm", refused=str(error))
 """

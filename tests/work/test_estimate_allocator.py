@@ -9,7 +9,7 @@ import pytest
 
 from tests.comparer.inside import part
 
-ALLOCATOR = part("estimate_torch_allocator")
+ALLOCATOR = part("estimates.pytorch.allocator")
 KIB, MIB = 1 << 10, 1 << 20
 
 Events = list[tuple[int, int | None]]

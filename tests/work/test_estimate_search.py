@@ -9,7 +9,7 @@ import pytest
 
 from tests.comparer.inside import part
 
-SEARCH = part("estimate_search")
+SEARCH = part("estimates.largest")
 Need = Callable[[int], float]
 
 

@@ -14,7 +14,7 @@ ARRAY = "f32[1024,1024]{1,0}"
 
 
 def modelled(body: str, before: str = "") -> Any:
-    return part("estimate_xla_model").model(
+    return part("estimates.xla.program_memory").model(
         f"HloModule test\n\n{before}\nENTRY main {{\n{body}\n}}\n", (9, 0)
     )
 
@@ -127,7 +127,7 @@ def test_what_stands_behind_a_barrier_is_computed_again() -> None:
 
 
 def test_tuples_in_tuples_are_taken_apart() -> None:
-    text = part("estimate_xla_text")
+    text = part("estimates.xla.hlo_text")
     written = "(s32[], (f32[2,3]{1,0:T(8,128)}, /*index=2*/pred[]), f32[4]{0})"
     assert text.structure(written) == [0, [1, 2], 3]
     assert text.shapes(written)[1] == ("f32", (2, 3))
@@ -150,7 +150,7 @@ def test_a_text_that_is_not_understood_is_no_estimate() -> None:
 def test_cudnn_asks_for_what_it_asked_for_on_an_h200(
     sizes: tuple[int, ...], expected: tuple[int, int]
 ) -> None:
-    found = part("estimate_xla_libraries").lstm_sizes(*sizes)
+    found = part("estimates.xla.libraries").lstm_sizes(*sizes)
     assert found == pytest.approx(expected, rel=1e-5)
 
 

@@ -26,7 +26,7 @@ class Measures(NamedTuple):
 
 
 def of_messages(messages: Iterable[Mapping[str, Any]]) -> Measures:
-    """From what task_differences has sent; messages of other kinds are passed over."""
+    """From what `tasks.differences` has sent; messages of other kinds are passed over."""
     own: dict[str, tuple[TensorDifference, ...]] = {}
     reference: dict[str, tuple[TensorDifference, ...]] = {}
     layers: dict[str, tuple[LayerError, ...]] = {}

@@ -1,6 +1,6 @@
 """Does one task: started as `python main.py REQUEST_FILE DESCRIPTOR`.
 
-The request is a JSON object that names the task; `task_<name>.py` has `run(request, channel)`.
+The request is a JSON object that names the task; `tasks/<name>.py` has `run(request, channel)`.
 """
 
 import faulthandler
@@ -55,7 +55,7 @@ def main():
     # The package's folder comes last: whatever the user's environment has goes before it.
     sys.path.append(os.path.dirname(HERE))
     try:
-        task = importlib.import_module("whygpu_work.task_" + request["task"])
+        task = importlib.import_module("whygpu_work.tasks." + request["task"])
         task.run(request, channel)
     except SystemExit:
         raise

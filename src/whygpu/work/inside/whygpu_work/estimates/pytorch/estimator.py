@@ -1,0 +1,220 @@
+"""The memory that a PyTorch module, or a Keras model on PyTorch, takes on a GPU: no GPU is needed.
+
+The real training step or inference runs, on tensors that have no data, and every allocation is
+counted as PyTorch's allocator on a GPU would count it.
+"""
+
+import contextlib
+import gc
+
+import torch
+
+from ...inputs import parse_shapes
+from ...loading import Unusable
+from ...work_torch import call, example_inputs, leaves, make_optimizer, moved, with_rows
+from . import allocator
+from .meta import on_meta
+from .pretend import Pretence
+from .record import Recorder
+
+OLDEST = (2, 1)
+"""Before it, a storage's end cannot be seen from Python."""
+HALF = torch.bfloat16
+PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace")
+MODELLED = ("workspace",)
+NOTES = {
+    "optimizer": "its state, and what its update works in",
+    "workspace": "what cuBLAS and cuDNN work in",
+}
+
+
+class Estimator(object):
+    """One kind of step at any batch size; subclasses say what the step is.
+
+    `gpu` is the compute capability of the GPU that is meant, as a tuple, or None.
+    """
+
+    truth = False
+    """What a condition is taken to be whose value nobody knows."""
+
+    def __init__(self, train, gpu=None, tell=None):
+        _check_release()
+        self.train = train
+        self._tell = tell or (lambda text: None)
+        self.recorder = Recorder(gpu)
+        self.notes = []
+        self._warm = False
+
+    def step(self, batch):
+        raise NotImplementedError
+
+    def at(self, batch):
+        """The peak of one step and what it is made of, as a dict for JSON."""
+        if not self._warm:
+            # It makes the optimiser's state and the libraries' workspaces.
+            self._tell("first step")
+            self._run(batch)
+            self._warm = True
+        self._tell("batch %d" % batch)
+        self.recorder.restart()
+        self._run(batch)
+        events = self.recorder.events()
+        peak = allocator.replay(events)
+        return {
+            "parts": self._parts(peak),
+            "peak_bytes": peak.allocated,
+            "needs_bytes": allocator.least(events, peak),
+            "phase": self.recorder.phases[max(peak.live)],
+            "notes": list(self.notes),
+            "source": "PyTorch %s, its own step on tensors without data" % torch.__version__,
+        }
+
+    def _run(self, batch):
+        gc.collect()
+        pretence = Pretence(self.recorder, self.truth)
+        # Its threads would not be watched.
+        with torch.autograd.set_multithreading_enabled(False), pretence, self.recorder:
+            self.step(batch)
+        for place in pretence.asked_at:
+            self._add_note("%s asks for a tensor's value, which has none here" % place)
+
+    def _add_note(self, text):
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def _parts(self, peak):
+        sizes = dict.fromkeys(PARTS, 0)
+        for key, size in peak.live.items():
+            sizes[self.recorder.kinds[key]] += size
+        return [
+            {
+                "name": name,
+                "bytes": sizes[name],
+                "how": "modelled" if name in MODELLED else "measured",
+                "note": NOTES.get(name, ""),
+            }
+            for name in PARTS
+        ]
+
+
+class ModuleEstimator(Estimator):
+    def __init__(
+        self,
+        module,
+        examples=None,
+        train=True,
+        optimizer=None,
+        mixed=False,
+        shapes=None,
+        gpu=None,
+        tell=None,
+    ):
+        super(ModuleEstimator, self).__init__(train, gpu, tell)
+        self.module = module.train(train)
+        self._mixed = mixed
+        self._optimizer_name = optimizer or "adam"
+        self._optimizer = None
+        self._examples = _examples(module, examples, shapes)
+        weights = on_meta(module)
+        self.recorder.mark(weights, "weights")
+        if train and not any(weight.requires_grad for weight in weights):
+            raise Unusable("the module has no weights to train: give --infer")
+
+    def step(self, batch):
+        inputs = moved(_rows(self._examples, batch), "cuda")
+        if not self.train:
+            with torch.no_grad(), self._casting():
+                call(self.module, inputs)
+            return
+        if self._optimizer is None:
+            self._optimizer = make_optimizer(self._optimizer_name, self.module.parameters())
+        self._optimizer.zero_grad()
+        with self._casting():
+            loss = self._loss(call(self.module, inputs))
+        loss.backward()
+        trained = [each for each in self.module.parameters() if each.grad is not None]
+        self.recorder.mark([each.grad for each in trained], "gradients")
+        self.recorder.phase = "update"
+        try:
+            self._optimizer.step()
+        finally:
+            self.recorder.phase = "forward"
+        self.recorder.mark(_state(self._optimizer), "optimizer")
+
+    def _casting(self):
+        if not self._mixed:
+            return contextlib.nullcontext()
+        return torch.autocast("cuda", dtype=HALF)
+
+    def _loss(self, output):
+        """What is differentiated: the module's own loss, or one that takes what most losses do."""
+        found = getattr(output, "loss", None)
+        if isinstance(found, torch.Tensor):
+            return found
+        tensors = [each for each in leaves(output) if each.requires_grad]
+        if not tensors:
+            raise Unusable("the module returns no tensor that depends on its weights")
+        if tensors[0].dim() == 0:
+            return tensors[0]
+        self._add_note("the loss is taken to be a cross-entropy over the first output's last axis")
+        scores = tensors[0].reshape(-1, tensors[0].shape[-1])
+        classes = torch.zeros(scores.shape[:1], dtype=torch.int64).to("cuda")
+        return torch.nn.functional.cross_entropy(scores, classes)
+
+
+def _check_release():
+    release = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    if release < OLDEST:
+        raise Unusable(
+            "PyTorch %s does not show when memory is freed; %d.%d is the first that does"
+            % ((torch.__version__,) + OLDEST)
+        )
+
+
+def _examples(module, examples, shapes):
+    if shapes:
+        sized = parse_shapes(shapes)
+        return tuple(torch.empty((1,) + shape, dtype=_dtype(name)) for shape, name in sized)
+    examples = example_inputs(module) if examples is None else examples
+    if examples is None:
+        raise Unusable(
+            "a PyTorch module does not say what it takes: give --input, such as 3x224x224, or "
+            "return (module, example_inputs)"
+        )
+    return _in_main_memory(examples)
+
+
+def _in_main_memory(tree):
+    if isinstance(tree, torch.Tensor):
+        return torch.zeros_like(tree, device="cpu") if tree.is_meta else tree.detach().cpu()
+    if isinstance(tree, dict):
+        return {key: _in_main_memory(each) for key, each in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return tuple(_in_main_memory(each) for each in tree)
+    return tree
+
+
+def _dtype(name):
+    found = getattr(torch, name, None)
+    if not isinstance(found, torch.dtype):
+        raise Unusable(
+            "--input: PyTorch has no type %r; there are float32, int64 and others" % name
+        )
+    return found
+
+
+def _rows(tree, count):
+    """The examples with as many rows as wanted. Whole numbers keep their values, for they may
+    be lengths; others have none, and take no memory here."""
+    if isinstance(tree, torch.Tensor) and tree.dim() and tree.is_floating_point():
+        return tree[:1].expand((count,) + tree.shape[1:])
+    if isinstance(tree, dict):
+        return {key: _rows(each, count) for key, each in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return tuple(_rows(each, count) for each in tree)
+    return with_rows(tree, count)
+
+
+def _state(optimizer):
+    values = [value for state in optimizer.state.values() for value in state.values()]
+    return [each for each in values if isinstance(each, torch.Tensor) and each.is_cuda]

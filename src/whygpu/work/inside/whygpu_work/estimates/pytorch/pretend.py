@@ -1,0 +1,269 @@
+"""Lets a PyTorch program believe that its tensors are on a GPU, where they have no data at all.
+
+In truth they are on the `meta` device. The program asks for "cuda" and gets `meta`; it asks a
+tensor for its device and is told "cuda:0". No GPU is touched, and none has to be there.
+"""
+
+import contextlib
+import os
+import sys
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from . import autocast, functions
+
+GPU = torch.device("cuda", 0)
+META = torch.device("meta")
+
+
+class Pretence(TorchFunctionMode):
+    """Where a value decides, a condition is taken to be `truth` and every number 0."""
+
+    def __init__(self, recorder=None, truth=False):
+        super().__init__()
+        self._recorder = recorder
+        self._truth = truth
+        self._casts = autocast.Casts()
+        self._patches = contextlib.ExitStack()
+        self.asked_at = []
+        """Where the program asked for a value, as file:line, outside of PyTorch and Keras."""
+
+    def __enter__(self):
+        for owner, name, value in self._replacements():
+            self._patches.enter_context(_replaced(owner, name, value))
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self._patches.close()
+        self._casts.forget()
+
+    def __torch_function__(self, function, types, arguments=(), options=None):
+        options = options or {}
+        answer = _ANSWERS.get(function)
+        if answer is not None:
+            return answer(self, function, arguments, options)
+        arguments, options = _on_meta(arguments, options)
+        arguments, options = self._casts.apply(function, arguments, options)
+        replacement = functions.ON_CUDA.get(function)
+        if replacement is not None:
+            # Its own steps are the program's as well.
+            return replacement(*arguments, **options)
+        return function(*arguments, **options)
+
+    def _replacements(self):
+        """What would otherwise look at the real machine, or hide calls from this mode."""
+        cuda = torch.cuda
+        yield cuda, "is_available", lambda: True
+        yield cuda, "device_count", lambda: 1
+        yield cuda, "current_device", lambda: 0
+        yield cuda, "synchronize", lambda device=None: None
+        yield cuda, "empty_cache", lambda: None
+        yield cuda, "is_bf16_supported", lambda *_, **__: True
+        yield cuda, "is_current_stream_capturing", lambda: False
+        yield cuda, "set_device", lambda device: None
+        yield cuda, "device", contextlib.nullcontext
+        yield torch.nn.RNNBase, "flatten_parameters", lambda layer: None
+        yield torch.backends.cudnn, "is_available", lambda: True
+        autograd = torch.autograd
+        yield autograd, "backward", self._backward(autograd.backward)
+        yield autograd, "grad", self._backward(autograd.grad)
+        own_step = autograd.function.BackwardCFunction
+        yield own_step, "apply", self._within(own_step.apply)
+        hooks = autograd.graph.saved_tensors_hooks
+        yield hooks, "__init__", self._hooks_within(hooks.__init__)
+        yield torch, "Generator", _Generator
+        yield torch, "clear_autocast_cache", self._casts.forget
+        # A function of this module that hands itself over to a mode runs without the mode then.
+        functional = torch.nn.functional
+        yield torch.overrides, "has_torch_function", _has_others
+        yield functional, "has_torch_function", _has_others
+        yield functional, "has_torch_function_unary", lambda value: _has_others((value,))
+        yield functional, "has_torch_function_variadic", lambda *values: _has_others(values)
+
+    def _device(self, function, arguments, options):
+        device = function(*arguments, **options)
+        return GPU if device == META else device
+
+    def _is_cuda(self, function, arguments, options):
+        return _is_ours(arguments[0])
+
+    def _is_meta(self, function, arguments, options):
+        return False
+
+    def _device_index(self, function, arguments, options):
+        return 0 if _is_ours(arguments[0]) else function(*arguments, **options)
+
+    def _to_gpu(self, function, arguments, options):
+        return self._moved(torch.Tensor.to, (arguments[0], META), {})
+
+    def _as_asked(self, function, arguments, options):
+        return function(*arguments, **options)
+
+    def _unchanged(self, function, arguments, options):
+        return arguments[0]
+
+    def _value(self, function, arguments, options):
+        tensor = arguments[0]
+        if not _is_ours(tensor):
+            return function(*arguments, **options)
+        self._note_question()
+        if function is torch.Tensor.__bool__:
+            return self._truth
+        return function(_on_cpu(tensor), *arguments[1:], **options)
+
+    def _to_cpu(self, function, arguments, options):
+        return _on_cpu(arguments[0]) if _is_ours(arguments[0]) else arguments[0]
+
+    def _moved(self, function, arguments, options):
+        """Tensor.to: to the GPU that is none, or away from it."""
+        tensor = arguments[0]
+        target = options.get("device", arguments[1] if len(arguments) > 1 else None)
+        if _is_ours(tensor) and _is_cpu(target):
+            tensor = _on_cpu(tensor)
+        arguments, options = _on_meta(arguments[1:], options)
+        result = function(tensor, *arguments, **options)
+        if _is_ours(result) and not _is_ours(tensor) and not tensor.is_floating_point():
+            # Lengths and indices may be asked for again.
+            result.whygpu_original = tensor
+        return result
+
+    def _backward(self, function):
+        """autograd's own entries, with the time noted at which they run."""
+
+        if self._recorder is None:
+            return function
+
+        def run(*arguments, **options):
+            before, self._recorder.phase = self._recorder.phase, "backward"
+            try:
+                return function(*arguments, **options)
+            finally:
+                self._recorder.phase = before
+
+        return run
+
+    def _within(self, function):
+        """What the backward pass calls in Python: autograd leaves this mode behind."""
+
+        def call(*arguments, **options):
+            if torch.overrides._get_current_function_mode() is not None:
+                return function(*arguments, **options)
+            TorchFunctionMode.__enter__(self)
+            try:
+                return function(*arguments, **options)
+            finally:
+                TorchFunctionMode.__exit__(self, None, None, None)
+
+        return call
+
+    def _hooks_within(self, function):
+        """Checkpointed parts are computed anew when what they saved is asked for."""
+
+        def make(hooks, pack_hook, unpack_hook):
+            return function(hooks, self._within(pack_hook), self._within(unpack_hook))
+
+        return make
+
+    def _note_question(self):
+        frame = sys._getframe(2)
+        while frame is not None:
+            path = frame.f_code.co_filename
+            if not any(part in path for part in _LIBRARIES):
+                self.asked_at.append("%s:%d" % (os.path.basename(path), frame.f_lineno))
+                return
+            if "%skeras%s" % (os.sep, os.sep) in path:
+                return
+            frame = frame.f_back
+
+
+_LIBRARIES = tuple("%s%s%s" % (os.sep, name, os.sep) for name in ("torch", "keras", "whygpu_work"))
+
+
+class _Generator(torch._C.Generator):
+    """Random numbers are never drawn; on a build for the CPU there is no other generator."""
+
+    def __new__(cls, device="cpu"):
+        return super().__new__(cls, "cpu")
+
+
+def _has_others(values):
+    """Whether one of the values is no tensor and has its own way with PyTorch's functions."""
+    return any(
+        hasattr(type(value), "__torch_function__") and not isinstance(value, torch.Tensor)
+        for value in values
+    )
+
+
+def _is_ours(tensor):
+    return isinstance(tensor, torch.Tensor) and tensor.device == META
+
+
+def _is_cpu(device):
+    return isinstance(device, (str, torch.device)) and torch.device(device).type == "cpu"
+
+
+def _on_cpu(tensor):
+    """What the tensor was before it was moved here, if it is known, or zeros."""
+    original = getattr(tensor, "whygpu_original", None)
+    return torch.zeros(tensor.shape, dtype=tensor.dtype) if original is None else original
+
+
+def _on_meta(arguments, options):
+    if any(isinstance(each, (str, torch.device)) for each in arguments):
+        arguments = tuple(_device_for(each) for each in arguments)
+    if "device" in options:
+        options = dict(options, device=_device_for(options["device"]))
+    if options.get("generator") is not None:
+        options = dict(options, generator=None)
+    if options.get("pin_memory"):
+        options = dict(options, pin_memory=False)
+    for name in _NUMBERS:
+        if _is_ours(options.get(name)):
+            options = dict(options, **{name: 1})
+    return arguments, options
+
+
+_NUMBERS = ("alpha", "beta", "value")
+"""Options that are numbers, and are read out of a tensor where one is given."""
+
+
+def _device_for(value):
+    if isinstance(value, torch.device):
+        return META if value.type == "cuda" else value
+    if isinstance(value, str) and value.partition(":")[0] == "cuda":
+        return META
+    return value
+
+
+@contextlib.contextmanager
+def _replaced(owner, name, value):
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def _answers():
+    tensor = torch.Tensor
+    answers = {
+        tensor.device.__get__: Pretence._device,
+        tensor.is_cuda.__get__: Pretence._is_cuda,
+        tensor.is_meta.__get__: Pretence._is_meta,
+        tensor.get_device: Pretence._device_index,
+        tensor.cuda: Pretence._to_gpu,
+        tensor.cpu: Pretence._to_cpu,
+        tensor.to: Pretence._moved,
+        tensor.pin_memory: Pretence._unchanged,
+        tensor.record_stream: Pretence._unchanged,
+        torch.device: Pretence._as_asked,
+    }
+    values = ("item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__")
+    answers.update((getattr(tensor, name), Pretence._value) for name in (*values, "__array__"))
+    return answers
+
+
+_ANSWERS = _answers()

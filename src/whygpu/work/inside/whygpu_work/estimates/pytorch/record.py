@@ -1,0 +1,128 @@
+"""A PyTorch program's allocations, recorded while it runs on tensors without data.
+
+Tensors on the `meta` device have shapes, strides and lifetimes like any other, and autograd treats
+them like any other: what is saved for the backward pass and when it is let go is PyTorch's own
+doing. Only their numbers are missing, so a training step takes no memory and hardly any time.
+"""
+
+import weakref
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
+
+from . import kernels
+
+_ACTIVE = []
+_KIND_IN = {"forward": "activations", "backward": "activations", "update": "optimizer"}
+"""What an allocation counts as when nobody says what it is for."""
+
+
+def working(size):
+    """Note that a kernel works in so many bytes, beside all that is allocated at this moment."""
+    for recorder in _ACTIVE:
+        recorder.pass_through((size,))
+
+
+class Recorder(TorchDispatchMode):
+    """Notes every storage that comes to be, when it goes, and what kernels need in between."""
+
+    def __init__(self, gpu):
+        super().__init__()
+        self._gpu = gpu
+        """The GPU's compute capability as a tuple, or None."""
+        self._live = {}
+        """Keys and sizes, by the storage's address or the library's name."""
+        self._references = {}
+        self._next_key = 0
+        self._events = []
+        self.kinds = {}
+        """What each allocation is for, by its key."""
+        self.phases = {}
+        """When each allocation was made, by its key."""
+        self.phase = "forward"
+
+    def __enter__(self):
+        _ACTIVE.append(self)
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        _ACTIVE.remove(self)
+        return super().__exit__(*error)
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        if function in kernels.CUBLAS:
+            self._start_library("cublas", kernels.cublas_workspace(self._gpu))
+        if function in kernels.CUBLAS_LT:
+            self._start_library("cublasLt", kernels.CUBLAS_LT_WORKSPACE)
+        kernel = kernels.BY_FUNCTION.get(function)
+        if kernel is None:
+            result, passing = function(*arguments, **(options or {})), ()
+        else:
+            result, passing = kernel(function, arguments, options or {}, self._gpu)
+        kind = "inputs" if _comes_from_cpu(function, arguments) else None
+        for leaf in (result,) if isinstance(result, torch.Tensor) else tree_flatten(result)[0]:
+            if isinstance(leaf, torch.Tensor) and leaf.device.type == "meta":
+                self._note(leaf.untyped_storage(), kind)
+        if passing:
+            self.pass_through(passing)
+        return result
+
+    def mark(self, tensors, kind):
+        """Say what tensors are for; they are noted if they are new."""
+        for tensor in tensors:
+            self.kinds[self._note(tensor.untyped_storage(), kind)] = kind
+
+    def restart(self):
+        """Begin a new list of events, with all that is allocated now."""
+        self._events = [(key, size) for key, size in self._live.values() if size]
+
+    def events(self):
+        """(key, bytes) for an allocation, (key, None) when it ends."""
+        return list(self._events)
+
+    def pass_through(self, sizes):
+        """Room that is taken and given back within one operation."""
+        keys = [self._open(size, "workspace") for size in sizes if size]
+        self._events += [(key, None) for key in keys]
+
+    def _note(self, storage, kind):
+        identity = storage._cdata
+        known = self._live.get(identity)
+        if known is not None:
+            return known[0]
+        size = storage.nbytes()
+        key = self._open(size, kind)
+        self._live[identity] = (key, size)
+        self._references[identity] = weakref.ref(storage, lambda _: self._close(identity))
+        return key
+
+    def _open(self, size, kind):
+        self._next_key += 1
+        key = self._next_key
+        self.kinds[key] = kind or _KIND_IN[self.phase]
+        self.phases[key] = self.phase
+        if size:
+            self._events.append((key, size))
+        return key
+
+    def _close(self, identity):
+        key, size = self._live.pop(identity)
+        del self._references[identity]
+        if size:
+            self._events.append((key, None))
+
+    def _start_library(self, name, size):
+        """A thread's first use of a library makes a workspace that stays.
+
+        The backward pass has a thread of its own for each GPU.
+        """
+        use = (name, self.phase == "backward")
+        if use not in self._live:
+            self._live[use] = (self._open(size, "workspace"), size)
+
+
+def _comes_from_cpu(function, arguments):
+    if function is not torch.ops.aten._to_copy.default:
+        return False
+    return arguments[0].device.type == "cpu" and arguments[0].dim() > 0

@@ -1,0 +1,103 @@
+"""The memory that a Keras model on PyTorch takes on a GPU, by Keras's own steps."""
+
+import numpy
+import torch
+
+from ...loading import Unusable
+from ...work_keras import KerasWork, all_layers
+from ..half_precision import in_half_precision
+from .estimator import Estimator
+from .meta import on_meta, without_data
+
+FEW = 2
+"""Rows of the arrays from which shapes and types are read."""
+
+
+class KerasEstimator(Estimator):
+    truth = True
+    """Keras asks whether gradients are finite, and whether it is time for an update."""
+
+    def __init__(
+        self, model, train=True, optimizer=None, mixed=False, shapes=None, gpu=None, tell=None
+    ):
+        super(KerasEstimator, self).__init__(train, gpu, tell)
+        if mixed:
+            in_half_precision(model)
+        work = KerasWork(model, optimizer, shapes)
+        self.model = model
+        self._inputs = work.inputs(FEW)
+        self._targets = None
+        if train:
+            work.prepare_training()
+            self._targets = work.targets(self._inputs)
+            if not model.trainable_variables:
+                raise Unusable("the model has no weights to train: give --infer")
+        self._updates_watched = False
+        self.recorder.mark(_weights_on_meta(model), "weights")
+
+    def step(self, batch):
+        import keras
+
+        # Keras itself has the batch in main memory, and moves it when the model is called.
+        with keras.device("cuda:0"):
+            inputs = _rows(self._inputs, batch)
+            if not self.train:
+                self.model.eval()
+                with torch.no_grad():
+                    self.model.predict_step((inputs,))
+                return
+            self.model.train()
+            self._watch_updates()
+            self.model.train_step((inputs, _rows(self._targets, batch)))
+            gradients = [each.value.grad for each in self.model.trainable_variables]
+            self.recorder.mark([each for each in gradients if each is not None], "gradients")
+            self.recorder.mark(_on_gpu(self.model.optimizer.variables), "optimizer")
+
+    def _watch_updates(self):
+        """Tell the optimiser's own work from the model's."""
+        if self._updates_watched:
+            return
+        self._updates_watched = True
+        apply = self.model.optimizer.apply
+
+        def watched(*arguments, **options):
+            before, self.recorder.phase = self.recorder.phase, "update"
+            try:
+                return apply(*arguments, **options)
+            finally:
+                self.recorder.phase = before
+
+        self.model.optimizer.apply = watched
+
+
+def _weights_on_meta(model):
+    known = {}
+    for layer in [model, *all_layers(model)]:
+        # Asking a layer that has none makes it, and PyTorch finds the weights by it.
+        getattr(layer, "torch_params", None)
+    weights = on_meta(model, known)
+    variables = [*model.variables, *_more_variables(model)]
+    for variable in variables:
+        variable._value = without_data(variable._value, known)
+    return [*weights, *(variable._value for variable in variables)]
+
+
+def _more_variables(model):
+    """The optimiser's and the metrics', where they stand already."""
+    more = list(getattr(model, "metrics_variables", None) or ())
+    optimizer = getattr(model, "optimizer", None)
+    return more + list(optimizer.variables if optimizer is not None else ())
+
+
+def _on_gpu(variables):
+    return [each.value for each in variables if each.value.is_cuda]
+
+
+def _rows(tree, count):
+    """Arrays of the same kind with as many rows: they are never read, and take no memory."""
+    if isinstance(tree, dict):
+        return {key: _rows(each, count) for key, each in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)([_rows(each, count) for each in tree])
+    like = torch.as_tensor(numpy.asarray(tree))
+    return like[:1].expand((count,) + tuple(like.shape[1:]))

@@ -1,0 +1,295 @@
+"""The memory that a Keras model on JAX, or a JAX function, takes on a GPU: no GPU is needed.
+
+The very program that `fit` or `predict` would run is traced with shapes in place of arrays. Where
+JAX's CUDA plugin is installed, XLA's GPU compiler says what the program takes; where it is not,
+the compiler's choices are modelled from the program's text.
+"""
+
+import contextlib
+
+from ..loading import Unusable
+from ..work_keras import KerasWork
+from .half_precision import in_half_precision
+from .xla import program_memory
+from .xla.compile import Compiler
+from .xla.libraries import as_on_gpu
+
+FEW = 2
+"""Rows of the arrays from which shapes and types are read."""
+NOT_COUNTED = (
+    "While a program is compiled for the first time, XLA tries out algorithms on the GPU and takes "
+    "more for a while, several GiB for convolutions, as far as it is free."
+)
+
+WORKSPACE = "by which cuBLAS and cuDNN raise the peak; they choose on the GPU"
+
+
+class _Estimator(object):
+    """What is common to all programs: tracing, asking the compiler, and the model in its place."""
+
+    def __init__(self, gpu=None, tell=None):
+        self.compiler = Compiler(gpu)
+        self.notes = []
+        self._tell = tell or (lambda text: None)
+
+    def _lowered(self, jitted, arguments):
+        """The program for a GPU, traced as it would be on one."""
+        if self.compiler.tries_things_out:
+            return jitted.lower(*arguments)
+        with as_on_gpu(self.compiler.capability):
+            if self.compiler.device is not None or not hasattr(jitted, "trace"):
+                return jitted.lower(*arguments)
+            traced = jitted.trace(*arguments)
+            try:
+                return traced.lower(lowering_platforms=("cuda",))
+            except (ImportError, NotImplementedError, RuntimeError, ValueError) as error:
+                self._note("traced for the CPU: %s" % str(error).splitlines()[0])
+                return traced.lower()
+
+    def _abstract(self, shape, dtype):
+        import jax
+
+        if self.compiler.device is None:
+            return jax.ShapeDtypeStruct(tuple(shape), dtype)
+        where = jax.sharding.SingleDeviceSharding(self.compiler.device)
+        return jax.ShapeDtypeStruct(tuple(shape), dtype, sharding=where)
+
+    def _temporary(self, lowered, thorough=True):
+        """What the compiler says; the model says what of it is what, or all where there is none."""
+        modelled, size = None, None
+        try:
+            modelled = program_memory.model(_text(lowered), self.compiler.capability)
+        except Unusable as error:
+            if self.compiler.device is None:
+                raise
+            self._note(str(error))
+        if self.compiler.device is not None:
+            self._tell("asking XLA's compiler")
+            try:
+                size = self.compiler.temporary(lowered, thorough)
+            except (NotImplementedError, RuntimeError, ValueError) as error:
+                if modelled is None:
+                    raise
+                self._note("XLA's GPU compiler failed: %s" % str(error).splitlines()[0])
+        return _Temporary(size, modelled, self.compiler.tries_things_out)
+
+    def _source(self, how):
+        import jax
+
+        if how == "compiled":
+            return "JAX %s: %s" % (jax.__version__, self.compiler.words)
+        return "JAX %s: a model of XLA's GPU compiler, on the program that JAX makes" % (
+            jax.__version__
+        )
+
+    def _note(self, text):
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def _answer(self, parts, how):
+        if how == "modelled" and self.compiler.without:
+            self._note(
+                "XLA's GPU compiler would tell rather than be modelled: it comes with JAX's CUDA "
+                "plugin, for which no GPU is needed (%s)." % self.compiler.without
+            )
+        return {
+            "parts": parts,
+            "peak_bytes": sum(part["bytes"] for part in parts),
+            "notes": self.notes + [NOT_COUNTED],
+            "source": self._source(how),
+        }
+
+
+class _Temporary(object):
+    """Memory beside arguments and results, from the compiler where it knows."""
+
+    def __init__(self, compiled, modelled, tried_out):
+        self.how = "modelled" if compiled is None else "compiled"
+        self.size = modelled.size if compiled is None else compiled
+        self.workspace = 0 if modelled is None or tried_out else modelled.workspace
+        self._modelled = modelled
+
+    def gradients(self, shapes):
+        return 0 if self._modelled is None else min(self.size, self._modelled.gradients(shapes))
+
+
+class KerasEstimator(_Estimator):
+    """`optimizer` is a name that Keras knows, or None for the model's own."""
+
+    def __init__(
+        self, model, train=True, optimizer=None, mixed=False, shapes=None, gpu=None, tell=None
+    ):
+        super(KerasEstimator, self).__init__(gpu, tell)
+        if mixed:
+            in_half_precision(model)
+        work = KerasWork(model, optimizer, shapes)
+        self.model, self.train = model, train
+        self._inputs = work.inputs(FEW)
+        self._targets = None
+        if train:
+            if not model.trainable_variables:
+                raise Unusable("the model has no weights to train: give --infer")
+            if not getattr(model, "compiled", False):
+                self._note("The model is not compiled; its loss is taken to be mean squared error.")
+            work.prepare_training()
+            self._targets = work.targets(self._inputs)
+            _build_optimizer(model)
+        if getattr(model, "run_eagerly", False) or getattr(model, "jit_compile", True) is False:
+            self._note("The model is told not to be compiled; the figures are for a compiled one.")
+
+    def at(self, batch):
+        import jax
+
+        self._tell("tracing a batch of %d" % batch)
+        inputs = self._rows(self._inputs, batch)
+        data = (inputs, self._rows(self._targets, batch)) if self.train else (inputs,)
+        if self.train:
+            self._build_metrics(data)
+        model = self.model
+        weights = self._state(model.trainable_variables)
+        fixed = self._state(model.non_trainable_variables)
+        state, step = (weights, fixed), self._predict_step
+        optimizer = []
+        if self.train:
+            optimizer = self._state(model.optimizer.variables)
+            state += (optimizer, self._state(model.metrics_variables))
+            step = model.train_step
+        lowered = self._lowered(jax.jit(step, donate_argnums=0), (state, data))
+        # A training step takes long to compile, and depends less on what is not known.
+        temporary = self._temporary(lowered, thorough=not self.train)
+        results = jax.eval_shape(step, state, data)[0]
+        # The next batch is on its way to the GPU while one is worked on.
+        return self._answer(
+            self._parts(
+                temporary,
+                _bytes(state) - _bytes(optimizer),
+                _bytes(optimizer),
+                2 * _bytes(data),
+                _bytes(results),
+            ),
+            temporary.how,
+        )
+
+    def _predict_step(self, state, data):
+        outputs, fixed = self.model.predict_step(state, data)
+        return outputs, (state[0], fixed)
+
+    def _parts(self, temporary, weights, optimizer, inputs, results):
+        shapes = [each.shape for each in self.model.trainable_variables]
+        gradients = temporary.gradients(shapes) if self.train else 0
+        parts = [_part("weights", weights, "measured")]
+        if self.train:
+            words = "those that are there at the peak; each is used up as soon as it is known"
+            parts.append(_part("gradients", gradients, "modelled", words))
+            parts.append(_part("optimizer", optimizer, "measured"))
+        parts.append(_part("activations", temporary.size - gradients, temporary.how))
+        parts.append(_part("inputs", inputs, "measured", "this batch and the next"))
+        words = "" if self.train else "of one batch; predict keeps them all until the last is done"
+        parts.append(_part("results", results, "measured", words))
+        parts.append(_part("workspace", temporary.workspace, "modelled", WORKSPACE))
+        return parts
+
+    def _build_metrics(self, data):
+        """As `fit` does at its first batch: what counts the loss and the metrics comes to be."""
+        self.model._symbolic_build(data_batch=data + (None,))
+
+    def _state(self, variables):
+        return [self._abstract(each.shape, each.dtype) for each in variables]
+
+    def _rows(self, tree, count):
+        import jax
+
+        return jax.tree_util.tree_map(
+            lambda array: self._abstract((count,) + array.shape[1:], array.dtype), tree
+        )
+
+
+class FunctionEstimator(_Estimator):
+    """A JAX function with the arguments that it is called with."""
+
+    def __init__(self, function, arguments, gpu=None, tell=None):
+        super(FunctionEstimator, self).__init__(gpu, tell)
+        self._function = function
+        given = isinstance(arguments, (tuple, list))
+        self._arguments = tuple(arguments) if given else (arguments,)
+
+    def at(self):
+        import jax
+
+        self._tell("tracing the function")
+        arguments = jax.tree_util.tree_map(self._described, self._arguments)
+        jitted = self._function if hasattr(self._function, "trace") else jax.jit(self._function)
+        lowered = self._lowered(jitted, arguments)
+        temporary = self._temporary(lowered)
+        results = _bytes(lowered.out_info)
+        words = "temporary arrays"
+        parts = [
+            _part("inputs", _bytes(arguments), "measured", "the function's arguments"),
+            _part("activations", temporary.size, temporary.how, words),
+            _part("results", results - _donated(lowered, results), "measured"),
+            _part("workspace", temporary.workspace, "modelled", WORKSPACE),
+        ]
+        return self._answer(parts, temporary.how)
+
+    def _described(self, leaf):
+        if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+            return leaf
+        return self._abstract(leaf.shape, leaf.dtype)
+
+
+def _part(name, size, how, note=""):
+    return {"name": name, "bytes": int(size), "how": how, "note": note}
+
+
+def _donated(lowered, results):
+    """Bytes of results that take the place of arguments."""
+    import jax
+
+    arguments = jax.tree_util.tree_leaves(lowered.args_info)
+    given = sum(_size(each) for each in arguments if each.donated)
+    return min(given, results)
+
+
+def _bytes(tree):
+    import jax
+
+    return sum(_size(leaf) for leaf in jax.tree_util.tree_leaves(tree))
+
+
+def _size(leaf):
+    import jax
+    import numpy
+
+    if not hasattr(leaf, "dtype"):
+        return 0
+    count = 1
+    for each in leaf.shape:
+        count *= each
+    with contextlib.suppress(TypeError):
+        return count * numpy.dtype(leaf.dtype).itemsize
+    # A random key: a type of JAX's own.
+    return count * jax.random.key_data(jax.random.key(0)).nbytes
+
+
+def _text(lowered):
+    try:
+        return lowered.as_text("hlo")
+    except TypeError:
+        return lowered.compiler_ir(dialect="hlo").as_hlo_text()
+
+
+def _build_optimizer(model):
+    """Let the optimiser know its variables, without giving them memory where it can do without."""
+    import keras
+    from keras.src.backend.common.stateless_scope import StatelessScope
+
+    if model.optimizer.built:
+        return
+    as_it_was = keras.optimizers.serialize(model.optimizer)
+    try:
+        with StatelessScope(initialize_variables=False):
+            model.optimizer.build(model.trainable_variables)
+    except ValueError:
+        # Some make variables from values, which are not to be had there.
+        model.optimizer = keras.optimizers.deserialize(as_it_was)
+        model.optimizer.build(model.trainable_variables)

@@ -1,0 +1,202 @@
+"""How much memory an XLA program's temporary arrays take at their peak on a GPU.
+
+What is written to memory is put into an order that keeps few arrays at a time, as XLA does, and
+counted.
+"""
+
+import heapq
+
+from . import fusion
+from .fusion import WRITTEN
+
+IN_PLACE = ("scatter", "dynamic-update-slice")
+
+
+class Peak(object):
+    def __init__(self, size, live):
+        self.size = size
+        self.live = live
+        """The arrays that are there at the peak: nodes of the graph."""
+
+
+class _Kernel(object):
+    __slots__ = ("inputs", "outputs", "replaced", "scratch")
+
+    def __init__(self, outputs, inputs, scratch, replaced):
+        self.outputs = outputs
+        self.inputs = inputs
+        self.scratch = scratch
+        self.replaced = replaced
+        """Inputs whose memory becomes an output's, should nobody else need them afterwards."""
+
+
+def peak(graph, workspace=None):
+    """The peak of what a graph allocates beside its parameters and results.
+
+    `workspace` gives the bytes that a node's work needs while it is done.
+    """
+    finished = fusion.epilogues(graph)
+    written, sources = fusion.written(graph, finished)
+    kernels = _kernels(graph, written, sources, _scratch(graph, finished, workspace))
+    counted = _sizes(graph, kernels)
+    orders = [kernels, _frugal_order(kernels, counted)]
+    return min((_run(order, counted) for order in orders), key=lambda found: found.size)
+
+
+def _kernels(graph, written, sources, scratch):
+    parts = {}
+    for node in graph.nodes:
+        if node.operation == "part" and node.aliases is None:
+            parts.setdefault(node.inputs[0], []).append(node)
+    beside = _beside(graph, written)
+    kernels = []
+    for node in graph.nodes:
+        made = parts.get(node, [])
+        if node not in written or node.operation in ("parameter", "part"):
+            continue
+        if node.operation == "transpose" and node.inputs[0] in beside:
+            continue
+        replaced = []
+        if node.operation in IN_PLACE:
+            replaced = node.inputs[:1]
+        elif node.operation == "while":
+            replaced = [node.inputs[part.key] for part in made]
+        outputs = [node] + made + beside.get(node, [])
+        kernels.append(_Kernel(outputs, sources[node], scratch.get(node, 0), replaced))
+    return kernels
+
+
+def _beside(graph, written):
+    """What is written turned around as well, by the same kernel that writes it."""
+    own = WRITTEN + ("parameter", "part", "transpose")
+    turned = {
+        node: [
+            user
+            for user in graph.users_of(node)
+            if user.operation == "transpose" and user in written
+        ]
+        for node in written
+        if node.operation not in own
+    }
+    return {node: users for node, users in turned.items() if users}
+
+
+def _scratch(graph, finished, workspace):
+    """Bytes that work needs while it is done, by the node that it writes."""
+    found = {}
+    for node in graph.nodes:
+        size = max([peak(body, workspace).size for body in node.bodies] or [0])
+        if node.operation == "sort":
+            size = node.inputs[0].size
+        if workspace is not None:
+            size = max(size, workspace(node))
+        if size:
+            found[finished.get(node, node)] = size
+    return found
+
+
+def _sizes(graph, kernels):
+    """Bytes of what is allocated; a program's results have memory of their own."""
+    roots = set(graph.roots)
+    return {
+        each: 0 if each in roots else each.size for kernel in kernels for each in kernel.outputs
+    }
+
+
+def _uses(kernels, counted):
+    uses = {}
+    for kernel in kernels:
+        for each in kernel.inputs:
+            if each in counted:
+                uses[each] = uses.get(each, 0) + 1
+    return uses
+
+
+def _run(kernels, counted):
+    """The peak when the kernels run in this order."""
+    lives = _lives(kernels, counted)
+    changes = [0] * (len(kernels) + 1)
+    for life in lives.values():
+        changes[life.first] += life.size
+        changes[life.last + 1] -= life.size
+    now, largest, at = 0, 0, 0
+    for step, kernel in enumerate(kernels):
+        now += changes[step]
+        if now + kernel.scratch > largest:
+            largest, at = now + kernel.scratch, step
+    return Peak(largest, [node for node, life in lives.items() if life.first <= at <= life.last])
+
+
+class _Life(object):
+    __slots__ = ("first", "last", "size")
+
+    def __init__(self, size, first, last):
+        self.size, self.first, self.last = size, first, last
+
+
+def _lives(kernels, counted):
+    """From which step to which each array is there; one that takes another's place lengthens it."""
+    uses, lives = _uses(kernels, counted), {}
+    for step, kernel in enumerate(kernels):
+        inputs = [each for each in kernel.inputs if each in counted]
+        for each in inputs:
+            uses[each] -= 1
+            lives[each].last = max(step, lives[each].last)
+        handed_on = [each for each in kernel.replaced if each in inputs and not uses[each]]
+        for each in kernel.outputs:
+            same = [other for other in handed_on if counted[other] == counted[each]]
+            if same:
+                handed_on.remove(same[0])
+                lives[each] = lives.pop(same[0])
+                lives[each].last = step
+            else:
+                lives[each] = _Life(counted[each], step, step)
+    return lives
+
+
+def _frugal_order(kernels, counted):
+    """At each step, of the kernels that can run, the one that frees most beyond what it takes."""
+    position = {kernel: at for at, kernel in enumerate(kernels)}
+    maker = {each: kernel for kernel in kernels for each in kernel.outputs}
+    needs = {
+        kernel: [each for each in kernel.inputs if each in counted and maker[each] is not kernel]
+        for kernel in kernels
+    }
+    readers, uses = {}, {}
+    for kernel in kernels:
+        for each in needs[kernel]:
+            readers.setdefault(each, []).append(kernel)
+            uses[each] = uses.get(each, 0) + 1
+    missing = {kernel: len(needs[kernel]) for kernel in kernels}
+    balance, ready, order, done = {}, [], [], set()
+
+    def offer(kernel):
+        freed = sum(counted[each] for each in needs[kernel] if uses[each] == 1)
+        taken = sum(counted[each] for each in kernel.outputs)
+        if balance.get(kernel) != taken - freed:
+            balance[kernel] = taken - freed
+            heapq.heappush(ready, (taken - freed, position[kernel], kernel))
+
+    for kernel in kernels:
+        if not missing[kernel]:
+            offer(kernel)
+    while ready:
+        cost, _, kernel = heapq.heappop(ready)
+        if kernel in done or balance[kernel] != cost:
+            continue
+        done.add(kernel)
+        order.append(kernel)
+        changed = []
+        for each in needs[kernel]:
+            uses[each] -= 1
+            if uses[each] == 1:
+                changed += [reader for reader in readers[each] if not missing[reader]]
+        for each in kernel.outputs:
+            for reader in readers.get(each, ()):
+                missing[reader] -= 1
+                if not missing[reader]:
+                    changed.append(reader)
+        for each in changed:
+            if each not in done:
+                offer(each)
+    return order

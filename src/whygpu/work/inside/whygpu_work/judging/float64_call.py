@@ -1,0 +1,117 @@
+"""A function of arrays once more in float64, and how far rounding moves what it returns.
+
+There are no layers to look at one by one, so the function is done as a whole: once with its
+arguments as they are, in float64, and again with every number in them moved by what rounding does
+to the largest sums that arrays of their shapes can make; see rounding.py.
+"""
+
+import sys
+
+import numpy
+
+from ..lanes import host_arrays
+from . import floats, rounding
+from .float64_keras import CannotLift
+
+
+class LiftedCall(object):
+    """A user's function with the arguments that all lanes are given."""
+
+    def __init__(self, function, arguments):
+        self._function = function
+        self._arguments = arguments
+        self._leaves = [leaf for _, leaf in host_arrays.named(arguments, "argument")]
+
+    def record(self, writer, lane):
+        """`lane` is the Recording of one: it tells the precision that lanes compute in."""
+        dtypes = {tensor.dtype for tensor in lane.tensors.values()}
+        known = [name for name in floats.FORMATS if name in dtypes]
+        precision = max(known or ["float32"], key=lambda name: floats.FORMATS[name].unit)
+        arrays = [host_arrays.plain(leaf) for leaf in self._leaves]
+        record(self._call, arrays, precision, writer)
+
+    def _call(self, arrays):
+        given = iter([_as(leaf, array) for leaf, array in zip(self._leaves, arrays)])
+        result = self._function(*host_arrays.replaced(self._arguments, given))
+        named = host_arrays.named(result, "output")
+        return [(name, numpy.asarray(host_arrays.plain(leaf))) for name, leaf in named]
+
+
+def _as(leaf, array):
+    """The array as the function had it: as a tensor of its framework, or as a plain number."""
+    kind = type(leaf).__module__.split(".")[0]
+    if array.dtype.kind != "f":
+        return leaf
+    if isinstance(leaf, float):
+        return float(array)
+    if kind == "torch":
+        return sys.modules["torch"].as_tensor(array)
+    if kind == "tensorflow":
+        return sys.modules["tensorflow"].convert_to_tensor(array)
+    if kind in ("jax", "jaxlib"):
+        return sys.modules["jax"].numpy.asarray(array)
+    return array
+
+
+def record(call, arguments, precision, writer):
+    """Write what `call(arrays)` gives for float64 arrays, with its rounding, as outputs.
+
+    `arguments` are the arrays that lanes use, `call` gives [(name, array)]; `precision` is the one
+    that lanes compute in.
+    """
+    wide = [_wide(array) for array in arguments]
+    exact = call(wide)
+    _check(exact)
+    reduction = largest_sum([array.shape for array in arguments])
+    size = rounding.amplitude(precision, reduction)
+    random = numpy.random.RandomState(0)
+    samples = [
+        dict(call([_moved(array, size, random) for array in wide])) for _ in range(rounding.SAMPLES)
+    ]
+    for name, values in exact:
+        if values.dtype.kind != "f":
+            writer.tensor(name, "output", values)
+            continue
+        moved = [sample[name] for sample in samples if _comparable(sample.get(name), values)]
+        spread = rounding.spread(values, moved)
+        writer.tensor(name, "output", values, rounding=(spread, reduction, precision))
+
+
+def largest_sum(shapes):
+    """How many numbers are summed at most, in products with arrays of these shapes; each of them
+    may be a stage on the way, and the errors of all stages add up."""
+    matrices = [shape for shape in shapes if len(shape) > 1]
+    longest = max([_product(shape) // max(1, min(shape)) for shape in matrices] or [1])
+    vectors = max([shape[0] for shape in shapes if len(shape) == 1] or [1])
+    return max(longest, vectors) * max(1, len(matrices))
+
+
+def _check(exact):
+    narrow = [name for name, array in exact if array.dtype.kind == "f" and array.itemsize < 8]
+    if narrow:
+        raise CannotLift(
+            "{} is {} whatever precision the function is given".format(
+                narrow[0], dict(exact)[narrow[0]].dtype.name
+            )
+        )
+    if not any(floats.is_real(array.dtype.name) for _, array in exact):
+        raise CannotLift("the function returns no floating-point numbers")
+
+
+def _wide(array):
+    return array.astype(numpy.float64) if array.dtype.kind == "f" else array
+
+
+def _moved(array, size, random):
+    return rounding.moved(array, size, random) if array.dtype.kind == "f" else array
+
+
+def _comparable(sample, values):
+    return sample is not None and sample.shape == values.shape
+
+
+def _product(shape):
+    result = 1
+    for length in shape:
+        result *= length
+    return result

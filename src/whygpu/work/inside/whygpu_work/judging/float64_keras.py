@@ -1,0 +1,124 @@
+"""A Keras model once more in float64, with the same weights: the reference for all lanes."""
+
+import contextlib
+
+import numpy
+
+from ..lanes import taps_keras
+
+_PRECISIONS = ("float16", "bfloat16", "float32", "float64", "mixed_float16", "mixed_bfloat16")
+
+
+class CannotLift(Exception):
+    """Why there is no such model."""
+
+
+def lifted(keras, model, inputs=None):
+    """The model in float64. Its weights are the given one's, which float64 holds exactly.
+
+    A model that was written as a class makes its layers by itself, and its weights at its first
+    call: `inputs` are for that.
+    """
+    try:
+        with _by_default(keras):
+            config = in_float64(model.get_config())
+            result = type(model).from_config(config, custom_objects=_classes(model))
+            if inputs is not None and len(result.weights) < len(model.weights):
+                result(inputs, training=False)
+            _take_names(result, model)
+    except Exception as error:  # whatever a user's layers may raise
+        raise CannotLift(
+            "the model cannot be made again from its configuration ({}: {})".format(
+                type(error).__name__, str(error).strip().split("\n")[0][:300]
+            )
+        )
+    give_weights(result, model.get_weights())
+    _check(result)
+    return result
+
+
+@contextlib.contextmanager
+def _by_default(keras):
+    """Layers that are made meanwhile, and are told no type, compute in float64."""
+    if hasattr(keras, "config") and hasattr(keras.config, "set_dtype_policy"):
+        get, put = keras.config.dtype_policy, keras.config.set_dtype_policy
+    else:
+        get, put = keras.mixed_precision.global_policy, keras.mixed_precision.set_global_policy
+    before = get()
+    put("float64")
+    try:
+        yield
+    finally:
+        put(before)
+
+
+def _take_names(made, model):
+    """Layers that a user's class makes get new names each time, and steps are known by names."""
+    pairs = list(zip(_inner(made), _inner(model)))
+    if [type(new) for new, _ in pairs] != [type(old) for _, old in pairs]:
+        raise ValueError("it has other layers then")
+    for new, old in pairs:
+        if new.name == old.name:
+            continue
+        if hasattr(new, "_name"):  # Keras 2, where `name` cannot be set
+            new._name = old.name
+        else:
+            new.name = old.name
+
+
+def _check(model):
+    for layer in _inner(model):
+        precision = taps_keras.precision(layer)
+        if precision in _PRECISIONS and precision != "float64":
+            raise CannotLift(
+                "its layer {} computes in {} whatever its configuration says".format(
+                    layer.name, precision
+                )
+            )
+
+
+def give_weights(model, weights):
+    if len(model.get_weights()) != len(weights):
+        raise CannotLift("made again in float64, the model has other weights than before")
+    model.set_weights([_wide(array) for array in weights])
+    for layer in _inner(model):
+        if hasattr(layer, "finalize_state"):
+            # Normalization computes with what it has made of its weights, not with them.
+            layer.finalize_state()
+
+
+def _wide(array):
+    array = numpy.asarray(array)
+    return array if array.dtype.kind in "biu" else array.astype(numpy.float64)
+
+
+def in_float64(config):
+    """A configuration with float64 wherever it names a floating-point type."""
+    if isinstance(config, dict):
+        if config.get("class_name") == "DTypePolicy":
+            return "float64" if _is_precision(config.get("config", {}).get("name")) else config
+        return {
+            key: "float64" if key == "dtype" and _is_precision(value) else in_float64(value)
+            for key, value in config.items()
+        }
+    if isinstance(config, (list, tuple)):
+        return type(config)(in_float64(item) for item in config)
+    return config
+
+
+def _is_precision(value):
+    return isinstance(value, str) and value in _PRECISIONS
+
+
+def _classes(model):
+    """The user's own classes, which Keras could not find by name.
+
+    Its own it has to find by itself: some layers and operations share a name.
+    """
+    kinds = [type(layer) for layer in _inner(model)]
+    return {kind.__name__: kind for kind in kinds if not taps_keras.is_own(kind)}
+
+
+def _inner(model):
+    flatten = getattr(model, "_flatten_layers", None)
+    return list(flatten()) if flatten is not None else list(model.layers)

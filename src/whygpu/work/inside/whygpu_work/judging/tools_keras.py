@@ -1,0 +1,82 @@
+"""What local.py asks of Keras: tensors in structures, with their masks, and facts of layers."""
+
+import collections
+
+import numpy
+
+from .. import trees
+from . import reductions
+
+Facts = collections.namedtuple("Facts", "reduction products")
+
+
+class KerasTools(object):
+    """For Keras 3 of any backend, and for the Keras 2 of TensorFlow."""
+
+    def __init__(self, keras):
+        self._keras = keras
+        self._ops = getattr(keras, "ops", None)
+        if self._ops is None:
+            import tensorflow
+
+            self._tensorflow = tensorflow
+
+    def flat(self, structure):
+        return trees.flat(structure, self._is_tensor)
+
+    def replaced(self, structure, change):
+        return trees.replaced(structure, self._is_tensor, change)
+
+    def _is_tensor(self, item):
+        check = self._ops.is_tensor if self._ops else self._tensorflow.is_tensor
+        return bool(check(item))
+
+    def to_numpy(self, tensor):
+        convert = self._ops.convert_to_numpy if self._ops else (lambda eager: eager.numpy())
+        return numpy.asarray(convert(tensor))
+
+    def tensor(self, array):
+        if self._ops:
+            return self._ops.convert_to_tensor(array, dtype=array.dtype.name)
+        return self._tensorflow.convert_to_tensor(array)
+
+    def like(self, tensor, array):
+        """The array as a tensor that stands in for another one: its mask goes with it."""
+        result = self.tensor(array)
+        if self._ops:
+            from keras.src import backend
+
+            mask = backend.get_keras_mask(tensor)
+            if mask is not None:
+                backend.set_keras_mask(result, mask)
+        elif getattr(tensor, "_keras_mask", None) is not None:
+            result._keras_mask = tensor._keras_mask
+        return result
+
+    def weights(self, layer):
+        return layer.get_weights() if hasattr(layer, "get_weights") else []
+
+    def set_weights(self, layer, weights):
+        if weights:
+            layer.set_weights(weights)
+
+    def keeps_state(self, layer):
+        return bool(getattr(layer, "stateful", False))
+
+    def facts(self, layer, given, outputs):
+        names = [cls.__name__ for cls in type(layer).__mro__]
+        activation = getattr(getattr(layer, "activation", None), "__name__", "")
+        weights = [_outputs_last(names, array.shape) for array in self.weights(layer)]
+        inputs = [tuple(tensor.shape) for tensor in self.flat(given)]
+        shapes = [array.shape for array in outputs]
+        return Facts(
+            reductions.reduction(names, activation, weights, inputs, shapes),
+            reductions.makes_products(names, weights),
+        )
+
+
+def _outputs_last(names, shape):
+    """Kernels of transposed convolutions have the axis of their inputs last."""
+    if len(shape) > 2 and any("Transpose" in name for name in names):
+        return shape[:-2] + (shape[-1], shape[-2])
+    return tuple(shape)

@@ -1,0 +1,130 @@
+"""A function in a lane: it returns arrays, in whatever structure, or (function, arguments)."""
+
+import sys
+
+from .. import loading
+from ..loading import Unusable
+from ..work_jax import JaxWork
+from . import chosen_inputs, host_arrays
+
+EXPECTED = (
+    "expected arrays (or a dictionary or list of them), a Keras model, a PyTorch module, "
+    "(module, example_inputs) or (function, arguments)"
+)
+
+
+class CallLane(object):
+    """`function` is called again and again; `first` is what it gave already, where it did."""
+
+    kind = "call"
+    backend = None
+    items = None
+    model = inputs = record_inputs = None
+    weights_set = False
+
+    def __init__(self, function, request, first=None, seconds=None):
+        self._function = function
+        self._first = first
+        self.first_seconds = seconds
+        self._on = set()
+        if request["train"]:
+            raise Unusable("--train trains models: expected a function that returns one")
+
+    def call(self):
+        result = self._function() if self._first is None else self._first
+        self._first = None
+        self._on.update(
+            host_arrays.device_of(leaf) for _, leaf in host_arrays.named(result, "output")
+        )
+        return host_arrays.all_on_host(result, "output")
+
+    def outputs(self, result):
+        return result
+
+    def record_steps(self, writer):
+        return ""
+
+    def computed_on(self):
+        return sorted(each for each in self._on if each is not None)
+
+    def on_device(self):
+        return None
+
+
+class PairLane(CallLane):
+    """A function whose arguments are known, so that it can be given others."""
+
+    kind = "pair"
+
+    def __init__(self, call, request, function, arguments):
+        super(PairLane, self).__init__(call, request)
+        self.function = function
+        self.arguments = arguments
+
+    def in_float64(self):
+        from ..judging.float64_call import LiftedCall
+
+        return LiftedCall(self.function, self.arguments)
+
+
+def of_pair(pair, request, shared):
+    """(function, arguments): every array among the arguments is the first lane's."""
+    function, arguments = pair
+    arguments = tuple(arguments) if isinstance(arguments, (tuple, list)) else (arguments,)
+    leaves = [leaf for _, leaf in host_arrays.named(arguments, "argument")]
+    left = shared.bundle("inputs")
+    if left is None:
+        shared.leave("inputs", [host_arrays.plain(leaf) for leaf in leaves])
+    else:
+        same = [_like(leaf, array) for leaf, array in zip(leaves, left[0])]
+        arguments = host_arrays.replaced(arguments, iter(same))
+    if "jax" in sys.modules and not any(_is_of_others(leaf) for leaf in leaves):
+        return PairLane(JaxWork(function, arguments).step, request, function, arguments)
+    return PairLane(lambda: function(*arguments), request, function, arguments)
+
+
+def _is_of_others(leaf):
+    return type(leaf).__module__.split(".")[0] in ("torch", "tensorflow")
+
+
+def _like(leaf, array):
+    """The array as what the program had there: a tensor of the same kind, on the same device."""
+    kind = type(leaf).__module__.split(".")[0]
+    if kind == "torch":
+        import torch
+
+        return torch.as_tensor(array).to(leaf.device, leaf.dtype)
+    if kind == "tensorflow":
+        import tensorflow
+
+        return tensorflow.convert_to_tensor(array, dtype=leaf.dtype)
+    if kind in ("jax", "jaxlib"):
+        import jax.numpy
+
+        return jax.numpy.asarray(array, dtype=leaf.dtype)
+    return array if hasattr(leaf, "shape") else leaf
+
+
+def caller(function, request):
+    """What calls the user's function: with arrays of --inputs, with the batch, or with nothing."""
+    if request["inputs"] is not None:
+        given = dict(chosen_inputs.read(request["inputs"], request["batch"]))
+        if chosen_inputs.wanted_by(function, list(given)):
+            return lambda: function(**chosen_inputs.chosen(function, given))
+    batch = request["batch"]
+    if batch is None and loading.batch_parameter(function) is not None:
+        batch = DEFAULT_BATCH
+    return lambda: loading.call(function, batch)
+
+
+DEFAULT_BATCH = 4
+
+
+def check(result, name):
+    """Unusable where there is nothing to compare in it."""
+    try:
+        found = host_arrays.named(result, "output")
+    except host_arrays.NotAnArray as error:
+        raise Unusable("%s returned something else than arrays: %s; %s" % (name, error, EXPECTED))
+    if not found:
+        raise Unusable("%s returned nothing; %s" % (name, EXPECTED))

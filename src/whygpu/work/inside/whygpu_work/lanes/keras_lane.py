@@ -1,0 +1,184 @@
+"""A Keras model in a lane: its outputs, every step of it, its training."""
+
+from ..work_keras import KerasWork, all_layers
+from . import chosen_inputs, host_arrays, layers_keras, sharing, train_keras
+from .devices import CannotRun
+
+DEFAULT_BATCH = 4
+
+
+class KerasLane(object):
+    kind = "keras"
+
+    def __init__(self, model, request, shared, examples=None):
+        import keras
+
+        self.model = model
+        self._keras = keras
+        self._options = request["options"]
+        arrays = self._given(request, examples)
+        shapes = request["shapes"] if arrays is None else _shapes_text(arrays)
+        compiled = getattr(model, "compiled", False) and model.optimizer is not None
+        optimizer = None if compiled else "sgd"
+        self._seed, self._shapes = request["seed"], shapes
+        self._work = KerasWork(model, optimizer=optimizer, shapes=shapes, seed=request["seed"])
+        self.backend = self._work.backend
+        self.weights_set = self._share_weights(shared, request["take_weights"])
+        self.inputs, self.rows = self._share_inputs(shared, arrays, request["batch"])
+        self.items = len(host_arrays.named(self.inputs, "input")[0][1])
+        if "xla" in self._options:
+            self._use_xla()
+
+    def _given(self, request, examples):
+        """The user's arrays in the order of the model's inputs; None where there are none."""
+        if request["inputs"] is not None:
+            given = chosen_inputs.read(request["inputs"], request["batch"])
+        elif examples is not None:
+            given = [(name, host_arrays.plain(leaf)) for name, leaf in _examples(examples)]
+        else:
+            return None
+        inputs = getattr(self.model, "inputs", None)
+        if not inputs:
+            return [array for _, array in given]
+        names = input_names(self.model)
+        return [
+            chosen_inputs.check(array, name, tuple(each.shape[1:]), str(each.dtype))
+            for array, name, each in zip(chosen_inputs.matched(given, names), names, inputs)
+        ]
+
+    def _share_weights(self, shared, take_weights):
+        """True where the model has got those of another lane."""
+        own = [host_arrays.plain(each) for each in self.model.weights]
+        names = [getattr(each, "path", each.name) for each in self.model.weights]
+        left = shared.bundle("weights")
+        if left is None:
+            shared.leave("weights", own)
+            return False
+        theirs, facts = left
+        sharing.check_shapes(names, own, theirs, facts["lane"])
+        if take_weights:
+            self._set_weights(theirs)
+            return True
+        flags = [bool(each.trainable) for each in self.model.weights]
+        chosen, changed = sharing.settled(own, theirs, flags)
+        if changed:
+            self._set_weights(chosen)
+        return changed
+
+    def _set_weights(self, arrays):
+        self.model.set_weights(arrays)
+        for layer in all_layers(self.model):
+            if hasattr(layer, "finalize_state"):
+                # Normalization computes with what it has made of its weights, not with them.
+                layer.finalize_state()
+
+    def _share_inputs(self, shared, arrays, batch):
+        """The inputs in the model's structure, and for how many rows its steps are recorded."""
+        left = shared.bundle("inputs")
+        if left is None:
+            if arrays is None:
+                made = self._work.inputs(batch or DEFAULT_BATCH)
+                arrays = [array for _, array in host_arrays.named(made, "input")]
+            rows = layers_keras.rows_that_fit(self.model, len(arrays[0]))
+            shared.leave("inputs", arrays, rows=rows)
+        else:
+            arrays, facts = left
+            rows = facts["rows"]
+        return self._work.arranged(arrays), rows
+
+    @property
+    def record_inputs(self):
+        """The part of the inputs for which every step is recorded."""
+        return host_arrays.mapped(lambda array: array[: self.rows], self.inputs)
+
+    def _use_xla(self):
+        if self.backend == "torch":
+            raise CannotRun("PyTorch does not compile with XLA")
+        if self.backend == "tensorflow":
+            self.model.jit_compile = True
+
+    def call(self):
+        """One inference from input on the host to outputs on the host."""
+        return self._work.infer(self.inputs)
+
+    def outputs(self, result):
+        return host_arrays.all_on_host(result, "output")
+
+    def record_steps(self, writer):
+        return layers_keras.record(self._keras, self.model, self.record_inputs, writer)
+
+    def train(self, writer, steps):
+        """Records losses, gradients and weights; gives the seconds of the first step and a call
+        that does one more."""
+        return train_keras.record(self._keras, self._work, self.inputs, writer, steps)
+
+    def in_float64(self):
+        from ..judging.lifted_keras import LiftedKeras
+
+        def make_work(model):
+            return KerasWork(model, shapes=self._shapes, seed=self._seed)
+
+        return LiftedKeras(self._keras, self, make_work)
+
+    def computed_on(self):
+        """Devices that the model's weights lie on."""
+        return [host_arrays.device_of(each) for each in self.model.weights]
+
+    def on_device(self):
+        """(a call that moves the inputs there, one that computes and leaves the result there)."""
+        convert = self._keras.ops.convert_to_tensor if hasattr(self._keras, "ops") else None
+        if convert is None:
+            import tensorflow
+
+            convert = tensorflow.convert_to_tensor
+
+        def move():
+            return host_arrays.mapped(convert, self.inputs)
+
+        return move, self._forward()
+
+    def _forward(self):
+        model = self.model
+        if self.backend == "jax":
+            import jax
+
+            compiled = jax.jit(
+                lambda tv, ntv, x: model.stateless_call(tv, ntv, x, training=False)[0]
+            )
+            trained = [each.value for each in model.trainable_variables]
+            others = [each.value for each in model.non_trainable_variables]
+            return lambda inputs: compiled(trained, others, inputs)
+        if self.backend == "tensorflow":
+            import tensorflow
+
+            jit = getattr(model, "jit_compile", None) is True
+            return tensorflow.function(lambda x: model(x, training=False), jit_compile=jit)
+        import torch
+
+        def forward(inputs):
+            with torch.no_grad():
+                return model(inputs, training=False)
+
+        return forward
+
+
+def input_names(model):
+    """As the user may name them: the keys of a dictionary, or the names of the Input tensors."""
+    structure = getattr(model, "_inputs_struct", None)
+    if isinstance(structure, dict):
+        return sorted(structure)
+    return [each.name.partition(":")[0] for each in model.inputs]
+
+
+def _examples(examples):
+    if isinstance(examples, dict):
+        return list(examples.items())
+    several = isinstance(examples, (list, tuple))
+    return [("input", each) for each in (examples if several else [examples])]
+
+
+def _shapes_text(arrays):
+    return ",".join(
+        "%s:%s" % ("x".join(str(size) for size in array.shape[1:]), array.dtype.name)
+        for array in arrays
+    )

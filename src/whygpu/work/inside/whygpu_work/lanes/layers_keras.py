@@ -1,0 +1,122 @@
+"""Every step of a Keras model on disk: what each layer gives, for as many rows as there is room."""
+
+import sys
+
+from ..work_keras import all_layers
+from . import host_arrays, taps_keras
+
+ROOM = 64 << 20
+"""Bytes for the steps of one run. float64 does them again several times for every lane: more rows
+would take longer without showing more."""
+ROWS_WHERE_UNKNOWN = 4
+
+
+def rows_that_fit(model, batch):
+    size = bytes_per_row(model)
+    fit = ROOM // size if size else ROWS_WHERE_UNKNOWN
+    return int(max(1, min(batch, fit)))
+
+
+def bytes_per_row(model):
+    """What all steps of the model give for one row, as far as it is known beforehand; else 0."""
+    total = 0
+    for layer in getattr(model, "operations", None) or all_layers(model):
+        try:
+            outputs = layer.output
+        except (AttributeError, ValueError, RuntimeError):
+            # Called more than once, or never yet.
+            continue
+        for each in outputs if isinstance(outputs, (list, tuple)) else [outputs]:
+            sizes = [size for size in tuple(getattr(each, "shape", ()))[1:] if size]
+            count = 1
+            for size in sizes:
+                count *= size
+            total += 4 * count
+    return total
+
+
+def record(keras, model, inputs, writer):
+    """Write every step of one inference; gives what is to be said of it, or an empty text."""
+    try:
+        steps = _compiled(keras, model, inputs)
+        note = ""
+    except Exception as error:  # whatever compiling a user's model with more outputs may raise
+        note = "layers were computed one by one, because compiling them together failed: %s" % (
+            _first_line(error)
+        )
+        steps = _one_by_one(keras, model, inputs)
+    for name, layer, result in steps:
+        _write(writer, name, layer, result)
+    return note
+
+
+def _first_line(error):
+    return ("%s: %s" % (type(error).__name__, error)).split("\n")[0][:200]
+
+
+def _compiled(keras, model, inputs):
+    recorder, steps = taps_keras.recorder(keras, model)
+    if getattr(model, "jit_compile", None) is not None:
+        recorder.jit_compile = model.jit_compile
+    results = recorder.predict_on_batch(inputs)
+    if len(results) != len(steps):
+        raise ValueError("%d steps gave %d results" % (len(steps), len(results)))
+    return [(name, layer, result) for (name, layer), result in zip(steps, results)]
+
+
+def _one_by_one(keras, model, inputs):
+    steps = []
+
+    def on_step(name, layer, compute, args, kwargs):
+        result = compute(args, kwargs)
+        steps.append((name, layer, result))
+        return result
+
+    with taps_keras.tapped(keras, model, on_step), without_gradients(keras):
+        model(inputs, training=False)
+    return steps
+
+
+def without_gradients(keras):
+    if keras.backend.backend() == "torch":
+        return sys.modules["torch"].no_grad()
+    return _Nothing()
+
+
+class _Nothing(object):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
+def _write(writer, name, layer, result):
+    names = []
+    for inner, leaf in host_arrays.named(result, name):
+        array, dtype = host_arrays.on_host(leaf)
+        inner = layer_tensor(inner)
+        writer.tensor(inner, "layer", array, dtype)
+        names.append(inner)
+    settings = taps_keras.settings(layer)
+    if _draws(layer):
+        settings["draws_random_numbers"] = True
+    weights = layer.get_weights() if hasattr(layer, "get_weights") else []
+    writer.step(
+        name,
+        type(layer).__name__,
+        names,
+        taps_keras.precision(layer),
+        settings,
+        taps_keras.digest(weights),
+    )
+
+
+def layer_tensor(name):
+    """The name of what a layer gives, kept apart from those of the outputs."""
+    return "layer " + name if name.replace("[", ".").split(".")[0] == "output" else name
+
+
+def _draws(layer):
+    """Whether it has a generator of random numbers; most use it in training only."""
+    return bool(getattr(layer, "_seed_generators", None)) or hasattr(layer, "seed_generator")

@@ -1,0 +1,73 @@
+"""Every step of a PyTorch module on disk: what each submodule gives."""
+
+import sys
+
+from .. import trees
+from ..work_torch import call
+from . import host_arrays, taps_torch
+from .layers_keras import ROOM, layer_tensor
+from .taps_keras import digest
+
+
+def rows_that_fit(module, inputs, batch):
+    """For how many rows of the batch all steps are recorded; one row is tried to know it."""
+    import torch
+
+    sizes = []
+
+    def on_step(name, part, compute, args, kwargs):
+        result = compute(args, kwargs)
+        sizes.extend(each.numel() * each.element_size() for each in trees.flat(result, is_tensor))
+        return result
+
+    with taps_torch.tapped(torch, module, on_step), torch.no_grad():
+        call(module, first_rows(inputs, 1))
+    return int(max(1, min(batch, ROOM // max(1, sum(sizes)))))
+
+
+def first_rows(inputs, count):
+    return trees.replaced(inputs, is_tensor, lambda each: each[:count] if each.dim() else each)
+
+
+def filled(inputs, arrays):
+    """The structure with the arrays' numbers in its tensors, in their order."""
+    import torch
+
+    waiting = iter(arrays)
+    return trees.replaced(
+        inputs, is_tensor, lambda each: torch.as_tensor(next(waiting)).to(each.dtype)
+    )
+
+
+def is_tensor(thing):
+    return isinstance(thing, sys.modules["torch"].Tensor)
+
+
+def record(module, inputs, writer):
+    import torch
+
+    def on_step(name, part, compute, args, kwargs):
+        result = compute(args, kwargs)
+        _write(writer, name, part, result)
+        return result
+
+    with taps_torch.tapped(torch, module, on_step), torch.no_grad():
+        call(module, inputs)
+
+
+def _write(writer, name, part, result):
+    names = []
+    for i, tensor in enumerate(trees.flat(result, is_tensor)):
+        inner = layer_tensor(name if i == 0 else "%s[%d]" % (name, i))
+        array, dtype = host_arrays.on_host(tensor)
+        writer.tensor(inner, "layer", array, dtype)
+        names.append(inner)
+    weights = [host_arrays.plain(each) for each in part.state_dict().values()]
+    writer.step(
+        name,
+        type(part).__name__,
+        names,
+        taps_torch.precision(part, result),
+        taps_torch.settings(part),
+        digest(weights),
+    )

@@ -1,0 +1,86 @@
+"""The speed and the memory of one lane's work."""
+
+import sys
+
+from .. import gauges
+from . import host_arrays, timing
+
+PARTS_SECONDS = 0.5
+
+
+def timing_of(work, call, first_seconds, request):
+    """The fields of whygpu.model.comparison.Timing."""
+    measure = request["measure"]
+    gauges.reset_peak()
+    if work.kind == "script":
+        # It is not run again: the second process is the second measurement.
+        seconds = []
+    else:
+        seconds = timing.measured(call, first_seconds, measure["seconds"], measure["repeat"])
+    device, host = gauges.device_memory(), gauges.host_memory()
+    result = {
+        "first_call_seconds": first_seconds,
+        "seconds": seconds,
+        "items": work.items,
+        "transfer_seconds": None,
+        "compute_seconds": None,
+        "input_seconds": None,
+        "launches": None,
+        "peak_device_bytes": device["peak"] if device else None,
+        "peak_host_bytes": host["peak"] if host else None,
+    }
+    if request["device"] == "gpu" and not request["train"]:
+        result.update(parts(work))
+    return result
+
+
+def parts(work):
+    """How long moving and computing take by themselves; nothing where they cannot be told apart."""
+    ways = work.on_device()
+    if ways is None:
+        return {}
+    move, compute = ways
+    inputs = move()
+
+    def there():
+        host_arrays.wait_for(move())
+
+    def computed():
+        result = compute(inputs)
+        host_arrays.wait_for(result)
+        return result
+
+    def back():
+        # A result of its own each time: JAX remembers what it has brought back.
+        result = computed()
+        return timing.length(lambda: host_arrays.all_on_host(result, ""))
+
+    lengths = [
+        timing.measured(there, 0.0, PARTS_SECONDS),
+        timing.measured(computed, 0.0, PARTS_SECONDS),
+        [back() for _ in range(timing.FEWEST)],
+    ]
+    medians = [timing.median(each) for each in lengths]
+    return {
+        "transfer_seconds": medians[0] + medians[2],
+        "compute_seconds": medians[1],
+        "launches": launches(computed),
+    }
+
+
+def launches(call):
+    """Kernels that one call starts, where PyTorch is there to count them."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    from torch.profiler import ProfilerActivity, profile
+
+    try:
+        with profile(activities=[ProfilerActivity.CUDA]) as seen:
+            call()
+        cuda = torch.autograd.DeviceType.CUDA
+        kernels = [each for each in seen.events() if each.device_type == cuda]
+        return sum(1 for each in kernels if not each.name.startswith("Mem")) or None
+    except (RuntimeError, AttributeError):
+        # Counters that are in use, or not permitted.
+        return None

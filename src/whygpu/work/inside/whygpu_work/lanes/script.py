@@ -1,0 +1,88 @@
+"""A script in a lane: it runs as it would by itself, and what it records is kept."""
+
+import importlib.util
+import os
+import runpy
+import sys
+import time
+
+from ..loading import Unusable
+from . import host_arrays
+
+
+class ScriptEnded(Exception):
+    """The script has ended itself with a code that says failure."""
+
+
+class ScriptLane(object):
+    kind = "script"
+    backend = None
+    items = None
+    model = inputs = record_inputs = None
+    weights_set = False
+
+    def __init__(self, request):
+        if request["train"]:
+            raise Unusable("--train trains models: expected a Keras model or file.py:function")
+        self._path = request["what"]["path"]
+        self._package = request["package"]
+        self._counts = {}
+        self._recorded = []
+        self._on = set()
+        self.first_seconds = None
+
+    def call(self):
+        """Run it; its results are what it recorded."""
+        provide_whygpu(self._package).record = self._take
+        sys.argv = [self._path]
+        sys.path.insert(0, os.path.dirname(self._path))
+        began = time.perf_counter()
+        try:
+            runpy.run_path(self._path, run_name="__main__")
+        except SystemExit as end:
+            if end.code not in (None, 0):
+                raise ScriptEnded("%s ended with %r" % (os.path.basename(self._path), end.code))
+        self.first_seconds = time.perf_counter() - began
+        if not self._recorded:
+            raise Unusable(
+                "%s recorded nothing; expected calls of whygpu.record(name, array) for what is to "
+                "be compared" % os.path.basename(self._path)
+            )
+        return self._recorded
+
+    def _take(self, name, array):
+        """In place of whygpu.record. The same name again gets a number."""
+        name = str(name)
+        self._counts[name] = self._counts.get(name, 0) + 1
+        if self._counts[name] > 1:
+            name = "%s#%d" % (name, self._counts[name])
+        for _, leaf in host_arrays.named(array, name):
+            self._on.add(host_arrays.device_of(leaf))
+        self._recorded += [
+            (inner, values.copy(), dtype)
+            for inner, values, dtype in host_arrays.all_on_host(array, name)
+        ]
+
+    def outputs(self, result):
+        return result
+
+    def record_steps(self, writer):
+        return ""
+
+    def computed_on(self):
+        return sorted(each for each in self._on if each is not None)
+
+    def on_device(self):
+        return None
+
+
+def provide_whygpu(folder):
+    """The package of the whygpu that compares, whether or not this environment has one."""
+    path = os.path.join(folder, "__init__.py")
+    spec = importlib.util.spec_from_file_location(
+        "whygpu", path, submodule_search_locations=[folder]
+    )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["whygpu"] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,81 @@
+"""What all lanes have in common: the first lane leaves its weights and inputs for the others."""
+
+import json
+import os
+import shutil
+
+import numpy
+
+from ..loading import Unusable
+
+
+class Shared(object):
+    """A folder with bundles of arrays, each written once and whole."""
+
+    def __init__(self, folder, lane):
+        self._folder = folder
+        self._lane = lane
+
+    def bundle(self, name):
+        """(arrays, facts) that an earlier lane left; None where none did."""
+        folder = os.path.join(self._folder, name)
+        if not os.path.isdir(folder):
+            return None
+        with open(os.path.join(folder, "facts.json")) as stream:
+            facts = json.load(stream)
+        arrays = [
+            numpy.load(os.path.join(folder, "%05d.npy" % i), allow_pickle=False)
+            for i in range(facts["count"])
+        ]
+        return arrays, facts
+
+    def leave(self, name, arrays, **facts):
+        folder = os.path.join(self._folder, name)
+        unfinished = folder + ".part"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        os.makedirs(unfinished)
+        for i, array in enumerate(arrays):
+            numpy.save(os.path.join(unfinished, "%05d.npy" % i), array, allow_pickle=False)
+        facts.update(count=len(arrays), lane=self._lane)
+        with open(os.path.join(unfinished, "facts.json"), "w") as stream:
+            json.dump(facts, stream)
+        os.rename(unfinished, folder)
+
+
+def settled(own, theirs, trainable):
+    """(the arrays that a lane goes on with, whether some of them are not its own).
+
+    A program that draws its weights at random draws other ones on other devices and backends, and
+    is given those of the first lane. One that has most of its trained weights in common with the
+    first lane keeps its own: what is not in common then is a difference of the program's, which is
+    to be found. The same numbers in another order, such as a transposed matrix, are no accident
+    either.
+    """
+    telling = [i for i, flag in enumerate(trainable) if flag and not _constant(own[i], theirs[i])]
+    same = [i for i in telling if numpy.array_equal(own[i], theirs[i])]
+    if not telling or 2 * len(same) > len(telling):
+        return own, False
+    return [mine if _reordered(mine, his) else his for mine, his in zip(own, theirs)], True
+
+
+def check_shapes(names, own, theirs, lane):
+    """The same weights can only be set where there are the same to be set."""
+    if len(own) != len(theirs):
+        raise Unusable("it has %d weights here and %d in lane %s" % (len(own), len(theirs), lane))
+    for name, mine, his in zip(names, own, theirs):
+        if mine.shape != his.shape:
+            raise Unusable(
+                "the weight %s is of shape %s here and %s in lane %s"
+                % (name, mine.shape, his.shape, lane)
+            )
+
+
+def _constant(*arrays):
+    """Such as biases of zeros: the same everywhere without saying anything."""
+    return all(array.size == 0 or (array == array.flat[0]).all() for array in arrays)
+
+
+def _reordered(one, other):
+    if _constant(one) or numpy.array_equal(one, other):
+        return False
+    return bool((numpy.sort(one, axis=None) == numpy.sort(other, axis=None)).all())

@@ -1,0 +1,57 @@
+"""What the user named, as a lane works with it: with the weights and inputs of all lanes."""
+
+import time
+
+from .. import loading
+from ..work_jax import is_pair
+from . import call_lane
+from .script import ScriptLane
+from .sharing import Shared
+
+
+def load(request):
+    """A KerasLane, TorchLane, CallLane or ScriptLane.
+
+    Request: "what"; "seed", "batch" (or null), "shapes" (the user's --input, or null), "inputs"
+    (the user's file, or null), "train" (steps); "shared" (a folder), "lane" (its name), "backend"
+    (or null), "options" (the lane's); "take_weights" (true: those of the first lane, whatever this
+    program makes here).
+    """
+    if request["what"]["kind"] == "script":
+        return ScriptLane(request)
+    shared = Shared(request["shared"], request["lane"])
+    if request["what"]["kind"] == "model-file":
+        return _of(loading.load_model(request["what"]["path"]), request, shared)
+    value = loading.attribute(request["what"]["path"], request["what"]["name"])
+    if loading.is_model(value) or is_pair(value):
+        return _of(value, request, shared)
+    if not callable(value):
+        call_lane.check(value, request["what"]["name"])
+        return call_lane.CallLane(lambda: value, request)
+    function = call_lane.caller(value, request)
+    began = time.perf_counter()
+    result = function()
+    seconds = time.perf_counter() - began
+    made = _of(result, request, shared)
+    if made is not None:
+        return made
+    call_lane.check(result, request["what"]["name"])
+    return call_lane.CallLane(function, request, result, seconds)
+
+
+def _of(value, request, shared):
+    """None where it is neither a model nor (something, what to feed it with)."""
+    examples = None
+    if is_pair(value):
+        if not loading.is_model(value[0]):
+            return call_lane.of_pair(value, request, shared)
+        value, examples = value
+    if loading.is_keras_model(value):
+        from .keras_lane import KerasLane
+
+        return KerasLane(value, request, shared, examples)
+    if loading.is_torch_module(value):
+        from .torch_lane import TorchLane
+
+        return TorchLane(value, request, shared, examples)
+    return None

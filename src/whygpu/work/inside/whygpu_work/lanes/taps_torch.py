@@ -1,0 +1,93 @@
+"""A hand on every step of a PyTorch module.
+
+A step is one call of one submodule. The user's own modules are looked into, and so are lists of
+modules; torch.nn's other modules are steps as they are, with all that they hold inside: some of
+them have ways past their parts.
+"""
+
+import contextlib
+
+from ..work_torch import leaves
+
+_LOOKED_INTO = ("Sequential", "ModuleList", "ModuleDict")
+
+
+@contextlib.contextmanager
+def tapped(torch, module, on_step):
+    """While this holds, steps of `module` are done by `on_step(name, part, compute, args, kwargs)`.
+
+    `compute(args, kwargs)` does the step; what `on_step` returns goes on to the next.
+    """
+    original = torch.nn.Module.__call__
+    torch.nn.Module.__call__ = _Taps(module, on_step).around(original)
+    try:
+        yield
+    finally:
+        torch.nn.Module.__call__ = original
+
+
+class _Taps(object):
+    def __init__(self, module, on_step):
+        self._module = module
+        self._names = {id(part): name for name, part in module.named_modules()}
+        self._on_step = on_step
+        self._within_step = False
+        self._calls = {}
+
+    def around(self, original):
+        def call(part, *args, **kwargs):
+            if part is self._module:
+                self._calls.clear()
+            if self._within_step or is_container(part):
+                return original(part, *args, **kwargs)
+            return self._step(original, part, args, kwargs)
+
+        return call
+
+    def _step(self, original, part, args, kwargs):
+        def compute(args, kwargs):
+            self._within_step = True
+            try:
+                return original(part, *args, **kwargs)
+            finally:
+                self._within_step = False
+
+        return self._on_step(self._name(part), part, compute, args, kwargs)
+
+    def _name(self, part):
+        """As named_modules has it; with a number from the second call on."""
+        name = self._names.get(id(part)) or type(part).__name__
+        self._calls[name] = self._calls.get(name, 0) + 1
+        count = self._calls[name]
+        return name if count == 1 else "%s#%d" % (name, count)
+
+
+def is_container(part):
+    """Whether a module is looked into, rather than a step."""
+    own = type(part).__module__.startswith("torch.nn.")
+    if own:
+        return type(part).__name__ in _LOOKED_INTO
+    return next(part.children(), None) is not None
+
+
+def precision(part, result):
+    """The type that a module computes in: that of its weights, else of what it gives."""
+    tensors = list(part.parameters()) + leaves(result)
+    for each in tensors:
+        if each.is_floating_point():
+            return str(each.dtype).partition(".")[2]
+    return "float32"
+
+
+def settings(part):
+    """What a module was made with, as plain JSON values."""
+    plain = (bool, int, float, str, type(None))
+    found = {}
+    for name, value in sorted(vars(part).items()):
+        if name.startswith("_") or name == "training":
+            continue
+        if isinstance(value, (list, tuple)) and all(isinstance(each, plain) for each in value):
+            found[name] = list(value)
+        elif isinstance(value, plain):
+            found[name] = value
+    return found

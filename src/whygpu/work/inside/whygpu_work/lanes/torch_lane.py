@@ -1,0 +1,116 @@
+"""A PyTorch module in a lane: its outputs, every submodule's, its training."""
+
+from .. import trees
+from ..loading import Unusable
+from ..work_torch import TorchWork, moved
+from . import chosen_inputs, host_arrays, layers_torch, sharing, train_torch
+from .devices import CannotRun
+
+DEFAULT_BATCH = 4
+
+
+class TorchLane(object):
+    kind = "torch"
+    backend = "torch"
+
+    def __init__(self, module, request, shared, examples=None):
+        if request["backend"] is not None:
+            raise CannotRun("it is a PyTorch module, which no Keras backend changes")
+        self.model = module
+        given = _given(module, request)
+        if given is None and examples is not None:
+            given = examples if isinstance(examples, (tuple, list, dict)) else (examples,)
+        shapes = None if request["inputs"] is not None else request["shapes"]
+        self._work = TorchWork(module, given, "sgd", shapes, seed=request["seed"])
+        self.weights_set = self._share_weights(shared, request["take_weights"])
+        self._work.prepare_inference()
+        self.inputs = self._share_inputs(shared, request["batch"], given)
+        tensors = trees.flat(self.inputs, layers_torch.is_tensor)
+        if not tensors:
+            raise Unusable("there is no tensor among the inputs of the module")
+        self.items = tensors[0].shape[0] if tensors[0].dim() else 1
+        self.rows = layers_torch.rows_that_fit(module, self._on_device(), self.items)
+
+    def _share_weights(self, shared, take_weights):
+        import torch
+
+        state = [
+            (name, each)
+            for name, each in self.model.state_dict().items()
+            if isinstance(each, torch.Tensor)
+        ]
+        names = [name for name, _ in state]
+        own = [host_arrays.plain(each) for _, each in state]
+        left = shared.bundle("weights")
+        if left is None:
+            shared.leave("weights", own)
+            return False
+        theirs, facts = left
+        sharing.check_shapes(names, own, theirs, facts["lane"])
+        chosen, changed = theirs, True
+        if not take_weights:
+            trained = {name for name, _ in self.model.named_parameters()}
+            chosen, changed = sharing.settled(own, theirs, [name in trained for name in names])
+        if changed:
+            with torch.no_grad():
+                for (_, each), array in zip(state, chosen):
+                    each.copy_(torch.as_tensor(array))
+        return changed
+
+    def _share_inputs(self, shared, batch, given):
+        """Inputs on the host, the same numbers in every lane."""
+        rows = [len(each) for each in trees.flat(given, layers_torch.is_tensor) if each.dim()]
+        made = moved(self._work.inputs(batch or (rows[0] if rows else DEFAULT_BATCH)), "cpu")
+        own = [host_arrays.plain(each) for each in trees.flat(made, layers_torch.is_tensor)]
+        left = shared.bundle("inputs")
+        if left is None:
+            shared.leave("inputs", own)
+            return made
+        return layers_torch.filled(made, left[0])
+
+    @property
+    def record_inputs(self):
+        return layers_torch.first_rows(self._on_device(), self.rows)
+
+    def _on_device(self):
+        return moved(self.inputs, self._work.device)
+
+    def call(self):
+        """One inference, from inputs on the host to outputs on the host."""
+        return host_arrays.all_on_host(self._work.infer(self._on_device()), "output")
+
+    def outputs(self, result):
+        return result
+
+    def record_steps(self, writer):
+        layers_torch.record(self.model, self.record_inputs, writer)
+        return ""
+
+    def train(self, writer, steps):
+        """Losses, the first step's gradients, weights; see train_keras.record."""
+        return train_torch.record(self._work, self._on_device(), writer, steps)
+
+    def in_float64(self):
+        from ..judging.lifted_torch import LiftedTorch
+
+        return LiftedTorch(self)
+
+    def computed_on(self):
+        return [host_arrays.device_of(each) for each in self.model.parameters()]
+
+    def on_device(self):
+        """(a call that moves the inputs there, one that computes and leaves the result there)."""
+        return self._on_device, self._work.infer
+
+
+def _given(module, request):
+    """The user's arrays: by the names of forward's parameters, else in the order of the file."""
+    import torch
+
+    if request["inputs"] is None:
+        return None
+    arrays = chosen_inputs.read(request["inputs"], request["batch"])
+    tensors = [(name, torch.as_tensor(array)) for name, array in arrays]
+    if chosen_inputs.wanted_by(module.forward, [name for name, _ in arrays]):
+        return dict(tensors)
+    return tuple(tensor for _, tensor in tensors)

@@ -1,0 +1,114 @@
+"""A Keras model in training: each step's loss, the first one's gradients, weights at the end."""
+
+import time
+
+from ..work_keras import all_layers
+from . import host_arrays
+
+_RATES = ("rate", "dropout", "recurrent_dropout", "stddev", "_dropout")
+
+
+def record(keras, work, inputs, writer, steps):
+    """Gives (seconds of the first step, a call that does one more step, notes)."""
+    model = work.model
+    silenced = silence(model)
+    work.prepare_training()
+    targets = work.targets(inputs)
+    for name, gradient in gradients(keras, model, inputs, targets):
+        array, dtype = host_arrays.on_host(gradient)
+        writer.tensor("gradient " + name, "gradient", array, dtype)
+    first = 0.0
+    for step in range(steps):
+        began = time.perf_counter()
+        loss = work.train_step(inputs, targets)
+        first = first or time.perf_counter() - began
+        writer.tensor("loss[%d]" % (step + 1), "loss", loss)
+    for each in model.weights:
+        array, dtype = host_arrays.on_host(each)
+        writer.tensor("weight " + weight_name(each), "weight", array, dtype)
+    notes = []
+    if silenced:
+        notes.append(
+            "random numbers in training are switched off (%s): devices and backends draw other ones"
+            % ", ".join(silenced[:5] + (["..."] if len(silenced) > 5 else []))
+        )
+    return first, lambda: work.train_step(inputs, targets), notes
+
+
+def silence(model):
+    """Set rates of dropout and noise to 0; the names of the layers that had some."""
+    names = []
+    for layer in all_layers(model):
+        for rate in _RATES:
+            value = getattr(layer, rate, None)
+            if isinstance(value, float) and value > 0:
+                setattr(layer, rate, 0.0)
+                if layer.name not in names:
+                    names.append(layer.name)
+    return names
+
+
+def weight_name(weight):
+    return str(getattr(weight, "path", None) or weight.name)
+
+
+def gradients(keras, model, inputs, targets):
+    """[(name of the weight, gradient)] of the loss that the model was compiled with."""
+    weights = model.trainable_weights
+    before = model.get_weights()
+    backend = keras.backend.backend()
+    found = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}[backend](
+        keras, model, weights, inputs, targets
+    )
+    # A pass in training moves the averages of normalizations.
+    model.set_weights(before)
+    return [(weight_name(w), g) for w, g in zip(weights, found) if g is not None]
+
+
+def _loss(model, inputs, targets):
+    predicted = model(inputs, training=True)
+    return model.compute_loss(x=inputs, y=targets, y_pred=predicted)
+
+
+def _tensors(keras, tree):
+    convert = keras.ops.convert_to_tensor if hasattr(keras, "ops") else _tensorflow_tensor
+    leaves = [convert(leaf) for _, leaf in host_arrays.named(tree, "")]
+    return host_arrays.replaced(tree, iter(leaves))
+
+
+def _tensorflow_tensor(array):
+    import tensorflow
+
+    return tensorflow.convert_to_tensor(array)
+
+
+def _tensorflow(keras, model, weights, inputs, targets):
+    import tensorflow
+
+    inputs, targets = _tensors(keras, inputs), _tensors(keras, targets)
+    with tensorflow.GradientTape() as tape:
+        loss = _loss(model, inputs, targets)
+    found = tape.gradient(loss, [getattr(each, "value", each) for each in weights])
+    return [None if each is None else tensorflow.convert_to_tensor(each) for each in found]
+
+
+def _jax(keras, model, weights, inputs, targets):
+    import jax
+
+    def loss_of(values, inputs, targets):
+        with keras.StatelessScope(state_mapping=list(zip(weights, values))):
+            return _loss(model, inputs, targets)
+
+    values = [each.value for each in weights]
+    return jax.jit(jax.grad(loss_of))(values, _tensors(keras, inputs), _tensors(keras, targets))
+
+
+def _torch(keras, model, weights, inputs, targets):
+    for each in weights:
+        each.value.grad = None
+    loss = _loss(model, _tensors(keras, inputs), _tensors(keras, targets))
+    loss.backward()
+    found = [each.value.grad for each in weights]
+    for each in weights:
+        each.value.grad = None
+    return found

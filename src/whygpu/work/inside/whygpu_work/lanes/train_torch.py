@@ -1,0 +1,48 @@
+"""A PyTorch module in training: each step's loss, the first one's gradients, weights at the end."""
+
+import sys
+import time
+
+from . import host_arrays
+
+
+def record(work, inputs, writer, steps):
+    """Gives (seconds of the first step, a call that does one more step, notes)."""
+    silenced = silence(work.module)
+    work.prepare_training()
+    first = 0.0
+    for step in range(steps):
+        began = time.perf_counter()
+        loss = work.train_step(inputs)
+        first = first or time.perf_counter() - began
+        writer.tensor("loss[%d]" % (step + 1), "loss", loss)
+        if step == 0:
+            _write(writer, "gradient", [(n, p.grad) for n, p in work.module.named_parameters()])
+    _write(writer, "weight", work.module.named_parameters())
+    notes = ["the loss is the mean of what the module returns"]
+    if silenced:
+        notes.append("dropout is switched off: devices draw other random numbers")
+    return first, lambda: work.train_step(inputs), notes
+
+
+def _write(writer, kind, tensors):
+    for name, tensor in tensors:
+        if tensor is not None:
+            array, dtype = host_arrays.on_host(tensor)
+            writer.tensor("%s %s" % (kind, name), kind, array, dtype)
+
+
+def silence(module):
+    """Set every rate of dropout to 0; whether there was one."""
+    torch = sys.modules["torch"]
+    found = False
+    for part in module.modules():
+        rate = (
+            "dropout" if isinstance(part, (torch.nn.RNNBase, torch.nn.MultiheadAttention)) else "p"
+        )
+        named = "Drop" in type(part).__name__ or rate == "dropout"
+        value = getattr(part, rate, None)
+        if named and isinstance(value, (int, float)) and value > 0:
+            setattr(part, rate, 0.0)
+            found = True
+    return found

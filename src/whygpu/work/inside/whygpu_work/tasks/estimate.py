@@ -1,0 +1,237 @@
+"""Estimates the memory of the user's work on a GPU, and finds the largest batch that would fit."""
+
+import importlib
+import sys
+import time
+
+from .. import loading
+from ..estimates.largest import largest
+from ..loading import Unusable
+
+SEARCH_SECONDS = 120
+"""After so long, the largest batch that is known to fit by then is the answer."""
+SLOW = 60
+"""Seconds for one estimate; other ways to fit are not tried then."""
+
+
+def run(request, channel):
+    channel.tell("loading")
+    work = load(request, channel)
+    began = time.time()
+    first = _told(channel, work, request["batch"])
+    seconds = time.time() - began
+    if request["rooms"] is None:
+        return
+    room = request["rooms"][work.framework]
+    fits = first["needs_bytes"] <= room
+    found = None
+    if work.any_batch:
+        found = largest(
+            lambda batch: _told(channel, work, batch)["needs_bytes"],
+            room,
+            request["batch"],
+            SEARCH_SECONDS,
+        )
+        channel.send("largest", batch=found.batch, next_batch=found.next_batch)
+    if not fits and seconds < SLOW:
+        batch = 1 if found is not None and found.batch == 0 else request["batch"]
+        _try_other_ways(request, channel, work, batch)
+
+
+def _told(channel, work, batch):
+    if batch not in work.known:
+        work.known[batch] = work.at(batch)
+        work.known[batch].setdefault("needs_bytes", work.known[batch]["peak_bytes"])
+        channel.send(
+            "estimate",
+            batch=batch,
+            framework=work.framework,
+            is_function=work.is_function,
+            **work.known[batch],
+        )
+    return work.known[batch]
+
+
+def _try_other_ways(request, channel, work, batch):
+    """The same work with less to hold: each way is a new start, with the model as it was."""
+    for name, changes in ways(request, work):
+        channel.tell(name)
+        other = load(dict(request, batch=batch, **changes), channel)
+        found = other.at(batch)
+        needs = found.get("needs_bytes", found["peak_bytes"])
+        channel.send("way", name=name, batch=batch, needs_bytes=needs)
+
+
+def ways(request, work):
+    if work.is_function:
+        return []
+    found = []
+    if not request["mixed"]:
+        found.append(("mixed precision", {"mixed": True}))
+    if request["train"] and not work.optimizer.startswith("sgd"):
+        found.append(("SGD instead of %s" % work.optimizer, {"optimizer": "sgd"}))
+    if len(found) == 2:
+        both = dict(found[0][1], **found[1][1])
+        found.append(("both", both))
+    return found
+
+
+class Work(object):
+    """Something whose memory can be estimated with `at(batch)`, which gives a dict."""
+
+    def __init__(self, framework, at, any_batch=True, optimizer="", is_function=False):
+        self.framework = framework
+        self.at = at
+        self.any_batch = any_batch
+        """Whether other batches than the one it was loaded with can be asked for."""
+        self.optimizer = optimizer
+        """In lower case; empty where the framework does not know of one."""
+        self.is_function = is_function
+        """Then precision and optimiser are its own affair."""
+        self.known = {}
+
+
+def load(request, channel):
+    """The work. Where it wants a GPU that is not there, it is loaded again, believing in one."""
+    if request["what"]["kind"] != "function":
+        return _as_work(loading.load(request["what"], request["batch"]), request, channel)
+    try:
+        work = _as_work(loading.load(request["what"], request["batch"]), request, channel)
+    except Unusable:
+        raise
+    except Exception:
+        work = _believing(request, channel)
+        if work is None:
+            raise
+        return work
+    if work.framework == "torch":
+        work.at = _with_second_chance(work.at, request, channel)
+    return work
+
+
+def _with_second_chance(at, request, channel):
+    """A program that found no GPU when it was loaded may have put parts of itself on the CPU."""
+    chosen = [at]
+
+    def ask(batch):
+        try:
+            return chosen[0](batch)
+        except Unusable:
+            raise
+        except Exception:
+            other = _believing(request, channel) if chosen[0] is at else None
+            if other is None:
+                raise
+            chosen[0] = other.at
+            return chosen[0](batch)
+
+    return ask
+
+
+def _believing(request, channel):
+    """The work of a program that is told that PyTorch has a GPU; None where that does not help."""
+    if "torch" not in sys.modules:
+        return None
+    from ..estimates.pytorch.pretend import Pretence
+
+    _forget(request["what"]["path"])
+    try:
+        with Pretence():
+            value = loading.load(request["what"], request["batch"])
+        work = _as_work(value, request, channel)
+        work.at(request["batch"])
+    except Exception:
+        # What the program says of its own accord is the better message.
+        return None
+    return work
+
+
+def _forget(path):
+    """Have the file run anew when it is loaded next."""
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) == path:
+            del sys.modules[name]
+
+
+def _as_work(value, request, channel):
+    if loading.is_keras_model(value):
+        return _keras(value, request, channel)
+    if loading.is_torch_module(value):
+        return _torch(value, None, request, channel)
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        if loading.is_torch_module(value[0]):
+            return _torch(value[0], value[1], request, channel)
+        if callable(value[0]):
+            return _function(value, request, channel)
+    raise Unusable(
+        "%s is no model: expected a Keras model, a PyTorch module, (module, example_inputs) or, "
+        "for JAX, (function, arguments)" % type(value).__name__
+    )
+
+
+def _torch(module, examples, request, channel):
+    from ..estimates.pytorch.estimator import ModuleEstimator
+
+    if examples is not None and not isinstance(examples, (tuple, list, dict)):
+        examples = (examples,)
+    estimator = ModuleEstimator(
+        module,
+        examples,
+        train=request["train"],
+        optimizer=request["optimizer"],
+        mixed=request["mixed"],
+        shapes=request["input"],
+        gpu=_capability(request),
+        tell=channel.tell,
+    )
+    return Work("torch", estimator.at, optimizer=(request["optimizer"] or "adam").lower())
+
+
+_KERAS_ESTIMATORS = {
+    "torch": "pytorch.with_keras",
+    "jax": "with_xla",
+    "tensorflow": "with_tensorflow",
+}
+
+
+def _keras(model, request, channel):
+    import keras
+
+    backend = keras.backend.backend()
+    if backend not in _KERAS_ESTIMATORS:
+        raise Unusable("Keras's backend %s does not compute on a GPU of NVIDIA's" % backend)
+    if request["optimizer"]:
+        try:
+            keras.optimizers.get(request["optimizer"])
+        except ValueError:
+            raise Unusable("Keras has no optimiser %r" % request["optimizer"])
+    module = importlib.import_module("whygpu_work.estimates." + _KERAS_ESTIMATORS[backend])
+    name = request["optimizer"] or getattr(getattr(model, "optimizer", None), "name", "adam")
+    estimator = module.KerasEstimator(
+        model,
+        train=request["train"],
+        optimizer=request["optimizer"],
+        mixed=request["mixed"],
+        shapes=request["input"],
+        gpu=_capability(request),
+        tell=channel.tell,
+    )
+    return Work(backend, estimator.at, optimizer=name.lower())
+
+
+def _function(pair, request, channel):
+    from ..estimates.with_xla import FunctionEstimator
+
+    value = loading.attribute(request["what"]["path"], request["what"]["name"])
+    any_batch = callable(value) and loading.batch_parameter(value) is not None
+
+    def at(batch):
+        chosen = pair if batch == request["batch"] else loading.load(request["what"], batch)
+        estimator = FunctionEstimator(*chosen, gpu=_capability(request), tell=channel.tell)
+        return estimator.at()
+
+    return Work("jax", at, any_batch, is_function=True)
+
+
+def _capability(request):
+    return tuple(request["capability"]) if request["capability"] else None

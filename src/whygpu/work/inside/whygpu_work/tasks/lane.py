@@ -1,0 +1,61 @@
+"""Does the work once in a lane: records what it gives, and measures how long it takes.
+
+Request: as subject.load has it, and "record" (the folder for what it gives), "device" (the
+lane's), "measure" (null, or {"seconds", "repeat"}).
+
+Messages: "lane" when all results are on disk, then "timing" as whygpu.model.comparison.Timing.
+"""
+
+import time
+
+from .. import gauges
+from ..lanes import devices, measure, seeds, subject
+from ..lanes.recording import Writer
+
+
+def run(request, channel):
+    seeds.sow_now_and_later(request["seed"])
+    channel.tell("building")
+    work = subject.load(request)
+    if work.kind != "script":
+        # Before it takes long; a script has imported nothing yet.
+        devices.check_backend(request["backend"])
+    writer = Writer(request["record"])
+    notes = []
+    gauges.reset_peak()
+    channel.tell("first call")
+    began = time.perf_counter()
+    result = work.call()
+    first = getattr(work, "first_seconds", None) or time.perf_counter() - began
+    kind = "recorded" if work.kind == "script" else "output"
+    for name, array, dtype in work.outputs(result):
+        writer.tensor(name, kind, array, dtype)
+    call = work.call
+    if work.model is not None:
+        channel.tell("recording layers")
+        notes += [note for note in [work.record_steps(writer)] if note]
+        if request["train"]:
+            channel.tell("training")
+            first, call, said = work.train(writer, request["train"])
+            notes += said
+    devices.check_backend(request["backend"])
+    devices.check_options(request["options"])
+    writer.close()
+    channel.send(
+        "lane",
+        work=work.kind,
+        backend=work.backend,
+        first_seconds=first,
+        framework=devices.framework_words(work.kind),
+        arrays_on=sorted({each for each in work.computed_on() if each is not None}),
+        gpus=devices.gpu_names() if request["device"] == "gpu" else [],
+        products=devices.products(request["device"], work.backend),
+        cudnn=devices.loaded_cudnn_engines(),
+        weights_set=work.weights_set,
+        rows=getattr(work, "rows", None),
+        items=work.items,
+        notes=notes,
+    )
+    if request["measure"] is not None:
+        channel.tell("measuring")
+        channel.send("timing", **measure.timing_of(work, call, first, request))

@@ -1,0 +1,58 @@
+"""The same model in float64 on the CPU, and every layer of every lane held against it.
+
+Request: as subject.load has it, with "take_weights"; "lanes": [{"name", "runs", "local"}],
+where "local" is the folder to write to; "reference": the folder for what the model itself gives.
+
+Message: "reference" {ran, backend, reason}; what was written before a failure counts.
+"""
+
+from ..judging import local, reference_training
+from ..judging.float64_keras import CannotLift
+from ..lanes import devices, seeds, subject
+from ..lanes.recording import Recording, Writer
+
+
+def run(request, channel):
+    seeds.sow_now_and_later(request["seed"])
+    channel.tell("building")
+    work = subject.load(request)
+    try:
+        lifted = work.in_float64()
+    except CannotLift as error:
+        channel.send("reference", ran=False, backend=work.backend, reason=str(error))
+        return
+    writer = Writer(request["reference"])
+    channel.tell("outputs")
+    if work.kind == "pair":
+        _record_whole(lifted, writer, request["lanes"], channel)
+        return
+    for name, array, dtype in lifted.outputs(lifted.call()):
+        writer.tensor(name, "output", array, dtype)
+    first = None
+    for lane in request["lanes"]:
+        channel.tell("layers of %s" % lane["name"])
+        recording = Recording(lane["runs"][0])
+        errors = local.ErrorWriter(lane["local"])
+        forcing = local.Forcing(lifted.tools(), recording, errors, lifted.given(), first)
+        for _ in forcing.passes():
+            lifted.force(forcing)
+        errors.close()
+        first = first or (recording, local.Errors(lane["local"]))
+    if request["train"]:
+        channel.tell("training")
+        reference_training.record(lifted, writer, request["train"], first[0])
+    writer.close()
+    backend = devices.framework_words(work.kind)
+    channel.send("reference", ran=True, backend=backend, reason="")
+
+
+def _record_whole(lifted, writer, lanes, channel):
+    """A function has no layers: what rounding explains is known of its outputs alone."""
+    backend = devices.framework_words("pair")
+    try:
+        lifted.record(writer, Recording(lanes[0]["runs"][0]))
+    except CannotLift as error:
+        channel.send("reference", ran=False, backend=backend, reason=str(error))
+        return
+    writer.close()
+    channel.send("reference", ran=True, backend=backend, reason="")

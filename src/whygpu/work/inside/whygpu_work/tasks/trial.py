@@ -1,0 +1,213 @@
+"""Does a step with a batch of one size a few times, and tells its memory and time after each.
+
+However the process ends, what was sent until then is known: how far it came, and what it held.
+"""
+
+import ctypes
+import gc
+import os
+import sys
+import time
+
+from .. import gauges, steps
+
+FEWEST = 3
+"""Steps. The first compiles and allocates for good; what the later ones need is what counts."""
+SOME = 6
+MOST = 12
+"""Where memory rises: enough to tell a leak from a beginning that takes its time to settle."""
+RISE = 1 << 18
+"""Bytes from step to step that are worth a further look."""
+LONGEST_LOOK = 0.5
+"""Of the time limit, for steps beyond the fewest."""
+
+
+def run(request, channel):
+    began = time.time()
+    first_to_go()
+    channel.tell("loading")
+    channel.send("start", **reading())
+    value = steps.named(request)
+    before, start = reading(), time.time()
+    channel.send("named", frameworks=versions(), sources=sources(), **before)
+    step = steps.of(value, request)
+    if not step.done:
+        before = reading()
+    about = {"frameworks": versions(), "sources": sources(), "one_program": step.one_program}
+    channel.send("loaded", **dict(about, **before))
+    held = []
+    if step.done:
+        held.append(after_step(channel, 1, time.time() - start))
+    gauges.reset_peak()
+    while wants_more(held, time.time() - began, request["seconds"]):
+        number = len(held) + 1
+        channel.tell("step %d" % number)
+        start = time.time()
+        steps.settle(step.run())
+        seconds = time.time() - start
+        if number > FEWEST:
+            # From here on it is about what is kept, and garbage is not.
+            gc.collect()
+        held.append(after_step(channel, number, seconds))
+    channel.send("sources", sources=sources())
+
+
+def wants_more(held, seconds, limit):
+    """Whether another step is to be done: the fewest, and more where memory may be rising."""
+    done = len(held)
+    if done < FEWEST:
+        return True
+    if done >= MOST or seconds > LONGEST_LOOK * limit:
+        return False
+    for series in zip(*held):
+        rises = sorted(series[i + 1] - series[i] for i in range(done - 1))
+        if (rises[-1] if done < SOME else rises[len(rises) // 2]) > RISE:
+            return True
+    return False
+
+
+def first_to_go():
+    """Should the kernel run out of memory, it is this process that it is to end, and no other."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as stream:
+            stream.write("1000")
+    except OSError:
+        pass
+
+
+def after_step(channel, number, seconds):
+    """Tell what this step took, and begin to count anew for the next."""
+    now = reading()
+    channel.send("step", number=number, step_seconds=seconds, **now)
+    gauges.reset_peak()
+    host, device = now["host"] or {}, now["device"] or {}
+    return host.get("in_use") or host.get("now", 0), device.get("now", 0)
+
+
+def reading():
+    host = gauges.host_memory()
+    if host is not None:
+        host["address_space"] = status_bytes("VmPeak")
+        host["anonymous"] = status_bytes("RssAnon")
+        host["in_use"] = malloc_in_use()
+    device = gauges.device_memory()
+    if device is not None:
+        device["name"] = device_name()
+        device["limit"] = device_limit()
+        device["need"] = compiled_need()
+    return {"host": host, "device": device}
+
+
+def malloc_in_use():
+    """Bytes that were asked for and not given back; None where the C library does not tell.
+
+    Resident memory goes on rising for dozens of steps in a program that keeps nothing, because
+    what is given back leaves holes. Before glibc 2.33 the counters have 32 bits and wrap around.
+    """
+    try:
+        library = ctypes.CDLL(None)
+        told = getattr(library, "mallinfo2", None) or library.mallinfo
+    except (OSError, AttributeError):
+        return None
+    kind = ctypes.c_size_t if told.__name__ == "mallinfo2" else ctypes.c_uint
+    fields = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    told.restype = type(
+        "Told", (ctypes.Structure,), {"_fields_": [(n, kind) for n in fields.split()]}
+    )
+    found = told()
+    return found.uordblks + found.hblkhd
+
+
+def status_bytes(name):
+    """One of the kernel's figures of this process; None where it is not told."""
+    try:
+        with open("/proc/self/status") as stream:
+            for line in stream:
+                if line.startswith(name + ":"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
+
+
+def device_name():
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        return torch.cuda.get_device_name()
+    if jax_stats() is not None:
+        return sys.modules["jax"].local_devices()[0].device_kind
+    details = getattr(sys.modules["tensorflow"].config.experimental, "get_device_details", None)
+    gpus = sys.modules["tensorflow"].config.list_physical_devices("GPU")
+    told = details(gpus[0]) if details is not None and gpus else {}
+    return told.get("device_name", "GPU")
+
+
+def device_limit():
+    """What the framework lets itself have of the GPU; None where it does not say."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        free, total = torch.cuda.mem_get_info()
+        part = getattr(torch.cuda, "get_per_process_memory_fraction", lambda: 1.0)()
+        return int(min(free + torch.cuda.memory_reserved(), part * total))
+    stats = jax_stats()
+    return stats.get("bytes_limit") if stats else None
+
+
+def compiled_need():
+    """What JAX needs for the largest of its compiled programs, beside what it holds anyway.
+
+    Its own peak counts buffers that the compiler tried kernels with, while there was room for
+    them; they say nothing about what the step needs. None where this cannot be told.
+    """
+    stats = jax_stats()
+    if not stats:
+        return None
+    import jax
+
+    client = jax.local_devices()[0].client
+    needs = []
+    try:
+        for program in client.live_executables():
+            told = program.get_compiled_memory_stats()
+            beside = max(0, stats["bytes_in_use"] - told.argument_size_in_bytes)
+            new = told.output_size_in_bytes - told.alias_size_in_bytes
+            needs.append(
+                beside + told.argument_size_in_bytes + max(0, new) + told.temp_size_in_bytes
+            )
+    except (AttributeError, RuntimeError, NotImplementedError):
+        return None
+    return max(needs) if needs else None
+
+
+def jax_stats():
+    jax = sys.modules.get("jax")
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if jax is None or (bridge is not None and not getattr(bridge, "_backends", True)):
+        return None
+    device = jax.local_devices()[0]
+    return device.memory_stats() if device.platform != "cpu" else None
+
+
+def versions():
+    """Of the frameworks that were imported."""
+    names = ("tensorflow", "keras", "jax", "torch")
+    found = {name: getattr(sys.modules.get(name), "__version__", None) for name in names}
+    return {name: version for name, version in found.items() if version}
+
+
+def sources():
+    """Files of modules that are no part of an installed package: the user's own."""
+    library = os.path.dirname(os.path.abspath(os.__file__))
+    ours = os.path.abspath(os.path.join(__file__, *[".."] * 5))
+    installed = (library + os.sep, ours + os.sep)
+    found = set()
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if not isinstance(path, str) or not path.endswith(".py"):
+            continue
+        path = os.path.abspath(path)
+        if path.startswith(installed) or "site-packages" in path or "dist-packages" in path:
+            continue
+        if os.path.isfile(path):
+            found.add(path)
+    return sorted(found)
