@@ -8,7 +8,9 @@ import numpy
 
 from . import floats
 
-PIECE = 1 << 20
+PIECE = 1 << 15
+"""Numbers at a time: what is made of them stays in the processor's cache. Pieces of a million took
+three times as long."""
 LARGEST = 1e29
 
 
@@ -92,7 +94,7 @@ class _Sums(object):
         finite_a, finite_b = numpy.isfinite(a), numpy.isfinite(b)
         both = finite_a & finite_b
         if both.all():
-            self._finite(numpy.arange(start, start + a.size), a, b, step)
+            self._finite(start, None, a, b, step)
             return
         nan_a, nan_b = numpy.isnan(a), numpy.isnan(b)
         same = (nan_a & nan_b) | (a == b)
@@ -107,25 +109,34 @@ class _Sums(object):
             self.first_not_finite = start + int(numpy.flatnonzero(odd)[0])
         places = numpy.flatnonzero(both)
         if places.size:
-            self._finite(start + places, a[both], b[both], step)
+            self._finite(start, places, a[both], b[both], step)
 
     def _count(self, name, truths):
         self.counts[name] += int(numpy.count_nonzero(truths))
 
-    def _finite(self, places, a, b, step):
+    def _finite(self, start, places, a, b, step):
+        """`places` is where these numbers lie after `start`; None where all of them are there."""
         self.finite += a.size
-        self._count("unequal", a != b)
-        gap = numpy.abs(a - b)
         largest = numpy.maximum(numpy.abs(a), numpy.abs(b))
         self.scale = max(self.scale, float(largest.max()))
+        gap = numpy.abs(a - b)
         at = int(gap.argmax())
         if gap[at] > self.max_abs:
-            self.max_abs, self.worst = float(gap[at]), int(places[at])
-        self.max_rel = max(self.max_rel, float((gap / numpy.where(largest, largest, 1.0)).max()))
+            self.max_abs = float(gap[at])
+            self.worst = start + (at if places is None else int(places[at]))
+        squares_a = _sum_of_products(a, a)
+        self.squares[0] += squares_a
+        if not gap[at]:
+            self.squares[1] += squares_a
+            self.product += squares_a
+            return
+        self._count("unequal", gap)
+        largest[largest == 0.0] = 1.0
+        self.max_rel = max(self.max_rel, float((gap / largest).max()))
         self.max_ulp = max(self.max_ulp, int(floats.steps_between(a, b, step).max()))
-        for index, side in enumerate((a, b, gap)):
-            self.squares[index] += float(numpy.dot(side, side))
-        self.product += float(numpy.dot(a, b))
+        self.squares[1] += _sum_of_products(b, b)
+        self.squares[2] += _sum_of_products(gap, gap)
+        self.product += _sum_of_products(a, b)
 
     def figures(self):
         if not self.finite:
@@ -142,6 +153,11 @@ class _Sums(object):
             level=bounded(rms[1]),
             cosine=_cosine(self.product, lengths, rms),
         )
+
+
+def _sum_of_products(a, b):
+    """Without the threads of numpy.dot, which wait for each other where a machine is busy."""
+    return float(numpy.einsum("i,i->", a, b))
 
 
 def _cosine(product, lengths, rms):

@@ -4,7 +4,7 @@ import contextlib
 
 import numpy
 
-from ..lanes import taps_keras
+from ..lanes import taps_keras, unused_tensorflow
 
 _PRECISIONS = ("float16", "bfloat16", "float32", "float64", "mixed_float16", "mixed_bfloat16")
 
@@ -20,7 +20,7 @@ def lifted(keras, model, inputs=None):
     call: `inputs` are for that.
     """
     try:
-        with _by_default(keras):
+        with _by_default(keras), unused_tensorflow.left_alone():
             config = in_float64(model.get_config())
             result = type(model).from_config(config, custom_objects=_classes(model))
             if inputs is not None and len(result.weights) < len(model.weights):

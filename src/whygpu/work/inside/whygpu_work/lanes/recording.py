@@ -109,6 +109,16 @@ class Recording(object):
     def array(self, name):
         return self._load(self.tensors[name].file)
 
+    def shares(self, name, other):
+        """Whether the array and what another recording has by that name are one file: so it is
+        where two runs of a lane gave the same bytes."""
+        if self.tensors[name].dtype != other.tensors[name].dtype:
+            return False
+        return os.path.samefile(self._path(name), other._path(name))
+
+    def _path(self, name):
+        return os.path.join(self._folder, self.tensors[name].file)
+
     def rounding(self, name):
         """(spread, reduction, precision), or None."""
         known = self.tensors[name].rounding

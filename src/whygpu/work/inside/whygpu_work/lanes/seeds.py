@@ -3,6 +3,8 @@
 import random
 import sys
 
+from . import unused_tensorflow
+
 SEEDED_MODULES = ("numpy.random", "torch", "tensorflow", "keras")
 
 
@@ -26,6 +28,8 @@ def _sower(name, seed):
         elif name == "tensorflow" and hasattr(module.random, "set_seed"):
             module.random.set_seed(seed)
         elif name == "keras" and hasattr(module.utils, "set_random_seed"):
-            module.utils.set_random_seed(seed)
+            # TensorFlow is seeded by itself, if the program ever imports it.
+            with unused_tensorflow.left_alone():
+                module.utils.set_random_seed(seed)
 
     return sow

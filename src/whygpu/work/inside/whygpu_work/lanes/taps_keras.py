@@ -11,6 +11,8 @@ import json
 
 import numpy
 
+from . import unused_tensorflow
+
 
 @contextlib.contextmanager
 def tapped(keras, model, on_step):
@@ -103,7 +105,8 @@ def precision(layer):
 def settings(layer):
     """A layer's configuration as plain JSON values; empty where it has none to tell."""
     try:
-        config = layer.get_config()
+        with unused_tensorflow.left_alone():
+            config = layer.get_config()
     except (NotImplementedError, AttributeError, TypeError, ValueError):
         return {}
     return json.loads(json.dumps(config, default=str, sort_keys=True))
