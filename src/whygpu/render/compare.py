@@ -1,12 +1,16 @@
-"""A comparison for people: the verdict, the lanes, the pairs, and the reasons."""
+"""A comparison for people: the verdict, why, what to do about it, and then the figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from whygpu.model.comparison import ComparisonReport, LaneResult, PairVerdict, Verdict
 from whygpu.render import compare_rows as rows
-from whygpu.render.layout import BOLD, GREEN, RED, YELLOW, Page
+from whygpu.render import compare_told as told
+from whygpu.render.compare_advice import advice
+from whygpu.render.compare_table import INDENT, fits, table
+from whygpu.render.layout import BOLD, CYAN, GREEN, RED, YELLOW, Page
 
 MARKS: dict[Verdict, str] = {"equal": "✓", "rounding": "✓", "different": "✗", "undetermined": "?"}
 PLAIN_MARKS: dict[Verdict, str] = {
@@ -21,13 +25,16 @@ _STYLES: dict[Verdict, str] = {
     "different": RED,
     "undetermined": YELLOW,
 }
+_MOST_PAIRS = 6
+"""More of them are put together by their verdict."""
 _MOST_LAYERS = 5
-_INDENT = 3
-_SHORTEST = 10
-"""Names are cut down to this before columns are left out."""
-_NAMES = ("name", "kind", "lanes", "parts at", "ran on", "lane")
-_SPARE = ("NaN, inf", "cosine", "peak", "first call", "ULPs", "kind", "relative", "speed")
-"""Columns that a narrow page does without, first to go first."""
+_NUMBERED = "# lane"
+_NAMES = ("name", "kind", "lanes", "in", "parts at", "on", "lane", _NUMBERED, "of rounding")
+_IN_SHORT = ("name", "kind", "largest", "relative", "of rounding")
+_HERE = " > "
+"""Stands before the row at which two lanes part."""
+Item = TypeVar("Item")
+_BULLET, _BESIDE = "   -", 5
 
 
 def render(
@@ -39,125 +46,157 @@ def render(
     marks: Mapping[Verdict, str] = MARKS,
 ) -> str:
     page = Page(width, color)
-    style = f"{BOLD};{_STYLES[report.verdict]}"
-    page.hanging(marks[report.verdict], report.headline, 2, style)
-    page.line()
-    page.hanging("  ", _about(report), 2)
-    page.section("Lanes")
-    _lanes(page, report.lanes, width)
-    if report.pairs:
-        page.section("Differences")
-        _table(page, [rows.PAIR_COLUMNS, *rows.pair_rows(report.pairs)], width)
+    page.hanging(marks[report.verdict], report.headline, 2, f"{BOLD};{_STYLES[report.verdict]}")
+    explained = told.reasons(report.pairs, each=verbose)
+    if explained:
         page.section("Because")
-        told = _told(report.pairs, verbose)
-        for pair, others in told:
-            _reasons(page, pair, others, marks)
-        for pair, _ in told:
-            _figures(page, pair, width, verbose)
+        for each in explained:
+            _reasons(page, each, marks)
+    to_do = advice(report)
+    if to_do:
+        page.section("What to do")
+        for text in to_do:
+            page.hanging(_BULLET, text, _BESIDE)
+    _figures(page, report, explained, width, verbose)
+    page.section("Compared")
+    for name, text in told.about(report):
+        page.hanging(f"{' ' * INDENT}{name}", text, INDENT + 11)
     for note in report.notes:
-        page.line()
-        page.hanging("note", note, 6)
+        page.hanging(f"{' ' * INDENT}note", note, INDENT + 11)
     return page.text()
 
 
-def _about(report: ComparisonReport) -> str:
-    reference = (
-        f"reference float64 on the CPU ({report.reference.backend})"
-        if report.reference.ran
-        else f"no float64 reference: {report.reference.reason}"
-    )
-    return f"{report.what}; inputs {report.inputs}; tolerance {report.tolerance}; {reference}"
+def _reasons(page: Page, each: told.Told, marks: Mapping[Verdict, str]) -> None:
+    verdict = each.pair.verdict
+    page.hanging(f" {marks[verdict]}", told.title(each.pair), INDENT, _STYLES[verdict])
+    for reason in (*each.pair.reasons, told.the_same_of(each)):
+        if reason:
+            page.hanging(_BULLET, reason, _BESIDE)
 
 
-def _lanes(page: Page, lanes: Sequence[LaneResult], width: int) -> None:
-    ran = [lane for lane in lanes if lane.run.end == "ran"]
-    if ran:
-        _table(page, [rows.LANE_COLUMNS, *(rows.lane_row(lane) for lane in ran)], width)
-    for lane in lanes:
-        name = lane.run.lane.name
-        if lane.run.end != "ran":
-            text = f"{name} {rows.ENDS[lane.run.end]}: {lane.run.reason}"
-            page.hanging("   -", text, 5, YELLOW)
-        if lane.determinism.kind in ("unseeded", "different", "rounding"):
-            page.hanging("   -", f"{name}: {lane.determinism.reason}", 5)
-        if lane.speed is not None and lane.speed.slower_because:
-            page.hanging("   -", rows.slower(lane), 5)
-        for note in lane.run.notes:
-            page.hanging("   -", f"{name}: {note}", 5)
-
-
-def _told(pairs: Sequence[PairVerdict], verbose: bool) -> list[tuple[PairVerdict, list[str]]]:
-    """Pairs whose reasons are told, each with the pairs of which the same is true.
-
-    What agrees is told where nothing else is.
-    """
-    odd = [pair for pair in pairs if pair.verdict in ("different", "undetermined")]
-    groups: dict[tuple[object, ...], tuple[PairVerdict, list[str]]] = {}
-    for number, pair in enumerate(pairs if verbose else odd or pairs):
-        key = (number,) if verbose else (pair.verdict, pair.level, pair.first_layer, pair.off)
-        if key in groups:
-            groups[key][1].append(f"{pair.a} and {pair.b}")
-        else:
-            groups[key] = (pair, [])
-    return list(groups.values())
-
-
-def _reasons(
-    page: Page, pair: PairVerdict, others: Sequence[str], marks: Mapping[Verdict, str]
+def _figures(
+    page: Page,
+    report: ComparisonReport,
+    explained: Sequence[told.Told],
+    width: int,
+    verbose: bool,
 ) -> None:
-    said = rows.verdict_words(pair.verdict, pair.level)
-    off = f"; {pair.off} is off" if pair.off else ""
-    title = f"{pair.a} and {pair.b}: {said}{off}"
-    page.hanging(f" {marks[pair.verdict]}", title, _INDENT, _STYLES[pair.verdict])
-    for reason in pair.reasons:
-        page.hanging("   -", reason, 5)
-    if others:
-        page.hanging("   -", f"the same of {'; '.join(others)}", 5)
+    together = len(report.pairs) > _MOST_PAIRS and not verbose
+    named = not together and _names_fit(report.pairs, width)
+    lanes = [lane.run.lane.name for lane in report.lanes]
+    numbers = {} if named else {name: number for number, name in enumerate(lanes, 1)}
+    page.section("Lanes")
+    _lanes(page, report.lanes, width, numbers)
+    if report.pairs:
+        page.section("Differences")
+        _pairs(page, report.pairs, numbers, width, together)
+    for each in explained:
+        if verbose or each.pair.verdict == "different":
+            _tensors(page, each.pair, width, verbose)
 
 
-def _figures(page: Page, pair: PairVerdict, width: int, verbose: bool) -> None:
-    """Every output and layer where asked for; else the layers about the one that parts."""
-    if not verbose and (pair.verdict != "different" or not pair.layers):
-        return
-    outputs = [rows.output_row(tensor) for tensor in pair.outputs]
-    shown = [rows.layer_row(layer) for layer in pair.layers]
+def _names_fit(pairs: Sequence[PairVerdict], width: int) -> bool:
+    """Whether lanes can go by their names in the table of pairs; else they have numbers."""
+    if len(pairs) <= 1:
+        return True
+    names, head = rows.short_names(pairs), rows.PAIR_COLUMNS
+    cells = [rows.pair_row(pair, f"{names[pair.a]}, {names[pair.b]}") for pair in pairs]
+    # The last two are names that may be folded, to the width of this title.
+    most = len(head[-1])
+    return fits(head, [(*row[:-2], row[-2][:most], row[-1][:most]) for row in cells], width)
+
+
+def _lanes(page: Page, lanes: Sequence[LaneResult], width: int, numbers: Mapping[str, int]) -> None:
+    ran = [lane for lane in lanes if lane.run.end == "ran"]
+    head, cells = rows.LANE_COLUMNS, rows.lane_rows(ran)
+    said = []
+    for column, words in (("on", "all ran on the {}"), ("repeats", "each, run twice, repeats {}")):
+        values = {row[head.index(column)] for row in cells}
+        if len(values) == 1 and len(cells) > 1:
+            said.append(words.format(*values))
+            cells = [_without(row, head.index(column)) for row in cells]
+            head = _without(head, head.index(column))
+    if numbers:
+        head = (_NUMBERED, *head[1:])
+        cells = [(f"{numbers[row[0]]} {row[0]}", *row[1:]) for row in cells]
+    if cells:
+        _table(page, head, cells, width)
+    gpus = rows.gpus(ran)
+    if len(gpus) == 1:
+        said.append(f"the GPU is {gpus[0]}")
+    if said:
+        page.hanging(_BULLET, "; ".join(said), _BESIDE)
+    for remark in told.remarks(lanes):
+        page.hanging(_BULLET, remark.text, _BESIDE, YELLOW if remark.wrong else "")
+
+
+def _without(cells: tuple[str, ...], place: int) -> tuple[str, ...]:
+    return (*cells[:place], *cells[place + 1 :])
+
+
+def _pairs(
+    page: Page, pairs: Sequence[PairVerdict], numbers: Mapping[str, int], width: int, together: bool
+) -> None:
+    groups = told.alike(pairs) if together else [told.Told(p, ()) for p in told.by_severity(pairs)]
+    names = rows.short_names(pairs)
+    cells, styles = [], []
+    for group in groups:
+        members = (group.pair, *group.others)
+        worst = max(members, key=rows.pair_weight)
+        lanes = f"{names[worst.a]}, {names[worst.b]}"
+        cells.append(rows.pair_row(worst, told.in_numbers(members, numbers) if numbers else lanes))
+        styles.append(_STYLES[worst.verdict] if worst.verdict != "rounding" else "")
+    _table(page, rows.PAIR_COLUMNS, cells, width, styles)
+    if together:
+        text = f"{len(pairs)} pairs, the worst of each row: -v shows each"
+        page.hanging("", text, INDENT)
+
+
+def _tensors(page: Page, pair: PairVerdict, width: int, verbose: bool) -> None:
+    """Every output and layer where asked for; else those about the place where the lanes part."""
+    outputs, layers = list(pair.outputs), list(pair.layers)
     if not verbose:
-        names = [layer.layer for layer in pair.layers]
-        at = names.index(pair.first_layer) if pair.first_layer in names else 0
-        start = max(0, at - _MOST_LAYERS // 2)
-        outputs, shown = outputs[:_MOST_LAYERS], shown[start : start + _MOST_LAYERS]
-    page.section(f"{pair.a} and {pair.b}")
-    _table(page, [rows.TENSOR_COLUMNS, *outputs, *shown], width)
-    if len(shown) < len(pair.layers):
-        page.line(f"{' ' * _INDENT}{len(pair.layers):,} layers in all: -v shows each")
+        outputs = _about(outputs, [each.name for each in outputs], pair.first_layer)
+        layers = _about(layers, [each.layer for each in layers], pair.first_layer)
+    cells = [*map(rows.output_row, outputs), *map(rows.layer_row, layers)]
+    names = [*(each.name for each in outputs), *(each.layer for each in layers)]
+    head = rows.TENSOR_COLUMNS
+    if not verbose:
+        kept = [head.index(name) for name in _IN_SHORT]
+        head = _IN_SHORT
+        cells = [tuple(row[place] for place in kept) for row in cells]
+    if not cells:
+        return
+    page.line()
+    page.hanging("", f"{pair.a} and {pair.b}:", 0, CYAN)
+    here = names.index(pair.first_layer) if pair.first_layer in names else None
+    styles = [_STYLES[pair.verdict] if number == here else "" for number in range(len(cells))]
+    _table(page, head, cells, width, styles, here)
+    left = len(pair.outputs) + len(pair.layers) - len(cells)
+    if left:
+        page.hanging("", f"{left:,} more: -v shows each, --html draws them", INDENT)
 
 
-def _table(page: Page, table: Sequence[Sequence[str]], width: int) -> None:
-    """Columns as wide as they need to be. On a narrow page some are left out, and names are cut."""
-    columns = [list(column) for column in zip(*table, strict=True)]
-    for spare in _SPARE:
-        if _needed([_narrowest(column) for column in columns]) > width:
-            columns = [column for column in columns if column[0] != spare]
-    sizes = [max(map(len, column)) for column in columns]
-    least = [_narrowest(column) for column in columns]
-    while _needed(sizes) > width and sizes != least:
-        room = [size if size > smallest else 0 for size, smallest in zip(sizes, least, strict=True)]
-        sizes[room.index(max(room))] -= 1
-    for number, row in enumerate(zip(*columns, strict=True)):
-        cells = [_cut(cell, size).ljust(size) for cell, size in zip(row, sizes, strict=True)]
-        page.line(" " * _INDENT + "  ".join(cells).rstrip(), "" if number else BOLD)
+def _about(items: list[Item], names: Sequence[str], name: str | None) -> list[Item]:
+    at = names.index(name) if name in names else 0
+    start = max(0, at - _MOST_LAYERS // 2)
+    return items[start : start + _MOST_LAYERS]
 
 
-def _narrowest(column: Sequence[str]) -> int:
-    """Figures are not cut."""
-    longest = max(map(len, column))
-    return min(longest, _SHORTEST) if column[0] in _NAMES else longest
-
-
-def _needed(sizes: Sequence[int]) -> int:
-    return _INDENT + sum(sizes) + 2 * (len(sizes) - 1)
-
-
-def _cut(text: str, room: int) -> str:
-    """The end of a name tells more than its beginning."""
-    return text if len(text) <= room else "…" + text[len(text) - room + 1 :]
+def _table(
+    page: Page,
+    head: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    width: int,
+    styles: Sequence[str] = (),
+    here: int | None = None,
+) -> None:
+    top, *blocks = table(head, cells, width, _NAMES)
+    for line in top:
+        page.line(line, BOLD)
+    for number, lines in enumerate(blocks):
+        first, *rest = lines
+        if number == here:
+            first = _HERE + first[INDENT:]
+        for line in (first, *rest):
+            page.line(line, styles[number] if styles else "")

@@ -1,136 +1,173 @@
-"""A comparison as one HTML file: tables, plots and reasons, with nothing loaded from elsewhere."""
+"""A comparison as one HTML file: the verdict, reasons, plots and tables, nothing from elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from whygpu.model.comparison import ComparisonReport, LaneResult, PairVerdict
+from whygpu.model.comparison import ComparisonReport, PairVerdict
 from whygpu.render import compare_plots as plots
 from whygpu.render import compare_rows as rows
+from whygpu.render import compare_svg as svg
+from whygpu.render import compare_told as told
+from whygpu.render.compare_advice import advice
+from whygpu.render.compare_style import POLICY, STYLE
+from whygpu.render.compare_table import telling
 from whygpu.version import VERSION
 
-_STYLE = """
-:root { color-scheme: light dark; --text: #1c1f23; --back: #fff; --soft: #5c6670; --rule: #d7dce1;
-  --good: #1a7f37; --bad: #cf222e; --open: #9a6700; --bar: #4a7fb5; }
-@media (prefers-color-scheme: dark) { :root { --text: #e6e9ec; --back: #16191d; --soft: #9aa4ae;
-  --rule: #343b42; --good: #4ac26b; --bad: #ff7b72; --open: #d4a72c; --bar: #6ba3dc; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back);
-  max-width: 900px; margin: 2em auto; padding: 0 1em; }
-h1 { font-size: 1.3em; } h2 { font-size: 1.05em; margin-top: 2em; }
-.equal, .rounding { color: var(--good); } .different { color: var(--bad); }
-.undetermined { color: var(--open); } .soft { color: var(--soft); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.92em; }
-th, td { text-align: left; padding: 0.2em 1em 0.2em 0; border-bottom: 1px solid var(--rule);
-  white-space: nowrap; }
-th { font-weight: 600; }
-svg { width: 100%; height: auto; } svg text { fill: var(--soft); font: 11px system-ui, sans-serif; }
-.grid { stroke: var(--rule); stroke-width: 1; } .limit { stroke: var(--bad); stroke-width: 1.5;
-  stroke-dasharray: 5 4; } .bar { fill: var(--bar); } .spread { stroke: var(--text); }
-polyline { fill: none; stroke-width: 1.2; stroke-opacity: 0.7; }
-ul.legend { list-style: none; padding: 0; } ul.legend li { display: inline-block;
-  margin-right: 1.5em; } ul.legend b { font-weight: 900; }
-"""
-_HUES = (212, 24, 140, 280, 50, 180, 330, 0)
+_FIGURES = {
+    *("one call", "first call", "speed", "peak", "largest", "relative", "ULPs", "cosine"),
+    *("NaN, inf", "of rounding"),
+}
+"""Columns whose digits stand below each other."""
+_NAMES = {"kind", "in", "parts at"}
+"""Those that may be folded."""
 
 
 def render(report: ComparisonReport) -> str:
     body = "\n".join(_body(report))
-    title = escape(f"whygpu compare: {report.what}")
+    title = escape(f"{report.verdict}: {report.what} (whygpu compare)")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n'
-        '<meta name="viewport" content="width=device-width"/>\n'
-        f"<title>{title}</title>\n<style>{_STYLE}{_line_styles()}</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
-    )
-
-
-def _line_styles() -> str:
-    return "\n".join(
-        f".line{number} {{ stroke: hsl({hue} 60% 50%); }} "
-        f".dot{number} {{ fill: hsl({hue} 60% 50%); color: hsl({hue} 60% 50%); }}"
-        for number, hue in enumerate(_HUES[: plots.COLORS])
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"/>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
+        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n"
+        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
 
 
 def _body(report: ComparisonReport) -> Iterator[str]:
-    yield f'<h1 class="{report.verdict}">{escape(report.headline)}</h1>'
-    yield from _about(report)
-    yield "<h2>Lanes</h2>"
-    yield _table(
-        rows.LANE_COLUMNS, [rows.lane_row(lane) for lane in report.lanes if lane.run.end == "ran"]
-    )
-    yield _list([text for lane in report.lanes for text in _said_of(lane)])
-    times = plots.by_lane(report.lanes)
-    if times:
-        yield f"<h2>Time of one call, by lane</h2>{times}"
+    verdict = report.verdict
+    yield f'<p class="verdict {verdict}">{verdict}</p>'
+    yield f"<h1>{escape(report.headline)}</h1>"
+    yield f'<p class="soft">{escape(report.what)}; inputs: {escape(report.inputs)}</p>'
+    yield from _why(report)
+    to_do = advice(report)
+    if to_do:
+        yield f"<h2>What to do</h2>{_list(to_do)}"
+    yield from _layers(report.pairs)
     if report.pairs:
         yield "<h2>Differences</h2>"
-        yield _table(rows.PAIR_COLUMNS, rows.pair_rows(report.pairs))
-    differences = plots.by_layer(report.pairs) if report.pairs else ""
-    if differences:
-        yield "<h2>Difference of each layer by itself, in units of what rounding explains</h2>"
-        yield differences
-        yield _legend(plots.legend(report.pairs))
-    for pair in report.pairs:
+        yield "<p>Each pair of lanes, by what is furthest apart of its results.</p>"
+        yield _pairs(report.pairs)
+    yield from _lanes(report)
+    if report.pairs:
+        yield "<h2>Every result and layer</h2>"
+    for pair in told.by_severity(report.pairs):
         yield from _pair(pair)
-    yield _list(list(report.notes))
-    yield f'<p class="soft">whygpu {escape(VERSION)}</p>'
+    yield "<h2>How it was compared</h2>"
+    yield _about(report)
 
 
-def _about(report: ComparisonReport) -> Iterator[str]:
-    reference = report.reference
-    said = (
-        f"reference float64 on the CPU ({reference.backend})"
-        if reference.ran
-        else f"no float64 reference: {reference.reason}"
-    )
-    text = f"{report.what}; inputs {report.inputs}; tolerance {report.tolerance}; {said}"
-    yield f'<p class="soft">{escape(text)}</p>'
+def _why(report: ComparisonReport) -> Iterator[str]:
+    explained = told.reasons(report.pairs, each=False)
+    if explained:
+        yield "<h2>Because</h2>"
+    for each in explained:
+        yield f'<h3 class="{each.pair.verdict}">{escape(told.title(each.pair))}</h3>'
+        yield _list([text for text in (*each.pair.reasons, told.the_same_of(each)) if text])
 
 
-def _said_of(lane: LaneResult) -> Iterator[str]:
-    name = lane.run.lane.name
-    if lane.run.end != "ran":
-        yield f"{name} {rows.ENDS[lane.run.end]}: {lane.run.reason}"
+def _layers(pairs: Sequence[PairVerdict]) -> Iterator[str]:
+    plot = plots.by_layer(pairs) if pairs else ""
+    if not plot:
         return
-    if lane.determinism.kind != "same":
-        yield f"{name}: {lane.determinism.reason}"
-    if lane.speed is not None and lane.speed.slower_because:
-        yield rows.slower(lane)
-    for note in lane.run.notes:
-        yield f"{name}: {note}"
-
-
-def _legend(entries: Sequence[tuple[str, int]]) -> str:
-    items = "".join(
-        f'<li><b class="dot{number}">●</b> {escape(name)}</li>' for name, number in entries
+    yield "<h2>Difference of each layer by itself</h2>"
+    yield (
+        "<p>Every layer is given the same input on both lanes, so that what differed before it has "
+        "no part in this. Point at a mark to see which layer it is.</p>"
     )
-    return f'<ul class="legend">{items}</ul>'
+    yield f"<figure>{plot}{_legend(plots.curves(pairs))}</figure>"
+
+
+def _legend(curves: Sequence[plots.Curve]) -> str:
+    items = "".join(
+        f'<li><svg class="key" viewBox="0 0 14 14" aria-hidden="true">'
+        f"{svg.mark(7, 7, 4.5, number, '')}</svg>{escape(curve.name)}</li>"
+        for number, curve in enumerate(curves)
+    )
+    return f'<figcaption><ul class="legend">{items}</ul></figcaption>'
+
+
+def _pairs(pairs: Sequence[PairVerdict]) -> str:
+    ordered = told.by_severity(pairs)
+    cells = [rows.pair_row(pair, f"{pair.a}, {pair.b}") for pair in ordered]
+    return _table(rows.PAIR_COLUMNS, cells, [pair.verdict for pair in ordered])
+
+
+def _lanes(report: ComparisonReport) -> Iterator[str]:
+    ran = [lane for lane in report.lanes if lane.run.end == "ran"]
+    yield "<h2>Lanes</h2>"
+    yield _table(rows.LANE_COLUMNS, rows.lane_rows(ran))
+    said = [remark.text for remark in told.remarks(report.lanes)]
+    gpus = rows.gpus(ran)
+    yield _list([*([f"the GPU is {gpus[0]}"] if len(gpus) == 1 else []), *said])
+    times = plots.by_lane(report.lanes)
+    if times:
+        yield f"<h3>Time of one call</h3><figure>{times}"
+        yield (
+            "<figcaption>A bar is the median, the line in it the middle half of the calls; the "
+            "upright stroke is the first call, with compilation.</figcaption></figure>"
+        )
 
 
 def _pair(pair: PairVerdict) -> Iterator[str]:
-    said = rows.verdict_words(pair.verdict, pair.level)
-    off = f"; {pair.off} is off" if pair.off else ""
-    title = escape(f"{pair.a} and {pair.b}: {said}{off}")
-    yield f'<h2 class="{pair.verdict}">{title}</h2>'
-    yield _list(pair.reasons)
-    yield _table(rows.TENSOR_COLUMNS, [rows.output_row(tensor) for tensor in pair.outputs])
-    if pair.layers:
-        yield f"<details><summary>{len(pair.layers):,} layers</summary>"
-        yield _table(rows.TENSOR_COLUMNS, [rows.layer_row(layer) for layer in pair.layers])
-        yield "</details>"
-
-
-def _table(columns: Sequence[str], table: Sequence[Sequence[str]]) -> str:
-    if not table:
-        return ""
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in table
+    names = [*(each.name for each in pair.outputs), *(each.layer for each in pair.layers)]
+    cells = [*map(rows.output_row, pair.outputs), *map(rows.layer_row, pair.layers)]
+    here = ["here" if name == pair.first_layer else "" for name in names]
+    yield (
+        f'<details><summary><span class="{pair.verdict}">{escape(told.title(pair))}</span> '
+        f'<span class="soft">({_counted(pair.outputs, "result")}, '
+        f"{_counted(pair.layers, 'layer')})</span>"
+        "</summary>"
     )
-    return f'<div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'
+    yield _list(pair.reasons)
+    yield _table(rows.TENSOR_COLUMNS, cells, here)
+    yield "</details>"
+
+
+def _counted(things: Sequence[object], name: str) -> str:
+    return f"{len(things):,} {name}" + ("" if len(things) == 1 else "s")
+
+
+def _about(report: ComparisonReport) -> str:
+    entries = [*told.about(report), *(("note", note) for note in report.notes)]
+    entries.append(("by", f"whygpu {VERSION}"))
+    terms = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in entries)
+    return f"<dl>{terms}</dl>"
+
+
+def _table(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], classes: Sequence[str] = ()
+) -> str:
+    if not cells:
+        return ""
+    names, *kept = telling(columns, cells)
+    kinds = [_kind(name) for name in names]
+    head = "".join(
+        f'<th scope="col"{kind}>{escape(name)}</th>'
+        for name, kind in zip(names, kinds, strict=True)
+    )
+    body = "".join(
+        _row(row, kinds, classes[number] if classes else "") for number, row in enumerate(kept)
+    )
+    return (
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _kind(column: str) -> str:
+    if column in _FIGURES:
+        return ' class="figure"'
+    return ' class="name"' if column in _NAMES else ""
+
+
+def _row(cells: Sequence[str], kinds: Sequence[str], named: str) -> str:
+    first, *others = [escape(cell) for cell in cells]
+    rest = "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(others, kinds[1:], strict=True))
+    whole = f' class="{named}"' if named else ""
+    return f'<tr{whole}><th scope="row">{first}</th>{rest}</tr>\n'
 
 
 def _list(items: Sequence[str]) -> str:

@@ -1,147 +1,263 @@
-"""Plots of a comparison as SVG: difference by layer, time by lane. No library, no script."""
+"""Two plots of a comparison: how far apart lanes are in each layer, and how long each takes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
+from typing import NamedTuple
 
 from whygpu.comparer.words import figure, seconds
-from whygpu.model.comparison import LaneResult, PairVerdict
+from whygpu.model.comparison import LaneResult, LayerDifference, PairVerdict
+from whygpu.render import compare_svg as svg
+from whygpu.render import compare_told as told
 
-WIDTH = 860
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 44
-_LAYER_HEIGHT = 300
-_BAR = 26
-_SMALLEST, _LARGEST = 1e-3, 1e12
-"""What is drawn: below a thousandth of what rounding explains nothing is to be seen."""
-COLORS = 8
-"""How many classes line0 ... there are; further lines begin anew."""
+_TOP, _RIGHT = 30, 20
+_LEFT = 84
+_HEIGHT = 250
+"""Of the field that the layers' points lie in."""
+_LOWEST = -3
+"""Below a thousandth of what rounding explains there is nothing to be seen."""
+_HIGHEST = 12
+_MOST_CURVES = 6
+"""More pairs are put together by their verdict."""
+_MOST_NAMES = 24
+"""So many layers have room for their names."""
+_LONGEST_NAME = 26
+_BAR, _ROW = 16, 34
+_WIDE_RANGE = 20.0
+"""Times that are further apart need a logarithmic axis."""
+
+
+class Curve(NamedTuple):
+    """One kind of points: a pair of lanes, or several of which the same is true."""
+
+    name: str
+    pairs: tuple[PairVerdict, ...]
+
+
+def curves(pairs: Sequence[PairVerdict]) -> list[Curve]:
+    drawn = [pair for pair in pairs if pair.layers]
+    if len(drawn) <= _MOST_CURVES:
+        return [Curve(f"{pair.a}, {pair.b}", (pair,)) for pair in drawn]
+    return [Curve(_name_of(group), (group.pair, *group.others)) for group in told.alike(drawn)]
+
+
+def _name_of(group: told.Told) -> str:
+    if not group.others:
+        return f"{group.pair.a}, {group.pair.b}"
+    return f"{told.short_title(group.pair)}: {len(group.others) + 1} pairs, the worst of each layer"
 
 
 def by_layer(pairs: Sequence[PairVerdict]) -> str:
-    """Each pair's difference in each layer, in units of what rounding explains; 1 is the limit."""
-    curves = [(f"{pair.a}, {pair.b}", _points(pair)) for pair in pairs]
-    curves = [(name, points) for name, points in curves if points]
-    if not curves:
+    """Each layer by itself, in units of what rounding explains; empty where there are no layers."""
+    drawn = curves(pairs)
+    if not drawn:
         return ""
-    names = _layer_names(pairs)
-    largest = max(value for _, points in curves for _, value in points)
-    plot = _Plot(len(names), -3, max(1, math.ceil(math.log10(largest))))
-    parts = [*plot.grid(names), *plot.limit()]
-    for number, (name, points) in enumerate(curves):
-        parts += plot.curve(points, names, name, number % COLORS)
-    return _svg(_LAYER_HEIGHT, "Difference by layer", parts)
+    field = _Field(pairs)
+    parts = [*field.axes(), *field.partings(pairs)]
+    for number, curve in enumerate(drawn):
+        parts += field.points(curve, number, len(drawn))
+    return svg.drawing(field.height, "Difference of each layer by itself", field.summary(), parts)
 
 
-def legend(pairs: Sequence[PairVerdict]) -> list[tuple[str, int]]:
-    """(name, number of the class) of each curve."""
-    drawn = [pair for pair in pairs if _points(pair)]
-    return [(f"{pair.a}, {pair.b}", number % COLORS) for number, pair in enumerate(drawn)]
+class _Field:
+    """The plane of the plot: layers to the right, times what rounding explains upwards."""
 
-
-def _points(pair: PairVerdict) -> list[tuple[int, float]]:
-    found = []
-    for place, layer in enumerate(pair.layers):
-        if layer.local is not None:
-            beyond = _LARGEST if layer.local.not_finite_in_one else layer.local.units.own
-            found.append((place, min(max(beyond, _SMALLEST), _LARGEST)))
-    return found
-
-
-def _layer_names(pairs: Sequence[PairVerdict]) -> list[str]:
-    longest = max(pairs, key=lambda pair: len(pair.layers))
-    return [layer.layer for layer in longest.layers]
-
-
-class _Plot:
-    def __init__(self, layers: int, low: int, high: int) -> None:
-        self._layers, self._low, self._high = max(layers, 2), low, high
+    def __init__(self, pairs: Sequence[PairVerdict]) -> None:
+        longest = max(pairs, key=lambda pair: len(pair.layers))
+        self._names = [layer.layer for layer in longest.layers]
+        self._places = {name: place for place, name in enumerate(self._names)}
+        locals_ = [
+            layer.local for pair in pairs for layer in pair.layers if layer.local is not None
+        ]
+        self._largest = max((local.units.own for local in locals_), default=0.0)
+        self._overflow = any(local.not_finite_in_one for local in locals_)
+        power = math.ceil(math.log10(self._largest)) if self._largest > 0 else 0
+        self._high = min(max(power, 1), _HIGHEST) + self._overflow
+        self._named = len(self._names) <= _MOST_NAMES
+        below = min(max(map(len, self._names)), _LONGEST_NAME) * svg.SLANTED_LETTER + 20
+        self.height = _TOP + _HEIGHT + (below if self._named else 24) + 22
 
     def x(self, place: int) -> float:
-        return _LEFT + place * (WIDTH - _LEFT - _RIGHT) / (self._layers - 1)
+        return _LEFT + (place + 0.5) * (svg.WIDTH - _LEFT - _RIGHT) / len(self._names)
 
     def y(self, value: float) -> float:
-        power = min(max(math.log10(value), self._low), self._high)
-        share = (power - self._low) / (self._high - self._low)
-        return _LAYER_HEIGHT - _BOTTOM - share * (_LAYER_HEIGHT - _TOP - _BOTTOM)
+        power = math.log10(value) if value > 0 else _LOWEST
+        share = (min(max(power, _LOWEST), self._high) - _LOWEST) / (self._high - _LOWEST)
+        return _TOP + (1 - share) * _HEIGHT
 
-    def grid(self, names: Sequence[str]) -> list[str]:
-        parts = []
-        for power in range(self._low, self._high + 1):
+    def axes(self) -> list[str]:
+        bottom, right, limit = _TOP + _HEIGHT, svg.WIDTH - _RIGHT, self.y(1.0)
+        parts = [svg.area(_LEFT, _TOP, right - _LEFT, limit - _TOP, "beyond")]
+        top = self._high - self._overflow
+        for power in svg.powers(_LOWEST, top):
             y = self.y(10.0**power)
-            parts.append(_line(_LEFT, y, WIDTH - _RIGHT, y, "grid"))
-            parts.append(_text(_LEFT - 8, y + 4, f"1e{power}" if power else "1", "end"))
-        middle = (WIDTH + _LEFT - _RIGHT) / 2
-        parts.append(_text(_LEFT, _LAYER_HEIGHT - 24, names[0], "start"))
-        parts.append(_text(WIDTH - _RIGHT, _LAYER_HEIGHT - 24, names[-1], "end"))
-        parts.append(_text(middle, _LAYER_HEIGHT - 8, f"{len(names):,} layers, in order", "middle"))
+            parts.append(svg.line(_LEFT, y, right, y, "grid"))
+            least = "≤ " if power == _LOWEST else ""
+            parts.append(svg.label(_LEFT - 8, y + 4, least + svg.power_of_ten(power), "end"))
+        if self._overflow:
+            parts.append(svg.label(_LEFT - 8, _TOP + 4, "not finite", "end"))
+        parts.append(svg.line(_LEFT, limit, right, limit, "limit"))
+        parts.append(svg.label(right, limit + 14, "rounding explains all below", "end"))
+        parts.append(svg.upright(14, _TOP + _HEIGHT / 2, "times what rounding explains"))
+        parts += self._names_below(bottom)
+        middle = (_LEFT + right) / 2
+        text = f"{len(self._names):,} layers, in the order of computation"
+        parts.append(svg.label(middle, self.height - 6, text, "middle"))
         return parts
 
-    def limit(self) -> list[str]:
-        y = self.y(1.0)
+    def _names_below(self, bottom: float) -> list[str]:
+        if self._named:
+            return [
+                svg.slanted(self.x(place) + 4, bottom + 14, _short(name, self.x(place)))
+                for place, name in enumerate(self._names)
+            ]
+        steps = [int(step) for step in svg.round_steps(len(self._names), 8) if step >= 1]
         return [
-            _line(_LEFT, y, WIDTH - _RIGHT, y, "limit"),
-            _text(WIDTH - _RIGHT, y - 6, "what rounding explains", "end"),
+            svg.label(self.x(place - 1), bottom + 16, f"{place:,}", "middle")
+            for place in dict.fromkeys([1, *steps])
         ]
 
-    def curve(
-        self, points: Sequence[tuple[int, float]], names: Sequence[str], pair: str, number: int
-    ) -> list[str]:
-        places = [(self.x(place), self.y(value)) for place, value in points]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        parts = [f'<polyline class="line{number}" points="{path}"/>']
-        for (x, y), (place, value) in zip(places, points, strict=True):
-            name = names[place] if place < len(names) else ""
-            title = escape(f"{name}: {figure(value)} ({pair})")
-            radius = 4 if value > 1 else 2
-            parts.append(
-                f'<circle class="dot{number}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}">'
-                f"<title>{title}</title></circle>"
-            )
+    def partings(self, pairs: Sequence[PairVerdict]) -> list[str]:
+        """Where lanes part."""
+        first = {pair.first_layer for pair in pairs if pair.verdict == "different"}
+        places = sorted(self._places[name] for name in first if name in self._places)
+        parts = []
+        for place in places:
+            x = self.x(place)
+            parts.append(svg.line(x, _TOP - 6, x, _TOP + _HEIGHT, "parting"))
+        if places:
+            x = self.x(places[0])
+            anchor, room = ("start", svg.WIDTH - x) if x < svg.WIDTH / 2 else ("end", x)
+            said = "parts first at "
+            letters = int(room / svg.LETTER) - len(said)
+            text = said + _shortened(self._names[places[0]], letters)
+            parts.append(svg.label(x, _TOP - 12, text, anchor, "strong"))
         return parts
 
+    def points(self, curve: Curve, number: int, among: int) -> list[str]:
+        """Those of several curves stand beside each other, as far as there is room."""
+        slot = (svg.WIDTH - _LEFT - _RIGHT) / len(self._names)
+        aside = (number - (among - 1) / 2) * min(9.0, slot / (among + 1))
+        worst: dict[int, tuple[float, LayerDifference]] = {}
+        for pair in curve.pairs:
+            for layer in pair.layers:
+                place = self._places.get(layer.layer)
+                value = _value(layer)
+                if place is not None and (place not in worst or value > worst[place][0]):
+                    worst[place] = (value, layer)
+        parts = []
+        for place, (value, layer) in sorted(worst.items()):
+            title = f"{layer.layer} ({layer.kind}): {_in_words(layer)} ({curve.name})"
+            x = self.x(place) + aside
+            if value < 0:
+                parts.append(svg.area(x - 3, _TOP + _HEIGHT - 3, 6, 6, "untold", title))
+            else:
+                size = 5.0 if value > 1 else 3.0
+                parts.append(svg.mark(x, self.y(value), size, number, title))
+        return parts
 
-def by_lane(lanes: Sequence[LaneResult]) -> str:
-    """The median time of a call, with the middle half of the calls as a thin line."""
-    timed = [(lane.run.lane.name, lane.speed) for lane in lanes if lane.speed is not None]
-    if not timed:
-        return ""
-    longest = max(speed.high_seconds for _, speed in timed) or 1.0
-    left, right = 170, 90
-    scale = (WIDTH - left - right) / longest
-    parts = []
-    for number, (name, speed) in enumerate(timed):
-        top = _TOP + number * (_BAR + 10)
-        middle = top + _BAR / 2
-        end = left + speed.median_seconds * scale
-        parts.append(_text(left - 8, middle + 4, _short(name), "end"))
-        parts.append(
-            f'<rect class="bar" x="{left}" y="{top}" width="{max(end - left, 1):.1f}" '
-            f'height="{_BAR}"><title>{escape(name)}</title></rect>'
-        )
-        low, high = left + speed.low_seconds * scale, left + speed.high_seconds * scale
-        parts.append(_line(low, middle, high, middle, "spread"))
-        shown = seconds(speed.median_seconds)
-        parts.append(_text(max(end, high) + 8, middle + 4, shown, "start"))
-    return _svg(2 * _TOP + len(timed) * (_BAR + 10), "Time by lane", parts)
+    def summary(self) -> str:
+        if self._overflow:
+            most = "in some layers one lane is not finite"
+        else:
+            most = f"the largest is {figure(self._largest)} times what rounding explains"
+        return f"Of {len(self._names):,} layers, {most}; up to 1 is rounding."
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 24 else name[:23] + "…"
+def _value(layer: LayerDifference) -> float:
+    """Above 0 what was measured; below where nothing could be."""
+    if layer.local is None:
+        return -1.0
+    return math.inf if layer.local.not_finite_in_one else layer.local.units.own
 
 
-def _svg(height: int, title: str, parts: Sequence[str]) -> str:
+def _in_words(layer: LayerDifference) -> str:
+    if layer.local is None:
+        return f"cannot be judged by itself: {layer.local_unknown or 'not computed again'}"
+    if layer.local.not_finite_in_one:
+        return f"not finite in {layer.local.not_finite_in_one:,} places of one lane"
+    if not layer.local.units.own:
+        return "no difference"
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
-        + "".join(parts)
-        + "</svg>"
+        f"{figure(layer.local.units.own)} times what rounding explains, up to "
+        f"{figure(layer.local.max_abs)} apart"
     )
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+def _short(name: str, room: float) -> str:
+    """A name for an axis; the whole of it is in the table and under the pointer."""
+    return _shortened(name, min(_LONGEST_NAME, int(room / svg.SLANTED_LETTER)))
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+def _shortened(name: str, most: int) -> str:
+    return name if len(name) <= most else "…" + name[len(name) - most + 1 :]
+
+
+def by_lane(lanes: Sequence[LaneResult]) -> str:
+    """The median time of a call with the middle half of the calls, and the first call."""
+    timed = [(lane.run.lane.name, lane.speed) for lane in lanes if lane.speed is not None]
+    if not timed:
+        return ""
+    known = [(speed.low_seconds, speed.high_seconds) for _, speed in timed]
+    firsts = [speed.first_call_seconds for _, speed in timed]
+    left = 16 + max(len(name) for name, _ in timed) * svg.LETTER
+    scale = _Scale(min(low for low, _ in known), max(*firsts, *(high for _, high in known)), left)
+    bottom = 8 + len(timed) * _ROW
+    parts = scale.axis(bottom)
+    for number, (name, speed) in enumerate(timed):
+        top = 8 + number * _ROW + (_ROW - _BAR) / 2
+        middle = top + _BAR / 2
+        end, high = scale.x(speed.median_seconds), scale.x(speed.high_seconds)
+        told_ = (
+            f"{name}: {seconds(speed.median_seconds)} a call, the middle half from "
+            f"{seconds(speed.low_seconds)} to {seconds(speed.high_seconds)}; the first call took "
+            f"{seconds(speed.first_call_seconds)}"
+        )
+        parts.append(svg.label(left - 8, middle + 4, name, "end"))
+        parts.append(svg.area(left, top, end - left, _BAR, "bar", told_))
+        parts.append(svg.line(scale.x(speed.low_seconds), middle, high, middle, "spread"))
+        first = scale.x(speed.first_call_seconds)
+        parts.append(svg.line(first, top - 3, first, top + _BAR + 3, "first"))
+        clear = max(end, high)
+        beside = clear + 6
+        if first > clear and first < beside + 64:
+            beside = first + 6
+        parts.append(svg.label(beside, middle + 4, seconds(speed.median_seconds), "start", "value"))
+    fastest = min(timed, key=lambda item: item[1].median_seconds)
+    summary = f"{fastest[0]} is fastest with {seconds(fastest[1].median_seconds)} a call."
+    return svg.drawing(bottom + 44, "Time of one call by lane", summary, parts)
+
+
+class _Scale:
+    """Seconds to the right: linear, or logarithmic where they are far apart."""
+
+    def __init__(self, least: float, most: float, left: float) -> None:
+        self._left, self._right = left, svg.WIDTH - 80
+        self._most = max(most, 1e-9)
+        self.log = least > 0 and most / least > _WIDE_RANGE
+        self._low = math.floor(math.log10(least)) if self.log else 0
+        self._high = math.ceil(math.log10(most)) if self.log else 0
+
+    def x(self, duration: float) -> float:
+        if self.log:
+            power = math.log10(max(duration, 10.0**self._low))
+            share = (power - self._low) / (self._high - self._low)
+        else:
+            share = duration / self._most
+        return self._left + share * (self._right - self._left)
+
+    def axis(self, bottom: float) -> list[str]:
+        if self.log:
+            ticks = [10.0**power for power in svg.powers(self._low, self._high)]
+        else:
+            ticks = svg.round_steps(self._most)
+        parts = []
+        for tick in ticks:
+            x = self.x(tick)
+            parts.append(svg.line(x, 4, x, bottom, "grid"))
+            parts.append(svg.label(x, bottom + 16, seconds(tick) if tick else "0", "middle"))
+        kind = "time of one call, logarithmic" if self.log else "time of one call"
+        middle = (self._left + self._right) / 2
+        parts.append(svg.label(middle, bottom + 36, kind, "middle"))
+        return parts

@@ -26,16 +26,25 @@ ENDS: dict[LaneEnd, str] = {
     "wrong-device": "ran on the wrong device",
 }
 STEADY: dict[DeterminismKind, str] = {
-    "same": "same",
+    "same": "exactly",
     "rounding": "to rounding",
     "unseeded": "unseeded",
     "different": "no",
     "unknown": "?",
 }
 _PRECISIONS: dict[Precision, str] = {"tf32": "TF32"}
-LANE_COLUMNS = ("lane", "ran on", "agrees with itself", "one call", "first call", "speed", "peak")
-PAIR_COLUMNS = ("lanes", "verdict", "largest", "relative", "ULPs", "cosine", "parts at")
-TENSOR_COLUMNS = (
+LANE_COLUMNS: tuple[str, ...] = ("lane", "on", "repeats", "one call", "first call", "speed", "peak")
+PAIR_COLUMNS: tuple[str, ...] = (
+    "lanes",
+    "verdict",
+    "largest",
+    "relative",
+    "ULPs",
+    "cosine",
+    "in",
+    "parts at",
+)
+TENSOR_COLUMNS: tuple[str, ...] = (
     "name",
     "kind",
     "largest",
@@ -48,47 +57,64 @@ TENSOR_COLUMNS = (
 _PREFIX = "keras:"
 
 
-def lane_row(lane: LaneResult) -> tuple[str, ...]:
+def lane_rows(lanes: Sequence[LaneResult]) -> list[tuple[str, ...]]:
+    """Of lanes that ran. Speed is against the first of them that is on the CPU."""
+    baseline = next((lane for lane in lanes if lane.run.lane.device == "cpu"), None)
+    others = any(lane.speed is not None and lane.speed.against_cpu for lane in lanes)
+    one_gpu = len(gpus(lanes)) == 1
+    return [
+        _lane_row(lane, one_gpu, "1x" if lane is baseline and others else "-") for lane in lanes
+    ]
+
+
+def gpus(lanes: Sequence[LaneResult]) -> list[str]:
+    """The GPUs that lanes ran on, by name."""
+    names = [", ".join(lane.run.devices) for lane in lanes if lane.run.lane.device == "gpu"]
+    return sorted(set(names) - {"", "gpu"})
+
+
+def _lane_row(lane: LaneResult, one_gpu: bool, baseline: str) -> tuple[str, ...]:
     run, speed = lane.run, lane.speed
-    where = ", ".join(run.devices) or run.lane.device
-    cells = [run.lane.name, where, STEADY[lane.determinism.kind]]
+    named = run.devices and run.lane.device == "gpu" and not one_gpu
+    where = ", ".join(run.devices) if named else run.lane.device.upper()
+    cells = (run.lane.name, where, STEADY[lane.determinism.kind])
     if speed is None:
         return (*cells, "-", "-", "-", "-")
     half = max(speed.high_seconds - speed.median_seconds, speed.median_seconds - speed.low_seconds)
     spread = f" ±{100 * half / speed.median_seconds:.0f} %" if speed.median_seconds else ""
-    against = "-" if speed.against_cpu is None else f"{figure(speed.against_cpu)}x"
     peak = speed.peak_device_bytes or speed.peak_host_bytes
     return (
         *cells,
         f"{seconds(speed.median_seconds)}{spread}",
         seconds(speed.first_call_seconds),
-        against,
+        baseline if speed.against_cpu is None else f"{figure(speed.against_cpu)}x",
         size(peak) if peak else "-",
     )
 
 
-def slower(lane: LaneResult) -> str:
-    because = lane.speed.slower_because if lane.speed is not None else ""
-    return f"{lane.run.lane.name} is slower than the CPU here because {because}"
+def pair_row(pair: PairVerdict, lanes: str) -> tuple[str, ...]:
+    """`lanes` is how the two are called."""
+    said, worst = verdict_words(pair.verdict, pair.level), worst_output(pair)
+    which = worst.name if worst is not None and len(pair.outputs) > 1 else "-"
+    return (lanes, said, *figures(worst), which, pair.first_layer or "-")
 
 
-def pair_rows(pairs: Sequence[PairVerdict]) -> list[tuple[str, ...]]:
+def short_names(pairs: Sequence[PairVerdict]) -> dict[str, str]:
+    """Lanes without what all of their names begin with."""
     names = {name for pair in pairs for name in (pair.a, pair.b)}
     cut = len(_PREFIX) if all(name.startswith(_PREFIX) for name in names) else 0
-    return [
-        (
-            f"{pair.a[cut:]}, {pair.b[cut:]}",
-            verdict_words(pair.verdict, pair.level),
-            *figures(worst_output(pair)),
-            pair.first_layer or "-",
-        )
-        for pair in pairs
-    ]
+    return {name: name[cut:] for name in names}
 
 
 def output_row(tensor: TensorDifference) -> tuple[str, ...]:
     units = "-" if tensor.units is None else coarse_words(tensor.units)
-    return (tensor.name, tensor.kind, *figures(tensor), not_finite(tensor), units)
+    return (
+        tensor.name.removeprefix(f"{tensor.kind} "),
+        tensor.kind,
+        *figures(tensor),
+        not_finite(tensor),
+        units,
+    )
 
 
 def layer_row(layer: LayerDifference) -> tuple[str, ...]:
@@ -98,11 +124,16 @@ def layer_row(layer: LayerDifference) -> tuple[str, ...]:
 
 
 def not_finite(tensor: TensorDifference) -> str:
-    """How many are NaN and how many infinite, on either side."""
+    """How many are NaN and how many infinite, on either side: - / 40 NaN."""
     sides = [(tensor.nan_a, tensor.inf_a), (tensor.nan_b, tensor.inf_b)]
     if not any(map(any, sides)):
         return "-"
-    return " / ".join(f"{nan:,}, {inf:,}" for nan, inf in sides)
+    return " / ".join(_odd(nan, infinite) for nan, infinite in sides)
+
+
+def _odd(nan: int, infinite: int) -> str:
+    counts = [(nan, "NaN"), (infinite, "inf")]
+    return " + ".join(f"{count:,} {name}" for count, name in counts if count) or "-"
 
 
 def units_words(layer: LayerDifference) -> str:
@@ -126,6 +157,11 @@ def verdict_words(verdict: Verdict, level: Precision | None) -> str:
 
 def worst_output(pair: PairVerdict) -> TensorDifference | None:
     return max(pair.outputs, key=_weight, default=None)
+
+
+def pair_weight(pair: PairVerdict) -> tuple[bool, int, float, int, bool]:
+    worst = worst_output(pair)
+    return _weight(worst) if worst is not None else (False, 0, 0.0, 0, False)
 
 
 def _weight(tensor: TensorDifference) -> tuple[bool, int, float, int, bool]:

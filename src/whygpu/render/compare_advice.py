@@ -1,0 +1,151 @@
+"""What to do about a comparison, from what it found. Nothing is advised that does not follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whygpu.comparer.lanes import BACKENDS
+from whygpu.comparer.tolerance import fitting_precision
+from whygpu.model.comparison import (
+    ComparisonReport,
+    LaneResult,
+    LayerDifference,
+    LayerError,
+    PairVerdict,
+)
+from whygpu.model.derived import and_list
+
+_MOST = 5
+_FEW = 2
+_LARGEST_FLOAT16 = 65_504
+
+
+def advice(report: ComparisonReport) -> list[str]:
+    """Most telling first, each once."""
+    return list(dict.fromkeys(_found(report)))[:_MOST]
+
+
+def _found(report: ComparisonReport) -> Iterator[str]:
+    yield from _seeds(report)
+    for pair in report.pairs:
+        if pair.verdict == "different":
+            yield from _mend(pair, report)
+    yield from _missing_lanes(report)
+    yield from _races(report)
+    if any(pair.verdict == "rounding" and pair.level == "tf32" for pair in report.pairs):
+        yield "for products in full float32: whygpu run --tf32 off -- python train.py"
+
+
+def _seeds(report: ComparisonReport) -> Iterator[str]:
+    if any(lane.determinism.kind == "unseeded" for lane in report.lanes):
+        yield (
+            "seed every generator where the program starts (keras.utils.set_random_seed(0), "
+            "torch.manual_seed(0), numpy.random.seed(0)), and compare again"
+        )
+
+
+def _mend(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]:
+    if report.tolerance != "auto":
+        yield (
+            f"the tolerance {report.tolerance} was given; --tolerance auto tells whether it is "
+            "more than rounding, and in which layer"
+        )
+        return
+    layer = next((each for each in pair.layers if each.layer == pair.first_layer), None)
+    if layer is None:
+        yield from _narrow_down(pair)
+    else:
+        yield from _mend_layer(layer, pair, report)
+
+
+def _narrow_down(pair: PairVerdict) -> Iterator[str]:
+    if pair.first_layer is not None and any(each.kind == "recorded" for each in pair.outputs):
+        yield (
+            f"look between {pair.first_layer} and what is recorded before it; more calls of "
+            "whygpu.record() there narrow it down"
+        )
+
+
+def _mend_layer(
+    layer: LayerDifference, pair: PairVerdict, report: ComparisonReport
+) -> Iterator[str]:
+    for each in layer.settings:
+        values = _values(layer.layer, each.setting, report)
+        yield f"give {layer.layer} the same {each.setting} everywhere: it is {values}"
+    if layer.weights_differ:
+        yield f"load the same weights everywhere: those of {layer.layer} are not the same"
+    if layer.settings or layer.weights_differ:
+        return
+    overflow = [error for error in _errors(layer.layer, report) if error.not_finite]
+    half = [error.lane for error in overflow if error.precision == "float16"]
+    if half:
+        yield (
+            f"let {layer.layer} compute in float32 or bfloat16 on {and_list(half)}, or keep its "
+            f"values below {_LARGEST_FLOAT16:,}: float16 ends there"
+        )
+    elif layer.local is not None and fitting_precision(layer.local.units) == "tf32":
+        yield (
+            "add a lane with no-tf32, such as gpu:no-tf32: if the difference is gone there, TF32 "
+            "made it"
+        )
+    elif pair.off is not None:
+        yield (
+            f"look at what {layer.layer} ({layer.kind}) computes on {pair.off}: its input is "
+            "right, and what it makes of it is not"
+        )
+    else:
+        yield from _third_backend(pair, report)
+
+
+def _values(layer: str, setting: str, report: ComparisonReport) -> str:
+    """What the setting is on which lanes, that of few of them first."""
+    lanes: dict[str, dict[str, None]] = {}
+    for pair in report.pairs:
+        for found in pair.layers:
+            for each in found.settings:
+                if (found.layer, each.setting) == (layer, setting):
+                    lanes.setdefault(each.value_a, {})[pair.a] = None
+                    lanes.setdefault(each.value_b, {})[pair.b] = None
+    *few, (most, names) = sorted(lanes.items(), key=lambda item: len(item[1]))
+    said = [f"{value} on {and_list(list(names))}" for value, names in few]
+    rest = "the others" if len(names) > _FEW else and_list(list(names))
+    return ", ".join([*said, f"and {most} on {rest}"])
+
+
+def _errors(layer: str, report: ComparisonReport) -> Iterator[LayerError]:
+    for lane in report.lanes:
+        yield from (error for error in lane.layers if error.layer == layer)
+
+
+def _third_backend(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]:
+    lanes = {lane.run.lane.name: lane.run.lane for lane in report.lanes}
+    between = {lanes[pair.a].backend, lanes[pair.b].backend}
+    known = {lane.backend for lane in lanes.values() if lane.backend is not None}
+    others = [name for name in BACKENDS if name not in known]
+    if None not in between and len(between) > 1 and others:
+        yield f"add keras:{others[0]} to --lanes: a third backend tells which of two is right"
+
+
+def _missing_lanes(report: ComparisonReport) -> Iterator[str]:
+    missing = [lane for lane in report.lanes if lane.run.end in ("cannot-run", "wrong-device")]
+    absent = [lane for lane in missing if "is not installed" in lane.run.reason]
+    no_gpu = [lane for lane in missing if lane.run.lane.device == "gpu" and lane not in absent]
+    used = any(lane.run.lane.device == "gpu" and lane.run.end == "ran" for lane in report.lanes)
+    if no_gpu and not used:
+        yield "whygpu check says why the GPU is not used here, and how to mend it"
+    if absent:
+        names = _names(absent)
+        yield f"for {names}, install what is missing, or name another environment with --python"
+
+
+def _races(report: ComparisonReport) -> Iterator[str]:
+    racing = [lane for lane in report.lanes if lane.determinism.kind == "different"]
+    if racing:
+        yield (
+            f"compare with the lane gpu:deterministic as well: if that one agrees with itself, "
+            f"kernels race on {_names(racing)}"
+        )
+
+
+def _names(lanes: list[LaneResult]) -> str:
+    return and_list([lane.run.lane.name for lane in lanes])
