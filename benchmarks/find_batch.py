@@ -4,6 +4,7 @@
 
 The truth is found by bisection over plain processes (find_truth.py) that are held against the same
 limit of resident memory. The finder is the command `whygpu memory find`, as a user types it.
+Everything runs on one core: what is resident depends on what happens to run at the same time.
 
 With --accelerate, an interpreter that has PyTorch and accelerate, each PyTorch model is also given
 to accelerate's find_executable_batch_size. That works inside one process and has no limit of its
@@ -17,12 +18,13 @@ import json
 import os
 import pathlib
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.targets import folder
 
@@ -39,6 +41,12 @@ KINDS = {
 }
 LIMITS = {"tensorflow": 5 * GIB // 4}
 """TensorFlow alone is three quarters of a gibibyte."""
+CLEARLY = 0.015
+"""So far from the limit, one plain process is believed."""
+FINE = 200
+"""The truth is looked for to one part in so many."""
+NEAR = 0.04
+"""Around the truth: the plain processes that tell how sure it is."""
 ACCELERATE_STARTS = 1024
 ADDRESS_SPACE = 5 * GIB // 2
 
@@ -68,7 +76,7 @@ print(json.dumps({"found": train(), "trials": len(tried), "seconds": time.time()
 
 
 def environment(backend: str) -> dict[str, str]:
-    settings = {"KERAS_BACKEND": backend, "PYTHONDONTWRITEBYTECODE": "", "OMP_NUM_THREADS": "2"}
+    settings = {"KERAS_BACKEND": backend, "PYTHONDONTWRITEBYTECODE": ""}
     return {**os.environ, **settings, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(HERE)}
 
 
@@ -76,6 +84,13 @@ def within(address_space: int | None) -> Callable[[], None] | None:
     if address_space is None:
         return None
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
+
+class Peak(NamedTuple):
+    """What a plain process with this batch has had at most."""
+
+    batch: int
+    bytes: int
 
 
 class Case:
@@ -87,11 +102,15 @@ class Case:
         self.environ = environment(backend)
         self.address_space = address_space
         self.limit = LIMITS.get(backend, GIB)
+        self.peaks: list[Peak] = []
         self.name = f"{model} ({backend})" if model.startswith("keras") else model
 
     def fits(self, batch: int) -> bool:
         """By the majority of plain processes: what they take is not the same every time."""
-        first, second = self.fits_once(batch), self.fits_once(batch)
+        first = self.fits_once(batch)
+        if self.address_space is None and abs(self.peaks[-1].bytes / self.limit - 1) > CLEARLY:
+            return first
+        second = self.fits_once(batch)
         return first if first == second else self.fits_once(batch)
 
     def fits_once(self, batch: int) -> bool:
@@ -110,7 +129,21 @@ class Case:
             return done.returncode == 0
         if done.returncode:
             raise RuntimeError(f"{self.name} with {batch}: {done.stderr[-2000:]}")
-        return int(done.stdout.split()[-1]) <= self.limit
+        self.peaks.append(Peak(batch, int(done.stdout.split()[-1])))
+        return self.peaks[-1].bytes <= self.limit
+
+    def scatter(self, truth: int) -> float | None:
+        """By which part of itself the truth is uncertain: how far apart the plain processes around
+        it are, beyond what their batches explain."""
+        if self.address_space is not None:
+            return None
+        self.fits_once(truth // 2)
+        half = self.peaks[-1]
+        near = [peak for peak in self.peaks if abs(peak.batch - truth) <= NEAR * truth]
+        middle = statistics.median(peak.bytes for peak in near)
+        slope = (middle - half.bytes) / (truth - half.batch)
+        apart = [peak.bytes - slope * peak.batch for peak in near]
+        return round((max(apart) - min(apart)) / slope / truth, 4) if slope > 0 else None
 
     def truth(self, guess: int) -> int:
         """By bisection, from a bracket around a guess."""
@@ -124,7 +157,7 @@ class Case:
             while low > 0 and not self.fits(low):
                 low, high, gap = low - 2 * gap, low, 2 * gap
             low = max(low, 0)
-        while high - low > 1:
+        while high - low > max(low // FINE, 1):
             middle = (low + high) // 2
             low, high = (middle, high) if self.fits(middle) else (low, middle)
         return low
@@ -177,6 +210,8 @@ def row_of(case: Case, accelerate: str | None) -> dict[str, Any]:
     truth = case.truth(ours["found"])
     row = {"model": case.name, "limit": case.limit, "true": truth, **ours}
     row["off"] = round(1 - ours["found"] / truth, 4)
+    row["scatter"] = case.scatter(truth)
+    row["peaks"] = case.peaks
     if accelerate is not None:
         row["accelerate"] = case.accelerate(accelerate)
     return row
@@ -199,6 +234,8 @@ def shown(row: dict[str, Any]) -> str:
         f"{row['model']:32} true {row['true']:6}  found {row['found']:6} ({row['off']:+.1%})  "
         f"trials {row['trials']}  {row['seconds']:.0f} s"
     )
+    if row["scatter"] is not None:
+        text += f"  truth scatters by {row['scatter']:.1%}"
     peer = row.get("accelerate")
     if peer:
         text += f"   accelerate: found {peer['found']}, trials {peer['trials']}"
@@ -213,7 +250,9 @@ def main() -> None:
     options.add_argument("--only", nargs="*", default=[])
     options.add_argument("--accelerate", metavar="PYTHON")
     options.add_argument("--json", metavar="FILE")
+    options.add_argument("--core", type=int, default=0, help="the core to run on")
     chosen = options.parse_args()
+    os.sched_setaffinity(0, {chosen.core})
     for case in cases(chosen.accelerate):
         if chosen.only and not any(word in case.name for word in chosen.only):
             continue
