@@ -1,7 +1,9 @@
 """How much memory the common GPU models have: what logs and estimates are held against.
 
 Entered by hand, and compared with Wikipedia's list as <https://github.com/voidful/gpu-info-api> has
-it; a model that is missing only leaves a log's figures without this comparison. To check:
+it and, from the A100 on, with NVIDIA's own tables; a model that is missing only leaves a log's
+figures without this comparison. To check:
+<https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-gpus.html>,
 <https://www.nvidia.com/en-us/geforce/graphics-cards/compare/>,
 <https://en.wikipedia.org/wiki/List_of_Nvidia_graphics_processing_units>
 """
@@ -107,6 +109,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     "A2": (16,),
     "A10": (24,),
     "A10G": (24,),
+    "A16": (16,),
     "A30": (24,),
     "A40": (48,),
     "A100": (40, 80),
@@ -117,9 +120,12 @@ SIZES: dict[str, tuple[int, ...]] = {
     "H100 PCIe": (80,),
     "H100 NVL": (94,),
     "H100 80GB HBM3": (80,),
+    "H20": (96,),
     "H200": (141,),
+    "H200 NVL": (141,),
     "GH200": (96, 144),
-    "B200": (180, 192),
+    "B200": (180,),
+    "GB200": (186,),
 }
 """In GB, by the driver's name for the model without its maker."""
 
@@ -127,16 +133,27 @@ KEPT_FOR_ERRORS = frozenset({"Tesla T4", "A2", "A10", "A10G", "A40", "L4", "L40"
 """Their memory has no room of its own for error correction, which takes a sixteenth of it."""
 
 _MAKER = late(r"^(?:NVIDIA |GeForce )+")
-_IN_NAME = late(r"[ -](\d{1,3}) ?GB\b")
+_IN_NAME = late(r"[ -](\d{1,3}) ?GB?\b")
+_OF_PROCESSOR = late(r"\bGH200 \d+ ?GB\b")
+"""The size in this name is that of the processor's memory beside the GPU: GH200 480GB."""
+_PART = late(r"\bMIG \d")
+"""A part of a GPU, after whose name it stands."""
 
 
 def sizes_of(name: str) -> tuple[int, int] | None:
     """The least and the most memory, in bytes, of GPUs with this name; None if it is not known."""
+    if _PART.search(name):
+        return None
+    name = _without_processor(name)
     stated = _IN_NAME.search(name)
     if stated:
         return int(stated[1]) * _GIB, int(stated[1]) * _GIB
     known = SIZES.get(_MAKER.sub("", name.strip()))
     return (min(known) * _GIB, max(known) * _GIB) if known else None
+
+
+def _without_processor(name: str) -> str:
+    return _OF_PROCESSOR.sub("GH200", name)
 
 
 _NOISE = frozenset({"nvidia", "geforce", "tesla", "quadro", "generation", "edition", "gpu", "the"})
@@ -154,6 +171,7 @@ def named(text: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
     Exactly that model, or all that have its words and as few others as can be. A size that stands
     in the name ("A100 80GB") is taken at its word. What error correction takes is taken off.
     """
+    text = _without_processor(text)
     stated = _IN_NAME.search(text)
     wanted = _words(_IN_NAME.sub("", text))
     models = [(_words(name), name) for name in SIZES]
