@@ -161,9 +161,11 @@ def lane(folder):
         writer = recording.Writer(os.path.join(folder, place))
         for (name, layer), result in zip(steps, results, strict=True):
             writer.tensor(name, "layer", result)
-            precision = taps_keras.precision(layer)
-            writer.step(name, type(layer).__name__, [name], precision, {}, "")
+            precision, settings = taps_keras.precision(layer), taps_keras.settings(layer)
+            writer.step(name, type(layer).__name__, [name], precision, settings, "")
         writer.close()
+    # Nobody has asked for it on other backends, and importing it takes seconds.
+    assert ("tensorflow" in sys.modules) == (keras.backend.backend() == "tensorflow")
 
 
 def reference(folder, lanes):

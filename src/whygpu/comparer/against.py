@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from threading import Event
 from typing import Any, NamedTuple
 
 from whygpu.comparer.collect import Collected, Job, Progress, environment_of, request
@@ -23,38 +24,42 @@ class ReferenceRun(NamedTuple):
     told: Reference
     outputs: str | None = None
     """The folder of its outputs."""
-    local: tuple[str | None, ...] = ()
-    """For each lane that ran: the folder of its layers against float64."""
+    local: Mapping[str, str] = {}
+    """By lane: the folder of its layers against float64."""
 
 
-def reference(job: Job, ran: Sequence[Collected], progress: Progress) -> ReferenceRun:
+def reference(
+    job: Job, ran: Sequence[Collected], progress: Progress, stop: Event | None = None
+) -> ReferenceRun:
     """The same model on the CPU in float64, in a process like those of the lanes."""
-    nothing = tuple(None for _ in ran)
     if not ran:
         return ReferenceRun(Reference(False, reason="no lane ran"))
     if ran[0].kind not in ("keras", "torch", "pair"):
-        return ReferenceRun(Reference(False, reason=NO_MODEL), None, nothing)
+        return ReferenceRun(Reference(False, reason=NO_MODEL))
     first = ran[0]
     lane = Lane("float64", "cpu", backend=first.backend if first.kind == "keras" else None)  # type: ignore[arg-type]
     folder = os.path.join(job.folder, "float64")
-    local = tuple(os.path.join(job.folder, f"local-{number}") for number in range(len(ran)))
+    local = {
+        each.run.lane.name: os.path.join(job.folder, f"local-{number}")
+        for number, each in enumerate(ran)
+    }
     asked = request(
         job,
         lane,
         take_weights=True,
         reference=folder,
-        lanes=[_lane(each, place) for each, place in zip(ran, local, strict=True)],
+        lanes=[_lane(each, local) for each in ran],
     )
     # JAX knows float64 only if it is told so before it starts.
     environ = {**environment_of(lane, job.environ), "JAX_ENABLE_X64": "1"}
-    end = _on_cpu("reference", asked, job, environ, progress, "float64 reference")
+    end = _on_cpu("reference", asked, job, environ, progress, "float64 reference", stop)
     sent = end.sent("reference")
     if not sent:
         reason = end.how or end.ended
-        return ReferenceRun(Reference(False, lane.backend or "", reason), None, nothing)
+        return ReferenceRun(Reference(False, lane.backend or "", reason))
     told = Reference(sent[0]["ran"], sent[0]["backend"], sent[0]["reason"])
-    written = [place if os.path.isdir(place) else None for place in local]
-    return ReferenceRun(told, folder if told.ran else None, tuple(written))
+    written = {name: place for name, place in local.items() if os.path.isdir(place)}
+    return ReferenceRun(told, folder if told.ran else None, written)
 
 
 def differences(
@@ -65,17 +70,14 @@ def differences(
         return TaskEnd("finished", "", (), "", "", 0.0, 0)
     asked = {
         "reference": against.outputs,
-        "lanes": [_lane(each, place) for each, place in zip(ran, against.local, strict=True)],
+        "lanes": [_lane(each, against.local) for each in ran],
     }
     return _on_cpu("differences", asked, job, job.environ, progress, "comparing")
 
 
-def _lane(collected: Collected, local: str | None) -> dict[str, Any]:
-    return {
-        "name": collected.run.lane.name,
-        "runs": list(collected.recorded),
-        "local": local,
-    }
+def _lane(collected: Collected, local: Mapping[str, str]) -> dict[str, Any]:
+    name = collected.run.lane.name
+    return {"name": name, "runs": list(collected.recorded), "local": local.get(name)}
 
 
 def _on_cpu(
@@ -85,6 +87,7 @@ def _on_cpu(
     environ: Mapping[str, str],
     progress: Progress,
     words: str,
+    stop: Event | None = None,
 ) -> TaskEnd:
     def tell(message: dict[str, Any]) -> None:
         if message["kind"] == "progress":
@@ -101,6 +104,7 @@ def _on_cpu(
             environ=stage.environ,
             timeout=job.timeout,
             on_message=tell,
+            stop=stop,
         )
 
 

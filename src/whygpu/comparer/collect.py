@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 
 from whygpu.comparer.lanes import policy_of
@@ -23,7 +24,6 @@ from whygpu.work.process import run_task
 PACKAGE = str(Path(__file__).resolve().parent.parent)
 MEASURED_SECONDS = 1.5
 """How long a lane's work is repeated for its time, where the user gives no number of calls."""
-RUNS = 2
 KERAS_WITH_BACKENDS = 3
 
 Progress = Callable[[str], None]
@@ -81,6 +81,33 @@ class Collected(NamedTuple):
     """What is wrong with what the user named, where the lane ended for that."""
 
 
+class Begun(NamedTuple):
+    """A lane after its first run, with what the second one takes."""
+
+    collected: Collected
+    prepared: Prepared | None = None
+    environ: Mapping[str, str] = {}
+    end: Ended | None = None
+
+    @property
+    def lane(self) -> Lane:
+        return self.collected.run.lane
+
+    @property
+    def ran(self) -> bool:
+        return self.end is not None
+
+    @property
+    def peak_host_bytes(self) -> int:
+        return self.end.task.peak_host_bytes if self.end is not None else 0
+
+    @property
+    def is_timed_again(self) -> bool:
+        """Whether the second run is the sample, because the first did the work only once."""
+        timing = self.collected.run.timing
+        return timing is not None and not timing.seconds
+
+
 def request(job: Job, lane: Lane, **others: Any) -> dict[str, Any]:
     """What every task that works on what the user named is told."""
     return {
@@ -97,6 +124,8 @@ def request(job: Job, lane: Lane, **others: Any) -> dict[str, Any]:
         "backend": lane.backend,
         "options": list(lane.options),
         "take_weights": False,
+        "measure": None,
+        "built": _built(job, lane),
         **others,
     }
 
@@ -112,35 +141,53 @@ def environment_of(lane: Lane, environ: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
-def collect(job: Job, lane: Lane, progress: Progress) -> Collected:
-    """Run the lane as often as it takes to know whether it agrees with itself."""
+def begin(job: Job, lane: Lane, progress: Progress) -> Begun:
+    """The first run. It is to have the machine to itself: its times count."""
     missing = not_installed(lane, job.installed)
     if missing:
-        return Collected(LaneRun(lane, "cannot-run", missing))
+        return Begun(Collected(LaneRun(lane, "cannot-run", missing)))
     environ = environment_of(lane, job.environ)
     try:
         prepared = prepare(job.words, policy_of(lane), environ)
     except PolicyError as error:
-        return Collected(LaneRun(lane, "cannot-run", reason_of(str(error))))
+        return Begun(Collected(LaneRun(lane, "cannot-run", reason_of(str(error)))))
     lacking = _lacking(lane, prepared)
     if lacking is not None:
-        return Collected(LaneRun(lane, "cannot-run", reason_of(lacking)))
-    folders: list[str] = []
-    ends: list[Ended] = []
-    for number in range(1, RUNS + 1):
-        folder = os.path.join(job.folder, f"{_file_name(lane.name)}-{number}")
-        measure = {"seconds": MEASURED_SECONDS, "repeat": job.repeat} if number == 1 else None
-        asked = request(job, lane, record=folder, measure=measure)
-        words = f"{lane.name}, run {number} of {RUNS}"
-        end = run_once(asked, prepared, environ, job, progress, words)
-        wrong = _gone_wrong(lane, end, prepared)
-        if wrong is not None:
-            return wrong
-        if folders:
-            share_equal_files(folder, folders[0])
-        folders.append(folder)
-        ends.append(end)
-    return _ran(lane, ends, folders, prepared)
+        return Begun(Collected(LaneRun(lane, "cannot-run", reason_of(lacking))))
+    measure = {"seconds": MEASURED_SECONDS, "repeat": job.repeat}
+    asked = request(job, lane, record=_folder(job, lane, 1), measure=measure)
+    end = run_once(asked, prepared, environ, job, progress, f"{lane.name}, run 1 of 2")
+    wrong = _gone_wrong(lane, end, prepared)
+    if wrong is not None:
+        return Begun(wrong)
+    return Begun(_ran(lane, [end], [asked["record"]], prepared), prepared, environ, end)
+
+
+def again(job: Job, begun: Begun, progress: Progress, stop: Event | None = None) -> Collected:
+    """The second run, for whether the lane agrees with itself."""
+    prepared, first, lane = begun.prepared, begun.end, begun.lane
+    assert prepared is not None
+    assert first is not None
+    folder = _folder(job, lane, 2)
+    # What a function has computed by then may be the work itself.
+    built = _built(job, lane) if begun.collected.kind == "keras" else None
+    asked = request(job, lane, record=folder, built=built)
+    words = f"{lane.name}, run 2 of 2"
+    end = run_once(asked, prepared, begun.environ, job, progress, words, stop)
+    wrong = _gone_wrong(lane, end, prepared)
+    if wrong is not None:
+        return wrong
+    folders = [*begun.collected.recorded, folder]
+    share_equal_files(folder, folders[0])
+    return _ran(lane, [first, end], folders, prepared)
+
+
+def _folder(job: Job, lane: Lane, number: int) -> str:
+    return os.path.join(job.folder, f"{_file_name(lane.name)}-{number}")
+
+
+def _built(job: Job, lane: Lane) -> str:
+    return os.path.join(job.folder, f"{_file_name(lane.name)}-built")
 
 
 def run_once(
@@ -150,6 +197,7 @@ def run_once(
     job: Job,
     progress: Progress,
     words: str,
+    stop: Event | None = None,
 ) -> Ended:
     """One process of the task "lane" under its plan."""
 
@@ -166,6 +214,7 @@ def run_once(
             environ=stage.environ,
             timeout=job.timeout,
             on_message=tell,
+            stop=stop,
         )
         return Ended(task, records.device_used(stage.records()))
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
+from threading import Lock
 from typing import get_args
 
 from whygpu.comparer import against, collect, measures, seeding
-from whygpu.comparer.collect import Collected, Job, Progress
+from whygpu.comparer.against import ReferenceRun
+from whygpu.comparer.collect import Begun, Collected, Job, Progress
 from whygpu.comparer.lanes import default_lanes, parse_lanes
 from whygpu.comparer.report import report
+from whygpu.comparer.side_by_side import Piece, all_done, room_here
 from whygpu.comparer.tolerance import Tolerance, parse
 from whygpu.errors import UsageError
 from whygpu.launch import command, preflight
@@ -22,6 +25,8 @@ from whygpu.model.work import WhatKind
 from whygpu.work.what import parse_what
 
 TIMEOUT = 1800.0
+REFERENCE_IS_LARGER = 3
+"""float64 takes twice the room, and there are two models of it for a while."""
 
 
 def compare(
@@ -70,7 +75,18 @@ def compare(
         )
         _check_keras(job)
         chosen = wanted or _default_lanes(job, seen)
-        return _compared(what, job, chosen, within, on_progress)
+        return _compared(what, job, chosen, within, _one_at_a_time(on_progress))
+
+
+def _one_at_a_time(progress: Progress) -> Progress:
+    """For callers that expect to be told by one thread."""
+    lock = Lock()
+
+    def told(text: str) -> None:
+        with lock:
+            progress(text)
+
+    return told
 
 
 def _check(inputs: str | None, batch: int | None, repeat: int | None, train: int) -> None:
@@ -119,10 +135,10 @@ def _default_lanes(job: Job, seen: Report) -> tuple[Lane, ...]:
 def _compared(
     what: str, job: Job, lanes: Sequence[Lane], within: Tolerance, progress: Progress
 ) -> ComparisonReport:
-    collected = [collect.collect(job, lane, progress) for lane in lanes]
-    _raise_unusable(collected)
+    begun = [collect.begin(job, lane, progress) for lane in lanes]
+    _raise_unusable([each.collected for each in begun])
+    collected, reference = _completed(job, begun, progress)
     ran = [each for each in collected if each.recorded]
-    reference = against.reference(job, ran, progress)
     found = against.differences(job, ran, reference, progress)
     result = report(
         what=what,
@@ -134,6 +150,39 @@ def _compared(
         notes=against.notes(found),
     )
     return seeding.told(result, job, ran, progress)
+
+
+def _completed(
+    job: Job, begun: Sequence[Begun], progress: Progress
+) -> tuple[list[Collected], ReferenceRun]:
+    """The second runs, and the reference, which is made from the first ones."""
+    ran = [each for each in begun if each.ran]
+    second = {
+        each.lane.name: collect.again(job, each, progress) for each in ran if each.is_timed_again
+    }
+    untimed = [each for each in ran if each.lane.name not in second]
+    reference, *others = all_done(
+        [_reference_piece(job, ran, progress), *(_second(job, each, progress) for each in untimed)],
+        room_here(),
+    )
+    second.update((each.run.lane.name, each) for each in others)
+    return [second.get(each.lane.name, each.collected) for each in begun], reference
+
+
+def _reference_piece(job: Job, ran: Sequence[Begun], progress: Progress) -> Piece:
+    first = [each.collected for each in ran]
+    largest = max((each.peak_host_bytes for each in ran if each.lane.device == "cpu"), default=0)
+    return Piece(
+        lambda stop: against.reference(job, first, progress, stop), REFERENCE_IS_LARGER * largest
+    )
+
+
+def _second(job: Job, begun: Begun, progress: Progress) -> Piece:
+    return Piece(
+        lambda stop: collect.again(job, begun, progress, stop),
+        begun.peak_host_bytes,
+        begun.lane.device == "gpu",
+    )
 
 
 def _raise_unusable(collected: Sequence[Collected]) -> None:

@@ -74,12 +74,12 @@ def depends_on_seed(job: Job, ran: Sequence[Collected], progress: Progress) -> b
     other = job._replace(seed=job.seed + 1)
     environ = environment_of(lane, job.environ)
     prepared = prepare(job.words, policy_of(lane), environ)
-    asked = request(other, lane, record=folder, measure=None)
+    asked = request(other, lane, record=folder)
     end = run_once(asked, prepared, environ, other, progress, f"{lane.name}, another seed")
     if end.lane is None:
         return False
     pair = chosen._replace(recorded=(chosen.recorded[0], folder))
-    nothing = ReferenceRun(Reference(False), None, (None,))
+    nothing = ReferenceRun(Reference(False))
     found = measures.of_messages(differences(job, [pair], nothing, progress).messages)
     judged = steadiness.judge([chosen.run], found.own)
     return judged[lane.name].kind in ("unseeded", "different")

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from whygpu.model.work import TaskEnd, TaskEnding
@@ -40,10 +41,12 @@ def run_task(
     host_limit: int | None = None,
     folder: str | None = None,
     on_message: OnMessage | None = None,
+    stop: Event | None = None,
 ) -> TaskEnd:
     """Do the task to its end. On KeyboardInterrupt, and whatever else ends us, it is killed first.
 
-    `host_limit` is the resident memory in bytes beyond which it is ended as over-limit.
+    `host_limit` is the resident memory in bytes beyond which it is ended as over-limit. `stop` is
+    for somebody who waits in another thread: once it is set, the task is killed.
     """
     descriptor, path = tempfile.mkstemp(prefix="whygpu-task-", suffix=".json")
     try:
@@ -58,6 +61,7 @@ def run_task(
                 folder=folder,
                 on_message=on_message or (lambda message: None),
                 host_limit=host_limit,
+                stop=stop,
             )
         except (OSError, ValueError) as error:
             how = f"{python}: {getattr(error, 'strerror', None) or error}"
@@ -82,8 +86,10 @@ class _TaskProcess(ChildProcess):
         folder: str | None,
         on_message: OnMessage,
         host_limit: int | None,
+        stop: Event | None,
     ) -> None:
         self._on_message = on_message
+        self._stop = stop or Event()
         self._host_limit = host_limit
         self._over_limit = False
         self._peak = 0
@@ -125,6 +131,8 @@ class _TaskProcess(ChildProcess):
                     if not self.read(key.fd):
                         selector.unregister(key.fd)
                 self._weigh()
+                if self._stop.is_set() and self._killed_at is None:
+                    self.kill()
                 if self.tend():
                     return
                 if not selector.get_map():
@@ -132,7 +140,7 @@ class _TaskProcess(ChildProcess):
                     time.sleep(max(0.0, _TICK - (time.monotonic() - began)))
 
     def _weigh(self) -> None:
-        self._peak = max(self._peak, _peak_resident(self._process.pid))
+        self._peak = max(self._peak, peak_resident(self._process.pid))
         over = self._host_limit is not None and self._peak > self._host_limit
         if over and not self._over_limit:
             self._over_limit = True
@@ -168,7 +176,7 @@ class _TaskProcess(ChildProcess):
         return "exit", f"exit code {code}"
 
 
-def _peak_resident(pid: int) -> int:
+def peak_resident(pid: int) -> int:
     """The most resident memory that the process had so far, in bytes; 0 when it is gone."""
     try:
         with open(f"/proc/{pid}/status", "rb") as file:

@@ -1,7 +1,8 @@
 """Does the work once in a lane: records what it gives, and measures how long it takes.
 
 Request: as subject.load has it, and "record" (the folder for what it gives), "device" (the
-lane's), "measure" (null, or {"seconds", "repeat"}).
+lane's), "measure" (null, or {"seconds", "repeat"}), "built" (null, or the folder that keeps what is
+compiled while a model is built).
 
 Messages: "lane" when all results are on disk, then "timing" as whygpu.model.comparison.Timing.
 """
@@ -9,14 +10,15 @@ Messages: "lane" when all results are on disk, then "timing" as whygpu.model.com
 import time
 
 from .. import gauges
-from ..lanes import devices, measure, seeds, subject
+from ..lanes import compiled_once, devices, measure, seeds, subject
 from ..lanes.recording import Writer
 
 
 def run(request, channel):
     seeds.sow_now_and_later(request["seed"])
     channel.tell("building")
-    work = subject.load(request)
+    with compiled_once.kept_in(request["built"]):
+        work = subject.load(request)
     if work.kind != "script":
         # Before it takes long; a script has imported nothing yet.
         devices.check_backend(request["backend"])

@@ -1,0 +1,65 @@
+"""Processes that measure no time, side by side where the machine has room for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from threading import Event
+from typing import Any, NamedTuple
+
+from whygpu.collectors import memory
+from whygpu.host.local import LocalHost
+from whygpu.model.observed import Known
+
+
+class Piece(NamedTuple):
+    """Something that takes a process of its own. `do` comes back soon once its event is set."""
+
+    do: Callable[[Event], Any]
+    host_bytes: int
+    """What it is expected to need."""
+    on_gpu: bool = False
+
+
+class Room(NamedTuple):
+    cores: int
+    host_bytes: int
+
+    def takes(self, piece: Piece, beside: Sequence[Piece]) -> bool:
+        """Whether it may start beside those that run. By itself it always may."""
+        if not beside:
+            return True
+        if piece.on_gpu and any(each.on_gpu for each in beside):
+            # They would take each other's memory, and choose their kernels by disturbed times.
+            return False
+        needed = piece.host_bytes + sum(each.host_bytes for each in beside)
+        return len(beside) < self.cores and needed <= self.host_bytes
+
+
+def room_here() -> Room:
+    """Of this machine, or of what a control group leaves of it; none beside where it is unknown."""
+    available = memory.collect(LocalHost()).available_bytes
+    host_bytes = available.value if isinstance(available, Known) else 0
+    return Room(len(os.sched_getaffinity(0)), host_bytes)
+
+
+def all_done(pieces: Sequence[Piece], room: Room) -> list[Any]:
+    """What each of them gave, in their order. What ends one of them, or us, ends all of them."""
+    waiting = list(range(len(pieces)))
+    running: dict[Future[Any], int] = {}
+    results: dict[int, Any] = {}
+    stop = Event()
+    with ThreadPoolExecutor(max_workers=max(1, len(pieces))) as pool:
+        try:
+            while waiting or running:
+                for number in list(waiting):
+                    if room.takes(pieces[number], [pieces[each] for each in running.values()]):
+                        waiting.remove(number)
+                        running[pool.submit(pieces[number].do, stop)] = number
+                for ended in wait(running, return_when=FIRST_COMPLETED).done:
+                    results[running.pop(ended)] = ended.result()
+        except BaseException:
+            stop.set()
+            raise
+    return [results[number] for number in range(len(pieces))]
