@@ -15,6 +15,7 @@ from whygpu.collectors import memory
 from whygpu.host.local import LocalHost
 from whygpu.model.memory_use import Curve, HostMemory, Point, ProcessLimit
 from whygpu.model.observed import Known, Observed
+from whygpu.work.process import peak_resident
 
 _FIRST_INTERVAL = 0.1
 """Seconds. A look takes about 0.3 ms of a processor, and none of the program's time."""
@@ -56,6 +57,7 @@ class _Watch:
         self._interval = _FIRST_INTERVAL
         self._least_available: int | None = None
         self._tightest: ProcessLimit | None = None
+        self._peak = 0
         self._stop = Event()
         self._thread = Thread(target=self._look_until_stopped, daemon=True)
         self._thread.start()
@@ -74,6 +76,7 @@ class _Watch:
             least_available=self._least_available,
             kills=_difference(self._kills_before, memory.oom_kills(self._host)),
             process_limit=self._tightest,
+            peak=self._peak or None,
         )
 
     def _look_until_stopped(self) -> None:
@@ -84,6 +87,7 @@ class _Watch:
             with suppress(OSError, ValueError):
                 family = _family(self._pid, thorough=thorough)
                 self._add(sum(_resident(pid) for pid in family))
+            self._peak = max(self._peak, peak_resident(self._pid))
             for pid in family if thorough else ():
                 with suppress(OSError, ValueError):
                     self._compare(_limits(pid))

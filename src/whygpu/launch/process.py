@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,8 @@ EXIT_NOT_STARTED = 126
 EXIT_NOT_FOUND = 127
 _LAST_WORDS = 0.5
 """Seconds for what the program wrote before its end to pass."""
+_BEFORE_EXEC = 4 << 20
+"""Bytes that our copy may come to have before the program takes its place."""
 _FROM_KERNEL = 0x80
 """si_code of a signal that the terminal sent, and not a process."""
 _SET_PARENT_DEATH_SIGNAL = 1
@@ -44,7 +47,7 @@ class Ended(NamedTuple):
     error_text: str
     """The two ends of what it wrote to standard error."""
     peak_memory_bytes: int
-    """Of its largest process."""
+    """Of its largest process; 0 where it is not known."""
     memory: HostMemory
     """The computer's, while it ran."""
 
@@ -74,11 +77,12 @@ def run(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
     try:
         process = _start(argv, environ, stream, _Signals(before, on_child))
         stream.start()
+        inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         # While the program starts: it is not to wait for what it does not need.
         from whygpu.launch.host_memory import watch
 
         seen = watch(process.pid)
-        status, peak = _wait(process, stream, waited)
+        status, told = _wait(process, stream, waited)
         memory = seen()
     finally:
         signal.signal(signal.SIGCHLD, on_child)
@@ -87,7 +91,17 @@ def run(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
         stream.hand_over()
     died = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     code = 128 + died if died else os.WEXITSTATUS(status)
-    return Ended(code, died, stream.text(), peak, memory)
+    peak = _own_peak(told, inherited, memory.peak)
+    return Ended(code, died, stream.text(), peak, memory._replace(peak=peak or None))
+
+
+def _own_peak(told: int, inherited: int, seen: int | None) -> int:
+    """The program's peak; 0 where it is not known.
+
+    What the kernel tells of a process begins with what the one had that it was forked from. Where
+    it is no more than that, it is ours, and the program's is what was seen of it.
+    """
+    return told if told > inherited + _BEFORE_EXEC else seen or 0
 
 
 def _start(
