@@ -199,3 +199,10 @@ def test_where_standard_error_is_thrown_away_the_exception_was_noted(tmp_path: P
     found = json.loads(report.read_text())
     assert found["out_of_memory"]["reason"] == "too-big"
     assert found["explanation"]["root_causes"][0]["cause"] == "oom-model-too-big"
+
+
+def test_the_peak_of_a_small_program_is_its_own(tmp_path: Path) -> None:
+    """The kernel's count for a process begins with the size of the one that started it: ours."""
+    report = tmp_path / "report.json"
+    run([*WHYGPU, "--no-repair", "--report", report, "--", "/bin/sleep", "0.2"])
+    assert 0 < json.loads(report.read_text())["peak_memory_bytes"] < 8 << 20

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from whygpu.model.memory_use import MemoryEnd
+from whygpu.model.memory_use import FitEstimate, MemoryEnd
 from whygpu.render.run_memory import memory_text
 
 GIB = 1 << 30
@@ -78,3 +78,71 @@ def test_advice_is_for_the_reason(reason: str, advice: str) -> None:
 def test_a_limit_that_did_not_refuse_it_is_not_given() -> None:
     end = END._replace(place="host", device="host", limit=None, limit_is="")
     assert "limit      not known" in memory_text(end)
+
+
+FIT = FitEstimate(
+    answer="too-big",
+    model="Net",
+    optimizer="sgd",
+    batch=64,
+    needs=12 * GIB,
+    room=10 * GIB,
+    largest=40,
+)
+TAKES = "training Net with a batch of 64 and sgd takes about 12 GiB, and there was room for 10 GiB"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ". A batch of 40 should fit, with a margin for the estimate's error."),
+        ({"largest": 0}, ". Not even a batch of 1 fits."),
+        ({"largest": None}, ". The largest batch that fits was not found in time."),
+        (
+            {"answer": "close"},
+            ". That is too close to tell. A batch of 40 should fit, with a margin for the "
+            "estimate's error.",
+        ),
+        (
+            {"largest": 56},
+            ". By that a batch of 56 should fit, which what was in use in the end contradicts: the "
+            "program has more than this step.",
+        ),
+    ],
+    ids=["fits", "none", "not-found", "close", "contradicted"],
+)
+def test_what_would_fit_by_the_estimate(changes: dict[str, Any], said: str) -> None:
+    whole = memory_text(END._replace(estimate=FIT._replace(**changes)), width=1000)
+    assert f"  estimate   {TAKES}{said}" in whole.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"answer": "cannot-tell", "why": "nothing shows what the module was given"},
+            "cannot be made: nothing shows what the module was given",
+        ),
+        (
+            {"answer": "no-room-known", "room": None, "mode": "infer", "optimizer": None},
+            "inference with Net with a batch of 64 takes about 12 GiB; how much there was for it "
+            "is not known",
+        ),
+        (
+            {"answer": "too-big", "least": True},
+            "training Net with a batch of 64 and sgd takes at least 12 GiB, gaps between arrays "
+            "left out, and there was room for 10 GiB. No batch above 40 fits.",
+        ),
+    ],
+    ids=["cannot", "no-room", "least"],
+)
+def test_what_an_estimate_cannot_say(changes: dict[str, Any], said: str) -> None:
+    whole = memory_text(END._replace(estimate=FIT._replace(**changes)), width=1000)
+    assert f"  estimate   {said}" in whole.splitlines()
+
+
+def test_an_estimate_that_contradicts_what_happened_says_so() -> None:
+    fitting = FIT._replace(answer="would-have-fitted", needs=2 * GIB)
+    whole = memory_text(END._replace(estimate=fitting), width=1000)
+    assert "takes about 2 GiB, and there was room for 10 GiB: it should have fitted." in whole
+    assert "a leak, gaps between arrays, others, or more of the program's own" in whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,6 +40,19 @@ def progress() -> Iterator[Progress | None]:
             status.update("running " + ", ".join(words) if running else "judging ...")
 
         yield show
+
+
+@contextmanager
+def waiting(words: str) -> Iterator[Callable[[str], None]]:
+    """A callback for what goes on behind these words, shown where somebody watches."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda text: None
+        return
+    from rich.console import Console
+
+    spinner = "dots" if shows("⠋", sys.stderr) else "line"
+    with Console(stderr=True).status(f"{words} ...", spinner=spinner) as status:
+        yield lambda text: status.update(f"{words}: {text} ...")
 
 
 @contextmanager

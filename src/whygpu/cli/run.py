@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from whygpu.launch.process import Ended
     from whygpu.launch.run import Prepared
     from whygpu.model.explanation import Explanation
+    from whygpu.model.memory_use import MemoryEnd
     from whygpu.model.policy import DevicePolicy, RunReport
+    from whygpu.model.snapshot import Snapshot
 
 EXAMPLES = """\
 examples:
@@ -222,7 +224,29 @@ def _explained(
     explanation = api.explain(text, here=machine, memory=memory)
     if not options.quiet and explanation.verdict != "nothing-wrong":
         print(f"\n{_worded(explanation)}", file=sys.stderr, end="", flush=True)
+    if memory is not None and not (options.quiet and options.report is None):
+        memory = _estimated(memory, report, machine, prepared)
     return report._replace(explanation=as_dict(explanation), out_of_memory=memory)
+
+
+def _estimated(
+    memory: MemoryEnd, report: RunReport, machine: Snapshot, prepared: Prepared
+) -> MemoryEnd:
+    """With what would have fitted. Ctrl-C, and whatever fails here, costs no more than that."""
+    from whygpu.cli.progress import waiting
+    from whygpu.launch.aftermath import with_estimate
+    from whygpu.launch.environment import changed
+    from whygpu.model.memory_use import FitEstimate
+
+    environ = changed(os.environ, prepared.plan.all_actions)
+    try:
+        with waiting("estimating what would have fitted") as show:
+            return with_estimate(memory, report, machine, environ, show)
+    except KeyboardInterrupt:
+        why = "it was interrupted"
+    except Exception as error:
+        why = f"whygpu failed at it: {type(error).__name__}: {error}"
+    return memory._replace(estimate=FitEstimate("cannot-tell", why))
 
 
 def _worded(explanation: Explanation) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from whygpu.host.local import LocalHost
 from whygpu.launch.process import Ended
 from whygpu.memory.shortage import Run, memory_end
-from whygpu.model.memory_use import MemoryEnd
+from whygpu.model.driver import Gpu
+from whygpu.model.memory_use import MemoryEnd, ProcessMemory
 from whygpu.model.observed import Known
 from whygpu.model.policy import RunReport
 from whygpu.model.snapshot import Snapshot
@@ -20,7 +23,6 @@ def memory_end_of(
 
     Private data is removed: a control group may have its user's name.
     """
-    gpus = machine.driver.gpus
     shared = machine.system.memory.shared_bytes
     end = memory_end(
         Run(
@@ -29,8 +31,47 @@ def memory_end_of(
             host=ended.memory,
             policy=report.policy,
             progress=len(read_text(text).progress),
-            gpus=gpus.value if isinstance(gpus, Known) else (),
+            gpus=_gpus(machine),
             shared_total=shared.value if isinstance(shared, Known) else None,
         )
     )
     return Redactor(LocalHost().platform).value(end)
+
+
+def with_estimate(
+    end: MemoryEnd,
+    report: RunReport,
+    machine: Snapshot,
+    environ: Mapping[str, str],
+    on_progress: Callable[[str], None],
+) -> MemoryEnd:
+    """The same with what an estimate says would fit, where that can help and there is a framework.
+
+    `environ` is the program's. KeyboardInterrupt ends the estimate at once.
+    """
+    from whygpu.memory.gpu_rooms import capability_of
+    from whygpu.memory.what_fits import fit_estimate, room_for, worth_asking
+
+    if not worth_asking(end) or not any(record.frameworks for record in report.records):
+        return end
+    memory = _told_by(report)
+    if memory.error and memory.work is None:
+        return end
+    gpus = _gpus(machine)
+    gpu = gpus[0] if len(gpus) == 1 else None
+    total = gpu.memory_total_bytes if gpu is not None else None
+    room = room_for(end, memory, total.value if isinstance(total, Known) else None)
+    capability = capability_of(gpu) if gpu is not None and end.place == "gpu" else None
+    found = fit_estimate(end, memory.work, room, environ, on_progress, capability=capability)
+    return Redactor(LocalHost().platform).value(end._replace(estimate=found))
+
+
+def _told_by(report: RunReport) -> ProcessMemory:
+    """The last process that told of the exception that ended it."""
+    told = [record.memory for record in report.records if record.memory.error]
+    return told[-1] if told else ProcessMemory()
+
+
+def _gpus(machine: Snapshot) -> tuple[Gpu, ...]:
+    gpus = machine.driver.gpus
+    return gpus.value if isinstance(gpus, Known) else ()

@@ -10,7 +10,9 @@ from typing import Any
 from whygpu.model.memory_use import (
     Allocator,
     Curve,
+    Footprint,
     Kept,
+    NotedWork,
     Point,
     ProcessLimit,
     ProcessMemory,
@@ -52,8 +54,14 @@ def _memory(entry: dict[str, Any]) -> ProcessMemory:
         "rounds": tuple(Rounds(**each) for each in entry.get("rounds", ())),
         "kept": tuple(Kept(**each) for each in entry.get("kept", ())),
         "limit": ProcessLimit(**entry["limit"]) if entry.get("limit") else None,
+        "work": _work(entry["work"]) if entry.get("work") else None,
+        "imported": Footprint(**entry["imported"]) if entry.get("imported") else None,
     }
     return ProcessMemory(**parts)
+
+
+def _work(entry: dict[str, Any]) -> NotedWork:
+    return NotedWork(**{**entry, "search_path": tuple(entry.get("search_path", ()))})
 
 
 def _curve(entry: dict[str, Any]) -> Curve:

@@ -49,8 +49,22 @@ class Wanted(NamedTuple):
     input: str | None = None
     room: MemoryRoom | None = None
     search: bool = True
-    """Look for the largest batch that fits, and for other ways where it does not."""
+    """Look for the largest batch that fits."""
+    ways: bool = True
+    """And for other ways to fit, where it does not."""
+    options: Mapping[str, Any] | None = None
+    """The optimiser's, where it is not to have its defaults: of a PyTorch module."""
+    host: bool = False
+    """It runs on the CPU. Only XLA's compiler tells the difference; others count arrays as on a
+    GPU."""
+    beside: int | None = None
+    """What the process has beside its arrays; None for what CUDA and its libraries take."""
     timeout: float = DEFAULT_TIMEOUT
+    search_seconds: float | None = None
+    """After so long, the largest batch that is known to fit by then is the answer."""
+
+    def beside_arrays(self, framework: str) -> int:
+        return self.beside if self.beside is not None else overhead(framework, self.mode)
 
 
 def estimate(
@@ -99,9 +113,13 @@ def _run(
             "mixed": wanted.mixed,
             "input": wanted.input,
             "capability": room.capability if room is not None else None,
+            "host": wanted.host,
+            "options": dict(wanted.options) if wanted.options else None,
             "rooms": None
             if room is None or not wanted.search
-            else {name: room.bytes - overhead(name, wanted.mode) for name in FRAMEWORKS},
+            else {name: room.bytes - wanted.beside_arrays(name) for name in FRAMEWORKS},
+            "ways": wanted.ways,
+            "search_seconds": wanted.search_seconds,
         },
         python=python,
         environ=variables,
@@ -120,7 +138,7 @@ def judge(wanted: Wanted, end: TaskEnd) -> MemoryEstimate:
     asked = told.get(wanted.batch)
     why = "" if asked is not None else _why(end)
     framework = "" if asked is None else str(asked["framework"])
-    beside = overhead(framework, wanted.mode) if framework else 0
+    beside = wanted.beside_arrays(framework) if framework else 0
     at = None if asked is None else _memory(asked)
     found = end.sent("largest")
     largest = told.get(found[-1]["batch"]) if found else None
@@ -184,7 +202,7 @@ def _notes(wanted: Wanted, asked: Mapping[str, Any] | None, end: TaskEnd) -> tup
 
 def _is_close(asked: Mapping[str, Any], wanted: Wanted) -> bool:
     room = wanted.room.bytes if wanted.room is not None else 0
-    total = asked["needs_bytes"] + overhead(asked["framework"], wanted.mode)
+    total = asked["needs_bytes"] + wanted.beside_arrays(asked["framework"])
     return bool(abs(total - room) < CLOSE * room)
 
 

@@ -50,10 +50,10 @@ def of_machine(seen: Observed[tuple[Gpu, ...]]) -> MemoryRoom | None:
     if not free:
         return None
     amount, gpu = max(free, key=lambda pair: pair[0])
-    return MemoryRoom(f"free on GPU {gpu.number}, {gpu.name}", amount, _capability(gpu), "")
+    return MemoryRoom(f"free on GPU {gpu.number}, {gpu.name}", amount, capability_of(gpu), "")
 
 
-def _capability(gpu: Gpu) -> tuple[int, int] | None:
+def capability_of(gpu: Gpu) -> tuple[int, int] | None:
     known = gpu.compute_capability
     major, _, minor = known.value.partition(".") if isinstance(known, Known) else ("", "", "")
     return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else None

@@ -143,8 +143,9 @@ def _on_the_computer(run: Run, shortage: Shortage, record: ProcessRecord | None)
     own = memory.limit or run.host.process_limit
     if own is not None and (limit is None or own.limit < limit):
         limit, limit_is = own.limit, f"{own.name} of the process"
-        free = max(0, own.limit - own.in_use)
-        held = own.in_use
+        # By the time a process can tell, what it needed for the step that failed is free again.
+        held = max(own.in_use, min(own.limit, run.host.peak or 0))
+        free = max(0, own.limit - held)
     elif limit is not None and "cgroup" in limit_is and held is not None:
         free = max(0, limit - held)
     if shortage is not _ENDED_BY_KERNEL and free is not None and limit is not None:

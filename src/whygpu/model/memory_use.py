@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from whygpu.model.estimate import Mode
 from whygpu.model.finding import Confidence
 from whygpu.model.shortage import MemoryPlace
 
@@ -79,6 +80,49 @@ class ProcessLimit(NamedTuple):
     in_use: int
 
 
+class NotedWork(NamedTuple):
+    """The model that a process was at when memory ran out, without its weights.
+
+    A process of its own can load it from this, and estimate what would have fitted.
+    """
+
+    why: str = ""
+    """Why it could not be noted; empty where it was, and all of the rest has a meaning."""
+    of: str = ""
+    """keras or torch."""
+    name: str = ""
+    """Of the model's class."""
+    mode: Mode = "train"
+    batch: int = 0
+    optimizer: str | None = None
+    """Of a PyTorch program; that of a Keras model is part of it."""
+    options: dict[str, Any] | None = None
+    """The optimiser's, as far as its memory depends on them."""
+    mixed: bool = False
+    backend: str | None = None
+    """Keras's."""
+    input: str | None = None
+    """What the model takes, where it does not say so itself, in the words of `--input`."""
+    data: str = ""
+    """The model, as the bootstrap's memory_work_*.py write and whygpu_work.noted reads it."""
+    python: str = ""
+    program: str | None = None
+    """The program's own file, where it has one."""
+    search_path: tuple[str, ...] = ()
+    """Where the program finds its modules."""
+
+
+class Footprint(NamedTuple):
+    """What a process has of the computer's memory, in bytes."""
+
+    size: int
+    """Of its address space."""
+    resident: int
+    """What it has to itself, without files and libraries that give way when needed."""
+    data: int
+    """Data and stack, as RLIMIT_DATA counts them."""
+
+
 class ProcessMemory(NamedTuple):
     """What one process told of its memory at its end."""
 
@@ -95,6 +139,10 @@ class ProcessMemory(NamedTuple):
     batch: int | None = None
     """The batch size, by a variable or a data loader of the program."""
     limit: ProcessLimit | None = None
+    work: NotedWork | None = None
+    """None where no framework was at work that could tell."""
+    imported: Footprint | None = None
+    """When it had imported its frameworks, and had computed nothing yet."""
 
 
 class HostMemory(NamedTuple):
@@ -111,6 +159,43 @@ class HostMemory(NamedTuple):
     """Processes that the kernel ended for want of memory meanwhile; None where it does not say."""
     process_limit: ProcessLimit | None = None
     """The smallest that was seen on one of its processes."""
+    peak: int | None = None
+    """The most that one of its processes had, files and libraries included."""
+
+
+FitAnswer = Literal["too-big", "close", "would-have-fitted", "no-room-known", "cannot-tell"]
+
+
+class FitEstimate(NamedTuple):
+    """What an estimate says of the work that memory ran out on. Sizes are in bytes."""
+
+    answer: FitAnswer
+    why: str = ""
+    """Why it cannot be told; empty where it can."""
+    model: str = ""
+    """The name of its class."""
+    mode: Mode = "train"
+    optimizer: str | None = None
+    """Where the estimate had to be told."""
+    batch: int | None = None
+    """The one that failed."""
+    needs: int | None = None
+    """What that batch takes, with what the process has beside its arrays."""
+    least: bool = False
+    """`needs` is the least that it takes: of the computer's memory, arrays are counted, and not
+    the gaps between them."""
+    beside: int | None = None
+    """The latter: CUDA and its libraries on a GPU, the frameworks on the computer."""
+    room: int | None = None
+    """What there was for it: the limit, less what others held."""
+    largest: int | None = None
+    """The largest batch that should fit, with a part of the room spared for the estimate's error;
+    where it is of the least, the batch beyond which none fits. 0 where none does, None where that
+    is unknown."""
+    largest_needs: int | None = None
+    notes: tuple[str, ...] = ()
+    source: str = ""
+    seconds: float = 0.0
 
 
 Reason = Literal["leak", "too-big", "fragmentation", "other-process", "unknown"]
@@ -144,3 +229,5 @@ class MemoryEnd(NamedTuple):
     """No batch of this size or more fits, if memory goes with the batch: at least what was in use
     and asked for in the end is needed for `batch`."""
     curve: Curve | None = None
+    estimate: FitEstimate | None = None
+    """None where none was asked for."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-WhatKind = Literal["model-file", "function", "script"]
+WhatKind = Literal["model-file", "function", "script", "noted"]
 
 
 class What(NamedTuple):
-    """What the user named: a Keras model's file, a function of a file, or a script."""
+    """What the user named: a Keras model's file, a function of a file, or a script.
+
+    `noted` is a model that a program left when memory ran out.
+    """
 
     kind: WhatKind
     path: str

@@ -9,7 +9,7 @@ from typing import Any
 from whygpu.causes.shared_logs import in_gib
 from whygpu.model.codec import encode
 from whygpu.model.derived import DISPLAY_NAMES, display_name
-from whygpu.model.memory_use import MemoryEnd
+from whygpu.model.memory_use import FitEstimate, MemoryEnd
 
 _PLACES = {
     "gpu": "the GPU's memory",
@@ -64,6 +64,12 @@ def _rows(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
         yield "others", f"{in_gib(end.others)}{_named(end)}" if end.others else "nothing"
     if end.because:
         yield "why", f"{_REASONS[end.reason]} ({end.confidence}): {end.because}"
+    yield from _what_fits(end)
+    yield from _next(end, script)
+
+
+def _what_fits(end: MemoryEnd) -> Iterator[tuple[str, str]]:
+    """What is certain of it, and what the estimate says."""
     if end.fits_below is not None:
         yield (
             "what fits",
@@ -72,7 +78,48 @@ def _rows(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
                 "batch; how far below, the unfinished step does not say"
             ),
         )
-    yield from _next(end, script)
+    if end.estimate is None:
+        return
+    if end.estimate.answer == "cannot-tell":
+        yield "estimate", f"cannot be made: {end.estimate.why}"
+        return
+    yield "estimate", _estimated(end.estimate, end)
+
+
+def _estimated(told: FitEstimate, end: MemoryEnd) -> str:
+    doing = "training" if told.mode == "train" else "inference with"
+    optimizer = f" and {told.optimizer}" if told.optimizer else ""
+    needs = in_gib(told.needs or 0)
+    takes = f"{doing} {told.model} with a batch of {told.batch}{optimizer} takes " + (
+        f"at least {needs}, gaps between arrays left out" if told.least else f"about {needs}"
+    )
+    if told.room is None:
+        return f"{takes}; how much there was for it is not known"
+    there = f"{takes}, and there was room for {in_gib(told.room)}"
+    if told.answer == "would-have-fitted":
+        return (
+            f"{there}: it should have fitted. What else took the memory is a leak, gaps between "
+            "arrays, others, or more of the program's own than this step"
+        )
+    close = " That is too close to tell." if told.answer == "close" else ""
+    return f"{there}.{close}{_largest(told, end)}"
+
+
+def _largest(told: FitEstimate, end: MemoryEnd) -> str:
+    if told.largest is None:
+        return " The largest batch that fits was not found in time."
+    if told.largest == 0:
+        return " Not even a batch of 1 fits."
+    if told.largest >= (told.batch or 0):
+        return ""
+    if told.least:
+        return f" No batch above {told.largest} fits."
+    if end.fits_below is not None and told.largest >= end.fits_below:
+        return (
+            f" By that a batch of {told.largest} should fit, which what was in use in the end "
+            "contradicts: the program has more than this step."
+        )
+    return f" A batch of {told.largest} should fit, with a margin for the estimate's error."
 
 
 def _named(end: MemoryEnd) -> str:

@@ -3,25 +3,28 @@
 All of it is read once, at the end, from what is there anyway. Nothing is counted while it runs.
 """
 
+import ast
 import os
 import sys
 
-from whygpu_bootstrap import record
+from whygpu_bootstrap import frameworks, memory_watch, record
+from whygpu_bootstrap.memory_frames import (
+    LIBRARIES,
+    around,
+    belongings,
+    frames_of,
+    line_of,
+    package,
+)
 
 LONGEST_ERROR = 4000
 MOST_LINKS = 20
-MOST_FRAMES = 60
-LARGEST_SOURCE = 1 << 20
 FEWEST_KEPT = 8
 """Arrays in one container that are worth a word."""
 MOST_KEPT = 3
 LOOKED_AT = 32
 """Elements by which it is decided whether a container holds arrays."""
 MOST_ELEMENTS = 200000
-DEEPEST = 3
-"""From a variable through attributes of the program's own objects: self.trainer.optimizer."""
-MOST_BELONGINGS = 20000
-LIBRARIES = ("torch", "jax", "jaxlib", "tensorflow", "keras", "tf_keras", "numpy", "builtins")
 LONGEST_GRAPH = 100000
 ABOUT_MEMORY = ("memory", "alloc", "exhausted", "oom", "dst tensor")
 TRAINING = (".fit(", "train_on_batch(", "train_step(", "apply_gradients(", "apply(")
@@ -46,16 +49,18 @@ def result(watched):
     for framework, (part, module) in watched.items():
         with record.noted("asking %s for its memory" % framework):
             found["allocators"] += part.at_end(module)
-    frames = _frames(error)
+    frames = frames_of(error)
     with record.noted("the loops of the program"):
         found.update(_loops(frames))
     # Not by way of the garbage collector, whose list of all objects there may be no room for.
     with record.noted("the steps of the program"):
         found["steps"] = _steps(frames)
     with record.noted("what the program keeps"):
-        found["kept"] = _kept(_belongings(frames))
+        found["kept"] = _kept(belongings(frames))
     with record.noted("the batch of the program"):
         found["batch"] = _batch(frames)
+    with record.noted("the work of the program"):
+        found["work"] = frameworks.part("memory_work").noted_work(frames, found["batch"])
     with record.noted("the limits of the process"):
         found["limit"] = _limit()
     return found
@@ -76,15 +81,6 @@ def _told(error):
     return text if any(word in text.lower() for word in ABOUT_MEMORY) else ""
 
 
-def _frames(error):
-    found = []
-    trace = getattr(error, "__traceback__", None)
-    while trace is not None and len(found) < MOST_FRAMES:
-        found.append((trace.tb_frame, trace.tb_lineno))
-        trace = trace.tb_next
-    return found
-
-
 def _loops(frames):
     """The loops that were under way, with how often each had begun before.
 
@@ -94,12 +90,12 @@ def _loops(frames):
     # Keras takes its own frames, with the loop over batches, out of a traceback.
     in_loop = any(name in sys.modules for name in ("keras", "tf_keras"))
     for frame, line in frames:
-        package = _package(frame)
-        if package in LIBRARIES:
+        of = package(frame)
+        if of in LIBRARIES:
             break
-        loops = _loops_around(frame, line)
-        in_loop = in_loop or loops is None or bool(loops) or bool(package)
-        for loop in loops or () if not package else ():
+        loops = around(frame, line, (ast.For, ast.While))
+        in_loop = in_loop or loops is None or bool(loops) or bool(of)
+        for loop in loops or () if not of else ():
             begun = _begun(loop, frame.f_locals)
             if begun is not None:
                 where = "%s:%d" % (os.path.basename(frame.f_code.co_filename), loop.lineno)
@@ -107,48 +103,8 @@ def _loops(frames):
     return {"rounds": found, "in_loop": in_loop}
 
 
-def _package(frame):
-    """The installed package that a frame's code is of; empty for the program's own."""
-    path = frame.f_code.co_filename.replace(os.sep, "/")
-    for folder in ("/site-packages/", "/dist-packages/"):
-        if folder in path:
-            return path.rpartition(folder)[2].partition("/")[0]
-    return ""
-
-
-def _loops_around(frame, line):
-    """The statements `for` and `while` that a frame was inside of; None where it has no source."""
-    import ast
-    import linecache
-
-    source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
-    if not source or len(source) > LARGEST_SOURCE:
-        return None
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        # A notebook's cell with a magic command, or a file that has changed since.
-        return None
-    first = frame.f_code.co_firstlineno
-    return [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.For, ast.While))
-        and first <= node.lineno
-        and node.body[0].lineno <= line <= _last_line(node)
-    ]
-
-
-def _last_line(node):
-    import ast
-
-    return max(getattr(each, "lineno", 0) for body in node.body for each in ast.walk(body))
-
-
 def _begun(loop, names):
     """By a loop's own counter: that of range() or enumerate(), or one that it counts up by one."""
-    import ast
-
     if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call):
         called = getattr(loop.iter.func, "id", getattr(loop.iter.func, "attr", ""))
         target = loop.target
@@ -172,45 +128,17 @@ def _begun(loop, names):
 def _batch(frames):
     """The batch size, where the program has a variable or a data loader that says it."""
     for frame, _ in reversed(frames):
-        if not _package(frame):
+        if not package(frame):
             for name in BATCH_NAMES:
                 if type(frame.f_locals.get(name)) is int:
                     return frame.f_locals[name]
     torch_data = sys.modules.get("torch.utils.data")
     loaders = [
         value.batch_size
-        for _, value in _belongings(frames)
+        for _, value in belongings(frames)
         if torch_data is not None and isinstance(value, torch_data.DataLoader)
     ]
     return loaders[0] if len(loaders) == 1 else None
-
-
-def _belongings(frames):
-    """The program's variables, and what its own objects have as attributes, by name."""
-    waiting = list(_variables(frames))
-    met = set()
-    while waiting and len(met) < MOST_BELONGINGS:
-        depth, name, value = waiting.pop(0)
-        if id(value) in met:
-            continue
-        met.add(id(value))
-        yield name, value
-        if depth < DEEPEST and _is_programs_own(value):
-            attributes = getattr(value, "__dict__", {})
-            waiting += [(depth + 1, "%s.%s" % (name, key), attributes[key]) for key in attributes]
-
-
-def _variables(frames):
-    for frame, _ in reversed(frames):
-        if not _package(frame):
-            for name, value in frame.f_locals.items():
-                yield 1, name, value
-    for name, value in vars(sys.modules["__main__"]).items():
-        yield 1, name, value
-
-
-def _is_programs_own(value):
-    return type(value).__module__.partition(".")[0] not in LIBRARIES
 
 
 def _steps(frames):
@@ -218,20 +146,14 @@ def _steps(frames):
 
     None, and not 0, where nothing is there that would do them.
     """
-    training = any(word in _line(*frame) for frame in frames for word in TRAINING)
+    training = any(word in line_of(*frame) for frame in frames for word in TRAINING)
     known = [
         steps
-        for _, value in _belongings(frames)
+        for _, value in belongings(frames)
         for steps in _steps_of(value, training)
         if steps is not None
     ]
     return max(known) if known else None
-
-
-def _line(frame, number):
-    import linecache
-
-    return linecache.getline(frame.f_code.co_filename, number, frame.f_globals)
 
 
 def _steps_of(value, training):
@@ -272,10 +194,10 @@ def _iterations(optimizer):
         return None
 
 
-def _kept(belongings):
+def _kept(things):
     """The program's own containers that hold many arrays, and sums that hold a long graph."""
     found = []
-    for name, value in belongings:
+    for name, value in things:
         if type(value) in (list, dict, set) or type(value).__name__ == "deque":
             found.append(_weighed(name, value))
         elif _has_graph(value):
@@ -350,11 +272,8 @@ def _limit():
     """The smallest that setrlimit allows this process, and what it has of that."""
     import resource
 
-    with open("/proc/self/statm") as file:
-        pages = [int(word) for word in file.read().split()]
-    page = resource.getpagesize()
-    # Of statm: the whole size, and as the sixth the data with the stack.
-    used = {"RLIMIT_AS": pages[0] * page, "RLIMIT_DATA": pages[5] * page}
+    now = memory_watch.footprint()
+    used = {"RLIMIT_AS": now["size"], "RLIMIT_DATA": now["data"]}
     limits = [
         {"name": name, "limit": limit, "in_use": used[name]}
         for name in used

@@ -1,10 +1,12 @@
 """A process's memory, from the import of a framework to its end: what the record says of it."""
 
+import os
 import sys
 
 from whygpu_bootstrap import frameworks, memory_curve, record
 
 _watched = {}
+_state = {"imported": None}
 
 
 def start(framework, part, module):
@@ -15,6 +17,8 @@ def start(framework, part, module):
     """
     part.start(module)
     _watched[framework] = (part, module)
+    with record.noted("the memory at the import of %s" % framework):
+        _state["imported"] = footprint()
     record.memory_at_end(sys.modules[__name__])
 
 
@@ -23,8 +27,17 @@ def result():
     memory_curve.stop()
     found = {"curves": memory_curve.curves()}
     if getattr(sys, "last_value", None) is not None:
+        found["imported"] = _state["imported"]
         found.update(frameworks.part("memory_end").result(_watched))
     return found
+
+
+def footprint():
+    """What the process has of the computer's memory now, in bytes."""
+    with open("/proc/self/statm") as file:
+        size, resident, shared, _, _, data, _ = [int(word) for word in file.read().split()]
+    page = os.sysconf("SC_PAGE_SIZE")
+    return {"size": size * page, "resident": (resident - shared) * page, "data": data * page}
 
 
 def after_fork():

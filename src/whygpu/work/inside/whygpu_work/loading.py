@@ -12,13 +12,17 @@ class Unusable(Exception):
 
 
 def load(what, batch_size=None):
-    """The model of a file, or what the user's function returns.
+    """The model of a file, what the user's function returns, or what a program has left.
 
     A function is called with batch_size if it has a parameter of that name, or one required
     parameter; else with nothing. A model that stands in the file is taken as it is.
     """
     if what["kind"] == "model-file":
         return load_model(what["path"])
+    if what["kind"] == "noted":
+        from . import noted
+
+        return noted.load(what["path"])
     value = attribute(what["path"], what["name"])
     if is_model(value) or not callable(value):
         return value

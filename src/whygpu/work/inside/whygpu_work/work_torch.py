@@ -133,7 +133,7 @@ def smallest_vocabulary(module):
     return min(sizes or [2])
 
 
-def make_optimizer(name, parameters):
+def make_optimizer(name, parameters, **options):
     """By its name in torch.optim, whatever the case."""
     import torch
 
@@ -146,4 +146,4 @@ def make_optimizer(name, parameters):
         raise Unusable(
             "no optimiser %r in torch.optim; there are %s" % (name, ", ".join(sorted(known)))
         )
-    return known[name.lower()](parameters, lr=1e-3)
+    return known[name.lower()](parameters, lr=1e-3, **options)

@@ -27,8 +27,8 @@ WORKSPACE = "by which cuBLAS and cuDNN raise the peak; they choose on the GPU"
 class _Estimator(object):
     """What is common to all programs: tracing, asking the compiler, and the model in its place."""
 
-    def __init__(self, gpu=None, tell=None):
-        self.compiler = Compiler(gpu)
+    def __init__(self, gpu=None, tell=None, host=False):
+        self.compiler = Compiler(gpu, host)
         self.notes = []
         self._tell = tell or (lambda text: None)
 
@@ -114,12 +114,21 @@ class _Temporary(object):
 
 
 class KerasEstimator(_Estimator):
-    """`optimizer` is a name that Keras knows, or None for the model's own."""
+    """`optimizer` is a name that Keras knows, or None for the model's own; with `host`, it runs on
+    the CPU."""
 
     def __init__(
-        self, model, train=True, optimizer=None, mixed=False, shapes=None, gpu=None, tell=None
+        self,
+        model,
+        train=True,
+        optimizer=None,
+        mixed=False,
+        shapes=None,
+        gpu=None,
+        tell=None,
+        host=False,
     ):
-        super(KerasEstimator, self).__init__(gpu, tell)
+        super(KerasEstimator, self).__init__(gpu, tell, host)
         if mixed:
             in_half_precision(model)
         work = KerasWork(model, optimizer, shapes)

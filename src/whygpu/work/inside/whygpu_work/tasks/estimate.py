@@ -30,10 +30,10 @@ def run(request, channel):
             lambda batch: _told(channel, work, batch)["needs_bytes"],
             room,
             request["batch"],
-            SEARCH_SECONDS,
+            request["search_seconds"] or SEARCH_SECONDS,
         )
         channel.send("largest", batch=found.batch, next_batch=found.next_batch)
-    if not fits and seconds < SLOW:
+    if request["ways"] and not fits and seconds < SLOW:
         batch = 1 if found is not None and found.batch == 0 else request["batch"]
         _try_other_ways(request, channel, work, batch)
 
@@ -183,6 +183,7 @@ def _torch(module, examples, request, channel):
         shapes=request["input"],
         gpu=_capability(request),
         tell=channel.tell,
+        options=request["options"],
     )
     return Work("torch", estimator.at, optimizer=(request["optimizer"] or "adam").lower())
 
@@ -215,6 +216,7 @@ def _keras(model, request, channel):
         shapes=request["input"],
         gpu=_capability(request),
         tell=channel.tell,
+        **({"host": True} if request["host"] and backend == "jax" else {}),
     )
     return Work(backend, estimator.at, optimizer=name.lower())
 

@@ -108,11 +108,14 @@ class ModuleEstimator(Estimator):
         shapes=None,
         gpu=None,
         tell=None,
+        options=None,
     ):
+        """`options` are the optimiser's, where it is not to have its defaults."""
         super(ModuleEstimator, self).__init__(train, gpu, tell)
         self.module = module.train(train)
         self._mixed = mixed
         self._optimizer_name = optimizer or "adam"
+        self._options = options or {}
         self._optimizer = None
         self._examples = _examples(module, examples, shapes)
         weights = on_meta(module)
@@ -127,7 +130,8 @@ class ModuleEstimator(Estimator):
                 call(self.module, inputs)
             return
         if self._optimizer is None:
-            self._optimizer = make_optimizer(self._optimizer_name, self.module.parameters())
+            parameters = self.module.parameters()
+            self._optimizer = make_optimizer(self._optimizer_name, parameters, **self._options)
         self._optimizer.zero_grad()
         with self._casting():
             loss = self._loss(call(self.module, inputs))

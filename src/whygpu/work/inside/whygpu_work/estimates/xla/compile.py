@@ -28,9 +28,13 @@ GPUS = {
 
 
 class Compiler(object):
-    """`device` is what programs are compiled for; None where there is no GPU compiler."""
+    """`device` is what programs are compiled for; None where there is no GPU compiler.
 
-    def __init__(self, capability=None):
+    With `host` that is this computer's CPU, which is always there.
+    """
+
+    def __init__(self, capability=None, host=False):
+        self._host = host
         self.capability = capability or DEFAULT
         self.device, self.words, self.without = None, "", ""
         self.tries_things_out = False
@@ -39,6 +43,10 @@ class Compiler(object):
     def _find(self):
         import jax
 
+        if self._host:
+            self.device, self.tries_things_out = jax.devices("cpu")[0], True
+            self.words = "XLA's compiler, for this computer's CPU"
+            return
         for device in jax.devices():
             if device.platform in ("gpu", "cuda"):
                 self.device, self.tries_things_out = device, True

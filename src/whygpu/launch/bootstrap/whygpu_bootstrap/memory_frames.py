@@ -1,0 +1,172 @@
+"""The frames of a program that has died, and what can be reached from them: read, never run."""
+
+import ast
+import inspect
+import linecache
+import os
+import sys
+import warnings
+
+MOST_FRAMES = 60
+LARGEST_SOURCE = 1 << 20
+DEEPEST = 3
+"""From a variable through attributes of the program's own objects: self.trainer.optimizer."""
+MOST_BELONGINGS = 20000
+LIBRARIES = ("torch", "jax", "jaxlib", "tensorflow", "keras", "tf_keras", "numpy", "builtins")
+UNKNOWN = object()
+"""What an expression comes to that only running it would tell."""
+CONSTANTS = ("Constant", "Num", "Str", "NameConstant")
+"""Before Python 3.8 they are the latter three."""
+SAME_SHAPE = ("to", "cuda", "cpu", "contiguous", "pin_memory", "detach")
+"""Methods of a tensor that give one like it."""
+
+
+def frames_of(error):
+    """[(frame, line)] of an exception, from the program's first to where it failed."""
+    found = []
+    trace = getattr(error, "__traceback__", None)
+    while trace is not None and len(found) < MOST_FRAMES:
+        found.append((trace.tb_frame, trace.tb_lineno))
+        trace = trace.tb_next
+    return found
+
+
+def package(frame):
+    """The installed package that a frame's code is of; empty for the program's own."""
+    path = frame.f_code.co_filename.replace(os.sep, "/")
+    for folder in ("/site-packages/", "/dist-packages/"):
+        if folder in path:
+            return path.rpartition(folder)[2].partition("/")[0]
+    return ""
+
+
+def line_of(frame, number):
+    return linecache.getline(frame.f_code.co_filename, number, frame.f_globals)
+
+
+def statements(frame):
+    """All nodes of the source of a frame's own code; None where it has none."""
+    source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
+    if not source or len(source) > LARGEST_SOURCE:
+        return None
+    try:
+        with warnings.catch_warnings():
+            # The program has had its warnings when it was compiled.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except SyntaxError:
+        # A notebook's cell with a magic command, or a file that has changed since.
+        return None
+    first = frame.f_code.co_firstlineno
+    return [node for node in ast.walk(tree) if getattr(node, "lineno", 0) >= first]
+
+
+def around(frame, line, kinds):
+    """The compound statements whose body a frame was in; None where it has no source."""
+    nodes = statements(frame)
+    if nodes is None:
+        return None
+    return [
+        node
+        for node in nodes
+        if isinstance(node, kinds) and node.body[0].lineno <= line <= _last_of(node.body)
+    ]
+
+
+def calls_at(frame, line):
+    """The calls that a line is part of."""
+    return [
+        node
+        for node in statements(frame) or ()
+        if isinstance(node, ast.Call) and node.lineno <= line <= _last_of([node])
+    ]
+
+
+def _last_of(nodes):
+    return max(getattr(each, "lineno", 0) for node in nodes for each in ast.walk(node))
+
+
+def belongings(frames):
+    """The program's variables, and what its own objects have as attributes, by name."""
+    waiting = list(_variables(frames))
+    met = set()
+    while waiting and len(met) < MOST_BELONGINGS:
+        depth, name, value = waiting.pop(0)
+        if id(value) in met:
+            continue
+        met.add(id(value))
+        yield name, value
+        if depth < DEEPEST and _is_programs_own(value):
+            attributes = getattr(value, "__dict__", {})
+            waiting += [(depth + 1, "%s.%s" % (name, key), attributes[key]) for key in attributes]
+
+
+def _variables(frames):
+    for frame, _ in reversed(frames):
+        if not package(frame):
+            for name, value in frame.f_locals.items():
+                yield 1, name, value
+    for name, value in vars(sys.modules["__main__"]).items():
+        yield 1, name, value
+
+
+def _is_programs_own(value):
+    return type(value).__module__.partition(".")[0] not in LIBRARIES
+
+
+def value_of(node, frame):
+    """What an expression stood for in a frame, as far as no code has to run for it."""
+    if isinstance(node, ast.Name):
+        return frame.f_locals.get(node.id, frame.f_globals.get(node.id, UNKNOWN))
+    if isinstance(node, ast.Attribute):
+        return _attribute(value_of(node.value, frame), node.attr)
+    if isinstance(node, ast.Subscript):
+        return _element(value_of(node.value, frame), value_of(_index(node), frame))
+    if isinstance(node, ast.BinOp):
+        return _computed(node.op, value_of(node.left, frame), value_of(node.right, frame))
+    if isinstance(node, ast.Call):
+        called = node.func
+        like = isinstance(called, ast.Attribute) and called.attr in SAME_SHAPE
+        return value_of(called.value, frame) if like else UNKNOWN
+    if isinstance(node, (ast.Tuple, ast.List)):
+        values = [value_of(each, frame) for each in node.elts]
+        return UNKNOWN if any(each is UNKNOWN for each in values) else values
+    kept = vars(node) if type(node).__name__ in CONSTANTS else {}
+    return kept.get("value", kept.get("n", kept.get("s", UNKNOWN)))
+
+
+def _index(node):
+    # Before Python 3.9, a plain index is wrapped.
+    return node.slice.value if type(node.slice).__name__ == "Index" else node.slice
+
+
+def _attribute(owner, name):
+    if owner is UNKNOWN:
+        return UNKNOWN
+    modules = vars(owner).get("_modules") if hasattr(owner, "__dict__") else None
+    if isinstance(modules, dict) and name in modules:
+        return modules[name]
+    found = inspect.getattr_static(owner, name, UNKNOWN)
+    return UNKNOWN if hasattr(type(found), "__get__") else found
+
+
+def _element(owner, key):
+    plain = type(owner) in (dict, list, tuple) and type(key) in (int, str)
+    if not plain:
+        return UNKNOWN
+    try:
+        return owner[key]
+    except (LookupError, TypeError):
+        return UNKNOWN
+
+
+def _computed(operation, left, right):
+    if type(left) is not int or type(right) is not int:
+        return UNKNOWN
+    if isinstance(operation, ast.Mult):
+        return left * right
+    if isinstance(operation, ast.FloorDiv) and right:
+        return left // right
+    if isinstance(operation, ast.Add):
+        return left + right
+    return left - right if isinstance(operation, ast.Sub) else UNKNOWN

@@ -1,0 +1,191 @@
+"""What would have fitted, after a run that memory has ended: an estimate of the work it was at.
+
+The program left its model without weights (`NotedWork`). The estimate is made in a process of its
+own, and held against the room that there was: the limit, less what others held.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from whygpu.errors import UsageError
+from whygpu.memory.estimate import OnProgress, Wanted, estimate
+from whygpu.model.estimate import MemoryEstimate, MemoryRoom
+from whygpu.model.memory_use import FitAnswer, FitEstimate, MemoryEnd, NotedWork, ProcessMemory
+from whygpu.model.work import What
+
+TIMEOUT = 30.0
+"""Seconds for all of it: the program has ended, and somebody waits."""
+_SEARCH_SECONDS = 10.0
+_UNSURE = 0.15
+"""Of the room: what an estimate may be off by, and is spared for that."""
+_SILENT = "the process ended without telling what it was at"
+_GAPS = 2
+"""Times the arrays, at most: the C library leaves gaps between those that are below 32 MiB, none of
+which is used again for one of the same size."""
+_TELLS_OF_CPU = ("jax",)
+"""Frameworks whose compiler says what a step takes on the CPU; others count arrays alone."""
+_ADAM = "No optimiser of PyTorch's was seen; Adam is assumed."
+
+
+class Room(NamedTuple):
+    """What there was for the program."""
+
+    bytes: int | None
+    """None where no limit is known."""
+    beside: int | None
+    """What it had beside its arrays; None for what CUDA and its libraries take."""
+
+
+def worth_asking(end: MemoryEnd) -> bool:
+    """Whether a batch that fits would help: a leak fills any room."""
+    return end.place in ("gpu", "host") and (end.reason, end.confidence) != ("leak", "certain")
+
+
+def room_for(end: MemoryEnd, memory: ProcessMemory, gpu_total: int | None) -> Room:
+    """`gpu_total` is the memory of the GPU, where there is one."""
+    if end.place == "gpu":
+        return _room_on_gpu(end, gpu_total)
+    total = end.limit
+    if end.limit_is == "the computer's memory" and end.free is not None and end.held is not None:
+        total = end.free + end.held
+    return Room(total, _beside_on_computer(end, memory))
+
+
+def _room_on_gpu(end: MemoryEnd, gpu_total: int | None) -> Room:
+    if end.limit is None:
+        return Room(None, None)
+    others = end.others or 0
+    if end.limit_is == "the GPU":
+        return Room(max(0, end.limit - others), None)
+    # A share of it counts arrays alone, and others are in its way as far as the rest is too small.
+    in_the_way = max(0, end.limit - (gpu_total - others)) if gpu_total is not None else 0
+    return Room(max(0, end.limit - in_the_way), 0)
+
+
+def _beside_on_computer(end: MemoryEnd, memory: ProcessMemory) -> int:
+    imported = memory.imported
+    if imported is None:
+        return 0
+    if end.limit_is.startswith("RLIMIT_AS"):
+        return imported.size
+    return imported.data if end.limit_is.startswith("RLIMIT_DATA") else imported.resident
+
+
+def fit_estimate(
+    end: MemoryEnd,
+    work: NotedWork | None,
+    room: Room,
+    environ: Mapping[str, str],
+    on_progress: OnProgress,
+    *,
+    capability: tuple[int, int] | None = None,
+    timeout: float = TIMEOUT,
+) -> FitEstimate:
+    """`environ` is the one that the program was run with."""
+    if work is None:
+        return FitEstimate("cannot-tell", _SILENT)
+    if work.why:
+        return FitEstimate("cannot-tell", work.why)
+    descriptor, path = tempfile.mkstemp(prefix="whygpu-noted-", suffix=".json")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            noted = ("of", "data", "program", "search_path")
+            json.dump({name: getattr(work, name) for name in noted}, file)
+        wanted = _wanted(end, work, room, path, capability, timeout)
+        return judge(end, work, room, estimate(wanted, work.python, environ, on_progress))
+    except UsageError as error:
+        why = str(error).removeprefix(f"{work.name}: ")
+        return _of(work)._replace(answer="cannot-tell", why=why)
+    finally:
+        os.unlink(path)
+
+
+def _wanted(
+    end: MemoryEnd,
+    work: NotedWork,
+    room: Room,
+    path: str,
+    capability: tuple[int, int] | None,
+    timeout: float,
+) -> Wanted:
+    # The least that a batch takes says which do not fit; only a whole estimate, which do.
+    sure = room.bytes if _is_least(end, work) else _sure_part(room.bytes)
+    return Wanted(
+        name=work.name,
+        what=What("noted", path),
+        batch=work.batch,
+        mode=work.mode,
+        optimizer=work.optimizer,
+        options=work.options,
+        mixed=work.mixed,
+        backend=work.backend,
+        input=work.input,
+        room=MemoryRoom("", sure, capability, "") if sure is not None else None,
+        beside=room.beside,
+        search=end.reason != "leak",
+        host=end.place == "host",
+        ways=False,
+        timeout=timeout,
+        search_seconds=_SEARCH_SECONDS,
+    )
+
+
+def judge(end: MemoryEnd, work: NotedWork, room: Room, told: MemoryEstimate) -> FitEstimate:
+    """The estimate held against what happened. Pure."""
+    if told.at is None or told.total_bytes is None:
+        return _of(work)._replace(answer="cannot-tell", why=told.why, seconds=told.seconds)
+    largest = told.largest
+    none_fits = largest is None and told.next_batch is not None
+    least = _is_least(end, work)
+    return _of(work)._replace(
+        answer=_answer(told, room.bytes, least),
+        least=least,
+        needs=told.total_bytes,
+        beside=told.overhead_bytes,
+        room=room.bytes,
+        largest=largest.batch if largest is not None else 0 if none_fits else None,
+        largest_needs=largest.needs_bytes + told.overhead_bytes if largest is not None else None,
+        notes=_notes(work, told),
+        source=told.source,
+        seconds=told.seconds,
+    )
+
+
+def _of(work: NotedWork) -> FitEstimate:
+    return FitEstimate(
+        "cannot-tell",
+        model=work.name,
+        mode=work.mode,
+        optimizer=work.optimizer,
+        batch=work.batch,
+    )
+
+
+def _sure_part(room: int | None) -> int | None:
+    return int((1 - _UNSURE) * room) if room is not None else None
+
+
+def _is_least(end: MemoryEnd, work: NotedWork) -> bool:
+    """Whether the estimate is of arrays alone: what the C library makes of them is not known."""
+    return end.place == "host" and work.backend not in _TELLS_OF_CPU
+
+
+def _answer(told: MemoryEstimate, room: int | None, least: bool) -> FitAnswer:
+    assert told.at is not None
+    if room is None:
+        return "no-room-known"
+    needs = told.at.needs_bytes + told.overhead_bytes
+    if needs > room:
+        return "too-big"
+    most = _GAPS * told.at.needs_bytes + told.overhead_bytes if least else needs / (1 - _UNSURE)
+    return "close" if most > room else "would-have-fitted"
+
+
+def _notes(work: NotedWork, told: MemoryEstimate) -> tuple[str, ...]:
+    guessed = work.of == "torch" and work.mode == "train" and work.optimizer is None
+    return (_ADAM, *told.notes) if guessed else told.notes

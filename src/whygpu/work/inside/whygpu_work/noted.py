@@ -1,0 +1,124 @@
+"""A model that a program under `whygpu run` left when memory ran out, without its weights.
+
+The bootstrap's memory_work_*.py wrote it. Classes of the program's own file are had by running the
+file's imports and definitions, and nothing of what it does.
+"""
+
+import __future__
+
+import ast
+import base64
+import functools
+import io
+import json
+import operator
+import pickle
+import sys
+import types
+
+from .loading import Unusable
+
+DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+_FROM_FUTURE = functools.reduce(
+    operator.or_,
+    [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names],
+)
+
+
+def load(path):
+    """A Keras model, or (module, example_inputs) for PyTorch."""
+    with open(path, encoding="utf-8") as stream:
+        noted = json.load(stream)
+    sys.path.extend(each for each in noted["search_path"] if each not in sys.path)
+    load_model = _keras_model if noted["of"] == "keras" else _torch_call
+    return load_model(json.loads(noted["data"]), noted["program"])
+
+
+def definitions(path, names):
+    """The program's file as a module that knows its constants, and has done nothing."""
+    if path is None:
+        raise Unusable("the program's own classes are in no file")
+    with open(path, "rb") as stream:
+        tree = ast.parse(stream.read(), path)
+    flags = compile(tree, path, "exec", 0, True).co_flags & _FROM_FUTURE
+    module = types.ModuleType("whygpu_program")
+    module.__file__ = path
+    # Classes are looked up by the name of their module.
+    sys.modules[module.__name__] = module
+    vars(module).update(names)
+    for node in list(tree.body):
+        if not isinstance(node, DEFINITIONS) and not _is_about_imports(node):
+            continue
+        tree.body = [node]
+        try:
+            exec(compile(tree, path, "exec", flags, True), vars(module))
+        except Exception as error:
+            # It may be of no use here; who looks for it in vain is told.
+            module.whygpu_failed = "%s: %s" % (type(error).__name__, error)
+    return module
+
+
+def _is_about_imports(node):
+    """try: import this, except ImportError: import that."""
+    return isinstance(node, ast.Try) and all(
+        isinstance(each, (ast.Import, ast.ImportFrom)) for each in node.body
+    )
+
+
+def _keras_model(saved, program):
+    import keras
+
+    try:
+        return _keras_restored(keras, saved, {})
+    except (AttributeError, ImportError, TypeError, ValueError):
+        # Something of the program's own; what its file imports is only waited for where it helps.
+        own = vars(definitions(program, saved["names"]))
+        return _keras_restored(keras, saved, {k: v for k, v in own.items() if callable(v)})
+
+
+def _keras_restored(keras, saved, own):
+    with keras.saving.custom_object_scope(own):
+        model = keras.saving.deserialize_keras_object(saved["model"], safe_mode=False)
+        if saved["compile"]:
+            model.compile(**keras.saving.deserialize_keras_object(saved["compile"]))
+    return model
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file, tensors, program):
+        pickle.Unpickler.__init__(self, file)
+        self._tensors = tensors
+        self._program = program
+        self._own = None
+        self.names = {}
+        """The program's constants."""
+
+    def persistent_load(self, number):
+        return self._tensors[number]
+
+    def find_class(self, module, name):
+        if module != "__main__":
+            return pickle.Unpickler.find_class(self, module, name)
+        if self._own is None:
+            self._own = definitions(self._program, self.names)
+        found = self._own
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is None:
+            why = getattr(self._own, "whygpu_failed", "its file does not define it")
+            raise Unusable("the program's %s cannot be had without running it (%s)" % (name, why))
+        return found
+
+
+def _torch_call(saved, program):
+    from .noted_torch import NotedCall, tensor
+
+    tensors = [tensor(described) for described in saved["tensors"]]
+    file = io.BytesIO(base64.b64decode(saved["pickle"]))
+    unpickler = _Unpickler(file, tensors, program)
+    unpickler.names = unpickler.load()
+    module, args, kwargs = unpickler.load()
+    devices = {id(each): told["device"] for each, told in zip(tensors, saved["tensors"])}
+    call = NotedCall(module, args, kwargs, devices)
+    return call, call.examples
