@@ -353,7 +353,9 @@ def _level(course: Course, trend: Trend | None) -> Judgement | None:
 
 
 def _first_round(course: Course) -> Judgement | None:
-    if course.progress or course.steps or _worked(course):
+    # "Epoch 1/5" comes before the first step: where steps are counted, it tells of nothing done.
+    announced = 1 if course.steps == 0 else 0
+    if course.progress > announced or course.steps or _worked(course):
         return None
     if course.rounds == 0:
         return Judgement("too-big", "likely", "it failed in its first round of work")
