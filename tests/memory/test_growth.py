@@ -211,7 +211,9 @@ def test_nothing_known_is_cannot_tell() -> None:
 
 def test_a_work_done_before_is_not_a_first_round() -> None:
     assert verdict(steps=0, progress=2)[0] == "unknown"
-    assert verdict(steps=0)[0] == "too-big"
+    # An epoch is announced before it begins.
+    assert verdict(steps=0, progress=1)[0] == "too-big"
+    assert verdict(rounds=0, progress=1)[0] == "unknown"
 
 
 def test_joined_points_are_judged_by_their_troughs() -> None:

@@ -185,10 +185,17 @@ def _plain(torch, step):
 
 
 def _iterations(optimizer):
-    """Its own count of steps. With the JAX backend that stands still while a training runs."""
+    """Its own count of steps, at least.
+
+    With the JAX backend it stands still while a training runs. TensorFlow may have counted the step
+    that failed.
+    """
     try:
         count = int(optimizer.iterations.numpy())
-        return count or (None if "jax" in type(optimizer.iterations.value).__module__ else 0)
+        backend = type(optimizer.iterations.value).__module__
+        if "tensorflow" in backend:
+            return max(0, count - 1)
+        return count or (None if "jax" in backend else 0)
     except Exception:
         # This is no optimizer, or its counter was given away.
         return None

@@ -119,9 +119,11 @@ def _given(torch, node, frame):
         return found
     sizes = [value_of(each, frame) for each in node.args]
     sizes = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple)) else sizes
-    if not sizes or any(type(each) is not int for each in sizes):
+    kinds = [value_of(each.value, frame) for each in node.keywords if each.arg == "dtype"]
+    kind = kinds[0] if kinds else torch.get_default_dtype()
+    if not sizes or any(type(each) is not int for each in sizes) or kind is UNKNOWN:
         return UNKNOWN
-    return torch.empty(*sizes, device="meta")
+    return torch.empty(*sizes, dtype=kind, device="meta")
 
 
 def _trains(torch, frames, call):

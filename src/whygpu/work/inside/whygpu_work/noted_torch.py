@@ -15,9 +15,21 @@ class NotedCall(torch.nn.Module):
         self._call = (args, kwargs)
         self._scaled = [each for each in _unique(given) if each.shape[0] == batch]
         self._elsewhere = {id(each) for each in given if devices[id(each)] != home}
+        # Of a program on the CPU, nothing shows that the lengths of sequences have to stay there.
+        self._perhaps = {id(each) for each in given if home == "cpu" and _may_be_lengths(each)}
         self.examples = tuple(_row(each) for each in self._scaled)
 
     def forward(self, *rows):
+        try:
+            return self._called(rows)
+        except RuntimeError:
+            if not self._perhaps:
+                raise
+        self._elsewhere |= self._perhaps
+        self._perhaps = set()
+        return self._called(rows)
+
+    def _called(self, rows):
         scaled = {id(each): row for each, row in zip(self._scaled, rows)}
 
         def replaced(tensor):
@@ -40,6 +52,10 @@ def tensor(described):
     if described["is_parameter"]:
         return torch.nn.Parameter(made, requires_grad=described["trained"])
     return made
+
+
+def _may_be_lengths(given):
+    return given.dim() == 1 and given.dtype == torch.int64 and not given.is_meta
 
 
 def _row(given):
