@@ -93,6 +93,19 @@ def test_a_refusal_to_split_leaves_the_error_that_there_was() -> None:
         splitter(micro_batch=4).run(8, step)
 
 
+def test_an_error_that_only_parts_have_is_said_under_the_one_that_there_was() -> None:
+    def step(sizes: Sizes) -> None:
+        if len(sizes) == 1:
+            raise MemoryError
+        raise ValueError("Expected more than 1 value per channel when training")
+
+    with pytest.raises(MemoryError) as caught:
+        splitter().run(8, step)
+    assert isinstance(caught.value.__cause__, ValueError)
+    notes = getattr(caught.value, "__notes__", ["in parts it fails: ValueError: Expected more"])
+    assert "in parts it fails: ValueError: Expected more" in notes[0]
+
+
 def test_a_failed_attempt_holds_nothing() -> None:
     class Tensor:
         alive = 0

@@ -41,10 +41,11 @@ def compiled(model, loss="mse", optimizer=None, **options):
 
 
 def two_outputs():
-    x = layers.Input((6,))
-    inner = layers.Dense(WIDTH, "tanh")(x)
-    outputs = {name: layers.Dense(3, name=name)(inner) for name in ("a", "b")}
-    return keras.Model(x, outputs)
+    """And two inputs, by their names; of the third output nobody asks anything."""
+    inputs = {name: layers.Input((3,), name=name) for name in ("left", "right")}
+    inner = layers.Dense(WIDTH, "tanh")(layers.Concatenate()(list(inputs.values())))
+    outputs = {name: layers.Dense(3, name=name)(inner) for name in ("a", "b", "c")}
+    return keras.Model(inputs, outputs)
 
 
 def masked():
@@ -113,7 +114,17 @@ def mse(reduction):
 
 SAME = {
     "mean": lambda: (compiled(network(), metrics=["mae"]), (X, Y), {}),
-    "adam": lambda: (compiled(network(), optimizer="adam"), (X, Y), {}),
+    "adam, rate by step": lambda: (
+        compiled(
+            network(),
+            optimizer=keras.optimizers.Adam(
+                keras.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
+            ),
+            jit_compile="auto" if BACKEND == "jax" else False,
+        ),
+        (X, Y),
+        {},
+    ),
     "regulariser": lambda: (compiled(network(regulariser="l2")), (X, Y), {}),
     "activity": lambda: (compiled(network(activity="l2")), (X, Y), {}),
     "added mean": lambda: (
@@ -143,7 +154,7 @@ SAME = {
     "own loss": lambda: (compiled(OwnLoss()), (X, Y), {}),
     "two outputs": lambda: (
         compiled(two_outputs(), {"a": "mse", "b": "mae"}, loss_weights={"a": 1.0, "b": 0.3}),
-        (X, {"a": Y, "b": 2 * Y}),
+        ({"left": X[:, :3], "right": X[:, 3:]}, {"a": Y, "b": 2 * Y}),
         {},
     ),
     "embedding": lambda: (compiled(embedded(), metrics=[explained]), (TOKENS, Y), {}),
@@ -221,6 +232,37 @@ def refused(make):
     return {"words": "", "weights_kept": True}
 
 
+def on_batches():
+    """train_on_batch: the losses and the weights, without a guard and with one."""
+    told = []
+    for options in ({}, {"micro_batch": MICRO}):
+        keras.utils.set_random_seed(1)
+        model = compiled(network())
+        with whygpu.oom_guard(model, **options) as guard:
+            losses = [float(model.train_on_batch(X[:BATCH], Y[:BATCH])) for _ in range(EPOCHS)]
+        told.append({"losses": losses, "weights": values(model).tolist()})
+    return {"runs": told, "in_parts": guard.report.steps_in_parts}
+
+
+class Failing(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        raise InterruptedError("by hand")
+
+
+def after_failure():
+    """Whose functions a model trains with after a guarded `fit` that was interrupted."""
+    model, guard = compiled(network()), whygpu.OomGuard(micro_batch=MICRO)
+    try:
+        model.fit(X, Y, batch_size=BATCH, verbose=0, callbacks=[guard, Failing()])
+    except InterruptedError:
+        model.fit(X, Y, batch_size=BATCH, verbose=0)
+        model.evaluate(X, Y, batch_size=BATCH, verbose=0)
+    return {
+        "guarded steps": guard.report.steps,
+        "left": sorted(name for name in vars(model) if name.startswith("make_")),
+    }
+
+
 def batch_norm():
     """One step, so that the statistics are those of the same weights."""
     told = {}
@@ -258,6 +300,8 @@ def main():
         "batch": BATCH,
         "same": {name: compared(make) for name, make in SAME.items()},
         "refused": {name: refused(make) for name, make in REFUSED.items()},
+        "on batches": on_batches(),
+        "after failure": after_failure(),
         "batch_norm": batch_norm(),
         "dropout": said(layers.Dropout(0.5)),
         "exact": said(layers.BatchNormalization(), exact=True),

@@ -87,7 +87,10 @@ def torch_cases():
         }
 
     def scaled(loss, scale):
-        return lambda *batch: loss(*batch) * scale
+        if scale == 1.0:
+            return loss
+        scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+        return lambda *batch: scaler.scale(loss(*batch))
 
     def norm():
         return nn.BatchNorm1d(8)
@@ -130,6 +133,18 @@ def torch_cases():
             return str(error)
         return ""
 
+    def steps_within_backward():
+        model = model_of()
+        for parameter in model.parameters():
+            parameter.register_post_accumulate_grad_hook(lambda p: p.data.sub_(0.1 * p.grad))
+        before = [p.clone() for p in model.parameters()]
+        try:
+            whygpu.oom_guard(model, micro_batch=MICRO).backward(losses["mean"](model), x, y, chosen)
+        except UsageError as error:
+            kept = all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+            return {"refused": str(error), "clean": kept}
+        return {"refused": "", "clean": True}
+
     def many_processes():
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
@@ -158,6 +173,7 @@ def torch_cases():
             "between samples": compared(losses["between samples"]),
             "over chosen": compared(losses["over chosen"]),
             "exact": compared(losses["mean"], norm, exact=True),
+            "steps within backward": steps_within_backward(),
         },
         "norm": compared(losses["mean"], norm),
         "running": running_mean(),

@@ -44,6 +44,20 @@ def test_micro_batches_train_the_same(told: Any) -> None:
         assert case["differences"] == [], name
 
 
+def test_train_on_batch_is_guarded_as_well(told: Any) -> None:
+    case = told["on batches"]
+    without, guarded = case["runs"]
+    assert case["in_parts"] == len(guarded["losses"]) > 0
+    for what in ("losses", "weights"):
+        largest = max(abs(value) for value in without[what])
+        gaps = [abs(a - b) for a, b in zip(without[what], guarded[what], strict=True)]
+        assert max(gaps) <= FLOAT32_EPSILON * told["batch"] * case["in_parts"] * largest
+
+
+def test_a_fit_that_fails_takes_its_callbacks_guard_with_it(told: Any) -> None:
+    assert told["after failure"] == {"guarded steps": 1, "left": []}
+
+
 def test_loss_scaling_for_float16_is_kept(told: Any) -> None:
     half = told["half"]
     assert half["in_parts"] == half["steps"] > 0

@@ -54,6 +54,7 @@ def test_gradients_of_parts_are_those_of_the_batch(
         ("torch", "between samples", "neither the mean nor the sum"),
         ("torch", "over chosen", "neither the mean nor the sum"),
         ("torch", "exact", "batch normalisation (2)"),
+        ("torch", "steps within backward", "as soon as their gradient is there"),
         ("jax", "between samples", "neither the mean nor the sum"),
         ("jax", "over chosen", "neither the mean nor the sum"),
         ("jax", "auxiliary", "the auxiliary value"),

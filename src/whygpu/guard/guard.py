@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 from whygpu.errors import UsageError
 from whygpu.guard.jax_loop import JaxLoop
-from whygpu.guard.keras_fit import KerasFit, is_keras_model, refuse_old_keras
+from whygpu.guard.keras_fit import KerasFit, in_fit, is_keras_model, refuse_old_keras
 from whygpu.guard.record import GuardReport, Record
 from whygpu.guard.splitting import Splitter
 from whygpu.guard.torch_gradients import Work
@@ -20,7 +21,13 @@ class Guard:
     """Made by whygpu.oom_guard(). `report` tells what it did."""
 
     def __init__(
-        self, objects: Sequence[Any], *, micro_batch: int | None, check: bool, exact: bool
+        self,
+        objects: Sequence[Any],
+        *,
+        micro_batch: int | None,
+        check: bool,
+        exact: bool,
+        lasts: Callable[[], bool] | None = None,
     ) -> None:
         self._record = Record()
         self._training = Splitter(self._record, micro_batch=micro_batch, exact=exact, of="training")
@@ -29,7 +36,7 @@ class Guard:
         for item in objects:
             refuse_old_keras(item)
         self._models = [
-            KerasFit(item, self._training, self._evaluation)
+            KerasFit(item, self._training, self._evaluation, lasts)
             for item in objects
             if is_keras_model(item)
         ]
@@ -154,7 +161,13 @@ def OomGuard(*, micro_batch: int | None = None, exact: bool = False) -> Any:  # 
 
         def on_train_begin(self, logs: Any = None) -> None:
             del logs
-            self._guard = oom_guard(self.model, micro_batch=micro_batch, exact=exact)
+            self._guard = Guard(
+                [self.model],
+                micro_batch=micro_batch,
+                check=True,
+                exact=exact,
+                lasts=partial(in_fit, self),
+            )
             self._guard.__enter__()
             self.model.make_train_function()
 

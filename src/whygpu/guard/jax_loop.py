@@ -10,7 +10,7 @@ from whygpu.errors import UsageError
 from whygpu.guard.batches import bounds
 from whygpu.guard.jax_aux import AuxRules
 from whygpu.guard.jax_call import Call, Layout
-from whygpu.guard.jax_sameness import LossCheck, Weight
+from whygpu.guard.jax_sameness import JaxLossCheck, Weight
 from whygpu.guard.splitting import Sizes, Splitter
 
 Result = tuple[Any, Any]
@@ -48,7 +48,7 @@ class JaxLoop:
         self._add = jax.jit(_add(jax), donate_argnums=0)
         self._scale = jax.jit(_scale(jax), donate_argnums=0)
         self._aux = AuxRules(jax) if has_aux else None
-        self._check = LossCheck(
+        self._check = JaxLossCheck(
             self._run, aux=self._aux, weight=weight, differs=splitter.differs, wanted=check
         )
 

@@ -16,8 +16,8 @@ from whygpu.memory.recognise import shortage_in
 Weight = Callable[..., Any] | None
 
 
-class LossCheck:
-    """Looks at the loss now and then, and remembers how parts make up the whole."""
+class JaxLossCheck(sameness.LossCheck):
+    """The look at a compiled value_and_grad."""
 
     def __init__(
         self,
@@ -28,29 +28,10 @@ class LossCheck:
         differs: Callable[[str], None],
         wanted: bool,
     ) -> None:
+        super().__init__(differs=differs, wanted=wanted)
         self._run = run
         self._aux = aux
         self._weight = weight
-        self._differs = differs
-        self._wanted = wanted
-        self._found: sameness.Reduction | None = None
-        self._steps = 0
-        self._looked_in_this_step = False
-
-    def reduction(self, whole: Call, size: int) -> sameness.Reduction:
-        """Mean or sum, for a batch that is to be computed in parts of this size."""
-        if not self._wanted:
-            self._differs(sameness.UNCHECKED)
-        elif not self._looked_in_this_step and sameness.is_power_of_two(self._steps + 1):
-            looks = self._looked(whole, size)
-            self._found = sameness.settled(self._found, looks, self._differs)
-            self._looked_in_this_step = True
-        return self._found or "mean"
-
-    def end_of_step(self) -> None:
-        """A step in parts is done; it may have taken several attempts."""
-        self._steps += 1
-        self._looked_in_this_step = False
 
     def share(self, part: Call, whole: Call, of_samples: float) -> float:
         if self._weight is None:

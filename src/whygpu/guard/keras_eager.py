@@ -1,15 +1,16 @@
-"""What Keras on TensorFlow and on PyTorch have in common: state that lives in variables."""
+"""What Keras on TensorFlow and on PyTorch have in common: variables, and a loss that uses them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from whygpu.guard.keras_engine import distinct
+from whygpu.guard.keras_engine import Batch, distinct
 
 
 class VariableState:
-    """The variables that a forward pass or a metric changes, read and written by value."""
+    """The variables that a forward pass or a metric changes, read and written by value, and the
+    loss as the model's variables are now."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -34,6 +35,18 @@ class VariableState:
 
     def metric_values(self) -> list[Any]:
         return self.get(self.model.metrics_variables)
+
+    def _loss(self, batch: Batch, values: Any, training: bool) -> Any:
+        return self.model._compute_loss(
+            x=batch.x,
+            y=batch.y,
+            y_pred=values,
+            sample_weight=batch.weights,
+            training=training,
+        )
+
+    def _scaled(self, loss: Any) -> Any:
+        return self.model.optimizer.scale_loss(loss)
 
     def _moving(self) -> list[Any]:
         """Non-trainable variables, without the weights of layers that are frozen.

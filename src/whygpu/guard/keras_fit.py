@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
+from types import FrameType
 from typing import Any, Literal
 
 from whygpu.errors import UsageError
@@ -18,9 +19,17 @@ Kind = Literal["train", "test"]
 class KerasFit:
     """One model under guard, between `on` and `off`."""
 
-    def __init__(self, model: Any, training: Splitter, evaluation: Splitter) -> None:
+    def __init__(
+        self,
+        model: Any,
+        training: Splitter,
+        evaluation: Splitter,
+        lasts: Callable[[], bool] | None = None,
+    ) -> None:
+        """`lasts` is asked before each `fit` and `evaluate`: the guard is off once it says no."""
         self._keras: Any = sys.modules["keras"]
         self._model = model
+        self._lasts = lasts
         self._splitters = training, evaluation
         refuse_unguardable(self._keras, model)
 
@@ -39,6 +48,9 @@ class KerasFit:
         name = f"{kind}_function"
 
         def make(force: bool = False) -> Any:
+            if self._lasts is not None and not self._lasts():
+                self.off()
+                return getattr(self._model, f"make_{name}")(force)
             if force or getattr(self._model, name) is None:
                 setattr(self._model, name, self._function(kind))
             return getattr(self._model, name)
@@ -112,6 +124,27 @@ class _Function:
             engine = _engine(self._keras, self._model)
             self._step = KerasStep(self._keras, engine, *self._splitters)
         return self._step
+
+
+def in_fit(callback: Any) -> bool:
+    """Whether a `fit` with this callback is going on, in any thread.
+
+    Keras tells callbacks nothing of a `fit` that ends with an error.
+    """
+    keras: Any = sys.modules["keras"]
+    for innermost in sys._current_frames().values():
+        frame: FrameType | None = innermost
+        while frame is not None:
+            if frame.f_code.co_name == "fit":
+                lists = (each for each in frame.f_locals.values() if _is_list(keras, each))
+                if any(each is callback for callbacks in lists for each in callbacks.callbacks):
+                    return True
+            frame = frame.f_back
+    return False
+
+
+def _is_list(keras: Any, value: Any) -> bool:
+    return isinstance(value, keras.callbacks.CallbackList)
 
 
 def _engine(keras: Any, model: Any) -> Engine:

@@ -182,18 +182,6 @@ class TensorFlowEngine(VariableState):
     def _call(self, x: Any, training: bool) -> Any:
         return self.model(x, **call_options(self.model, training))
 
-    def _loss(self, batch: Batch, values: Any, training: bool) -> Any:
-        return self.model._compute_loss(
-            x=batch.x,
-            y=batch.y,
-            y_pred=values,
-            sample_weight=batch.weights,
-            training=training,
-        )
-
-    def _scaled(self, loss: Any) -> Any:
-        return self.model.optimizer.scale_loss(loss)
-
     def _predictions(self, values: Any) -> Predictions:
         return Predictions(values, masks_of(self._keras, values))
 

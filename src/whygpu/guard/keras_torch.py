@@ -108,18 +108,6 @@ class TorchEngine(VariableState):
     def rows(self, leaf: Any, start: int, stop: int) -> Any:
         return leaf[start:stop]
 
-    def _loss(self, batch: Batch, values: Any, training: bool) -> Any:
-        return self.model._compute_loss(
-            x=batch.x,
-            y=batch.y,
-            y_pred=values,
-            sample_weight=batch.weights,
-            training=training,
-        )
-
-    def _scaled(self, loss: Any) -> Any:
-        return self.model.optimizer.scale_loss(loss)
-
     def _detached(self, values: Any) -> Predictions:
         masks = masks_of(self._keras, values)
         return Predictions(self._keras.tree.map_structure(lambda t: t.detach(), values), masks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from whygpu.errors import UsageError
 from whygpu.guard.splitting import CannotSplit
@@ -67,6 +67,35 @@ def settled(
     elif looks and not told:
         differs(NOTHING)
     return told[0] if told else None
+
+
+class LossCheck:
+    """Looks at the loss now and then, and remembers how parts make up the whole."""
+
+    def __init__(self, *, differs: Callable[[str], None], wanted: bool) -> None:
+        self._differs = differs
+        self._wanted = wanted
+        self._found: Reduction | None = None
+        self._steps = 0
+        self._looked_in_this_step = False
+
+    def reduction(self, whole: Any, size: int) -> Reduction:
+        """Mean or sum, for a batch that is to be computed in parts of this size."""
+        if not self._wanted:
+            self._differs(UNCHECKED)
+        elif not self._looked_in_this_step and is_power_of_two(self._steps + 1):
+            self._found = settled(self._found, self._looked(whole, size), self._differs)
+            self._looked_in_this_step = True
+        return self._found or "mean"
+
+    def end_of_step(self) -> None:
+        """A step in parts is done; it may have taken several attempts."""
+        self._steps += 1
+        self._looked_in_this_step = False
+
+    def _looked(self, whole: Any, size: int) -> Sequence[Look]:
+        """What is seen on some samples at each end of the batch."""
+        raise NotImplementedError
 
 
 def quotient(part: float, whole: float) -> float:

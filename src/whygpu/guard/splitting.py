@@ -52,8 +52,13 @@ class Splitter:
                     words = f"this batch cannot be computed in parts: {reason}"
                     raise UsageError(words) from reason
                 raise self._given_up(refused[0], reason) from None
+            except UsageError:
+                raise
             except Exception as error:
                 shortage = _shortage_in(error)
+                if shortage is None and refused is not None:
+                    failure = CannotSplit(f"in parts it fails: {type(error).__name__}: {error}")
+                    raise self._given_up(refused[0], failure) from error
                 if shortage is None:
                     raise
                 if parts >= samples:

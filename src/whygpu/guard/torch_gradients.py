@@ -47,6 +47,16 @@ class Gradients:
         found = {id(p): p for item in objects for p in _parameters_of(torch, item)}
         self._parameters = list(found.values())
 
+    def refuse_hooks(self) -> None:
+        """What runs when a gradient is complete would run for every part, and after a failure."""
+        if any(getattr(p, "_post_accumulate_grad_hooks", None) for p in self._parameters):
+            raise UsageError(
+                "parameters have hooks that run as soon as their gradient is there "
+                "(register_post_accumulate_grad_hook), as an optimizer that steps within backward "
+                "does: a step that fails halfway could not be taken back. Let the optimizer step "
+                "after guard.backward()"
+            )
+
     def taken(self) -> Gradient:
         """The gradients, which are not in `.grad` any longer."""
         gradient = [parameter.grad for parameter in self._parameters]

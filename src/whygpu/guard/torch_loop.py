@@ -10,7 +10,7 @@ from whygpu.errors import UsageError
 from whygpu.guard.batches import bounds
 from whygpu.guard.splitting import Sizes, Splitter
 from whygpu.guard.torch_gradients import Gradients, Work
-from whygpu.guard.torch_sameness import LossCheck
+from whygpu.guard.torch_sameness import TorchLossCheck
 from whygpu.guard.torch_state import ModuleState, RandomState, batch_norms
 from whygpu.guard.words import RANDOM_NUMBERS, batch_norm_words, changed_words
 
@@ -24,13 +24,14 @@ class TorchLoop:
         self._splitter = splitter
         self._modules = [item for item in objects if isinstance(item, torch.nn.Module)]
         self._gradients = Gradients(torch, objects)
-        self._check = LossCheck(
+        self._check = TorchLossCheck(
             torch, self._modules, self._gradients, differs=splitter.differs, wanted=check
         )
 
     def backward(self, work: Work) -> Any:
         """Add the gradient of the batch's loss to `.grad`, as loss.backward() would."""
         self._refuse_many_processes()
+        self._gradients.refuse_hooks()
         samples = work.samples
         state, random = ModuleState(self._torch, self._modules), RandomState(self._torch)
         earlier = self._gradients.taken()

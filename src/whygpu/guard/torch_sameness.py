@@ -14,8 +14,8 @@ from whygpu.guard.torch_state import batch_norms
 from whygpu.memory.recognise import shortage_in
 
 
-class LossCheck:
-    """Looks at the loss now and then, and remembers how parts make up the whole.
+class TorchLossCheck(sameness.LossCheck):
+    """The look at gradients that lie in `.grad`.
 
     It leaves gradients, buffers and random numbers as they come; the caller puts them back.
     """
@@ -29,29 +29,10 @@ class LossCheck:
         differs: Callable[[str], None],
         wanted: bool,
     ) -> None:
+        super().__init__(differs=differs, wanted=wanted)
         self._torch = torch
         self._modules = modules
         self._gradients = gradients
-        self._differs = differs
-        self._wanted = wanted
-        self._found: sameness.Reduction | None = None
-        self._steps = 0
-        self._looked_in_this_step = False
-
-    def reduction(self, work: Work, size: int) -> sameness.Reduction:
-        """Mean or sum, for a batch that is to be computed in parts of this size."""
-        if not self._wanted:
-            self._differs(sameness.UNCHECKED)
-        elif not self._looked_in_this_step and sameness.is_power_of_two(self._steps + 1):
-            looks = self._looked(work, size)
-            self._found = sameness.settled(self._found, looks, self._differs)
-            self._looked_in_this_step = True
-        return self._found or "mean"
-
-    def end_of_step(self) -> None:
-        """A step in parts is done; it may have taken several attempts."""
-        self._steps += 1
-        self._looked_in_this_step = False
 
     def _looked(self, work: Work, size: int) -> list[sameness.Look]:
         """With modules as in evaluation: no dropout, no statistics of the batch."""
