@@ -48,7 +48,7 @@ FINE = 200
 NEAR = 0.04
 """Around the truth: the plain processes that tell how sure it is."""
 ACCELERATE_STARTS = 1024
-ADDRESS_SPACE = 5 * GIB // 2
+ADDRESS_SPACE = 7 * GIB // 4
 
 ACCELERATE = """
 import json, sys, time
