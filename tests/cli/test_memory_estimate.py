@@ -18,6 +18,13 @@ def nothing():
 def breaks():
     raise KeyError("unheard of")
 
+def needs():
+    import no_such_framework
+
+def broken_inside():
+    import json
+    json.loads("{")
+
 def wants(width, height):
     return None
 """
@@ -67,6 +74,33 @@ def test_what_the_program_raises_is_shown_and_cannot_be_told(
     shown = capsys.readouterr().out
     assert shown.startswith("? Cannot tell what program.py:breaks takes: KeyError: 'unheard of'\n")
     assert 'raise KeyError("unheard of")' in shown
+
+
+def test_what_is_not_installed_says_where_it_would_have_to_be(
+    program: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert estimate("program.py:needs", "--limit", "1GiB") == 4
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "install no_such_framework in the environment that was used, or name another" in shown
+
+
+def test_only_the_frames_of_the_program_are_shown(
+    program: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert estimate("program.py:broken_inside", "--limit", "1GiB") == 4
+    shown = capsys.readouterr().out
+    assert 'json.loads("{")' in shown
+    assert "decoder.py" not in shown
+    assert "whygpu_work" not in shown
+
+
+def test_a_word_where_a_number_belongs(
+    program: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        estimate("program.py:nothing", "--batch", "1e3")
+    assert stop.value.code == 2
+    assert "argument --batch: '1e3': expected a whole number" in capsys.readouterr().err
 
 
 def test_json_of_what_cannot_be_told(

@@ -105,3 +105,16 @@ def test_random_numbers_and_races() -> None:
     racing = judged([run("cpu"), run("gpu")], [pair("cpu", "gpu")], own={"gpu": apart})
     (said,) = advice(racing)
     assert said.startswith("compare with the lane gpu:deterministic as well")
+
+
+def test_a_program_that_fails_by_itself() -> None:
+    failed = run("cpu", end="failed", reason="KeyError: 'x'")
+    absent = run("gpu", end="cannot-run", reason="the NVIDIA driver shows no GPU")
+    assert advice(judged([failed, absent], [])) == [
+        "mend the program first: by itself it ends with KeyError: 'x'"
+    ]
+
+
+def test_one_lane_is_no_comparison() -> None:
+    (said,) = advice(judged([run("cpu")], []))
+    assert said.startswith("name another lane beside it")

@@ -69,6 +69,7 @@ def test_a_prediction_and_a_margin() -> None:
         ("nothing-fits", trial(1, "does-not-fit"), "Not even a batch of 1 fits"),
         ("nothing-fits", trial(1, "does-not-fit"), "the limit is 8 GiB"),
         ("too-slow", trial(8, "too-slow"), "Cannot tell what fits: train.py:step is too slow"),
+        ("too-slow", trial(8, "too-slow"), "- --timeout gives a trial more time, --start 1"),
         ("at-largest", FITS, "Batch size 8, the largest that was asked for, fits"),
         ("trials", FITS, "A batch of 8 fits; how much more does is not settled"),
     ],

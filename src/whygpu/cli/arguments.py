@@ -1,4 +1,4 @@
-"""Options that several verbs have."""
+"""Options that several verbs have, and the words of their values."""
 
 from __future__ import annotations
 
@@ -12,3 +12,25 @@ def add_color_argument(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="colour: on a terminal (default), always, or never; NO_COLOR is honoured",
     )
+
+
+def add_input_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--input",
+        metavar="SHAPE",
+        help="what a model takes, without the batch: 3x224x224, 256:int64; several with commas",
+    )
+
+
+def whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number") from None
+
+
+def seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number of seconds") from None

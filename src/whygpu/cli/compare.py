@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.arguments import add_color_argument, seconds, whole_number
 from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,11 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inputs.add_argument(
         "--random",
         metavar="SEED",
-        type=int,
+        type=whole_number,
         default=0,
         help="the seed of made-up inputs (default: 0)",
     )
-    parser.add_argument("--batch", metavar="N", type=int, help="how many examples (default: 4)")
+    parser.add_argument(
+        "--batch", metavar="N", type=whole_number, help="how many examples (default: 4)"
+    )
     parser.add_argument(
         "--input",
         metavar="SHAPE",
@@ -75,10 +75,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="auto (what rounding explains), or a part of the largest value: 1e-4",
     )
     parser.add_argument(
-        "--repeat", metavar="N", type=int, help="calls to measure (default: for some 1.5 s)"
+        "--repeat",
+        metavar="N",
+        type=whole_number,
+        help="calls to measure (default: for some 1.5 s)",
     )
     parser.add_argument(
-        "--train", metavar="N", type=int, default=0, help="train N steps as well, and compare that"
+        "--train",
+        metavar="N",
+        type=whole_number,
+        default=0,
+        help="train N steps as well, and compare that",
     )
     parser.add_argument(
         "--python",
@@ -87,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "default: the active environment, else python on PATH",
     )
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=1800.0, help="for one run of one lane"
+        "--timeout", metavar="SECONDS", type=seconds, default=1800.0, help="for one run of one lane"
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write the report with plots")
@@ -101,9 +108,11 @@ def run(options: argparse.Namespace) -> int:
             f"whygpu compare needs Linux, or Windows with WSL 2; this is {sys.platform}"
         )
     html = _html_file(options.html)
+    _check(options)
+    from whygpu.cli.progress import told
     from whygpu.comparer.run import compare
 
-    with _told() as tell:
+    with told("looking at this machine") as tell:
         report = compare(
             options.what,
             options.lanes,
@@ -118,10 +127,27 @@ def run(options: argparse.Namespace) -> int:
             timeout=options.timeout,
             on_progress=tell,
         )
+    report = _printable(report)
     if html is not None:
         _write_html(html, report)
     _show(report, options)
     return report.exit_code
+
+
+def _check(options: argparse.Namespace) -> None:
+    """What the words alone say is wrong."""
+    if not 0 <= options.random < 1 << 32:
+        raise UsageError(f"--random {options.random}: expected a seed from 0 to {(1 << 32) - 1}")
+    if not options.timeout > 0:
+        raise UsageError(f"--timeout {options.timeout:g}: expected more than 0 seconds")
+    if options.inputs is not None and os.path.isfile(options.inputs):
+        import zipfile
+
+        if not zipfile.is_zipfile(options.inputs):
+            raise UsageError(
+                f"--inputs {options.inputs}: not a file of numpy.savez; make one with "
+                'numpy.savez("inputs.npz", array), or several arrays by name'
+            )
 
 
 def _html_file(path: str | None) -> str | None:
@@ -136,29 +162,12 @@ def _html_file(path: str | None) -> str | None:
     return os.path.abspath(path)
 
 
-@contextmanager
-def _told() -> Iterator[Callable[[str], None]]:
-    """What goes on: a line that changes on a terminal, lines in a log."""
-    if not sys.stderr.isatty():
-        last = ""
+def _printable(report: ComparisonReport) -> ComparisonReport:
+    """What programs say of themselves may hold a terminal's commands; decoding takes them out."""
+    from whygpu.model.codec import decode, encode
+    from whygpu.model.comparison import ComparisonReport
 
-        def say(text: str) -> None:
-            # Within a run only its beginning is said: a log is not watched.
-            nonlocal last
-            whole = text.partition(": ")[0]
-            if whole != last:
-                print(f"whygpu: {whole}", file=sys.stderr, flush=True)
-            last = whole
-
-        yield say
-        return
-    from rich.console import Console
-
-    from whygpu.cli.terminal import shows
-
-    spinner = "dots" if shows("⠋", sys.stderr) else "line"
-    with Console(stderr=True).status("looking at this machine", spinner=spinner) as status:
-        yield lambda text: status.update(text)
+    return decode(ComparisonReport, encode(report))
 
 
 def _public(report: ComparisonReport) -> ComparisonReport:
@@ -180,7 +189,7 @@ def _write_html(path: str, report: ComparisonReport) -> None:
 
 
 def _show(report: ComparisonReport, options: argparse.Namespace) -> None:
-    from whygpu.cli.terminal import shows, use_color, width, write
+    from whygpu.cli.terminal import marks_for, use_color, width, write
 
     if options.json:
         from whygpu.render.compare_json import render as render_json
@@ -195,6 +204,6 @@ def _show(report: ComparisonReport, options: argparse.Namespace) -> None:
             width=width(),
             color=use_color(options.color),
             verbose=options.verbose,
-            marks=MARKS if shows("".join(MARKS.values()), sys.stdout) else PLAIN_MARKS,
+            marks=marks_for(MARKS, PLAIN_MARKS),
         )
     )

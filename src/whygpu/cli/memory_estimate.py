@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from whygpu.cli.arguments import add_color_argument
-
-if TYPE_CHECKING:
-    from whygpu.memory.estimate import OnProgress
+from whygpu.cli.arguments import (
+    add_color_argument,
+    add_input_argument,
+    seconds,
+    whole_number,
+)
 
 EXAMPLES = """\
 examples:
@@ -29,6 +26,10 @@ exit codes:
 """
 
 
+_BACKENDS = {"pytorch": "torch", "tf": "tensorflow"}
+"""Names that they have elsewhere."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
@@ -36,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="model.keras, or file.py:function, which returns a Keras model, a PyTorch module, "
         "(module, example_inputs) or, for JAX, (function, arguments)",
     )
-    parser.add_argument("--batch", metavar="N", type=int, default=32, help="examples (default: 32)")
+    parser.add_argument(
+        "--batch", metavar="N", type=whole_number, default=32, help="examples (default: 32)"
+    )
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--train", action="store_true", help="a training step (the default)")
     mode.add_argument("--infer", action="store_true", help="inference instead of training")
@@ -56,28 +59,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backend", metavar="NAME", help="Keras's: torch, jax or tensorflow (default: as set)"
     )
-    parser.add_argument(
-        "--input",
-        metavar="SHAPE",
-        help="what a model takes, without the batch: 3x224x224, 256:int64; several with commas",
-    )
+    add_input_argument(parser)
     parser.add_argument(
         "--python",
         metavar="PYTHON",
         help="the interpreter (or virtual environment) that has the framework; default: the "
         "active environment, else python on PATH",
     )
-    parser.add_argument("--timeout", metavar="S", type=float, help="seconds for all of it")
+    parser.add_argument("--timeout", metavar="S", type=seconds, help="seconds for all of it")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     add_color_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
-    from whygpu.cli.terminal import shows, use_color, width, write
+    from whygpu.cli.progress import told
+    from whygpu.cli.terminal import marks_for, use_color, width, write
     from whygpu.render.memory_estimate import MARKS, PLAIN_MARKS, render, render_json
 
-    with _progress() as show:
+    with told("looking at this machine", log=False) as tell:
         found = api.estimate_memory(
             options.what,
             batch_size=options.batch,
@@ -86,11 +86,11 @@ def run(options: argparse.Namespace) -> int:
             mixed_precision=options.mixed_precision,
             gpu=options.gpu,
             limit=options.limit,
-            backend=options.backend,
+            backend=_BACKENDS.get(options.backend, options.backend),
             input=options.input,
             python=options.python,
             timeout=options.timeout,
-            on_progress=show,
+            on_progress=lambda text: tell(f"estimating: {text}"),
         )
     if options.json:
         write(render_json(found))
@@ -99,22 +99,7 @@ def run(options: argparse.Namespace) -> int:
             found,
             width=width(),
             color=use_color(options.color),
-            marks=MARKS if shows("".join(MARKS.values()), sys.stdout) else PLAIN_MARKS,
+            marks=marks_for(MARKS, PLAIN_MARKS),
         )
         write(text)
     return found.exit_code
-
-
-@contextmanager
-def _progress() -> Iterator[OnProgress]:
-    """A callback that says what goes on, where somebody watches."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield lambda text: None
-        return
-    from rich.console import Console
-
-    from whygpu.cli.terminal import shows
-
-    spinner = "dots" if shows("⠋", sys.stderr) else "line"
-    with Console(stderr=True).status("looking at this machine ...", spinner=spinner) as status:
-        yield lambda text: status.update(f"estimating: {text} ...")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.arguments import (
+    add_color_argument,
+    add_input_argument,
+    seconds,
+    whole_number,
+)
 
 if TYPE_CHECKING:
-    from whygpu.memory.find import OnProgress, Progress, Wanted
+    from whygpu.memory.find import Progress, Wanted
     from whygpu.model.batch import BatchOutcome
 
 EXAMPLES = """\
@@ -64,20 +66,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin", metavar="PART", default="0%", help="of the memory to be left free, such as 5%%"
     )
-    parser.add_argument("--start", metavar="N", type=int, help="the first batch to try; default: 8")
-    parser.add_argument("--max", metavar="N", type=int, help="try no larger batch")
     parser.add_argument(
-        "--multiple-of", metavar="N", type=int, default=1, help="try multiples of this only"
+        "--start", metavar="N", type=whole_number, help="the first batch to try; default: 8"
+    )
+    parser.add_argument("--max", metavar="N", type=whole_number, help="try no larger batch")
+    parser.add_argument(
+        "--multiple-of",
+        metavar="N",
+        type=whole_number,
+        default=1,
+        help="try multiples of this only",
     )
     parser.add_argument("--infer", action="store_true", help="inference instead of training")
     parser.add_argument("--optimizer", metavar="NAME", help="to train a model with: adam, sgd, ...")
+    add_input_argument(parser)
     parser.add_argument(
-        "--input",
-        metavar="SHAPE",
-        help="what a model takes, without the batch: 3x224x224, 256:int64; several with commas",
-    )
-    parser.add_argument(
-        "--timeout", metavar="S", type=float, help="seconds for each trial; default: 600"
+        "--timeout", metavar="S", type=seconds, help="seconds for each trial; default: 600"
     )
     parser.add_argument("--no-cache", action="store_true", help="do not use what was found before")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
@@ -85,13 +89,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from whygpu.cli.progress import told
     from whygpu.cli.terminal import use_color, width, write
     from whygpu.memory.find import find
     from whygpu.render.memory_find import render, render_json
 
     wanted = _wanted(options)
-    with _progress() as show:
-        result = find(wanted, os.environ, show)
+    with told("looking at this machine") as tell:
+        result = find(wanted, os.environ, lambda progress: tell(_in_words(progress)))
     if options.json:
         write(render_json(result))
     else:
@@ -124,28 +129,11 @@ def _wanted(options: argparse.Namespace) -> Wanted:
     )
 
 
-@contextmanager
-def _progress() -> Iterator[OnProgress]:
-    """A callback that says what is tried, where somebody watches."""
-    if not sys.stderr.isatty():
-        yield lambda progress: None
-        return
-    from rich.console import Console
-
-    from whygpu.cli.terminal import shows
-
-    spinner = "dots" if shows("⠋", sys.stderr) else "line"
-    with Console(stderr=True).status("looking at this machine ...", spinner=spinner) as status:
-
-        def show(progress: Progress) -> None:
-            done = ", ".join(
-                f"{trial.batch} {'fits' if trial.outcome == 'fits' else 'does not'}"
-                for trial in progress.trials
-            )
-            number = len(progress.trials) + 1
-            status.update(
-                f"trial {number}: batch {progress.batch} ({progress.stage})"
-                + (f"; so far {done}" if done else "")
-            )
-
-        yield show
+def _in_words(progress: Progress) -> str:
+    done = ", ".join(
+        f"{trial.batch} {'fits' if trial.outcome == 'fits' else 'does not'}"
+        for trial in progress.trials
+    )
+    number = len(progress.trials) + 1
+    so_far = f"; so far {done}" if done else ""
+    return f"trial {number}, batch {progress.batch}: {progress.stage}{so_far}"

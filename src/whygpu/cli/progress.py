@@ -56,6 +56,30 @@ def waiting(words: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
+def told(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
+    """A callback for what goes on: one line that changes on a terminal, lines in a log.
+
+    In a log, what follows a colon is left out: nobody watches it.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        said: list[str] = []
+
+        def say(text: str) -> None:
+            whole = text.partition(": ")[0]
+            if log and whole not in said[-1:]:
+                said.append(whole)
+                print(f"whygpu: {whole}", file=sys.stderr, flush=True)
+
+        yield say
+        return
+    from rich.console import Console
+
+    spinner = "dots" if shows("⠋", sys.stderr) else "line"
+    with Console(stderr=True).status(f"{first} ...", spinner=spinner) as status:
+        yield lambda text: status.update(f"{text} ...")
+
+
+@contextmanager
 def reading(name: str, size: int) -> Iterator[Callable[[int], None]]:
     """A callback for bytes read, which draws a bar for what takes longer than a moment."""
     if not sys.stderr.isatty() or (name != "-" and size < WORTH_SHOWING):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO
+from collections.abc import Mapping
+from typing import TextIO, TypeVar
 
 from whygpu.cli.surroundings import discard_output
 from whygpu.errors import UsageError
 
+Mark = TypeVar("Mark")
 NARROWEST = 40
 WIDEST = 100
 
@@ -40,6 +42,11 @@ def shows(text: str, stream: TextIO) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def marks_for(marks: Mapping[Mark, str], plain: Mapping[Mark, str]) -> Mapping[Mark, str]:
+    """Those that standard output can show."""
+    return marks if shows("".join(marks.values()), sys.stdout) else plain
 
 
 def use_color(choice: str, stream: TextIO | None = None) -> bool:

@@ -46,6 +46,9 @@ def parse_lane(text: str) -> Lane:
     word = text.strip().lower()
     if not word:
         raise UsageError("--lanes: there is nothing between two commas; expected cpu,gpu")
+    several = word.replace(";", " ").split()
+    if len(several) > 1:
+        raise UsageError(f"--lanes {word}: expected commas between lanes: {','.join(several)}")
     rest, backend = word, None
     if word.startswith("keras:"):
         name, _, rest = word.removeprefix("keras:").partition("@")
@@ -71,6 +74,10 @@ def _one_of(word: str, known: Sequence[Word], what: str, lane: str) -> Word:
             return each
     near = difflib.get_close_matches(word, known, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
+    if what == "lane" and word in BACKENDS:
+        hint = f"; did you mean keras:{word}?"
+    elif what == "option" and word.isdigit():
+        hint = f"; CUDA_VISIBLE_DEVICES={word} chooses a GPU"
     kinds = f"{', '.join(known)}" + (", keras:jax and the like" if what == "lane" else "")
     raise UsageError(f"--lanes {lane}: no {what} {word!r}; there are {kinds}{hint}")
 

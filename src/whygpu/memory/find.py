@@ -177,7 +177,8 @@ def _plan(wanted: Wanted, limits: Limits, python: str, environ: Mapping[str, str
     try:
         return prepare(argv, DevicePolicy(device=wanted.device, memory=memory), environ).plan
     except PolicyError as error:
-        raise UsageError(str(error)) from error
+        hint = "; --device cpu finds what fits into main memory" if wanted.wants_gpu else ""
+        raise UsageError(f"{error}{hint}") from error
 
 
 class _Tries:

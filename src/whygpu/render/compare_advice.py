@@ -32,6 +32,8 @@ def _found(report: ComparisonReport) -> Iterator[str]:
             yield from _mend(pair, report)
     yield from _missing_lanes(report)
     yield from _races(report)
+    if len(report.lanes) == 1:
+        yield "name another lane beside it: --lanes cpu,gpu, or keras:tensorflow,keras:jax"
     if any(pair.verdict == "rounding" and pair.level == "tf32" for pair in report.pairs):
         yield "for products in full float32: whygpu run --tf32 off -- python train.py"
 
@@ -127,6 +129,10 @@ def _third_backend(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]
 
 
 def _missing_lanes(report: ComparisonReport) -> Iterator[str]:
+    started = [lane for lane in report.lanes if lane.run.end != "cannot-run"]
+    if started and all(lane.run.end == "failed" for lane in started):
+        yield f"mend the program first: by itself it ends with {started[0].run.reason}"
+        return
     missing = [lane for lane in report.lanes if lane.run.end in ("cannot-run", "wrong-device")]
     absent = [lane for lane in missing if "is not installed" in lane.run.reason]
     no_gpu = [lane for lane in missing if lane.run.lane.device == "gpu" and lane not in absent]

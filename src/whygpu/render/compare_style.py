@@ -52,7 +52,7 @@ th, td {{ text-align: left; padding: 0.25em 1.1em 0.25em 0; border-bottom: 1px s
   vertical-align: top; }}
 thead th {{ font-weight: 600; color: var(--soft); }} tbody th {{ font-weight: 400; }}
 td {{ white-space: nowrap; }} .figure {{ text-align: right; white-space: nowrap; }}
-tbody th, td.name {{ white-space: normal; overflow-wrap: anywhere; min-width: 9em; }}
+tbody th, td.name {{ white-space: normal; overflow-wrap: anywhere; min-width: 12em; }}
 tr.equal, tr.rounding {{ color: inherit; }} tr.different th {{ font-weight: 600; }}
 tr.here {{ background: var(--tint); }} tr.here th {{ font-weight: 700; color: var(--bad); }}
 tr.here th::before {{ content: "parts here: "; }}
@@ -77,6 +77,6 @@ summary:focus-visible {{ outline: 2px solid var(--bar); outline-offset: 2px; }}
 dl {{ display: grid; grid-template-columns: max-content 1fr; gap: 0.2em 1.2em; margin: 0.4em 0; }}
 dt {{ color: var(--soft); }} dd {{ margin: 0; }}
 @media print {{ main {{ max-width: none; padding: 0; }} .wide {{ overflow: visible; }}
-  figure, tr, h2, h3 {{ break-inside: avoid; }} h2, h3 {{ break-after: avoid; }}
+  figure, tr, h2, h3 {{ break-inside: avoid; }} h2, h3, p {{ break-after: avoid; }}
   svg {{ min-width: 0; }} th, td {{ padding-right: 0.6em; }} }}
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,8 @@ _DOING: dict[Mode, str] = {"train": "training", "infer": "inference", "call": "c
 _INDENT, _COLUMN = 3, 26
 _BETWEEN = "between its arrays"
 _LAST_LINES = 12
+_NOT_OWN = ("whygpu_work", "site-packages", "dist-packages", "<frozen", "/lib/python3")
+_MISSING = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '([^']+)'")
 
 
 def as_dict(estimate: MemoryEstimate) -> dict[str, Any]:
@@ -87,11 +90,33 @@ def _other_batches(estimate: MemoryEstimate) -> bool:
 
 
 def _failure(page: Page, estimate: MemoryEstimate) -> None:
-    lines = estimate.traceback.rstrip().splitlines()[-_LAST_LINES:]
-    if lines:
-        page.section("What happened")
+    missing = _MISSING.search(estimate.why)
+    if missing is not None:
+        page.section("What to do")
+        text = (
+            f"install {missing[1]} in the environment that was used, or name another one with "
+            "--python"
+        )
+        page.hanging("   -", text, 5)
+    lines = _own_lines(estimate.traceback)[-_LAST_LINES:]
+    if lines and lines != [estimate.why]:
+        page.section("Where")
         for line in lines:
             page.line(f"   {line}")
+
+
+def _own_lines(traceback: str) -> list[str]:
+    """The frames of the user's program, and the error: a library's frames, and ours, say little."""
+    kept: list[str] = []
+    own = False
+    for line in traceback.splitlines():
+        if line.startswith("  File "):
+            own = not any(part in line for part in _NOT_OWN)
+        elif not line.startswith(" "):
+            own = not line.startswith("Traceback")
+        if own:
+            kept.append(line)
+    return kept
 
 
 def _parts(page: Page, estimate: MemoryEstimate, at: BatchMemory) -> None:

@@ -38,8 +38,10 @@ def render(result: BatchResult, *, width: int, color: bool) -> str:
     if result.trials:
         page.section("Tried, each in a process of its own")
         _trials(page, result)
-    page.line()
-    for text in (*_remarks(result), *result.notes):
+    remarks = [*_remarks(result), *result.notes]
+    if remarks or result.traceback:
+        page.line()
+    for text in remarks:
         page.hanging("-", text, 2)
     for line in result.traceback.rstrip().splitlines()[-_LINES_OF_TRACEBACK:]:
         page.line(f"  {line}")
@@ -128,6 +130,8 @@ def _remarks(result: BatchResult) -> list[str]:
 
 def _bracket(result: BatchResult) -> list[str]:
     low, high = result.largest_run, result.smallest_not
+    if low is None and result.outcome == "too-slow":
+        return ["--timeout gives a trial more time, --start 1 begins with the smallest batch."]
     if low is None or result.outcome in ("leaks", "failed", "at-largest"):
         return []
     if result.outcome == "too-slow":
