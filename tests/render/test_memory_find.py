@@ -84,6 +84,14 @@ def test_too_slow_for_more() -> None:
     assert "--timeout gives a trial more time" in text
 
 
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_why_a_batch_does_not_fit_stands_beside_it(width: int) -> None:
+    dead = trial(360, "does-not-fit", how="more than the limit of main memory")
+    text = render(result("bracketed", FITS, dead), width=width, color=False)
+    assert "       360  does not fit: more than the limit of main memory\n" in text
+    assert max(map(len, text.splitlines())) <= width
+
+
 def test_the_end_of_a_traceback_is_shown() -> None:
     lines = [f"line {number}" for number in range(30)]
     failed = result("failed", trial(8, "failed"), traceback="\n".join(lines))

@@ -88,15 +88,19 @@ def _setting(result: BatchResult) -> str:
 def _trials(page: Page, result: BatchResult) -> None:
     page.line(f"   {'batch':>7}  {'memory':>9}  {'a step':>9}  {'samples/s':>9}")
     for trial in result.trials:
-        held = trial.gauge(result.limit.name) if result.limit is not None else None
-        memory = size(held.peak) if held is not None and trial.outcome == "fits" else ""
-        step, rate = trial.step_seconds, trial.samples_per_second
-        row = (
-            f"   {trial.batch:>7}  {memory:>9}  {_seconds(step) if step else '':>9}  "
-            f"{_rate(rate) if rate else '':>9}  "
-        )
+        # What did not fit has no figures worth reading, and its reason needs their room.
+        measured = trial.outcome in ("fits", "leaks")
+        row = f"   {trial.batch:>7}  " + (f"{_figures(trial, result)}  " if measured else "")
         words = "fits" if trial.outcome == "fits" else _why_not(trial)
         page.hanging(row, words, len(row), GREEN if trial.outcome == "fits" else RED)
+
+
+def _figures(trial: Trial, result: BatchResult) -> str:
+    """Memory, time and rate below their titles, as far as they are known."""
+    held = trial.gauge(result.limit.name) if result.limit is not None else None
+    memory = size(held.peak) if held is not None else ""
+    step, rate = trial.step_seconds, trial.samples_per_second
+    return f"{memory:>9}  {_seconds(step) if step else '':>9}  {_rate(rate) if rate else '':>9}"
 
 
 def _seconds(seconds: float) -> str:
