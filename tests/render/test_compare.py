@@ -136,6 +136,19 @@ def test_where_names_have_no_place_lanes_are_numbered() -> None:
     assert "…" not in text
 
 
+def test_a_lane_that_differs_from_all_others_is_named_once() -> None:
+    names = ("keras:tensorflow", "keras:jax", "keras:torch")
+    pairs = [
+        pair(names[0], names[1], [layer("norm", WRONG)]),
+        pair(names[0], names[2], [layer("norm", WRONG)]),
+        pair(names[1], names[2], [layer("norm", FINE)]),
+    ]
+    assert judged([run(name) for name in names], pairs).headline == (
+        "keras:tensorflow differs from keras:jax and keras:torch by more than rounding, first at "
+        "norm."
+    )
+
+
 def many(count: int) -> ComparisonReport:
     """The last of many lanes is wrong, in a layer with a long name."""
     names = ["cpu", "gpu", *(f"gpu:{each}" for each in LONG_OPTIONS)][: count - 1]

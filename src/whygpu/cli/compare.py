@@ -184,26 +184,26 @@ def _write_html(path: str, report: ComparisonReport) -> None:
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(render(_public(report)))
+        print(f"whygpu: wrote {path}", file=sys.stderr)
     except OSError as error:
         print(f"whygpu: {path} could not be written: {error.strerror}", file=sys.stderr)
 
 
 def _show(report: ComparisonReport, options: argparse.Namespace) -> None:
-    from whygpu.cli.terminal import marks_for, use_color, width, write
+    from whygpu.cli.terminal import marks_for, shows, use_color, width, write
 
     if options.json:
         from whygpu.render.compare_json import render as render_json
 
         write(render_json(_public(report)))
         return
-    from whygpu.render.compare import MARKS, PLAIN_MARKS, render
+    from whygpu.render.compare import MARKS, PLAIN_MARKS, PLAIN_SIGNS, render
 
-    write(
-        render(
-            report,
-            width=width(),
-            color=use_color(options.color),
-            verbose=options.verbose,
-            marks=marks_for(MARKS, PLAIN_MARKS),
-        )
+    text = render(
+        report,
+        width=width(),
+        color=use_color(options.color),
+        verbose=options.verbose,
+        marks=marks_for(MARKS, PLAIN_MARKS),
     )
+    write(text if shows(text, sys.stdout) else text.translate(PLAIN_SIGNS))

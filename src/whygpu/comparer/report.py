@@ -143,6 +143,12 @@ def _different(lanes: Sequence[LaneResult], pairs: Sequence[PairVerdict]) -> str
             if each.run.end == "ran" and each.run.lane.name != first.off
         ]
         return f"{first.off} is different from {and_list(others)},{where or ' in its outputs'}."
-    names = and_list([f"{each.a} and {each.b}" for each in different[:3]])
-    more = f" and {len(different) - 3} more pairs" if len(different) > 3 else ""
-    return f"{names}{more} differ by more than rounding,{where or ' in their outputs'}."
+    where = where or " in their outputs"
+    common = set.intersection(*({each.a, each.b} for each in different))
+    if len(common) == 1:
+        (lane,) = common
+        others = [each.b if each.a == lane else each.a for each in different]
+        return f"{lane} differs from {and_list(others)} by more than rounding,{where}."
+    names = "; ".join(f"{each.a} and {each.b}" for each in different[:3])
+    more = f"; and {len(different) - 3} more pairs" if len(different) > 3 else ""
+    return f"{names}{more} differ by more than rounding,{where}."

@@ -19,6 +19,8 @@ PLAIN_MARKS: dict[Verdict, str] = {
     "different": "x",
     "undetermined": "?",
 }
+PLAIN_SIGNS = str.maketrans({"±": "~", "µ": "u"})
+"""For a terminal that knows no others, as wide as these."""
 _STYLES: dict[Verdict, str] = {
     "equal": GREEN,
     "rounding": GREEN,
