@@ -63,24 +63,31 @@ def test_a_fault_is_found_at_its_layer_in_every_pair() -> None:
     found = {(pair.a, pair.b): (pair.verdict, pair.first_layer) for pair in report.pairs}
     assert found == {
         ("keras:tensorflow", "keras:jax"): ("different", "normalization"),
-        ("keras:tensorflow", "keras:torch"): ("different", "large"),
+        ("keras:tensorflow", "keras:torch"): ("different", "square"),
         ("keras:jax", "keras:torch"): ("different", "normalization"),
     }
-
-
-@LONG
-def test_a_transposed_kernel_is_kept_and_found() -> None:
-    report = run("weights_of_a_file", "keras-all", "keras:tensorflow,keras:torch")
-    pair = report.pairs[0]
-    assert (pair.verdict, pair.first_layer) == ("different", "square")
-    assert [each.layer for each in pair.layers if each.weights_differ] == ["square"]
+    for pair in report.pairs:
+        turned = ["square"] if "keras:torch" in (pair.a, pair.b) else []
+        assert [each.layer for each in pair.layers if each.weights_differ] == turned
+    beyond = {
+        lane.run.lane.name: [
+            each.layer for each in lane.layers if each.units.own > 1 or each.not_finite
+        ]
+        for lane in report.lanes
+    }
+    # Each fault at its own layer and nowhere else, whatever came to the layers after it.
+    assert beyond == {
+        "keras:tensorflow": ["large"],
+        "keras:jax": ["normalization"],
+        "keras:torch": ["square"],
+    }
 
 
 def test_a_torch_module_is_compared_submodule_by_submodule() -> None:
     report = run("module", "torch", "cpu,cpu:deterministic", train=1)
     pair = report.pairs[0]
     assert (pair.verdict, pair.first_layer) == ("different", "norm")
-    assert [layer.layer for layer in pair.layers] == ["first", "norm", "last"]
+    assert [layer.layer for layer in pair.layers] == ["first", "norm", "last", "Net"]
     assert {each.kind for each in pair.outputs} == {"output", "loss", "gradient", "weight"}
 
 

@@ -23,3 +23,14 @@ def replaced(tree, is_leaf, change):
     if isinstance(tree, (list, tuple)):
         return type(tree)([replaced(each, is_leaf, change) for each in tree])
     return tree
+
+
+def in_key_order(tree):
+    """The structure with its dictionaries in the order of their keys, as JAX gives them back."""
+    if isinstance(tree, dict):
+        return {key: in_key_order(tree[key]) for key in sorted(tree, key=str)}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*[in_key_order(each) for each in tree])
+    if isinstance(tree, (list, tuple)):
+        return type(tree)([in_key_order(each) for each in tree])
+    return tree

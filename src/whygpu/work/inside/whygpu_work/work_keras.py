@@ -2,6 +2,7 @@
 
 import numpy
 
+from . import trees
 from .inputs import parse_shapes, random_array
 from .loading import Unusable
 
@@ -9,10 +10,12 @@ from .loading import Unusable
 class KerasWork(object):
     framework = "keras"
 
-    def __init__(self, model, optimizer=None, shapes=None, seed=0):
+    def __init__(self, model, optimizer=None, shapes=None, seed=0, example=None):
+        """`example` has the structure of what a model takes that does not say so itself."""
         import keras
 
         self.model = model
+        self._example = example
         self.backend = keras.backend.backend()
         self.seed = seed
         self._specs = input_specs(model, shapes)
@@ -36,6 +39,9 @@ class KerasWork(object):
         if isinstance(structure, dict):
             # Keras has them in the order of the keys, whatever the dictionary's own is.
             return dict(zip(sorted(structure), arrays))
+        if structure is None and self._example is not None:
+            waiting = iter(arrays)
+            return trees.replaced(self._example, _is_array, lambda each: next(waiting))
         return arrays[0] if len(arrays) == 1 else arrays
 
     def prepare_training(self):
@@ -84,6 +90,10 @@ class KerasWork(object):
     def infer(self, inputs):
         """The outputs as NumPy arrays, in the model's structure."""
         return self.model.predict_on_batch(inputs)
+
+
+def _is_array(thing):
+    return hasattr(thing, "shape")
 
 
 def input_specs(model, shapes):

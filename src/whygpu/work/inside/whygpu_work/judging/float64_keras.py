@@ -13,27 +13,47 @@ class CannotLift(Exception):
     """Why there is no such model."""
 
 
-def lifted(keras, model, inputs=None):
+def lifted(keras, model, inputs=None, build_again=None):
     """The model in float64. Its weights are the given one's, which float64 holds exactly.
 
     A model that was written as a class makes its layers by itself, and its weights at its first
-    call: `inputs` are for that.
+    call: `inputs` are for that. `build_again` is the program's own way to the model, for layers
+    that cannot tell how they were made; None where there is no such way.
     """
     try:
-        with _by_default(keras), unused_tensorflow.left_alone():
-            config = in_float64(model.get_config())
-            result = type(model).from_config(config, custom_objects=_classes(model))
-            if inputs is not None and len(result.weights) < len(model.weights):
-                result(inputs, training=False)
-            _take_names(result, model)
+        result = _made(keras, model, inputs, lambda: _from_configuration(model))
     except Exception as error:  # whatever a user's layers may raise
-        raise CannotLift(
-            "the model cannot be made again from its configuration ({}: {})".format(
-                type(error).__name__, str(error).strip().split("\n")[0][:300]
-            )
-        )
+        if build_again is None:
+            raise CannotLift(_WORDS.format("from its configuration", _first_line(error)))
+        try:
+            result = _made(keras, model, inputs, build_again)
+        except Exception as other:
+            words = _first_line(error) + "; " + _first_line(other)
+            raise CannotLift(_WORDS.format("from its configuration or by its function", words))
     give_weights(result, model.get_weights())
     _check(result)
+    return result
+
+
+_WORDS = "the model cannot be made again {} ({})"
+
+
+def _first_line(error):
+    return "{}: {}".format(type(error).__name__, str(error).strip().split("\n")[0][:300])
+
+
+def _from_configuration(model):
+    with unused_tensorflow.left_alone():
+        config = in_float64(model.get_config())
+        return type(model).from_config(config, custom_objects=_classes(model))
+
+
+def _made(keras, model, inputs, make):
+    with _by_default(keras):
+        result = make()
+        if inputs is not None and len(result.weights) < len(model.weights):
+            result(inputs, training=False)
+    _take_names(result, model)
     return result
 
 
@@ -53,9 +73,9 @@ def _by_default(keras):
 
 
 def _take_names(made, model):
-    """Layers that a user's class makes get new names each time, and steps are known by names."""
-    pairs = list(zip(_inner(made), _inner(model)))
-    if [type(new) for new, _ in pairs] != [type(old) for _, old in pairs]:
+    """Layers that a user's code makes get new names each time, and steps are known by names."""
+    pairs = list(zip(_named_parts(made), _named_parts(model)))
+    if [type(new).__name__ for new, _ in pairs] != [type(old).__name__ for _, old in pairs]:
         raise ValueError("it has other layers then")
     for new, old in pairs:
         if new.name == old.name:
@@ -64,6 +84,13 @@ def _take_names(made, model):
             new._name = old.name
         else:
             new.name = old.name
+
+
+def _named_parts(model):
+    """Its layers, and the operations of functional models among them."""
+    layers = _inner(model)
+    operations = [each for layer in layers for each in getattr(layer, "operations", ())]
+    return layers + [each for each in operations if not hasattr(each, "weights")]
 
 
 def _check(model):

@@ -17,7 +17,7 @@ class LiftedKeras(object):
         keras.config.set_floatx("float64")
         self._inputs = wide(lane.inputs)
         self._record_inputs = wide(lane.record_inputs)
-        self._model = lifted(keras, lane.model, self._record_inputs)
+        self._model = lifted(keras, lane.model, self._record_inputs, lane.build_again)
         self._weights = self._model.get_weights()
 
     def tools(self):

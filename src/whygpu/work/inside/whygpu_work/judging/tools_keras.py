@@ -5,6 +5,7 @@ import collections
 import numpy
 
 from .. import trees
+from ..lanes import taps_keras
 from . import reductions
 
 Facts = collections.namedtuple("Facts", "reduction products")
@@ -22,10 +23,10 @@ class KerasTools(object):
             self._tensorflow = tensorflow
 
     def flat(self, structure):
-        return trees.flat(structure, self._is_tensor)
+        return trees.flat(trees.in_key_order(structure), self._is_tensor)
 
     def replaced(self, structure, change):
-        return trees.replaced(structure, self._is_tensor, change)
+        return trees.replaced(trees.in_key_order(structure), self._is_tensor, change)
 
     def _is_tensor(self, item):
         check = self._ops.is_tensor if self._ops else self._tensorflow.is_tensor
@@ -54,7 +55,10 @@ class KerasTools(object):
         return result
 
     def weights(self, layer):
-        return layer.get_weights() if hasattr(layer, "get_weights") else []
+        """None of what is looked into: they are those of the steps inside."""
+        if taps_keras.is_container(layer) or not hasattr(layer, "get_weights"):
+            return []
+        return layer.get_weights()
 
     def set_weights(self, layer, weights):
         if weights:

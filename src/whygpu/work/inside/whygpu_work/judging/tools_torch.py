@@ -3,6 +3,7 @@
 import numpy
 
 from .. import trees
+from ..lanes import taps_torch
 from . import reductions
 from .tools_keras import Facts
 
@@ -38,6 +39,9 @@ class TorchTools(object):
                 each.copy_(self.tensor(array))
 
     def _kept(self, part):
+        """None of what is looked into: they are those of the steps inside."""
+        if taps_torch.is_container(part):
+            return []
         return list(part.parameters()) + list(part.buffers())
 
     def keeps_state(self, part):
@@ -46,7 +50,8 @@ class TorchTools(object):
 
     def facts(self, part, given, outputs):
         names = [cls.__name__ for cls in type(part).__mro__]
-        weights = [_outputs_last(names, tuple(each.shape)) for each in part.parameters()]
+        own = [] if taps_torch.is_container(part) else part.parameters()
+        weights = [_outputs_last(names, tuple(each.shape)) for each in own]
         inputs = [tuple(tensor.shape) for tensor in self.flat(given)]
         shapes = [array.shape for array in outputs]
         return Facts(

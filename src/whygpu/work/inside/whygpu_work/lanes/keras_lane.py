@@ -9,6 +9,8 @@ DEFAULT_BATCH = 4
 
 class KerasLane(object):
     kind = "keras"
+    build_again = None
+    """Calls the program for another such model; None where it came from somewhere else."""
 
     def __init__(self, model, request, shared, examples=None):
         import keras
@@ -21,7 +23,8 @@ class KerasLane(object):
         compiled = getattr(model, "compiled", False) and model.optimizer is not None
         optimizer = None if compiled else "sgd"
         self._seed, self._shapes = request["seed"], shapes
-        self._work = KerasWork(model, optimizer=optimizer, shapes=shapes, seed=request["seed"])
+        self._example = examples
+        self._work = self._make_work(model, optimizer)
         self.backend = self._work.backend
         self.weights_set = self._share_weights(shared, request["take_weights"])
         self.inputs, self.rows = self._share_inputs(shared, arrays, request["batch"])
@@ -29,12 +32,15 @@ class KerasLane(object):
         if "xla" in self._options:
             self._use_xla()
 
+    def _make_work(self, model, optimizer=None):
+        return KerasWork(model, optimizer, self._shapes, self._seed, self._example)
+
     def _given(self, request, examples):
         """The user's arrays in the order of the model's inputs; None where there are none."""
         if request["inputs"] is not None:
             given = chosen_inputs.read(request["inputs"], request["batch"])
         elif examples is not None:
-            given = [(name, host_arrays.plain(leaf)) for name, leaf in _examples(examples)]
+            given = [(name, host_arrays.plain(leaf)) for name, leaf in _named(examples)]
         else:
             return None
         inputs = getattr(self.model, "inputs", None)
@@ -115,10 +121,7 @@ class KerasLane(object):
     def in_float64(self):
         from ..judging.lifted_keras import LiftedKeras
 
-        def make_work(model):
-            return KerasWork(model, shapes=self._shapes, seed=self._seed)
-
-        return LiftedKeras(self._keras, self, make_work)
+        return LiftedKeras(self._keras, self, self._make_work)
 
     def computed_on(self):
         """Devices that the model's weights lie on."""
@@ -170,11 +173,11 @@ def input_names(model):
     return [each.name.partition(":")[0] for each in model.inputs]
 
 
-def _examples(examples):
-    if isinstance(examples, dict):
+def _named(examples):
+    """By their keys, where they are a dictionary as a functional model takes it."""
+    if isinstance(examples, dict) and all(host_arrays.is_array(each) for each in examples.values()):
         return list(examples.items())
-    several = isinstance(examples, (list, tuple))
-    return [("input", each) for each in (examples if several else [examples])]
+    return host_arrays.named(examples, "input")
 
 
 def _shapes_text(arrays):

@@ -2,6 +2,7 @@
 
 import sys
 
+from .. import trees
 from ..work_keras import all_layers
 from . import host_arrays, taps_keras
 
@@ -93,7 +94,7 @@ class _Nothing(object):
 
 def _write(writer, name, layer, result):
     names = []
-    for inner, leaf in host_arrays.named(result, name):
+    for inner, leaf in host_arrays.named(trees.in_key_order(result), name):
         array, dtype = host_arrays.on_host(leaf)
         inner = layer_tensor(inner)
         writer.tensor(inner, "layer", array, dtype)
@@ -101,7 +102,9 @@ def _write(writer, name, layer, result):
     settings = taps_keras.settings(layer)
     if _draws(layer):
         settings["draws_random_numbers"] = True
-    weights = layer.get_weights() if hasattr(layer, "get_weights") else []
+    # The weights of what is looked into are those of the steps inside.
+    has_weights = hasattr(layer, "get_weights") and not taps_keras.is_container(layer)
+    weights = layer.get_weights() if has_weights else []
     writer.step(
         name,
         type(layer).__name__,

@@ -62,7 +62,9 @@ def _write(writer, name, part, result):
         array, dtype = host_arrays.on_host(tensor)
         writer.tensor(inner, "layer", array, dtype)
         names.append(inner)
-    weights = [host_arrays.plain(each) for each in part.state_dict().values()]
+    # The weights of what is looked into are those of the steps inside.
+    kept = {} if taps_torch.is_container(part) else part.state_dict()
+    weights = [host_arrays.plain(each) for each in kept.values()]
     writer.step(
         name,
         type(part).__name__,

@@ -2,7 +2,8 @@
 
 A step is one call of one layer, or of one operation of a functional model. Models are looked into,
 and so are a user's own layers that consist of layers; Keras' own layers are steps as they are, with
-all that they hold inside.
+all that they hold inside. What a user's code makes of the layers inside, after the last of them, is
+a step of its own, by the name of the model or layer whose code it is.
 """
 
 import contextlib
@@ -59,9 +60,12 @@ class _Taps(object):
             self._calls.clear()
         self._containers.append(layer)
         try:
-            return original(layer, *args, **kwargs)
+            result = original(layer, *args, **kwargs)
         finally:
             self._containers.pop()
+        if self._within_step or not has_code_of_its_own(layer):
+            return result
+        return self._on_step(self._name(layer), layer, _as_it_is, (result,), {})
 
     def _step(self, original, layer, args, kwargs):
         def compute(args, kwargs):
@@ -90,6 +94,18 @@ def is_container(layer):
         return False
     names = {cls.__name__ for cls in type(layer).__mro__}
     return "Model" in names or not is_own(type(layer))
+
+
+def has_code_of_its_own(container):
+    """Whether a user's code puts its layers together, rather than Keras."""
+    for kind in type(container).__mro__:
+        if "call" in vars(kind):
+            return not is_own(kind)
+    return False
+
+
+def _as_it_is(args, kwargs):
+    return args[0]
 
 
 def is_own(kind):

@@ -2,7 +2,8 @@
 
 A step is one call of one submodule. The user's own modules are looked into, and so are lists of
 modules; torch.nn's other modules are steps as they are, with all that they hold inside: some of
-them have ways past their parts.
+them have ways past their parts. What a user's code makes of the modules inside, after the last of
+them, is a step of its own, by the name of the module whose code it is.
 """
 
 import contextlib
@@ -38,9 +39,14 @@ class _Taps(object):
         def call(part, *args, **kwargs):
             if part is self._module:
                 self._calls.clear()
-            if self._within_step or is_container(part):
+            if self._within_step:
                 return original(part, *args, **kwargs)
-            return self._step(original, part, args, kwargs)
+            if not is_container(part):
+                return self._step(original, part, args, kwargs)
+            result = original(part, *args, **kwargs)
+            if not has_code_of_its_own(part):
+                return result
+            return self._on_step(self._name(part), part, _as_it_is, (result,), {})
 
         return call
 
@@ -68,6 +74,14 @@ def is_container(part):
     if own:
         return type(part).__name__ in _LOOKED_INTO
     return next(part.children(), None) is not None
+
+
+def has_code_of_its_own(container):
+    return not type(container).forward.__module__.startswith("torch.nn.")
+
+
+def _as_it_is(args, kwargs):
+    return args[0]
 
 
 def precision(part, result):
