@@ -94,7 +94,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "default: the active environment, else python on PATH",
     )
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=seconds, default=1800.0, help="for one run of one lane"
+        "--timeout",
+        metavar="SECONDS",
+        type=seconds,
+        default=1800.0,
+        help="for one run of one lane (default: 1800)",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write the report with plots")

@@ -73,11 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
-    from whygpu.cli.progress import told
+    from whygpu.cli.progress import waiting
     from whygpu.cli.terminal import marks_for, use_color, width, write
     from whygpu.render.memory_estimate import MARKS, PLAIN_MARKS, render, render_json
 
-    with told("looking at this machine", log=False) as tell:
+    with waiting("estimating") as tell:
         found = api.estimate_memory(
             options.what,
             batch_size=options.batch,
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
             input=options.input,
             python=options.python,
             timeout=options.timeout,
-            on_progress=lambda text: tell(f"estimating: {text}"),
+            on_progress=tell,
         )
     if options.json:
         write(render_json(found))

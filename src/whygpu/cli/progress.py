@@ -43,31 +43,18 @@ def progress() -> Iterator[Progress | None]:
 
 
 @contextmanager
-def waiting(words: str) -> Iterator[Callable[[str], None]]:
-    """A callback for what goes on behind these words, shown where somebody watches."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield lambda text: None
-        return
-    from rich.console import Console
-
-    spinner = "dots" if shows("⠋", sys.stderr) else "line"
-    with Console(stderr=True).status(f"{words} ...", spinner=spinner) as status:
-        yield lambda text: status.update(f"{words}: {text} ...")
-
-
-@contextmanager
 def told(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
     """A callback for what goes on: one line that changes on a terminal, lines in a log.
 
-    In a log, what follows a colon is left out: nobody watches it.
+    In a log, each thing is told once, without what follows a colon: nobody watches it.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        said: list[str] = []
+        said: set[str] = set()
 
         def say(text: str) -> None:
             whole = text.partition(": ")[0]
-            if log and whole not in said[-1:]:
-                said.append(whole)
+            if log and whole not in said:
+                said.add(whole)
                 print(f"whygpu: {whole}", file=sys.stderr, flush=True)
 
         yield say
@@ -77,6 +64,13 @@ def told(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
     spinner = "dots" if shows("⠋", sys.stderr) else "line"
     with Console(stderr=True).status(f"{first} ...", spinner=spinner) as status:
         yield lambda text: status.update(f"{text} ...")
+
+
+@contextmanager
+def waiting(words: str) -> Iterator[Callable[[str], None]]:
+    """A callback for what goes on behind these words, shown where somebody watches."""
+    with told(words, log=False) as tell:
+        yield lambda text: tell(f"{words}: {text}")
 
 
 @contextmanager
