@@ -109,12 +109,6 @@ def force(lane: str, folder: pathlib.Path, before: Any = None) -> str:
 
 
 class Channel:
-    def __init__(self) -> None:
-        self.messages: list[dict[str, Any]] = []
-
-    def send(self, kind: str, **fields: Any) -> None:
-        self.messages.append({"kind": kind, **fields})
-
     def tell(self, text: str) -> None:
         pass
 
@@ -127,15 +121,14 @@ def compared(folder: pathlib.Path, **lanes: list[Layer]) -> ComparisonReport:
         errors = force(runs[0], folder / f"{name}-local", before)
         before = before or (recording.Recording(runs[0]), local.Errors(errors))
         requests.append({"name": name, "runs": runs, "local": errors})
-    channel = Channel()
-    task.run({"lanes": requests, "reference": None}, channel)
+    found = task.all_differences({"lanes": requests, "reference": None}, Channel())
     return report(
         what="model.keras",
         inputs="random, seed 0",
         tolerance=Tolerance(),
         reference=Reference(True, "tensorflow"),
         runs=[LaneRun(Lane(name, "cpu"), "ran", products="float32") for name in lanes],
-        measures=measures.of_messages(channel.messages),
+        measures=measures.of_entries(found),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from threading import Event
@@ -62,17 +63,36 @@ def reference(
     return ReferenceRun(told, folder if told.ran else None, written)
 
 
+class Found(NamedTuple):
+    """What comparing has found, line by line, and how it ended."""
+
+    entries: tuple[dict[str, Any], ...]
+    end: TaskEnd | None = None
+
+
 def differences(
     job: Job, ran: Sequence[Collected], against: ReferenceRun, progress: Progress
-) -> TaskEnd:
+) -> Found:
     """Each lane with itself, with the reference, and with each other lane."""
     if not ran:
-        return TaskEnd("finished", "", (), "", "", 0.0, 0)
+        return Found(())
+    file = os.path.join(job.folder, "found.jsonl")
     asked = {
         "reference": against.outputs,
         "lanes": [_lane(each, against.local) for each in ran],
+        "found": file,
     }
-    return _on_cpu("differences", asked, job, job.environ, progress, "comparing")
+    end = _on_cpu("differences", asked, job, job.environ, progress, "comparing")
+    return Found(_entries(file), end)
+
+
+def _entries(file: str) -> tuple[dict[str, Any], ...]:
+    """The whole lines of it: a process that died may have left half of one."""
+    try:
+        with open(file, encoding="ascii") as stream:
+            return tuple(json.loads(line) for line in stream if line.endswith("\n"))
+    except FileNotFoundError:
+        return ()
 
 
 def _lane(collected: Collected, local: Mapping[str, str]) -> dict[str, Any]:
@@ -108,8 +128,8 @@ def _on_cpu(
         )
 
 
-def notes(found: TaskEnd) -> list[str]:
+def notes(found: Found) -> list[str]:
     """What is to be said where comparing itself went wrong."""
-    if found.ended == "finished":
+    if found.end is None or found.end.ended == "finished":
         return []
-    return [f"what was recorded could not be compared: {found.how or found.ended}"]
+    return [f"what was recorded could not be compared: {found.end.how or found.end.ended}"]

@@ -25,22 +25,22 @@ class Measures(NamedTuple):
     pairs: tuple[PairMeasures, ...]
 
 
-def of_messages(messages: Iterable[Mapping[str, Any]]) -> Measures:
-    """From what `tasks.differences` has sent; messages of other kinds are passed over."""
+def of_entries(entries: Iterable[Mapping[str, Any]]) -> Measures:
+    """From what `tasks.differences` has found."""
     own: dict[str, tuple[TensorDifference, ...]] = {}
     reference: dict[str, tuple[TensorDifference, ...]] = {}
     layers: dict[str, tuple[LayerError, ...]] = {}
     pairs: list[PairMeasures] = []
-    for message in messages:
-        match message["kind"]:
+    for entry in entries:
+        match entry["kind"]:
             case "own":
-                own[message["lane"]] = decode(_Tensors, message["tensors"], "own")
+                own[entry["lane"]] = decode(_Tensors, entry["tensors"], "own")
             case "reference":
-                reference[message["lane"]] = decode(_Tensors, message["tensors"], "reference")
+                reference[entry["lane"]] = decode(_Tensors, entry["tensors"], "reference")
             case "layer-errors":
-                layers[message["lane"]] = decode(_LayerErrors, message["errors"], "layer-errors")
+                layers[entry["lane"]] = decode(_LayerErrors, entry["errors"], "layer-errors")
             case "pair":
-                fields = {name: message[name] for name in PairMeasures._fields}
+                fields = {name: entry[name] for name in PairMeasures._fields}
                 pairs.append(decode(PairMeasures, fields, "pair"))
     return Measures(own, reference, layers, tuple(pairs))
 

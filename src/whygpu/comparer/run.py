@@ -146,7 +146,7 @@ def _compared(
         tolerance=within,
         reference=reference.told,
         runs=[each.run for each in collected],
-        measures=measures.of_messages(found.messages),
+        measures=measures.of_entries(found.entries),
         notes=against.notes(found),
     )
     return seeding.told(result, job, ran, progress)

@@ -80,7 +80,7 @@ def depends_on_seed(job: Job, ran: Sequence[Collected], progress: Progress) -> b
         return False
     pair = chosen._replace(recorded=(chosen.recorded[0], folder))
     nothing = ReferenceRun(Reference(False))
-    found = measures.of_messages(differences(job, [pair], nothing, progress).messages)
+    found = measures.of_entries(differences(job, [pair], nothing, progress).entries)
     judged = steadiness.judge([chosen.run], found.own)
     return judged[lane.name].kind in ("unseeded", "different")
 

@@ -1,13 +1,16 @@
 """Compares what lanes have recorded: each with itself, with the reference, and with each other.
 
 Request: {"lanes": [{"name", "runs": [folder, ...], "local": folder or null}], "reference": folder
-or null}; folders as recording.py and local.py write them.
+or null, "found": a file}; folders as recording.py and local.py write them.
 
-Messages: "own" {lane, tensors}, "reference" {lane, tensors}, "layer-errors" {lane, errors},
-"pair" {a, b, outputs, layers}; the entries are those of whygpu.model.comparison.
+What is found goes to the file, one JSON object a line: a model of hundreds of layers has more to
+tell than a message may hold. By their "kind": "own" {lane, tensors}, "reference" {lane, tensors},
+"layer-errors" {lane, errors}, "pair" {a, b, outputs, layers}; the entries are those of
+whygpu.model.comparison.
 """
 
 import itertools
+import json
 
 import numpy
 
@@ -27,26 +30,33 @@ class Lane(object):
 
 
 def run(request, channel):
+    with open(request["found"], "w") as stream:
+        for found in all_differences(request, channel):
+            stream.write(json.dumps(found) + "\n")
+
+
+def all_differences(request, channel):
     lanes = [Lane(each) for each in request["lanes"]]
     reference = Recording(request["reference"]) if request["reference"] else None
     for lane in lanes:
         channel.tell("comparing {} with itself".format(lane.name))
+        about = {"lane": lane.name}
         for other in lane.runs[1:]:
-            channel.send("own", lane=lane.name, tensors=own_differences(lane, other, reference))
+            yield dict(about, kind="own", tensors=own_differences(lane, other, reference))
         if reference is not None:
             tensors = output_differences(lane.first, reference, reference)
-            channel.send("reference", lane=lane.name, tensors=tensors)
+            yield dict(about, kind="reference", tensors=tensors)
         if lane.local is not None:
-            channel.send("layer-errors", lane=lane.name, errors=layer_errors(lane))
+            yield dict(about, kind="layer-errors", errors=layer_errors(lane))
     for a, b in itertools.combinations(lanes, 2):
         channel.tell("comparing {} with {}".format(a.name, b.name))
-        channel.send(
-            "pair",
-            a=a.name,
-            b=b.name,
-            outputs=output_differences(a.first, b.first, reference),
-            layers=layer_differences(a, b),
-        )
+        yield {
+            "kind": "pair",
+            "a": a.name,
+            "b": b.name,
+            "outputs": output_differences(a.first, b.first, reference),
+            "layers": layer_differences(a, b),
+        }
 
 
 def own_differences(lane, other, reference):
