@@ -30,7 +30,7 @@ from tests.targets import folder
 
 HERE = pathlib.Path(__file__).parent
 WHYGPU = str(pathlib.Path(sys.executable).with_name("whygpu"))
-GIB = 1 << 30
+MIB = 1 << 20
 TIME_LIMIT = 300
 BACKENDS = ("tensorflow", "jax", "torch")
 KINDS = {
@@ -39,16 +39,23 @@ KINDS = {
     "jax": ("conv", "mlp", "scan", "attention"),
     "tensorflow": ("conv", "mlp", "attention", "while"),
 }
-LIMITS = {"tensorflow": 5 * GIB // 4}
-"""TensorFlow alone is three quarters of a gibibyte."""
+LIMITS = {
+    "keras (tensorflow)": 1152 * MIB,
+    "keras (jax)": 768 * MIB,
+    "keras (torch)": 896 * MIB,
+    "tensorflow": 1152 * MIB,
+    "jax": 640 * MIB,
+    "torch": 768 * MIB,
+}
+"""Some 400 MiB more than the framework and a small batch take."""
 CLEARLY = 0.015
 """So far from the limit, one plain process is believed."""
-FINE = 200
+FINE = 100
 """The truth is looked for to one part in so many."""
 NEAR = 0.04
 """Around the truth: the plain processes that tell how sure it is."""
 ACCELERATE_STARTS = 1024
-ADDRESS_SPACE = 7 * GIB // 4
+ADDRESS_SPACE = 1024 * MIB
 
 ACCELERATE = """
 import json, sys, time
@@ -101,9 +108,10 @@ class Case:
         self.python = str(folder() / "keras-all" / "bin" / "python")
         self.environ = environment(backend)
         self.address_space = address_space
-        self.limit = LIMITS.get(backend, GIB)
+        of_keras = model.startswith("keras")
+        self.limit = LIMITS[f"keras ({backend})" if of_keras else backend]
         self.peaks: list[Peak] = []
-        self.name = f"{model} ({backend})" if model.startswith("keras") else model
+        self.name = f"{model} ({backend})" if of_keras else model
 
     def fits(self, batch: int) -> bool:
         """By the majority of plain processes: what they take is not the same every time."""
@@ -208,7 +216,7 @@ class Case:
 def row_of(case: Case, accelerate: str | None) -> dict[str, Any]:
     ours = case.ours()
     truth = case.truth(ours["found"])
-    row = {"model": case.name, "limit": case.limit, "true": truth, **ours}
+    row = {"model": case.name, "limit": case.address_space or case.limit, "true": truth, **ours}
     row["off"] = round(1 - ours["found"] / truth, 4)
     row["scatter"] = case.scatter(truth)
     row["peaks"] = case.peaks

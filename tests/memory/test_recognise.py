@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import pathlib
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -285,3 +287,23 @@ def test_recorded_ends_of_other_kinds_are_not(name: str) -> None:
 def test_a_reservation_that_was_tried_again_is_no_shortage() -> None:
     text = "Failed to allocate device memory of 17.49GiB (18775746560 bytes): retrying"
     assert shortage_in_text(text) is None
+
+
+@pytest.mark.parametrize(
+    "words", ["could not create a primitive", "INTERNAL: YNNPACK operation failed: error"]
+)
+def test_words_with_several_reasons_count_where_memory_was_near_its_limit(words: str) -> None:
+    assert shortage_in(RuntimeError(words)) is None
+    program = f"""
+import resource
+from whygpu.memory.recognise import shortage_in
+with open("/proc/self/status") as stream:
+    peak = next(int(line.split()[1]) * 1024 for line in stream if line.startswith("VmPeak"))
+resource.setrlimit(resource.RLIMIT_AS, (peak * 11 // 10, peak * 11 // 10))
+print(shortage_in(RuntimeError({words!r})))
+print(shortage_in(RuntimeError("could not create a primitive descriptor")))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    found, descriptor = done.stdout.splitlines()
+    assert "place='host'" in found
+    assert descriptor == "None"

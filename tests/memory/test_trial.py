@@ -204,3 +204,13 @@ def test_a_leak_is_told_whether_it_was_the_end_or_not() -> None:
         assert (trial.outcome, trial.leak_bytes) == ("leaks", 30 * MIB)
     assert judge(8, ended("exception", "KeyError: 1", steps=rising), LIMITS).outcome == "failed"
     assert judge(8, ended("exception", TORCH, steps=FITS), LIMITS).outcome == "does-not-fit"
+
+
+def test_words_with_several_reasons_count_near_a_limit_only() -> None:
+    words = "RuntimeError: could not create a primitive"
+    end = ended("exception", words, traceback=f"Traceback\n{words}")
+    assert judge(8, end, LIMITS).outcome == "failed"
+    trial = judge(8, end, LIMITS, near_limit=True)
+    assert (trial.outcome, trial.how) == ("does-not-fit", f"{words}, near the limit")
+    other = ended("exception", "ValueError: shapes", traceback="Traceback\nValueError: shapes")
+    assert judge(8, other, LIMITS, near_limit=True).outcome == "failed"

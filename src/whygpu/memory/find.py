@@ -221,7 +221,8 @@ class _Tries:
     def _try(self, batch: int) -> None:
         end = self._run(batch)
         self._hear(end)
-        trial = judge(batch, end, self._limits)
+        near_limit = search.comes_near_refusal(self._trials, batch)
+        trial = judge(batch, end, self._limits, near_limit=near_limit)
         if trial.outcome == "failed":
             kind, _, words = end.how.partition(": ")
             if end.ended == "exception" and kind in ("Unusable", "UsageError"):

@@ -18,7 +18,7 @@ from whygpu.model.late import late
 from whygpu.model.log import Allocation, Line
 from whygpu.model.shortage import MemoryPlace, Shortage
 from whygpu.readers.allocations import allocations
-from whygpu.tables.out_of_memory import LIBRARY_REFUSED, bytes_of_shape
+from whygpu.tables.out_of_memory import LIBRARY_REFUSED, PERHAPS, bytes_of_shape
 
 _LONGEST = 1 << 16
 """Of an exception's text: TensorFlow appends the graph, and the reason stands before it."""
@@ -31,6 +31,7 @@ _OTHER_MEMORY_ERRORS = late(r"write\+execute memory|parser stack overflow")
 """A MemoryError that is none: cffi on a system that forbids writable code; old Python's parser."""
 _PINNING = late(r"pin_memory|[Pp]in memory thread|cu(?:da)?(?:Mem)?(?:HostAlloc|AllocHost)")
 _SAYS_GPU = late(r"GPU|CUDA|on device \d")
+_NEARLY = 0.8
 
 
 def shortage_in(error: BaseException) -> Shortage | None:
@@ -54,6 +55,11 @@ def shortage_in_text(text: str) -> Shortage | None:
     # The line that ends a program often repeats, without the numbers, what was said just before.
     told = next((a for a in reversed(refused) if a.place == last.place and a.requested), last)
     return _shortage(told, text.splitlines())
+
+
+def perhaps_in(text: str) -> str:
+    """The line with words that want of memory is one reason of, and not the only one."""
+    return next((line.strip() for line in text.splitlines() if PERHAPS.pattern.search(line)), "")
 
 
 def _chain(error: BaseException) -> Iterator[Exception]:
@@ -96,8 +102,27 @@ def _of_one(error: Exception) -> Shortage | None:
     if told is not None:
         found = _shortage(told, text.splitlines())
         return found._replace(place=_exact_place(found, error))
+    line = perhaps_in(text)
+    if line and _was_near_its_limit():
+        return Shortage(PERHAPS.of, PERHAPS.place, None, None, None, None, line)
     place = _place_by_type(error)
     return Shortage("", place, None, None, None, None, text) if place is not None else None
+
+
+def _was_near_its_limit() -> bool:
+    """Whether this process has had nearly all that it may have (ulimit -v, ulimit -d)."""
+    try:
+        import resource
+
+        with open("/proc/self/status", encoding="ascii", errors="replace") as stream:
+            held = dict(line.split()[:2] for line in stream if line.startswith("Vm"))
+    except (ImportError, OSError):
+        return False
+    limits = (("VmPeak:", resource.RLIMIT_AS), ("VmData:", resource.RLIMIT_DATA))
+    return any(
+        limit != resource.RLIM_INFINITY and int(held.get(name, 0)) * 1024 >= _NEARLY * limit
+        for name, limit in ((name, resource.getrlimit(kind)[0]) for name, kind in limits)
+    )
 
 
 def _may_say_it(error: Exception) -> bool:

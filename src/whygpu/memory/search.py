@@ -41,6 +41,7 @@ _BY_A_HAIR = 1.25
 _WITHOUT_HOLES = 0.97
 """Of a GPU's memory, as far as its allocator gets in practice."""
 _SHRINK = 8
+_NEARLY = 0.8
 _TIME_KEPT = 0.8
 
 StopReason = Literal[
@@ -128,6 +129,15 @@ def forecast(trials: Sequence[Trial]) -> Forecast | None:
         for of in ((_whole, _steady) if gauge.decides else (_steady,))
     ]
     return min(found, key=lambda each: each.batch, default=None)
+
+
+def comes_near_refusal(trials: Sequence[Trial], batch: int) -> bool:
+    """Whether this batch comes near a limit at which requests are refused, by what smaller ones
+    took. At the others a process is ended instead, or its framework says what has run out."""
+    seen = forecast(trials)
+    if seen is None or seen.gauge.name != "address-space":
+        return False
+    return batch >= _NEARLY * seen.batch
 
 
 def _batch(trial: Trial) -> int:

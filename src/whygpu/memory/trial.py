@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
-from whygpu.memory.recognise import shortage_in_text
+from whygpu.memory.recognise import perhaps_in, shortage_in_text
 from whygpu.model.batch import Gauge, Trial, TrialOutcome
 from whygpu.model.work import TaskEnd
 from whygpu.render.run import size
@@ -35,10 +35,12 @@ class Limits(NamedTuple):
     address_space: int | None = None
 
 
-def judge(batch: int, end: TaskEnd, limits: Limits) -> Trial:
+def judge(batch: int, end: TaskEnd, limits: Limits, *, near_limit: bool = False) -> Trial:
+    """`near_limit` where what smaller batches took says that this one comes near a limit: then
+    words for which want of memory is one of several reasons are taken for it."""
     gauges = gauges_of(end, limits)
     steps = end.sent("step")
-    outcome, how = _outcome(end, gauges)
+    outcome, how = _outcome(end, gauges, near_limit)
     leak = leak_of(end)
     if leak is not None and outcome in ("fits", "does-not-fit"):
         outcome, how = "leaks", f"memory rises by {size(leak)} with each step"
@@ -99,7 +101,7 @@ def _told_of(end: TaskEnd, kind: str) -> list[dict[str, Any]]:
     return [each[kind] for each in told if each.get(kind)]
 
 
-def _outcome(end: TaskEnd, gauges: Iterable[Gauge]) -> tuple[TrialOutcome, str]:
+def _outcome(end: TaskEnd, gauges: Iterable[Gauge], near_limit: bool) -> tuple[TrialOutcome, str]:
     over = next(
         (each for each in gauges if each.decides and each.limit and each.peak > each.limit), None
     )
@@ -110,18 +112,19 @@ def _outcome(end: TaskEnd, gauges: Iterable[Gauge]) -> tuple[TrialOutcome, str]:
     if end.ended == "timed-out":
         return "too-slow", f"not done within {end.how}"
     if end.ended == "exception":
-        return _told(f"{end.traceback}\n{end.how}", end.how)
+        return _told(f"{end.traceback}\n{end.how}", end.how, near_limit)
     if end.ended == "signal" and end.how == "SIGKILL":
         return "does-not-fit", "killed (SIGKILL), as the kernel does when memory runs out"
-    return _told(end.error_text, f"{end.how}, without an exception")
+    return _told(end.error_text, f"{end.how}, without an exception", near_limit)
 
 
-def _told(text: str, otherwise: str) -> tuple[TrialOutcome, str]:
+def _told(text: str, otherwise: str, near_limit: bool) -> tuple[TrialOutcome, str]:
     """Only what the program itself says of memory is taken for want of it."""
     shortage = shortage_in_text(text)
-    if shortage is None:
-        return "failed", otherwise
-    return "does-not-fit", shortage.text
+    if shortage is not None:
+        return "does-not-fit", shortage.text
+    perhaps = perhaps_in(text) if near_limit else ""
+    return ("does-not-fit", f"{perhaps}, near the limit") if perhaps else ("failed", otherwise)
 
 
 def leak_of(end: TaskEnd) -> int | None:

@@ -10,7 +10,9 @@ from whygpu.tables.out_of_memory import PAGING_FILE, TORCH, TORCH_PARTS, Form, o
 
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _ABOUT_MEMORY = re.compile(
-    rf"alloc|memory|oom|malloc|shm|dst tensor|winerror|no space|error 2\b|{PAGING_FILE}", re.I
+    r"alloc|memory|oom|malloc|shm|dst tensor|winerror|no space|buffer size|error 2\b"
+    rf"|{PAGING_FILE}",
+    re.I,
 )
 _WRAPPED = 3
 """A terminal may have broken a long message into so many further lines."""

@@ -88,6 +88,16 @@ FORMS: tuple[Form, ...] = (
         rf"failed to alloc(?:ate)? {_size('asked')}[^\n]{{0,30}} on host",
         rf"could not allocate pinned host memory of size: {_size('asked_2')}",
     ),
+    # llama.cpp does without, in its CUDA and its SYCL parts.
+    _form(
+        "llama.cpp", "pinned", "retried", rf"failed to allocate {_size('asked')} of pinned memory"
+    ),
+    _form(
+        "cuda",
+        "pinned",
+        "refused",
+        r"cuda(?:MallocHost|HostAlloc)\b[^\n]{0,200}out of memory",
+    ),
     _form(
         "tensorflow",
         "host",
@@ -127,6 +137,11 @@ FORMS: tuple[Form, ...] = (
         rf"(?![^\n]{{0,160}}(?:{_NOT_ROOM}))",
         r"No space left on device[^\n]{0,120}(?:/dev/shm|/torch_|psm_)",
         r"(?:/dev/shm|/torch_\d)[^\n]{0,120}No space left on device",
+        # NCCL 2.9, and later ones, which name the file and since 2.21 the reason. That a segment
+        # could not be created is said for other reasons as well.
+        r"NCCL WARN Call to posix_fallocate failed ?: No space left on device",
+        rf"failed to extend /dev/shm/nccl-\w{{1,12}} to {_size('asked')}"
+        r"(?!, error: (?!No space left))",
     ),
     _form(
         "windows",
@@ -159,6 +174,10 @@ FORMS: tuple[Form, ...] = (
         r"(?<!')std::bad_alloc(?!\w)(?![^\n]{0,80}(?:CUDA|cuda|out_of_memory|RMM))",
         r"\bbad allocation\b(?!: temporary)",
         r"Virtual memory exhausted",
+        rf"libgomp: Out of memory allocating {_size('asked')}",
+        r"OpenBLAS[^\n]{0,20}: (?:malloc failed|Memory allocation still failed)",
+        r"LLVM ERROR: out of memory",
+        r"CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED",
         r"^MemoryError\s*$",
         r"\bMemoryError: (?!std::bad_alloc: (?:out_of_memory|CUDA|cuda)|Error allocating)"
         r"(?![^\n]{0,120}(?:CUDA|cuda|GPU|RMM))",
@@ -213,11 +232,23 @@ FORMS: tuple[Form, ...] = (
         rf"[Oo]ut of memory (?:while )?(?:trying to )?allocat(?:e|ing) {_size('asked')}",
         rf"Failed to allocate request for {_size('asked_2')}",
         rf"Attempting to reserve {_size('asked_4')} at the bottom of memory",
+        # On a TPU, by JAX and by PyTorch/XLA.
+        rf"Attempting to allocate {_size('asked_6')}\. That was not possible\. "
+        rf"There are {_size('free')} free",
         rf"Failed to allocate {_size('asked_5')} for new constant",
         r"Ran out of memory in memory space \w{1,12}[.:]? {1,4}Used "
         rf"{_size('asked_3')} of {_size('total')}",
     ),
     # Other libraries on GPUs
+    _form(
+        "directml",
+        "gpu",
+        "refused",
+        rf"Could not allocate tensor with {_size('asked')}\. There is not enough GPU video memory",
+    ),
+    # PyTorch on a Mac: more than Metal gives in one piece.
+    _form("torch", "gpu", "refused", rf"Invalid buffer size: {_size('asked')}"),
+    _form("sycl", "gpu", "refused", r"(?:UR|ZE)_RESULT_ERROR_OUT_OF_DEVICE_MEMORY"),
     _form(
         "paddle",
         "gpu",
@@ -276,6 +307,7 @@ FORMS: tuple[Form, ...] = (
         r"CUDA_ERROR_OUT_OF_MEMORY",
         r"cudaErrorMemoryAllocation",
         r"hipErrorOutOfMemory",
+        r"(?:CUDA driver|HIP) error: out of memory",
         r"[Cc][Uu][Dd][Aa](?: [Ee]rror| failure \d+| runtime error \(2\))? ?: ?'?out of memory",
         r"error=2 : out of memory",
         r"\(2 vs\. 0\) {1,4}:? ?out of memory",
@@ -326,9 +358,23 @@ LIBRARY_REFUSED = Form(
         r"CU(?:BLAS|DNN|SPARSE|SOLVER|RAND)_STATUS_ALLOC(?:ATION)?_FAILED|CUFFT_ALLOC_FAILED"
         r"|CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"
         r"|cublas runtime error : resource allocation failed"
+        r"|HIPBLAS_STATUS_ALLOC_FAILED|rocblas_status_memory_error|miopenStatusAllocFailed"
     ),
 )
-"""The part of HANDLE_FAILED that does say why: the library got no memory from the driver."""
+"""The part of HANDLE_FAILED that does say why, and AMD's words for it: the library got no memory
+from the driver."""
+
+PERHAPS = Form(
+    "cpu kernels",
+    "host",
+    "refused",
+    late(r"could not (?:create|execute) a primitive(?! descriptor)|YNNPACK operation failed"),
+)
+"""A kernel for the CPU could not be set up: oneDNN in PyTorch and TensorFlow, YNNPACK in XLA.
+
+They say so for want of memory, and for a processor or a shape that they cannot handle: it is a
+shortage only where memory is known to have been near its limit.
+"""
 
 _TYPE_BYTES = {"half": 2, "bfloat16": 2, "double": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1}
 _TYPE = late(r"and type (?P<name>\w{1,20})")
