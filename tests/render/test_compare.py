@@ -13,7 +13,7 @@ import pytest
 import whygpu
 from tests.comparer.kit import FINE, TF32, TIMING, WRONG, errors, judged, layer, pair, run
 from whygpu.model.codec import decode
-from whygpu.model.comparison import ComparisonReport, SettingDifference
+from whygpu.model.comparison import ComparisonReport, Determinism, SettingDifference
 from whygpu.render import compare, compare_json
 from whygpu.render import compare_rows as rows
 
@@ -213,6 +213,17 @@ def test_what_is_true_of_several_lanes_is_said_once() -> None:
     assert "- each of keras:jax and keras:torch: its weights were set" in text
     assert "- gpu and gpu:xla cannot run here: the NVIDIA driver shows no GPU\n" in text
     assert "- all ran on the CPU; each, run twice, repeats exactly\n" in text
+
+
+def test_why_nothing_was_compared_comes_first() -> None:
+    runs = [run("cpu"), run("gpu")]
+    report = judged(runs, [], notes=("what was recorded could not be compared: a disk is full",))
+    unknown = [lane._replace(determinism=Determinism("unknown", "once")) for lane in report.lanes]
+    text = compare.render(report._replace(lanes=tuple(unknown)), width=100, color=False)
+    assert "Because:\n   - what was recorded could not be compared: a disk is full\n" in text
+    assert text.count("a disk is full") == 1
+    assert "repeats" in text
+    assert "run twice" not in text
 
 
 def test_a_narrow_terminal_and_plain_marks() -> None:

@@ -36,6 +36,7 @@ _IN_SHORT = ("name", "kind", "largest", "relative", "of rounding")
 _HERE = " > "
 """Stands before the row at which two lanes part."""
 Item = TypeVar("Item")
+_UNKNOWN = rows.STEADY["unknown"]
 _BULLET, _BESIDE = "   -", 5
 
 
@@ -50,10 +51,12 @@ def render(
     page = Page(width, color)
     page.hanging(marks[report.verdict], report.headline, 2, f"{BOLD};{_STYLES[report.verdict]}")
     explained = told.reasons(report.pairs, each=verbose)
-    if explained:
+    if explained or report.notes:
         page.section("Because")
-        for each in explained:
-            _reasons(page, each, marks)
+    for each in explained:
+        _reasons(page, each, marks)
+    for note in () if explained else report.notes:
+        page.hanging(_BULLET, note, _BESIDE)
     to_do = advice(report)
     if to_do:
         page.section("What to do")
@@ -63,7 +66,7 @@ def render(
     page.section("Compared")
     for name, text in told.about(report):
         page.hanging(f"{' ' * INDENT}{name}", text, INDENT + 11)
-    for note in report.notes:
+    for note in report.notes if explained else ():
         page.hanging(f"{' ' * INDENT}note", note, INDENT + 11)
     return page.text()
 
@@ -114,7 +117,7 @@ def _lanes(page: Page, lanes: Sequence[LaneResult], width: int, numbers: Mapping
     said = []
     for column, words in (("on", "all ran on the {}"), ("repeats", "each, run twice, repeats {}")):
         values = {row[head.index(column)] for row in cells}
-        if len(values) == 1 and len(cells) > 1:
+        if len(values) == 1 and len(cells) > 1 and values != {_UNKNOWN}:
             said.append(words.format(*values))
             cells = [_without(row, head.index(column)) for row in cells]
             head = _without(head, head.index(column))

@@ -61,8 +61,10 @@ def _body(report: ComparisonReport) -> Iterator[str]:
 
 def _why(report: ComparisonReport) -> Iterator[str]:
     explained = told.reasons(report.pairs, each=False)
-    if explained:
+    if explained or report.notes:
         yield "<h2>Because</h2>"
+    if not explained:
+        yield _list(report.notes)
     for each in explained:
         yield f'<h3 class="{each.pair.verdict}">{escape(told.title(each.pair))}</h3>'
         yield _list([text for text in (*each.pair.reasons, told.the_same_of(each)) if text])
@@ -152,7 +154,7 @@ def _table(
         _row(row, kinds, classes[number] if classes else "") for number, row in enumerate(kept)
     )
     return (
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n'
+        f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>\n'
         f"<tbody>{body}</tbody></table></div>"
     )
 

@@ -20,7 +20,7 @@ _SHAPES = ("circle", "square", "triangle", "diamond")
 def drawing(height: float, title: str, summary: str, parts: Sequence[str]) -> str:
     """An image with a name and a summary for those who do not see it."""
     return (
-        f'<div class="wide"><svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
+        f'<div class="wide" tabindex="0"><svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
         f'aria-label="{escape(f"{title}. {summary}")}">{"".join(parts)}</svg></div>'
     )
 
