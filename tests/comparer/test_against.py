@@ -15,8 +15,8 @@ from whygpu.model.comparison import Lane, LaneRun, Reference
 from whygpu.model.work import What
 
 recording = part("lanes.recording")
-LAYERS = 800
-"""As NASNet has. What is found of so many is more than a message may hold."""
+LAYERS = 320
+"""What is found of so many is more than a message may hold."""
 
 
 def record(folder: pathlib.Path, by: float) -> str:

@@ -35,6 +35,13 @@ def test_the_reason(measured: dict[str, Any], said: str) -> None:
     assert slower(**measured).startswith(said)
 
 
+def test_input_is_no_excuse_for_the_rest() -> None:
+    """Making it takes as long for the CPU: what makes the GPU slower is said besides."""
+    said = slower(input_seconds=0.015, transfer_seconds=0.004, compute_seconds=0.001)
+    assert "input-bound: making the input on the host takes 15 ms of 21 ms" in said
+    assert "slower because the work is transfer-bound: moving input and output takes 4 ms" in said
+
+
 def test_little_work_is_small_where_launches_were_not_counted() -> None:
     cpu = run("cpu", timing=Timing(0.1, (0.001, 0.001)))
     gpu = run("gpu", timing=Timing(0.1, (0.004, 0.004)))

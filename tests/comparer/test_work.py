@@ -135,3 +135,42 @@ def test_a_function_is_fed_if_it_takes_what_there_is(
     function: Any, names: list[str], wanted: bool
 ) -> None:
     assert part("lanes.chosen_inputs").wanted_by(function, names) is wanted
+
+
+def loaded(tmp_path: pathlib.Path, program: str) -> Any:
+    """What a lane makes of the function `work` of a program."""
+    (tmp_path / "program.py").write_text(program)
+    what = {"kind": "function", "path": str(tmp_path / "program.py"), "name": "work"}
+    request = {"what": what, "shared": str(tmp_path / "shared"), "lane": "cpu", "train": 0}
+    return part("lanes.subject").load({**request, "inputs": None, "batch": None})
+
+
+MADE_BY_A_FUNCTION = """
+import time, numpy
+
+def make():
+    time.sleep(0.004)
+    return (numpy.arange(6.0),)
+
+def work():
+    return lambda x: x * 2, make
+"""
+
+
+def test_the_time_of_making_input_is_measured_where_a_function_makes_it(
+    tmp_path: pathlib.Path,
+) -> None:
+    work = loaded(tmp_path, MADE_BY_A_FUNCTION)
+    ((_, array, _),) = work.call()
+    assert array.tolist() == [0, 2, 4, 6, 8, 10]
+    request = {"measure": {"seconds": 0.01, "repeat": 3}, "device": "cpu", "train": 0}
+    timing = part("lanes.measure").timing_of(work, work.call, 0.0, request)
+    assert timing["input_seconds"] >= 0.004
+    assert min(timing["seconds"]) >= 0.004
+
+
+def test_input_that_stands_there_takes_no_time(tmp_path: pathlib.Path) -> None:
+    program = MADE_BY_A_FUNCTION.replace(", make\n", ", make()\n")
+    work = loaded(tmp_path, program)
+    assert work.kind == "pair"
+    assert part("lanes.measure").input_seconds(work) is None

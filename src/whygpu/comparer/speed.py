@@ -61,36 +61,43 @@ def _slower(run: LaneRun, cpu: Timing) -> str:
 def why_slower(gpu: Timing, cpu_seconds: float) -> str:
     """Why a GPU needs more time than the CPU, from what was measured: goes on from "because"."""
     median = statistics.median(gpu.seconds)
+    made = gpu.input_seconds or 0.0
+    # Making the input takes as long on either: what is slower is in the rest.
+    reason = _reason(gpu, median - made, max(0.0, cpu_seconds - made))
+    if made >= MOST * median:
+        reason = (
+            f"the work is input-bound: making the input on the host takes {seconds(made)} of "
+            f"{seconds(median)}, and the GPU waits for it; in the rest it is slower because "
+            f"{reason}"
+        )
+    return reason + _parts(gpu)
+
+
+def _reason(gpu: Timing, rest: float, cpu_rest: float) -> str:
+    """Of the time that making the input leaves."""
     compute = gpu.compute_seconds
-    if gpu.input_seconds is not None and gpu.input_seconds >= MOST * median:
-        reason = (
-            "the work is input-bound: making the input on the host takes "
-            f"{seconds(gpu.input_seconds)} of {seconds(median)}, and the GPU waits for it"
-        )
-    elif gpu.transfer_seconds is not None and gpu.transfer_seconds >= MOST * median:
-        reason = (
+    if gpu.transfer_seconds is not None and gpu.transfer_seconds >= MOST * rest > 0:
+        return (
             "the work is transfer-bound: moving input and output takes "
-            f"{seconds(gpu.transfer_seconds)} of {seconds(median)}"
+            f"{seconds(gpu.transfer_seconds)} of {seconds(rest)}"
         )
-    elif gpu.launches and compute is not None and compute / gpu.launches < LAUNCH_SECONDS:
-        reason = (
+    if gpu.launches and compute is not None and compute / gpu.launches < LAUNCH_SECONDS:
+        return (
             f"the work is too small: {gpu.launches:,} kernels of "
             f"{seconds(compute / gpu.launches)} each, less than it takes to start them; a larger "
             "batch would use the GPU better"
         )
-    elif not gpu.launches and cpu_seconds < SMALL_SECONDS:
-        reason = (
-            f"the work is too small: the CPU is done in {seconds(cpu_seconds)}, about what "
+    if not gpu.launches and cpu_rest < SMALL_SECONDS:
+        return (
+            f"the work is too small: the CPU is done in {seconds(cpu_rest)}, about what "
             "starting it on a GPU takes; a larger batch would use the GPU better"
         )
-    elif compute is not None and compute > cpu_seconds:
-        reason = (
+    if compute is not None and compute > cpu_rest > 0:
+        return (
             f"of the computing itself: it takes {seconds(compute)} on the GPU, "
-            f"{times(compute / cpu_seconds)} as long as the CPU needs for everything"
+            f"{times(compute / cpu_rest)} as long as the CPU needs for everything"
         )
-    else:
-        reason = "of something that was not measured"
-    return reason + _parts(gpu)
+    return "of something that was not measured"
 
 
 def _parts(gpu: Timing) -> str:

@@ -32,7 +32,8 @@ class Timing(NamedTuple):
     first_call_seconds: float
     """With compilation, and what else happens once."""
     seconds: tuple[float, ...]
-    """Each later call, warm-up left out, from input on the host to output on the host."""
+    """Each later call, warm-up left out, from input on the host to output on the host; with the
+    making of the input, where the program has given a function for that."""
     items: int | None = None
     """How many examples one call works on."""
     transfer_seconds: float | None = None
@@ -40,7 +41,7 @@ class Timing(NamedTuple):
     compute_seconds: float | None = None
     """With the input already on the device and the output left there."""
     input_seconds: float | None = None
-    """Making the input on the host, where the program does that in every call."""
+    """Making the input of one call by the program's own function; None where it has none."""
     launches: int | None = None
     """Kernels that one call starts on the device."""
     peak_device_bytes: int | None = None

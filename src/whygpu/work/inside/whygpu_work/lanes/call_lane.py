@@ -6,6 +6,7 @@ from .. import loading
 from ..loading import Unusable
 from ..work_jax import JaxWork
 from . import chosen_inputs, host_arrays
+from .work import ProgramWork
 
 EXPECTED = (
     "expected arrays (or a dictionary or list of them), a Keras model, a PyTorch module, "
@@ -13,42 +14,24 @@ EXPECTED = (
 )
 
 
-class CallLane(object):
+class CallLane(ProgramWork):
     """`function` is called again and again; `first` is what it gave already, where it did."""
 
     kind = "call"
-    backend = None
-    items = None
-    model = inputs = record_inputs = None
-    weights_set = False
 
     def __init__(self, function, request, first=None, seconds=None):
+        super(CallLane, self).__init__()
         self._function = function
         self._first = first
         self.first_seconds = seconds
-        self._on = set()
         if request["train"]:
             raise Unusable("--train trains models: expected a function that returns one")
 
     def call(self):
         result = self._function() if self._first is None else self._first
         self._first = None
-        self._on.update(
-            host_arrays.device_of(leaf) for _, leaf in host_arrays.named(result, "output")
-        )
+        self.note_devices(result)
         return host_arrays.all_on_host(result, "output")
-
-    def outputs(self, result):
-        return result
-
-    def record_steps(self, writer):
-        return ""
-
-    def computed_on(self):
-        return sorted(each for each in self._on if each is not None)
-
-    def on_device(self):
-        return None
 
 
 class PairLane(CallLane):

@@ -3,14 +3,13 @@
 from ..work_keras import KerasWork, all_layers
 from . import chosen_inputs, host_arrays, layers_keras, sharing, train_keras
 from .devices import CannotRun
+from .work import LaneWork
 
 DEFAULT_BATCH = 4
 
 
-class KerasLane(object):
+class KerasLane(LaneWork):
     kind = "keras"
-    build_again = None
-    """Calls the program for another such model; None where it came from somewhere else."""
 
     def __init__(self, model, request, shared, examples=None):
         import keras
@@ -54,22 +53,14 @@ class KerasLane(object):
 
     def _share_weights(self, shared, take_weights):
         """True where the model has got those of another lane."""
-        own = [host_arrays.plain(each) for each in self.model.weights]
-        names = [getattr(each, "path", each.name) for each in self.model.weights]
-        left = shared.bundle("weights")
-        if left is None:
-            shared.leave("weights", own)
-            return False
-        theirs, facts = left
-        sharing.check_shapes(names, own, theirs, facts["lane"])
-        if take_weights:
-            self._set_weights(theirs)
-            return True
-        flags = [bool(each.trainable) for each in self.model.weights]
-        chosen, changed = sharing.settled(own, theirs, flags)
-        if changed:
-            self._set_weights(chosen)
-        return changed
+        weights = self.model.weights
+        own = [host_arrays.plain(each) for each in weights]
+        names = [getattr(each, "path", each.name) for each in weights]
+        trainable = [bool(each.trainable) for each in weights]
+        given = sharing.weights_for(shared, names, own, trainable, take_weights)
+        if given is not None:
+            self._set_weights(given)
+        return given is not None
 
     def _set_weights(self, arrays):
         self.model.set_weights(arrays)

@@ -16,7 +16,8 @@ def timing_of(work, call, first_seconds, request):
         # It is not run again: the second process is the second measurement.
         seconds = []
     else:
-        seconds = timing.measured(call, first_seconds, measure["seconds"], measure["repeat"])
+        timed = call if work.make_input is None else _with_new_input(work, call)
+        seconds = timing.measured(timed, first_seconds, measure["seconds"], measure["repeat"])
     device, host = gauges.device_memory(), gauges.host_memory()
     result = {
         "first_call_seconds": first_seconds,
@@ -24,7 +25,7 @@ def timing_of(work, call, first_seconds, request):
         "items": work.items,
         "transfer_seconds": None,
         "compute_seconds": None,
-        "input_seconds": None,
+        "input_seconds": input_seconds(work),
         "launches": None,
         "peak_device_bytes": device["peak"] if device else None,
         "peak_host_bytes": host["peak"] if host else None,
@@ -32,6 +33,28 @@ def timing_of(work, call, first_seconds, request):
     if request["device"] == "gpu" and not request["train"]:
         result.update(parts(work))
     return result
+
+
+def _with_new_input(work, call):
+    """As the program would do it: first the input, then the work. Which numbers are in it makes no
+    difference to the time, so that the work goes on with those that all lanes have."""
+
+    def timed():
+        work.make_input()
+        return call()
+
+    return timed
+
+
+def input_seconds(work):
+    """How long making the input of one call takes, where the program has a function for it."""
+    if work.make_input is None:
+        return None
+
+    def made():
+        host_arrays.wait_for(work.make_input())
+
+    return timing.median(timing.measured(made, 0.0, PARTS_SECONDS))
 
 
 def parts(work):

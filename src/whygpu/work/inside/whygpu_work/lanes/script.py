@@ -8,28 +8,24 @@ import time
 
 from ..loading import Unusable
 from . import host_arrays
+from .work import ProgramWork
 
 
 class ScriptEnded(Exception):
     """The script has ended itself with a code that says failure."""
 
 
-class ScriptLane(object):
+class ScriptLane(ProgramWork):
     kind = "script"
-    backend = None
-    items = None
-    model = inputs = record_inputs = None
-    weights_set = False
 
     def __init__(self, request):
+        super(ScriptLane, self).__init__()
         if request["train"]:
             raise Unusable("--train trains models: expected a Keras model or file.py:function")
         self._path = request["what"]["path"]
         self._package = request["package"]
         self._counts = {}
         self._recorded = []
-        self._on = set()
-        self.first_seconds = None
 
     def call(self):
         """Run it; its results are what it recorded."""
@@ -56,24 +52,11 @@ class ScriptLane(object):
         self._counts[name] = self._counts.get(name, 0) + 1
         if self._counts[name] > 1:
             name = "%s#%d" % (name, self._counts[name])
-        for _, leaf in host_arrays.named(array, name):
-            self._on.add(host_arrays.device_of(leaf))
+        self.note_devices(array)
         self._recorded += [
             (inner, values.copy(), dtype)
             for inner, values, dtype in host_arrays.all_on_host(array, name)
         ]
-
-    def outputs(self, result):
-        return result
-
-    def record_steps(self, writer):
-        return ""
-
-    def computed_on(self):
-        return sorted(each for each in self._on if each is not None)
-
-    def on_device(self):
-        return None
 
 
 def provide_whygpu(folder):

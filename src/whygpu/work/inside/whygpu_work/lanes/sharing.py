@@ -42,6 +42,23 @@ class Shared(object):
         os.rename(unfinished, folder)
 
 
+def weights_for(shared, names, own, trainable, take_weights):
+    """The weights that a lane is to be given; None where it goes on with its own.
+
+    `take_weights`: those of the first lane, whatever this one has.
+    """
+    left = shared.bundle("weights")
+    if left is None:
+        shared.leave("weights", own)
+        return None
+    theirs, facts = left
+    check_shapes(names, own, theirs, facts["lane"])
+    if take_weights:
+        return theirs
+    chosen, changed = settled(own, theirs, trainable)
+    return chosen if changed else None
+
+
 def settled(own, theirs, trainable):
     """(the arrays that a lane goes on with, whether some of them are not its own).
 

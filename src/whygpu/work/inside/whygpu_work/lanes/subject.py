@@ -46,6 +46,16 @@ def _model_of(value):
 
 def _of(value, request, shared):
     """None where it is neither a model nor (something, what to feed it with)."""
+    make_input = None
+    if is_pair(value) and callable(value[1]):
+        value, make_input = (value[0], value[1]()), value[1]
+    made = _with_inputs(value, request, shared)
+    if make_input is not None:
+        made.make_input = make_input
+    return made
+
+
+def _with_inputs(value, request, shared):
     examples = None
     if is_pair(value):
         if not loading.is_model(value[0]):

@@ -5,11 +5,12 @@ from ..loading import Unusable
 from ..work_torch import TorchWork, moved
 from . import chosen_inputs, host_arrays, layers_torch, sharing, train_torch
 from .devices import CannotRun
+from .work import LaneWork
 
 DEFAULT_BATCH = 4
 
 
-class TorchLane(object):
+class TorchLane(LaneWork):
     kind = "torch"
     backend = "torch"
 
@@ -41,21 +42,15 @@ class TorchLane(object):
         ]
         names = [name for name, _ in state]
         own = [host_arrays.plain(each) for _, each in state]
-        left = shared.bundle("weights")
-        if left is None:
-            shared.leave("weights", own)
+        trained = {name for name, _ in self.model.named_parameters()}
+        trainable = [name in trained for name in names]
+        given = sharing.weights_for(shared, names, own, trainable, take_weights)
+        if given is None:
             return False
-        theirs, facts = left
-        sharing.check_shapes(names, own, theirs, facts["lane"])
-        chosen, changed = theirs, True
-        if not take_weights:
-            trained = {name for name, _ in self.model.named_parameters()}
-            chosen, changed = sharing.settled(own, theirs, [name in trained for name in names])
-        if changed:
-            with torch.no_grad():
-                for (_, each), array in zip(state, chosen):
-                    each.copy_(torch.as_tensor(array))
-        return changed
+        with torch.no_grad():
+            for (_, each), array in zip(state, given):
+                each.copy_(torch.as_tensor(array))
+        return True
 
     def _share_inputs(self, shared, batch, given):
         """Inputs on the host, the same numbers in every lane."""

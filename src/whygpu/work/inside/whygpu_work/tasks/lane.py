@@ -28,7 +28,7 @@ def run(request, channel):
     channel.tell("first call")
     began = time.perf_counter()
     result = work.call()
-    first = getattr(work, "first_seconds", None) or time.perf_counter() - began
+    first = work.first_seconds or time.perf_counter() - began
     kind = "recorded" if work.kind == "script" else "output"
     for name, array, dtype in work.outputs(result):
         writer.tensor(name, kind, array, dtype)
@@ -54,7 +54,7 @@ def run(request, channel):
         products=devices.products(request["device"], work.backend),
         cudnn=devices.loaded_cudnn_engines(),
         weights_set=work.weights_set,
-        rows=getattr(work, "rows", None),
+        rows=work.rows,
         items=work.items,
         notes=notes,
     )
