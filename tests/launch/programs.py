@@ -33,6 +33,7 @@ def run(
     env: Mapping[str, str] | None = None,
     text: str = "",
     cwd: Path | None = None,
+    limit: float = LIMIT,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(word) for word in argv],
@@ -41,7 +42,7 @@ def run(
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=LIMIT,
+        timeout=limit,
     )
 
 

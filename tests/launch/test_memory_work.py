@@ -32,6 +32,10 @@ class Array:
         self.dtype = SimpleNamespace(name=dtype)
 
 
+class ndarray(Array):  # noqa: N801
+    """By whose name it is known that its shape is no code of the program's."""
+
+
 class Shape(tuple[Any, ...]):
     @property
     def rank(self) -> int:
@@ -224,6 +228,10 @@ class Watched:
         ("thing.size", None),
         ("thing.missing.batch", None),
         ("(number, 3)", [4, 3]),
+        ("len(words)", 1),
+        ("len(array)", 7),
+        ("array.shape[1]", 2),
+        ("len(thing)", None),
         ("x.to('cuda')", "x"),
         ("x.mean()", None),
         ("(lambda: 1)()", None),
@@ -234,7 +242,7 @@ def test_expressions_are_read_and_not_run(
     part: Any, tmp_path: pathlib.Path, expression: str, expected: Any
 ) -> None:
     thing = Watched()
-    names = {"number": 4, "words": {"a": 1}, "thing": thing, "x": "x"}
+    names = {"number": 4, "words": {"a": 1}, "thing": thing, "x": "x", "array": ndarray(7, 2)}
     ((frame, _),) = frames(part, tmp_path, "raise MemoryError", **names)
     reading = part("memory_frames")
     found = reading.value_of(ast.parse(expression, mode="eval").body, frame)

@@ -9,6 +9,7 @@ import sys
 
 from whygpu_bootstrap import frameworks, memory_watch, record
 from whygpu_bootstrap.memory_frames import (
+    ARRAYS,
     LIBRARIES,
     around,
     belongings,
@@ -30,7 +31,6 @@ ABOUT_MEMORY = ("memory", "alloc", "exhausted", "oom", "dst tensor")
 TRAINING = (".fit(", "train_on_batch(", "train_step(", "apply_gradients(", "apply(")
 """Calls that an optimizer of Keras does its steps in."""
 BATCH_NAMES = ("batch_size", "batchsize", "BATCH_SIZE", "BATCH")
-ARRAYS = ("Tensor", "EagerTensor", "ArrayImpl", "ndarray")
 BY_INITIALISING = 6
 """So often may a parameter be written to before the first step: trunc_normal_ does it five times.
 An optimizer writes to it once or twice in a step."""

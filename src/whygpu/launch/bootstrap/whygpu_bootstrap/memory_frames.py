@@ -15,6 +15,7 @@ MOST_BELONGINGS = 20000
 LIBRARIES = ("torch", "jax", "jaxlib", "tensorflow", "keras", "tf_keras", "numpy", "builtins")
 UNKNOWN = object()
 """What an expression comes to that only running it would tell."""
+ARRAYS = ("Tensor", "Parameter", "EagerTensor", "ArrayImpl", "ndarray")
 CONSTANTS = ("Constant", "Num", "Str", "NameConstant")
 """Before Python 3.8 they are the latter three."""
 SAME_SHAPE = ("to", "cuda", "cpu", "contiguous", "pin_memory", "detach")
@@ -125,14 +126,25 @@ def value_of(node, frame):
     if isinstance(node, ast.BinOp):
         return _computed(node.op, value_of(node.left, frame), value_of(node.right, frame))
     if isinstance(node, ast.Call):
-        called = node.func
-        like = isinstance(called, ast.Attribute) and called.attr in SAME_SHAPE
-        return value_of(called.value, frame) if like else UNKNOWN
+        return _called(node, frame)
     if isinstance(node, (ast.Tuple, ast.List)):
         values = [value_of(each, frame) for each in node.elts]
         return UNKNOWN if any(each is UNKNOWN for each in values) else values
     kept = vars(node) if type(node).__name__ in CONSTANTS else {}
     return kept.get("value", kept.get("n", kept.get("s", UNKNOWN)))
+
+
+def _called(node, frame):
+    """Calls whose result is known without making them: len(x), x.to(device)."""
+    called = node.func
+    if isinstance(called, ast.Attribute) and called.attr in SAME_SHAPE:
+        return value_of(called.value, frame)
+    is_length = getattr(called, "id", "") == "len" and len(node.args) == 1
+    measured = value_of(node.args[0], frame) if is_length else UNKNOWN
+    if type(measured) in (list, tuple, dict):
+        return len(measured)
+    shape = _attribute(measured, "shape")
+    return shape[0] if isinstance(shape, tuple) and shape else UNKNOWN
 
 
 def _index(node):
@@ -143,6 +155,8 @@ def _index(node):
 def _attribute(owner, name):
     if owner is UNKNOWN:
         return UNKNOWN
+    if name == "shape" and type(owner).__name__ in ARRAYS:
+        return tuple(owner.shape)
     modules = vars(owner).get("_modules") if hasattr(owner, "__dict__") else None
     if isinstance(modules, dict) and name in modules:
         return modules[name]
