@@ -73,3 +73,23 @@ def test_what_is_no_file(file: Path) -> None:
 def test_what_does_not_serve_here(file: Path) -> None:
     assert "expected train.py:function" in complaint("train.py", ("function", "model-file"))
     assert complaint("train.py:Net", ("model-file",)).endswith("expected model.keras")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("net.pt", "name a function that builds the module and loads them"),
+        ("model.ONNX", "it is an exported model"),
+        ("train.ipynb", "save its code as a .py file"),
+        ("exported", "it is a SavedModel"),
+    ],
+)
+def test_what_else_people_have(file: Path, text: str, words: str) -> None:
+    (file.parent / "exported").mkdir()
+    (file.parent / "exported" / "saved_model.pb").touch()
+    assert words in complaint(text)
+
+
+def test_only_what_serves_is_expected(file: Path) -> None:
+    assert "expected model.keras or file.py:function" in complaint("x", ("model-file", "function"))
+    assert "expected model.keras, file.py:function or script.py" in complaint("x")

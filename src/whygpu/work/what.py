@@ -11,7 +11,22 @@ from whygpu.errors import UsageError
 from whygpu.model.work import What, WhatKind
 
 MODEL_ENDINGS = (".keras", ".h5", ".hdf5")
-_EXPECTED = "expected model.keras, file.py:function or script.py"
+_WORDS: dict[WhatKind, str] = {
+    "model-file": "model.keras",
+    "function": "file.py:function",
+    "script": "script.py",
+}
+_OTHERS = {
+    (".pt", ".pth", ".ckpt", ".safetensors"): (
+        "it may hold weights alone; name a function that builds the module and loads them, such as "
+        "net.py:build"
+    ),
+    (".onnx", ".tflite", ".pb", ".engine"): (
+        "it is an exported model; name the function that builds it before the export"
+    ),
+    (".ipynb",): "save its code as a .py file",
+}
+"""What else people have, by its ending, and what to do with it."""
 
 
 def parse_what(text: str, allowed: Collection[WhatKind]) -> What:
@@ -24,12 +39,12 @@ def parse_what(text: str, allowed: Collection[WhatKind]) -> What:
     elif text.endswith(".py"):
         what = What("script", os.path.abspath(text))
     else:
-        raise UsageError(f"{text!r}: {_EXPECTED}")
+        raise UsageError(f"{text!r}: {_expected(allowed)}{_hint(text)}")
     if what.kind not in allowed:
         raise UsageError(_not_allowed(text, what, allowed))
     if not os.path.isfile(what.path):
         state = "is a folder" if os.path.isdir(what.path) else "does not exist"
-        raise UsageError(f"{text!r}: {os.path.relpath(what.path)} {state}; {_EXPECTED}")
+        raise UsageError(f"{text!r}: {os.path.relpath(what.path)} {state}; {_expected(allowed)}")
     if what.kind == "function":
         _check_name(what)
     return what
@@ -38,8 +53,21 @@ def parse_what(text: str, allowed: Collection[WhatKind]) -> What:
 def _not_allowed(text: str, what: What, allowed: Collection[WhatKind]) -> str:
     if what.kind == "script":
         return f"{text!r}: which function of it? expected {text}:function"
-    words = {"model-file": "model.keras", "function": "file.py:function", "script": "script.py"}
-    return f"{text!r}: expected {' or '.join(words[kind] for kind in words if kind in allowed)}"
+    return f"{text!r}: {_expected(allowed)}"
+
+
+def _expected(allowed: Collection[WhatKind]) -> str:
+    *others, last = [words for kind, words in _WORDS.items() if kind in allowed]
+    return f"expected {', '.join(others)} or {last}" if others else f"expected {last}"
+
+
+def _hint(text: str) -> str:
+    if os.path.isfile(os.path.join(text, "saved_model.pb")):
+        return "; it is a SavedModel: save the model as model.keras"
+    for endings, words in _OTHERS.items():
+        if text.lower().endswith(endings):
+            return f"; {words}"
+    return ""
 
 
 def _check_name(what: What) -> None:
