@@ -40,7 +40,7 @@ def test_a_name_of_a_file(file: Path, name: str) -> None:
 
 
 def test_a_script_and_a_saved_model(file: Path) -> None:
-    (file.parent / "Saved.KERAS").touch()
+    (file.parent / "Saved.KERAS").write_bytes(b"PK\x03\x04...")
     assert parse_what("train.py", ALL) == What("script", str(file))
     saved = parse_what("Saved.KERAS", ALL)
     assert (saved.kind, os.path.basename(saved.path)) == ("model-file", "Saved.KERAS")
@@ -93,3 +93,22 @@ def test_what_else_people_have(file: Path, text: str, words: str) -> None:
 def test_only_what_serves_is_expected(file: Path) -> None:
     assert "expected model.keras or file.py:function" in complaint("x", ("model-file", "function"))
     assert "expected model.keras, file.py:function or script.py" in complaint("x")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "neither a zip archive nor HDF5"),
+        (b"<html>not found</html>", "neither a zip archive nor HDF5"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "`git lfs pull` fetches the model"),
+    ],
+)
+def test_a_file_that_is_no_model(file: Path, content: bytes, words: str) -> None:
+    (file.parent / "model.keras").write_bytes(content)
+    assert words in complaint("model.keras")
+
+
+def test_hdf5_under_any_ending(file: Path) -> None:
+    for name in ("old.h5", "old.keras"):
+        (file.parent / name).write_bytes(b"\x89HDF\r\n\x1a\n...")
+        assert parse_what(name, ALL).kind == "model-file"

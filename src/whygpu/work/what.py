@@ -11,6 +11,8 @@ from whygpu.errors import UsageError
 from whygpu.model.work import What, WhatKind
 
 MODEL_ENDINGS = (".keras", ".h5", ".hdf5")
+_SAVED_MODELS = (b"PK\x03\x04", b"\x89HDF\r\n\x1a\n")
+"""How they begin: Keras 3 writes zip archives, others HDF5 under either ending."""
 _WORDS: dict[WhatKind, str] = {
     "model-file": "model.keras",
     "function": "file.py:function",
@@ -47,6 +49,8 @@ def parse_what(text: str, allowed: Collection[WhatKind]) -> What:
         raise UsageError(f"{text!r}: {os.path.relpath(what.path)} {state}; {_expected(allowed)}")
     if what.kind == "function":
         _check_name(what)
+    if what.kind == "model-file":
+        _check_model(what)
     return what
 
 
@@ -68,6 +72,25 @@ def _hint(text: str) -> str:
         if text.lower().endswith(endings):
             return f"; {words}"
     return ""
+
+
+def _check_model(what: What) -> None:
+    """What a download or a copy that went wrong leaves behind is told before Keras is started."""
+    try:
+        with open(what.path, "rb") as file:
+            start = file.read(64)
+    except OSError as error:
+        raise UsageError(f"cannot read {what.path}: {error.strerror}") from error
+    name = os.path.relpath(what.path)
+    if start.startswith(b"version https://git-lfs"):
+        raise UsageError(
+            f"{name} is a pointer of Git LFS, not the model; `git lfs pull` fetches the model"
+        )
+    if not start.startswith(_SAVED_MODELS):
+        raise UsageError(
+            f"{name} is no saved Keras model: it is neither a zip archive nor HDF5; was it saved, "
+            "or copied, to its end?"
+        )
 
 
 def _check_name(what: What) -> None:
