@@ -18,6 +18,9 @@ def nothing():
 def breaks():
     raise KeyError("unheard of")
 
+def shouts():
+    raise KeyError("\\x1b]0;owned\\x07 and half of a letter: \\udc80")
+
 def needs():
     import no_such_framework
 
@@ -82,6 +85,17 @@ def test_what_is_not_installed_says_where_it_would_have_to_be(
     assert estimate("program.py:needs", "--limit", "1GiB") == 4
     shown = " ".join(capsys.readouterr().out.split())
     assert "install no_such_framework in the environment that was used, or name another" in shown
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_what_a_program_says_is_no_command_to_the_terminal(
+    program: pathlib.Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    assert estimate("program.py:shouts", "--limit", "1GiB", *words) == 4
+    shown = capsys.readouterr().out
+    assert "owned" in shown
+    assert "\x1b" not in shown
+    assert "\\u001b" not in shown
 
 
 def test_only_the_frames_of_the_program_are_shown(

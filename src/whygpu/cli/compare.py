@@ -114,6 +114,7 @@ def run(options: argparse.Namespace) -> int:
     html = _html_file(options.html)
     _check(options)
     from whygpu.cli.progress import told
+    from whygpu.cli.terminal import printable
     from whygpu.comparer.run import compare
 
     with told("looking at this machine") as tell:
@@ -131,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
             timeout=options.timeout,
             on_progress=tell,
         )
-    report = _printable(report)
+    report = printable(report)
     if html is not None:
         _write_html(html, report)
     _show(report, options)
@@ -164,14 +165,6 @@ def _html_file(path: str | None) -> str | None:
     if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
         raise UsageError(f"--html {path}: it cannot be written; choose another file")
     return os.path.abspath(path)
-
-
-def _printable(report: ComparisonReport) -> ComparisonReport:
-    """What programs say of themselves may hold a terminal's commands; decoding takes them out."""
-    from whygpu.model.codec import decode, encode
-    from whygpu.model.comparison import ComparisonReport
-
-    return decode(ComparisonReport, encode(report))
 
 
 def _public(report: ComparisonReport) -> ComparisonReport:

@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli.progress import waiting
-    from whygpu.cli.terminal import marks_for, use_color, width, write
+    from whygpu.cli.terminal import marks_for, printable, use_color, width, write
     from whygpu.render.memory_estimate import MARKS, PLAIN_MARKS, render, render_json
 
     with waiting("estimating") as tell:
@@ -92,6 +92,7 @@ def run(options: argparse.Namespace) -> int:
             timeout=options.timeout,
             on_progress=tell,
         )
+    found = printable(found)
     if options.json:
         write(render_json(found))
     else:

@@ -90,13 +90,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from whygpu.cli.progress import told
-    from whygpu.cli.terminal import use_color, width, write
+    from whygpu.cli.terminal import printable, use_color, width, write
     from whygpu.memory.find import find
     from whygpu.render.memory_find import render, render_json
 
     wanted = _wanted(options)
     with told("looking at this machine") as tell:
         result = find(wanted, os.environ, lambda progress: tell(_in_words(progress)))
+    result = printable(result)
     if options.json:
         write(render_json(result))
     else:

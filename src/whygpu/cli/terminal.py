@@ -10,6 +10,7 @@ from typing import TextIO, TypeVar
 from whygpu.cli.surroundings import discard_output
 from whygpu.errors import UsageError
 
+Answer = TypeVar("Answer")
 Mark = TypeVar("Mark")
 NARROWEST = 40
 WIDEST = 100
@@ -42,6 +43,13 @@ def shows(text: str, stream: TextIO) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def printable(answer: Answer) -> Answer:
+    """What programs say of themselves may hold a terminal's commands; decoding takes them out."""
+    from whygpu.model.codec import decode, encode
+
+    return decode(type(answer), encode(answer))
 
 
 def marks_for(marks: Mapping[Mark, str], plain: Mapping[Mark, str]) -> Mapping[Mark, str]:
