@@ -7,7 +7,15 @@ import math
 import pytest
 
 from whygpu.errors import UsageError
-from whygpu.guard.sameness import Gaps, Look, quotient, reduction_of, settled, windows
+from whygpu.guard.sameness import (
+    Gaps,
+    Look,
+    grain_of,
+    quotient,
+    reduction_of,
+    settled,
+    windows,
+)
 from whygpu.guard.splitting import CannotSplit
 
 
@@ -19,6 +27,8 @@ from whygpu.guard.splitting import CannotSplit
         (Gaps(0.05, 1.0, 1e-7), None),
         (Gaps(0.002, 1.0, 0.001), "mean"),
         (Gaps(0.05, 1.0, 0.001), None),
+        (Gaps(0.004, 1.0, 1e-7, grain=2.0**-7), "mean"),
+        (Gaps(0.05, 1.0, 1e-7, grain=2.0**-7), None),
         (Gaps(0.5, 0.5, 0.9), None),
         (Gaps(math.nan, math.nan, 0.0), None),
     ],
@@ -47,6 +57,19 @@ def test_looks_together(before: Look, looks: list[Look], found: Look, told: int)
 def test_looks_that_contradict_each_other_are_a_refusal() -> None:
     with pytest.raises(CannotSplit):
         settled("mean", ["sum"], lambda words: None)
+
+
+@pytest.mark.parametrize(
+    ("on_grid", "grain"),
+    [
+        ({"bfloat16": 90, "float16": 100}, 2.0**-7),
+        ({"bfloat16": 10, "float16": 60}, 2.0**-10),
+        ({"bfloat16": 1, "float16": 9}, 0.0),
+    ],
+)
+def test_the_grain_is_that_of_most_numbers(on_grid: dict[str, int], grain: float) -> None:
+    assert grain_of(on_grid.__getitem__, 100) == grain
+    assert grain_of(lambda name: 0, 0) == 0.0
 
 
 def test_both_ends_of_a_batch_are_looked_at() -> None:

@@ -92,6 +92,16 @@ def torch_cases():
         scaler = torch.amp.GradScaler("cpu", init_scale=scale)
         return lambda *batch: scaler.scale(loss(*batch))
 
+    def in_bfloat16(loss):
+        def of(model):
+            def cast(*batch):
+                with torch.autocast("cpu", dtype=torch.bfloat16):
+                    return loss(model)(*batch)
+
+            return cast
+
+        return of
+
     def norm():
         return nn.BatchNorm1d(8)
 
@@ -173,8 +183,10 @@ def torch_cases():
             "between samples": compared(losses["between samples"]),
             "over chosen": compared(losses["over chosen"]),
             "exact": compared(losses["mean"], norm, exact=True),
+            "over chosen, in bfloat16": compared(in_bfloat16(losses["over chosen"])),
             "steps within backward": steps_within_backward(),
         },
+        "in bfloat16": compared(in_bfloat16(losses["mean"])),
         "norm": compared(losses["mean"], norm),
         "running": running_mean(),
         "dropout": compared(losses["mean"], nn.Dropout),
@@ -222,6 +234,10 @@ def jax_cases():
     def odd_aux(p, x, y, c):
         return mean(p, x, y, c), jnp.abs(out(p, x)).max()
 
+    def in_bfloat16(p, x, y, c):
+        p, x = jax.tree.map(lambda leaf: leaf.astype("bfloat16"), (p, jnp.asarray(x)))
+        return ((out(p, x).astype("float32") - y) ** 2).mean()
+
     def compared(loss, *more, has_aux=False, check=True, **options):
         guard = whygpu.oom_guard(micro_batch=MICRO, check=check)
         arguments = (params, X, Y, CHOSEN, *more)
@@ -260,6 +276,7 @@ def jax_cases():
             "raw key": compared(dropped, jax.random.PRNGKey(0), batch_argnums=(1, 2, 3)),
             "rows": compared(dropped, jax.random.PRNGKey(0)),
         },
+        "in bfloat16": compared(in_bfloat16),
         "dropout": compared(dropped, jax.random.key(0)),
         "inside jit": inside_jit(),
     }

@@ -16,6 +16,7 @@ from tests.targets import python_of
 PROGRAM = pathlib.Path(__file__).with_name("guard_loop_cases.py")
 SOURCE = pathlib.Path(whygpu.__path__[0]).parent
 FLOAT32_EPSILON = 2.0**-23
+BFLOAT16_EPSILON = 2.0**-7
 SAMPLES = 13
 
 
@@ -48,12 +49,23 @@ def test_gradients_of_parts_are_those_of_the_batch(
         assert len(case["differences"]) == ("unchecked" in name), name
 
 
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_work_in_few_digits_is_not_taken_for_another_loss(
+    framework: str, request: pytest.FixtureRequest
+) -> None:
+    case = request.getfixturevalue(framework)["in bfloat16"]
+    assert (case["in_parts"], case["differences"]) == (1, [])
+    # The gradient of each part is rounded when it is made, and what goes into it before.
+    assert case["gap"] <= 2 * BFLOAT16_EPSILON * case["size"]
+
+
 @pytest.mark.parametrize(
     ("framework", "case", "reason"),
     [
         ("torch", "between samples", "neither the mean nor the sum"),
         ("torch", "over chosen", "neither the mean nor the sum"),
         ("torch", "exact", "batch normalisation (2)"),
+        ("torch", "over chosen, in bfloat16", "neither the mean nor the sum"),
         ("torch", "steps within backward", "as soon as their gradient is there"),
         ("jax", "between samples", "neither the mean nor the sum"),
         ("jax", "over chosen", "neither the mean nor the sum"),

@@ -71,6 +71,7 @@ class JaxLossCheck(sameness.LossCheck):
             distance(shares[0], first, shares[1], second),
             distance(1.0, first, 1.0, second),
             distance(1.0, self._run(both.reversed())[1], 0.0, first),
+            _grain(both.jax, together),
         )
         found = sameness.reduction_of(gaps)
         if found is not None:
@@ -88,6 +89,15 @@ def _distance(jax: Any, tree: Any, a: float, one: Any, b: float, other: Any) -> 
         return leaf - (x * a + y * b if b else x * a)
 
     return _norm(jax, jax.tree_util.tree_map(gap, tree, one, other))
+
+
+def _grain(jax: Any, tree: Any) -> float:
+    leaves = [leaf[leaf != 0] for leaf in jax.tree_util.tree_leaves(tree)]
+
+    def on_grid(name: str) -> int:
+        return sum(int((leaf == leaf.astype(name).astype(leaf.dtype)).sum()) for leaf in leaves)
+
+    return sameness.grain_of(on_grid, sum(leaf.size for leaf in leaves))
 
 
 def _norm(jax: Any, tree: Any) -> float:

@@ -26,6 +26,15 @@ _COARSEST = 2.0**-6
 """More than this is not the rounding of any type that is trained with: bfloat16 keeps 8 bits."""
 
 
+GRAINS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
+"""Types in which gradients are rounded, whatever type they are kept in; the coarsest first."""
+
+
+def grain_of(on_grid: Callable[[str], int], count: int) -> float:
+    """By how many of the gradient's numbers, zeros apart, are numbers of a coarser type."""
+    return next((grain for name, grain in GRAINS.items() if 2 * on_grid(name) > count > 0), 0.0)
+
+
 class Gaps(NamedTuple):
     """Distances from the gradient of the samples taken together, as parts of its norm."""
 
@@ -35,16 +44,19 @@ class Gaps(NamedTuple):
     """Of the plain sum of the halves' gradients."""
     reordered: float
     """Of the gradient of the same samples in reverse order: what rounding alone does."""
+    grain: float = 0.0
+    """The step between the numbers that most of the gradient is made of, where it is coarse."""
 
 
 def reduction_of(gaps: Gaps) -> Reduction | None:
     """How the gradients of parts make up that of the whole; None where neither way does.
 
-    Work that is done in less than float32 shows that in the reordered samples as well.
+    Work that is done in less than float32 shows that in the reordered samples as well, or in the
+    grain of the gradient: under autocast each part's is rounded to few digits by itself.
     """
     if gaps.reordered > _COARSEST:
         return None
-    tolerance = max(HALF_THE_DIGITS, _NOISE_FACTOR * gaps.reordered)
+    tolerance = max(HALF_THE_DIGITS, _NOISE_FACTOR * gaps.reordered, 2 * gaps.grain)
     if gaps.as_mean <= tolerance:
         return "mean"
     return "sum" if gaps.as_sum <= tolerance else None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from whygpu.errors import UsageError
 from whygpu.guard.batches import leaves, mapped, samples_in
-from whygpu.guard.sameness import quotient
+from whygpu.guard.sameness import grain_of, quotient
 from whygpu.guard.splitting import CannotSplit
 
 Gradient = list[Any]
@@ -130,6 +130,16 @@ def distance(first: Gradient, second: Gradient) -> float:
 def norm(gradient: Gradient) -> float:
     sizes = (float(g.abs().double().norm()) for g in gradient if g is not None)
     return math.sqrt(sum(size**2 for size in sizes))
+
+
+def grain(torch: Any, gradient: Gradient) -> float:
+    tensors = [g[g != 0] for g in gradient if g is not None]
+
+    def on_grid(name: str) -> int:
+        coarser = getattr(torch, name)
+        return sum(int((g == g.to(coarser).to(g.dtype)).sum()) for g in tensors)
+
+    return grain_of(on_grid, sum(g.numel() for g in tensors))
 
 
 def _parameters_of(torch: Any, item: Any) -> Iterator[Any]:

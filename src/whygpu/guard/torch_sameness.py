@@ -9,7 +9,7 @@ from typing import Any
 from whygpu.guard import sameness
 from whygpu.guard.freeing import release
 from whygpu.guard.splitting import CannotSplit
-from whygpu.guard.torch_gradients import Gradients, Work, distance, norm, weighed_sum
+from whygpu.guard.torch_gradients import Gradients, Work, distance, grain, norm, weighed_sum
 from whygpu.guard.torch_state import batch_norms
 from whygpu.memory.recognise import shortage_in
 
@@ -76,6 +76,7 @@ class TorchLossCheck(sameness.LossCheck):
             distance(together, weighed_sum(first, shares[0], second, shares[1])) / size,
             distance(together, weighed_sum(first, 1.0, second, 1.0)) / size,
             noise / size,
+            grain(self._torch, together),
         )
         found = sameness.reduction_of(gaps)
         if found is None:
