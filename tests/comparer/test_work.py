@@ -55,6 +55,14 @@ def test_a_structure_is_filled_in_the_order_of_its_names() -> None:
     }
 
 
+def test_what_layers_give_has_one_order_and_one_name_on_every_backend() -> None:
+    """JAX sorts dictionaries, and TensorFlow has names where others have places."""
+    trees = part("trees")
+    one = trees.without_fields(trees.in_key_order({"b": Pair(1, 2), "a": 3}))
+    other = trees.without_fields(trees.in_key_order({"a": 3, "b": (1, 2)}))
+    assert names(one) == names(other) == ["output.a", "output.b[0]", "output.b[1]"]
+
+
 class Clock:
     """A call that takes as long as it is told, on a clock that it moves itself."""
 

@@ -52,7 +52,11 @@ def _worth_asking(report: ComparisonReport, ran: Sequence[Collected]) -> bool:
         return False
     if ran[0].kind in ("call", "pair", "script"):
         return True
-    parted = {each.first_layer for each in report.pairs if each.verdict == "different"}
+    parted = {
+        each.first_layer
+        for each in report.pairs
+        if each.verdict == "different" and not _draw_the_same(each, ran)
+    }
     if ran[0].kind == "torch":
         # A module does not say whether it draws.
         return bool(parted)
@@ -86,9 +90,13 @@ def depends_on_seed(job: Job, ran: Sequence[Collected], progress: Progress) -> b
 
 
 def _pair(pair: PairVerdict, ran: Sequence[Collected]) -> PairVerdict:
-    """Lanes of one device and backend draw the same numbers, so that their verdict stands."""
-    lanes = {each.run.lane.name: each.run.lane for each in ran}
-    a, b = lanes[pair.a], lanes[pair.b]
-    if pair.verdict != "different" or (a.device, a.backend) == (b.device, b.backend):
+    if pair.verdict != "different" or _draw_the_same(pair, ran):
         return pair
     return pair._replace(verdict="undetermined", level=None, reasons=(OWN_NUMBERS, *pair.reasons))
+
+
+def _draw_the_same(pair: PairVerdict, ran: Sequence[Collected]) -> bool:
+    """Lanes of one device and backend do, so that their verdict stands."""
+    lanes = {each.run.lane.name: each.run.lane for each in ran}
+    a, b = lanes[pair.a], lanes[pair.b]
+    return (a.device, a.backend) == (b.device, b.backend)

@@ -34,3 +34,14 @@ def in_key_order(tree):
     if isinstance(tree, (list, tuple)):
         return type(tree)([in_key_order(each) for each in tree])
     return tree
+
+
+def without_fields(tree):
+    """The structure with plain tuples: what one backend gives names, another gives places."""
+    if isinstance(tree, dict):
+        return {key: without_fields(each) for key, each in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(without_fields(each) for each in tree)
+    if isinstance(tree, list):
+        return [without_fields(each) for each in tree]
+    return tree

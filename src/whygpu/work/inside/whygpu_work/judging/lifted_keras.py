@@ -2,6 +2,7 @@
 
 import numpy
 
+from .. import trees
 from ..lanes import host_arrays, layers_keras, taps_keras, train_keras
 from .float64_keras import lifted
 from .tools_keras import KerasTools
@@ -31,7 +32,7 @@ class LiftedKeras(object):
         return self._make_work(self._model).infer(self._inputs)
 
     def outputs(self, result):
-        return host_arrays.all_on_host(result, "output")
+        return host_arrays.all_on_host(trees.without_fields(result), "output")
 
     def force(self, on_step):
         """One inference step by step, for the rows of which lanes have recorded every step."""

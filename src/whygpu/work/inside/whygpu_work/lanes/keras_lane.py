@@ -1,5 +1,6 @@
 """A Keras model in a lane: its outputs, every step of it, its training."""
 
+from .. import trees
 from ..work_keras import KerasWork, all_layers
 from . import chosen_inputs, host_arrays, layers_keras, sharing, train_keras
 from .devices import CannotRun
@@ -99,7 +100,7 @@ class KerasLane(LaneWork):
         return self._work.infer(self.inputs)
 
     def outputs(self, result):
-        return host_arrays.all_on_host(result, "output")
+        return host_arrays.all_on_host(trees.without_fields(result), "output")
 
     def record_steps(self, writer):
         return layers_keras.record(self._keras, self.model, self.record_inputs, writer)

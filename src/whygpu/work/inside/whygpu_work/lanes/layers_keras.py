@@ -94,7 +94,7 @@ class _Nothing(object):
 
 def _write(writer, name, layer, result):
     names = []
-    for inner, leaf in host_arrays.named(trees.in_key_order(result), name):
+    for inner, leaf in host_arrays.named(trees.without_fields(trees.in_key_order(result)), name):
         array, dtype = host_arrays.on_host(leaf)
         inner = layer_tensor(inner)
         writer.tensor(inner, "layer", array, dtype)
