@@ -67,9 +67,10 @@ def with_estimate(
 
 
 def _told_by(report: RunReport) -> ProcessMemory:
-    """The last process that told of the exception that ended it."""
+    """The last process that told of the exception that ended it, or else what one had begun."""
     told = [record.memory for record in report.records if record.memory.error]
-    return told[-1] if told else ProcessMemory()
+    begun = [record.memory for record in report.records if record.memory.work is not None]
+    return (told or begun or [ProcessMemory()])[-1]
 
 
 def _gpus(machine: Snapshot) -> tuple[Gpu, ...]:

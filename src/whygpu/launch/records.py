@@ -42,8 +42,18 @@ def _record(path: str) -> ProcessRecord:
         trace=data["trace"],
         imported=data.get("imported"),
         ended=data.get("ended"),
-        memory=_memory(data.get("memory", {})),
+        memory=_memory(data.get("memory") or _begun(os.path.dirname(path), data["pid"])),
     )
+
+
+def _begun(folder: str, pid: int) -> dict[str, Any]:
+    """What a process noted on its way that ended without a word."""
+    try:
+        with open(os.path.join(folder, f"{pid}.work"), encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+    except FileNotFoundError:
+        return {}
+    return found
 
 
 def _memory(entry: dict[str, Any]) -> ProcessMemory:

@@ -162,6 +162,7 @@ def _of(work: NotedWork) -> FitEstimate:
         model=work.name,
         mode=work.mode,
         optimizer=work.optimizer,
+        begun=work.begun,
         batch=work.batch,
     )
 

@@ -110,6 +110,9 @@ class NotedWork(NamedTuple):
     """The program's own file, where it has one."""
     search_path: tuple[str, ...] = ()
     """Where the program finds its modules."""
+    begun: bool = False
+    """Noted when it began: the process ended without telling, and may have been at something
+    else by then."""
 
 
 class Footprint(NamedTuple):
@@ -177,6 +180,8 @@ class FitEstimate(NamedTuple):
     mode: Mode = "train"
     optimizer: str | None = None
     """Where the estimate had to be told."""
+    begun: bool = False
+    """It is what the process had begun last; it ended without telling what it was at."""
     batch: int | None = None
     """The one that failed."""
     needs: int | None = None

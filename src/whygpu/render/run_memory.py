@@ -90,9 +90,11 @@ def _estimated(told: FitEstimate, end: MemoryEnd) -> str:
     doing = "training" if told.mode == "train" else "inference with"
     optimizer = f" and {told.optimizer}" if told.optimizer else ""
     needs = in_gib(told.needs or 0)
-    takes = f"{doing} {told.model} with a batch of {told.batch}{optimizer} takes " + (
-        f"at least {needs}, gaps between arrays left out" if told.least else f"about {needs}"
-    )
+    amount = f"at least {needs}, gaps between arrays left out" if told.least else f"about {needs}"
+    work = f"{doing} {told.model} with a batch of {told.batch}{optimizer}"
+    if told.begun:
+        work = f"the process ended without a word; what it had begun last, {work},"
+    takes = f"{work} takes {amount}"
     if told.room is None:
         return f"{takes}; how much there was for it is not known"
     there = f"{takes}, and there was room for {in_gib(told.room)}"

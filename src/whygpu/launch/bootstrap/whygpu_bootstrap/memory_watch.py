@@ -32,6 +32,11 @@ def result():
     return found
 
 
+def imported():
+    """What the process had when its frameworks were imported."""
+    return _state["imported"]
+
+
 def footprint():
     """What the process has of the computer's memory now, in bytes."""
     with open("/proc/self/statm") as file:

@@ -38,7 +38,7 @@ def noted_work(frames, batch):
             part = frameworks.part("memory_work_" + name) if name in sys.modules else None
             found = part.noted(frames, batch) if part is not None else None
             if found is not None:
-                return dict(_surroundings(frames), why="", **found)
+                return dict(dict(surroundings(frames), why=""), **found)
     except CannotNote as error:
         return {"why": str(error)[:LONGEST_WHY]}
     except Exception as error:
@@ -49,11 +49,12 @@ def noted_work(frames, batch):
     return None
 
 
-def _surroundings(frames):
+def surroundings(frames):
     """What another process needs to find the program's own modules."""
     main = vars(sys.modules["__main__"])
-    # By now, Python has taken __file__ away from it.
+    # When the program is over, Python has taken __file__ away from it.
     paths = [frame.f_code.co_filename for frame, _ in frames if frame.f_globals is main]
+    paths += [path for path in [main.get("__file__")] if path]
     return {
         "python": sys.executable,
         "program": os.path.abspath(paths[0]) if paths and os.path.isfile(paths[0]) else None,

@@ -2,8 +2,9 @@
 
 import sys
 
+from whygpu_bootstrap import frameworks
 from whygpu_bootstrap.memory_frames import UNKNOWN, calls_at, package, value_of
-from whygpu_bootstrap.memory_work import LARGEST, CannotNote, plain_names
+from whygpu_bootstrap.memory_work import LARGEST, CannotNote, plain_names, surroundings
 
 TRAINING = ("fit", "train_on_batch")
 USING = ("evaluate", "test_on_batch", "predict", "predict_on_batch")
@@ -17,36 +18,52 @@ def noted(frames, batch):
     keras = sys.modules["keras"]
     if not hasattr(keras, "Model"):
         return None
-    model, call, frame = _call(keras, frames)
-    if model is None:
-        return None
-    if int(keras.__version__.split(".")[0]) < 3:
+    calls = _calls(frames)
+    if calls and int(keras.__version__.split(".")[0]) < 3:
         raise CannotNote("estimates are made for Keras 3, and this is Keras " + keras.__version__)
-    method = call.func.attr
-    given = _argument(call, frame, "x", 0)
+    for call, frame in calls:
+        model = value_of(call.func.value, frame)
+        if isinstance(model, keras.Model):
+            given = _argument(call, frame, "x", 0)
+            size = _batch(call, frame, given, batch)
+            if size is not None:
+                return _described(keras, model, call.func.attr, size, given)
+    # The source does not tell all of it; what was noted when the call began does.
+    left = frameworks.part("memory_keras").left() if calls else None
+    if left is not None:
+        return dict(left, begun=False)
+    if any(isinstance(value_of(call.func.value, frame), keras.Model) for call, frame in calls):
+        raise CannotNote("nothing shows which batch size %s() used" % calls[0][0].func.attr)
+    return None
+
+
+def begun(model, method, batch, given):
+    """The same for a call that has just begun."""
+    found = _described(sys.modules["keras"], model, method, batch, given)
+    return dict(surroundings([]), why="", begun=True, **found)
+
+
+def _described(keras, model, method, batch, given):
     return {
         "of": "keras",
         "name": type(model).__name__,
         "mode": "train" if method in TRAINING else "infer",
-        "batch": _batch(call, frame, given, batch),
+        "batch": batch,
         "backend": keras.backend.backend(),
         "input": None if _says_what_it_takes(model) else _shapes(given),
         "data": _saved(keras, model),
     }
 
 
-def _call(keras, frames):
-    """The innermost call of a model's method that the program's own code had made."""
-    for frame, line in reversed(frames):
-        if package(frame):
-            continue
-        for call in calls_at(frame, line):
-            method = getattr(call.func, "attr", "")
-            if method in TRAINING + USING:
-                owner = value_of(call.func.value, frame)
-                if isinstance(owner, keras.Model):
-                    return owner, call, frame
-    return None, None, None
+def _calls(frames):
+    """Calls that may be of a model's methods, by the program's own code; the innermost first."""
+    return [
+        (call, frame)
+        for frame, line in reversed(frames)
+        if not package(frame)
+        for call in calls_at(frame, line)
+        if getattr(call.func, "attr", "") in TRAINING + USING
+    ]
 
 
 def _argument(call, frame, name, place):
@@ -77,10 +94,7 @@ def _batch(call, frame, given, by_name):
         found = min(DEFAULT_BATCH, rows)
     else:
         found = _batch_of_data(given)
-    found = by_name if found is None else found
-    if found is None:
-        raise CannotNote("nothing shows which batch size %s() used" % call.func.attr)
-    return found
+    return by_name if found is None else found
 
 
 def _arrays(given):
