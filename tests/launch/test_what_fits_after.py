@@ -65,8 +65,8 @@ def program(folder: Path, x: str, keras: str = KERAS) -> Path:
 
 def ended(folder: Path, x: str) -> tuple[int, dict[str, Any], str]:
     report = folder / "report.json"
-    words = [*WHYGPU, "--no-repair", "--report", report, "--", PYTHON, program(folder, x)]
-    done = run(words, cwd=folder)
+    file = program(folder, x)
+    done = run([*WHYGPU, "--no-repair", "--report", report, "--", PYTHON, file], cwd=folder)
     written = json.loads(report.read_text())
     jsonschema.validate(written, SCHEMA)
     return done.returncode, written["out_of_memory"]["estimate"], done.stderr

@@ -19,7 +19,8 @@ SOURCE = pathlib.Path(whygpu.__path__[0])
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folders = [SOURCE / "launch" / "bootstrap", SOURCE / "work" / "inside"]
-    command = [python_of("torch"), PROGRAM, *folders, tmp_path_factory.mktemp("work")]
+    work = tmp_path_factory.mktemp("work")
+    command: list[str | pathlib.Path] = [python_of("torch"), PROGRAM, *folders, work]
     done = run(command, env=environment(CUDA_VISIBLE_DEVICES="-1"))
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -209,7 +209,7 @@ def test_a_leak_is_told_from_what_is_too_big(
         # TensorFlow dies of a limit that its small allocations meet; this one is its tensors'.
         TF_MKL_ALLOC_MAX_BYTES=str(LIMIT // 2),
     )
-    command = [*WHYGPU, "--report", report, "--", python_of(target), program]
+    command: list[str | Path] = [*WHYGPU, "--report", report, "--", python_of(target), program]
     done = run(command, env=environ, limit=150)
     assert done.returncode == 1, done.stderr
     found = json.loads(report.read_text())
