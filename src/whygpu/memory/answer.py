@@ -39,8 +39,20 @@ def answer(what: str, trials: Sequence[Trial], stop: StopReason) -> BatchResult:
         frameworks=(),
         trials=tuple(trials),
         traceback="",
-        notes=(),
+        notes=_notes(trials, low or 0),
         seconds=0.0,
+    )
+
+
+def _notes(trials: Sequence[Trial], low: int) -> tuple[str, ...]:
+    """What contradicts the answer."""
+    failed = [t.batch for t in trials if t.outcome == "does-not-fit" and t.batch <= low]
+    if not failed:
+        return ()
+    again = "it did in another" if min(failed) == low else f"{low} did in another"
+    return (
+        f"{min(failed)} did not fit in one trial, and {again}: what this step takes differs from "
+        "run to run",
     )
 
 

@@ -215,7 +215,7 @@ class _Tries:
             device=self._device,
             frameworks=tuple(sorted(self._frameworks.items())),
             traceback=self._traceback,
-            notes=tuple(self._notes),
+            notes=(*self._notes, *result.notes),
         )
 
     def _try(self, batch: int) -> None:

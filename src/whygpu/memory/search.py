@@ -88,10 +88,13 @@ def next_move(trials: Sequence[Trial], wishes: SearchWishes) -> Try | Stop:
     if low is None:
         assert high is not None
         return Try(on_grid(high // _SHRINK, wishes))
-    batch = on_grid(_aim(trials, wishes, low, high), wishes)
-    batch = max(batch, low + wishes.multiple_of)
-    if high is not None:
-        batch = min(batch, high - wishes.multiple_of)
+    if high is not None and _closed(trials, wishes, low, high):
+        batch = high
+    else:
+        batch = on_grid(_aim(trials, wishes, low, high), wishes)
+        batch = max(batch, low + wishes.multiple_of)
+        if high is not None:
+            batch = min(batch, high - wishes.multiple_of)
     slowest = _time_allows(trials, wishes, low)
     if batch > slowest:
         batch = on_grid(slowest, wishes)
@@ -197,12 +200,29 @@ def _reason_to_stop(
     else:
         if wishes.largest is not None and low + step > wishes.largest:
             return "at-largest"
-        if high is not None and low >= (high - step) * (1 - _close_enough(trials)):
-            return "bracketed"
+        if high is not None and _closed(trials, wishes, low, high):
+            return None if _is_doubtful(trials, wishes) else "bracketed"
         seen = forecast(trials)
         if seen is not None and seen.gauge.decides and low >= seen.perhaps * (1 - _NEAR):
             return "predicted"
     return "trials" if len(trials) >= wishes.trials else None
+
+
+def _closed(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int) -> bool:
+    return low >= (high - wishes.multiple_of) * (1 - _close_enough(trials))
+
+
+def _is_doubtful(trials: Sequence[Trial], wishes: SearchWishes) -> bool:
+    """Whether the upper end is to be tried once more: by the line it should have fitted.
+
+    On the CPU a step can take an activation more in one run than in the next, by which operations
+    happen to run at the same time. What has failed more than once is no accident.
+    """
+    seen = forecast(trials)
+    if seen is None or not seen.gauge.decides or len(trials) >= wishes.trials:
+        return False
+    failed = [trial.batch for trial in trials if trial.outcome == "does-not-fit"]
+    return sum(batch * (1 + _NOISE) < seen.batch for batch in failed) == 1
 
 
 def _aim(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int | None) -> float:
