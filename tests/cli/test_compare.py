@@ -17,6 +17,7 @@ SCRIPT = "import whygpu\nwhygpu.record('x', 1)\n"
 def script(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "work.py").write_text(SCRIPT)
+    (tmp_path / "made.py").write_text("def f(): ...\n")
     return "work.py"
 
 
@@ -27,11 +28,14 @@ def script(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (["work.py:f"], "it defines no function"),
         (["work.py", "--lanes", "cpu,tpu"], "no lane 'tpu'"),
         (["work.py", "--tolerance", "small"], "--tolerance small: expected auto"),
-        (["work.py", "--batch", "0"], "--batch 0: expected 1 or more"),
+        (["made.py:f", "--batch", "0"], "--batch 0: expected 1 or more"),
+        (["work.py", "--batch", "8"], "--batch is for models and functions; work.py as a script"),
+        (["work.py", "--input", "3x8"], "--input is for models and functions"),
+        (["work.py", "--inputs", "x.npz"], "expected work.py:function"),
         (["work.py", "--repeat", "-1"], "--repeat -1: expected 1 or more"),
         (["work.py", "--train", "-1"], "--train -1: expected a number of steps"),
-        (["work.py", "--inputs", "no.npz"], "--inputs no.npz: there is no such file"),
-        (["work.py", "--inputs", "work.py"], 'make one with numpy.savez("inputs.npz", array)'),
+        (["made.py:f", "--inputs", "no.npz"], "--inputs no.npz: there is no such file"),
+        (["made.py:f", "--inputs", "work.py"], 'make one with numpy.savez("inputs.npz", array)'),
         (["work.py", "--lanes", "cpu gpu"], "expected commas between lanes: cpu,gpu"),
         (["work.py", "--lanes", "cpu;gpu"], "expected commas between lanes: cpu,gpu"),
         (["work.py", "--lanes", "tf,jax"], "did you mean keras:tensorflow?"),

@@ -145,6 +145,13 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"--random {options.random}: expected a seed from 0 to {(1 << 32) - 1}")
     if not options.timeout > 0:
         raise UsageError(f"--timeout {options.timeout:g}: expected more than 0 seconds")
+    if options.what.endswith(".py"):
+        for option in ("inputs", "batch", "input"):
+            if getattr(options, "shapes" if option == "input" else option) is not None:
+                raise UsageError(
+                    f"--{option} is for models and functions; {options.what} as a script has its "
+                    f"own inputs; expected {options.what}:function"
+                )
     if options.inputs is not None and os.path.isfile(options.inputs):
         import zipfile
 

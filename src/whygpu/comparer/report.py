@@ -21,6 +21,7 @@ from whygpu.model.comparison import (
 )
 from whygpu.model.derived import and_list
 
+_ROUNDING = "rounding"
 _NOT_RUN = Determinism("unknown", "it did not run")
 
 
@@ -52,7 +53,7 @@ def report(
         lanes=lanes,
         pairs=pairs,
         verdict=verdict,
-        headline=headline(verdict, lanes, pairs),
+        headline=headline(verdict, lanes, pairs, str(tolerance)),
         notes=tuple(notes),
     )
 
@@ -92,7 +93,9 @@ def _lanes(
     )
 
 
-def headline(verdict: Verdict, lanes: Sequence[LaneResult], pairs: Sequence[PairVerdict]) -> str:
+def headline(
+    verdict: Verdict, lanes: Sequence[LaneResult], pairs: Sequence[PairVerdict], tolerance: str
+) -> str:
     unseeded = [each.run.lane.name for each in lanes if each.determinism.kind == "unseeded"]
     if unseeded:
         disagree = (
@@ -102,12 +105,13 @@ def headline(verdict: Verdict, lanes: Sequence[LaneResult], pairs: Sequence[Pair
             f"The program's random numbers are not seeded: {and_list(unseeded)} {disagree}. This "
             "is not a difference between devices."
         )
+    limit = _ROUNDING if tolerance == "auto" else f"the tolerance {tolerance} that was given"
     if verdict == "different":
-        return _different(lanes, pairs)
+        return _different(lanes, pairs, limit)
     missing = [each.run for each in lanes if each.run.end != "ran"]
     if missing:
         names = and_list([run.lane.name for run in missing])
-        rest = _agreement(pairs)
+        rest = _agreement(pairs, limit)
         return f"Cannot tell: {names} did not run as asked ({missing[0].reason}).{rest}"
     if verdict == "undetermined":
         first = next((each for each in pairs if each.verdict == "undetermined"), None)
@@ -118,20 +122,24 @@ def headline(verdict: Verdict, lanes: Sequence[LaneResult], pairs: Sequence[Pair
         return "All lanes give the same to the last bit."
     levels = {each.level for each in pairs if each.verdict == "rounding"}
     coarse = " TF32 is in it, and named below." if "tf32" in levels else ""
-    return f"The lanes differ by rounding only.{coarse}"
+    return f"The lanes differ by {_small(limit)}.{coarse}"
 
 
-def _agreement(pairs: Sequence[PairVerdict]) -> str:
+def _small(limit: str) -> str:
+    return f"{limit} only" if limit == _ROUNDING else f"no more than {limit}"
+
+
+def _agreement(pairs: Sequence[PairVerdict], limit: str) -> str:
     if not pairs:
         return ""
     worst = judge.overall_verdict([each.verdict for each in pairs], all_ran=True)
     return {
         "equal": " The others give the same to the last bit.",
-        "rounding": " The others differ by rounding only.",
+        "rounding": f" The others differ by {_small(limit)}.",
     }.get(worst, "")
 
 
-def _different(lanes: Sequence[LaneResult], pairs: Sequence[PairVerdict]) -> str:
+def _different(lanes: Sequence[LaneResult], pairs: Sequence[PairVerdict], limit: str) -> str:
     different = [each for each in pairs if each.verdict == "different"]
     off = {each.off for each in different}
     first = different[0]
@@ -148,7 +156,7 @@ def _different(lanes: Sequence[LaneResult], pairs: Sequence[PairVerdict]) -> str
     if len(common) == 1:
         (lane,) = common
         others = [each.b if each.a == lane else each.a for each in different]
-        return f"{lane} differs from {and_list(others)} by more than rounding,{where}."
+        return f"{lane} differs from {and_list(others)} by more than {limit},{where}."
     names = "; ".join(f"{each.a} and {each.b}" for each in different[:3])
     more = f"; and {len(different) - 3} more pairs" if len(different) > 3 else ""
-    return f"{names}{more} differ by more than rounding,{where}."
+    return f"{names}{more} differ by more than {limit},{where}."

@@ -42,7 +42,7 @@ def told(
         return report._replace(notes=(*report.notes, SAME_NUMBERS.format(job.seed)))
     all_ran = all(each.run.end == "ran" for each in report.lanes)
     verdict = judge.overall_verdict([each.verdict for each in pairs], all_ran)
-    headline = reports.headline(verdict, report.lanes, pairs)
+    headline = reports.headline(verdict, report.lanes, pairs, report.tolerance)
     return report._replace(pairs=pairs, verdict=verdict, headline=headline)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from whygpu.comparer.lanes import BACKENDS
@@ -32,7 +33,8 @@ def _found(report: ComparisonReport) -> Iterator[str]:
             yield from _mend(pair, report)
     yield from _missing_lanes(report)
     yield from _races(report)
-    if len(report.lanes) == 1:
+    yield from _not_a_number(report)
+    if [lane.run.end for lane in report.lanes] == ["ran"]:
         yield "name another lane beside it: --lanes cpu,gpu, or keras:tensorflow,keras:jax"
     if any(pair.verdict == "rounding" and pair.level == "tf32" for pair in report.pairs):
         yield "for products in full float32: whygpu run --tf32 off -- python train.py"
@@ -131,7 +133,10 @@ def _third_backend(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]
 def _missing_lanes(report: ComparisonReport) -> Iterator[str]:
     started = [lane for lane in report.lanes if lane.run.end != "cannot-run"]
     if started and all(lane.run.end == "failed" for lane in started):
-        yield f"mend the program first: by itself it ends with {started[0].run.reason}"
+        yield (
+            "mend the program first, or what it is given: no lane came to its end, and for the "
+            "reason above"
+        )
         return
     missing = [lane for lane in report.lanes if lane.run.end in ("cannot-run", "wrong-device")]
     absent = [lane for lane in missing if "is not installed" in lane.run.reason]
@@ -151,6 +156,18 @@ def _races(report: ComparisonReport) -> Iterator[str]:
             f"compare with the lane gpu:deterministic as well: if that one agrees with itself, "
             f"kernels race on {_names(racing)}"
         )
+
+
+def _not_a_number(report: ComparisonReport) -> Iterator[str]:
+    """Two NaNs are the same, and tell nothing."""
+    for pair in report.pairs:
+        for each in pair.outputs:
+            if each.nan_a and each.nan_b:
+                yield (
+                    f"{each.name} is NaN in {min(each.nan_a, each.nan_b):,} of "
+                    f"{math.prod(each.shape_a):,} places on either lane, which tells nothing about "
+                    "the lanes: mend that first, or give other --inputs"
+                )
 
 
 def _names(lanes: list[LaneResult]) -> str:
