@@ -149,6 +149,9 @@ def recorder(keras, model):
         def __init__(self):
             super(Recorder, self).__init__()
             self.recorded = model
+            if hasattr(keras, "Operation"):
+                # Keras 3 on JAX would run it once operation by operation, to build what is built.
+                self.built = True
 
         def call(self, inputs):
             # A model is traced more than once; the last time counts.
