@@ -206,6 +206,13 @@ def test_a_leak_is_told_whether_it_was_the_end_or_not() -> None:
     assert judge(8, ended("exception", TORCH, steps=FITS), LIMITS).outcome == "does-not-fit"
 
 
+def test_a_crash_counts_near_a_limit_only() -> None:
+    end = ended("signal", "SIGSEGV", text="Fatal Python error: Segmentation fault")
+    assert judge(8, end, LIMITS).outcome == "failed"
+    trial = judge(8, end, LIMITS, near_limit=True)
+    assert (trial.outcome, trial.how) == ("does-not-fit", "SIGSEGV, near the limit")
+
+
 def test_words_with_several_reasons_count_near_a_limit_only() -> None:
     words = "RuntimeError: could not create a primitive"
     end = ended("exception", words, traceback=f"Traceback\n{words}")

@@ -36,8 +36,8 @@ class Limits(NamedTuple):
 
 
 def judge(batch: int, end: TaskEnd, limits: Limits, *, near_limit: bool = False) -> Trial:
-    """`near_limit` where what smaller batches took says that this one comes near a limit: then
-    words for which want of memory is one of several reasons are taken for it."""
+    """`near_limit` where what smaller batches took says that this one comes near a limit: then a
+    crash, and words for which want of memory is one of several reasons, are taken for it."""
     gauges = gauges_of(end, limits)
     steps = end.sent("step")
     outcome, how = _outcome(end, gauges, near_limit)
@@ -115,7 +115,11 @@ def _outcome(end: TaskEnd, gauges: Iterable[Gauge], near_limit: bool) -> tuple[T
         return _told(f"{end.traceback}\n{end.how}", end.how, near_limit)
     if end.ended == "signal" and end.how == "SIGKILL":
         return "does-not-fit", "killed (SIGKILL), as the kernel does when memory runs out"
-    return _told(end.error_text, f"{end.how}, without an exception", near_limit)
+    outcome, how = _told(end.error_text, f"{end.how}, without an exception", near_limit)
+    if outcome == "failed" and end.ended == "signal" and near_limit:
+        # Libraries that do not look whether they were given what they asked for.
+        return "does-not-fit", f"{end.how}, near the limit"
+    return outcome, how
 
 
 def _told(text: str, otherwise: str, near_limit: bool) -> tuple[TrialOutcome, str]:
