@@ -60,10 +60,11 @@ def told(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
         yield say
         return
     from rich.console import Console
+    from rich.markup import escape
 
     spinner = "dots" if shows("⠋", sys.stderr) else "line"
     with Console(stderr=True).status(f"{first} ...", spinner=spinner) as status:
-        yield lambda text: status.update(f"{text} ...")
+        yield lambda text: status.update(f"{escape(text)} ...")
 
 
 @contextmanager

@@ -31,7 +31,7 @@ _MOST_PAIRS = 6
 """More of them are put together by their verdict."""
 _MOST_LAYERS = 5
 _NUMBERED = "# lane"
-_NAMES = ("name", "kind", "lanes", "in", "parts at", "on", "lane", _NUMBERED, "of rounding")
+_NAMES = ("name", "kind", "lanes", "worst in", "parts at", "on", "lane", _NUMBERED, "of rounding")
 _IN_SHORT = ("name", "kind", "largest", "relative", "of rounding")
 _HERE = " > "
 """Stands before the row at which two lanes part."""

@@ -20,7 +20,7 @@ _FIGURES = {
     *("NaN, inf", "of rounding"),
 }
 """Columns whose digits stand below each other."""
-_NAMES = {"kind", "in", "parts at"}
+_NAMES = {"kind", "worst in", "parts at"}
 """Those that may be folded."""
 
 

@@ -41,7 +41,7 @@ PAIR_COLUMNS: tuple[str, ...] = (
     "relative",
     "ULPs",
     "cosine",
-    "in",
+    "worst in",
     "parts at",
 )
 TENSOR_COLUMNS: tuple[str, ...] = (
