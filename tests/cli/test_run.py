@@ -61,7 +61,8 @@ def test_a_report_is_written_where_we_stood(tmp_path: Path) -> None:
     data = json.loads((tmp_path / "report.json").read_text())
     jsonschema.validate(data, json.loads((SCHEMAS / "run.schema.json").read_text()))
     assert (data["exit_code"], data["device"], data["fallback"]) == (3, "none", False)
-    assert data["peak_memory_bytes"] > 1 << 20
+    # A program that is over at once was not seen, and what the kernel tells of it is ours.
+    assert data["peak_memory_bytes"] is None or data["peak_memory_bytes"] > 1 << 20
 
 
 def test_a_mistake_in_our_own_words_does_not_look_like_the_programs(tmp_path: Path) -> None:

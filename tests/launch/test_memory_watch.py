@@ -204,5 +204,5 @@ def test_where_standard_error_is_thrown_away_the_exception_was_noted(tmp_path: P
 def test_the_peak_of_a_small_program_is_its_own(tmp_path: Path) -> None:
     """The kernel's count for a process begins with the size of the one that started it: ours."""
     report = tmp_path / "report.json"
-    run([*WHYGPU, "--no-repair", "--report", report, "--", "/bin/sleep", "0.2"])
+    run([*WHYGPU, "--no-repair", "--report", report, "--", "/bin/sleep", "0.5"])
     assert 0 < json.loads(report.read_text())["peak_memory_bytes"] < 8 << 20
