@@ -22,6 +22,8 @@ def model(**faults):
     x = layers.LSTM(16, return_sequences=True, name="recurrence")(x)
     x = layers.MultiHeadAttention(2, 8, name="attention")(x, x)
     x = layers.GlobalAveragePooling1D(name="mean")(x)
+    scale = 0.501 if "scale" in bad else 0.5
+    x = block_of(layers)(layers.Dense(16, name="inner"), lambda y: y * scale, name="block")(x)
     x = layers.Dense(16, name="square")(x)
     half = "float16" if "overflow" in bad else "float32"
     x = layers.Rescaling(1e7, name="large", dtype=half)(x)
@@ -30,11 +32,27 @@ def model(**faults):
     return keras.Model(image, layers.Dense(5, activation="softmax", name="output")(x))
 
 
+def block_of(layers):
+    """A layer of layers and of code, which does not tell how it was made."""
+
+    class Block(layers.Layer):
+        def __init__(self, inner, change, **settings):
+            super().__init__(**settings)
+            self.inner = inner
+            self.change = change
+
+        def call(self, x):
+            return x + self.change(self.inner(x))
+
+    return Block
+
+
 def faulty():
-    """A fault on each backend. The weights are as from a file; PyTorch turns one of them round."""
+    """A fault on each backend, and two on JAX. The weights are as from a file; PyTorch turns one of
+    them round."""
     import numpy
 
-    made = model(epsilon="jax", overflow="tensorflow")
+    made = model(epsilon="jax", scale="jax", overflow="tensorflow")
     random = numpy.random.RandomState(1)
     made.set_weights([random.uniform(0.1, 0.5, each.shape) for each in made.get_weights()])
     if BACKEND == "torch":

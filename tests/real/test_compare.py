@@ -78,7 +78,7 @@ def test_a_fault_is_found_at_its_layer_in_every_pair() -> None:
     # Each fault at its own layer and nowhere else, whatever came to the layers after it.
     assert beyond == {
         "keras:tensorflow": ["large"],
-        "keras:jax": ["normalization"],
+        "keras:jax": ["normalization", "block"],
         "keras:torch": ["square"],
     }
 

@@ -26,7 +26,8 @@ def lifted(keras, model, inputs=None, build_again=None):
         if build_again is None:
             raise CannotLift(_WORDS.format("from its configuration", _first_line(error)))
         try:
-            result = _made(keras, model, inputs, build_again)
+            with _whatever_is_asked(keras):
+                result = _made(keras, model, inputs, build_again)
         except Exception as other:
             words = _first_line(error) + "; " + _first_line(other)
             raise CannotLift(_WORDS.format("from its configuration or by its function", words))
@@ -70,6 +71,24 @@ def _by_default(keras):
         yield
     finally:
         put(before)
+
+
+@contextlib.contextmanager
+def _whatever_is_asked(keras):
+    """Layers that are made meanwhile, and are told another precision, compute in float64."""
+    original = keras.layers.Layer.__init__
+
+    def init(layer, *args, **kwargs):
+        asked = kwargs.get("dtype")
+        if _is_precision(getattr(asked, "name", asked)):
+            kwargs["dtype"] = "float64"
+        original(layer, *args, **kwargs)
+
+    keras.layers.Layer.__init__ = init
+    try:
+        yield
+    finally:
+        keras.layers.Layer.__init__ = original
 
 
 def _take_names(made, model):
