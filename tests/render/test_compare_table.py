@@ -35,6 +35,15 @@ def test_figures_are_not_folded_and_the_rows_become_a_list() -> None:
     ]
 
 
+def test_a_number_in_a_list_has_its_title() -> None:
+    rows = [("1, 2", "rounding (float32)", "1.5e-08"), ("each two of 1-4", "equal", "0")]
+    assert table(("lanes", "verdict", "largest"), rows, 36) == [
+        [],
+        ["   lanes 1, 2", "     verdict rounding (float32);", "     largest 1.5e-08"],
+        ["   each two of 1-4", "     verdict equal; largest 0"],
+    ]
+
+
 @pytest.mark.parametrize("width", range(24, 90))
 def test_every_character_is_there_and_no_line_too_long(width: int) -> None:
     names = ["encoder.layers.11.attention", "x" * 30, "two words, and more", "a"]

@@ -105,7 +105,9 @@ def _list(columns: Sequence[Sequence[str]], width: int) -> list[list[str]]:
             if cell != NOTHING
         ]
         below = _wrapped("; ".join(said), width, " " * (INDENT + _GAP))
-        result.append([*_wrapped(first, width, " " * INDENT), *below])
+        # A number says nothing without the title of its column; a name does.
+        title = f"{heads[0]} {first}" if first[:1].isdigit() else first
+        result.append([*_wrapped(title, width, " " * INDENT), *below])
     return result
 
 
