@@ -141,6 +141,11 @@ def test_what_an_estimate_cannot_say(changes: dict[str, Any], said: str) -> None
     assert f"  estimate   {said}" in whole.splitlines()
 
 
+def test_who_can_estimate_what_the_end_of_a_run_cannot() -> None:
+    unknown = END._replace(reason="unknown", estimate=FitEstimate("cannot-tell", "it is JAX's"))
+    assert "`whygpu memory estimate a.py:FUNCTION`" in memory_text(unknown, "a.py", width=1000)
+
+
 def test_an_estimate_that_contradicts_what_happened_says_so() -> None:
     fitting = FIT._replace(answer="would-have-fitted", needs=2 * GIB)
     whole = memory_text(END._replace(estimate=fitting), width=1000)

@@ -23,6 +23,7 @@ TIMEOUT = 30.0
 _SEARCH_SECONDS = 10.0
 _UNSURE = 0.15
 """Of the room: what an estimate may be off by, and is spared for that."""
+_LONGEST_WHY = 300
 _SILENT = "the process ended without telling what it was at"
 _GAPS = 2
 """Times the arrays, at most: the C library leaves gaps between those that are below 32 MiB, none of
@@ -94,13 +95,13 @@ def fit_estimate(
     descriptor, path = tempfile.mkstemp(prefix="whygpu-noted-", suffix=".json")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
-            noted = ("of", "data", "program", "search_path")
+            noted = ("of", "data", "program", "package", "search_path")
             json.dump({name: getattr(work, name) for name in noted}, file)
         wanted = _wanted(end, work, room, path, capability, timeout)
         return judge(end, work, room, estimate(wanted, work.python, environ, on_progress))
     except UsageError as error:
         why = str(error).removeprefix(f"{work.name}: ")
-        return _of(work)._replace(answer="cannot-tell", why=why)
+        return _of(work)._replace(why=_shortened(why))
     finally:
         os.unlink(path)
 
@@ -138,7 +139,7 @@ def _wanted(
 def judge(end: MemoryEnd, work: NotedWork, room: Room, told: MemoryEstimate) -> FitEstimate:
     """The estimate held against what happened. Pure."""
     if told.at is None or told.total_bytes is None:
-        return _of(work)._replace(answer="cannot-tell", why=told.why, seconds=told.seconds)
+        return _of(work)._replace(why=_shortened(told.why), seconds=told.seconds)
     largest = told.largest
     none_fits = largest is None and told.next_batch is not None
     least = _is_least(end, work)
@@ -154,6 +155,11 @@ def judge(end: MemoryEnd, work: NotedWork, room: Room, told: MemoryEstimate) -> 
         source=told.source,
         seconds=told.seconds,
     )
+
+
+def _shortened(why: str) -> str:
+    """The first line of what may be a framework's page of words."""
+    return (why.splitlines() or [""])[0][:_LONGEST_WHY]
 
 
 def _of(work: NotedWork) -> FitEstimate:

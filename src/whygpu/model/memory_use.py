@@ -108,6 +108,8 @@ class NotedWork(NamedTuple):
     python: str = ""
     program: str | None = None
     """The program's own file, where it has one."""
+    package: str = ""
+    """The one that it is part of, where it was started as such: python -m package.train."""
     search_path: tuple[str, ...] = ()
     """Where the program finds its modules."""
     begun: bool = False

@@ -141,6 +141,14 @@ def _next(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
         )
     elif end.reason == "leak":
         yield "next", "a smaller batch only puts it off: let go of what is kept"
+    elif end.estimate is not None and end.estimate.answer == "cannot-tell":
+        yield (
+            "next",
+            (
+                f"`whygpu memory estimate {script or 'FILE.py'}:FUNCTION` estimates a model, or a "
+                "JAX function with its arguments, that a function of yours returns"
+            ),
+        )
 
 
 def memory_dict(end: MemoryEnd) -> dict[str, Any]:

@@ -58,6 +58,7 @@ def surroundings(frames):
     return {
         "python": sys.executable,
         "program": os.path.abspath(paths[0]) if paths and os.path.isfile(paths[0]) else None,
+        "package": main.get("__package__") or "",
         "search_path": [each for each in sys.path if isinstance(each, str)],
     }
 

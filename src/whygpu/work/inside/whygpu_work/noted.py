@@ -32,11 +32,21 @@ def load(path):
         noted = json.load(stream)
     sys.path.extend(each for each in noted["search_path"] if each not in sys.path)
     load_model = _keras_model if noted["of"] == "keras" else _torch_call
-    return load_model(json.loads(noted["data"]), noted["program"])
+    program = Program(noted["program"], noted["package"])
+    return load_model(json.loads(noted["data"]), program)
 
 
-def definitions(path, names):
+class Program(object):
+    """The program's own file, and the package that it was started as a part of."""
+
+    def __init__(self, path, package):
+        self.path = path
+        self.package = package
+
+
+def definitions(program, names):
     """The program's file as a module that knows its constants, and has done nothing."""
+    path = program.path
     if path is None:
         raise Unusable("the program's own classes are in no file")
     with open(path, "rb") as stream:
@@ -44,6 +54,7 @@ def definitions(path, names):
     flags = compile(tree, path, "exec", 0, True).co_flags & _FROM_FUTURE
     module = types.ModuleType("whygpu_program")
     module.__file__ = path
+    module.__package__ = program.package
     # Classes are looked up by the name of their module.
     sys.modules[module.__name__] = module
     vars(module).update(names)
