@@ -51,6 +51,7 @@ class Model:
     """A Keras model, as far as it can be noted."""
 
     inputs: Any = None
+    built = False
     _compile_config = SimpleNamespace(
         config={"optimizer": "adam", "loss": None, "metrics": [object()]}
     )

@@ -30,6 +30,7 @@ class Trainer:
 
 class Model(Trainer):
     inputs = None
+    built = False
     def get_config(self):
         return {}
     def get_build_config(self):

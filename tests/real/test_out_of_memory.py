@@ -154,8 +154,17 @@ for step in range(100000):
 """
 KERAS_TOO_BIG = f"""
 import numpy, keras
-layers = [keras.layers.Dense(256, activation="relu") for _ in range(8)]
-model = keras.Sequential([keras.layers.Input((1,)), *layers, keras.layers.Dense(1)])
+WIDTH = 256
+class Net(keras.Model):
+    def __init__(self, depth=8):
+        super().__init__()
+        self.inner = [keras.layers.Dense(WIDTH, activation="relu") for _ in range(depth)]
+        self.last = keras.layers.Dense(1)
+    def call(self, x):
+        for layer in self.inner:
+            x = layer(x)
+        return self.last(x)
+model = Net()
 model.compile(optimizer="adam", loss="mse")
 x = numpy.zeros((250000, 1), "float32")
 {LIMITED}

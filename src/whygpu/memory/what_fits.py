@@ -95,7 +95,7 @@ def fit_estimate(
     descriptor, path = tempfile.mkstemp(prefix="whygpu-noted-", suffix=".json")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
-            noted = ("of", "data", "program", "package", "search_path")
+            noted = ("of", "data", "input", "program", "package", "search_path")
             json.dump({name: getattr(work, name) for name in noted}, file)
         wanted = _wanted(end, work, room, path, capability, timeout)
         return judge(end, work, room, estimate(wanted, work.python, environ, on_progress))

@@ -159,16 +159,33 @@ def _saved(keras, model):
         "module": type(model).__module__,
         "class_name": type(model).__name__,
         "registered_name": keras.saving.get_registered_name(type(model)),
-        "config": serialize(model.get_config()),
+        "config": serialize(_config(model)),
     }
     build = model.get_build_config()
     if build is not None:
         saved["build_config"] = serialize(build)
-    whole = {"model": saved, "compile": _compiled(serialize, model), "names": plain_names()}
+    # What Keras takes the model to be made with: for a subclass of Model, the defaults.
+    made_with = getattr(getattr(model, "_auto_config", None), "config", None)
+    whole = {
+        "model": saved,
+        "made_with": serialize(made_with) if made_with is not None else None,
+        "shapes": [list(each.shape) for each in model.variables] if model.built else None,
+        "compile": _compiled(serialize, model),
+        "names": plain_names(),
+    }
     text = json.dumps(whole)
     if len(text) > LARGEST:
         raise CannotNote("the model's configuration holds %d MiB of data" % (len(text) >> 20))
     return text
+
+
+def _config(model):
+    try:
+        return model.get_config()
+    except NotImplementedError:
+        raise CannotNote(
+            "Keras cannot make a %s again, for it has no get_config()" % type(model).__name__
+        )
 
 
 def _compiled(serialize, model):

@@ -9,6 +9,7 @@ import __future__
 import ast
 import base64
 import functools
+import importlib
 import io
 import json
 import operator
@@ -31,9 +32,13 @@ def load(path):
     with open(path, encoding="utf-8") as stream:
         noted = json.load(stream)
     sys.path.extend(each for each in noted["search_path"] if each not in sys.path)
-    load_model = _keras_model if noted["of"] == "keras" else _torch_call
     program = Program(noted["program"], noted["package"])
-    return load_model(json.loads(noted["data"]), program)
+    saved = json.loads(noted["data"])
+    if noted["of"] == "torch":
+        return _torch_call(saved, program)
+    model = _keras_model(saved, program)
+    _check_shapes(model, saved["shapes"], noted["input"])
+    return model
 
 
 class Program(object):
@@ -88,12 +93,45 @@ def _keras_model(saved, program):
         return _keras_restored(keras, saved, {k: v for k, v in own.items() if callable(v)})
 
 
+def _check_shapes(model, shapes, given):
+    """What a configuration leaves out would be another model, and no estimate of this one."""
+    if shapes is None:
+        return
+    from .work_keras import KerasWork
+
+    # It builds the model where that is not done yet.
+    KerasWork(model, None, given)
+    if [list(each.shape) for each in model.variables] != shapes:
+        raise Unusable(
+            "what Keras makes of the configuration of %s is another model: its class needs a "
+            "get_config() with all that it is made with" % type(model).__name__
+        )
+
+
 def _keras_restored(keras, saved, own):
     with keras.saving.custom_object_scope(own):
-        model = keras.saving.deserialize_keras_object(saved["model"], safe_mode=False)
+        model = _keras_made(keras, saved, own)
         if saved["compile"]:
             model.compile(**keras.saving.deserialize_keras_object(saved["compile"]))
     return model
+
+
+def _keras_made(keras, saved, own):
+    try:
+        return keras.saving.deserialize_keras_object(saved["model"], safe_mode=False)
+    except TypeError:
+        kind = own.get(saved["model"]["class_name"]) or _imported(saved["model"])
+        if kind is None or saved["made_with"] is None:
+            raise
+    # A subclass of Model whose configuration is not what its own class takes.
+    return kind(**keras.saving.deserialize_keras_object(saved["made_with"]))
+
+
+def _imported(saved):
+    """The class of a model, where it is in a module that the program has imported."""
+    if saved["module"] == "__main__":
+        return None
+    return getattr(importlib.import_module(saved["module"]), saved["class_name"], None)
 
 
 class _Unpickler(pickle.Unpickler):
