@@ -196,7 +196,11 @@ def test_a_layer_that_cannot_be_judged() -> None:
     assert (found.verdict, found.exit_code) == ("undetermined", 4)
     assert "it keeps a state" in found.pairs[0].reasons[0]
     fine = unknown._replace(tensors=(tensor("rnn", kind="layer"),))
-    assert judged([CPU, GPU], [pair("cpu", "gpu", [fine])]).verdict == "rounding"
+    (alone,) = judged([CPU, GPU], [pair("cpu", "gpu", [fine])]).pairs
+    assert alone.verdict == "rounding"
+    assert (
+        alone.reasons[0] == "there is no float64 of 1 of 1 layers; what they differ by is last bits"
+    )
 
 
 def test_what_is_not_there_or_of_another_shape_is_different() -> None:

@@ -166,8 +166,9 @@ def work():
 
 
 def test_the_time_of_making_input_is_measured_where_a_function_makes_it(
-    tmp_path: pathlib.Path,
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(part("lanes.measure"), "PARTS_SECONDS", 0.02)
     work = loaded(tmp_path, MADE_BY_A_FUNCTION)
     ((_, array, _),) = work.call()
     assert array.tolist() == [0, 2, 4, 6, 8, 10]

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -35,8 +36,8 @@ def run(backend: str, *words: str) -> str:
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Units]:
     folder = str(tmp_path_factory.mktemp("zoo"))
-    for backend in BACKENDS:
-        run(backend, "lane", folder)
+    with ThreadPoolExecutor(len(BACKENDS)) as pool:
+        list(pool.map(lambda backend: run(backend, "lane", folder), BACKENDS))
     last_line = run("tensorflow", "reference", folder, *BACKENDS).splitlines()[-1]
     found: dict[str, Units] = json.loads(last_line)
     return found

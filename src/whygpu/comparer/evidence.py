@@ -235,6 +235,12 @@ def rounding(
             f"{which} {len(plain):,} layers, given the same input, differs by at most "
             f"{figure(most)} of what rounding explains ({worst.layer.layer})"
         )
+    alone = [each for each, found in local if found is None]
+    if alone:
+        reasons.append(
+            f"there is no float64 of {len(alone):,} of {len(judged):,} layers; what they differ by "
+            "is last bits"
+        )
     return reasons + _outputs_all_the_same(measured.outputs)
 
 
