@@ -14,7 +14,7 @@ def parse_shapes(text):
 def parse_shape(text):
     sizes, _, dtype = text.strip().partition(":")
     try:
-        shape = tuple(int(size) for size in sizes.lower().split("x") if size != "")
+        shape = tuple(int(size) for size in sizes.lower().split("x")) if sizes else ()
     except ValueError:
         shape = (0,)
     if any(size < 1 for size in shape):

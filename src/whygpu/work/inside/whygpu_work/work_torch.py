@@ -1,5 +1,7 @@
 """A PyTorch module at work: inputs of a batch size, one training step, one inference."""
 
+import difflib
+
 from .inputs import parse_shapes, random_array
 from .loading import Unusable
 
@@ -140,10 +142,14 @@ def make_optimizer(name, parameters, **options):
     known = {
         key.lower(): value
         for key, value in vars(torch.optim).items()
-        if isinstance(value, type) and issubclass(value, torch.optim.Optimizer)
+        if isinstance(value, type)
+        and issubclass(value, torch.optim.Optimizer)
+        and value is not torch.optim.Optimizer
     }
     if name.lower() not in known:
+        near = difflib.get_close_matches(name.lower(), known, 1)
         raise Unusable(
-            "no optimiser %r in torch.optim; there are %s" % (name, ", ".join(sorted(known)))
+            "no optimiser %r in torch.optim%s; there are %s"
+            % (name, "".join(" (did you mean %s?)" % each for each in near), ", ".join(sorted(known)))
         )
     return known[name.lower()](parameters, lr=1e-3, **options)
