@@ -29,23 +29,56 @@ def record(lifted, writer, steps, lane):
     samples = []
     for _ in range(rounding.SAMPLES):
         samples.append(_trained(lifted, steps, lambda array: _moved(array, size, random)))
-    floors = _floors(exact, precision)
+    floors = _floors(exact, {"gradient": size}, floats.FORMATS[precision].unit)
+    chance = _left_to_chance(exact, floors)
+    furthest = _furthest(exact, _trained(lifted, 0)) if chance else 0.0
     for number, (name, kind, values) in enumerate(exact):
         moved = [sample[number][2] for sample in samples]
         spread = numpy.maximum(rounding.spread(values, moved), floors[_layer(name, kind)])
+        if kind == "weight" and _weight(name) in chance:
+            spread = numpy.where(chance[_weight(name)], numpy.maximum(spread, furthest), spread)
         writer.tensor(name, kind, values, rounding=(spread, reduction, precision))
 
 
-def _floors(tensors, precision):
-    """One rounding of the largest number of each layer.
+def _left_to_chance(tensors, floors):
+    """By weight: the places whose gradient is nothing but what rounding leaves of a sum that
+    cancels out. An optimiser such as Adam makes whole steps of it, in a direction of chance."""
+    found = {}
+    for name, kind, values in tensors:
+        if kind == "gradient" and values.dtype.kind == "f":
+            places = numpy.abs(values) <= rounding.SAFETY * floors[_layer(name, kind)]
+            if places.any():
+                found[_weight(name)] = places
+    return found
+
+
+def _furthest(after, before):
+    """The longest way that training has moved a weight."""
+    start = {name: values for name, kind, values in before if kind == "weight"}
+    ways = [
+        float(numpy.max(numpy.abs(values - start[name])))
+        for name, kind, values in after
+        if kind == "weight" and name in start and values.size and values.dtype.kind == "f"
+    ]
+    return max(ways or [0.0])
+
+
+def _weight(name):
+    """The weight that a tensor is about: "gradient conv/bias" and "weight conv/bias" are of one."""
+    return name.partition(" ")[2]
+
+
+def _floors(tensors, units, unit):
+    """What rounding does to the largest number of each layer: one of `units`, by kind, or `unit`.
 
     A gradient can be a sum that cancels out whatever the inputs are, as that of a bias which the
-    softmax of an attention does not see. Moving inputs does not show what is left of its terms.
+    softmax of an attention or a batch normalization does not see. Moving inputs does not show what
+    is left of its terms.
     """
     floors = {}
     for name, kind, values in tensors:
         if values.dtype.kind == "f" and values.size:
-            largest = float(numpy.max(numpy.abs(values))) * floats.FORMATS[precision].unit
+            largest = float(numpy.max(numpy.abs(values))) * units.get(kind, unit)
             group = _layer(name, kind)
             floors[group] = max(floors.get(group, 0.0), largest)
         floors.setdefault(_layer(name, kind), 0.0)
