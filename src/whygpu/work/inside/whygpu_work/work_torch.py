@@ -148,8 +148,9 @@ def make_optimizer(name, parameters, **options):
     }
     if name.lower() not in known:
         near = difflib.get_close_matches(name.lower(), known, 1)
+        hint = " (did you mean %s?)" % near[0] if near else ""
         raise Unusable(
             "no optimiser %r in torch.optim%s; there are %s"
-            % (name, "".join(" (did you mean %s?)" % each for each in near), ", ".join(sorted(known)))
+            % (name, hint, ", ".join(sorted(known)))
         )
     return known[name.lower()](parameters, lr=1e-3, **options)
