@@ -32,11 +32,16 @@ def record(lifted, writer, steps, lane):
     floors = _floors(exact, {"gradient": size}, floats.FORMATS[precision].unit)
     chance = _left_to_chance(exact, floors)
     furthest = _furthest(exact, _trained(lifted, 0)) if chance else 0.0
+    trained = {_weight(name) for name, kind, _ in exact if kind == "gradient"}
+    aside = min(furthest, _way_of_chance(exact, lane, chance))
     for number, (name, kind, values) in enumerate(exact):
         moved = [sample[number][2] for sample in samples]
         spread = numpy.maximum(rounding.spread(values, moved), floors[_layer(name, kind)])
         if kind == "weight" and _weight(name) in chance:
             spread = numpy.where(chance[_weight(name)], numpy.maximum(spread, furthest), spread)
+        elif kind == "weight" and _weight(name) not in trained:
+            # An average of what layers give, which goes where chance has moved their biases to.
+            spread = numpy.maximum(spread, aside)
         writer.tensor(name, kind, values, rounding=(spread, reduction, precision))
 
 
@@ -61,6 +66,17 @@ def _furthest(after, before):
         if kind == "weight" and name in start and values.size and values.dtype.kind == "f"
     ]
     return max(ways or [0.0])
+
+
+def _way_of_chance(exact, lane, chance):
+    """How far a lane's weights have gone by chance: nowhere with plain descent, far with Adam."""
+    ways = [0.0]
+    for name, kind, values in exact:
+        places = chance.get(_weight(name)) if kind == "weight" and name in lane.tensors else None
+        if places is not None and lane.array(name).shape == values.shape:
+            wide = floats.widened(numpy.asarray(lane.array(name)), lane.tensors[name].dtype)
+            ways.append(float(numpy.max(numpy.abs(wide - values)[places])))
+    return max(ways)
 
 
 def _weight(name):
