@@ -18,7 +18,9 @@ what is compared:
   model.keras               a Keras model's file
   file.py:function          what it returns: a Keras model, a PyTorch module
                             (alone or with example inputs), (function,
-                            arguments) for JAX, or arrays in any structure
+                            arguments) for JAX, or arrays in any structure;
+                            with a function that makes a batch in place of the
+                            inputs, its time is told apart
   script.py                 what it hands to whygpu.record("name", array)
 
 lanes, with commas between them:

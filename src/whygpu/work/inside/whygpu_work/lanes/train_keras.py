@@ -2,6 +2,8 @@
 
 import time
 
+import numpy
+
 from ..work_keras import all_layers
 from . import host_arrays
 
@@ -14,6 +16,8 @@ def record(keras, work, inputs, writer, steps):
     silenced = silence(model)
     work.prepare_training()
     targets = work.targets(inputs)
+    # A loss comes as a Python number, which has more digits than were computed.
+    precision = "float64" if keras.backend.floatx() == "float64" else "float32"
     for name, gradient in gradients(keras, model, inputs, targets):
         array, dtype = host_arrays.on_host(gradient)
         writer.tensor("gradient " + name, "gradient", array, dtype)
@@ -22,7 +26,7 @@ def record(keras, work, inputs, writer, steps):
         began = time.perf_counter()
         loss = work.train_step(inputs, targets)
         first = first or time.perf_counter() - began
-        writer.tensor("loss[%d]" % (step + 1), "loss", loss)
+        writer.tensor("loss[%d]" % (step + 1), "loss", numpy.asarray(loss, precision))
     for each in model.weights:
         array, dtype = host_arrays.on_host(each)
         writer.tensor("weight " + weight_name(each), "weight", array, dtype)

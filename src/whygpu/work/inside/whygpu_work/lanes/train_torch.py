@@ -3,6 +3,8 @@
 import sys
 import time
 
+import numpy
+
 from . import host_arrays
 
 
@@ -10,12 +12,15 @@ def record(work, inputs, writer, steps):
     """Gives (seconds of the first step, a call that does one more step, notes)."""
     silenced = silence(work.module)
     work.prepare_training()
+    wide = any(each.dtype is sys.modules["torch"].float64 for each in work.module.parameters())
+    # A loss comes as a Python number, which has more digits than were computed.
+    precision = "float64" if wide else "float32"
     first = 0.0
     for step in range(steps):
         began = time.perf_counter()
         loss = work.train_step(inputs)
         first = first or time.perf_counter() - began
-        writer.tensor("loss[%d]" % (step + 1), "loss", loss)
+        writer.tensor("loss[%d]" % (step + 1), "loss", numpy.asarray(loss, precision))
         if step == 0:
             _write(writer, "gradient", [(n, p.grad) for n, p in work.module.named_parameters()])
     _write(writer, "weight", work.module.named_parameters())
