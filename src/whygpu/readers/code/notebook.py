@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from whygpu.model.program import Position
 
 _MAGIC = re.compile(
-    r"\s{0,80}(?:[%!?]|[\w.]{1,80}(?:\[[^\]]{0,40}\])?\?{1,2}\s{0,9}$|[\w, ]{1,80}=\s{0,9}[%!]"
+    r"\s{0,80}(?:[%!?]|[\w.]{1,80}(?:\[[^\]]{0,40}\])?\?{1,2}\s{0,9}$|\w[\w, ]{0,79}=\s{0,9}[%!]"
     r"|(?:ls|cd|pip3?|rm|mkdir|cp|mv|cat|pwd|conda)(?:\s{1,9}[-~./\w$\"\']|\s{0,9}$))"
 )
 _CELL_MAGIC = re.compile(r"\s{0,80}%%\s{0,9}(\w{1,40})")
