@@ -6,6 +6,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 VENV := .venv
 BIN := $(VENV)/bin
 FAST := -n auto --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware
+# Two at a time: each starts a framework, which keeps one core busy and takes up to 2 GB.
+REAL := -n 2 --dist loadgroup
 
 # Byte code is wanted: some environments switch it off, and every import then takes thrice as long.
 export PYTHONDONTWRITEBYTECODE :=
@@ -18,10 +20,10 @@ check: $(VENV)/ready ## Diagnose this machine
 
 test: lint targets ## Everything: style, types, and all tests, real frameworks included
 	$(BIN)/python -m pytest $(FAST)
-	$(BIN)/python -m pytest tests/real tests/lab
+	$(BIN)/python -m pytest $(REAL) tests/real tests/lab
 
 test-lab-full: targets-cuda ## The fault lab with NVIDIA's real wheels as well
-	$(BIN)/python -m pytest tests/lab
+	$(BIN)/python -m pytest $(REAL) tests/lab
 
 test-fast: $(VENV)/dev ## The everyday suite: no frameworks, under a minute
 	$(BIN)/python -m pytest $(FAST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -187,8 +188,10 @@ def cache() -> Path:
 def _remove_leftovers(folder: Path) -> None:
     """Copies of runs that were killed. No run takes an hour."""
     for place in folder.iterdir():
-        if time.time() - place.stat().st_mtime > 3600:
-            shutil.rmtree(place, ignore_errors=True)
+        # Another process may be done with its own just now.
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - place.stat().st_mtime > 3600:
+                shutil.rmtree(place, ignore_errors=True)
 
 
 def _write(file: Path, content: bytes | str) -> Path:

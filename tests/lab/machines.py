@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.lab.bench import Bench, cache
 from tests.lab.driver import NoCompiler
@@ -102,10 +104,13 @@ def kernel(release: str) -> Step:
         digest = hashlib.sha256((_UNAME + release).encode()).hexdigest()[:16]
         library = cache() / f"uname-{digest}.so"
         if not library.exists():
-            source = bench.folder / "uname.c"
+            source, built = bench.folder / "uname.c", bench.folder / "uname.so"
             source.write_text(_UNAME.format(release=release))
-            command = [gcc, "-shared", "-fPIC", "-O1", "-o", str(library), str(source)]
+            command = [gcc, "-shared", "-fPIC", "-O1", "-o", str(built), str(source)]
             subprocess.run(command, check=True)
+            # Complete, for tests side by side, and across file systems.
+            whole = shutil.copy(built, library.with_name(f"{library.name}.{os.getpid()}"))
+            Path(whole).rename(library)
         bench.set(LD_PRELOAD=str(library))
 
     return step
