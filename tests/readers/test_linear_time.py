@@ -21,8 +21,8 @@ NEW = sys.version_info >= (3, 11)
 parser = import_module("re._parser" if NEW else "sre_parse")
 constants = import_module("re._constants" if NEW else "sre_constants")
 
-SIZE = 2_000
-QUICK = 0.002
+SIZE = 4_000
+QUICK = 0.003
 """Seconds of CPU time: what takes no longer than this at the full size is not looked at again."""
 MOST_GROWTH = 9
 """From a quarter of the size to the full one: linear is 4, quadratic 16."""

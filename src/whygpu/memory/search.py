@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from whygpu.model.batch import Gauge, GaugeName, SearchWishes, Trial
@@ -41,6 +42,10 @@ _BY_A_HAIR = 1.25
 _WITHOUT_HOLES = 0.97
 """Of a GPU's memory, as far as its allocator gets in practice."""
 _SHRINK = 8
+_BEYOND = 1.15
+"""Times the answer: as far as one trial looks for a larger batch that takes less."""
+_LOOKED = (1.1, 1.3)
+"""Times the answer: where a failure shows that there is none."""
 _NEARLY = 0.8
 _TIME_KEPT = 0.8
 
@@ -84,7 +89,8 @@ def next_move(trials: Sequence[Trial], wishes: SearchWishes) -> Try | Stop:
     low, high = bracket(trials)
     stop = _reason_to_stop(trials, wishes, low, high)
     if stop is not None:
-        return Stop(stop)
+        beyond = _beyond(trials, wishes, low) if stop in ("bracketed", "predicted") else None
+        return Stop(stop) if beyond is None else Try(beyond)
     if low is None:
         assert high is not None
         return Try(on_grid(high // _SHRINK, wishes))
@@ -172,6 +178,12 @@ def _along_line(
     other, gauge = apart[-1] if apart else points[0]
     run = batch - other
     slope, error = (of(last) - of(gauge)) / run, noise / run
+    if slope <= 0:
+        # It fell, and will rise as before.
+        slope = max(
+            (of(right) - of(left)) / (larger - smaller)
+            for (smaller, left), (larger, right) in pairwise(points)
+        )
     return Forecast(
         last,
         slope,
@@ -206,6 +218,25 @@ def _reason_to_stop(
         if seen is not None and seen.gauge.decides and low >= seen.perhaps * (1 - _NEAR):
             return "predicted"
     return "trials" if len(trials) >= wishes.trials else None
+
+
+def _beyond(trials: Sequence[Trial], wishes: SearchWishes, low: int | None) -> int | None:
+    """A batch past the end that was found, if nobody has looked there yet.
+
+    In the computer's memory a larger batch can take less: from 32 MiB on, malloc gives an array
+    back as soon as it is freed, and keeps smaller ones.
+    """
+    seen = forecast(trials)
+    if low is None or seen is None or seen.gauge.name not in ("memory", "address-space"):
+        return None
+    nearest, furthest = (low * times for times in _LOOKED)
+    batch = on_grid(low * _BEYOND, wishes)
+    tried = {trial.batch for trial in trials}
+    looked = batch in tried or any(nearest <= each <= furthest for each in tried)
+    too_far = wishes.largest is not None and batch > wishes.largest
+    if looked or too_far or len(trials) >= wishes.trials:
+        return None
+    return batch if batch <= _time_allows(trials, wishes, low) else None
 
 
 def _closed(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int) -> bool:
