@@ -62,18 +62,18 @@ def imports_of(path: pathlib.Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_go_one_way(path: pathlib.Path) -> None:
-    part = part_of(path)
-    assert part in RANK, f"{part} has no place in the layers"
-    for other in imports_of(path) - {part}:
-        assert RANK[other] <= RANK[part], f"{part} imports {other}, which lies above it"
-        assert other not in APART.get(part, set()), f"{part} must not know {other}"
+def test_imports_go_one_way() -> None:
+    for path in MODULES:
+        part = part_of(path)
+        assert part in RANK, f"{part} has no place in the layers"
+        for other in imports_of(path) - {part}:
+            assert RANK[other] <= RANK[part], f"{path} imports {other}, which lies above it"
+            assert other not in APART.get(part, set()), f"{path} must not know {other}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_every_module_says_what_it_is_for(path: pathlib.Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [path for path in MODULES if not ast.get_docstring(ast.parse(path.read_text("utf-8")))]
+    assert silent == []
 
 
 @pytest.mark.parametrize("name", whygpu.__all__)

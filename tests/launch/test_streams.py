@@ -35,7 +35,7 @@ def test_a_reader_that_does_not_let_us_wait(tmp_path: Path) -> None:
 def test_a_slow_reader_has_the_programs_words_before_ours(tmp_path: Path) -> None:
     argv = [*WHYGPU, "--device", "cpu", "--", PYTHON, str(script(tmp_path, MANY))]
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, env=environment())
-    time.sleep(1.5)
+    time.sleep(0.7)
     assert process.stderr is not None
     with process.stderr as file:
         text = file.read()

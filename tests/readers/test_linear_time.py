@@ -101,11 +101,16 @@ def seconds(pattern: re.Pattern[str], text: str) -> float:
 
 
 def grows_too_fast(pattern: re.Pattern[str], text: str) -> bool:
-    if seconds(pattern, text) < QUICK:
-        return False
-    whole = min(seconds(pattern, text) for _ in range(RUNS))
-    quarter = min(seconds(pattern, text[: len(text) // 4]) for _ in range(RUNS))
-    return whole > QUICK and whole > MOST_GROWTH * quarter
+    whole, quarter = seconds(pattern, text), float("inf")
+    for _ in range(RUNS):
+        if whole < QUICK:
+            return False
+        quarter = min(quarter, seconds(pattern, text[: len(text) // 4]))
+        if whole <= MOST_GROWTH * quarter:
+            return False
+        # A machine that is busy elsewhere makes anything slow once.
+        whole = min(whole, seconds(pattern, text))
+    return True
 
 
 @pytest.mark.parametrize("module", sorted(modules()))
