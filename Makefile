@@ -6,8 +6,9 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 VENV := .venv
 BIN := $(VENV)/bin
 FAST := -n auto --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware
-# Two at a time: each starts a framework, which keeps one core busy and takes up to 2 GB.
-REAL := -n 2 --dist loadgroup
+# Two files at a time: each test starts a framework, which keeps one core busy and takes up to 2 GB,
+# and the tests of a file share what took one long to do.
+REAL := -n 2 --dist loadfile
 
 # Byte code is wanted: some environments switch it off, and every import then takes thrice as long.
 export PYTHONDONTWRITEBYTECODE :=
@@ -20,7 +21,7 @@ check: $(VENV)/ready ## Diagnose this machine
 
 test: lint targets ## Everything: style, types, and all tests, real frameworks included
 	$(BIN)/python -m pytest $(FAST)
-	$(BIN)/python -m pytest $(REAL) tests/real tests/lab
+	$(BIN)/python -m pytest $(REAL) tests/lab tests/real
 
 test-lab-full: targets-cuda ## The fault lab with NVIDIA's real wheels as well
 	$(BIN)/python -m pytest $(REAL) tests/lab
