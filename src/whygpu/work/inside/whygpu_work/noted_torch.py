@@ -2,6 +2,8 @@
 
 import torch
 
+from . import trees
+
 
 class NotedCall(torch.nn.Module):
     """The module with all its arguments; it takes those whose first axis is the batch."""
@@ -9,7 +11,7 @@ class NotedCall(torch.nn.Module):
     def __init__(self, module, args, kwargs, devices):
         super(NotedCall, self).__init__()
         self.module = module
-        given = [each for each in _tensors((args, kwargs)) if each.dim()]
+        given = [each for each in trees.flat((args, kwargs), _is_tensor) if each.dim()]
         batch = given[0].shape[0]
         home = next((devices[id(each)] for each in module.parameters()), "cpu")
         self._call = (args, kwargs)
@@ -38,7 +40,7 @@ class NotedCall(torch.nn.Module):
                 value = _filled(tensor).to("cuda")
             return value.cpu() if id(tensor) in self._elsewhere else value
 
-        args, kwargs = _mapped(self._call, replaced)
+        args, kwargs = trees.replaced(self._call, _is_tensor, replaced)
         return self.module(*args, **kwargs)
 
 
@@ -67,24 +69,9 @@ def _filled(given):
     return torch.zeros(given.shape, dtype=given.dtype) if given.is_meta else given
 
 
-def _tensors(tree):
-    found = []
-    _mapped(tree, found.append)
-    return found
+def _is_tensor(thing):
+    return isinstance(thing, torch.Tensor)
 
 
 def _unique(tensors):
     return list({id(each): each for each in tensors}.values())
-
-
-def _mapped(tree, function):
-    """The same structure, with every tensor replaced."""
-    if isinstance(tree, torch.Tensor):
-        return function(tree)
-    if isinstance(tree, dict):
-        return {key: _mapped(each, function) for key, each in tree.items()}
-    if hasattr(tree, "_fields"):
-        return type(tree)(*[_mapped(each, function) for each in tree])
-    if isinstance(tree, (list, tuple)):
-        return type(tree)([_mapped(each, function) for each in tree])
-    return tree

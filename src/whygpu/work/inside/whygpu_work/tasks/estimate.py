@@ -175,15 +175,7 @@ def _torch(module, examples, request, channel):
     if examples is not None and not isinstance(examples, (tuple, list, dict)):
         examples = (examples,)
     estimator = ModuleEstimator(
-        module,
-        examples,
-        train=request["train"],
-        optimizer=request["optimizer"],
-        mixed=request["mixed"],
-        shapes=request["input"],
-        gpu=_capability(request),
-        tell=channel.tell,
-        options=request["options"],
+        module, examples, options=request["options"], **_wishes(request, channel)
     )
     return Work("torch", estimator.at, optimizer=(request["optimizer"] or "adam").lower())
 
@@ -208,16 +200,10 @@ def _keras(model, request, channel):
             raise Unusable("Keras has no optimiser %r" % request["optimizer"])
     module = importlib.import_module("whygpu_work.estimates." + _KERAS_ESTIMATORS[backend])
     name = request["optimizer"] or getattr(getattr(model, "optimizer", None), "name", "adam")
-    estimator = module.KerasEstimator(
-        model,
-        train=request["train"],
-        optimizer=request["optimizer"],
-        mixed=request["mixed"],
-        shapes=request["input"],
-        gpu=_capability(request),
-        tell=channel.tell,
-        **({"host": True} if request["host"] and backend == "jax" else {}),
-    )
+    wishes = _wishes(request, channel)
+    if request["host"] and backend == "jax":
+        wishes["host"] = True
+    estimator = module.KerasEstimator(model, **wishes)
     return Work(backend, estimator.at, optimizer=name.lower())
 
 
@@ -233,6 +219,18 @@ def _function(pair, request, channel):
         return estimator.at()
 
     return Work("jax", at, any_batch, is_function=True)
+
+
+def _wishes(request, channel):
+    """What every estimator of a model is told."""
+    return {
+        "train": request["train"],
+        "optimizer": request["optimizer"],
+        "mixed": request["mixed"],
+        "shapes": request["input"],
+        "gpu": _capability(request),
+        "tell": channel.tell,
+    }
 
 
 def _capability(request):
