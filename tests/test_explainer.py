@@ -163,3 +163,4 @@ def test_a_detector_that_crashes_is_told_and_takes_nothing_down() -> None:
 
 def test_a_crash_without_a_word_is_not_said_to_have_nothing_to_do_with_the_gpu() -> None:
     assert meaning("Segmentation fault").verdict == "unknown"
+    assert meaning(EARLY, WORK, "Segmentation fault").verdict == "found"

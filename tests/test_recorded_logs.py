@@ -1,7 +1,8 @@
 """Logs of programs that really ran and failed, each made on purpose, and what they must mean.
 
 Those named h200 were made on an NVIDIA H200, driver 580.159.04, with PyTorch 2.11, JAX 0.11, CuPy
-and Keras 3.15; the name says what was done to the program.
+and Keras 3.15; those named cpu without a GPU, with TensorFlow 2.21 and Keras 3.15, under
+`ulimit -v`. The name says what was done to the program.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from tests.kit import explained
 FOLDER = pathlib.Path(__file__).parent / "logs"
 
 MEANINGS = {
+    "cpu-tensorflow-crash-no-memory": {"unknown"},
+    "cpu-tensorflow-crash-oom-told": {"host-oom"},
     "h200-cupy-hidden": {"visible-devices-hides-gpu", "no-nvidia-driver"},
     "h200-cupy-illegal-address": {"kernel-bug-illegal-access"},
     "h200-cupy-oom": {"oom-model-too-big"},

@@ -139,9 +139,9 @@ def _verdict(
     weighty = [root for root in roots if root.severity != "info"]
     strangers = [failure for failure in unexplained if not _about_gpus(failure, log)]
     if strangers and not any(_ends_it(root, log) for root in weighty):
-        if not weighty and all(failure.kind == "signal" for failure in strangers):
+        if all(failure.kind == "signal" for failure in strangers):
             # A crash without a word may have been anywhere, a GPU's library included.
-            return "unknown"
+            return "found" if weighty else "unknown"
         # It went on in spite of all that was said of the GPU, and then something else stopped it.
         return "not-gpu"
     if weighty:
@@ -186,6 +186,9 @@ def _headline(
         return f"the failure has nothing to do with the GPU; see line {failure.line}: {first}"
     if verdict == "nothing-wrong":
         return "nothing in this log shows a fault; what looks like trouble in it is harmless"
+    if unexplained and unexplained[-1].kind == "signal":
+        failure = unexplained[-1]
+        return f"the program crashed, and this log does not say of what; see line {failure.line}"
     return "cannot tell from this log" if log.lines else "there is nothing in this log"
 
 

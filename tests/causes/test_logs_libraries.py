@@ -112,6 +112,11 @@ def test_a_missing_runtime_does_not_explain_a_failure_of_the_program_itself() ->
     assert explained(log).verdict == "not-gpu"
 
 
+def test_a_missing_runtime_does_not_explain_a_crash_of_what_goes_on_without_it() -> None:
+    explanation = explained("\n".join([misses("libcudart.so.11.0"), "Segmentation fault"]))
+    assert (explanation.verdict, explanation.root_causes) == ("unknown", ())
+
+
 def test_it_explains_why_the_device_does_not_exist() -> None:
     log = "\n".join(
         [

@@ -166,6 +166,39 @@ def test_a_crash_in_the_start_of_the_driver_belongs_to_it() -> None:
     assert explanation.root_causes[0].cause == "visible-devices-hides-gpu"
 
 
+CRASHES = (
+    "Segmentation fault (core dumped)",
+    "Aborted (core dumped)",
+    "bash: line 1: 19819 Segmentation fault      python train.py",
+    "Fatal Python error: Segmentation fault",
+)
+
+
+@pytest.mark.parametrize("crash", CRASHES)
+def test_a_crash_is_no_evidence_for_a_missing_driver(crash: str) -> None:
+    """TensorFlow goes on without a GPU; what crashes it next, it does not say."""
+    explanation = said(NO_LIBRARY, CODE_303, NO_KERNEL, crash)
+    assert (explanation.verdict, explanation.root_causes) == ("unknown", ())
+    assert "crashed" in explanation.headline
+    assert "line 4" in explanation.headline
+    assert [line.line for line in explanation.unexplained] == [4]
+    assert all(
+        evidence.line != 4 for finding in explanation.symptoms for evidence in finding.evidence
+    )
+
+
+def test_what_keeps_the_gpu_idle_is_said_beside_a_crash_that_it_does_not_account_for() -> None:
+    explanation = said(UNKNOWN, MATCHING, "Segmentation fault (core dumped)")
+    assert [root.cause for root in explanation.root_causes] == ["nvidia-kernel-module-state"]
+    assert [line.line for line in explanation.unexplained] == [3]
+
+
+def test_no_memory_is_the_answer_where_the_crash_says_so() -> None:
+    thrown = "terminate called after throwing an instance of 'St9bad_alloc'"
+    explanation = said(NO_LIBRARY, CODE_303, thrown, "  what():  std::bad_alloc", "Aborted")
+    assert [root.cause for root in explanation.root_causes] == ["host-oom"]
+
+
 @pytest.mark.parametrize("number", [8, 48, 62, 79, 119])
 def test_xids_of_the_hardware_are_the_hardwares(number: int) -> None:
     line = f"NVRM: Xid (PCI:0000:61:00): {number}, pid=4711, name=python3"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from whygpu.causes.shared_logs import failed_elsewhere, framework_title
+from whygpu.causes.shared_logs import failed_elsewhere, framework_title, is_tensorflow
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.late import late
@@ -117,10 +117,12 @@ def missing_libraries(log: Log) -> Missing | None:
     first = min([*(event.line for event in lost), *summary])
     seen = bool(log.devices) or bool(summary) or log.says(_SEES_A_GPU)
     followers = [match.line for match in log.find(WITHOUT_GPU) if match.line > first]
+    # TensorFlow looks for all of them and goes on without: what crashes it later is something else.
+    goes_on = is_tensorflow(log)
     ends = [
         failure
         for failure in log.failures
-        if stops or failure.kind == "signal" or WITHOUT_GPU.search(failure.text)
+        if stops or (failure.kind == "signal" and not goes_on) or WITHOUT_GPU.search(failure.text)
     ]
     return Missing(
         toolkit=tuple(e for e in lost if e.component in TOOLKIT),

@@ -25,7 +25,6 @@ from whygpu.causes.shared_start_story import (
     SYSTEM_REFUSED,
     UNKNOWN,
     Story,
-    ends_after,
     halves_apart,
     in_order,
     lines_of,
@@ -102,15 +101,15 @@ def mismatch_lines(log: Log) -> tuple[int, ...]:
 
 
 def _weighed(log: Log, story: Story, found: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
-    """With the failures for want of a GPU among the lines, and as serious as these make it."""
+    """With the failures for want of a GPU among the lines, and as serious as these make it.
+
+    A crash is none of them unless its stack says so: frameworks go on without a GPU, and what
+    crashes next may be anything, want of memory for one.
+    """
     return tuple(
         suspect._replace(
-            lines=in_order((*suspect.lines, *story.wanted, *ends_after(log, suspect.lines))),
-            severity=weight(
-                log,
-                (*suspect.lines, *story.wanted, *ends_after(log, suspect.lines)),
-                suspect.severity,
-            ),
+            lines=in_order((*suspect.lines, *story.wanted)),
+            severity=weight(log, (*suspect.lines, *story.wanted), suspect.severity),
         )
         for suspect in found
     )
