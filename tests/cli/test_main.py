@@ -98,12 +98,33 @@ def test_a_bad_snapshot_is_wrong_usage_and_says_why(
     assert captured.out == ""
 
 
-@pytest.mark.parametrize("words", [["--frobnicate"], ["check", "--timeout", "-1"], ["dance"]])
+@pytest.mark.parametrize("words", [["--frobnicate"], ["check", "--timeout", "-1"]])
 def test_wrong_words_are_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(words)
     assert stop.value.code == 2
     assert "usage: whygpu" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("dance", "whygpu dance: expected check, compare, explain"),
+        ("memroy", "no such verb: 'memroy'; did you mean `whygpu memory`?"),
+        ("out/train.log", "  whygpu explain out/train.log "),
+        ("my train.py", "  whygpu run -- python 'my train.py' "),
+        ("wg203", "  whygpu rule wg203 "),
+        ("/opt/env/bin/python3.11", "  whygpu run -- /opt/env/bin/python3.11 ..."),
+        ("model.keras", "  whygpu compare model.keras "),
+    ],
+)
+def test_a_word_that_is_no_verb_is_met_with_what_it_was_meant_for(
+    word: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([word]) == 2
+    told = capsys.readouterr()
+    assert said in told.err
+    assert told.out == ""
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:

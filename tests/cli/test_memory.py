@@ -139,10 +139,36 @@ def test_an_option_before_a_subverb_is_not_lost_without_a_word(
     assert ran == []
 
 
-def test_no_such_subverb(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["memory", "dance"])
-    assert stop.value.code == 2
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["dance"], "whygpu memory dance: expected estimate or find"),
+        (["estimat", "x.keras"], "did you mean `whygpu memory estimate`?"),
+        (["x.keras"], "  whygpu memory estimate x.keras --batch 32 "),
+        (["--gpu", "1", "train.py:build"], "  whygpu memory find train.py:build "),
+        (["train.py"], "  whygpu memory estimate train.py:FUNCTION --batch 32 "),
+    ],
+)
+def test_no_such_subverb(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["memory", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("8", "--limit 8: expected a unit, such as 8GiB"),
+        ("8XB", "--limit 8XB: expected an amount such as 8GiB\n"),
+        ("growth", "--limit growth: expected an amount such as 8GiB\n"),
+        ("80%", "--limit 80%: expected an amount such as 8GiB\n"),
+    ],
+)
+@pytest.mark.parametrize("subverb", ["estimate", "find"])
+def test_a_limit_is_an_amount(
+    subverb: str, limit: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["memory", subverb, f"{__file__}:test_json", "--limit", limit]) == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", memory.SUBVERBS)

@@ -68,6 +68,10 @@ def test_what_is_no_file(file: Path) -> None:
     (file.parent / "folder.py").mkdir()
     assert "folder.py is a folder" in complaint("folder.py:f")
     assert "expected model.keras, file.py:function or script.py" in complaint("notes.txt")
+    assert complaint("notes").startswith("'notes' does not exist: expected")
+    (file.parent / "notes").mkdir()
+    assert complaint("notes").startswith("'notes' is a folder: expected")
+    assert complaint("notes:f").startswith("'notes:f': notes is a folder: expected")
 
 
 def test_what_does_not_serve_here(file: Path) -> None:

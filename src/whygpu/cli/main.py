@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from whygpu.cli import check, compare, explain, lint, memory, plan, rule, snapshot
 from whygpu.cli import run as run_verb
+from whygpu.cli.meant import Parser
 from whygpu.cli.surroundings import discard_output, open_streams, stopped_cleanly
 from whygpu.errors import UsageError
 from whygpu.version import VERSION
@@ -66,7 +67,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="whygpu",
         description="Tells why a deep-learning program does or does not use its GPU.",
         epilog=EPILOG,

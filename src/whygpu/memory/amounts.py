@@ -8,12 +8,15 @@ from whygpu.launch.words import parse_memory
 
 def parse_limit(text: str) -> int:
     """--limit 8GiB, in bytes."""
+    expected = f"--limit {text}: expected an amount such as 8GiB"
     try:
         amount = parse_memory(text)
     except UsageError as error:
-        raise UsageError(str(error).replace("--memory", "--limit")) from error
+        words = str(error).replace("--memory", "--limit")
+        # Other words for it, such as growth, are those of a policy.
+        raise UsageError(expected if "growth" in words else words) from error
     if amount.kind != "bytes":
-        raise UsageError(f"--limit {text}: expected an amount such as 8GiB")
+        raise UsageError(expected)
     return int(amount.amount)
 
 

@@ -41,7 +41,7 @@ def parse_what(text: str, allowed: Collection[WhatKind]) -> What:
     elif text.endswith(".py"):
         what = What("script", os.path.abspath(text))
     else:
-        raise UsageError(f"{text!r}: {_expected(allowed)}{_hint(text)}")
+        raise UsageError(f"{text!r}{_state(text)}: {_expected(allowed)}{_hint(text)}")
     if what.kind not in allowed:
         raise UsageError(_not_allowed(text, what, allowed))
     if not os.path.isfile(what.path):
@@ -63,6 +63,14 @@ def _not_allowed(text: str, what: What, allowed: Collection[WhatKind]) -> str:
 def _expected(allowed: Collection[WhatKind]) -> str:
     *others, last = [words for kind, words in _WORDS.items() if kind in allowed]
     return f"expected {', '.join(others)} or {last}" if others else f"expected {last}"
+
+
+def _state(text: str) -> str:
+    """What there is of that name, where it is no file that could be meant."""
+    path = text if os.path.exists(text) else text.rpartition(":")[0] or text
+    if os.path.isdir(path):
+        return f": {path} is a folder" if path != text else " is a folder"
+    return "" if os.path.exists(path) else " does not exist"
 
 
 def _hint(text: str) -> str:
