@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from tests.machines import healthy as machines
@@ -48,6 +49,7 @@ _KEYS = ("number", "pid", "name", "library", "path")
 """The field that names an item of a list, so that an example can say which one it changes."""
 
 
+@cache
 def machine(toml: str = "") -> Snapshot:
     """A snapshot that differs from a healthy machine in what the TOML text says.
 
@@ -166,7 +168,8 @@ def machine_examples(cause: Cause) -> list[Example]:
 _SECTION = re.compile(r"^## (Fires|Quiet|Cannot tell) on(?: \((machine|log|code)\))?\s*$")
 
 
-def examples(page: str) -> list[Example]:
+@cache
+def examples(page: str) -> tuple[Example, ...]:
     """The fenced examples under a page's Fires on, Quiet on and Cannot tell on headings."""
     found: list[Example] = []
     heading: re.Match[str] | None = None
@@ -184,7 +187,7 @@ def examples(page: str) -> list[Example]:
         elif line.startswith("```") and heading is not None:
             block = []
     assert block is None, "an example is not closed"
-    return found
+    return tuple(found)
 
 
 def _example(heading: re.Match[str], lines: list[str]) -> Example:

@@ -8,12 +8,13 @@ from collections import Counter
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
-from jsonschema import Draft202012Validator
+from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.kit import machine, machine_causes, machine_examples
 from tests.machines.healthy import healthy, without_gpu
 from tests.mutation import mutants
+from tests.schemas import obeys
 from whygpu import diagnose
 from whygpu.model.codec import decode, encode
 from whygpu.model.derived import usable_gpu
@@ -26,8 +27,6 @@ from whygpu.render.text import render as render_text
 from whygpu.verdicts import PROBED
 
 RECORDED = sorted((pathlib.Path(__file__).parent / "machines").glob("*.json"))
-SCHEMA = pathlib.Path(__file__).parents[1] / "src/whygpu/schemas/check.schema.json"
-VALIDATOR = Draft202012Validator(json.loads(SCHEMA.read_text()))
 
 
 def seeds() -> list[Any]:
@@ -44,8 +43,7 @@ def judged(data: Any) -> Report:
     return report
 
 
-SEEDS = seeds()
-random_machines = given(mutants(Snapshot, SEEDS))
+random_machines = given(st.deferred(lambda: mutants(Snapshot, seeds())))
 thorough = settings(
     # The same machines each time: what fails is what was changed. More are for when one has time.
     max_examples=100,
@@ -57,8 +55,13 @@ thorough = settings(
 
 @thorough
 @random_machines
-def test_every_finding_is_shown_once_and_under_a_root(data: Any) -> None:
+def test_what_a_report_says_agrees_with_itself(data: Any) -> None:
     report = judged(data)
+    every_finding_is_shown_once_and_under_a_root(report)
+    verdicts_findings_and_exit_code_agree(report)
+
+
+def every_finding_is_shown_once_and_under_a_root(report: Report) -> None:
     found = Counter((f.code, f.subject) for o in report.outcomes for f in o.findings)
     assert Counter((f.code, f.subject) for f in report.findings) == found
     roots = {finding.code for finding in report.root_causes}
@@ -66,10 +69,7 @@ def test_every_finding_is_shown_once_and_under_a_root(data: Any) -> None:
     assert bool(report.findings) == bool(roots)
 
 
-@thorough
-@random_machines
-def test_verdicts_findings_and_exit_code_agree(data: Any) -> None:
-    report = judged(data)
+def verdicts_findings_and_exit_code_agree(report: Report) -> None:
     codes = {finding.code for finding in report.findings}
     for framework in report.frameworks:
         assert set(framework.because) <= codes
@@ -97,11 +97,11 @@ def test_verdicts_findings_and_exit_code_agree(data: Any) -> None:
         assert any(finding.subject == MACHINE for finding in faults)
 
 
-@thorough
+@settings(thorough, max_examples=60)
 @random_machines
 def test_json_obeys_its_schema_and_text_its_width(data: Any) -> None:
     report = judged(data)
-    VALIDATOR.validate(json.loads(render_json(report)))
+    obeys("check", json.loads(render_json(report)))
     for width in (40, 100):
         text = render_text(report, width=width, color=False, verbose=width == 100)
         commands = {r.command for f in report.findings for r in f.remedies if r.command}

@@ -10,16 +10,12 @@ import subprocess
 import sys
 import time
 
-import jsonschema
 import pytest
 
-import whygpu
 from benchmarks.explain_speed import FAULT, START, WARNING, write_log
+from tests.schemas import obeys
 from whygpu.cli.main import main
 
-SCHEMA = json.loads(
-    (pathlib.Path(whygpu.__path__[0]) / "schemas" / "explain.schema.json").read_text()
-)
 FOUND = """\
 Traceback (most recent call last):
   File "/home/someone/code/train.py", line 3, in <module>
@@ -77,7 +73,7 @@ def test_the_verdict_decides_the_exit_code(
 ) -> None:
     assert main(["explain", "--json", written(tmp_path, text)]) == code
     answer = json.loads(capsys.readouterr().out)
-    jsonschema.Draft202012Validator(SCHEMA).validate(answer)
+    obeys("explain", answer)
     assert answer["verdict"] == verdict
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-import whygpu
 from tests.launch.programs import PYTHON, WHYGPU, environment, run, script
-
-SCHEMAS = Path(whygpu.__path__[0]) / "schemas"
+from tests.schemas import obeys
 
 
 @pytest.mark.parametrize(
@@ -49,7 +46,7 @@ def test_the_plan_is_shown_and_nothing_is_run(tmp_path: Path) -> None:
     assert "CUDA_VISIBLE_DEVICES=-1" in done.stdout
     assert "TF_FORCE_GPU_ALLOW_GROWTH=true" in done.stdout
     data = json.loads(run([*WHYGPU, "--dry-run", "--json", "--", *command]).stdout)
-    jsonschema.validate(data, json.loads((SCHEMAS / "run-plan.schema.json").read_text()))
+    obeys("run-plan", data)
     assert data["argv"] == command
     assert not mark.exists()
 
@@ -59,7 +56,7 @@ def test_a_report_is_written_where_we_stood(tmp_path: Path) -> None:
     done = run([*WHYGPU, "--report", "report.json", "--", *command], cwd=tmp_path)
     assert done.returncode == 3
     data = json.loads((tmp_path / "report.json").read_text())
-    jsonschema.validate(data, json.loads((SCHEMAS / "run.schema.json").read_text()))
+    obeys("run", data)
     assert (data["exit_code"], data["device"], data["fallback"]) == (3, "none", False)
     # A program that is over at once was not seen, and what the kernel tells of it is ours.
     assert data["peak_memory_bytes"] is None or data["peak_memory_bytes"] > 1 << 20

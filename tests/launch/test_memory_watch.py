@@ -7,15 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-import whygpu
 from tests.launch.programs import PYTHON, WHYGPU, environment, run, same_as_bare, script
+from tests.schemas import obeys
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")
 
-SCHEMA = json.loads((Path(whygpu.__path__[0]) / "schemas" / "run.schema.json").read_text())
 GIB = 1 << 30
 
 TORCH = """
@@ -84,7 +82,7 @@ def ended(folder: Path, code: str, *options: str) -> tuple[dict[str, Any], str]:
     program = torch_in(folder, code)
     done = run([*WHYGPU, "--no-repair", *options, "--report", report, "--", PYTHON, program])
     written = json.loads(report.read_text())
-    jsonschema.validate(written, SCHEMA)
+    obeys("run", written)
     return written, done.stderr
 
 

@@ -6,11 +6,10 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-import whygpu
 from tests.kit import machine
+from tests.schemas import obeys
 from whygpu.causes import catalogue
 from whygpu.collectors.driver_answer import GpuIds
 from whygpu.engine import diagnose
@@ -27,7 +26,6 @@ from whygpu.render.run import plan_text
 from whygpu.render.run_json import plan_json
 
 ARGV = ("python", "train.py")
-SCHEMA = json.loads((Path(whygpu.__path__[0]) / "schemas" / "run-plan.schema.json").read_text())
 
 TWO = """
 probes_left_out = "example"
@@ -66,7 +64,7 @@ def test_every_action_has_a_reason_and_the_plan_its_schema() -> None:
         "gpu:1 memory=4GiB cudnn=off tf32=off xla=off deterministic log-level=debug require=gpu"
     )
     assert all(action.reason for action in plan.actions)
-    jsonschema.validate(json.loads(plan_json(plan)), SCHEMA)
+    obeys("run-plan", json.loads(plan_json(plan)))
     text = plan_text(plan)
     assert all(action.reason in text for action in plan.actions)
     assert all(note in text for note in plan.notes)

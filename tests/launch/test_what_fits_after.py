@@ -10,15 +10,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-import whygpu
 from tests.launch.programs import PYTHON, WHYGPU, environment, run, same_as_bare, script
+from tests.schemas import obeys
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")
 
-SCHEMA = json.loads((Path(whygpu.__path__[0]) / "schemas" / "run.schema.json").read_text())
 KERAS = """
 import os, sys, time, types
 __version__ = "3.0"
@@ -69,7 +67,7 @@ def ended(folder: Path, x: str) -> tuple[int, dict[str, Any], str]:
     file = program(folder, x)
     done = run([*WHYGPU, "--no-repair", "--report", report, "--", PYTHON, file], cwd=folder)
     written = json.loads(report.read_text())
-    jsonschema.validate(written, SCHEMA)
+    obeys("run", written)
     return done.returncode, written["out_of_memory"]["estimate"], done.stderr
 
 

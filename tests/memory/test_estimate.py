@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.kit import machine
-from tools.schemas import memory_estimate_schema
+from tests.schemas import obeys
 from whygpu.errors import UsageError
 from whygpu.memory import gpu_rooms
 from whygpu.memory.estimate import Wanted, check, judge
@@ -21,7 +20,6 @@ from whygpu.tables.process_overheads import overhead
 MIB, GIB = 1 << 20, 1 << 30
 WHAT = What("model-file", "/models/model.keras")
 OVERHEAD = overhead("torch", "train")
-SCHEMA = memory_estimate_schema()
 
 
 def told(batch: int, needs: int, **more: Any) -> dict[str, Any]:
@@ -60,7 +58,7 @@ def judged(
 def text(estimate: MemoryEstimate) -> str:
     shown = render(estimate, width=80, color=False)
     assert max(map(len, shown.splitlines())) <= 80
-    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(render_json(estimate)))
+    obeys("memory-estimate", json.loads(render_json(estimate)))
     return shown
 
 

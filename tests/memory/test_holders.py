@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-import pathlib
 
-import jsonschema
 import pytest
 
-import whygpu
 from tests.kit import machine
+from tests.schemas import obeys
 from whygpu.memory.holders import judge
 from whygpu.model.holders import GpuMemory, Holder, HoldersReport, NewProcess
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.render.memory_holders import as_dict, render
 
-SCHEMA = json.loads((pathlib.Path(whygpu.__path__[0]) / "schemas/memory.schema.json").read_text())
 GIB = 1 << 30
 
 
 def judged(toml: str) -> HoldersReport:
     """Also checks what holds for every answer: its JSON is valid, its text fits."""
     report = judge(machine(toml))
-    jsonschema.validate(as_dict(report), SCHEMA)
+    obeys("memory", as_dict(report))
     text = render(report, width=60, color=False)
     assert all(len(line) <= 60 for line in text.splitlines() if "(" not in line), text
     return report

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
-import pathlib
 import re
 
-import jsonschema
 import pytest
 
-import whygpu
 from tests.comparer.kit import FINE, TF32, TIMING, WRONG, errors, judged, layer, pair, run
+from tests.schemas import obeys
 from whygpu.model.codec import decode
 from whygpu.model.comparison import ComparisonReport, Determinism, SettingDifference
 from whygpu.render import compare, compare_json
 from whygpu.render import compare_rows as rows
-
-SCHEMA = json.loads(
-    (pathlib.Path(whygpu.__path__[0]) / "schemas" / "compare.schema.json").read_text()
-)
 
 
 def fault() -> ComparisonReport:
@@ -240,10 +234,8 @@ def test_colour_changes_no_character() -> None:
 
 
 def test_json_is_as_its_schema_says_and_reads_back() -> None:
-    validator = jsonschema.Draft202012Validator(SCHEMA)
-    validator.check_schema(SCHEMA)
     for report in (fault(), rounded()):
         data = json.loads(compare_json.render(report))
-        validator.validate(data)
+        obeys("compare", data)
         assert data.pop("schema") == 1
         assert decode(ComparisonReport, data) == report

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import pathlib
 from typing import Any
 
-import jsonschema
 import pytest
+from jsonschema import Draft202012Validator
 
-import whygpu
 from tests.kit import machine, machine_causes, machine_examples
+from tests.schemas import SCHEMAS, obeys
 from whygpu import diagnose
 from whygpu.model.cause import Cause
 from whygpu.model.codec import decode
 from whygpu.model.snapshot import Snapshot
 from whygpu.render.json import render, render_snapshot
-
-SCHEMAS = pathlib.Path(whygpu.__path__[0]) / "schemas"
-CHECK = json.loads((SCHEMAS / "check.schema.json").read_text())
-SNAPSHOT = json.loads((SCHEMAS / "snapshot.schema.json").read_text())
 
 
 def rendered(toml: str = "") -> dict[str, Any]:
@@ -28,15 +23,14 @@ def rendered(toml: str = "") -> dict[str, Any]:
 
 
 def test_the_schemas_are_schemas() -> None:
-    jsonschema.Draft202012Validator.check_schema(CHECK)
-    jsonschema.Draft202012Validator.check_schema(SNAPSHOT)
+    for path in SCHEMAS:
+        Draft202012Validator.check_schema(json.loads(path.read_text()))
 
 
 @pytest.mark.parametrize("cause", machine_causes(), ids=lambda cause: cause.slug)
 def test_every_example_gives_a_valid_report(cause: Cause) -> None:
-    validator = jsonschema.Draft202012Validator(CHECK)
     for example in machine_examples(cause):
-        validator.validate(rendered(example.text))
+        obeys("check", rendered(example.text))
 
 
 def test_the_top_level_and_a_finding_have_just_the_promised_keys() -> None:
@@ -80,4 +74,4 @@ def test_outcomes_count_every_cause_once() -> None:
 def test_the_snapshot_inside_is_the_snapshot() -> None:
     snapshot = machine()
     assert decode(Snapshot, rendered()["snapshot"]) == snapshot
-    jsonschema.Draft202012Validator(SNAPSHOT).validate(json.loads(render_snapshot(snapshot)))
+    obeys("snapshot", json.loads(render_snapshot(snapshot)))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import pathlib
 from typing import Any
 
-import jsonschema
 import pytest
 
 import whygpu
+from tests.schemas import obeys
 from whygpu.linter.run import lint_causes
 from whygpu.model.code_finding import FileProblem, LintReport
 from whygpu.render import lint_json
 from whygpu.render.lint import PLAIN_MARKS, render
 
-SCHEMA = pathlib.Path(whygpu.__path__[0]) / "schemas" / "lint.schema.json"
 SOURCE = """\
 import tensorflow as tf
 
@@ -81,7 +79,7 @@ def test_color_only_where_it_is_asked_for() -> None:
 
 def test_the_json_fits_its_schema_and_has_the_promised_keys() -> None:
     data = json.loads(lint_json.render_json(report()))
-    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(data)
+    obeys("lint", data)
     assert list(data)[:2] == ["schema", "findings"]
     promised = ["code", "cause", "path", "line", "column", "message", "fixable"]
     assert list(data["findings"][0])[:7] == promised

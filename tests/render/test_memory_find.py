@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-import jsonschema
 import pytest
 
-from tools.schemas import find_schema
+from tests.schemas import obeys
 from whygpu.memory.answer import answer
 from whygpu.memory.search import StopReason
 from whygpu.model.batch import BatchResult, Gauge, Trial, TrialOutcome
@@ -31,7 +30,7 @@ def result(reason: StopReason, *trials: Trial, **changes: object) -> BatchResult
 
 
 def said(found: BatchResult) -> str:
-    jsonschema.validate(as_dict(found), find_schema())
+    obeys("memory-find", as_dict(found))
     fields = as_dict(found)
     del fields["schema"]
     assert decode(BatchResult, json.loads(json.dumps(fields))) == found

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import pathlib
 
-import jsonschema
 import pytest
 
-import whygpu
 from tests.planner.small_table import RTX_5090, TABLE, machine
+from tests.schemas import obeys
 from whygpu.cli.main import main
 from whygpu.planner.advice import advice
 from whygpu.planner.changes import changes
@@ -167,9 +165,6 @@ def test_json_without_a_plan_has_null_and_the_changes() -> None:
     }
 
 
-SCHEMA = json.loads((pathlib.Path(whygpu.__path__[0]) / "schemas" / "plan.schema.json").read_text())
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -182,4 +177,4 @@ def test_the_json_of_a_plan_obeys_its_schema(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["plan", "--json", *words])
-    jsonschema.validate(json.loads(capsys.readouterr().out), SCHEMA)
+    obeys("plan", json.loads(capsys.readouterr().out))

@@ -80,6 +80,16 @@ def test_every_outcome_is_shown_when_asked_for() -> None:
         assert f"  {cause.code}  {cause.slug}" in report
 
 
+def test_no_outcome_is_cut_on_a_narrow_terminal() -> None:
+    unknown = "[target.frameworks.torch.build]\nkind = {unknown = 'permission denied on the disk'}"
+    report = text(unknown, width=40, verbose=True)
+    assert "…" not in report
+    for cause in machine_causes():
+        assert f"  {cause.code}  " in report
+    _, _, outcome = report.partition("  WG301  cpu-only-build  undetermined\n")
+    assert "permission denied on the disk" in " ".join(outcome.split()[:15])
+
+
 def test_the_count_of_causes_is_true() -> None:
     assert text('only = ["torch"]').endswith(".\n")
     counts = text('only = ["torch"]').rpartition(": ")[2].rstrip(".\n").split(", ")

@@ -32,6 +32,8 @@ _MOST_EVIDENCE = 6
 _LONGEST_EVIDENCE = 360
 """More evidence than this, and longer, is for -v."""
 _LONGEST_SUMMARY = 200
+_NARROWEST_REASON = 32
+"""The columns for a reason, and for the code and the blanks before it."""
 
 
 def render(
@@ -144,15 +146,22 @@ def _undetermined(console: Console, report: Report, verbose: bool) -> None:
 
 
 def _outcomes(console: Console, outcomes: Sequence[Outcome]) -> None:
+    """One after the other, in columns where the console has room for them."""
+    longest_cause = max((len(outcome.cause) for outcome in outcomes), default=0)
+    longest_status = max((len(outcome.status) for outcome in outcomes), default=0)
+    width = console.width
+    in_columns = width >= longest_cause + longest_status + _NARROWEST_REASON
     console.print()
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for _ in ("code", "cause", "status"):
-        table.add_column(no_wrap=True)
-    table.add_column(ratio=1, overflow="fold")
     for outcome in outcomes:
-        reason = outcome.reasons[0] if outcome.reasons else ""
-        table.add_row(outcome.code, outcome.cause, outcome.status, reason)
-    console.print(Padding(table, (0, 0, 0, 2)))
+        label = f"  {outcome.code}  "
+        words = [outcome.cause, outcome.status, *outcome.reasons[:1]]
+        if in_columns:
+            label += f"{outcome.cause:{longest_cause}}  {outcome.status:{longest_status}}  "
+            words = words[2:]
+        body = "  ".join(words)
+        line = (label + body).rstrip()
+        fits = len(line) <= width and "\n" not in line
+        console.print(Text(line) if fits else hanging(label, Text(body), len(label)))
 
 
 def _summary(console: Console, report: Report, verbose: bool) -> None:
