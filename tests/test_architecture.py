@@ -7,9 +7,8 @@ import pathlib
 import subprocess
 import sys
 
-import pytest
-
 import whygpu
+from tests.cases import each
 from tools import docs, schemas
 
 SOURCE = pathlib.Path(whygpu.__path__[0])
@@ -76,7 +75,7 @@ def test_every_module_says_what_it_is_for() -> None:
     assert silent == []
 
 
-@pytest.mark.parametrize("name", whygpu.__all__)
+@each("name", whygpu.__all__)
 def test_public_names_exist(name: str) -> None:
     assert getattr(whygpu, name) is not None
 

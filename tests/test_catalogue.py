@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from tests.kit import examples, explained, lint, machine, run
+from tests.kit import examples, explained, lint, machine, machine_examples, run
 from whygpu import causes
 from whygpu.causes import catalogue, find_cause
 from whygpu.model.cause import Cause
@@ -25,12 +25,6 @@ FAMILIES = {
 LEDGER = pathlib.Path(__file__).parent.parent / "docs" / "causes" / "ledger.txt"
 HEADINGS = ("Why it happens", "What it looks like", "Fix", "Fires on", "Quiet on", "Sources")
 
-ON_MACHINES = [cause for cause in catalogue() if cause.machine_detector is not None]
-IN_LOGS = [cause for cause in catalogue() if cause.log_detector is not None]
-on_machines = pytest.mark.parametrize("cause", ON_MACHINES, ids=lambda cause: cause.slug)
-IN_CODE = [cause for cause in catalogue() if cause.code_detector is not None]
-in_code = pytest.mark.parametrize("cause", IN_CODE, ids=lambda cause: cause.slug)
-in_logs = pytest.mark.parametrize("cause", IN_LOGS, ids=lambda cause: cause.slug)
 every_cause = pytest.mark.parametrize("cause", catalogue(), ids=lambda cause: cause.slug)
 
 
@@ -55,17 +49,42 @@ def test_a_code_once_given_keeps_its_name_for_ever() -> None:
 
 
 @every_cause
-def test_the_code_belongs_to_the_family_of_its_folder(cause: Cause) -> None:
+def test_a_cause_keeps_the_rules(cause: Cause) -> None:
+    the_code_belongs_to_the_family_of_its_folder(cause)
+    it_is_found_by_code_and_by_name(cause)
+    its_page_is_complete(cause)
+    what_it_explains_exists(cause)
+    it_has_a_detector_and_no_example_without_one(cause)
+
+
+@every_cause
+def test_the_examples_on_its_page_do_what_they_say(cause: Cause) -> None:
+    if cause.machine_detector is not None:
+        it_is_quiet_on_healthy_machines(cause)
+        the_machines_on_its_page_are_judged_as_it_says(cause)
+    if cause.log_detector is not None:
+        the_logs_on_its_page_mean_what_it_says(cause)
+    if cause.code_detector is not None:
+        the_code_on_its_page_does_what_it_says(cause)
+
+
+def the_code_belongs_to_the_family_of_its_folder(cause: Cause) -> None:
     assert cause.code[:2] == "WG"
     assert len(cause.code) == 5
     folder = pathlib.Path(causes.__path__[0]) / FAMILIES[cause.code[2]]
     assert (folder / f"{cause.slug.replace('-', '_')}.py").is_file()
 
 
-@every_cause
-def test_it_is_found_by_code_and_by_name(cause: Cause) -> None:
+def it_is_found_by_code_and_by_name(cause: Cause) -> None:
     assert find_cause(cause.code.lower()) is cause
     assert find_cause(cause.slug) is cause
+
+
+def its_page_is_complete(cause: Cause) -> None:
+    for heading in HEADINGS:
+        assert f"\n## {heading}" in cause.page, f"{cause.code} has no section {heading}"
+    assert all(len(line) <= 100 for line in _prose(cause.page))
+    assert "<http" in cause.page.partition("## Sources")[2]
 
 
 def _prose(page: str) -> list[str]:
@@ -74,23 +93,13 @@ def _prose(page: str) -> list[str]:
     return [line for part in parts[::2] for line in part.splitlines()]
 
 
-@every_cause
-def test_its_page_is_complete(cause: Cause) -> None:
-    for heading in HEADINGS:
-        assert f"\n## {heading}" in cause.page, f"{cause.code} has no section {heading}"
-    assert all(len(line) <= 100 for line in _prose(cause.page))
-    assert "<http" in cause.page.partition("## Sources")[2]
-
-
-@every_cause
-def test_what_it_explains_exists(cause: Cause) -> None:
+def what_it_explains_exists(cause: Cause) -> None:
     for slug in cause.explains:
         assert find_cause(slug) is not None, f"{cause.code} explains {slug}, which is no cause"
         assert slug != cause.slug
 
 
-@every_cause
-def test_it_has_a_detector_and_no_example_without_one(cause: Cause) -> None:
+def it_has_a_detector_and_no_example_without_one(cause: Cause) -> None:
     kinds = {example.kind for example in examples(cause.page)}
     detectors = {
         "machine": cause.machine_detector,
@@ -101,8 +110,30 @@ def test_it_has_a_detector_and_no_example_without_one(cause: Cause) -> None:
     assert kinds == {kind for kind, detector in detectors.items() if detector is not None}
 
 
-@in_logs
-def test_the_logs_on_its_page_mean_what_it_says(cause: Cause) -> None:
+def it_is_quiet_on_healthy_machines(cause: Cause) -> None:
+    for start in ("healthy", "no-gpu"):
+        outcome = run(cause, machine(f'start = "{start}"'))
+        assert outcome.status in ("passed", "not-applicable"), (start, outcome)
+
+
+def the_machines_on_its_page_are_judged_as_it_says(cause: Cause) -> None:
+    chosen = machine_examples(cause)
+    assert {example.expectation for example in chosen} == {"fires", "quiet", "cannot tell"}
+    for example in chosen:
+        outcome = run(cause, machine(example.text))
+        if example.expectation == "fires":
+            assert outcome.status == "found", (outcome, example.text)
+            for finding in outcome.findings:
+                assert finding.message
+                assert finding.evidence
+                assert finding.remedies
+        elif example.expectation == "quiet":
+            assert outcome.status in ("passed", "not-applicable"), (outcome, example.text)
+        else:
+            assert outcome.status == "undetermined", (outcome, example.text)
+
+
+def the_logs_on_its_page_mean_what_it_says(cause: Cause) -> None:
     chosen = [example for example in examples(cause.page) if example.kind == "log"]
     assert {example.expectation for example in chosen} == {"fires", "quiet"}
     for example in chosen:
@@ -121,50 +152,14 @@ def test_the_logs_on_its_page_mean_what_it_says(cause: Cause) -> None:
             assert all(evidence.line is not None for evidence in finding.evidence)
 
 
-@on_machines
-@pytest.mark.parametrize("expectation", ["fires", "quiet", "cannot tell"])
-def test_the_examples_on_its_page_do_what_they_say(cause: Cause, expectation: str) -> None:
-    chosen = [
-        example
-        for example in examples(cause.page)
-        if example.kind == "machine" and example.expectation == expectation
-    ]
-    assert chosen, f"{cause.code} has no example for: {expectation}"
-    for example in chosen:
-        outcome = run(cause, machine(example.text))
-        if expectation == "fires":
-            assert outcome.status == "found", (outcome, example.text)
-            for finding in outcome.findings:
-                assert finding.message
-                assert finding.evidence
-                assert finding.remedies
-        elif expectation == "quiet":
-            assert outcome.status in ("passed", "not-applicable"), (outcome, example.text)
-        else:
-            assert outcome.status == "undetermined", (outcome, example.text)
-
-
-@in_code
-@pytest.mark.parametrize("expectation", ["fires", "quiet"])
-def test_the_code_on_its_page_does_what_it_says(cause: Cause, expectation: str) -> None:
-    chosen = [
-        example
-        for example in examples(cause.page)
-        if example.kind == "code" and example.expectation == expectation
-    ]
-    assert chosen, f"{cause.code} has no code example for: {expectation}"
+def the_code_on_its_page_does_what_it_says(cause: Cause) -> None:
+    chosen = [example for example in examples(cause.page) if example.kind == "code"]
+    assert {example.expectation for example in chosen} == {"fires", "quiet"}
     for example in chosen:
         found = lint(example.text, cause)
-        assert bool(found) is (expectation == "fires"), (found, example.text)
+        assert bool(found) is (example.expectation == "fires"), (found, example.text)
         for item in found:
             assert item.finding.code == cause.code
             assert item.finding.message
             assert item.finding.remedies
             assert item.finding.evidence[0].kind == "code"
-
-
-@on_machines
-@pytest.mark.parametrize("start", ["healthy", "no-gpu"])
-def test_it_is_quiet_on_a_healthy_machine(cause: Cause, start: str) -> None:
-    outcome = run(cause, machine(f'start = "{start}"'))
-    assert outcome.status in ("passed", "not-applicable"), outcome

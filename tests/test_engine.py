@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from tests.cases import each
 from tests.kit import machine, machine_causes
 from whygpu.causes import catalogue
 from whygpu.engine import arrange, diagnose, fold, outcome_of, reconcile
@@ -55,7 +56,7 @@ FOUND = find("WG901", "example")
 GAP = Gap("could not look")
 
 
-@pytest.mark.parametrize(
+@each(
     ("items", "status", "reasons", "findings"),
     [
         ((), "passed", (), ()),
@@ -148,7 +149,7 @@ def test_a_chain_with_its_middle_missing_does_not_fold() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("explaining", "explained", "folds"),
     [
         ("torch", "torch", True),
@@ -248,7 +249,7 @@ def test_a_framework_that_computed_on_the_gpu_takes_back_an_error_about_it() -> 
     assert "the probe computed on the GPU" in taken_back.message
 
 
-@pytest.mark.parametrize(
+@each(
     ("finding", "toml"),
     [
         (find("WG201", "middle", "torch"), 'start = "no-gpu"'),
@@ -290,7 +291,7 @@ def test_an_error_about_the_machine_is_taken_back_by_any_framework_on_the_gpu() 
     assert taken_back.severity == "warning"
 
 
-@pytest.mark.parametrize(
+@each(
     ("causes", "toml", "code"),
     [
         ([], "", 0),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cases import each
 from whygpu.explainer import explain
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation
@@ -122,7 +123,7 @@ def test_the_code_that_failed_can_make_a_failure_the_gpus() -> None:
     assert meaning(*traceback).verdict == "unknown"
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "verdict"),
     [
         (("no driver here", WORK), "nothing-wrong"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.machines.healthy import healthy
 from whygpu.host.base import Platform
 from whygpu.model.codec import decode, encode
@@ -57,7 +58,7 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize(("text", "secret"), SECRETS.items())
+@each(("text", "secret"), SECRETS.items())
 def test_a_secret_is_removed_from_text(text: str, secret: str) -> None:
     assert secret not in Redactor(ALICE).text(text)
 
@@ -71,7 +72,7 @@ def plant(value: Any, text: str) -> Any:
     return text if isinstance(value, str) else value
 
 
-@pytest.mark.parametrize(("text", "secret"), SECRETS.items())
+@each(("text", "secret"), SECRETS.items())
 def test_no_field_of_a_snapshot_lets_a_secret_through(text: str, secret: str) -> None:
     planted = [plant(encode(healthy()), words) for words in (text, f"before {text} after")]
     if " " not in text and text == secret:
@@ -89,7 +90,7 @@ def test_addresses_are_removed_from_log_lines() -> None:
     assert cleaned.probes[0].log == ("coordinator at <ip removed>:8476",)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "nvidia-cublas-cu12==12.9.2.10",
@@ -117,12 +118,12 @@ def test_hostile_text_costs_linear_time(unit: str) -> None:
 
     def seconds(size: int) -> float:
         text = (unit * size)[:size]
-        began = time.perf_counter()
+        began = time.thread_time()
         Redactor(ALICE).text(text)
-        return time.perf_counter() - began
+        return time.thread_time() - began
 
-    short = min(seconds(20_000) for _ in range(3))
-    assert min(seconds(200_000) for _ in range(2)) < 40 * max(short, 0.0005)
+    short = min(seconds(5_000) for _ in range(3))
+    assert min(seconds(50_000) for _ in range(3)) < 40 * max(short, 0.0005)
 
 
 def test_home_folders_become_a_tilde_that_a_shell_understands() -> None:

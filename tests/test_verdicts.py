@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine
 from whygpu.causes import catalogue
 from whygpu.engine import diagnose
@@ -123,7 +124,7 @@ def probe_example(text: str) -> Snapshot:
     return machine(f'only = ["torch"]\n[probes.torch]\noperations = []\n{text}')
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "verdict", "summary"),
     [
         ("", "cpu", "computes on the CPU"),
@@ -191,7 +192,7 @@ def test_one_operation_that_fails_on_the_gpu_breaks_a_framework_whose_others_suc
     assert report.summary == "convolution on cuda:0 fails"
 
 
-@pytest.mark.parametrize(
+@each(
     ("findings", "verdict", "because"),
     [
         ((), "unknown", ()),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 CAUSE = cause_named("cuda-init-failed")
 
 
-@pytest.mark.parametrize(
+@each(
     ("code", "words"),
     [
         ("999 CUDA_ERROR_UNKNOWN", "nvidia_uvm"),
@@ -57,7 +58,7 @@ facts = [["cuInit", "100 CUDA_ERROR_NO_DEVICE"]]
     assert ("MIG" in finding.message) is named
 
 
-@pytest.mark.parametrize(
+@each(
     ("probe", "words"),
     [
         (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 from whygpu.causes import catalogue
 from whygpu.engine import diagnose
@@ -39,7 +38,7 @@ owner = "nvidia-cudnn-cu12 9.27.0.42"
 """
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "status"),
     [("9.2.9", "found"), ("9.3.0", "passed"), ("9.10.2", "passed"), ("10.0.0", "passed")],
 )

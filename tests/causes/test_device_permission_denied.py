@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 CAUSE = cause_named("device-permission-denied")
@@ -22,7 +21,7 @@ usable = false
     return f'probes_left_out = "--no-probe"\n{before}\n{nodes}'
 
 
-@pytest.mark.parametrize(
+@each(
     ("names", "status"),
     [
         (("nvidia0",), "found"),
@@ -37,7 +36,7 @@ def test_only_what_cuda_must_open_counts(names: tuple[str, ...], status: str) ->
     assert run(CAUSE, machine(closed(*names))).status == status
 
 
-@pytest.mark.parametrize(
+@each(
     ("runtime", "words"),
     [
         ("docker", "--group-add video"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 HIDDEN = cause_named("visible-devices-hides-gpu")
@@ -65,7 +66,7 @@ device_nodes = {{absent = "/dev/nvidia*"}}
     assert run(HIDDEN, snapshot).status == "passed"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "found"),
     [
         ("cpu", True),
@@ -152,7 +153,7 @@ correct = false
     assert finding.subject == "torch"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "subject"),
     [
         ("TF_GPU_ALLOCATOR", "tensorflow"),
@@ -185,7 +186,7 @@ compute_mode = {second}
 """
 
 
-@pytest.mark.parametrize(
+@each(
     ("modes", "severities", "gaps"),
     [
         (('"prohibited"', '"prohibited"'), ["error", "error"], 0),

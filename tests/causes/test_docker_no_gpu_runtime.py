@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 CAUSE = cause_named("docker-no-gpu-runtime")
@@ -27,7 +26,7 @@ driver_mounts = {{absent = "mountinfo"}}
 """
 
 
-@pytest.mark.parametrize(
+@each(
     ("runtime", "words"),
     [
         ("docker", "--gpus all"),

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
+from tests.cases import each
 from tests.causes.driver_machines import (
     CASES,
     DRIVER,
@@ -45,9 +46,7 @@ def test_one_fault_gives_one_root_cause(case: Case) -> None:
     assert roots(report) == ([case.root] if case.root else []), report.root_causes
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.static], ids=lambda case: case.name
-)
+@each("case", [case for case in CASES if case.static], ids=lambda case: case.name)
 def test_without_probes_the_same_root_cause_comes_out(case: Case) -> None:
     machine = case.machine._replace(probes=(), probes_left_out="--no-probe")
     report = diagnose(machine, catalogue())
@@ -61,8 +60,8 @@ def test_every_state_of_the_driver_has_its_row() -> None:
 LOGIN_NODE_STATES: tuple[DriverState, ...] = ("missing", "not-loaded", "failed", "working")
 
 
-@pytest.mark.parametrize("state", LOGIN_NODE_STATES)
-@pytest.mark.parametrize("place", ["bare", "docker"])
+@each("state", LOGIN_NODE_STATES)
+@each("place", ["bare", "docker"])
 def test_the_libraries_of_a_driver_are_no_gpu(state: DriverState, place: str) -> None:
     """A login node: libcuda and NVML are installed, and nothing is on the bus."""
     driver = NOT_LOADED._replace(

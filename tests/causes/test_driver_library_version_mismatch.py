@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 CAUSE = cause_named("driver-library-version-mismatch")
 
 
-@pytest.mark.parametrize(
+@each(
     ("library", "module", "status"),
     [
         ("580.159.04", "580.159.4", "passed"),

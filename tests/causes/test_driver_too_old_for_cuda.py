@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 CAUSE = cause_named("driver-too-old-for-cuda")
@@ -16,7 +17,7 @@ def torch(driver: str, cuda: str, more: str = "") -> str:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("driver", "cuda", "status"),
     [
         ("525.60.13", "12.9", "passed"),

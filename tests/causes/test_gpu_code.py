@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 TOO_OLD = cause_named("compute-capability-too-old")
@@ -23,7 +24,7 @@ compute_capability = "{capability}"
 """
 
 
-@pytest.mark.parametrize(
+@each(
     ("capability", "codes", "claimed"),
     [
         ("8.6", ("sm_80",), None),

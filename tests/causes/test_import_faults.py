@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 # Raised by TensorFlow 2.21.0 with these releases of protobuf, or by older TensorFlow releases.
@@ -43,25 +44,25 @@ def failing(how: str, name: str = "tensorflow", more: str = "") -> str:
     """
 
 
-@pytest.mark.parametrize("how", PROTOBUF)
+@each("how", PROTOBUF)
 def test_every_wording_of_a_protobuf_conflict_is_certain(how: str) -> None:
     (found,) = run(cause_named("protobuf-conflict"), machine(failing(how))).findings
     assert (found.subject, found.confidence) == ("tensorflow", "certain")
     assert how.startswith(found.evidence[0].text[:40])
 
 
-@pytest.mark.parametrize("how", NUMPY)
+@each("how", NUMPY)
 def test_every_wording_of_a_numpy_mismatch_is_certain(how: str) -> None:
     (found,) = run(cause_named("numpy-abi"), machine(failing(how))).findings
     assert (found.subject, found.confidence) == ("tensorflow", "certain")
 
 
-@pytest.mark.parametrize("how", [*NUMPY, "ImportError: libcublas.so.9.0: cannot open"])
+@each("how", [*NUMPY, "ImportError: libcublas.so.9.0: cannot open"])
 def test_protobuf_is_not_blamed_for_other_errors(how: str) -> None:
     assert run(cause_named("protobuf-conflict"), machine(failing(how))).status == "passed"
 
 
-@pytest.mark.parametrize(
+@each(
     "how",
     [
         *PROTOBUF,
@@ -120,7 +121,7 @@ def test_the_protobuf_to_install_follows_from_message_and_metadata(how: str, com
     assert found.remedies[0].command == command
 
 
-@pytest.mark.parametrize(
+@each(
     ("how", "installed", "wanted"),
     [
         (NUMPY[0], "2.1.3", "numpy<2"),
@@ -222,7 +223,7 @@ def test_a_cuda_library_does_not_matter_where_there_is_no_gpu() -> None:
     assert run(cause_named("glibc-too-old"), machine(text)).status == "passed"
 
 
-@pytest.mark.parametrize(
+@each(
     ("glibc", "tag", "status"),
     [
         ("2.27", "manylinux_2_28_x86_64", "found"),

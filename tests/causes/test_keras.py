@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 from whygpu.model.finding import Finding
 from whygpu.model.observed import Known, need
@@ -148,7 +149,7 @@ def test_a_name_that_is_no_backend_cannot_be_installed() -> None:
     assert all("garbage" not in (remedy.command or "") for remedy in found.remedies)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "torch", "jax", "tensorflow"])
+@each("backend", ["numpy", "torch", "jax", "tensorflow"])
 def test_a_backend_that_is_there_is_fine(backend: str) -> None:
     assert missing(f"{NO_PROBE}\n{configured(backend)}") == []
 
@@ -191,7 +192,7 @@ def mismatch(text: str) -> list[Finding]:
 FRAME = '  File "/venv/lib/python3.11/site-packages/keras/src/saving/x.py", line 68, in <module>'
 
 
-@pytest.mark.parametrize(
+@each(
     "how",
     [
         "AttributeError: module 'tensorflow._api.v2.compat.v2.__internal__' has no attribute "
@@ -202,7 +203,7 @@ FRAME = '  File "/venv/lib/python3.11/site-packages/keras/src/saving/x.py", line
         "RecursionError: maximum recursion depth exceeded in comparison",
     ],
 )
-@pytest.mark.parametrize("name", ["keras", "tensorflow"])
+@each("name", ["keras", "tensorflow"])
 def test_errors_about_each_others_insides_are_certain(how: str, name: str) -> None:
     """TensorFlow 2.6 to 2.15 import Keras themselves, so that it is they who fail."""
     text = f"""
@@ -266,7 +267,7 @@ def test_without_metadata_the_numbers_say_what_belongs_together(
     assert found.remedies[0].command == f"python -m pip install '{wanted}'"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "status"),
     [("1", "found"), ("true", "found"), ("True", "found"), ("0", "passed"), ("yes", "passed")],
 )

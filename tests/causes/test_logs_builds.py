@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import explained
 
 NO_IMAGE = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
@@ -141,7 +142,7 @@ def test_other_backends_of_jax_are_not_a_mismatch() -> None:
     assert "jax-plugin-mismatch" not in causes(log)
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "Could not find a version that satisfies the requirement tensorflow (from versions: none)",
@@ -170,7 +171,7 @@ def test_other_packages_are_not_ours(line: str) -> None:
     assert "wheel-not-available" not in causes(line)
 
 
-@pytest.mark.parametrize(
+@each(
     "why",
     [
         "Не найден указанный модуль.",
@@ -234,7 +235,7 @@ def test_what_generated_code_raises_is_between_it_and_protobuf() -> None:
     assert "protobuf-conflict" not in causes(own)
 
 
-@pytest.mark.parametrize(
+@each(
     "log",
     [
         "AssertionError: CUDA unavailable, invalid device 0 requested",
@@ -257,7 +258,7 @@ def test_bitsandbytes_without_gpu_code_looked_for_cuda_in_vain() -> None:
     assert "cpu-only-build" not in causes(log)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         (
@@ -314,7 +315,7 @@ def test_an_illegal_instruction_on_the_gpu_is_not_the_processors() -> None:
     assert causes("zsh: illegal hardware instruction  python train.py") == ["avx-missing-sigill"]
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "ptxas fatal   : Unsupported .target 'sm_120'",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import explained
 
 PROGRESS = "Epoch 1/5 loss: 0.4711"
@@ -13,7 +14,7 @@ def causes(log: str) -> list[str]:
     return [root.cause for root in explained(log).root_causes]
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         'docker: Error response: could not select device driver "" with capabilities: [[gpu]].',
@@ -88,7 +89,7 @@ def test_an_operation_that_metal_leaves_to_the_cpu_is_no_failure() -> None:
     assert not causes(log)
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "NotImplementedError: The operator 'aten::_index_put_impl_' is not current implemented "

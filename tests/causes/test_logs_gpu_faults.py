@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import explained
 
 ASSERTED = "device-assert-bad-input"
@@ -24,7 +25,7 @@ def roots(log: str) -> list[str]:
     return [finding.cause for finding in explanation.root_causes]
 
 
-@pytest.mark.parametrize(
+@each(
     ("assertion", "words"),
     [
         (LABELS, "class label"),
@@ -53,7 +54,7 @@ def test_without_its_lines_it_is_likely() -> None:
     assert (finding.cause, finding.confidence) == (ASSERTED, "likely")
 
 
-@pytest.mark.parametrize(
+@each(
     "follower",
     [
         "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
@@ -62,14 +63,14 @@ def test_without_its_lines_it_is_likely() -> None:
         "RuntimeError: CUDA error: an illegal memory access was encountered",
     ],
 )
-@pytest.mark.parametrize("first", [True, False], ids=["after", "before"])
+@each("first", [True, False], ids=["after", "before"])
 def test_what_else_fails_follows_from_it(follower: str, first: bool) -> None:
     """Lines of several processes come in any order."""
     log = f"{TOKENS}\n{follower}" if first else f"{follower}\n{TOKENS}"
     assert roots(log) == [ASSERTED]
 
 
-@pytest.mark.parametrize(
+@each(
     "log",
     [
         "RuntimeError: CUDA error: an illegal memory access was encountered",

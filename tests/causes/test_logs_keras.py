@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from tests.kit import explained
 
 
@@ -11,7 +10,7 @@ def causes(log: str) -> list[str]:
     return [finding.cause for finding in explained(log).root_causes]
 
 
-@pytest.mark.parametrize(
+@each(
     "message",
     [
         "AttributeError: module 'keras.backend' has no attribute 'set_session'",
@@ -34,7 +33,7 @@ def test_words_of_packages_that_do_not_fit_each_other(message: str) -> None:
     assert causes(message)[0] == "keras-tf-version-mismatch"
 
 
-@pytest.mark.parametrize(
+@each(
     "message",
     [
         "ModuleNotFoundError: No module named 'keras'",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import explained
 
 DSO = (
@@ -257,7 +258,7 @@ def test_windows_self_check_of_2017_ends_the_import() -> None:
     assert explained(log).root_causes[0].cause == "cuda-runtime-missing"
 
 
-@pytest.mark.parametrize(
+@each(
     ("package", "symbol", "expected"),
     [
         ("torchtext/lib/libtorchtext.so", "_ZN3c106Device8validateEv", []),
@@ -280,7 +281,7 @@ def test_a_companion_of_pytorch_without_gpu_code_is_no_matter_of_cuda(
     assert (explanation.verdict == "not-gpu") is (not expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("tensorflow", "cuda", "expected"),
     [
         ("2.1.0", "10.2/7.6", ["cuda-version-mismatch"]),

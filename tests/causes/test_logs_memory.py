@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import explained
 
 TOO_BIG = "oom-model-too-big"
@@ -36,7 +37,7 @@ def roots(log: str) -> list[str]:
     return [finding.cause for finding in explanation.root_causes]
 
 
-@pytest.mark.parametrize(
+@each(
     ("log", "cause"),
     [
         # This process holds nearly all of it.
@@ -68,7 +69,7 @@ def test_the_message_says_how_far_over_it_was() -> None:
     assert "holds 22 GiB of 24 GiB" in message
 
 
-@pytest.mark.parametrize(
+@each(
     ("mb", "name", "shape", "cause"),
     [
         (9649, "NVIDIA GeForce RTX 2080 Ti", "64,512,1024", TOO_BIG),
@@ -99,7 +100,7 @@ def test_a_limit_of_ones_own_is_not_anothers_doing() -> None:
     assert roots(log)[0] == TOO_BIG
 
 
-@pytest.mark.parametrize(
+@each(
     ("limit", "in_use", "regions", "cause"),
     [
         (10 << 30, 9 << 30, 10 << 30, TOO_BIG),
@@ -155,7 +156,7 @@ def test_a_ladder_does_not_explain_what_failed_of_something_else() -> None:
 RAW = "RuntimeError: CUDA error: out of memory"
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "cause"),
     [
         ('  File "a.py", line 3, in <module>\n    model.to("cuda")\n', OTHERS),
@@ -186,7 +187,7 @@ def test_pinned_memory_is_the_computers() -> None:
     assert roots(log) == [HOST]
 
 
-@pytest.mark.parametrize(
+@each(
     ("log", "cause"),
     [
         ("Killed", HOST),
@@ -379,7 +380,7 @@ def test_libraries_without_room_in_other_words(line: str) -> None:
     assert roots(line)[0] == HANDLE
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "cause"),
     [
         ("RuntimeError: CUDA failed with error out of memory", TOO_BIG),

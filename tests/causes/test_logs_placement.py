@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from tests.kit import explained
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -32,7 +31,7 @@ def op_kernel(op: str, registered: str, kernels: str) -> str:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("log", "cause"),
     [
         (eager(GPU, "GPU, CPU", CPU), "device-placement-nonexistent"),

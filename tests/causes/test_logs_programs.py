@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import explained
 
 
@@ -13,7 +14,7 @@ def roots(log: str) -> list[str]:
     return [finding.cause for finding in explanation.root_causes]
 
 
-@pytest.mark.parametrize(
+@each(
     "log",
     [
         "RuntimeError: Expected object of type torch.FloatTensor but found type "
@@ -60,7 +61,7 @@ def test_the_two_devices_are_named() -> None:
     assert "(cuda:0 and cpu)" in finding.message
 
 
-@pytest.mark.parametrize(
+@each(
     "log",
     [
         "RuntimeError: Visible devices cannot be modified after being initialized",
@@ -97,13 +98,13 @@ def test_not_initialized_means_a_fork_where_there_are_workers(before: str, confi
     assert found.confidence == confidence
 
 
-@pytest.mark.parametrize("name", ["Session", "ConfigProto", "placeholder", "contrib", "GPUOptions"])
+@each("name", ["Session", "ConfigProto", "placeholder", "contrib", "GPUOptions"])
 def test_names_of_tensorflow_1(name: str) -> None:
     log = f"AttributeError: module 'tensorflow' has no attribute '{name}'"
     assert roots(log) == ["session-api-removed-in-tf2"]
 
 
-@pytest.mark.parametrize(
+@each(
     "log",
     [
         "RuntimeError: The Session graph is empty. Add operations to the graph before running.",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from tests.kit import explained
 
 PACKAGES = "/opt/env/lib/python3.9/site-packages"
@@ -21,7 +20,7 @@ def traceback(last: str, *frames: tuple[str, str]) -> str:
     return "\n".join(["Traceback (most recent call last):", *lines, last])
 
 
-@pytest.mark.parametrize(
+@each(
     ("package", "code", "last", "expected"),
     [
         (
@@ -92,7 +91,7 @@ def test_what_a_package_asks_of_another_is_a_matter_of_their_releases(
     assert answer(traceback(last, (f"{PACKAGES}/{package}", code))) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "last",
     [
         "AttributeError: module 'numpy' has no attribute 'float'.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import explained
 from whygpu.model.explanation import Explanation
 
@@ -46,7 +47,7 @@ def first(*lines: str) -> str:
     return explanation.root_causes[0].cause
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "cause"),
     [
         ((NO_DEVICE, MATCHING), "visible-devices-hides-gpu"),
@@ -199,7 +200,7 @@ def test_no_memory_is_the_answer_where_the_crash_says_so() -> None:
     assert [root.cause for root in explanation.root_causes] == ["host-oom"]
 
 
-@pytest.mark.parametrize("number", [8, 48, 62, 79, 119])
+@each("number", [8, 48, 62, 79, 119])
 def test_xids_of_the_hardware_are_the_hardwares(number: int) -> None:
     line = f"NVRM: Xid (PCI:0000:61:00): {number}, pid=4711, name=python3"
     root = said(line).root_causes[0]
@@ -207,7 +208,7 @@ def test_xids_of_the_hardware_are_the_hardwares(number: int) -> None:
     assert f"Xid {number}" in root.message
 
 
-@pytest.mark.parametrize("number", [13, 31, 43, 45])
+@each("number", [13, 31, 43, 45])
 def test_xids_that_follow_a_program_do_not_accuse_the_hardware(number: int) -> None:
     line = f"NVRM: Xid (PCI:0000:61:00): {number}, pid=4711, name=python3"
     assert said(line).root_causes[0].confidence == "possible"

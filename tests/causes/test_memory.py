@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 NEIGHBOUR = cause_named("oom-other-process")
@@ -123,7 +124,7 @@ correct = {{unknown = "{words}"}}
 """
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "used", "status"),
     [
         ("CUDNN_STATUS_NOT_INITIALIZED", 60, "found"),

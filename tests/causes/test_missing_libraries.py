@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 from whygpu.causes import catalogue
 from whygpu.causes.shared_libraries import base_name
@@ -122,7 +123,7 @@ def test_old_releases_get_the_cuda_of_their_time(
     assert conda in second
 
 
-@pytest.mark.parametrize(
+@each(
     ("framework", "version", "words"),
     [
         ("tensorflow", "1.12.0", "importing TensorFlow fails"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 CAUSE = cause_named("nvidia-kernel-module-state")
@@ -39,7 +40,7 @@ def test_the_first_advice_depends_on_who_holds_the_card(holder: str, first_advic
     assert first_advice in finding.remedies[0].text
 
 
-@pytest.mark.parametrize(
+@each(
     ("code", "status"),
     [
         ("999 CUDA_ERROR_UNKNOWN", "found"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 CAUSE = cause_named("non-nvidia-backend")
@@ -20,7 +21,7 @@ kernel_driver = {{absent = "driver"}}
 """
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "found"),
     [
         (device("amd", "744c"), True),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 NO_PROBE = 'probes_left_out = "--no-probe"'
 
 
-@pytest.mark.parametrize(
+@each(
     ("tag", "status"),
     [
         ("cp311-cp311-manylinux_2_17_x86_64", "passed"),
@@ -92,7 +93,7 @@ def plugin(version: str, more: str = "") -> str:
     return f'{more}\n[target.frameworks.jax.plugins.jax-cuda12-plugin]\nversion = "{version}"'
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "status"),
     [("0.7.2", "passed"), ("0.7.2.post1", "passed"), ("0.7.3", "found"), ("0.7.2.1", "found")],
 )
@@ -143,7 +144,7 @@ def twins(kind: str, start: str = "healthy") -> str:
     """
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "severity"),
     [
         (twins("cpu"), "error"),
@@ -208,7 +209,7 @@ SYSTEM = "/usr/lib/python3/dist-packages"
 USER_SITE = f'[target.interpreter]\nuser_site = "{HOME}"'
 
 
-@pytest.mark.parametrize(
+@each(
     ("winner", "hidden", "more", "status"),
     [
         ("/opt/shared", SITE, "", "found"),
@@ -253,7 +254,7 @@ def conflict(package: str, requirement: str, found: str, more: str = "") -> str:
     """
 
 
-@pytest.mark.parametrize(
+@each(
     ("package", "requirement", "found"),
     [
         ("tensorflow", "protobuf>=6.31.1", '"5.29.5"'),

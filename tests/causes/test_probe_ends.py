@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 
 ENDS = {
@@ -13,8 +14,8 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("slug", ENDS)
-@pytest.mark.parametrize("end", ENDS)
+@each("slug", ENDS)
+@each("end", ENDS)
 def test_each_end_belongs_to_one_cause(slug: str, end: str) -> None:
     outcome = run(cause_named(slug), machine(f"[probes.torch]\n{ENDS[end]}"))
     assert outcome.status == ("found" if slug == end else "passed")

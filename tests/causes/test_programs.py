@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from tests.kit import lint
 
 TF = "import tensorflow as tf\n"
@@ -189,7 +188,7 @@ FIRES = {
 }
 
 
-@pytest.mark.parametrize(("text", "code"), FIRES.values(), ids=FIRES.keys())
+@each(("text", "code"), FIRES.values(), ids=FIRES.keys())
 def test_it_is_found(text: str, code: str) -> None:
     assert code in codes(text)
 
@@ -350,12 +349,12 @@ QUIET = {
 }
 
 
-@pytest.mark.parametrize("text", QUIET.values(), ids=QUIET.keys())
+@each("text", QUIET.values(), ids=QUIET.keys())
 def test_nothing_is_said(text: str) -> None:
     assert codes(text) == []
 
 
-@pytest.mark.parametrize("text", [text for text, _ in FIRES.values()], ids=FIRES.keys())
+@each("text", [text for text, _ in FIRES.values()], ids=FIRES.keys())
 def test_a_name_of_ones_own_is_innocent(text: str) -> None:
     """The same code over modules of one's own has none of these defects."""
     for module in ("tensorflow", "torchvision", "torch", "jax", "keras"):

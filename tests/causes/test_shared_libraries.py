@@ -6,6 +6,7 @@ from typing import get_args
 
 import pytest
 
+from tests.cases import each
 from tests.kit import cause_named, machine, run
 from tests.machines import healthy as machines
 from whygpu.causes.shared_libraries import (
@@ -55,7 +56,7 @@ def copy(soname: str, folder: str) -> LibraryCopy:
 UNSEARCHED = (OtherCopy("/wheels/libcusolver.so.11", "its folder is on no search list"),)
 
 
-@pytest.mark.parametrize(
+@each(
     ("resolution", "copies", "expected"),
     [
         (failing("libcusolver.so.11"), (), "cuda-runtime-missing"),
@@ -153,7 +154,7 @@ def test_a_longer_number_is_another_name() -> None:
 EVERY_FAULT = get_args(LibraryFault)
 
 
-@pytest.mark.parametrize("slug", EVERY_FAULT)
+@each("slug", EVERY_FAULT)
 def test_a_cpu_build_is_no_business_of_these_causes(slug: str) -> None:
     snapshot = machine(
         'only = ["tensorflow"]\n[target.frameworks.tensorflow]\nlibraries = {unknown = "x"}\n'
@@ -162,7 +163,7 @@ def test_a_cpu_build_is_no_business_of_these_causes(slug: str) -> None:
     assert run(cause_named(slug), snapshot).status == "passed"
 
 
-@pytest.mark.parametrize("slug", EVERY_FAULT)
+@each("slug", EVERY_FAULT)
 def test_a_machine_without_a_gpu_has_no_findings(slug: str) -> None:
     snapshot = machine(
         'start = "no-gpu"\n[target.frameworks.tensorflow.libraries."libcudart.so.12"]\n'

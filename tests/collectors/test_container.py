@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.collectors.transcripts import file, host
 from whygpu.collectors import container
 from whygpu.model.observed import Absent, Known, Unknown
@@ -57,7 +58,7 @@ def test_a_virtual_machine_made_from_an_image_is_no_container() -> None:
     assert "left over" in found.source
 
 
-@pytest.mark.parametrize(
+@each(
     ("groups", "runtime"),
     [
         ("0::/kubepods.slice/kubepods-burstable.slice/cri-containerd-ab.scope", "kubernetes"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.elfwriter import Library, write
 from whygpu.collectors import cuda_files
 from whygpu.collectors.library_versions import ask, spell
@@ -228,7 +229,7 @@ def test_libraries_are_asked_one_by_one(place: Place) -> None:
     assert "No such file or directory" in reasons[str(missing)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "answer", "version"),
     [
         ("cudart", "12090", "12.9"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.collectors.transcripts import file, folder, host, node
 from whygpu.collectors import driver_files as files
 from whygpu.model.driver import DeviceNode
@@ -88,7 +89,7 @@ def test_a_dev_that_cannot_be_listed_does_not_tell() -> None:
     assert isinstance(files.device_nodes(host()), Unknown)
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "real_path", "size", "kind", "version"),
     [
         (

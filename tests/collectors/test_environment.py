@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.collectors.transcripts import file, folder, host
 from tests.machines.healthy import DRIVER, NO_DRIVER
 from whygpu.collectors import environment
@@ -43,7 +44,7 @@ def test_variables_come_sorted_and_can_be_asked_for() -> None:
     assert found.get("JAX_PLATFORMS") == Known("cpu", "environment variable JAX_PLATFORMS")
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "meaning", "problem"),
     [
         ("0", "CUDA sees GPU 0 and no other", ""),
@@ -97,7 +98,7 @@ GOOD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "meaning"), GOOD)
+@each(("name", "value", "meaning"), GOOD)
 def test_values_that_do_what_they_are_set_for(name: str, value: str, meaning: str) -> None:
     variable = read(name, value)
     assert meaning in variable.meaning
@@ -129,7 +130,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "problem"), BAD)
+@each(("name", "value", "problem"), BAD)
 def test_values_that_cannot_do_what_they_are_set_for(name: str, value: str, problem: str) -> None:
     assert problem in read(name, value).problem
 
@@ -174,7 +175,7 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("name", SECRETS)
+@each("name", SECRETS)
 def test_planted_secrets_are_not_taken(name: str) -> None:
     assert collect({name: SECRETS[name]}).variables == ()
 

@@ -7,8 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-import pytest
-
+from tests.cases import each
 from tests.collectors.transcripts import HUNG, host, printed
 from tests.machines.healthy import GPU, known
 from whygpu.collectors import proc_worker
@@ -105,7 +104,7 @@ def test_one_that_hangs_in_the_kernel_does_not_hide_the_others() -> None:
     assert need(other.frameworks) == ("torch",)
 
 
-@pytest.mark.parametrize("output", ["", "{}", "[]", '{"7": ', "Traceback ..."])
+@each("output", ["", "{}", "[]", '{"7": ', "Traceback ..."])
 def test_a_worker_that_says_nothing_is_no_answer(output: str) -> None:
     (gpu,) = need(described(host({asked(7): printed(output)}), on_gpu(7)))
     assert isinstance(need(gpu.processes)[0].frameworks, Unknown)
@@ -142,7 +141,7 @@ def test_the_worker_reads_real_processes() -> None:
 TOLD = '{"time": 1794700000.0, "in_use": %s}'
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         (TOLD % '[["torch", "gpu:0", 5000]]', 5000),
@@ -179,7 +178,7 @@ def test_a_program_on_several_gpus_numbers_them_for_itself() -> None:
         assert isinstance(need(gpu.processes)[0].in_use_bytes, Unknown)
 
 
-@pytest.mark.parametrize(
+@each(
     ("files", "frameworks"),
     [
         ((), ()),
@@ -203,7 +202,7 @@ def test_frameworks_are_known_by_their_libraries(
     assert need(found.frameworks) == frameworks
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "command"),
     [
         (["/usr/bin/python3.12", "-u", "/home/me/train.py", "--key", "x"], "python3.12 train.py"),

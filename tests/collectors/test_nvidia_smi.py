@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.collectors.transcripts import HUNG, host, printed
 from whygpu.collectors import nvidia_smi
 from whygpu.collectors.driver_answer import DriverAnswer, GpuIds
@@ -55,7 +56,7 @@ def test_an_old_driver_is_asked_for_less() -> None:
     assert gpu.compute_mode == Known("exclusive", nvidia_smi.SOURCE)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "state"),
     [
         (

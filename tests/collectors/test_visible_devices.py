@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.machines.healthy import DRIVER, GPU, NO_DRIVER
 from whygpu.collectors.driver_answer import GpuIds
 from whygpu.collectors.visible_devices import select
@@ -47,12 +48,12 @@ def visible(selection: GpuSelection) -> tuple[int, ...]:
     return selection.visible.value
 
 
-@pytest.mark.parametrize("text", SHOWING)
+@each("text", SHOWING)
 def test_values_that_show_the_only_gpu(text: str) -> None:
     assert visible(select(text, driver_with(1), ONE, "")) == (0,)
 
 
-@pytest.mark.parametrize("text", HIDING)
+@each("text", HIDING)
 def test_values_that_hide_the_only_gpu(text: str) -> None:
     assert visible(select(text, driver_with(1), ONE, "")) == ()
 
@@ -107,9 +108,7 @@ def test_uuids_are_cut_short() -> None:
     assert "fbdc" not in repr(ended)
 
 
-@pytest.mark.parametrize(
-    "text", [INSTANCE, INSTANCE[:12], f"MIG-{OTHER}/1/0", f"{INSTANCE},{INSTANCE[:8]}"]
-)
+@each("text", [INSTANCE, INSTANCE[:12], f"MIG-{OTHER}/1/0", f"{INSTANCE},{INSTANCE[:8]}"])
 def test_a_mig_instance_shows_the_gpu_that_holds_it(text: str) -> None:
     ids = (GpuIds(UUID), GpuIds(OTHER, (INSTANCE,)))
     assert visible(select(text, driver_with(2), ids, "")) == (1,)
@@ -151,14 +150,14 @@ def test_a_silent_gpu_makes_numbers_uncertain() -> None:
     assert selection.visible == Unknown("GPU 1 does not answer, and CUDA may leave it uncounted")
 
 
-@pytest.mark.parametrize("text", ["0", "0,1", UUID, INSTANCE])
+@each("text", ["0", "0,1", UUID, INSTANCE])
 def test_without_a_driver_it_cannot_be_told_what_is_selected(text: str) -> None:
     assert isinstance(select(text, NO_DRIVER, (), "").visible, Unknown)
     hung = NO_DRIVER._replace(gpus=Unknown("NVML gave no answer"))
     assert select(text, hung, (), "").visible == Unknown("NVML gave no answer")
 
 
-@pytest.mark.parametrize("text", ["", "-1", "junk", "-1,0", ",0"])
+@each("text", ["", "-1", "junk", "-1,0", ",0"])
 def test_without_a_driver_it_can_be_told_that_nothing_is(text: str) -> None:
     assert visible(select(text, NO_DRIVER, (), "")) == ()
 

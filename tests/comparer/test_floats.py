@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.comparer.inside import part
 
 floats = part("judging.floats")
@@ -50,8 +50,8 @@ def test_steps_add_up_over_zero(case: tuple[str, float, float]) -> None:
     assert apart == steps(0.0, abs(one), dtype) + steps(0.0, abs(other), dtype)
 
 
-@pytest.mark.parametrize("dtype", sorted(TYPES))
-@pytest.mark.parametrize("number", [0.0, 1.0, -1.0, 0.1, 3e-5])
+@each("dtype", sorted(TYPES))
+@each("number", [0.0, 1.0, -1.0, 0.1, 3e-5])
 def test_neighbours_are_one_step_apart(dtype: str, number: float) -> None:
     kind = TYPES[dtype]
     here = kind(number)

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from tests.cases import each
 from whygpu.comparer.collect import environment_of, not_installed, reason_of
 from whygpu.comparer.lanes import (
     BACKENDS,
@@ -21,7 +22,7 @@ from whygpu.model.comparison import Lane
 from whygpu.model.policy import DeviceChoice
 
 
-@pytest.mark.parametrize(
+@each(
     ("word", "lane"),
     [
         ("cpu", ("cpu", (), None)),
@@ -50,7 +51,7 @@ def test_every_combination_can_be_said() -> None:
         assert parse_lane(word) == Lane(word, device, chosen, backend)
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "message"),
     [
         ("gpu:no-cuddn", "no option 'no-cuddn'; .* did you mean no-cudnn"),
@@ -70,7 +71,7 @@ def test_a_mistake_is_told_with_what_was_meant(words: str, message: str) -> None
         parse_lanes(words)
 
 
-@pytest.mark.parametrize(
+@each(
     ("gpu", "keras", "installed", "names"),
     [
         (True, True, ["jax", "torch"], "cpu gpu gpu:no-cudnn"),
@@ -106,7 +107,7 @@ def test_a_lane_has_its_backend_and_leaves_the_rest() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("lane", "installed", "reason"),
     [
         ("cpu", {}, ""),

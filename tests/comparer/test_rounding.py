@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.comparer.inside import part
 
 rounding, reductions = part("judging.rounding"), part("judging.reductions")
@@ -51,8 +51,8 @@ def test_sums_in_float32_are_within_it(n: int, offset: float, seed: int) -> None
     assert allowed.units(product(x, w) - exact)["own"] < 1
 
 
-@pytest.mark.parametrize("n", [4, 64, 600])
-@pytest.mark.parametrize("offset", [0.0, 3.0])
+@each("n", [4, 64, 600])
+@each("offset", [0.0, 3.0])
 def test_a_weight_that_is_off_by_a_thousandth_is_beyond_it(n: int, offset: float) -> None:
     x, w = factors(n, offset)
     exact, allowed = allowance_of(x, w)
@@ -67,8 +67,8 @@ def cut(array: Any, bits: int) -> Any:
     return (array.view(numpy.uint32) & mask).view(numpy.float32)
 
 
-@pytest.mark.parametrize("n", [8, 100, 600])
-@pytest.mark.parametrize("offset", [0.0, 2.0])
+@each("n", [8, 100, 600])
+@each("offset", [0.0, 2.0])
 def test_tf32_and_bfloat16_are_told_from_float32_and_from_each_other(n: int, offset: float) -> None:
     x, w = factors(n, offset)
     exact, allowed = allowance_of(x, w)

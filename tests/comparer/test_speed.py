@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.comparer.kit import run
 from whygpu.comparer import speed
 from whygpu.comparer.words import figure, seconds
@@ -21,7 +22,7 @@ def slower(**measured: Any) -> str:
     return summary.slower_because
 
 
-@pytest.mark.parametrize(
+@each(
     ("measured", "said"),
     [
         ({"input_seconds": 0.015, "compute_seconds": 0.002}, "the work is input-bound: "),

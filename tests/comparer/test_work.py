@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.comparer.inside import part
 
 TIMING = part("lanes.timing")
@@ -20,7 +21,7 @@ def names(tree: Any) -> list[str]:
     return [name for name, _ in part("lanes.host_arrays").named(tree, "output")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("tree", "expected"),
     [
         (numpy.zeros(2), ["output"]),
@@ -129,7 +130,7 @@ def test_an_input_of_another_shape_is_refused_with_both(tmp_path: pathlib.Path) 
         check(numpy.zeros((4, 2)), "x", (None, 3), "float32")
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "names", "wanted"),
     [
         (lambda x, y: 0, ["x", "y"], True),

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from tests.cases import each
 from whygpu.errors import UsageError
 from whygpu.guard.sameness import (
     Gaps,
@@ -19,7 +20,7 @@ from whygpu.guard.sameness import (
 from whygpu.guard.splitting import CannotSplit
 
 
-@pytest.mark.parametrize(
+@each(
     ("gaps", "found"),
     [
         (Gaps(1e-7, 1.0, 0.0), "mean"),
@@ -37,7 +38,7 @@ def test_reduction(gaps: Gaps, found: str | None) -> None:
     assert reduction_of(gaps) == found
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "looks", "found", "told"),
     [
         (None, ["mean", None], "mean", 0),

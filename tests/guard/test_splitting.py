@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from whygpu.errors import UsageError
 from whygpu.guard.record import Record
 from whygpu.guard.splitting import CannotSplit, Sizes, Splitter, balanced
@@ -126,8 +127,8 @@ def test_a_failed_attempt_holds_nothing() -> None:
     assert splitter().run(8, step) == 0
 
 
-@pytest.mark.parametrize("samples", [1, 2, 7, 64, 65])
-@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+@each("samples", [1, 2, 7, 64, 65])
+@each("parts", [1, 2, 3, 7])
 def test_sizes_are_balanced(samples: int, parts: int) -> None:
     if parts > samples:
         return

@@ -17,6 +17,7 @@ from elftools.elf.elffile import ELFFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.elfwriter import Library, write
 from whygpu.host import elf
 from whygpu.model.libraries import ElfFacts, VersionNeed
@@ -121,7 +122,7 @@ def assert_same_symbols(content: bytes, oracle: Any) -> None:
     ]
 
 
-@pytest.mark.parametrize("path", SYSTEM_LIBRARIES)
+@each("path", SYSTEM_LIBRARIES)
 def test_section_headers_are_not_needed(path: str) -> None:
     with open(path, "rb") as file:
         content = file.read()
@@ -139,7 +140,7 @@ def patched(place: int, content: bytes) -> bytes:
     return GOOD[:place] + content + GOOD[place + len(content) :]
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "message"),
     [
         (b"", "file too short"),

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from tests.cases import each
 from whygpu.host.loader_cache import FLAGS, BadCache, CacheEntry, parse
 
 X86_64 = FLAGS["x86_64", 64]
@@ -73,13 +74,13 @@ def test_the_old_format_alone_and_with_the_new_one_behind() -> None:
     assert parse(head.ljust(32, b"\0") + NEW) == parse(NEW)
 
 
-@pytest.mark.parametrize("content", [b"", b"something else", NEW[:40], NEW[:100], NEW[:19]])
+@each("content", [b"", b"something else", NEW[:40], NEW[:100], NEW[:19]])
 def test_what_is_no_cache_is_refused(content: bytes) -> None:
     with pytest.raises(BadCache):
         parse(content)
 
 
-@pytest.mark.parametrize("size", range(144, len(NEW), 7))
+@each("size", range(144, len(NEW), 7))
 def test_a_cut_cache_never_crashes_the_reader(size: int) -> None:
     assert len(parse(NEW[:size])) <= 3
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from whygpu.launch.command import (
     chooses_environment,
     frameworks_named,
@@ -63,7 +64,7 @@ def test_a_script_says_it_in_its_first_line(tmp_path: Path, head: str, found: bo
     assert answer in expected if found else answer is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "option"),
     [
         (["x.py", "-I"], None),

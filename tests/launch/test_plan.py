@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tests.kit import machine
 from tests.schemas import obeys
 from whygpu.causes import catalogue
@@ -90,7 +91,7 @@ def test_the_cpu_needs_no_look_at_the_machine() -> None:
     assert any("instead of 'cuda'" in action.reason for action in plan.actions)
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "visible"),
     [
         ("gpu", None),
@@ -120,7 +121,7 @@ def test_names_where_the_driver_tells_no_uuid() -> None:
     assert find(["1"], gpus_of(machine(TWO)), ()) == (Chosen(1, ""),)
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "reason"),
     [
         ("gpu:2", "no GPU '2'.*gpu:0  NVIDIA L4.*gpu:1  NVIDIA H100, 80 GiB"),
@@ -157,7 +158,7 @@ ignored = []
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "visible", "words", "after"),
     [
         ("1", "[1]", "gpu", "1"),

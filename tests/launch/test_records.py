@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.cases import each
 from tests.schemas import obeys
 from whygpu.launch.records import device_used, peak_memory, read
 from whygpu.launch.trace_merge import merge
@@ -83,7 +82,7 @@ def test_records_are_read_from_a_folder(tmp_path: Path) -> None:
     assert read(str(tmp_path / "gone")) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("records", "device"),
     [
         ((), "none"),

@@ -14,6 +14,7 @@ import types
 
 import pytest
 
+from tests.cases import each
 from whygpu import launch
 
 BOOTSTRAP = pathlib.Path(launch.__file__).parent / "bootstrap"
@@ -267,7 +268,7 @@ def part(name: str) -> types.ModuleType:
 NAMES = part("tf1_names")
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "home"),
     [
         ("tf.nn.relu", "tf.nn.relu"),
@@ -291,7 +292,7 @@ def own_targets() -> list[str]:
     return sorted(target[len("own:") :] for target in targets if target.startswith("own:"))
 
 
-@pytest.mark.parametrize("target", own_targets())
+@each("target", own_targets())
 def test_what_the_tables_name_as_ours_is_there(target: str) -> None:
     module, _, name = target.partition(".")
     tree = ast.parse((PACKAGE / f"{module}.py").read_text(), feature_version=(3, 6))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import pytest
-
+from tests.cases import each
 from whygpu.launch.trace_merge import merge
 
 
@@ -33,7 +32,7 @@ def test_counts_and_times_of_the_same_operation_on_the_same_device_add_up() -> N
     assert merged["ops"] == [op("MatMul", "gpu:0", 7, 0.75), op("MatMul", "cpu", 1, 0.1)]
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations([0.5, None, 0.25])))
+@each("order", list(itertools.permutations([0.5, None, 0.25])))
 def test_a_time_that_is_partly_unknown_is_unknown(order: tuple[float | None, ...]) -> None:
     (only,) = merge(trace(op("add", count=2, seconds=seconds)) for seconds in order)["ops"]
     assert (only["count"], only["seconds"]) == (6, None)

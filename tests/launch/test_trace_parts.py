@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from whygpu import launch
 
 BOOTSTRAP = pathlib.Path(launch.__file__).parent / "bootstrap"
@@ -50,7 +51,7 @@ GPU_FLOAT = kernel("GPU", T=(FLOAT,))
 GPU_INT32_ON_HOST = kernel("GPU", ("x", "y", "z"), T=(INT32,))
 
 
-@pytest.mark.parametrize(
+@each(
     ("kernels", "types", "requested", "reason"),
     [
         ([CPU], {}, "", "no GPU kernel"),
@@ -89,7 +90,7 @@ def test_what_works_on_a_variable_goes_where_that_is(part: Any) -> None:
     assert why.explain(sight, known, ["gpu:0"])[0] == "resource on the CPU"
 
 
-@pytest.mark.parametrize(
+@each(
     ("device", "label"),
     [
         ("/job:localhost/replica:0/task:0/device:GPU:1", "gpu:1"),
@@ -103,7 +104,7 @@ def test_devices_have_one_spelling(part: Any, device: str, label: str) -> None:
     assert part("trace_tensorflow_graphs").label(device) == label
 
 
-@pytest.mark.parametrize(
+@each(
     ("rewritten", "plain"),
     [
         ("_MklMatMul", "MatMul"),
@@ -197,7 +198,7 @@ class Device:
     index: int
 
 
-@pytest.mark.parametrize(
+@each(
     ("result", "arguments", "label"),
     [
         ("cpu", ("cpu", "cpu"), "cpu"),

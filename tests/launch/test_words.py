@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from whygpu.errors import UsageError
 from whygpu.launch.words import (
     parse_device,
@@ -16,7 +17,7 @@ from whygpu.launch.words import (
 from whygpu.model.policy import DeviceChoice, DevicePolicy, MemoryLimit
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "choice"),
     [
         ("cpu", DeviceChoice("cpu")),
@@ -37,13 +38,13 @@ def test_devices(text: str, choice: DeviceChoice) -> None:
     assert parse_device(text) == choice
 
 
-@pytest.mark.parametrize("text", ["", "gpu:", "gpu:0,", "gpu:,1", "1", "0,2", "cpu:0", " "])
+@each("text", ["", "gpu:", "gpu:0,", "gpu:,1", "1", "0,2", "cpu:0", " "])
 def test_what_is_no_device(text: str) -> None:
     with pytest.raises(UsageError, match="expected"):
         parse_device(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "limit"),
     [
         ("growth", MemoryLimit("growth")),
@@ -60,7 +61,7 @@ def test_memory(text: str, limit: MemoryLimit) -> None:
     assert parse_memory(text) == limit
 
 
-@pytest.mark.parametrize("text", ["4", "0%", "120%", "-1GiB", "much", "1MB", "", "GiB", "4XiB"])
+@each("text", ["4", "0%", "120%", "-1GiB", "much", "1MB", "", "GiB", "4XiB"])
 def test_what_is_no_memory(text: str) -> None:
     with pytest.raises(UsageError, match="expected"):
         parse_memory(text)

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.cases import each
 from tests.kit import examples
 from whygpu.linter.fix import fixed, replaced
 from whygpu.linter.one_file import lint_content
@@ -23,7 +24,7 @@ def fix(text: str, path: str = "x.py") -> str:
     return fixed(path, text.encode(), Settings(), CAUSES).content.decode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after"),
     [
         (
@@ -77,7 +78,7 @@ def every_example() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("text", every_example(), ids=range(len(every_example())))
+@each("text", every_example(), ids=range(len(every_example())))
 def test_what_is_fixed_parses_and_stays(text: str) -> None:
     once = fix(text)
     ast.parse(once)

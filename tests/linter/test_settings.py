@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+from tests.cases import each
 from whygpu.errors import UsageError
 from whygpu.linter import files
 from whygpu.linter.pins import _search, tensorflow_pin
@@ -72,9 +73,7 @@ def test_the_nearest_file_counts(tmp_path: pathlib.Path) -> None:
     assert load([str(inner / "x.py"), str(tmp_path / "y.py")], CAUSES).root == str(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("text", "line"), [("1.15", "1"), ("1.x", "1"), ("2", "2"), ("2.16.1", "2")]
-)
+@each(("text", "line"), [("1.15", "1"), ("1.x", "1"), ("2", "2"), ("2.16.1", "2")])
 def test_versions_of_tensorflow(text: str, line: str) -> None:
     assert tensorflow_line(text, "--tensorflow") == line
 

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.cases import each
 from whygpu.memory.demand import demand
 from whygpu.memory.room import Room
 from whygpu.tables.memory_defaults import (
@@ -47,7 +48,7 @@ def test_jax_without_room_for_cuda_itself_fails() -> None:
     assert demand("jax", "", {}, EMPTY._replace(free=100 * MIB)).start == "fails"
 
 
-@pytest.mark.parametrize(
+@each(
     ("variables", "start", "asks", "gets"),
     [
         ({"XLA_CLIENT_MEM_FRACTION": ".5"}, "reserves", 20 * GIB, 20 * GIB),
@@ -86,9 +87,7 @@ def test_a_jax_that_counted_otherwise_is_not_guessed_at() -> None:
     assert demand("jax", "0.4.1", {}, EMPTY).start == "reserves"
 
 
-@pytest.mark.parametrize(
-    ("capability", "left"), [(6, 500), (7, 1050), (8, 1536), (9, 1800), (12, 1800), (None, 1800)]
-)
+@each(("capability", "left"), [(6, 500), (7, 1050), (8, 1536), (9, 1800), (12, 1800), (None, 1800)])
 def test_tensorflow_leaves_little_and_that_depends_on_the_gpu(
     capability: int | None, left: int
 ) -> None:
@@ -106,7 +105,7 @@ def test_tensorflow_on_a_small_gpu_and_of_old() -> None:
     assert asks == [AVAILABLE - AVAILABLE // 20, AVAILABLE - 1536 * MIB]
 
 
-@pytest.mark.parametrize(
+@each(
     ("variables", "start", "asks"),
     [
         ({"TF_FORCE_GPU_ALLOW_GROWTH": "true"}, "grows", None),

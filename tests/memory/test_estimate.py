@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.kit import machine
 from tests.schemas import obeys
 from whygpu.errors import UsageError
@@ -131,7 +132,7 @@ def test_a_function_is_called_and_not_trained() -> None:
     assert "the function takes no batch_size" in shown
 
 
-@pytest.mark.parametrize(
+@each(
     ("ending", "how", "words"),
     [
         ("exception", "RuntimeError: aten::nonzero has no shape", "RuntimeError: aten::nonzero"),
@@ -160,7 +161,7 @@ def test_what_cannot_be_used_is_wrong_usage() -> None:
         judged(ending="exception", how="Unusable: the module has no weights")
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "words"),
     [
         ({"batch": 0}, "--batch 0: expected 1 or more"),
@@ -174,7 +175,7 @@ def test_what_cannot_be_meant(changes: dict[str, Any], words: str) -> None:
         check(Wanted("model.keras", WHAT, 64)._replace(**changes))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "where", "gib", "capability"),
     [
         ("RTX 4090", "on the RTX 4090", 24, (8, 9)),

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pytest
-
+from tests.cases import each
 from whygpu.memory.growth import Course, judge, trend_of
 from whygpu.model.memory_use import Kept, Point
 
@@ -62,7 +61,7 @@ def test_a_rise_through_many_steps_is_a_leak() -> None:
     assert "over 301 rounds of work" in found.because
 
 
-@pytest.mark.parametrize(
+@each(
     "shown",
     [
         {"steps": 12},
@@ -77,7 +76,7 @@ def test_each_sign_of_completed_rounds_makes_a_rise_a_leak(shown: dict[str, Any]
     assert verdict(curve(leaking), **shown)[0] == "leak"
 
 
-@pytest.mark.parametrize(
+@each(
     "shown",
     [
         {},
@@ -181,7 +180,7 @@ def late(part: float) -> float:
     return level(part) if part < 0.9 else 7 * GIB + 25 * GIB * (part - 0.9)
 
 
-@pytest.mark.parametrize(
+@each(
     ("shown", "reason"),
     [
         ({"steps": 300, "rounds": 40, "kept": (RESULTS,)}, "leak"),

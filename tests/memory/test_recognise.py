@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.cases import each
 from whygpu.memory.recognise import shortage_in, shortage_in_text
 
 GIB = 1 << 30
@@ -145,7 +146,7 @@ RECOGNISED = [
 ]
 
 
-@pytest.mark.parametrize(("error", "told"), RECOGNISED, ids=lambda part: repr(part)[:60])
+@each(("error", "told"), RECOGNISED, ids=lambda part: repr(part)[:60])
 def test_each_is_recognised(error: Exception, told: tuple[str, str, int | None]) -> None:
     found = shortage_in(error)
     assert found is not None
@@ -178,7 +179,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("error", OTHERS, ids=lambda error: repr(error)[:60])
+@each("error", OTHERS, ids=lambda error: repr(error)[:60])
 def test_what_only_sounds_like_it_is_not(error: BaseException) -> None:
     assert shortage_in(error) is None
 
@@ -250,7 +251,7 @@ def test_pinned_memory_is_told_by_the_line_that_asked_for_it() -> None:
     assert found.place == "pinned"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "of", "place"),
     [
         ("torch-leak", "torch", "gpu"),
@@ -272,7 +273,7 @@ def test_recorded_ends_are_recognised(name: str, of: str, place: str) -> None:
     assert (found.of, found.place) == (of, place)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         path.stem

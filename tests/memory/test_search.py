@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from whygpu.memory.answer import answer, with_margin
 from whygpu.memory.search import (
     MOST_TRIALS,
@@ -92,8 +93,8 @@ def affine(base: float, slope: float, limit: float, before: float | None = None)
     return Step(lambda batch: base + slope * batch, limit, held)
 
 
-@pytest.mark.parametrize("slope", [1 << 14, 1 << 18, 3 * MIB, 20 * MIB])
-@pytest.mark.parametrize("base", [0.01, 0.3, 0.8])
+@each("slope", [1 << 14, 1 << 18, 3 * MIB, 20 * MIB])
+@each("base", [0.01, 0.3, 0.8])
 def test_memory_that_is_affine_in_the_batch_takes_few_trials(base: float, slope: float) -> None:
     step = affine(base * 2 * GIB, slope, 2 * GIB)
     found = search(step)
@@ -261,7 +262,7 @@ def test_without_counters_it_is_a_plain_search() -> None:
     assert high <= 1.2 * low
 
 
-@pytest.mark.parametrize("most", range(9))
+@each("most", range(9))
 def test_small_numbers_are_exact(most: int) -> None:
     step = affine(100 * MIB, 100 * MIB, (most + 1.5) * 100 * MIB)
     assert step.truth() == most

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from whygpu.memory.trial import Limits, gauges_of, judge, leak_of, steady_rise
 from whygpu.model.batch import Gauge
 from whygpu.model.work import TaskEnd, TaskEnding
@@ -59,7 +60,7 @@ def test_a_peak_that_came_and_went_between_two_looks_counts() -> None:
     assert judge(8, ended(steps=FITS, peak=1001), LIMITS).outcome == "does-not-fit"
 
 
-@pytest.mark.parametrize(
+@each(
     ("end", "word"),
     [
         (ended("over-limit", "1100 of 1000"), "limit of main memory"),
@@ -85,7 +86,7 @@ def test_what_does_not_fit(end: TaskEnd, word: str) -> None:
     assert word in trial.how
 
 
-@pytest.mark.parametrize(
+@each(
     ("end", "how"),
     [
         (ended("exception", "ValueError: bad shape"), "ValueError: bad shape"),
@@ -144,7 +145,7 @@ def test_a_limit_of_address_space_is_a_gauge_of_its_own() -> None:
     assert gauges[-1] == Gauge("address-space", 200 * MIB, 1500 * MIB, 1500 * MIB, 4000 * MIB)
 
 
-@pytest.mark.parametrize(
+@each(
     ("held", "rise"),
     [
         ([100, 200, 210, 220, 230, 240, 250, 260], 10),
@@ -180,16 +181,16 @@ def test_holes_are_no_leak() -> None:
     assert leak_of(rising(2, counted=None)) is None
     assert leak_of(rising(30, counted=None)) == 30 * MIB
     other = rising(30, counted=0)
-    for each in other.sent("step"):
-        each["host"]["in_use"] = MIB
+    for step in other.sent("step"):
+        step["host"]["in_use"] = MIB
     assert leak_of(other) == 30 * MIB
 
 
 def test_counters_of_32_bits_wrap_around() -> None:
     end = rising(2, counted=2)
-    for each in end.sent("step"):
-        each["host"]["in_use"] = (each["host"]["in_use"] + (1 << 32) - 155 * MIB) % (1 << 32)
-        each["host"]["anonymous"] = 5 << 30
+    for step in end.sent("step"):
+        step["host"]["in_use"] = (step["host"]["in_use"] + (1 << 32) - 155 * MIB) % (1 << 32)
+        step["host"]["anonymous"] = 5 << 30
     assert leak_of(end) == 2 * MIB
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from whygpu.memory.what_fits import Room, fit_estimate, judge, room_for, worth_asking
 from whygpu.model.estimate import BatchMemory, MemoryEstimate
 from whygpu.model.memory_use import (
@@ -80,7 +81,7 @@ def test_the_whole_answer() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("needs", "room", "answer"),
     [
         (10 * GIB + 1, 10 * GIB, "too-big"),
@@ -94,7 +95,7 @@ def test_an_estimate_is_only_so_exact(needs: int, room: int | None, answer: str)
     assert judge(END, WORK, Room(room, None), taking(needs)).answer == answer
 
 
-@pytest.mark.parametrize(
+@each(
     ("arrays", "backend", "answer", "least"),
     [
         (10 * GIB, None, "too-big", True),
@@ -137,7 +138,7 @@ def test_what_could_not_be_estimated_says_why() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("work", "note"),
     [
         (WORK, False),
@@ -151,7 +152,7 @@ def test_an_optimiser_that_is_assumed_is_said(work: NotedWork, note: bool) -> No
     assert any("Adam is assumed" in each for each in notes) == note
 
 
-@pytest.mark.parametrize(
+@each(
     ("end", "total", "expected"),
     [
         (END, None, Room(12 * GIB, None)),
@@ -168,7 +169,7 @@ def test_room_on_a_gpu(end: MemoryEnd, total: int | None, expected: Room) -> Non
     assert room_for(end, ProcessMemory(), total) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("limit_is", "expected"),
     [
         ("RLIMIT_AS of the process", Room(16 * GIB, 3)),
@@ -184,7 +185,7 @@ def test_room_on_the_computer(limit_is: str, expected: Room) -> None:
     assert room_for(ON_CPU, ProcessMemory(), None).beside == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "worth"),
     [
         ({}, True),

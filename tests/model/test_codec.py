@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.machines.healthy import healthy, without_gpu
 from whygpu.model.codec import DecodeError, decode, encode
 from whygpu.model.driver import NOT_LOOKED
@@ -30,7 +31,7 @@ def damaged(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "value", "complaint"),
     [
         (

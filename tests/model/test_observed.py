@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from whygpu.model.observed import (
     Absent,
     Known,
@@ -19,13 +20,13 @@ from whygpu.model.observed import (
 EVERY = (Known(0, "here"), Known(True, "here"), Absent("there"), Unknown("no permission"))
 
 
-@pytest.mark.parametrize("observed", EVERY)
+@each("observed", EVERY)
 def test_nothing_observed_has_a_truth_value(observed: Observed[int]) -> None:
     with pytest.raises(TypeError, match="no truth value"):
         bool(observed)
 
 
-@pytest.mark.parametrize("observed", EVERY)
+@each("observed", EVERY)
 def test_nothing_observed_takes_part_in_arithmetic_or_order(observed: Observed[int]) -> None:
     with pytest.raises(TypeError):
         observed + 1  # type: ignore[operator]

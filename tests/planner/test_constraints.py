@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from tests.planner.small_table import GTX_1080, K80, RTX_5090, TABLE, machine
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.planner.candidates import Candidate, candidates
@@ -30,7 +29,7 @@ JAX_12 = candidate("jax", "0.7.2", "cuda12")
 JAX_13 = candidate("jax", "0.7.2", "cuda13")
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "found", "where", "outcome", "reason"),
     [
         (
@@ -156,7 +155,7 @@ def test_the_first_constraint_in_order_is_the_one_that_is_named() -> None:
     assert judge(TF_2_20, machine(gpu=K80)).breaks == "architecture"
 
 
-@pytest.mark.parametrize("fact", ["python", "platform", "glibc", "driver", "gpus"])
+@each("fact", ["python", "platform", "glibc", "driver", "gpus"])
 def test_an_unknown_fact_is_unchecked_and_excludes_nothing(fact: str) -> None:
     unknown = machine()._replace(**{fact: Unknown("nobody looked")})
     verdict = judge(TF_2_20, unknown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.machines.healthy import DRIVER, GPU, SYSTEM, healthy, known, without_gpu
 from tests.planner.small_table import machine
 from whygpu.errors import UsageError
@@ -103,7 +104,7 @@ def test_an_interpreter_other_than_cpython_is_not_in_the_table() -> None:
     assert "pypy" in seen.python.reason
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "words"),
     [
         ({"python": "three"}, "--python three: expected a version"),

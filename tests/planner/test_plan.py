@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.planner.small_table import (
     GTX_1080,
     RTX_5090,
@@ -33,7 +34,7 @@ def reasons(answer: Answer) -> dict[str, tuple[str | None, str]]:
     return {v.candidate.requirement: (v.breaks, v.reason) for v in answer.candidates}
 
 
-@pytest.mark.parametrize(
+@each(
     ("wishes", "where", "expected"),
     [
         ("tensorflow", machine(), ["tensorflow[and-cuda]==2.20.0"]),

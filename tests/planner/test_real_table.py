@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.planner.small_table import GTX_1080, RTX_5090, machine
 from whygpu.planner.candidates import Table, candidates
 from whygpu.planner.machine import MachineSpec, PlannedGpu
@@ -26,7 +27,7 @@ def chosen(answer: Answer) -> list[str]:
     return [item.requirement for item in answer.plan.chosen] if answer.plan else []
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@each("framework", FRAMEWORKS)
 def test_every_candidate_with_a_build_can_be_judged(framework: str) -> None:
     found = candidates(framework, TABLE)
     assert found

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from whygpu.errors import UsageError
 from whygpu.planner.wishes import Wish, parse, parse_all
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "wish"),
     [
         ("tensorflow", Wish("tensorflow", "")),
@@ -31,7 +32,7 @@ def test_a_short_version_means_its_patch_releases() -> None:
     assert not wish.allows("2.16.0")
 
 
-@pytest.mark.parametrize("text", ["tensroflow", "tensorflow=2.15", "tensorflow==new", "==2", ""])
+@each("text", ["tensroflow", "tensorflow=2.15", "tensorflow==new", "==2", ""])
 def test_what_is_no_wish(text: str) -> None:
     with pytest.raises(UsageError):
         parse(text)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
+from tests.cases import each
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.probe import Probe, ProbeDevice, ProbeEnd, ProbeOperation
 from whygpu.probes.result import LINE_LIMIT, TOTAL_LIMIT, LineSplitter, Result
@@ -56,7 +55,7 @@ def test_what_a_crashed_probe_did_not_get_to_say_is_unknown() -> None:
     assert (probe.version, probe.devices) == (Unknown(reason), Unknown(reason))
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         b"",

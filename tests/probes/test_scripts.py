@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from whygpu.probes.process import HARNESS
 from whygpu.probes.runner import SCRIPTS
 
 FILES = [HARNESS, *SCRIPTS.values()]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@each("path", FILES, ids=lambda path: path.stem)
 def test_scripts_run_on_the_oldest_target(path: Path) -> None:
     source = path.read_bytes()
     assert source.isascii(), "Python 3.6 in the C locale"
@@ -82,7 +83,7 @@ def test_the_true_results_are_those_of_another_method(harness: dict[str, Any]) -
     assert sums.expected("convolution") == convolution
 
 
-@pytest.mark.parametrize(
+@each(
     ("device", "kind"),
     [
         ("GPU:0", "gpu"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.model.log import Allocation
 from whygpu.readers.allocations import in_bytes
 from whygpu.readers.log import read_text
@@ -16,7 +15,7 @@ def only(text: str) -> Allocation:
     return found
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "unit", "size"),
     [
         ("1.57", "GiB", int(1.57 * GIB)),
@@ -149,7 +148,7 @@ def test_what_stands_on_a_line_of_its_own_is_told_once() -> None:
     assert found.line == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [
         "The paging file is too small for this operation to complete.",

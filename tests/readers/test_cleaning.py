@@ -6,13 +6,14 @@ import json
 
 import pytest
 
+from tests.cases import each
 from whygpu.readers.cleaning import cleaned
 from whygpu.readers.layout import joined, unprefixed
 
 PLAIN = "RuntimeError: CUDA error: out of memory"
 
 
-@pytest.mark.parametrize(
+@each(
     "before",
     [
         "",
@@ -50,7 +51,7 @@ def test_what_is_put_before_a_line_is_taken_away(before: str) -> None:
     assert cleaned((before + PLAIN).encode()) == [PLAIN]
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         ">>> import torch",
@@ -90,7 +91,7 @@ def test_entities_of_web_pages() -> None:
     ]
 
 
-@pytest.mark.parametrize("key", ["message", "msg", "log", "textPayload"])
+@each("key", ["message", "msg", "log", "textPayload"])
 def test_a_line_of_json_says_its_message(key: str) -> None:
     assert cleaned(json.dumps({"level": "error", key: PLAIN + "\n"}).encode()) == [PLAIN]
 
@@ -109,7 +110,7 @@ def test_a_message_inside_an_object_is_found() -> None:
     assert cleaned(json.dumps({"jsonPayload": {"message": PLAIN}}).encode()) == [PLAIN]
 
 
-@pytest.mark.parametrize("text", ['{"step": 1, "loss": 0.5}', "{'loss': 0.5}", '{"a": [1}', "{}"])
+@each("text", ['{"step": 1, "loss": 0.5}', "{'loss': 0.5}", '{"a": [1}', "{}"])
 def test_other_braces_stay(text: str) -> None:
     assert cleaned(text.encode()) == [text]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.model.log import Device
 from whygpu.readers.log import read_text
 
@@ -14,7 +13,7 @@ def devices(log: str) -> tuple[Device, ...]:
     return read_text(log).devices
 
 
-@pytest.mark.parametrize(
+@each(
     ("log", "name", "capability"),
     [
         ("name: GeForce GTX 980 Ti\nmajor: 5 minor: 2 memoryClockRate (GHz) 1.0", "980 Ti", "5.2"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.readers.log import read_text
 
 RAISED = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nKeyError: 1\n'
@@ -14,7 +13,7 @@ def kinds(text: str) -> list[str]:
     return [failure.kind for failure in read_text(text).failures]
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "kind"),
     [
         ("Killed", "killed"),
@@ -54,7 +53,7 @@ def test_ends(line: str, kind: str) -> None:
     assert kinds(f"something\n{line}\n") == [kind]
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "Process finished with exit code 0",
@@ -102,7 +101,7 @@ def test_cpp_says_below_what_it_threw() -> None:
     assert "CUDA error" in failure.text
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "Epoch 1/10",
@@ -126,7 +125,7 @@ def test_work(line: str) -> None:
     assert read_text(line).progress == (1,)
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "Num GPUs Available:  0",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.readers.libraries import identify
 from whygpu.readers.log import read_text
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "component", "version"),
     [
         ("libcudnn.so.8", "cudnn", "8"),
@@ -34,7 +33,7 @@ def test_a_file_name_tells_the_library_and_its_version(
     assert identify(name) == (component, version)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "library", "outcome"),
     [
         (

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.model.log import Level, Line
 from whygpu.readers.records import records
 
 SAID = "failed call to cuInit: CUDA_ERROR_NO_DEVICE"
 
 
-@pytest.mark.parametrize(
+@each(
     ("head", "level", "source"),
     [
         (
@@ -56,7 +55,7 @@ def test_a_record_is_split_from_its_head(head: str, level: Level, source: str) -
     assert records(7, head + SAID) == [Line(7, SAID, level, source)]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         SAID,

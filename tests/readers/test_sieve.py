@@ -6,6 +6,7 @@ import tracemalloc
 
 import pytest
 
+from tests.cases import each
 from whygpu.readers import sieve
 from whygpu.readers.sieve import Sieve, Sifted
 
@@ -111,7 +112,7 @@ def test_zeros_are_no_trouble() -> None:
     assert sifted(b"a\0b\0\n\0\0c").lines == [(1, b"ab"), (2, b"c")]
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+@each("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
 def test_encodings_of_windows(encoding: str) -> None:
     mark = {"utf-16-le": "\ufeff", "utf-16-be": "\ufeff"}.get(encoding, "")
     data = f"{mark}Fehler: Gerät\r\nzweite Zeile\r\n".encode(encoding)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.readers.log import read_text
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "name"),
     [
         ("failed call to cuInit: CUDA_ERROR_NO_DEVICE", "CUDA_ERROR_NO_DEVICE"),
@@ -50,7 +49,7 @@ def test_a_line_of_source_that_compares_is_no_status() -> None:
     assert not read_text("    if status == cudaErrorNoDevice:").statuses
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "call"),
     [
         ("operation cuInit(0) failed: CUDA_ERROR_NO_DEVICE", "cuInit"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.readers.log import read_text
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "of", "version"),
     [
         ("libcuda reported version is: 455.23.5", "driver", "455.23.5"),

@@ -6,8 +6,7 @@ import itertools
 import json
 import re
 
-import pytest
-
+from tests.cases import each
 from tests.comparer.kit import FINE, TF32, TIMING, WRONG, errors, judged, layer, pair, run
 from tests.schemas import obeys
 from whygpu.model.codec import decode
@@ -170,9 +169,9 @@ LONG_OPTIONS = (
 )
 
 
-@pytest.mark.parametrize("verbose", [False, True])
-@pytest.mark.parametrize("width", [40, 60, 80, 100])
-@pytest.mark.parametrize("count", [2, 3, 5, 9])
+@each("verbose", [False, True])
+@each("width", [40, 60, 80, 100])
+@each("count", [2, 3, 5, 9])
 def test_nothing_is_cut(count: int, width: int, verbose: bool) -> None:
     report = many(count)
     text = compare.render(report, width=width, color=False, verbose=verbose)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.render.compare_table import fits, table
 
 HEAD = ("name", "largest", "NaN")
@@ -44,7 +43,7 @@ def test_a_number_in_a_list_has_its_title() -> None:
     ]
 
 
-@pytest.mark.parametrize("width", range(24, 90))
+@each("width", range(24, 90))
 def test_every_character_is_there_and_no_line_too_long(width: int) -> None:
     names = ["encoder.layers.11.attention", "x" * 30, "two words, and more", "a"]
     rows = [(name, "1.5e-08", "rounding (float32)") for name in names]

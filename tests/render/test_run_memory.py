@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from whygpu.model.memory_use import FitEstimate, MemoryEnd
 from whygpu.render.run_memory import memory_text
 
@@ -92,7 +93,7 @@ FIT = FitEstimate(
 TAKES = "training Net with a batch of 64 and sgd takes about 12 GiB, and there was room for 10 GiB"
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "said"),
     [
         ({}, ". A batch of 40 should fit, with a margin for the estimate's error."),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-
+from tests.cases import each
 from whygpu.tables.architectures import Code, Fit, fit, parse_capability, parse_code, runs
 
 
@@ -15,7 +14,7 @@ def code(name: str) -> Code:
     return parsed
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "expected"),
     [
         ("sm_80", Code(True, (8, 0), "")),
@@ -32,14 +31,12 @@ def test_names_are_read(name: str, expected: Code | None) -> None:
     assert parse_code(name) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("8.6", (8, 6)), ("12.0", (12, 0)), ("9", None), ("9.0a", None)]
-)
+@each(("text", "expected"), [("8.6", (8, 6)), ("12.0", (12, 0)), ("9", None), ("9.0a", None)])
 def test_capabilities_are_read(text: str, expected: tuple[int, int] | None) -> None:
     assert parse_capability(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "gpu", "expected"),
     [
         ("sm_80", (8, 0), True),
@@ -65,7 +62,7 @@ TENSORFLOW = ("sm_60", "sm_70", "sm_80", "sm_89", "sm_90", "compute_90")
 TORCH = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
 
 
-@pytest.mark.parametrize(
+@each(
     ("names", "gpu", "expected"),
     [
         (TENSORFLOW, (6, 1), "binary"),

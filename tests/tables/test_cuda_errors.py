@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 import pathlib
 
-import pytest
-
 import whygpu.probes.scripts
+from tests.cases import each
 from whygpu.tables.cuda_errors import CUDA_ERRORS, CudaError, cuda_error
 
 PROBE = pathlib.Path(whygpu.probes.scripts.__path__[0]) / "cuda.py"
 
 
-@pytest.mark.parametrize("row", CUDA_ERRORS, ids=lambda row: str(row.code))
+@each("row", CUDA_ERRORS, ids=lambda row: str(row.code))
 def test_a_row_is_complete(row: CudaError) -> None:
     assert row.code > 0
     assert row.name.startswith("CUDA_ERROR_")

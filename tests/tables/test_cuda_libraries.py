@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-
+from tests.cases import each
 from whygpu.tables.cuda_libraries import RELEASES, cudnn_soname, is_cuda_library, soname
 
 
@@ -22,7 +21,7 @@ def test_ranges_are_in_order_and_do_not_overlap() -> None:
         assert before.last < after.first
 
 
-@pytest.mark.parametrize(
+@each(
     ("library", "cuda", "name"),
     [
         ("cublas", "9.0", "libcublas.so.9.0"),
@@ -38,7 +37,7 @@ def test_names_by_release(library: str, cuda: str, name: str) -> None:
     assert soname(library, cuda) == name
 
 
-@pytest.mark.parametrize(
+@each(
     ("library", "cuda"),
     [
         ("cublas", "10"),  # 10.0 and 10.1 differ
@@ -55,7 +54,7 @@ def test_cudnn_carries_its_major_version() -> None:
     assert cudnn_soname("9.10.2.21") == "libcudnn.so.9"
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "libcudart.so.12",
@@ -72,6 +71,6 @@ def test_nvidia_libraries_are_recognised(name: str) -> None:
     assert is_cuda_library(name)
 
 
-@pytest.mark.parametrize("name", ["libc.so.6", "libcurl.so.4", "libtorch.so", "libcups.so.2"])
+@each("name", ["libc.so.6", "libcurl.so.4", "libtorch.so", "libcups.so.2"])
 def test_others_are_not(name: str) -> None:
     assert not is_cuda_library(name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.tables.cuda_libraries import soname
 from whygpu.tables.cuda_wheels import WHEELS, wheel_of
 
@@ -21,7 +20,7 @@ def test_every_library_of_a_release_with_wheels_has_one() -> None:
             assert wheel_of(library, cuda) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     ("library", "cuda", "wheel"),
     [
         ("cusolver", 12, "nvidia-cusolver-cu12"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.tables.distributions import PROVIDERS, Distribution, matters, normalised, provider
 
 
@@ -13,20 +12,18 @@ def test_names_are_unique_and_normalised() -> None:
     assert [normalised(name) for name in names] == names
 
 
-@pytest.mark.parametrize("row", PROVIDERS, ids=lambda row: row.name)
+@each("row", PROVIDERS, ids=lambda row: row.name)
 def test_every_row_is_complete(row: Distribution) -> None:
     assert provider(row.name) is row
     assert row.source.startswith("https://")
     assert row.module.isidentifier()
 
 
-@pytest.mark.parametrize(
-    "name", ["tensorflow", "nvidia-cudnn-cu12", "jax-cuda13-plugin", "cupy-cuda12x", "ml-dtypes"]
-)
+@each("name", ["tensorflow", "nvidia-cudnn-cu12", "jax-cuda13-plugin", "cupy-cuda12x", "ml-dtypes"])
 def test_what_takes_part_in_gpu_use_matters(name: str) -> None:
     assert matters(name)
 
 
-@pytest.mark.parametrize("name", ["flask", "tensorboard", "tensorflow-estimator", "jaxtyping"])
+@each("name", ["flask", "tensorboard", "tensorflow-estimator", "jaxtyping"])
 def test_what_does_not_take_part_does_not_matter(name: str) -> None:
     assert not matters(name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.tables.driver_floors import FAMILIES_FROM, FLOORS, driver_floors
 from whygpu.tables.versions import release_numbers
 
@@ -24,7 +23,7 @@ def test_releases_before_the_families_have_exact_rows() -> None:
         assert row.first == row.last or row.first[0] >= FAMILIES_FROM
 
 
-@pytest.mark.parametrize(
+@each(
     ("cuda", "drivers"),
     [
         ("13.0", ["580"]),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.tables.architectures import TEGRA
 from whygpu.tables.gpus import MODELS, find
 
@@ -20,7 +19,7 @@ def test_jetsons_are_the_tegra_capabilities() -> None:
         assert (model.kind == "jetson") == (model.capability in TEGRA)
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "name"),
     [
         ("RTX 5090", "GeForce RTX 5090"),
@@ -43,7 +42,7 @@ def test_a_clear_name(typed: str, name: str) -> None:
     assert [model.name for model in find(typed)] == [name]
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "capabilities"),
     [
         ("RTX 6000", {(7, 5), (8, 6), (8, 9)}),

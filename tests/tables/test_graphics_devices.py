@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-
+from tests.cases import each
 from whygpu.tables.graphics_devices import DISPLAY_ONLY, DisplayOnly, display_only
 
 
-@pytest.mark.parametrize("row", DISPLAY_ONLY, ids=lambda row: row.first)
+@each("row", DISPLAY_ONLY, ids=lambda row: row.first)
 def test_a_row_is_complete(row: DisplayOnly) -> None:
     assert int(row.first, 16) <= int(row.last, 16)
     assert row.first == row.first.lower()
@@ -23,7 +22,7 @@ def test_ranges_are_in_order_and_do_not_overlap() -> None:
         assert int(before.last, 16) < int(after.first, 16)
 
 
-@pytest.mark.parametrize(
+@each(
     ("device_id", "draws_only"),
     [
         ("1638", True),  # a laptop's Ryzen 5000

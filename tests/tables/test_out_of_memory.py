@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from tests.readers.test_linear_time import SIZE, grows_too_fast, hostile_texts
 from whygpu.tables.gpu_memory import SIZES, sizes_of
 from whygpu.tables.out_of_memory import FORMS, HANDLE_FAILED, TORCH, out_of_memory
@@ -190,14 +189,14 @@ SAYINGS = (
 )
 
 
-@pytest.mark.parametrize(("of", "place", "outcome", "text"), SAYINGS, ids=lambda part: part[:40])
+@each(("of", "place", "outcome", "text"), SAYINGS, ids=lambda part: part[:40])
 def test_each_says_it_in_its_own_words(of: str, place: str, outcome: str, text: str) -> None:
     found = out_of_memory(text)
     assert found is not None
     assert (found[0].of, found[0].place, found[0].outcome) == (of, place, outcome)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Allocation of 13958643712 exceeds 10% of free system memory.",
@@ -211,7 +210,7 @@ def test_talk_of_memory_is_not_want_of_it(text: str) -> None:
     assert out_of_memory(text) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR",
@@ -227,7 +226,7 @@ def test_a_library_that_cannot_start(text: str) -> None:
     assert HANDLE_FAILED.search(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "pattern",
     [TORCH, HANDLE_FAILED, *(form.pattern for form in FORMS)],
     ids=lambda p: p.pattern[:40],
@@ -237,7 +236,7 @@ def test_no_text_makes_it_slow(pattern: object) -> None:
         assert not grows_too_fast(pattern, text), text[:60]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "sizes"),
     [
         ("NVIDIA GeForce RTX 2080 Ti", (11, 11)),

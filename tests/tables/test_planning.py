@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from whygpu.tables import (
     cuda_architectures,
     cudnn_support,
@@ -61,15 +62,13 @@ def test_windows_has_a_floor_for_every_linux_one_up_to_12() -> None:
     assert windows == linux
 
 
-@pytest.mark.parametrize(
-    ("cuda", "drivers"), [("11.8", ["452.39"]), ("12.5.1", ["527.41"]), ("13.0", []), ("", [])]
-)
+@each(("cuda", "drivers"), [("11.8", ["452.39"]), ("12.5.1", ["527.41"]), ("13.0", []), ("", [])])
 def test_a_windows_floor(cuda: str, drivers: list[str]) -> None:
     found = windows_driver_floors.windows_driver_floors(cuda)
     assert [row.driver for row in found] == drivers
 
 
-@pytest.mark.parametrize(
+@each(
     ("driver", "cuda"),
     [("470.82", (11, 4)), ("580.159.04", (13, 0)), ("535.54.03", (12, 2)), ("1.0", None)],
 )
@@ -78,9 +77,7 @@ def test_the_branch_of_a_driver(driver: str, cuda: tuple[int, int] | None) -> No
     assert (branch.cuda if branch else None) == cuda
 
 
-@pytest.mark.parametrize(
-    ("gpu", "last"), [((2, 1), 390), ((3, 7), 470), ((6, 1), 580), ((7, 0), 580), ((7, 5), None)]
-)
+@each(("gpu", "last"), [((2, 1), 390), ((3, 7), 470), ((6, 1), 580), ((7, 0), 580), ((7, 5), None)])
 def test_the_last_branch_for_a_gpu(gpu: tuple[int, int], last: int | None) -> None:
     row = driver_branches.last_branch_for(gpu)
     assert (row.branch if row else None) == last
@@ -96,7 +93,7 @@ def test_cuda_releases_are_without_holes_and_drop_gpus_in_order() -> None:
         assert cuda_architectures.built_for(f"{floor.first[0]}.{floor.first[1]}") is not None
 
 
-@pytest.mark.parametrize(
+@each(
     ("cuda", "limits"),
     [
         ("11.8", ((3, 5), (9, 0))),
@@ -113,7 +110,7 @@ def test_what_a_cuda_release_builds_for(
     assert ((row.oldest, row.newest) if row else None) == limits
 
 
-@pytest.mark.parametrize(
+@each(
     ("cudnn", "oldest"),
     [
         ("9.10.2.21", (5, 0)),
@@ -137,7 +134,7 @@ def test_cudnn_13_needs_what_cuda_13_needs() -> None:
     assert served.oldest == cuda.oldest
 
 
-@pytest.mark.parametrize(
+@each(
     ("package", "version", "platform", "without"),
     [
         ("tensorflow", "2.10.1", "win_amd64", False),

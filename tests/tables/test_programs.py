@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.causes.shared_starts import MOMENTS
 from whygpu.tables.device_names import ROWS as WRONG_NAMES
 from whygpu.tables.device_names import right_name
@@ -12,7 +11,7 @@ from whygpu.tables.variable_moments import ROWS
 from whygpu.tables.variables import row_of
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.variable} {row.moment}")
+@each("row", ROWS, ids=lambda row: f"{row.variable} {row.moment}")
 def test_every_moment_is_found_in_programs_and_says_what_shows_it(row: object) -> None:
     assert row.moment in MOMENTS  # type: ignore[attr-defined]
     assert row.seen  # type: ignore[attr-defined]
@@ -32,13 +31,13 @@ def test_a_name_is_not_removed_and_new_at_once() -> None:
     assert not REMOVED & {name.partition(".")[0] for name in SINCE_2}
 
 
-@pytest.mark.parametrize(("wrong", "right"), WRONG_NAMES.items())
+@each(("wrong", "right"), WRONG_NAMES.items())
 def test_what_is_meant_by_a_wrong_name_is_not_wrong_itself(wrong: str, right: str) -> None:
     assert right_name(wrong) == right
     assert right_name(right) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "right"),
     [
         ("tensorflow.config.set_memory_growth", "tensorflow.config.experimental.set_memory_growth"),

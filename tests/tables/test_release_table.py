@@ -6,12 +6,12 @@ import itertools
 import os
 import re
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
+from tests.cases import each
 from whygpu.tables.architectures import parse_code
 from whygpu.tables.cuda_wheels import WHEELS
 from whygpu.tables.driver_floors import driver_floors
@@ -106,14 +106,14 @@ def of(package: str, version: str) -> Release:
     return row
 
 
-@pytest.mark.parametrize("minor", TENSORFLOW)
+@each("minor", TENSORFLOW)
 def test_every_release_of_tensorflow_has_a_row(minor: str) -> None:
     expected = [f"{minor}.{patch}" for patch in TENSORFLOW[minor].split()]
     rows = [row.version for row in versions_of("tensorflow") if row.version.startswith(f"{minor}.")]
     assert rows == expected
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@each("package", PACKAGES)
 def test_a_package_has_rows(package: str) -> None:
     assert versions_of(package)
 
@@ -177,7 +177,7 @@ def test_architectures_come_with_a_cuda_release_whose_driver_is_known() -> None:
             assert driver_floors(row.cuda), row
 
 
-@pytest.mark.parametrize(
+@each(
     ("package", "first"),
     [
         ("tensorflow", "2.1"),
@@ -217,7 +217,7 @@ def test_what_is_unsearched_is_installed_by_the_extra_and_opened() -> None:
         assert set(row.unsearched) <= brought & opened, row
 
 
-@pytest.mark.parametrize(
+@each(
     ("package", "version", "expected"),
     [
         # Each read by hand from the wheel.

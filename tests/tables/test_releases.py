@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from tests.cases import each
 from whygpu.tables.architectures import parse_code
 from whygpu.tables.cudnn_floors import TENSORFLOW, cudnn_floor
 from whygpu.tables.release_defects import search_list_defect
@@ -26,7 +27,7 @@ def test_a_defect_names_a_release_without_it(version: str, good: str) -> None:
     assert theirs is ours, "another CUDA release would need other libraries"
 
 
-@pytest.mark.parametrize("version", ["2.20.0", "2.22.0", "1.0.0", ""])
+@each("version", ["2.20.0", "2.22.0", "1.0.0", ""])
 def test_nothing_is_on_record_against_other_releases(version: str) -> None:
     assert search_list_defect("tensorflow", version) is None
 
@@ -38,7 +39,7 @@ def test_cudnn_floors_are_in_order_and_without_holes() -> None:
     assert all(row.source.startswith("https://") for row in TENSORFLOW)
 
 
-@pytest.mark.parametrize("minor", [*range(22)])
+@each("minor", [*range(22)])
 def test_a_cudnn_floor_agrees_with_the_build_on_record(minor: int) -> None:
     floor, build = cudnn_floor(f"2.{minor}.0"), build_of(f"2.{minor}.0")
     assert floor is not None
@@ -46,7 +47,7 @@ def test_a_cudnn_floor_agrees_with_the_build_on_record(minor: int) -> None:
     assert floor.partition(".")[0] == build.cudnn
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "floor"),
     [("2.21.0", "9.3"), ("2.14.1", "8.7"), ("1.15.5", "7.4"), ("1.12.0", None), ("2.22.0", None)],
 )
@@ -62,7 +63,7 @@ def test_architectures_on_record_are_well_formed_and_newest_first() -> None:
         assert search_list_defect("tensorflow", row.release) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("gpu", "release"),
     [((5, 2), "2.16.2"), ((3, 5), "2.14.1"), ((6, 1), "2.20.0"), ((3, 0), None)],
 )

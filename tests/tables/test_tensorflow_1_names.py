@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.tables.tensorflow_1_names import REMOVED, is_removed
 
 
-@pytest.mark.parametrize(
+@each(
     ("module", "name", "removed"),
     [
         ("tensorflow", "Session", True),

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from tests.cases import each
 from whygpu.tables.cuda_libraries import soname
 from whygpu.tables.tensorflow_builds import BUILDS, LOADS, build_of, loads_of
 from whygpu.tables.versions import release_numbers
@@ -20,7 +21,7 @@ def test_ranges_are_in_order_and_without_overlap() -> None:
     assert all(row.source and row.first <= row.last for row in LOADS)
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "cuda", "cudnn"),
     [
         ("1.4.1", "8.0", "6"),
@@ -37,7 +38,7 @@ def test_known_releases(version: str, cuda: str, cudnn: str) -> None:
     assert (row.cuda, row.cudnn) == (cuda, cudnn)
 
 
-@pytest.mark.parametrize("version", ["0.11.0", "2.99.0", "", "nightly"])
+@each("version", ["0.11.0", "2.99.0", "", "nightly"])
 def test_releases_that_are_not_on_record(version: str) -> None:
     assert build_of(version) is None
 

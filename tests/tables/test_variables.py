@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each
 from whygpu.tables.variable_readings import Row, Words
 from whygpu.tables.variables import FAMILIES, ROWS, SECRET_NAME, row_of
 
 
-@pytest.mark.parametrize("row", ROWS + FAMILIES, ids=lambda row: row.name)
+@each("row", ROWS + FAMILIES, ids=lambda row: row.name)
 def test_every_row_has_a_source(row: Row) -> None:
     assert row.source.startswith("https://")
 
@@ -18,21 +17,19 @@ def test_names_are_unique() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@each("row", ROWS, ids=lambda row: row.name)
 def test_every_row_is_found_by_its_name(row: Row) -> None:
     assert row_of(row.name) is row
 
 
-@pytest.mark.parametrize("row", FAMILIES, ids=lambda row: row.name)
+@each("row", FAMILIES, ids=lambda row: row.name)
 def test_a_family_is_a_beginning(row: Row) -> None:
     assert row.name.endswith("_")
     assert row_of(row.name + "NEW") is row
     assert row_of(row.name + "NEW_SECRET") is None
 
 
-@pytest.mark.parametrize(
-    "row", [r for r in ROWS if isinstance(r.reading, Words)], ids=lambda r: r.name
-)
+@each("row", [r for r in ROWS if isinstance(r.reading, Words)], ids=lambda r: r.name)
 def test_no_word_has_two_meanings(row: Row) -> None:
     assert isinstance(row.reading, Words)
     words = [word for group, _ in row.reading.meanings for word in group.split()]
@@ -41,11 +38,11 @@ def test_no_word_has_two_meanings(row: Row) -> None:
         assert words == [word.lower() for word in words]
 
 
-@pytest.mark.parametrize("name", ["HF_TOKEN", "TF_VAR_x", "TF_CONFIG", "PATH", "TFX", "cuda_home"])
+@each("name", ["HF_TOKEN", "TF_VAR_x", "TF_CONFIG", "PATH", "TFX", "cuda_home"])
 def test_other_names_are_not_ours(name: str) -> None:
     assert row_of(name) is None
 
 
-@pytest.mark.parametrize("name", ["X_Token", "SSH_AUTH_SOCK", "MY_PASSWD", "private_thing"])
+@each("name", ["X_Token", "SSH_AUTH_SOCK", "MY_PASSWD", "private_thing"])
 def test_names_of_secrets(name: str) -> None:
     assert SECRET_NAME.search(name)

@@ -9,6 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.tags import Tag
 
+from tests.cases import each
 from tests.tools.conftest import LocalIndex
 from tools.harvest.__main__ import main
 from tools.harvest.rows import (
@@ -25,7 +26,7 @@ LINUX = "manylinux2014_x86_64"
 ROW = Release("demo", "1.9", "demo-1.9-py3-none-any.whl", (), "", ("any",), "", "", "", (), (), ())
 
 
-@pytest.mark.parametrize(
+@each(
     ("tags", "versions"),
     [
         ([Tag("cp310", "cp310", LINUX), Tag("cp39", "cp39", LINUX)], ("3.9", "3.10")),
@@ -41,7 +42,7 @@ def test_pythons(tags: list[Tag], versions: tuple[str, ...]) -> None:
     assert python_versions(tags) == versions
 
 
-@pytest.mark.parametrize(
+@each(
     ("platforms", "floor"),
     [
         (["manylinux_2_28_x86_64", "manylinux_2_9_x86_64"], "2.9"),

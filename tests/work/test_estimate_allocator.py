@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.comparer.inside import part
 
 ALLOCATOR = part("estimates.pytorch.allocator")
@@ -15,7 +16,7 @@ KIB, MIB = 1 << 10, 1 << 20
 Events = list[tuple[int, int | None]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("size", "allocated", "reserved"),
     [
         (1, 512, 2 * MIB),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-import pytest
-
+from tests.cases import each
 from tests.comparer.inside import part
 
 SEARCH = part("estimates.largest")
@@ -45,7 +44,7 @@ def search(need: Need, room: int, start: int) -> tuple[int, int | None, list[int
     return found.batch, found.next_batch, asked
 
 
-@pytest.mark.parametrize("start", [1, 8, 64, 512])
+@each("start", [1, 8, 64, 512])
 def test_affine_memory_is_settled_with_five_estimates(start: int) -> None:
     batch, following, asked = search(affine(700, 37.5), 24_000, start)
     assert (batch, following) == (621, 622)

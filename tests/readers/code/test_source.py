@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.cases import each
 from whygpu.readers.code import notebook
 from whygpu.readers.code.source import LARGEST_FILE, Source, SourceProblem, load, parse, program
 
@@ -16,7 +17,7 @@ def problem(path: str, content: bytes) -> SourceProblem:
     return caught.value
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "print 'hello'\n",
@@ -33,7 +34,7 @@ def test_python_2_is_recognised(text: str) -> None:
     assert problem("old.py", text.encode()).kind == "python2"
 
 
-@pytest.mark.parametrize("text", ["def f(:\n", "x = (\n", "  x = 1\n y = 2\n", "print(1))\n"])
+@each("text", ["def f(:\n", "x = (\n", "  x = 1\n y = 2\n", "print(1))\n"])
 def test_other_broken_code_is_not_taken_for_python_2(text: str) -> None:
     found = problem("new.py", text.encode())
     assert found.kind == "syntax"
@@ -68,7 +69,7 @@ def test_a_notebook_is_one_program_with_its_cells() -> None:
     assert program(source, parse(source)).imports == {"torch"}
 
 
-@pytest.mark.parametrize(
+@each(
     "cell",
     [
         "!pip install tensorflow",
@@ -113,7 +114,7 @@ def test_an_indented_cell_keeps_its_columns() -> None:
     assert source.notebook.position((1, 1)) == (1, (1, 3))
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"worksheets": []}', b"{", b"\xff"])
+@each("content", [b"", b"[]", b'{"worksheets": []}', b"{", b"\xff"])
 def test_what_is_no_notebook_is_told(content: bytes) -> None:
     assert problem("n.ipynb", content).kind == "notebook"
 
@@ -130,7 +131,7 @@ def line(text: str, path: str = "x.py", magics: str = "") -> str:
     return program(source, parse(source)).tensorflow
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("import torch\n", "unknown"),

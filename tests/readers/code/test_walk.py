@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-import pytest
-
+from tests.cases import each
 from whygpu.model.events import Call, Event, Setting
 from whygpu.model.program import Program, exclusive, known_length, surely_before
 from whygpu.model.values import Item
@@ -26,7 +25,7 @@ def call(made: Program, path: str) -> Call:
     return found
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "import tensorflow as tf\ntf.config.list_physical_devices()",
@@ -47,7 +46,7 @@ def test_names_are_followed_to_what_they_stand_for(text: str) -> None:
     assert "tensorflow.config.list_physical_devices" in paths(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "import tensorflow as tf\ntf = load()\ntf.constant(1)",
@@ -125,7 +124,7 @@ def test_nested_functions_do_not_multiply() -> None:
     assert len(read(text).events) < 1500
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "sure"),
     [
         ("a.one()\na.two()", True),
@@ -156,7 +155,7 @@ def test_arms_of_one_condition_exclude_each_other() -> None:
     assert not exclusive(one, three)
 
 
-@pytest.mark.parametrize(
+@each(
     ("around", "known"),
     [
         ("if g:\n    g[9]", 1),
@@ -194,7 +193,7 @@ def settings(text: str) -> list[tuple[str, object]]:
     return [(event.path, getattr(event.value, "value", None)) for event in made]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "os.environ['A'] = '1'",
