@@ -211,6 +211,9 @@ def _explained(
     """What `whygpu explain` says of a failure: printed below it, and part of the report."""
     if report.exit_code == 0 or ended.signal in _ASKED_TO_STOP:
         return report
+    if options.quiet and options.report is None:
+        # Nobody would see it.
+        return report
     text = _last_words(report, ended)
     if not text.strip():
         return report
@@ -224,7 +227,7 @@ def _explained(
     explanation = api.explain(text, here=machine, memory=memory)
     if not options.quiet and explanation.verdict != "nothing-wrong":
         print(f"\n{_worded(explanation)}", file=sys.stderr, end="", flush=True)
-    if memory is not None and not (options.quiet and options.report is None):
+    if memory is not None:
         memory = _estimated(memory, report, machine, prepared)
     return report._replace(explanation=as_dict(explanation), out_of_memory=memory)
 
@@ -274,30 +277,12 @@ def _last_words(report: RunReport, ended: Ended) -> str:
 def _finish(
     report: RunReport, prepared: Prepared, options: argparse.Namespace, report_file: str | None
 ) -> int:
-    from whygpu.cli.terminal import width
-    from whygpu.launch.command import script_of
-    from whygpu.launch.trace_merge import merge
-    from whygpu.render.run import end_text, repair_text
-    from whygpu.render.run_memory import memory_text
-
-    parts = [part for record in report.records for part in record.trace.values()]
-    trace = merge(parts) if report.traced else None
+    trace = _trace_of(report)
     unmet = report.policy.require_gpu and report.device == "cpu"
     if unmet and report.exit_code == 0:
         report = report._replace(exit_code=1)
     if not options.quiet:
-        if trace is not None:
-            _show_trace(trace)
-        imported = {use.name for record in report.records for use in record.frameworks}
-        for repair in report.repairs:
-            if not prepared.concerns(repair) and prepared.concerns(repair, imported):
-                _say(repair_text(repair))
-        if report.out_of_memory is not None:
-            script = script_of(prepared.plan.argv, os.environ)
-            _say(memory_text(report.out_of_memory, script, width=width()))
-        _say(end_text(report, prepared.because))
-        for note in dict.fromkeys(note for record in report.records for note in record.notes):
-            _say(note)
+        _say_after(report, trace, prepared)
     if unmet:
         _say(f"--require gpu: the program ran on the CPU{prepared.because}")
     elif report.policy.require_gpu and report.device == "none":
@@ -305,6 +290,34 @@ def _finish(
     if report_file is not None:
         _write_report(report_file, report, trace)
     return report.exit_code
+
+
+def _trace_of(report: RunReport) -> dict[str, Any] | None:
+    if not report.traced:
+        return None
+    from whygpu.launch.trace_merge import merge
+
+    return merge([part for record in report.records for part in record.trace.values()])
+
+
+def _say_after(report: RunReport, trace: dict[str, Any] | None, prepared: Prepared) -> None:
+    from whygpu.cli.terminal import width
+    from whygpu.launch.command import script_of
+    from whygpu.render.run import end_text, repair_text
+    from whygpu.render.run_memory import memory_text
+
+    if trace is not None:
+        _show_trace(trace)
+    imported = {use.name for record in report.records for use in record.frameworks}
+    for repair in report.repairs:
+        if not prepared.concerns(repair) and prepared.concerns(repair, imported):
+            _say(repair_text(repair))
+    if report.out_of_memory is not None:
+        script = script_of(prepared.plan.argv, os.environ)
+        _say(memory_text(report.out_of_memory, script, width=width()))
+    _say(end_text(report, prepared.because))
+    for note in dict.fromkeys(note for record in report.records for note in record.notes):
+        _say(note)
 
 
 def _write_report(path: str, report: RunReport, trace: dict[str, Any] | None) -> None:

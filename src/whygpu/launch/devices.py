@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from whygpu.collectors.driver_answer import GpuIds
 from whygpu.errors import PolicyError
-from whygpu.model.derived import and_list
-from whygpu.model.driver import Gpu
-from whygpu.model.environment import GpuSelection
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.policy import Action, DeviceChoice
-from whygpu.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from whygpu.collectors.driver_answer import GpuIds
+    from whygpu.model.driver import Gpu
+    from whygpu.model.environment import GpuSelection
+    from whygpu.model.snapshot import Snapshot
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 ORDER = "CUDA_DEVICE_ORDER"
@@ -103,7 +104,9 @@ def _matches(word: str, gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> list[Chos
 
 def _whole(number: int, ids: Sequence[GpuIds]) -> Chosen:
     """A GPU, or the first instance of one that is split: CUDA reaches such a GPU by no other."""
-    own = ids[number] if number < len(ids) else GpuIds("")
+    if number >= len(ids):
+        return Chosen(number, "")
+    own = ids[number]
     return Chosen(number, own.mig_uuids[0] if own.mig_uuids else own.uuid)
 
 
@@ -125,9 +128,16 @@ def show_gpus(
     if wanted is not None:
         replaced = _replacing(environ, VISIBLE, "")
         value = _visible_value(wanted)
-        names = and_list([f"{gpus[gpu.number].name} (gpu:{gpu.number})" for gpu in wanted])
+        names = _and_list([f"{gpus[gpu.number].name} (gpu:{gpu.number})" for gpu in wanted])
         actions.append(Action("set", VISIBLE, value, f"--device: {names} and no other{replaced}"))
     return actions + _free_jax(environ)
+
+
+def _and_list(words: list[str]) -> str:
+    # A program for the CPU starts without all that a machine is described with.
+    from whygpu.model.derived import and_list
+
+    return and_list(words)
 
 
 def _visible_value(chosen: Sequence[Chosen]) -> str:
@@ -160,7 +170,7 @@ def _with_given(
             f"{VISIBLE}={given.text!r} hides every GPU{why}; this machine has\n"
             f"{listing(gpus, ids)}\nrun `unset {VISIBLE}` first to use them"
         )
-    shown = and_list([f"gpu:{number}" for number in visible.value])
+    shown = _and_list([f"gpu:{number}" for number in visible.value])
     if wanted is None or wanted == visible.value:
         return [_kept(given, f"it shows {shown}")]
     outside = [number for number in wanted if number not in visible.value]

@@ -7,11 +7,13 @@ is made by the part of whygpu inside the program (bootstrap/), right after the f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, DevicePolicy, LogLevel, MemoryLimit
-from whygpu.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from whygpu.model.snapshot import Snapshot
 
 SEED = 0
 

@@ -13,9 +13,9 @@ from threading import Event, Thread
 
 from whygpu.collectors import memory
 from whygpu.host.local import LocalHost
+from whygpu.host.processes import peak_resident
 from whygpu.model.memory_use import Curve, HostMemory, Point, ProcessLimit
 from whygpu.model.observed import Known, Observed
-from whygpu.work.process import peak_resident
 
 _FIRST_INTERVAL = 0.1
 """Seconds. A look takes about 0.3 ms of a processor, and none of the program's time."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from whygpu.collectors.driver_answer import GpuIds
 from whygpu.errors import PolicyError
 from whygpu.launch import command, devices
-from whygpu.launch.ability import frameworks_lack, machine_lacks
 from whygpu.launch.effects import SEED, Limit, effects
 from whygpu.launch.environment import LIBRARY_PATH, changed, folders
-from whygpu.launch.repairs import Examine, repairs_for
-from whygpu.model.derived import nvidia_gpu
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, DevicePolicy, LaunchPlan, Repair
-from whygpu.model.report import Report
-from whygpu.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from whygpu.collectors.driver_answer import GpuIds
+    from whygpu.launch.repairs import Examine
+    from whygpu.model.report import Report
+    from whygpu.model.snapshot import Snapshot
 
 BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap")
 SETTINGS_VARIABLE = "WHYGPU_BOOTSTRAP_SETTINGS"
@@ -109,6 +109,8 @@ def make_plan(
             seen = seen._replace(report=seen.examine(changed(environ, actions)))
         now = changed(environ, actions)
         if repair:
+            from whygpu.launch.repairs import repairs_for
+
             causes = _KERAS_REPAIRS if stays_on_cpu else None
             repairs = repairs_for(seen.report, now, seen.examine, causes)
         if proves(policy) and not stays_on_cpu:
@@ -127,8 +129,14 @@ def make_plan(
         repairs=repairs,
         notes=(*notes, *unreached),
         settings=tuple(_settings(policy, seen, trace=trace).items()),
-        gpu_seen=machine is not None and isinstance(nvidia_gpu(machine), Known),
+        gpu_seen=machine is not None and _has_gpu(machine),
     )
+
+
+def _has_gpu(machine: Snapshot) -> bool:
+    from whygpu.model.derived import nvidia_gpu
+
+    return isinstance(nvidia_gpu(machine), Known)
 
 
 def _way_in(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[list[Action], list[str]]:
@@ -151,6 +159,8 @@ def _choose(
 ) -> tuple[list[Action], list[str]]:
     assert policy.device is not None
     if policy.device.kind == "auto" and not policy.require_gpu:
+        from whygpu.launch.ability import machine_lacks
+
         reason = machine_lacks(seen.report)
         if reason is not None:
             return devices.hide_gpus(environ), [f"--device auto: on the CPU, because {reason}"]
@@ -165,6 +175,8 @@ def _judge(
     repairs: Sequence[Repair],
 ) -> list[str]:
     """Refuse a run that cannot meet its requirement; say aloud what auto will come to."""
+    from whygpu.launch.ability import frameworks_lack, machine_lacks
+
     repaired = changed(environ, (action for repair in repairs for action in repair.actions))
     report = seen.examine(repaired) if repairs else seen.report
     lacking = frameworks_lack(report, command.frameworks_named(argv, environ))

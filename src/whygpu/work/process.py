@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from whygpu.host.processes import peak_resident
 from whygpu.model.work import TaskEnd, TaskEnding
 from whygpu.probes.child import ChildProcess, Words, signal_name
 
@@ -174,15 +175,3 @@ class _TaskProcess(ChildProcess):
         if code is not None and code < 0:
             return "signal", signal_name(-code)
         return "exit", f"exit code {code}"
-
-
-def peak_resident(pid: int) -> int:
-    """The most resident memory that the process had so far, in bytes; 0 when it is gone."""
-    try:
-        with open(f"/proc/{pid}/status", "rb") as file:
-            for line in file:
-                if line.startswith(b"VmHWM:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return 0
