@@ -13,6 +13,7 @@ import time
 import pytest
 
 from benchmarks.explain_speed import FAULT, START, WARNING, write_log
+from tests.launch.programs import unread
 from tests.schemas import obeys
 from whygpu.cli.main import main
 
@@ -210,7 +211,10 @@ def test_being_interrupted_while_waiting_for_input() -> None:
     assert process.stdin is not None
     process.stdin.write(b"Epoch 1\n")
     process.stdin.flush()
-    time.sleep(1.0)
+    deadline = time.monotonic() + 30
+    while unread(process.stdin.fileno()):
+        assert time.monotonic() < deadline, "it does not read"
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130

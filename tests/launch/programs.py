@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import select
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -62,6 +65,12 @@ def same_as_bare(
     return ours
 
 
+def unread(pipe: int) -> int:
+    """The bytes that wait in a pipe, by either of its ends."""
+    count = fcntl.ioctl(pipe, termios.FIONREAD, struct.pack("i", 0))
+    return int(struct.unpack("i", count)[0])
+
+
 def script(folder: Path, code: str, name: str = "program.py") -> Path:
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -80,10 +89,6 @@ class Terminal:
         self.output = b""
 
     def resize(self, rows: int, columns: int) -> None:
-        import fcntl
-        import struct
-        import termios
-
         size = struct.pack("HHHH", rows, columns, 0, 0)
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
 

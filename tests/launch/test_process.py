@@ -221,7 +221,7 @@ def test_a_program_that_minds_no_signal_is_not_ended_by_us(tmp_path: Path) -> No
         tmp_path,
         "import signal, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "print('ready', flush=True)\ntime.sleep(1)\nprint('done')\n",
+        "print('ready', flush=True)\ntime.sleep(0.4)\nprint('done')\n",
     )
     process = subprocess.Popen(
         [*QUIET, PYTHON, str(program)], stdout=subprocess.PIPE, text=True, env=environment()
@@ -246,7 +246,7 @@ def test_killing_us_kills_the_program(tmp_path: Path) -> None:
     deadline = time.monotonic() + 10
     while Path(f"/proc/{pid}").exists() and "Z" not in _state(pid):
         assert time.monotonic() < deadline, "it is still running"
-        time.sleep(0.05)
+        time.sleep(0.02)
 
 
 def _state(pid: int) -> str:
@@ -313,7 +313,7 @@ def test_ctrl_c_on_a_terminal_is_one_ctrl_c(tmp_path: Path) -> None:
     code = (
         "import time\n"
         "try:\n    print('ready', flush=True)\n    time.sleep(30)\n"
-        "except KeyboardInterrupt:\n    print('interrupted')\n    time.sleep(0.5)\n"
+        "except KeyboardInterrupt:\n    print('interrupted')\n    time.sleep(0.2)\n"
         "    print('cleared up')\n"
     )
     terminal = Terminal([*QUIET, PYTHON, "-c", code])
@@ -367,25 +367,32 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
 
 def test_a_killed_run_is_tidied_up_by_what_it_started(tmp_path: Path) -> None:
     """The program dies with us; a process it has started ends later, and clears up."""
-    child = "import time; time.sleep(1)"
+    go, temporary = tmp_path / "go", tmp_path / "temporary"
+    temporary.mkdir()
+    child = (
+        "import os, time\n"
+        "end = time.time() + 40\n"
+        f"while time.time() < end and not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
+    )
     code = (
         "import subprocess, sys, time\n"
         f"subprocess.Popen([sys.executable, '-c', {child!r}])\n"
         "print('ready', flush=True)\ntime.sleep(30)\n"
     )
-    env = environment(TMPDIR=str(tmp_path))
+    env = environment(TMPDIR=str(temporary))
     process = subprocess.Popen(
         [*QUIET, PYTHON, "-c", code], stdout=subprocess.PIPE, text=True, env=env
     )
     assert process.stdout is not None
     process.stdout.readline()
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(list(temporary.iterdir())) == 1
     process.kill()
     process.wait(30)
+    go.touch()
     deadline = time.monotonic() + 15
-    while list(tmp_path.iterdir()):
+    while list(temporary.iterdir()):
         assert time.monotonic() < deadline, "the temporary folder is still there"
-        time.sleep(0.05)
+        time.sleep(0.02)
 
 
 def test_a_read_only_home(tmp_path: Path) -> None:

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.programs import LIMIT, PYTHON, QUIET, WHYGPU, Terminal, environment, script
+from tests.launch.programs import (
+    LIMIT,
+    PYTHON,
+    QUIET,
+    WHYGPU,
+    Terminal,
+    environment,
+    script,
+    unread,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")
 
@@ -20,13 +29,22 @@ MANY = f"import sys\nfor i in range({LINES}): sys.stderr.write('%0100d\\n' % i)\
 WRITTEN = "".join(f"{i:0100d}\n" for i in range(LINES)).encode()
 
 
+def wait_until_full(pipe: int) -> None:
+    """Until it holds something, and nothing is added any more."""
+    deadline = time.monotonic() + LIMIT
+    before, now = 0, unread(pipe)
+    while (now == 0 or now != before) and time.monotonic() < deadline:
+        time.sleep(0.05)
+        before, now = now, unread(pipe)
+
+
 def test_a_reader_that_does_not_let_us_wait(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     argv = [*QUIET, PYTHON, str(script(tmp_path, MANY))]
     process = subprocess.Popen(argv, stderr=writer, env=environment())
     os.close(writer)
-    time.sleep(0.5)
+    wait_until_full(reader)
     with os.fdopen(reader, "rb") as file:
         assert file.read() == WRITTEN
     assert process.wait(LIMIT) == 3
@@ -35,8 +53,8 @@ def test_a_reader_that_does_not_let_us_wait(tmp_path: Path) -> None:
 def test_a_slow_reader_has_the_programs_words_before_ours(tmp_path: Path) -> None:
     argv = [*WHYGPU, "--device", "cpu", "--", PYTHON, str(script(tmp_path, MANY))]
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, env=environment())
-    time.sleep(0.7)
     assert process.stderr is not None
+    wait_until_full(process.stderr.fileno())
     with process.stderr as file:
         text = file.read()
     assert text.startswith(WRITTEN)
@@ -94,7 +112,7 @@ def test_what_a_program_sets_on_its_terminal_holds_for_the_keyboard() -> None:
         "import sys, termios, time, tty\n"
         "before = termios.tcgetattr(1)\n"
         "tty.setcbreak(1)\n"
-        "time.sleep(0.5)\n"
+        "time.sleep(0.3)\n"
         "print('press', flush=True)\n"
         "key = sys.stdin.read(1)\n"
         "termios.tcsetattr(1, termios.TCSADRAIN, before)\n"

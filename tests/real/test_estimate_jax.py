@@ -1,4 +1,4 @@
-"""Estimates for JAX and TensorFlow beside what was measured on an NVIDIA H200, driver 580.159.04.
+"""Estimates for JAX beside what was measured on an NVIDIA H200, driver 580.159.04.
 
 Models and functions are built with real JAX and Keras; no GPU is needed, nothing is computed.
 """
@@ -135,23 +135,9 @@ for name, (function, arguments) in WORK.items():
     print("FOUND " + json.dumps({"what": name, "found": found}), flush=True)
 """
 
-ON_TENSORFLOW = (
-    KERAS
-    + """
-from whygpu_work.estimates import with_tensorflow
-from whygpu_work.loading import Unusable
 
-tell(what="mlp", found=with_tensorflow.KerasEstimator(compiled(mlp), True).at(64))
-try:
-    with_tensorflow.KerasEstimator(compiled(lstm), True)
-except Unusable as error:
-    tell(what="lstm", refused=str(error))
-"""
-)
-
-
-def run(target: str, script: str, backend: str = "jax") -> list[dict[str, Any]]:
-    environ = dict(os.environ, KERAS_BACKEND=backend, PYTHONPATH=str(INSIDE))
+def run(target: str, script: str) -> list[dict[str, Any]]:
+    environ = dict(os.environ, KERAS_BACKEND="jax", PYTHONPATH=str(INSIDE))
     environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     ended = subprocess.run(
         [python_of(target), "-c", script], capture_output=True, text=True, env=environ, timeout=300
@@ -239,11 +225,3 @@ def test_functions_are_near_what_an_h200_took(target: str) -> None:
     # What is computed again instead of kept: XLA's compiler and the model of it agree.
     assert size(one(rows, what="convolutions"), "activations") == pytest.approx(470e6, rel=0.02)
     assert one(rows, what="in place")["peak_bytes"] == 4 << 20
-
-
-def test_tensorflow_is_modelled_and_what_goes_to_cudnn_is_not_told() -> None:
-    rows = run("tensorflow-2.21", ON_TENSORFLOW, "tensorflow")
-    assert one(rows, what="mlp")["peak_bytes"] / MB == pytest.approx(406.5, rel=TOLERANCE)
-    refused = next(row["refused"] for row in rows if row["what"] == "lstm")
-    assert "cannot tell" in refused
-    assert "cuDNN" in refused

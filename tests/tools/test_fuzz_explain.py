@@ -1,4 +1,4 @@
-"""The fuzzer works, and a second of it finds nothing."""
+"""The fuzzer works, and a moment of it finds nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.fuzz_explain import FRAGMENTS, check, damaged, fuzz
 
 
 def test_a_moment_of_it() -> None:
-    seen = fuzz(0.8, start=7)
+    seen = fuzz(0.4, start=7)
     assert seen.logs > 0
     assert set(seen.verdicts) <= {"found", "nothing-wrong", "not-gpu", "unknown"}
 
