@@ -161,6 +161,14 @@ def test_what_cannot_be_used_is_wrong_usage() -> None:
         judged(ending="exception", how="Unusable: the module has no weights")
 
 
+def test_what_the_estimator_cannot_tell_is_an_answer_and_no_fault() -> None:
+    why = "on a GPU, TensorFlow would run it eagerly"
+    estimate = judged(ending="exception", how=f"CannotTell: {why}", traceback="File x, line 1")
+    assert (estimate.verdict, estimate.exit_code, estimate.why) == ("unknown", 4, why)
+    assert estimate.traceback == ""
+    assert text(estimate).startswith("? Cannot tell what model.keras takes: on a GPU, TensorFlow")
+
+
 @each(
     ("changes", "words"),
     [

@@ -24,6 +24,7 @@ BACKENDS = ("torch", "jax", "tensorflow")
 CLOSE = 0.05
 """Of the room: by less than this an estimate does not tell whether it fits for certain."""
 _UNUSABLE = "Unusable: "
+_CANNOT_TELL = "CannotTell: "
 _QUIET = {
     # An estimate is no reason to take a GPU's memory, or to compile a program twice.
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
@@ -157,7 +158,7 @@ def judge(wanted: Wanted, end: TaskEnd) -> MemoryEstimate:
         others=tuple(_other(way, beside, wanted.room) for way in end.sent("way")),
         notes=_notes(wanted, asked, end),
         source="" if asked is None else str(asked["source"]),
-        traceback=end.traceback if asked is None else "",
+        traceback=end.traceback if asked is None and not _is_told(end) else "",
         seconds=end.seconds,
     )
 
@@ -211,4 +212,9 @@ def _why(end: TaskEnd) -> str:
         return f"it took longer than {end.how}"
     if end.ended == "signal":
         return f"its process was ended by {end.how}"
-    return end.how or "its process ended without a word"
+    return end.how.removeprefix(_CANNOT_TELL) or "its process ended without a word"
+
+
+def _is_told(end: TaskEnd) -> bool:
+    """Whether the estimator itself says why it cannot tell: that is no fault to look for."""
+    return end.ended == "exception" and end.how.startswith(_CANNOT_TELL)

@@ -11,6 +11,10 @@ class Unusable(Exception):
     """What the user named cannot be used so; the message says what would do."""
 
 
+class CannotTell(Unusable):
+    """It can be used so, and what was asked cannot be told of it; the message says why."""
+
+
 def load(what, batch_size=None):
     """The model of a file, what the user's function returns, or what a program has left.
 

@@ -1,11 +1,15 @@
 """The memory that a Keras model on TensorFlow takes on a GPU, modelled: no GPU is needed.
 
-On a GPU, Keras has TensorFlow hand the step of `fit` or `predict` to XLA where XLA can take it; the
-program that XLA would be given is what is looked at.
+On a GPU, Keras has TensorFlow hand the step of `fit` or `predict` to XLA (`jit_compile="auto"`)
+where all layers allow it; the program that XLA would be given is then what is looked at. Else
+TensorFlow runs its graph operation by operation, and the graph is looked at.
 """
 
-from ..loading import Unusable
+import warnings
+
+from ..loading import CannotTell, Unusable
 from ..work_keras import KerasWork, all_layers
+from . import jit_choice, tensorflow_graph
 from .half_precision import in_half_precision
 from .xla import program_memory
 
@@ -15,6 +19,12 @@ CAPABILITY = (9, 0)
 """Of the GPU that is meant where nobody said."""
 NOT_MEASURED = (
     "The figures for TensorFlow are a model's, of the program that it would give XLA; they are not "
+    "held against a GPU."
+)
+NOT_COMPILED = (
+    "XLA does not compile this model (%s). TensorFlow then runs it operation by operation, and "
+    "that is modelled: the arrays that are held at once. What cuDNN works in is not among them; "
+    "TensorFlow chooses that on the GPU, and it can be large for convolutions. The figures are not "
     "held against a GPU."
 )
 
@@ -34,10 +44,11 @@ class KerasEstimator(object):
             )
         obstacle = _obstacle(model)
         if obstacle:
-            raise Unusable(
-                "cannot tell: on a GPU, TensorFlow would run this model operation by operation "
-                "(%s), which cannot be followed without one; on JAX or PyTorch it can" % obstacle
+            raise CannotTell(
+                "on a GPU, TensorFlow would run this model in a way that cannot be "
+                "followed without one (%s); on JAX or PyTorch it can" % obstacle
             )
+        self._not_compiled = _why_not_compiled(model)
         if mixed:
             in_half_precision(model)
         work = KerasWork(model, optimizer, shapes)
@@ -61,18 +72,18 @@ class KerasEstimator(object):
         specs = [
             tensorflow.TensorSpec((batch,) + leaf.shape[1:], leaf.dtype) for leaf in _leaves(data)
         ]
-        modelled = program_memory.model(self._text(data, specs), self._capability)
-        shapes = [each.shape for each in self.model.trainable_variables]
-        gradients = min(modelled.size, modelled.gradients(shapes)) if self.train else 0
+        temporary = (
+            self._by_operation(data, specs) if self._not_compiled else self._by_xla(data, specs)
+        )
         optimizer = self.model.optimizer.variables if self.train else []
         sizes = [
             ("weights", _bytes(self.model.variables), "measured"),
-            ("gradients", gradients, "modelled"),
+            ("gradients", temporary.gradients, "modelled"),
             ("optimizer", _bytes(optimizer), "measured"),
-            ("activations", modelled.size - gradients, "modelled"),
+            ("activations", temporary.activations, "modelled"),
             ("inputs", sum(_size(each.shape, each.dtype) for each in specs), "measured"),
-            ("results", modelled.results, "measured"),
-            ("workspace", modelled.workspace, "modelled"),
+            ("results", temporary.results, "measured"),
+            ("workspace", temporary.workspace, "modelled"),
         ]
         unwanted = ("results",) if self.train else ("gradients", "optimizer")
         sizes = [each for each in sizes if each[0] not in unwanted]
@@ -81,27 +92,73 @@ class KerasEstimator(object):
                 {"name": name, "bytes": size, "how": how, "note": ""} for name, size, how in sizes
             ],
             "peak_bytes": sum(size for _, size, _ in sizes),
-            "notes": [NOT_MEASURED],
+            "notes": [NOT_COMPILED % self._not_compiled if self._not_compiled else NOT_MEASURED],
             "source": "TensorFlow %s: a model of how a GPU runs the program that it makes"
             % tensorflow.__version__,
         }
 
-    def _text(self, data, specs):
-        """The step as a program for XLA."""
+    def _by_xla(self, data, specs):
+        modelled = program_memory.model(self._text(data, specs), self._capability)
+        shapes = [each.shape for each in self.model.trainable_variables]
+        gradients = min(modelled.size, modelled.gradients(shapes)) if self.train else 0
+        return _Temporary(
+            gradients, modelled.size - gradients, modelled.results, modelled.workspace
+        )
+
+    def _by_operation(self, data, specs):
+        arrays = tensorflow_graph.at_peak(self._graph(data, specs))
+        weights = {tuple(each.shape) for each in self.model.trainable_variables}
+        results = sum(each.size for each in arrays if each.is_result)
+        others = [each for each in arrays if not each.is_result]
+        gradients = sum(each.size for each in others if self.train and each.shape in weights)
+        activations = sum(each.size for each in others) - gradients
+        if self.train:
+            # What the step tells of itself: a few numbers.
+            activations, results = activations + results, 0
+        return _Temporary(gradients, activations, results, 0)
+
+    def _step(self, data):
         import tensorflow
 
         def step(*leaves):
             packed = tensorflow.nest.pack_sequence_as(data, leaves)
             return self.model.train_step(packed) if self.train else self.model.predict_step(packed)
 
-        compiled = tensorflow.function(step, jit_compile=True)
+        return step
+
+    def _graph(self, data, specs):
+        """The step as operations, with those of functions that the model has made of its own."""
+        import tensorflow
+
+        before = tensorflow.config.functions_run_eagerly()
+        tensorflow.config.run_functions_eagerly(True)
+        try:
+            return tensorflow.function(self._step(data)).get_concrete_function(*specs).graph
+        finally:
+            tensorflow.config.run_functions_eagerly(before)
+
+    def _text(self, data, specs):
+        """The step as a program for XLA."""
+        import tensorflow
+
+        compiled = tensorflow.function(self._step(data), jit_compile=True)
         try:
             return compiled.experimental_get_compiler_ir(*specs)(stage="hlo")
         except (tensorflow.errors.OpError, NotImplementedError, TypeError, ValueError) as error:
-            raise Unusable(
+            raise CannotTell(
                 "TensorFlow cannot write this model down as a program for XLA: %s"
                 % str(error).splitlines()[0]
             )
+
+
+class _Temporary(object):
+    """Bytes of what is there at the peak, beside what stays."""
+
+    def __init__(self, gradients, activations, results, workspace):
+        self.gradients = gradients
+        self.activations = activations
+        self.results = results
+        self.workspace = workspace
 
 
 def _leaves(tree):
@@ -124,15 +181,30 @@ def _size(shape, dtype):
 
 
 def _obstacle(model):
-    """Why Keras would not have XLA compile the model on a GPU; empty where it would."""
+    """What cannot be followed without a GPU; empty where nothing."""
     if getattr(model, "run_eagerly", False):
         return "it is told to run eagerly"
     for layer in all_layers(model):
-        if not getattr(layer, "supports_jit", True):
-            return "its layer %s" % layer.name
         if _is_for_cudnn(layer):
             return "its layer %s goes to cuDNN" % layer.name
     return ""
+
+
+def _why_not_compiled(model):
+    """Why Keras would not have XLA compile the model on a GPU; empty where it would."""
+    for layer in all_layers(model):
+        if not getattr(layer, "supports_jit", True):
+            return "its layer %s does not allow it" % layer.name
+    chosen = jit_choice.of(model)
+    if not chosen:
+        return "jit_compile is off"
+    if chosen == "auto" and getattr(model, "_distribute_strategy", None):
+        return "it is under tf.distribute"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before, model.jit_compile = model.jit_compile, True
+        taken, model.jit_compile = model.jit_compile, before
+    return "" if taken else "operations are to be deterministic"
 
 
 def _is_for_cudnn(layer):

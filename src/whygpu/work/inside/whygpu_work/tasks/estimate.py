@@ -5,6 +5,7 @@ import sys
 import time
 
 from .. import loading
+from ..estimates import jit_choice
 from ..estimates.largest import largest
 from ..loading import Unusable
 
@@ -16,6 +17,7 @@ SLOW = 60
 
 def run(request, channel):
     channel.tell("loading")
+    jit_choice.note_from_now_on()
     work = load(request, channel)
     began = time.time()
     first = _told(channel, work, request["batch"])

@@ -1,6 +1,6 @@
 """What an XLA program's text says about the memory that the program takes on a GPU."""
 
-from ...loading import Unusable
+from ...loading import CannotTell
 from . import hlo_graph, hlo_text, memory, workspaces
 
 
@@ -35,7 +35,7 @@ def model(text, capability):
         raised = memory.peak(graph, workspace)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
         # A compiler's text is no promise: another release may write what is not known here.
-        raise Unusable(
+        raise CannotTell(
             "the program's text is not understood (%s: %s)" % (type(error).__name__, error)
         )
     results = sum(node.size for node in graph.roots)

@@ -1,0 +1,168 @@
+"""The memory of a graph that TensorFlow runs operation by operation: what is held until when.
+
+TensorFlow gives an operation room for its results when it starts it, and takes an array back when
+the last operation that reads it has been started. What a GPU is to do is started from one queue, in
+which an operation is put when all that it needs has been started.
+"""
+
+import collections
+
+from ..loading import CannotTell
+
+GRANULE = 256
+"""Bytes; TensorFlow's allocator gives multiples of it."""
+SHARING = frozenset(
+    (
+        *("CheckNumerics", "EnsureShape", "ExpandDims", "Identity", "IdentityN", "PreventGradient"),
+        *("ReadVariableOp", "Reshape", "Squeeze", "StopGradient"),
+    )
+)
+"""Their results are their inputs' arrays, under another name or shape."""
+OVERWRITING = frozenset(
+    (
+        *("Abs", "Add", "AddN", "AddV2", "BiasAdd", "Ceil", "Cos", "DivNoNan", "Elu", "EluGrad"),
+        *("Erf", "Erfc", "Exp", "Expm1", "Floor", "FloorDiv", "FloorMod", "FusedBatchNormV3"),
+        *("LeakyRelu", "LeakyReluGrad", "Log", "Log1p", "LogSoftmax", "Maximum", "Minimum", "Mul"),
+        *("Neg", "Pow", "RealDiv", "Reciprocal", "Relu", "Relu6", "Relu6Grad", "ReluGrad", "Round"),
+        *("Rsqrt", "RsqrtGrad", "Selu", "SeluGrad", "Sigmoid", "SigmoidGrad", "Sign", "Sin"),
+        *("Softmax", "Softplus", "SoftplusGrad", "Softsign", "SoftsignGrad", "Sqrt", "SqrtGrad"),
+        *("Square", "SquaredDifference", "Sub", "Tanh", "TanhGrad", "Xdivy", "Xlogy"),
+    )
+)
+"""They write over an input of the same size that nobody else waits for."""
+
+
+class Array(object):
+    def __init__(self, size, shape):
+        self.size = size
+        self.shape = shape
+        self.awaited = 0
+        """Operations that have yet to read it, and results that it is."""
+        self.is_result = False
+
+
+def at_peak(graph):
+    """The arrays that are there when most memory is; without those the graph is given."""
+    held = _Held(graph)
+    for operation in held.operations:
+        held.start(operation)
+    return held.most
+
+
+class _Held(object):
+    def __init__(self, graph):
+        self.operations = list(_in_turn(_needed(graph)))
+        self.most = ()
+        self._most_bytes = self._bytes = 0
+        self._live = {}
+        self._array_of = {}
+        self._readers = {}
+        self._results = frozenset(tensor.ref() for tensor in graph.outputs)
+        for operation in self.operations:
+            for tensor in operation.inputs:
+                self._readers[tensor.ref()] = self._readers.get(tensor.ref(), 0) + 1
+
+    def start(self, operation):
+        if operation.type == "Placeholder":
+            return
+        inputs = [self._array_of.get(tensor.ref()) for tensor in operation.inputs]
+        for place, tensor in enumerate(operation.outputs):
+            self._give(operation, inputs, place, tensor)
+        if self._bytes > self._most_bytes:
+            self._most_bytes, self.most = self._bytes, tuple(self._live.values())
+        for array in inputs:
+            if array is not None:
+                array.awaited -= 1
+        for array in inputs + [self._array_of.get(tensor.ref()) for tensor in operation.outputs]:
+            if array is not None and not array.awaited and self._live.pop(id(array), None):
+                self._bytes -= array.size
+
+    def _give(self, operation, inputs, place, tensor):
+        if operation.type in SHARING:
+            array = inputs[place]
+            if array is None:
+                # A variable, or what the graph is given.
+                return
+        else:
+            array = self._overwritten(operation, inputs, tensor) or self._new(tensor)
+        array.awaited += self._readers.get(tensor.ref(), 0)
+        if tensor.ref() in self._results or operation.type == "Const":
+            array.awaited += 1
+            array.is_result = operation.type != "Const"
+        self._array_of[tensor.ref()] = array
+
+    def _overwritten(self, operation, inputs, tensor):
+        if operation.type not in OVERWRITING:
+            return None
+        size = _bytes(tensor)
+        for array in inputs:
+            alone = array is not None and array.awaited == inputs.count(array)
+            if alone and array.size == size:
+                return array
+        return None
+
+    def _new(self, tensor):
+        array = Array(_bytes(tensor), tuple(tensor.shape.as_list()))
+        self._live[id(array)] = array
+        self._bytes += array.size
+        return array
+
+
+def _needed(graph):
+    """The operations that lead to a result or a change, in their order."""
+    found = set()
+    waiting = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
+    while waiting:
+        operation = waiting.pop()
+        if operation.name not in found:
+            found.add(operation.name)
+            waiting += [tensor.op for tensor in operation.inputs] + list(operation.control_inputs)
+    chosen = [operation for operation in graph.get_operations() if operation.name in found]
+    for operation in chosen:
+        _check(operation)
+    return chosen
+
+
+def _in_turn(operations):
+    """In the order in which they are started."""
+    missing, followers = {}, collections.defaultdict(list)
+    for operation in operations:
+        before = {tensor.op.name for tensor in operation.inputs}
+        before.update(each.name for each in operation.control_inputs)
+        missing[operation.name] = len(before)
+        for name in before:
+            followers[name].append(operation)
+    queue = collections.deque(each for each in operations if not missing[each.name])
+    while queue:
+        operation = queue.popleft()
+        yield operation
+        for follower in followers[operation.name]:
+            missing[follower.name] -= 1
+            if not missing[follower.name]:
+                queue.append(follower)
+
+
+def _check(operation):
+    if any(value.HasField("func") for value in operation.node_def.attr.values()):
+        raise CannotTell(
+            "TensorFlow runs a loop or a branch in it (%s, of %s), whose memory shows "
+            "only when it runs" % (operation.name, operation.type)
+        )
+    for tensor in operation.outputs:
+        if not tensor.shape.is_fully_defined() and not _is_small(tensor):
+            raise CannotTell(
+                "the size of an array depends on values (%s, of %s)"
+                % (operation.name, operation.type)
+            )
+
+
+def _is_small(tensor):
+    """Handles, and lists of whole numbers: shapes and axes, which stay in the computer's memory."""
+    return not tensor.dtype.size or (tensor.dtype.is_integer and tensor.shape.rank == 1)
+
+
+def _bytes(tensor):
+    if not tensor.shape.is_fully_defined():
+        return 0
+    size = tensor.shape.num_elements() * (tensor.dtype.size or 0)
+    return (size + GRANULE - 1) // GRANULE * GRANULE
