@@ -136,7 +136,7 @@ def test_tuples_in_tuples_are_taken_apart() -> None:
 def test_a_text_that_is_not_understood_is_no_estimate() -> None:
     with pytest.raises(Exception, match="not understood") as raised:
         modelled("  ROOT a = f32[2]{0} add(gone, gone)")
-    assert type(raised.value).__name__ == "Unusable"
+    assert type(raised.value).__name__ == "CannotTell"
 
 
 @pytest.mark.parametrize(
