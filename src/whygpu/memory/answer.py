@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from whygpu.memory import search
+from whygpu.memory.forecast import forecast
 from whygpu.memory.search import StopReason
 from whygpu.model.batch import BatchOutcome, BatchResult, Gauge, SearchWishes, Trial
 
@@ -62,13 +63,13 @@ def _fits(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _forecast(trials: Sequence[Trial]) -> int | None:
-    seen = search.forecast(trials) if len(_fits(trials)) > 1 else None
+    seen = forecast(trials) if len(_fits(trials)) > 1 else None
     return None if seen is None or math.isinf(seen.batch) else math.floor(seen.batch)
 
 
 def _limit(trials: Sequence[Trial]) -> Gauge | None:
     """What runs out first, or where nothing fits, what ran out."""
-    seen = search.forecast(trials)
+    seen = forecast(trials)
     if seen is not None:
         return seen.gauge
     limited = [gauge for gauge in trials[-1].gauges if gauge.limit is not None] if trials else []
@@ -80,7 +81,7 @@ def with_margin(result: BatchResult, wishes: SearchWishes, margin: float) -> Bat
     low = result.largest_run
     if not margin or low is None or result.batch is None:
         return result._replace(margin=margin)
-    seen = search.forecast(result.trials)
+    seen = forecast(result.trials)
     if seen is None or seen.slope <= 0:
         batch = low * (1 - margin)
     else:

@@ -24,6 +24,8 @@ IN_TRIAL = "WHYGPU_IN_TRIAL"
 _KEPT_FREE = 0.05
 _LEAST_KEPT_FREE = 512 << 20
 """Of main memory, where no limit is given: other programs go on living."""
+_OVERSHOOT = 1.25
+"""Times the limit."""
 
 
 class Wanted(NamedTuple):
@@ -147,11 +149,16 @@ def _limits(wanted: Wanted, machine: Snapshot) -> Limits:
         free = [free_of(each) for each in gpus.value] if isinstance(gpus, Known) else []
         known = [each.value for each in free if isinstance(each, Known)]
         gpu = max(known, default=None)
-    return Limits(
-        memory=wanted.limit if wanted.limit is not None and not on_gpu else memory,
-        gpu=gpu,
-        address_space=_address_space(),
-    )
+    limit = wanted.limit if wanted.limit is not None and not on_gpu else memory
+    return Limits(limit, gpu, _address_space(), ceiling=_ceiling(limit, memory))
+
+
+def _ceiling(limit: int | None, spare: int | None) -> int | None:
+    """Beyond the limit as far as the machine has it to spare: by how much a batch is too large
+    says more of where the limit is reached than that it is."""
+    if limit is None or spare is None:
+        return limit
+    return max(limit, min(int(limit * _OVERSHOOT), spare))
 
 
 def _address_space() -> int | None:
@@ -253,7 +260,7 @@ class _Tries:
             python=self._python,
             environ=self._environ,
             timeout=wanted.timeout,
-            host_limit=self._limits.memory,
+            host_limit=self._limits.ceiling,
             on_message=tell,
         )
         if end.ended == "not-started":
@@ -283,7 +290,8 @@ class _Tries:
             )
         self._notes.append("the step does not use the GPU of this machine: main memory counts")
         memory = self._limits.memory if self._wanted.limit is None else self._wanted.limit
-        self._limits = self._limits._replace(gpu=None, memory=memory)
+        ceiling = _ceiling(memory, self._limits.memory)
+        self._limits = self._limits._replace(gpu=None, memory=memory, ceiling=ceiling)
 
     def _words(self) -> str:
         device = self._wanted.device

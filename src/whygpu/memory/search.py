@@ -8,11 +8,11 @@ ran and what did not are the bracket, and a wrong prediction only moves one of i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from whygpu.model.batch import Gauge, GaugeName, SearchWishes, Trial
+from whygpu.memory.forecast import NOISE, Forecast, forecast
+from whygpu.model.batch import SearchWishes, Trial
 
 MOST_TRIALS = 7
 FIRST = 8
@@ -25,9 +25,6 @@ _MANY = 6
 """Trials, from which on that is close enough."""
 _NEAR = 0.025
 """Where the upper end is a prediction."""
-_NOISE = 0.01
-"""What the same step takes differs by this part of it from run to run."""
-_SMALLEST_NOISE = 4 << 20
 _ON_THE_WAY = 0.85
 """Of a rough forecast: the next trial is to fit, because only then is it measured."""
 _GROWTH = 4
@@ -46,6 +43,9 @@ _BEYOND = 1.15
 """Times the answer: as far as one trial looks for a larger batch that takes less."""
 _LOOKED = (1.1, 1.3)
 """Times the answer: where a failure shows that there is none."""
+_FURTHER = 1.05
+"""Times all else that is known: where a larger batch says that it has taken less."""
+_TWICE = 2
 _NEARLY = 0.8
 _TIME_KEPT = 0.8
 
@@ -64,20 +64,6 @@ class Stop(NamedTuple):
     reason: StopReason
 
 
-class Forecast(NamedTuple):
-    """The largest batch by the line through what was measured."""
-
-    gauge: Gauge
-    """What runs out first, with the largest batch that ran."""
-    slope: float
-    """Bytes for each sample."""
-    surely: float
-    """If noise hid a part of the slope."""
-    batch: float
-    perhaps: float
-    """If a part of the slope was noise."""
-
-
 def next_move(trials: Sequence[Trial], wishes: SearchWishes) -> Try | Stop:
     """What to do after these trials."""
     if not trials:
@@ -94,7 +80,10 @@ def next_move(trials: Sequence[Trial], wishes: SearchWishes) -> Try | Stop:
     if low is None:
         assert high is not None
         return Try(on_grid(high // _SHRINK, wishes))
-    if high is not None and _closed(trials, wishes, low, high):
+    seen = forecast(trials)
+    if high is not None and seen is not None and seen.both_sides:
+        batch = _across(trials, wishes, low, high, seen)
+    elif high is not None and _closed(trials, wishes, low, high):
         batch = high
     else:
         batch = on_grid(_aim(trials, wishes, low, high), wishes)
@@ -126,20 +115,6 @@ def bracket(trials: Sequence[Trial]) -> tuple[int | None, int | None]:
     return low, min(above, default=None)
 
 
-def forecast(trials: Sequence[Trial]) -> Forecast | None:
-    """Where the first of the limits is reached; None where nothing tells."""
-    fits = sorted((trial for trial in trials if trial.outcome == "fits"), key=_batch)
-    if not fits:
-        return None
-    found = [
-        _along_line(fits, gauge.name, gauge.limit, of)
-        for gauge in fits[-1].gauges
-        if gauge.limit is not None
-        for of in ((_whole, _steady) if gauge.decides else (_steady,))
-    ]
-    return min(found, key=lambda each: each.batch, default=None)
-
-
 def comes_near_refusal(trials: Sequence[Trial], batch: int) -> bool:
     """Whether this batch comes near a limit at which requests are refused, by what smaller ones
     took. At the others a process is ended instead, or its framework says what has run out."""
@@ -147,54 +122,6 @@ def comes_near_refusal(trials: Sequence[Trial], batch: int) -> bool:
     if seen is None or seen.gauge.name != "address-space":
         return False
     return batch >= _NEARLY * seen.batch
-
-
-def _batch(trial: Trial) -> int:
-    return trial.batch
-
-
-def _whole(gauge: Gauge) -> int:
-    return gauge.peak
-
-
-def _steady(gauge: Gauge) -> int:
-    """Where loading and compiling take the most, it alone tells what the batch takes."""
-    return gauge.steady
-
-
-def _along_line(
-    fits: Sequence[Trial], name: GaugeName, limit: int, of: Callable[[Gauge], int]
-) -> Forecast:
-    points = [(trial.batch, gauge) for trial in fits if (gauge := trial.gauge(name)) is not None]
-    batch, last = points[-1]
-    noise = max(_NOISE * (of(last) - last.before), _SMALLEST_NOISE)
-    room = limit - of(last)
-    if len(points) == 1:
-        # All that the step took beside what was there before, as if it were the batch's.
-        slope = max(of(last) - last.before, _SMALLEST_NOISE) / batch
-        reach = _reach(batch, room, slope)
-        return Forecast(last, slope, reach, reach, math.inf)
-    apart = [point for point in points if point[0] <= 0.9 * batch]
-    other, gauge = apart[-1] if apart else points[0]
-    run = batch - other
-    slope, error = (of(last) - of(gauge)) / run, noise / run
-    if slope <= 0:
-        # It fell, and will rise as before.
-        slope = max(
-            (of(right) - of(left)) / (larger - smaller)
-            for (smaller, left), (larger, right) in pairwise(points)
-        )
-    return Forecast(
-        last,
-        slope,
-        _reach(batch, room, slope + error),
-        _reach(batch, room, slope),
-        _reach(batch, room + noise, slope - error),
-    )
-
-
-def _reach(batch: int, room: float, slope: float) -> float:
-    return batch + room / slope if slope > 0 else math.inf
 
 
 def _close_enough(trials: Sequence[Trial]) -> float:
@@ -213,9 +140,12 @@ def _reason_to_stop(
         if wishes.largest is not None and low + step > wishes.largest:
             return "at-largest"
         if high is not None and _closed(trials, wishes, low, high):
-            return None if _is_doubtful(trials, wishes) else "bracketed"
+            return None if _is_doubtful(trials, wishes, low) else "bracketed"
         seen = forecast(trials)
         if seen is not None and seen.gauge.decides and low >= seen.perhaps * (1 - _NEAR):
+            return "predicted"
+        last = len(trials) >= wishes.trials
+        if last and seen is not None and seen.both_sides and low >= seen.batch * (1 - _STILL_CLOSE):
             return "predicted"
     return "trials" if len(trials) >= wishes.trials else None
 
@@ -243,17 +173,47 @@ def _closed(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int) 
     return low >= (high - wishes.multiple_of) * (1 - _close_enough(trials))
 
 
-def _is_doubtful(trials: Sequence[Trial], wishes: SearchWishes) -> bool:
-    """Whether the upper end is to be tried once more: by the line it should have fitted.
+def _is_doubtful(trials: Sequence[Trial], wishes: SearchWishes, low: int) -> bool:
+    """Whether more than what ran may fit, although what failed is close to it.
 
     On the CPU a step can take an activation more in one run than in the next, by which operations
-    happen to run at the same time. What has failed more than once is no accident.
+    happen to run at the same time and where malloc has its holes. Where what failed was measured,
+    all that is near the limit tells. Else it should have fitted by the line, and what has failed
+    more than once is no accident.
     """
     seen = forecast(trials)
     if seen is None or not seen.gauge.decides or len(trials) >= wishes.trials:
         return False
+    if seen.both_sides:
+        return low < seen.perhaps * (1 - _NEAR)
     failed = [trial.batch for trial in trials if trial.outcome == "does-not-fit"]
-    return sum(batch * (1 + _NOISE) < seen.batch for batch in failed) == 1
+    return sum(batch * (1 + NOISE) < seen.batch for batch in failed) == 1
+
+
+def _across(
+    trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int, seen: Forecast
+) -> int:
+    """The batch to try next where what is too large was measured as well."""
+    tried = [trial.batch for trial in trials]
+    further = on_grid(seen.further * (1 - NOISE), wishes)
+    new = all(abs(further - each) > NOISE * each for each in tried)
+    if new and further >= _FURTHER * max(seen.batch, low):
+        return further
+    if not _closed(trials, wishes, low, high):
+        aim = max(seen.batch * (1 - _room_for_error(trials, low)), low / (1 - CLOSE))
+        return min(max(on_grid(aim, wishes), low + wishes.multiple_of), high - wishes.multiple_of)
+    if seen.scatter > NOISE and tried.count(high) < _TWICE:
+        return high
+    beyond = _beyond(trials, wishes, low)
+    return _untried(tried, wishes, high) if beyond is None else beyond
+
+
+def _untried(tried: Sequence[int], wishes: SearchWishes, high: int) -> int:
+    """The upper end once more, or what is above it."""
+    batch = high
+    while tried.count(batch) >= (_TWICE if batch == high else 1):
+        batch = on_grid(batch / (1 - CLOSE), wishes) + wishes.multiple_of
+    return batch if wishes.largest is None or batch <= wishes.largest else high
 
 
 def _aim(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int | None) -> float:
@@ -288,6 +248,12 @@ def _aim(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int | No
     if aim >= high * (1 - CLOSE):
         return _inside(trials, low, high)
     return max(aim, low / (1 - CLOSE))
+
+
+def _room_for_error(trials: Sequence[Trial], low: int) -> float:
+    """The more often the line has promised too much, the less is left of it."""
+    drawn = max(place for place, trial in enumerate(trials) if trial.batch == low)
+    return NOISE * 2.0 ** max(len(trials) - 2 - drawn, 0)
 
 
 def _along(seen: Forecast, low: int) -> float:

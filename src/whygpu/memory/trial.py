@@ -33,6 +33,8 @@ class Limits(NamedTuple):
     gpu: int | None
     """What the machine says; a framework's own word comes before it."""
     address_space: int | None = None
+    ceiling: int | None = None
+    """Of main memory: where a trial is ended that has taken more than its limit."""
 
 
 def judge(batch: int, end: TaskEnd, limits: Limits, *, near_limit: bool = False) -> Trial:
