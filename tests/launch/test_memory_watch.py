@@ -177,7 +177,8 @@ import time
 kept = []
 for step in range(30):
     kept.append(bytearray(4 << 20))
-    time.sleep(0.02)
+    time.sleep(0.002)
+time.sleep(0.3)
 """
 
 
