@@ -124,6 +124,31 @@ def test_a_gpu_counts_what_the_compiled_step_needs() -> None:
     assert alone.peak == 5000 * MIB
 
 
+def test_what_xla_was_refused_is_what_the_batch_needs_beside_what_was_held() -> None:
+    device = {"now": 5 * MIB, "peak": 9 * MIB, "limit": 4000 * MIB}
+    broken = {**step(1, 300, 300, {**device, "now": 900 * MIB}), "kind": "broken"}
+    begun = {**step(1, 300, 300, device), "kind": "loaded"}
+    end = ended("exception", XLA, steps=(begun, broken))
+    trial = judge(64, end, Limits(None, None))
+    assert (trial.outcome, trial.steps) == ("does-not-fit", 0)
+    assert trial.gauges[0] == Gauge("gpu", 5 * MIB, 4996 * MIB, 4996 * MIB, 4000 * MIB)
+    # An allocator can be full before it has reached its limit, and PyTorch asks piece by piece.
+    roomy = judge(64, end._replace(how=XLA.replace("4294967296", "1024")), Limits(None, None))
+    assert roomy.gauges[0].peak == 4000 * MIB + 1
+    pieces = judge(64, end._replace(how=TORCH), Limits(None, None))
+    assert pieces.gauges[0].peak == 9 * MIB
+
+
+def test_what_pytorch_has_had_before_the_update_is_a_gauge_of_its_own() -> None:
+    device = {"now": 1300 * MIB, "peak": 1660 * MIB, "limit": 7000 * MIB, "gradients": None}
+    later = {**device, "gradients": 1400 * MIB}
+    end = ended(steps=(step(1, 9, 9, device), step(2, 9, 9, later), step(3, 9, 9, later)))
+    whole, gradients, _ = gauges_of(end, LIMITS)
+    assert (whole.name, whole.steady) == ("gpu", 1660 * MIB)
+    assert gradients == Gauge("gpu-gradients", 1300 * MIB, 1400 * MIB, 1400 * MIB, whole.limit)
+    assert len(gauges_of(ended(steps=(step(1, 9, 9, later), step(2, 9, 9, device))), LIMITS)) == 2
+
+
 def test_what_one_compiled_program_needs_is_not_what_several_do() -> None:
     device = {"now": 100 * MIB, "peak": 5000 * MIB, "need": 300 * MIB, "limit": 20000 * MIB}
     several = ended(steps=(step(1, 300, 700, device), step(2, 300, 700, device)))

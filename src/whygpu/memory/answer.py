@@ -70,6 +70,8 @@ def _forecast(trials: Sequence[Trial]) -> int | None:
 def _limit(trials: Sequence[Trial]) -> Gauge | None:
     """What runs out first, or where nothing fits, what ran out."""
     seen = forecast(trials)
+    if seen is not None and seen.gauge.name == "gpu-gradients":
+        return _fits(trials)[-1].gauge("gpu")
     if seen is not None:
         return seen.gauge
     limited = [gauge for gauge in trials[-1].gauges if gauge.limit is not None] if trials else []

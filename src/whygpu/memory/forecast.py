@@ -8,11 +8,16 @@ from itertools import pairwise
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from whygpu.model.batch import Gauge, Trial
+from whygpu.model.batch import Gauge, GaugeName, Trial
 
 NOISE = 0.01
 """What the same step takes differs by this part of it from run to run, at least."""
 _SMALLEST_NOISE = 4 << 20
+_HIDDEN = 0.3
+"""Of what the step takes: where a larger batch takes no more than this on top of it, what does
+not grow with the batch, such as an optimiser's update, may hide what does."""
+_SAVES_FROM = 0.7
+"""Of a GPU's limit."""
 _ALL_STEPS = 3
 """A trial that has done so many has been measured to its end."""
 _NEAR = (0.95, 1.3)
@@ -33,6 +38,10 @@ class Forecast(NamedTuple):
     batch: float
     perhaps: float
     """If a part of the slope was noise, or what was measured was high by chance."""
+    hidden: bool = False
+    """Most of what the steps took is not the batch's: a part of it that is may not show yet."""
+    fallen: bool = False
+    """Near the limit a larger batch has taken less: a compiler has begun to save memory."""
     both_sides: bool = False
     """What is above the limit was measured as well, so that chance is known by what it did."""
     further: float = 0.0
@@ -61,13 +70,14 @@ def forecast(trials: Sequence[Trial]) -> Forecast | None:
     return min(found, key=lambda each: each.batch, default=None)
 
 
-def is_measured(trial: Trial) -> bool:
-    """Whether it is known what the batch needs: it ran, or it was let run to its end although it
-    took more than the limit."""
-    if trial.outcome == "fits":
-        return True
-    over = any(each.decides and each.limit and each.peak > each.limit for each in trial.gauges)
-    return trial.outcome == "does-not-fit" and over and trial.steps >= _ALL_STEPS
+def _measured(trial: Trial, name: GaugeName) -> Gauge | None:
+    """What the batch needs, where that is known: it ran; it was let run to its end although it
+    took more than the limit; or it was told how much it asked for in vain."""
+    gauge = trial.gauge(name)
+    if gauge is None or trial.outcome == "fits":
+        return gauge
+    over = trial.outcome == "does-not-fit" and gauge.limit and gauge.peak > gauge.limit
+    return gauge if over and (trial.steps >= _ALL_STEPS or not gauge.decides) else None
 
 
 def _batch(trial: Trial | _Point) -> int:
@@ -89,16 +99,33 @@ def _along_line(
     points = [
         (trial.outcome, _Point(trial.batch, found.before, of(found)))
         for trial in sorted(trials, key=_batch)
-        if is_measured(trial) and (found := trial.gauge(gauge.name)) is not None
+        if (found := _measured(trial, gauge.name)) is not None
     ]
     fits = [point for outcome, point in points if outcome == "fits"]
     above = [point for outcome, point in points if outcome != "fits" and point.batch > low]
-    if not above or not gauge.decides:
+    if not above:
         return _from_below(fits, gauge)
+    if not gauge.decides and _has_fallen(fits, gauge):
+        return _in_proportion(above[0], fits[-1], gauge)
     if above[0].batch > _NEAR[1] * low:
         return _across([*fits[-1:], above[0]], fits, gauge)
     near = [point for _, point in points if _NEAR[0] * low <= point.batch <= _NEAR[1] * low]
     return _across(near, fits, gauge)
+
+
+def _has_fallen(fits: Sequence[_Point], gauge: Gauge) -> bool:
+    return any(
+        _SAVES_FROM * (gauge.limit or 0) < larger.took <= smaller.took
+        for smaller, larger in pairwise(fits)
+        if larger.batch > smaller.batch
+    )
+
+
+def _in_proportion(above: _Point, low: _Point, gauge: Gauge) -> Forecast:
+    """By what was too much alone, since what ran has taken what there was."""
+    slope = (above.took - low.before) / above.batch
+    at = _reach(above.batch, (gauge.limit or 0) - above.took, slope)
+    return Forecast(gauge, slope, at, at, at, both_sides=True, fallen=True)
 
 
 def _from_below(fits: Sequence[_Point], gauge: Gauge) -> Forecast:
@@ -115,6 +142,8 @@ def _from_below(fits: Sequence[_Point], gauge: Gauge) -> Forecast:
     other = apart[-1] if apart else fits[0]
     run = batch - other.batch
     slope, error = (took - other.took) / run, noise / run
+    hidden = took - other.took < _HIDDEN * (took - before)
+    fallen = not gauge.decides and _has_fallen(fits, gauge)
     if slope <= 0:
         slope = _steepest(fits)
     return Forecast(
@@ -123,6 +152,8 @@ def _from_below(fits: Sequence[_Point], gauge: Gauge) -> Forecast:
         _reach(batch, room, slope + error),
         _reach(batch, room, slope),
         _reach(batch, room + noise, slope - error),
+        hidden=hidden,
+        fallen=fallen,
     )
 
 
@@ -146,7 +177,16 @@ def _across(near: Sequence[_Point], fits: Sequence[_Point], gauge: Gauge) -> For
     noise = max(NOISE * (took - near[-1].before), _SMALLEST_NOISE) / slope
     chance = max(noise, stdev(meets)) / math.sqrt(len(meets))
     at = fmean(meets)
-    return Forecast(gauge, slope, at - chance, at, at + chance, True, meets[-1], stdev(meets) / at)
+    return Forecast(
+        gauge,
+        slope,
+        at - chance,
+        at,
+        at + chance,
+        both_sides=True,
+        further=meets[-1],
+        scatter=stdev(meets) / at,
+    )
 
 
 def _steepest(points: Sequence[_Point]) -> float:

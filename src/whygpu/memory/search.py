@@ -32,8 +32,11 @@ _GROWTH = 4
 _BLIND_GROWTH = 8
 _CAREFUL = 0.98
 _LARGEST_GROWTH = 64
-_STRIDE = 3
+_LEAP = 1.6
+"""Times what fits, where the line does not hold: what fails says more than what creeps."""
 _FROM_NEAR = 0.6
+_FAR = 0.25
+"""Of what failed: from so far below, it was not by a hair."""
 _BY_A_HAIR = 1.25
 """Times what failed: where a line reaches further, it does not explain the failure."""
 _WITHOUT_HOLES = 0.97
@@ -236,8 +239,8 @@ def _aim(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int | No
             aim = max(low, aim * _CAREFUL)
     if high is None:
         aim = min(aim, low * _LARGEST_GROWTH)
-        if _refuted(below, low):
-            aim = low + _STRIDE * (low - max(trial.batch for trial in below))
+        if (seen is not None and seen.fallen) or _refuted(below, low):
+            aim = low * _LEAP
         elif aim < low / (1 - CLOSE):
             # What closes the bracket if it fails.
             aim = low / (1 - CLOSE) + wishes.multiple_of
@@ -259,7 +262,8 @@ def _room_for_error(trials: Sequence[Trial], low: int) -> float:
 def _along(seen: Forecast, low: int) -> float:
     # Slow growth is safe, and learns nothing where noise is all there is.
     aim = max(seen.surely, min(low * _GROWTH, seen.batch * _ON_THE_WAY))
-    if seen.batch - low > 2 * (seen.surely - low):
+    hidden = seen.hidden and seen.gauge.name == "gpu"
+    if hidden or seen.batch - low > 2 * (seen.surely - low):
         # The slope is no more than noise: what small batches take may be hidden by what is there.
         aim = min(aim, low * _BLIND_GROWTH)
     if seen.batch > _GROWTH * low:
@@ -280,6 +284,8 @@ def _inside(trials: Sequence[Trial], low: int, high: int) -> float:
     does not hold. The more often it has failed since it was drawn, the less is left of it."""
     drawn = max(place for place, trial in enumerate(trials) if trial.batch == low)
     failures = len(trials) - 1 - drawn
+    if low < _FAR * high:
+        return math.sqrt(low * high)
     near = low > _FROM_NEAR * high
     back = CLOSE * (2.0 if near else 3.0) ** max(failures - near, 0)
     return float(max(high * (1 - back), (low + high) / 2))

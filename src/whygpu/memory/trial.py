@@ -43,6 +43,8 @@ def judge(batch: int, end: TaskEnd, limits: Limits, *, near_limit: bool = False)
     gauges = gauges_of(end, limits)
     steps = end.sent("step")
     outcome, how = _outcome(end, gauges, near_limit)
+    if outcome == "does-not-fit":
+        gauges = _with_what_was_asked(end, gauges)
     leak = leak_of(end)
     if leak is not None and outcome in ("fits", "does-not-fit"):
         outcome, how = "leaks", f"memory rises by {size(leak)} with each step"
@@ -76,6 +78,7 @@ def gauges_of(end: TaskEnd, limits: Limits) -> tuple[Gauge, ...]:
                 limit=min(filter(None, (device[-1].get("limit"), limits.gpu)), default=None),
             )
         )
+        found += _until_update(steps, found[0])
     host = _told_of(end, "host")
     ready = [*end.sent("loaded"), *end.sent("named"), *end.sent("start")]
     held: dict[str, Any] = next((each["host"] for each in ready if each.get("host")), {})
@@ -88,6 +91,32 @@ def gauges_of(end: TaskEnd, limits: Limits) -> tuple[Gauge, ...]:
         start, most = held.get("address_space") or spaces[0], max(spaces)
         found.append(Gauge("address-space", start, most, most, limits.address_space))
     return tuple(found)
+
+
+def _until_update(steps: Sequence[Mapping[str, Any]], whole: Gauge) -> list[Gauge]:
+    """An optimiser's update takes the same with every batch, and hides what small ones take."""
+    most = [each.get("gradients") for each in steps[1:]]
+    known = [each for each in most if each]
+    if not known or len(known) < len(most):
+        return []
+    return [whole._replace(name="gpu-gradients", peak=max(known), steady=max(known))]
+
+
+def _with_what_was_asked(end: TaskEnd, gauges: tuple[Gauge, ...]) -> tuple[Gauge, ...]:
+    """XLA asks for all that a program needs beside its arguments in one piece: what it was refused
+    and what was held then are what the batch takes."""
+    shortage = shortage_in_text(f"{end.traceback}\n{end.how}")
+    refused = [each["device"] for each in end.sent("broken") if each.get("device")]
+    if shortage is None or shortage.of != "xla" or not shortage.asked or not refused:
+        return gauges
+    need = refused[-1]["now"] + shortage.asked
+    return tuple(
+        # For holes between its blocks, less than the limit can be refused.
+        gauge._replace(peak=(most := max(need, gauge.limit + 1)), steady=most)
+        if gauge.name == "gpu" and gauge.limit
+        else gauge
+        for gauge in gauges
+    )
 
 
 def _needed(device: Mapping[str, Any], one_program: bool) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-GaugeName = Literal["gpu", "memory", "address-space"]
-"""GPU memory; main memory that is resident; what `ulimit -v` limits."""
+GaugeName = Literal["gpu", "gpu-gradients", "memory", "address-space"]
+"""GPU memory; as far as it is in use before the weights are updated, where the framework tells;
+main memory that is resident; what `ulimit -v` limits."""
 
 
 class Gauge(NamedTuple):

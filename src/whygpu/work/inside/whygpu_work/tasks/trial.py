@@ -22,6 +22,11 @@ LONGEST_LOOK = 0.5
 """Of the time limit, for steps beyond the fewest."""
 
 
+BEFORE_UPDATES = []
+"""Bytes that PyTorch has had on the GPU at most when an update of the weights began, in this
+step."""
+
+
 def run(request, channel):
     began = time.time()
     first_to_go()
@@ -38,12 +43,17 @@ def run(request, channel):
     held = []
     if step.done:
         held.append(after_step(channel, 1, time.time() - start))
+    watch_updates()
     gauges.reset_peak()
     while wants_more(held, time.time() - began, request["seconds"]):
         number = len(held) + 1
         channel.tell("step %d" % number)
         start = time.time()
-        steps.settle(step.run())
+        try:
+            steps.settle(step.run())
+        except Exception:
+            tell_what_is_held(channel)
+            raise
         seconds = time.time() - start
         if number > FEWEST:
             # From here on it is about what is kept, and garbage is not.
@@ -66,6 +76,31 @@ def wants_more(held, seconds, limit):
     return False
 
 
+def watch_updates():
+    """PyTorch's peak is that of the forward and backward pass, or that of the optimiser's update,
+    which does not grow with the batch: the first is noted when the second begins."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return
+
+    def note(*ignored):
+        if torch.cuda.is_initialized():
+            BEFORE_UPDATES.append(torch.cuda.max_memory_allocated())
+
+    optimizer = sys.modules.get("torch.optim.optimizer")
+    if hasattr(optimizer, "register_optimizer_step_pre_hook"):
+        optimizer.register_optimizer_step_pre_hook(note)
+    optimizers = getattr(sys.modules.get("keras"), "optimizers", None)
+    if hasattr(getattr(optimizers, "Optimizer", None), "apply"):
+        apply = optimizers.Optimizer.apply
+
+        def noted(self, *args, **kwargs):
+            note()
+            return apply(self, *args, **kwargs)
+
+        optimizers.Optimizer.apply = noted
+
+
 def first_to_go():
     """Should the kernel run out of memory, it is this process that it is to end, and no other."""
     try:
@@ -80,8 +115,18 @@ def after_step(channel, number, seconds):
     now = reading()
     channel.send("step", number=number, step_seconds=seconds, **now)
     gauges.reset_peak()
+    del BEFORE_UPDATES[:]
     host, device = now["host"] or {}, now["device"] or {}
     return host.get("in_use") or host.get("now", 0), device.get("now", 0)
+
+
+def tell_what_is_held(channel):
+    """When a step breaks: what it was refused comes on top of this."""
+    try:
+        channel.send("broken", **reading())
+    except Exception:
+        # A device in such a state that it does not answer. Why it broke is what is to be told.
+        pass
 
 
 def reading():
@@ -95,6 +140,7 @@ def reading():
         device["name"] = device_name()
         device["limit"] = device_limit()
         device["need"] = compiled_need()
+        device["gradients"] = max(BEFORE_UPDATES, default=None)
     return {"host": host, "device": device}
 
 
