@@ -249,3 +249,17 @@ def test_expressions_are_read_and_not_run(
     found = reading.value_of(ast.parse(expression, mode="eval").body, frame)
     assert found == (reading.UNKNOWN if expected is None else expected)
     assert not thing.asked
+
+
+def test_tensorflow_is_not_imported_to_note_a_model_of_another_backend(
+    part: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lazy = SimpleNamespace(_available=None)
+    utils = SimpleNamespace(tensorflow=lazy)
+    monkeypatch.setitem(sys.modules, "keras.src.utils.module_utils", utils)  # type: ignore[misc]
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    quietly = part("memory_work_keras")._without_tensorflow
+    assert quietly(lambda: lazy._available) is False
+    assert lazy._available is None
+    monkeypatch.setitem(sys.modules, "tensorflow", ModuleType("tensorflow"))
+    assert quietly(lambda: lazy._available) is None

@@ -31,8 +31,9 @@ _noted = set()
 
 
 def start(keras):
-    """Look at each model when it is about to be given data."""
-    if int(keras.__version__.split(".")[0]) < 3:
+    """Look at each model when it is about to be given data; a trial for a batch size tells by
+    itself how it went, and is to take no more than the program would."""
+    if int(keras.__version__.split(".")[0]) < 3 or os.environ.get("WHYGPU_IN_TRIAL"):
         return
     for owner in keras.Model.__mro__:
         for name in MAKERS:

@@ -51,7 +51,7 @@ def _described(keras, model, method, batch, given):
         "batch": batch,
         "backend": keras.backend.backend(),
         "input": None if _says_what_it_takes(model) else _shapes(given),
-        "data": _saved(keras, model),
+        "data": _without_tensorflow(_saved, keras, model),
     }
 
 
@@ -149,6 +149,19 @@ def _shapes(given):
 def _dtype(array):
     name = getattr(array.dtype, "name", str(array.dtype).rpartition(".")[2])
     return "float32" if name == "float64" else name
+
+
+def _without_tensorflow(function, *arguments):
+    """Keras imports TensorFlow to tell its shapes from others, also where another backend works
+    and memory has just run out. A program that has not imported it has none of them."""
+    lazy = getattr(sys.modules.get("keras.src.utils.module_utils"), "tensorflow", None)
+    if "tensorflow" in sys.modules or getattr(lazy, "_available", "") is not None:
+        return function(*arguments)
+    lazy._available = False
+    try:
+        return function(*arguments)
+    finally:
+        lazy._available = None
 
 
 def _saved(keras, model):
