@@ -256,7 +256,7 @@ def test_tensorflow_is_not_imported_to_note_a_model_of_another_backend(
 ) -> None:
     lazy = SimpleNamespace(_available=None)
     utils = SimpleNamespace(tensorflow=lazy)
-    monkeypatch.setitem(sys.modules, "keras.src.utils.module_utils", utils)  # type: ignore[misc]
+    monkeypatch.setitem(sys.modules, "keras.src.utils.module_utils", utils)
     monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
     quietly = part("memory_work_keras")._without_tensorflow
     assert quietly(lambda: lazy._available) is False
