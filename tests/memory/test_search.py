@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cases import each
-from whygpu.memory.answer import answer, with_margin
+from whygpu.memory.answer import answer, is_irregular, with_margin
 from whygpu.memory.search import (
     MOST_TRIALS,
     Stop,
@@ -316,7 +316,9 @@ def test_a_failure_that_the_line_does_not_explain_is_tried_again() -> None:
     assert 0.95 * step.truth() <= (result.batch or 0) <= step.truth()
     assert len(trials) <= MOST_TRIALS
     (note,) = result.notes
-    assert note.startswith(f"{trials[2].batch} did not fit in one trial, and ")
+    assert note.startswith(f"{trials[2].batch} did not fit")
+    assert is_irregular(trials)
+    assert not is_irregular(trials[:2])
 
 
 def test_what_fails_more_than_once_is_the_upper_end() -> None:

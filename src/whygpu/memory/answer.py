@@ -20,6 +20,8 @@ _OUTCOMES: dict[StopReason, BatchOutcome] = {
     "failed": "failed",
     "too-slow": "too-slow",
 }
+_IRREGULAR = 0.04
+"""Of the batch: by which the trials near the limit disagree."""
 _USABLE = ("found", "at-largest", "unsettled", "too-slow")
 
 
@@ -48,13 +50,27 @@ def answer(what: str, trials: Sequence[Trial], stop: StopReason) -> BatchResult:
 def _notes(trials: Sequence[Trial], low: int) -> tuple[str, ...]:
     """What contradicts the answer."""
     failed = [t.batch for t in trials if t.outcome == "does-not-fit" and t.batch <= low]
-    if not failed:
-        return ()
-    again = "it did in another" if min(failed) == low else f"{low} did in another"
-    return (
-        f"{min(failed)} did not fit in one trial, and {again}: what this step takes differs from "
-        "run to run",
-    )
+    if failed and min(failed) == low:
+        return (
+            f"{low} did not fit in one trial, and it did in another: what this step takes differs "
+            "from run to run",
+        )
+    if failed:
+        return (
+            f"{min(failed)} did not fit, and {low} did: what this step takes differs from run to "
+            "run, or is less with some larger batches",
+        )
+    return ()
+
+
+def is_irregular(trials: Sequence[Trial]) -> bool:
+    """Whether main memory is no line near its limit: the trials disagree where it is reached."""
+    seen = forecast(trials)
+    if seen is None or seen.gauge.name == "gpu" or seen.gauge.name == "gpu-gradients":
+        return False
+    low, _ = search.bracket(trials)
+    fell = any(t.outcome == "does-not-fit" and t.batch <= (low or 0) for t in trials)
+    return fell or seen.scatter > _IRREGULAR
 
 
 def _fits(trials: Sequence[Trial]) -> list[Trial]:

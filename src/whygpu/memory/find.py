@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from whygpu.errors import PolicyError, UsageError
 from whygpu.memory import batch_cache, search
-from whygpu.memory.answer import answer, with_margin
+from whygpu.memory.answer import answer, is_irregular, with_margin
 from whygpu.memory.room import free_of
 from whygpu.memory.trial import Limits, judge
 from whygpu.model.batch import BatchResult, SearchWishes, Trial
@@ -24,6 +24,7 @@ IN_TRIAL = "WHYGPU_IN_TRIAL"
 _KEPT_FREE = 0.05
 _LEAST_KEPT_FREE = 512 << 20
 """Of main memory, where no limit is given: other programs go on living."""
+_REGULAR = "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1048576"
 _OVERSHOOT = 1.25
 """Times the limit."""
 
@@ -95,11 +96,27 @@ def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) ->
         tries = _Tries(wanted, limits, python, {**stage.environ, IN_TRIAL: "1"}, on_progress)
         result = tries.to_the_end()
     result = result._replace(
-        notes=(*plan.notes, *result.notes), seconds=round(time.monotonic() - began, 3)
+        notes=(*plan.notes, *result.notes, *_of_malloc(result, environ)),
+        seconds=round(time.monotonic() - began, 3),
     )
     if key is not None:
         batch_cache.save(key, limits, result, tries.sources)
     return with_margin(result, wanted.wishes, wanted.margin)
+
+
+def _of_malloc(result: BatchResult, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What makes main memory regular, where it is not and nobody has seen to it."""
+    chosen = "glibc.malloc" in environ.get("GLIBC_TUNABLES", "") or any(
+        name.startswith("MALLOC_") for name in environ
+    )
+    if chosen or not is_irregular(result.trials):
+        return ()
+    return (
+        "near the limit, main memory does not simply rise with the batch, often because of holes "
+        f"that malloc leaves. {_REGULAR}, for this search and for your program, makes glibc give "
+        "large arrays back at once: PyTorch takes less then, and the same in every run, for some "
+        "time in each step",
+    )
 
 
 def check(wanted: Wanted) -> None:

@@ -136,7 +136,9 @@ def _outcome(end: TaskEnd, gauges: Iterable[Gauge], near_limit: bool) -> tuple[T
     over = next(
         (each for each in gauges if each.decides and each.limit and each.peak > each.limit), None
     )
-    if end.ended == "over-limit" or (end.ended == "finished" and over is not None):
+    if end.ended == "finished" and over is not None:
+        return "does-not-fit", f"{size(over.peak)}, more than the limit of main memory"
+    if end.ended == "over-limit":
         return "does-not-fit", "more than the limit of main memory"
     if end.ended == "finished":
         return "fits", ""
