@@ -78,6 +78,32 @@ class Clock:
         self.calls += 1
 
 
+class ByName:
+    """As a module of PyTorch is called."""
+
+    def forward(self, x: int, y: int = 0) -> Any:
+        return x, y
+
+    __call__ = forward
+
+
+class OneDictionary:
+    def forward(self, batch: dict[str, int]) -> Any:
+        return batch
+
+    __call__ = forward
+
+
+def test_a_dictionary_is_the_arguments_of_a_module_or_the_one_that_it_takes() -> None:
+    call = part("work_torch").call
+    given = {"x": 1, "y": 2}
+    assert call(ByName(), given) == (1, 2)
+    assert call(OneDictionary(), given) is given
+    assert call(ByName(), (1, 2)) == call(ByName(), [1, 2]) == (1, 2)
+    with pytest.raises(TypeError, match="'z'"):
+        call(ByName(), {"x": 1, "y": 2, "z": 3, "batch": 4})
+
+
 def test_calls_go_on_for_the_time_given(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, 9.0, 8.0, 0.25)
     lengths = TIMING.measured(clock, 0.1, 10.0)

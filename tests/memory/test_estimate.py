@@ -44,9 +44,13 @@ def told(batch: int, needs: int, **more: Any) -> dict[str, Any]:
 
 
 def ended(
-    *messages: dict[str, Any], ending: TaskEnding = "finished", how: str = "", traceback: str = ""
+    *messages: dict[str, Any],
+    ending: TaskEnding = "finished",
+    how: str = "",
+    traceback: str = "",
+    printed: str = "",
 ) -> TaskEnd:
-    return TaskEnd(ending, how, messages, "", traceback, 1.5, 0)
+    return TaskEnd(ending, how, messages, printed, traceback, 1.5, 0)
 
 
 def judged(
@@ -138,16 +142,37 @@ def test_a_function_is_called_and_not_trained() -> None:
         ("exception", "RuntimeError: aten::nonzero has no shape", "RuntimeError: aten::nonzero"),
         ("timed-out", "900 s", "it took longer than 900 s"),
         ("signal", "SIGKILL", "its process was ended by SIGKILL"),
-        ("exit", "exit code 3", "exit code 3"),
+        ("exit", "exit code 3", "it ended itself, with exit code 3; its last words: no data here"),
     ],
 )
 def test_what_cannot_be_told_is_said(ending: TaskEnding, how: str, words: str) -> None:
-    found = judged(ending=ending, how=how, traceback="Traceback\n  line\nRuntimeError: x\n")
+    found = judged(
+        ending=ending,
+        how=how,
+        traceback="Traceback\n  line\nRuntimeError: x\n",
+        printed="loading\nno data here\n\n",
+    )
     assert (found.verdict, found.exit_code, found.at) == ("unknown", 4, None)
     shown = text(found)
     assert shown.startswith("? Cannot tell what model.keras takes: ")
     assert words in " ".join(shown.split())
     assert "   RuntimeError: x\n" in shown
+
+
+def test_a_crash_says_where() -> None:
+    printed = 'Fatal Python error: x\n\nThread 1:\n  File "/a/net.py", line 3 in f\n  File "b"\n'
+    found = judged(ending="signal", how="SIGSEGV", printed=printed)
+    assert found.why == 'its process was ended by SIGSEGV, at "/a/net.py", line 3 in f'
+
+
+def test_the_place_is_shown_without_the_words_of_the_headline() -> None:
+    frames = '  File "/a/net.py", line 3, in f\n    x.g()\n'
+    first = f"Traceback (most recent call last):\n{frames}KeyError: 'deeper'\n"
+    last = f"{first}\nTraceback (most recent call last):\n{frames}ValueError: bad\nand long\n"
+    shown = text(judged(ending="exception", how="ValueError: bad\nand long", traceback=last))
+    assert shown.count("bad") == 1
+    assert "KeyError: 'deeper'" in shown
+    assert shown.count("line 3, in f") == 2
 
 
 def test_an_estimate_stands_even_if_the_search_after_it_fails() -> None:

@@ -27,7 +27,7 @@ import keras
 import tensorflow as tf
 from keras import layers
 from whygpu_work.estimates import tensorflow_graph, with_tensorflow
-from whygpu_work.loading import CannotTell
+from whygpu_work.loading import Unusable
 
 def tell(what, found):
     print("FOUND " + json.dumps([what, found]), flush=True)
@@ -64,16 +64,50 @@ class Masking(layers.Dense):
     def call(self, x):
         return tf.reduce_sum(tf.boolean_mask(super().call(x), x[:, 0] > 0), axis=0, keepdims=True)
 
+class Subclass(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = layers.Dense(4)
+
+    def call(self, given):
+        return {{"sum": self.dense(given["left"]) + self.dense(given["right"])}}
+
+def called():
+    model = Subclass()
+    model({{"left": keras.ops.zeros((1, 8)), "right": keras.ops.zeros((1, 8))}})
+    return model
+
+class Marked(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = layers.Dense(4)
+
+    def call(self, x):
+        return self.dense(x)
+
+def only_built():
+    model = Marked()
+    model.build((None, 8))
+    return model
+
+def two_outputs(give):
+    x = keras.Input((8,))
+    place, kind = layers.Dense(2, name="place")(x), layers.Dense(5, name="kind")(x)
+    return lambda: keras.Model(x, give(place, kind))
+
+def text():
+    return keras.Sequential([keras.Input((1,), dtype="string"), layers.Identity()])
+
 def one(layer):
     return lambda: keras.Sequential([keras.Input((16,)), layer])
 
-def estimate(what, build, train=True, batch={BATCH}, **options):
+def estimate(what, build, train=True, batch={BATCH}, loss="mse", **options):
     model = build()
-    model.compile("adam", "mse", **options)
+    model.compile("adam", loss, **options)
     try:
         found = with_tensorflow.KerasEstimator(model, train).at(batch)
-    except CannotTell as error:
-        tell(what, {{"why": str(error)}})
+    except Unusable as error:
+        tell(what, {{"why": str(error), "kind": type(error).__name__}})
         return
     tell(what, {{"note": " ".join(found["notes"]), "peak": found["peak_bytes"],
         "parts": {{part["name"]: part["bytes"] for part in found["parts"]}}}})
@@ -90,6 +124,16 @@ estimate("recurrent", recurrent)
 estimate("decorated", one(Decorated(16)), jit_compile=False)
 estimate("loop", one(Looping(16)), jit_compile=False)
 estimate("mask", one(Masking(16)), jit_compile=False)
+
+classes = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+estimate("called", called)
+estimate("only built", only_built)
+estimate("in a list", two_outputs(lambda *both: list(both)), loss=["mse", classes])
+estimate("by name", two_outputs(lambda a, b: {{"place": a, "kind": b}}),
+    loss={{"kind": classes, "place": "mse"}})
+estimate("in a list, losses by name", two_outputs(lambda *both: list(both)),
+    loss={{"kind": classes, "place": "mse"}})
+estimate("text", text)
 
 def overwriting(x):
     return tf.matmul(tf.nn.relu(tf.matmul(x, x)), x)
@@ -177,6 +221,21 @@ def test_the_gradients_need_what_every_layer_gave(told: dict[str, Any]) -> None:
 )
 def test_what_cannot_be_told_without_running_it(told: dict[str, Any], what: str, why: str) -> None:
     assert why in told[what]["why"]
+    assert told[what]["kind"] == "CannotTell"
+
+
+@pytest.mark.parametrize(
+    "what", ["called", "only built", "in a list", "by name", "in a list, losses by name"]
+)
+def test_models_that_say_in_other_ways_what_they_take_and_return(
+    told: dict[str, Any], what: str
+) -> None:
+    assert told[what]["parts"]["weights"] > 100
+    assert told[what]["parts"]["activations"] > BATCH
+
+
+def test_text_is_not_made_up(told: dict[str, Any]) -> None:
+    assert "takes text" in told["text"]["why"]
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,9 @@ def test_a_script_and_a_saved_model(file: Path) -> None:
 def test_a_name_that_is_not_there(file: Path) -> None:
     assert "did you mean build_model?" in complaint("train.py:build_modle")
     assert "it has Net, build_model" in complaint("train.py:xyz")
+    assert "which function of it? expected train.py:function" in complaint("train.py:")
+    file.write_text("".join(f"def f{i:02}():\n    def inner(): ...\n" for i in range(30)))
+    assert complaint("train.py:xyz").endswith("f10, f11, ...")
     file.write_text("import os\n")
     assert "it defines no function" in complaint("train.py:xyz")
 

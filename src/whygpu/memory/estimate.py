@@ -211,8 +211,19 @@ def _why(end: TaskEnd) -> str:
     if end.ended == "timed-out":
         return f"it took longer than {end.how}"
     if end.ended == "signal":
-        return f"its process was ended by {end.how}"
+        return f"its process was ended by {end.how}{_last_words(end)}"
+    if end.ended == "exit":
+        return f"it ended itself, with {end.how}{_last_words(end)}"
     return end.how.removeprefix(_CANNOT_TELL) or "its process ended without a word"
+
+
+def _last_words(end: TaskEnd) -> str:
+    """What it printed at last; faulthandler tells a crash, and below it where."""
+    lines = [line.strip() for line in end.error_text.splitlines() if line.strip()]
+    crash = [line for line in lines if line.startswith("File ")]
+    if end.ended == "signal":
+        return f", at {crash[0].removeprefix('File ')}" if crash else ""
+    return f"; its last words: {lines[-1]}" if lines else ""
 
 
 def _is_told(end: TaskEnd) -> bool:

@@ -38,6 +38,11 @@ _INDENT, _COLUMN = 3, 26
 _BETWEEN = "between its arrays"
 _LAST_LINES = 12
 _NOT_OWN = ("whygpu_work", "site-packages", "dist-packages", "<frozen", "/lib/python3")
+_OF_JAX = """\
+--------------------
+For simplicity, JAX has removed its internal frames from the traceback of the following exception. \
+Set JAX_TRACEBACK_FILTERING=off to include these.
+"""
 _MISSING = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '([^']+)'")
 
 
@@ -98,8 +103,13 @@ def _failure(page: Page, estimate: MemoryEstimate) -> None:
             "--python"
         )
         page.hanging("   -", text, 5)
-    lines = _own_lines(estimate.traceback)[-_LAST_LINES:]
-    if lines and lines != [estimate.why]:
+    lines = [
+        line
+        for line in _own_lines(estimate.traceback)
+        # The headline has the error's own words.
+        if line.startswith(" ") or line not in f"{estimate.why}\n{_OF_JAX}"
+    ][-_LAST_LINES:]
+    if lines:
         page.section("Where")
         for line in lines:
             page.line(f"   {line}")

@@ -18,6 +18,7 @@ _WORDS: dict[WhatKind, str] = {
     "function": "file.py:function",
     "script": "script.py",
 }
+_MOST_NAMES = 12
 _OTHERS = {
     (".pt", ".pth", ".ckpt", ".safetensors"): (
         "it may hold weights alone; name a function that builds the module and loads them, such as "
@@ -34,6 +35,8 @@ _OTHERS = {
 def parse_what(text: str, allowed: Collection[WhatKind]) -> What:
     """UsageError where there is no such thing, or it is of a kind that does not serve here."""
     path, colon, name = text.rpartition(":")
+    if colon and not name and path.endswith(".py"):
+        raise UsageError(f"{text!r}: which function of it? expected {path}:function")
     if colon and path.endswith(".py"):
         what = What("function", os.path.abspath(path), name)
     elif text.lower().endswith(MODEL_ENDINGS):
@@ -123,12 +126,19 @@ def _check_name(what: What) -> None:
     first = what.name.partition(".")[0]
     if first in names | words | imported or "*" in imported:
         return
-    near = difflib.get_close_matches(first, names, 3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(sorted(names))}"
-    raise UsageError(
-        f"{os.path.relpath(what.path)} has no {what.name!r}; "
-        + (hint if names else "it defines no function")
-    )
+    raise UsageError(f"{os.path.relpath(what.path)} has no {what.name!r}; {_instead(first, tree)}")
+
+
+def _instead(name: str, tree: ast.Module) -> str:
+    """The names of the file itself: a function in a function cannot be had by its name."""
+    names = sorted(node.name for node in tree.body if isinstance(node, _DEFINITIONS))
+    if not names:
+        return "it defines no function"
+    near = difflib.get_close_matches(name, names, 3)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    more = ", ..." if len(names) > _MOST_NAMES else ""
+    return f"it has {', '.join(names[:_MOST_NAMES])}{more}"
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

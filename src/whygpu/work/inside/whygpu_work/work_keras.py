@@ -15,12 +15,13 @@ class KerasWork(object):
         import keras
 
         self.model = model
-        self._example = example
+        self._example = example if example is not None else _built_with(model)
         self.backend = keras.backend.backend()
         self.seed = seed
         self._specs = input_specs(model, shapes)
         self._optimizer = optimizer
-        if not model.built:
+        # build() of a subclass marks the model as built, and leaves its layers as they are.
+        if not all(each.built for each in [model] + all_layers(model)):
             model(self.arranged([random_array((2,) + s, d, seed) for s, d in self._specs]))
 
     def inputs(self, batch, seed=None):
@@ -39,9 +40,9 @@ class KerasWork(object):
         if isinstance(structure, dict):
             # Keras has them in the order of the keys, whatever the dictionary's own is.
             return dict(zip(sorted(structure), arrays))
-        if structure is None and self._example is not None:
+        if structure is None and len(trees.flat(self._example, _has_shape)) == len(arrays):
             waiting = iter(arrays)
-            return trees.replaced(self._example, _is_array, lambda each: next(waiting))
+            return trees.replaced(self._example, _has_shape, lambda each: next(waiting))
         return arrays[0] if len(arrays) == 1 else arrays
 
     def prepare_training(self):
@@ -54,33 +55,17 @@ class KerasWork(object):
 
     def targets(self, inputs, seed=None):
         """What fit would be given as y: of the outputs' shape, or class numbers, as the loss is."""
-        import keras
-
         seed = self.seed if seed is None else seed
         batch = len(first_leaf(inputs))
-        outputs = self.model.outputs if getattr(self.model, "outputs", None) else None
-        if outputs is None:
-            # A subclass of Model says by its `call` alone what it returns.
-            given = keras.tree.map_structure(
-                lambda each: keras.KerasTensor(each.shape, str(each.dtype)), inputs
-            )
-            outputs = keras.tree.flatten(self.model.compute_output_spec(given))
-        shapes = [tuple(getattr(each, "shape", each))[1:] for each in outputs]
-        arrays = [self._target(batch, shape, seed + i) for i, shape in enumerate(shapes)]
+        names, outputs = _outputs(self.model, inputs)
+        losses = losses_of(self.model, names, len(outputs))
+        arrays = [
+            _target(batch, tuple(getattr(each, "shape", each))[1:], loss, seed + i)
+            for i, (each, loss) in enumerate(zip(outputs, losses))
+        ]
+        if names:
+            return dict(zip(names, arrays))
         return arrays[0] if len(arrays) == 1 else arrays
-
-    def _target(self, batch, shape, seed):
-        loss = loss_name(self.model)
-        if any(size is None for size in shape):
-            raise Unusable("the model's output has a size that depends on its input: %s" % (shape,))
-        if "sparse" in loss:
-            return random_array((batch,) + shape[:-1], "int32", seed, shape[-1])
-        if "categorical" in loss:
-            chosen = random_array((batch,) + shape[:-1], "int64", seed, shape[-1])
-            return numpy.eye(shape[-1], dtype="float32")[chosen]
-        if "binary" in loss:
-            return random_array((batch,) + shape, "int32", seed, 2).astype("float32")
-        return random_array((batch,) + shape, "float32", seed)
 
     def train_step(self, inputs, targets):
         """One optimiser step as fit does it; the loss."""
@@ -92,8 +77,67 @@ class KerasWork(object):
         return self.model.predict_on_batch(inputs)
 
 
-def _is_array(thing):
+def _target(batch, shape, loss, seed):
+    name = loss_name(loss)
+    if any(size is None for size in shape):
+        raise Unusable("the model's output has a size that depends on its input: %s" % (shape,))
+    if "sparse" in name:
+        return random_array((batch,) + shape[:-1], "int32", seed, shape[-1])
+    if "categorical" in name:
+        chosen = random_array((batch,) + shape[:-1], "int64", seed, shape[-1])
+        return numpy.eye(shape[-1], dtype="float32")[chosen]
+    if "binary" in name:
+        return random_array((batch,) + shape, "int32", seed, 2).astype("float32")
+    return random_array((batch,) + shape, "float32", seed)
+
+
+def _outputs(model, inputs):
+    """The names of the outputs, where the model returns a dictionary of them, and the outputs."""
+    structure = getattr(model, "_outputs_struct", None)
+    if not getattr(model, "outputs", None):
+        import keras
+
+        # A subclass of Model says by its `call` alone what it returns.
+        given = keras.tree.map_structure(
+            lambda each: keras.KerasTensor(each.shape, str(each.dtype)), inputs
+        )
+        structure = model.compute_output_spec(given)
+    if isinstance(structure, dict) and all(hasattr(each, "shape") for each in structure.values()):
+        names = sorted(structure)
+        return names, [structure[name] for name in names]
+    if getattr(model, "outputs", None):
+        return [], model.outputs
+    return [], trees.flat(structure, lambda each: hasattr(each, "shape"))
+
+
+def losses_of(model, names, count):
+    """The loss of each output, in their order."""
+    loss = getattr(model, "loss", None)
+    if isinstance(loss, dict):
+        keys = names or list(getattr(model, "output_names", None) or ()) or list(loss)
+        return [loss.get(key) for key in keys]
+    if isinstance(loss, (list, tuple)):
+        return list(loss)
+    return [loss] * count
+
+
+def _has_shape(thing):
+    """An array, or a shape alone."""
+    if isinstance(thing, (tuple, list)):
+        return bool(thing) and all(each is None or isinstance(each, int) for each in thing)
     return hasattr(thing, "shape")
+
+
+def _built_with(model):
+    """The shapes with which a subclass of Model was built, in the structure that it takes.
+
+    None where it does not say, and where it looks up whole numbers, which a shape does not tell.
+    """
+    if getattr(model, "inputs", None) or not model.built or not hasattr(model, "get_build_config"):
+        return None
+    if any(hasattr(layer, "input_dim") for layer in all_layers(model)):
+        return None
+    return (model.get_build_config() or {}).get("input_shape")
 
 
 def input_specs(model, shapes):
@@ -103,10 +147,15 @@ def input_specs(model, shapes):
     if getattr(model, "inputs", None):
         specs = [(tuple(each.shape[1:]), str(each.dtype)) for each in model.inputs]
     else:
-        shape = getattr(model, "input_shape", None) if model.built else None
-        if not isinstance(shape, tuple):
+        known = trees.flat(_built_with(model), _has_shape)
+        if not known:
             raise Unusable("the model does not say what it takes: give --input, such as 224x224x3")
-        specs = [(tuple(shape[1:]), "float32")]
+        specs = [(tuple(shape[1:]), "float32") for shape in known]
+    if any(dtype == "string" for _, dtype in specs):
+        raise Unusable(
+            "the model takes text, which cannot be made up for it; name a function that builds it "
+            "without the layer that reads the text"
+        )
     if any(size is None for shape, _ in specs for size in shape):
         words = ", ".join("x".join(str(size or "?") for size in shape) for shape, _ in specs)
         raise Unusable("the model leaves sizes of its input open (%s): give --input" % words)
@@ -124,13 +173,8 @@ def all_layers(model):
     return list(flatten(include_self=False)) if flatten else list(getattr(model, "layers", []))
 
 
-def loss_name(model):
+def loss_name(loss):
     """The loss's own name in lower case; empty where it has none we could read."""
-    loss = getattr(model, "loss", None)
-    if isinstance(loss, (list, tuple)) and loss:
-        loss = loss[0]
-    if isinstance(loss, dict) and loss:
-        loss = next(iter(loss.values()))
     name = loss if isinstance(loss, str) else getattr(loss, "name", None)
     return str(name or getattr(loss, "__name__", "") or "").lower()
 

@@ -1,6 +1,7 @@
 """A PyTorch module at work: inputs of a batch size, one training step, one inference."""
 
 import difflib
+import inspect
 
 from .inputs import parse_shapes, random_array
 from .loading import Unusable
@@ -63,8 +64,21 @@ class TorchWork(object):
 
 def call(module, inputs):
     if isinstance(inputs, dict):
-        return module(**inputs)
+        return module(**inputs) if _takes_by_name(module, inputs) else module(inputs)
     return module(*inputs) if isinstance(inputs, (tuple, list)) else module(inputs)
+
+
+def _takes_by_name(module, inputs):
+    """Whether a dictionary holds the module's arguments; it may be the one that it takes."""
+    try:
+        signature = inspect.signature(module.forward)
+        signature.bind(inputs)
+    except (TypeError, ValueError):
+        return True
+    kinds = {each.kind for each in signature.parameters.values()}
+    return inspect.Parameter.VAR_KEYWORD in kinds or any(
+        name in signature.parameters for name in inputs
+    )
 
 
 def mean_of(output):
