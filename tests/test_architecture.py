@@ -45,10 +45,10 @@ def part_of(path: pathlib.Path) -> str:
     return first.removesuffix(".py")
 
 
-def imports_of(path: pathlib.Path) -> set[str]:
+def imports_of(module: ast.Module) -> set[str]:
     """The parts of whygpu that a module imports, at its top or inside a function."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(module):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -61,18 +61,15 @@ def imports_of(path: pathlib.Path) -> set[str]:
     return found
 
 
-def test_imports_go_one_way() -> None:
+def test_every_module_says_what_it_is_for_and_imports_go_one_way() -> None:
     for path in MODULES:
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        assert ast.get_docstring(module), f"{path} does not say what it is for"
         part = part_of(path)
         assert part in RANK, f"{part} has no place in the layers"
-        for other in imports_of(path) - {part}:
+        for other in imports_of(module) - {part}:
             assert RANK[other] <= RANK[part], f"{path} imports {other}, which lies above it"
             assert other not in APART.get(part, set()), f"{path} must not know {other}"
-
-
-def test_every_module_says_what_it_is_for() -> None:
-    silent = [path for path in MODULES if not ast.get_docstring(ast.parse(path.read_text("utf-8")))]
-    assert silent == []
 
 
 @each("name", whygpu.__all__)
