@@ -119,7 +119,8 @@ CASES = {
     "tensorflow": Case("tensorflow-2.21", "tensorflow", TENSORFLOW, TENSORFLOW_TRUTH, 900),
     "keras-tensorflow": Case("tensorflow-2.21", "tensorflow", KERAS, KERAS_TRUTH, 900),
     "keras-jax": Case("jax", "jax", KERAS, KERAS_TRUTH, 700),
-    "keras-torch": Case("torch", "torch", KERAS_WIDE, KERAS_TRUTH, 1000),
+    # Where TensorFlow is installed as well: nothing may bring it into the trials.
+    "keras-torch": Case("keras-all", "torch", KERAS_WIDE, KERAS_TRUTH, 1000),
     "jax": Case("jax", "jax", JAX, JAX_TRUTH, 700),
     "torch": Case("torch", "torch", TORCH, TORCH_TRUTH, 900),
 }
