@@ -22,6 +22,8 @@ _ALL_STEPS = 3
 """A trial that has done so many has been measured to its end."""
 _NEAR = (0.95, 1.3)
 """Times the largest batch that ran: what tells of the same place on the line."""
+_CHORD = 0.5
+"""Of the slope from the first to the last: as flat as neighbours may say that it has become."""
 _APART = 0.75
 """Times the largest batch that ran: so far below, noise does not bend the slope much."""
 
@@ -144,6 +146,9 @@ def _from_below(fits: Sequence[_Point], gauge: Gauge) -> Forecast:
     slope, error = (took - other.took) / run, noise / run
     hidden = took - other.took < _HIDDEN * (took - before)
     fallen = not gauge.decides and _has_fallen(fits, gauge)
+    if not gauge.name.startswith("gpu"):
+        # Two neighbours can differ by chance alone.
+        slope = max(slope, _CHORD * (took - fits[0].took) / (batch - fits[0].batch))
     if slope <= 0:
         slope = _steepest(fits)
     return Forecast(

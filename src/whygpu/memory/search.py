@@ -35,7 +35,7 @@ _LARGEST_GROWTH = 64
 _LEAP = 1.6
 """Times what fits, where the line does not hold: what fails says more than what creeps."""
 _FROM_NEAR = 0.6
-_FAR = 0.25
+_FAR = 0.3
 """Of what failed: from so far below, it was not by a hair."""
 _BY_A_HAIR = 1.25
 """Times what failed: where a line reaches further, it does not explain the failure."""
@@ -205,8 +205,6 @@ def _across(
     if not _closed(trials, wishes, low, high):
         aim = max(seen.batch * (1 - _room_for_error(trials, low)), low / (1 - CLOSE))
         return min(max(on_grid(aim, wishes), low + wishes.multiple_of), high - wishes.multiple_of)
-    if seen.scatter > NOISE and tried.count(high) < _TWICE:
-        return high
     beyond = _beyond(trials, wishes, low)
     return _untried(tried, wishes, high) if beyond is None else beyond
 
