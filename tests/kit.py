@@ -77,6 +77,7 @@ def run(cause: Cause, snapshot: Snapshot) -> Outcome:
     return outcome_of(cause, snapshot)
 
 
+@cache
 def explained(log: str) -> Explanation:
     """What a log means, by the whole catalogue."""
     return explain(read_text(log), catalogue())
