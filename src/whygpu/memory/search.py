@@ -44,7 +44,7 @@ _WITHOUT_HOLES = 0.97
 _SHRINK = 8
 _BEYOND = 1.15
 """Times the answer: as far as one trial looks for a larger batch that takes less."""
-_LOOKED = (1.1, 1.3)
+_LOOKED = (1.08, 1.3)
 """Times the answer: where a failure shows that there is none."""
 _FURTHER = 1.05
 """Times all else that is known: where a larger batch says that it has taken less."""
