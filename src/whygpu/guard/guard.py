@@ -11,10 +11,15 @@ from typing import Any
 from whygpu.errors import UsageError
 from whygpu.guard.jax_loop import JaxLoop
 from whygpu.guard.keras_fit import KerasFit, in_fit, is_keras_model, refuse_old_keras
-from whygpu.guard.record import GuardReport, Record
+from whygpu.guard.record import GuardReport, Record, say
 from whygpu.guard.splitting import Splitter
 from whygpu.guard.torch_gradients import Work
 from whygpu.guard.torch_loop import TorchLoop
+
+_GUARDS_NOTHING = (
+    "oom_guard() has guarded nothing: give it the Keras model, `with whygpu.oom_guard(model):`; a "
+    "loop of one's own calls guard.backward() (PyTorch) or guard.value_and_grad() (JAX)"
+)
 
 
 class Guard:
@@ -42,12 +47,15 @@ class Guard:
         ]
         self._others = [item for item in objects if not is_keras_model(item)]
         self._torch_loop: TorchLoop | None = None
+        self._guards_a_loop = False
 
     @property
     def report(self) -> GuardReport:
         return self._record.report
 
     def __enter__(self) -> Guard:
+        if not self._models and not self._others and "jax" not in sys.modules:
+            raise UsageError(_GUARDS_NOTHING)
         for model in self._models:
             model.on()
         return self
@@ -60,6 +68,9 @@ class Guard:
     ) -> None:
         for model in self._models:
             model.off()
+        if not self._models and not self._guards_a_loop:
+            # A loop may stand inside `with` as well, so that only its end tells.
+            say(_GUARDS_NOTHING)
 
     def backward(
         self,
@@ -74,6 +85,7 @@ class Guard:
         the function. The loss must be a mean or a sum over the samples; where it is a mean over
         something else, `weight(*part)` says what a part counts for.
         """
+        self._guards_a_loop = True
         if self._torch_loop is None:
             if "torch" not in sys.modules or not self._others:
                 raise UsageError(
@@ -99,6 +111,7 @@ class Guard:
         """
         if "jax" not in sys.modules:
             raise UsageError("value_and_grad() is for programs that have imported JAX")
+        self._guards_a_loop = True
         return JaxLoop(
             self._training,
             loss_fn,
