@@ -48,7 +48,9 @@ class LiftedKeras(object):
         self._model.compile(optimizer=optimizer, loss=loss)
         work = self._make_work(self._model)
         inputs = host_arrays.mapped(change, self._inputs)
-        train_keras.record(self._keras, work, inputs, writer, steps)
+        # Built again, a Sequential names its weights otherwise.
+        names = [train_keras.weight_name(each) for each in self._original.weights]
+        train_keras.record(self._keras, work, inputs, writer, steps, names)
 
 
 def _as_compiled(model):

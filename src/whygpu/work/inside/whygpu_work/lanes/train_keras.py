@@ -10,17 +10,21 @@ from . import host_arrays
 _RATES = ("rate", "dropout", "recurrent_dropout", "stddev", "_dropout")
 
 
-def record(keras, work, inputs, writer, steps):
-    """Gives (seconds of the first step, a call that does one more step, notes)."""
+def record(keras, work, inputs, writer, steps, names=None):
+    """Gives (seconds of the first step, a call that does one more step, notes).
+
+    `names` are those to give the model's weights, in their order, where not their own.
+    """
     model = work.model
+    named = dict(zip(map(id, model.weights), names or map(weight_name, model.weights)))
     silenced = silence(model)
     work.prepare_training()
     targets = work.targets(inputs)
     # A loss comes as a Python number, which has more digits than were computed.
     precision = "float64" if keras.backend.floatx() == "float64" else "float32"
-    for name, gradient in gradients(keras, model, inputs, targets):
+    for weight, gradient in gradients(keras, model, inputs, targets):
         array, dtype = host_arrays.on_host(gradient)
-        writer.tensor("gradient " + name, "gradient", array, dtype)
+        writer.tensor("gradient " + named[id(weight)], "gradient", array, dtype)
     first = 0.0
     for step in range(steps):
         began = time.perf_counter()
@@ -29,7 +33,7 @@ def record(keras, work, inputs, writer, steps):
         writer.tensor("loss[%d]" % (step + 1), "loss", numpy.asarray(loss, precision))
     for each in model.weights:
         array, dtype = host_arrays.on_host(each)
-        writer.tensor("weight " + weight_name(each), "weight", array, dtype)
+        writer.tensor("weight " + named[id(each)], "weight", array, dtype)
     notes = []
     if silenced:
         notes.append(
@@ -57,7 +61,7 @@ def weight_name(weight):
 
 
 def gradients(keras, model, inputs, targets):
-    """[(name of the weight, gradient)] of the loss that the model was compiled with."""
+    """[(weight, gradient)] of the loss that the model was compiled with."""
     weights = model.trainable_weights
     before = model.get_weights()
     backend = keras.backend.backend()
@@ -66,7 +70,7 @@ def gradients(keras, model, inputs, targets):
     )
     # A pass in training moves the averages of normalizations.
     model.set_weights(before)
-    return [(weight_name(w), g) for w, g in zip(weights, found) if g is not None]
+    return [(weight, each) for weight, each in zip(weights, found) if each is not None]
 
 
 def _loss(model, inputs, targets):
