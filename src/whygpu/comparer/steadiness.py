@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.comparer.tolerance import LAST_BITS, UNITS, digits_lost, overall
+from whygpu.comparer.layers import Lanes
+from whygpu.comparer.tolerance import LAST_BITS, UNITS, digits_lost, explaining_precision, overall
 from whygpu.comparer.words import figure
-from whygpu.model.comparison import Determinism, LaneRun, TensorDifference
+from whygpu.model.comparison import Determinism, LaneRun, TensorDifference, Units
 
 
 def judge(
@@ -14,7 +15,7 @@ def judge(
 ) -> dict[str, Determinism]:
     """By lane name; of lanes that ran."""
     ran = [run for run in runs if run.end == "ran"]
-    beyond = {run.lane.name for run in ran if _beyond_rounding(own.get(run.lane.name, ()))}
+    beyond = {run.lane.name for run in ran if _beyond_rounding(own.get(run.lane.name, ()), run)}
     unseeded = _unseeded(ran, own, beyond)
     return {
         run.lane.name: _of_lane(run, own, run.lane.name in beyond, unseeded=unseeded) for run in ran
@@ -33,30 +34,40 @@ def _unseeded(
     return len(twice) > 1 and all(run.lane.name in beyond for run in twice)
 
 
-def _beyond_rounding(differences: Sequence[TensorDifference]) -> bool:
+def _beyond_rounding(differences: Sequence[TensorDifference], run: LaneRun) -> bool:
     if not differences:
         return False
     first = differences[0]
     if first.units is not None and not first.not_finite_in_one:
         # All before it is the same, so that this step alone tells; what comes after follows.
-        return first.units.own > 1
+        return not _explained(first.units, run)
     numbers = [each for each in differences if each.how == "numbers"]
     if not numbers:
         return True
     # What numbers decide, such as the position of the largest, may flip with their last bit.
-    return any(each.how == "not-at-all" for each in differences) or any(map(_too_far, numbers))
+    odd = any(each.how == "not-at-all" for each in differences)
+    return odd or any(_too_far(each, run) for each in numbers)
 
 
-def _too_far(each: TensorDifference) -> bool:
+def _explained(units: Units, run: LaneRun) -> bool:
+    """By rounding in the precision that the lane may multiply in: from one run to the next a
+    compiler may choose another kernel, and kernels of TF32 differ by as much as TF32 does."""
+    lane = Lanes(run, run, {}, {})
+    level = explaining_precision(units, "float32", lane.products, lane.gpu_of_unknown_products)
+    return level is not None
+
+
+def _too_far(each: TensorDifference, run: LaneRun) -> bool:
     if each.not_finite_in_one:
         return True
     if each.units is not None:
-        return each.units.own > 1
+        return not _explained(each.units, run)
     relative, lost = overall(each), digits_lost(each)
     if relative is None or lost is None:
         return False
     # Half of the digits gone is no order of summing.
-    unit = max(UNITS.get(each.dtype_a, 0.0), UNITS.get(each.dtype_b, 0.0))
+    kinds = (each.dtype_a, each.dtype_b, run.products or "")
+    unit = max(UNITS.get(kind, 0.0) for kind in kinds)
     return lost > LAST_BITS and relative > unit**0.5
 
 
@@ -77,7 +88,8 @@ def _of_lane(
     size = _size(first)
     if not beyond:
         cause = (
-            "sums in another order, as GPU kernels with atomic additions make them"
+            "sums in another order, as kernels with atomic additions make them, or another kernel, "
+            "where a compiler takes the one that was faster this time"
             if run.lane.device == "gpu"
             else "sums in another order, as threads make them"
         )
