@@ -27,8 +27,14 @@ def slower(**measured: Any) -> str:
     [
         ({"input_seconds": 0.015, "compute_seconds": 0.002}, "the work is input-bound: "),
         ({"transfer_seconds": 0.014, "compute_seconds": 0.002}, "the work is transfer-bound: "),
-        ({"launches": 4000, "compute_seconds": 0.02}, "the work is too small: 4,000 kernels of 5"),
-        ({"launches": 3, "compute_seconds": 0.02}, "of the computing itself: "),
+        (
+            {"launches": 4000, "busy_seconds": 0.004, "compute_seconds": 0.02},
+            "the work is too small: its 4,000 kernels take 4 ms of 20 ms, and starting them ",
+        ),
+        (
+            {"launches": 3, "busy_seconds": 0.019, "compute_seconds": 0.02},
+            "of the computing itself: ",
+        ),
         ({}, "of something that was not measured"),
     ],
 )
@@ -43,7 +49,7 @@ def test_input_is_no_excuse_for_the_rest() -> None:
     assert "slower because the work is transfer-bound: moving input and output takes 4 ms" in said
 
 
-def test_little_work_is_small_where_launches_were_not_counted() -> None:
+def test_little_work_is_small_where_kernels_were_not_measured() -> None:
     cpu = run("cpu", timing=Timing(0.1, (0.001, 0.001)))
     gpu = run("gpu", timing=Timing(0.1, (0.004, 0.004)))
     summary = speed.summary(gpu, cpu)

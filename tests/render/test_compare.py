@@ -23,7 +23,9 @@ def fault() -> ComparisonReport:
         layer("norm", WRONG, settings=(setting,), kind="BatchNormalization"),
         layer("dense", FINE),
     ]
-    slow = TIMING._replace(seconds=(0.05, 0.05), compute_seconds=0.04, launches=9000)
+    slow = TIMING._replace(
+        seconds=(0.05, 0.05), compute_seconds=0.04, launches=9000, busy_seconds=0.01
+    )
     return judged(
         [
             run("cpu", timing=TIMING),
@@ -64,9 +66,9 @@ Lanes:
    gpu   GPU  50 ms ±0 %  500 ms      0.22x
    - each, run twice, repeats exactly; the GPU is NVIDIA H200
    - gpu:no-cudnn cannot run here: JAX has no way to do without cuDNN
-   - gpu is slower than the CPU here because the work is too small: 9,000
-     kernels of 4.44 µs each, less than it takes to start them; a larger batch
-     would use the GPU better (computing 40 ms)
+   - gpu is slower than the CPU here because the work is too small: its 9,000
+     kernels take 10 ms of 40 ms, and starting them takes the rest; a larger
+     batch would use the GPU better (computing 40 ms)
 
 Differences:
    lanes     verdict    largest  relative  ULPs  cosine    parts at

@@ -9,11 +9,8 @@ from whygpu.model.comparison import LaneRun, SpeedSummary, Timing
 
 MOST = 0.5
 """What takes half of the time decides it."""
-LAUNCH_SECONDS = 20e-6
-"""A kernel that is done sooner than this costs the host more to start than the GPU to do: a launch
-takes some 5 µs, and a framework needs several times that for what is around it."""
 SMALL_SECONDS = 5e-3
-"""Where launches were not counted: work that the CPU does in so little time is small."""
+"""Where kernels were not measured: work that the CPU does in so little time is small."""
 
 
 def summary(run: LaneRun, cpu: LaneRun | None) -> SpeedSummary | None:
@@ -81,13 +78,13 @@ def _reason(gpu: Timing, rest: float, cpu_rest: float) -> str:
             "the work is transfer-bound: moving input and output takes "
             f"{seconds(gpu.transfer_seconds)} of {seconds(rest)}"
         )
-    if gpu.launches and compute is not None and compute / gpu.launches < LAUNCH_SECONDS:
+    if gpu.busy_seconds is not None and compute is not None and gpu.busy_seconds < MOST * compute:
         return (
-            f"the work is too small: {gpu.launches:,} kernels of "
-            f"{seconds(compute / gpu.launches)} each, less than it takes to start them; a larger "
-            "batch would use the GPU better"
+            f"the work is too small: its {gpu.launches:,} kernels take {seconds(gpu.busy_seconds)} "
+            f"of {seconds(compute)}, and starting them takes the rest; a larger batch would use "
+            "the GPU better"
         )
-    if not gpu.launches and cpu_rest < SMALL_SECONDS:
+    if gpu.busy_seconds is None and cpu_rest < SMALL_SECONDS:
         return (
             f"the work is too small: the CPU is done in {seconds(cpu_rest)}, about what "
             "starting it on a GPU takes; a larger batch would use the GPU better"

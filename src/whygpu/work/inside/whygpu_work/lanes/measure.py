@@ -27,6 +27,7 @@ def timing_of(work, call, first_seconds, request):
         "compute_seconds": None,
         "input_seconds": input_seconds(work),
         "launches": None,
+        "busy_seconds": None,
         "peak_device_bytes": device["peak"] if device else None,
         "peak_host_bytes": host["peak"] if host else None,
     }
@@ -84,26 +85,31 @@ def parts(work):
         [back() for _ in range(timing.FEWEST)],
     ]
     medians = [timing.median(each) for each in lengths]
+    launches, busy = kernels_of(computed)
     return {
         "transfer_seconds": medians[0] + medians[2],
         "compute_seconds": medians[1],
-        "launches": launches(computed),
+        "launches": launches,
+        "busy_seconds": busy,
     }
 
 
-def launches(call):
-    """Kernels that one call starts, where PyTorch is there to count them."""
+def kernels_of(call):
+    """(how many kernels one call starts, the seconds they take), where PyTorch can tell."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
-        return None
+        return None, None
     from torch.profiler import ProfilerActivity, profile
 
     try:
         with profile(activities=[ProfilerActivity.CUDA]) as seen:
             call()
         cuda = torch.autograd.DeviceType.CUDA
-        kernels = [each for each in seen.events() if each.device_type == cuda]
-        return sum(1 for each in kernels if not each.name.startswith("Mem")) or None
+        on_device = [each for each in seen.events() if each.device_type == cuda]
+        kernels = [each for each in on_device if not each.name.startswith("Mem")]
+        if not kernels:
+            return None, None
+        return len(kernels), 1e-6 * sum(each.time_range.elapsed_us() for each in kernels)
     except (RuntimeError, AttributeError):
         # Counters that are in use, or not permitted.
-        return None
+        return None, None
