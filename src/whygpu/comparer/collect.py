@@ -141,6 +141,29 @@ def environment_of(lane: Lane, environ: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
+def on_one_backend(job: Job, lanes: Sequence[Lane]) -> tuple[Job, str]:
+    """The job with a backend of Keras for all lanes that name none, and what is to be said of it.
+
+    Where the backend that is set cannot be used, `whygpu run` takes another: by itself one for each
+    lane, because not each has to have a GPU.
+    """
+    plain = [lane for lane in lanes if lane.backend is None]
+    if len(plain) < 2 or not has_backends(job.installed):
+        return job, ""
+    deciding = next((lane for lane in plain if lane.device == "gpu"), plain[0])
+    try:
+        plan = prepare(job.words, policy_of(deciding), job.environ).plan
+    except PolicyError:
+        return job, ""
+    for repair in plan.repairs:
+        for action in repair.actions:
+            if (action.kind, action.name) == ("set", "KERAS_BACKEND"):
+                environ = {**job.environ, action.name: action.value}
+                said = f"in every lane that names no backend, {repair.what}, because {repair.why}"
+                return job._replace(environ=environ), said
+    return job, ""
+
+
 def begin(job: Job, lane: Lane, progress: Progress) -> Begun:
     """The first run. It is to have the machine to itself: its times count."""
     missing = not_installed(lane, job.installed)

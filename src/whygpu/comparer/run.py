@@ -135,6 +135,7 @@ def _default_lanes(job: Job, seen: Report) -> tuple[Lane, ...]:
 def _compared(
     what: str, job: Job, lanes: Sequence[Lane], within: Tolerance, progress: Progress
 ) -> ComparisonReport:
+    job, agreed = collect.on_one_backend(job, lanes)
     begun = [collect.begin(job, lane, progress) for lane in lanes]
     _raise_unusable([each.collected for each in begun])
     collected, reference = _completed(job, begun, progress)
@@ -147,7 +148,7 @@ def _compared(
         reference=reference.told,
         runs=[each.run for each in collected],
         measures=measures.of_entries(found.entries),
-        notes=against.notes(found),
+        notes=[*against.notes(found), *_agreed_words(agreed, ran)],
     )
     return seeding.told(result, job, ran, progress)
 
@@ -190,6 +191,11 @@ def _raise_unusable(collected: Sequence[Collected]) -> None:
     started = [each for each in collected if each.run.end != "cannot-run"]
     if started and all(each.unusable for each in started):
         raise UsageError(started[0].unusable)
+
+
+def _agreed_words(agreed: str, ran: Sequence[Collected]) -> list[str]:
+    """Of no interest to a program without Keras."""
+    return [agreed] if agreed and any(each.kind == "keras" for each in ran) else []
 
 
 def _inputs_in_words(job: Job, ran: Sequence[Collected]) -> str:
