@@ -19,6 +19,7 @@ from whygpu.model.comparison import (
     TensorDifference,
     Timing,
     Units,
+    WholeOutput,
 )
 
 TIMING = Timing(0.5, (0.010, 0.011, 0.012), items=4)
@@ -67,6 +68,7 @@ def judged(
     *,
     layers: Mapping[str, tuple[LayerError, ...]] | None = None,
     own: Mapping[str, tuple[TensorDifference, ...]] | None = None,
+    whole: Mapping[str, tuple[WholeOutput, ...]] | None = None,
     tolerance: float | None = None,
     backend: str = "keras 3.15.1 on tensorflow 2.21.0",
     notes: Sequence[str] = (),
@@ -78,7 +80,7 @@ def judged(
         tolerance=Tolerance(tolerance),
         reference=Reference(True, backend),
         runs=runs,
-        measures=Measures({**steady, **(own or {})}, {}, layers or {}, tuple(pairs)),
+        measures=Measures({**steady, **(own or {})}, {}, layers or {}, tuple(pairs), whole or {}),
         notes=notes,
     )
 

@@ -25,6 +25,7 @@ from whygpu.model.comparison import (
     SettingDifference,
     TensorDifference,
     Units,
+    WholeOutput,
 )
 
 CPU, GPU = run("cpu"), run("gpu")
@@ -43,9 +44,10 @@ def test_the_same_bits_are_equal() -> None:
 
 
 def test_layers_within_rounding_are_rounding_whatever_the_outputs_differ_by() -> None:
-    layers = [layer("conv", ROUNDED), layer("dense", FINE)]
     far = tensor(rms=0.2, max_abs=0.7)
-    found = judged([CPU, GPU], [pair("cpu", "gpu", layers, [far])])
+    layers = [layer("conv", ROUNDED), layer("dense", FINE, tensors=(far._replace(name="dense"),))]
+    whole = {name: (WholeOutput("output", "dense", same()),) for name in ("cpu", "gpu")}
+    found = judged([CPU, GPU], [pair("cpu", "gpu", layers, [far])], whole=whole)
     assert (found.verdict, found.pairs[0].level) == ("rounding", "float32")
     assert "each of 2 layers" in found.pairs[0].reasons[0]
     assert "the model amplifies rounding" in found.pairs[0].reasons[1]
@@ -154,7 +156,7 @@ def test_tf32_is_rounding_where_it_is_in_use_and_named() -> None:
     first, second = found.pairs
     assert (first.verdict, first.level) == ("rounding", "tf32")
     assert (second.verdict, second.level) == ("rounding", "float32")
-    assert "layers multiply in TF32, which gpu may use" in first.reasons[0]
+    assert "one layer multiplies in TF32, which gpu may use" in first.reasons[0]
     assert "it is gone in gpu:no-tf32" in first.reasons
     assert "TF32" in found.headline
 

@@ -65,6 +65,23 @@ def faulty():
     return made
 
 
+def watched():
+    """A layer that does something else on JAX when its result is not kept, as a compiler may."""
+    import inspect
+
+    import keras
+
+    class Fickle(keras.layers.Layer):
+        def call(self, inputs):
+            kept = any("taps_keras" in frame.filename for frame in inspect.stack(0))
+            wrong = keras.backend.backend() == "jax" and not kept
+            return inputs * 1.05 if wrong else inputs
+
+    return keras.Sequential(
+        [keras.Input((8,)), keras.layers.Dense(16), Fickle(), keras.layers.Dense(3)]
+    )
+
+
 def module():
     """A PyTorch module that is wrong where deterministic algorithms are asked for."""
     import torch

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 
 import pytest
 
 from tests.targets import python_of
+from whygpu.comparer.collect import Job, on_one_backend
+from whygpu.comparer.lanes import parse_lanes
 from whygpu.comparer.run import compare
 from whygpu.errors import UsageError
 from whygpu.model.comparison import ComparisonReport
+from whygpu.model.work import What
 
 PROGRAMS = pathlib.Path(__file__).parent / "compare_programs.py"
 BACKENDS = ("tensorflow", "jax", "torch")
@@ -81,6 +85,32 @@ def test_a_fault_is_found_at_its_layer_in_every_pair() -> None:
         "keras:jax": ["normalization", "block"],
         "keras:torch": ["square"],
     }
+
+
+@LONG
+def test_what_is_wrong_only_as_a_whole_is_no_rounding() -> None:
+    report = run("watched", "keras-all", "keras:torch,keras:jax", train=1)
+    (pair,) = report.pairs
+    assert (pair.verdict, pair.first_layer, pair.off) == ("different", "output", "keras:jax")
+    assert all(layer.local is None or layer.local.units.own < 1 for layer in pair.layers)
+    # A Sequential that is built again for float64 names its weights otherwise.
+    trained = [each for each in pair.outputs if each.kind != "output"]
+    assert {each.kind for each in trained} == {"loss", "gradient", "weight"}
+    assert all(each.units is not None for each in trained)
+
+
+def test_lanes_that_name_no_backend_have_the_same_one() -> None:
+    job = Job(
+        What("function", str(PROGRAMS), "model"),
+        python_of("jax"),
+        {**os.environ, "KERAS_BACKEND": "torch"},
+        {"keras": "3.15.1", "jax": "0.10.2"},
+        "",
+    )
+    changed, said = on_one_backend(job, parse_lanes("cpu,cpu:deterministic"))
+    assert changed.environ["KERAS_BACKEND"] == "jax"
+    assert "Keras uses JAX" in said
+    assert on_one_backend(job, parse_lanes("cpu,keras:jax")) == (job, "")
 
 
 def test_a_torch_module_is_compared_submodule_by_submodule() -> None:

@@ -9,7 +9,13 @@ from whygpu.comparer.layers import Lanes, LayerJudgement
 from whygpu.comparer.measures import PairMeasures
 from whygpu.comparer.tolerance import UNITS, digits_lost, fitting_precision, overall
 from whygpu.comparer.words import figure, share, times
-from whygpu.model.comparison import LaneRun, LayerDifference, LayerError, TensorDifference
+from whygpu.model.comparison import (
+    LaneRun,
+    LayerDifference,
+    LayerError,
+    TensorDifference,
+    WholeOutput,
+)
 from whygpu.model.derived import and_list
 
 AMPLIFIED = 0.01
@@ -22,6 +28,7 @@ class Witness(NamedTuple):
 
     run: LaneRun
     errors: Mapping[str, LayerError]
+    whole: Sequence[WholeOutput] = ()
 
 
 def structure(measured: PairMeasures) -> list[str]:
@@ -58,13 +65,14 @@ def contradicted(
         return judged
     for witness in witnesses:
         error = witness.errors.get(judged.layer.layer)
-        without = "no-tf32" in witness.run.lane.options and _akin(witness.run, lanes)
+        without = "no-tf32" in witness.run.lane.options and akin(witness.run, lanes)
         if without and error is not None and error.units.own > 1:
             return judged._replace(parted=True, precision=None)
     return judged
 
 
-def _akin(run: LaneRun, lanes: Lanes) -> bool:
+def akin(run: LaneRun, lanes: Lanes) -> bool:
+    """Whether a third lane is the same as one of two but for its options."""
     return any(
         run.lane.device == other.lane.device and run.lane.backend == other.lane.backend
         for other in (lanes.a, lanes.b)
@@ -230,9 +238,8 @@ def rounding(
         reasons += _gone_without(coarse, lanes, witnesses)
     if plain:
         most, worst = max(plain, key=lambda pair: pair[0])
-        which = "each of the other" if coarse else "each of"
         reasons.append(
-            f"{which} {len(plain):,} layers, given the same input, differs by at most "
+            f"{_each_of(len(plain), other=bool(coarse))}, given the same input, differs by at most "
             f"{figure(most)} of what rounding explains ({worst.layer.layer})"
         )
     alone = [each for each, found in local if found is None]
@@ -241,7 +248,14 @@ def rounding(
             f"there is no float64 of {len(alone):,} of {len(judged):,} layers; what they differ by "
             "is last bits"
         )
-    return reasons + _outputs_all_the_same(measured.outputs)
+    made = [each for each in measured.outputs if each.kind == "output"]
+    return reasons + _outputs_all_the_same(made)
+
+
+def _each_of(count: int, *, other: bool) -> str:
+    if count == 1:
+        return "the other layer" if other else "the one layer"
+    return f"each of {'the other ' if other else ''}{count:,} layers"
 
 
 def _coarse(coarse: Sequence[LayerJudgement], lanes: Lanes) -> str:
@@ -252,17 +266,21 @@ def _coarse(coarse: Sequence[LayerJudgement], lanes: Lanes) -> str:
     units = worst.layer.local.units if worst.layer.local else None
     ratio = (units.tf32 if worst.precision == "tf32" else units.bfloat16) if units else None
     return (
-        f"{len(coarse):,} layers multiply in {name}, which {who} may use: "
+        f"{_layers_multiply(len(coarse))} in {name}, which {who} may use: "
         f"{worst.layer.layer} differs by {times(units.own if units else 0.0)} what float32 "
         f"explains, and {figure(ratio or 0.0)} of what {name} does"
     )
+
+
+def _layers_multiply(count: int) -> str:
+    return "one layer multiplies" if count == 1 else f"{count:,} layers multiply"
 
 
 def _gone_without(
     coarse: Sequence[LayerJudgement], lanes: Lanes, witnesses: Sequence[Witness]
 ) -> list[str]:
     for witness in witnesses:
-        if "no-tf32" in witness.run.lane.options and _akin(witness.run, lanes):
+        if "no-tf32" in witness.run.lane.options and akin(witness.run, lanes):
             errors = [witness.errors.get(each.layer.layer) for each in coarse]
             known = [error.units.own for error in errors if error is not None]
             if known and max(known) <= 1:
@@ -282,6 +300,14 @@ def _outputs_all_the_same(outputs: Sequence[TensorDifference]) -> list[str]:
             "amplifies rounding, on any device"
         ]
     return _choices(outputs)
+
+
+def unfounded(each: TensorDifference) -> str:
+    return (
+        f"{each.name} differs by {figure(100 * (overall(each) or 0.0))} % of its size, though "
+        "every layer by itself is as it should be; none of them gives it, so that it cannot be "
+        "told whether the model amplifies rounding that much or its own code does something else"
+    )
 
 
 def _choices(outputs: Sequence[TensorDifference]) -> list[str]:

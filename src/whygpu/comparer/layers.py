@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from whygpu.comparer.tolerance import LAST_BITS, digits_lost, explaining_precision
@@ -12,6 +12,7 @@ from whygpu.model.comparison import (
     LayerError,
     Precision,
     TensorDifference,
+    WholeOutput,
 )
 
 COARSER_FIRST: tuple[Precision, ...] = ("bfloat16", "float16", "tf32", "float32", "float64")
@@ -35,6 +36,8 @@ class Lanes(NamedTuple):
     errors_b: Mapping[str, LayerError]
     reference_backend: str = ""
     """What the reference was computed by, in words: keras 3.15.1 on tensorflow 2.21.0."""
+    whole_a: Sequence[WholeOutput] = ()
+    whole_b: Sequence[WholeOutput] = ()
 
     @property
     def products(self) -> Precision | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from whygpu.model.codec import decode
-from whygpu.model.comparison import LayerDifference, LayerError, TensorDifference
+from whygpu.model.comparison import LayerDifference, LayerError, TensorDifference, WholeOutput
 
 
 class PairMeasures(NamedTuple):
@@ -23,6 +23,8 @@ class Measures(NamedTuple):
     """By lane: its outputs against the float64 reference's."""
     layers: Mapping[str, tuple[LayerError, ...]]
     pairs: tuple[PairMeasures, ...]
+    whole: Mapping[str, tuple[WholeOutput, ...]]
+    """By lane: its outputs against what its own layers gave."""
 
 
 def of_entries(entries: Iterable[Mapping[str, Any]]) -> Measures:
@@ -31,6 +33,7 @@ def of_entries(entries: Iterable[Mapping[str, Any]]) -> Measures:
     reference: dict[str, tuple[TensorDifference, ...]] = {}
     layers: dict[str, tuple[LayerError, ...]] = {}
     pairs: list[PairMeasures] = []
+    whole: dict[str, tuple[WholeOutput, ...]] = {}
     for entry in entries:
         match entry["kind"]:
             case "own":
@@ -39,11 +42,14 @@ def of_entries(entries: Iterable[Mapping[str, Any]]) -> Measures:
                 reference[entry["lane"]] = decode(_Tensors, entry["tensors"], "reference")
             case "layer-errors":
                 layers[entry["lane"]] = decode(_LayerErrors, entry["errors"], "layer-errors")
+            case "whole":
+                whole[entry["lane"]] = decode(_Wholes, entry["outputs"], "whole")
             case "pair":
                 fields = {name: entry[name] for name in PairMeasures._fields}
                 pairs.append(decode(PairMeasures, fields, "pair"))
-    return Measures(own, reference, layers, tuple(pairs))
+    return Measures(own, reference, layers, tuple(pairs), whole)
 
 
 _Tensors = tuple[TensorDifference, ...]
 _LayerErrors = tuple[LayerError, ...]
+_Wholes = tuple[WholeOutput, ...]

@@ -18,6 +18,7 @@ from whygpu.model.comparison import (
     PairVerdict,
     Reference,
     Verdict,
+    WholeOutput,
 )
 from whygpu.model.derived import and_list
 
@@ -40,7 +41,8 @@ def report(
         name: {error.layer: error for error in found} for name, found in measures.layers.items()
     }
     pairs = tuple(
-        _pair(each, runs, errors, tolerance, steady, reference) for each in measures.pairs
+        _pair(each, runs, errors, measures.whole, tolerance, steady, reference)
+        for each in measures.pairs
     )
     lanes = _lanes(runs, measures, steady)
     all_ran = all(run.end == "ran" for run in runs)
@@ -62,15 +64,24 @@ def _pair(
     measured: PairMeasures,
     runs: Sequence[LaneRun],
     errors: Mapping[str, Mapping[str, LayerError]],
+    whole: Mapping[str, Sequence[WholeOutput]],
     tolerance: Tolerance,
     steady: Mapping[str, Determinism],
     reference: Reference,
 ) -> PairVerdict:
     by_name = {run.lane.name: run for run in runs}
     a, b = by_name[measured.a], by_name[measured.b]
-    lanes = Lanes(a, b, errors.get(measured.a, {}), errors.get(measured.b, {}), reference.backend)
+    lanes = Lanes(
+        a,
+        b,
+        errors.get(measured.a, {}),
+        errors.get(measured.b, {}),
+        reference.backend,
+        whole.get(measured.a, ()),
+        whole.get(measured.b, ()),
+    )
     witnesses = [
-        Witness(run, errors.get(run.lane.name, {}))
+        Witness(run, errors.get(run.lane.name, {}), whole.get(run.lane.name, ()))
         for run in runs
         if run.end == "ran" and run is not a and run is not b
     ]
@@ -88,6 +99,7 @@ def _lanes(
             speed.summary(run, cpu) if run.end == "ran" else None,
             measures.reference.get(run.lane.name, ()),
             measures.layers.get(run.lane.name, ()),
+            measures.whole.get(run.lane.name, ()),
         )
         for run in runs
     )
@@ -144,13 +156,15 @@ def _different(lanes: Sequence[LaneResult], pairs: Sequence[PairVerdict], limit:
     off = {each.off for each in different}
     first = different[0]
     where = f" first at {first.first_layer}" if first.first_layer else ""
-    if len(off) == 1 and first.off is not None:
-        others = [
-            each.run.lane.name
-            for each in lanes
-            if each.run.end == "ran" and each.run.lane.name != first.off
-        ]
-        return f"{first.off} is different from {and_list(others)},{where or ' in its outputs'}."
+    ran = [each.run.lane.name for each in lanes if each.run.end == "ran"]
+    fine = [name for name in ran if name not in off]
+    if None not in off and fine:
+        wrong = [name for name in ran if name in off]
+        verb, outputs = ("is", "its") if len(wrong) == 1 else ("are", "their")
+        return (
+            f"{and_list(wrong)} {verb} different from {and_list(fine)},"
+            f"{where or f' in {outputs} outputs'}."
+        )
     where = where or " in their outputs"
     common = set.intersection(*({each.a, each.b} for each in different))
     if len(common) == 1:

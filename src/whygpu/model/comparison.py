@@ -44,6 +44,8 @@ class Timing(NamedTuple):
     """Making the input of one call by the program's own function; None where it has none."""
     launches: int | None = None
     """Kernels that one call starts on the device."""
+    busy_seconds: float | None = None
+    """How long these kernels take on the device, all together."""
     peak_device_bytes: int | None = None
     peak_host_bytes: int | None = None
 
@@ -238,6 +240,20 @@ class SpeedSummary(NamedTuple):
     peak_host_bytes: int | None = None
 
 
+class WholeOutput(NamedTuple):
+    """An output of a lane, computed as the program would do it, against the same output computed
+    with what every layer gives kept.
+
+    It is one computation on one device, compiled twice: more than rounding between the two is the
+    doing of a compiler, or of a library that it calls.
+    """
+
+    output: str
+    step: str
+    """What a layer gave that is this output: the name of an array of that layer."""
+    difference: TensorDifference
+
+
 class LaneResult(NamedTuple):
     """One lane with what is to be said of it by itself."""
 
@@ -247,6 +263,7 @@ class LaneResult(NamedTuple):
     outputs: tuple[TensorDifference, ...] = ()
     """Its outputs (a) against the float64 reference's (b)."""
     layers: tuple[LayerError, ...] = ()
+    whole: tuple[WholeOutput, ...] = ()
 
 
 class Reference(NamedTuple):

@@ -19,6 +19,11 @@ from whygpu.model.derived import and_list
 _MOST = 5
 _FEW = 2
 _LARGEST_FLOAT16 = 65_504
+_RUN_OPTIONS = {
+    "no-cudnn": "--cudnn off",
+    "no-tf32": "--tf32 off",
+    "deterministic": "--deterministic",
+}
 
 
 def advice(report: ComparisonReport) -> list[str]:
@@ -57,9 +62,28 @@ def _mend(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]:
         return
     layer = next((each for each in pair.layers if each.layer == pair.first_layer), None)
     if layer is None:
+        yield from _go_around(pair, report)
         yield from _narrow_down(pair)
     else:
         yield from _mend_layer(layer, pair, report)
+
+
+def _go_around(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]:
+    """Where a lane goes wrong only as a whole, the options of one that does not."""
+    lanes = {lane.run.lane.name: lane for lane in report.lanes}
+    if pair.off is None or not any(
+        each.output == pair.first_layer for each in lanes[pair.off].whole
+    ):
+        return
+    off = {each.off for each in report.pairs if each.verdict == "different"}
+    wrong = lanes[pair.off].run.lane
+    for name, lane in lanes.items():
+        other = lane.run.lane
+        akin = (other.device, other.backend) == (wrong.device, wrong.backend)
+        options = [_RUN_OPTIONS[each] for each in other.options if each in _RUN_OPTIONS]
+        if akin and name not in off and lane.run.end == "ran" and options:
+            yield f"whygpu run {' '.join(options)} -- python train.py goes the way that is right"
+            return
 
 
 def _narrow_down(pair: PairVerdict) -> Iterator[str]:

@@ -5,8 +5,8 @@ or null, "found": a file}; folders as recording.py and local.py write them.
 
 What is found goes to the file, one JSON object a line: a model of hundreds of layers has more to
 tell than a message may hold. By their "kind": "own" {lane, tensors}, "reference" {lane, tensors},
-"layer-errors" {lane, errors}, "pair" {a, b, outputs, layers}; the entries are those of
-whygpu.model.comparison.
+"layer-errors" {lane, errors}, "whole" {lane, outputs}, "pair" {a, b, outputs, layers}; the entries
+are those of whygpu.model.comparison.
 """
 
 import itertools
@@ -17,6 +17,8 @@ import numpy
 from ..judging import differences, discrete, floats, layer_settings, local, rounding
 from ..lanes.recording import Recording
 
+MOST_STEPS = 16
+"""The last of a model's steps, among which its outputs are looked for."""
 LARGEST_EXPLAINED = 1 << 24
 """Choices among more numbers than this are not traced to what they were made from."""
 
@@ -48,6 +50,8 @@ def all_differences(request, channel):
             yield dict(about, kind="reference", tensors=tensors)
         if lane.local is not None:
             yield dict(about, kind="layer-errors", errors=layer_errors(lane))
+        if lane.first.steps:
+            yield dict(about, kind="whole", outputs=whole_outputs(lane.first))
     for a, b in itertools.combinations(lanes, 2):
         channel.tell("comparing {} with {}".format(a.name, b.name))
         yield {
@@ -63,7 +67,7 @@ def own_differences(lane, other, reference):
     """Only what is not the same. Before the first such step all is the same, its inputs too: so
     what rounding explains in that step alone explains all of it."""
     found = []
-    for name in _names(lane.first, other):
+    for name in sorted(_names(lane.first, other), key=lambda name: not _is_step(lane.first, name)):
         if _in_both(lane.first, other, name) and lane.first.shares(name, other):
             continue
         made = tensor_difference(lane.first, other, name)
@@ -75,6 +79,10 @@ def own_differences(lane, other, reference):
             made["units"] = _units_of_output(lane.first, other, name, reference)
         found.append(made)
     return found
+
+
+def _is_step(recording, name):
+    return name in recording.tensors and recording.tensors[name].kind == "layer"
 
 
 def _units_in_step(lane, other, name):
@@ -148,6 +156,48 @@ def _source(one, other, name):
             wide = [_wide(side, candidate) for side in (one, other)]
             candidates.append((candidate, wide[0], wide[1]))
     return discrete.source_of(choices, candidates)
+
+
+def whole_outputs(recording):
+    """Each output against what a step gave that is nearest to it, of those of its shape.
+
+    Steps may have been recorded for a part of the examples only.
+    """
+    steps = [output for step in recording.steps for output in step.outputs]
+    found = []
+    for name, tensor in recording.tensors.items():
+        if tensor.kind != "output" or not _is_real(recording, name):
+            continue
+        output = recording.array(name)
+        alike = [
+            step
+            for step in steps
+            if _is_real(recording, step) and _is_of(recording.array(step), output)
+        ]
+        compared = [_against_step(recording, name, step) for step in alike[-MOST_STEPS:]]
+        if compared:
+            found.append(min(compared, key=_distance))
+    return found
+
+
+def _is_of(step, output):
+    """Whether a step's array can be the first rows of an output."""
+    if not output.shape or len(step.shape) != len(output.shape):
+        return step.shape == output.shape
+    return step.shape[1:] == output.shape[1:] and 0 < len(step) <= len(output)
+
+
+def _against_step(recording, name, step):
+    whole, part = recording.array(name), recording.array(step)
+    rows = whole[: len(part)] if part.shape else whole
+    types = [recording.tensors[each].dtype for each in (name, step)]
+    made = differences.compare(name, "output", rows, types[0], part, types[1])
+    return {"output": name, "step": step, "difference": made}
+
+
+def _distance(found):
+    made = found["difference"]
+    return (made["not_finite_in_one"], made["rms"] or 0.0)
 
 
 def layer_errors(lane):
