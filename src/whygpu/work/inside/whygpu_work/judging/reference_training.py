@@ -102,7 +102,10 @@ def _floors(tensors, units, unit):
 
 
 def _layer(name, kind):
-    return kind, name.partition("/")[0]
+    """What a tensor shares with those of the same layer: all but the last part of its name, which
+    Keras divides by "/" and PyTorch by "."."""
+    end = max(name.rfind("/"), name.rfind("."))
+    return kind, name[:end] if end > 0 else name
 
 
 def _trained(lifted, steps, change=None):
