@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from whygpu.comparer.evidence import AMPLIFIED, Witness, akin
+from whygpu.comparer.evidence import Witness, akin
 from whygpu.comparer.layers import Lanes
 from whygpu.comparer.measures import PairMeasures
+from whygpu.comparer.output_evidence import AMPLIFIED
 from whygpu.comparer.tolerance import LAST_BITS, UNITS, overall
 from whygpu.comparer.words import figure
 from whygpu.model.comparison import TensorDifference, WholeOutput

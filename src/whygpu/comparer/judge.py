@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.comparer import as_a_whole, evidence, layers
+from whygpu.comparer import as_a_whole, evidence, layers, output_evidence
 from whygpu.comparer.layers import COARSER_FIRST, Lanes
 from whygpu.comparer.measures import PairMeasures
 from whygpu.comparer.tolerance import (
@@ -125,7 +125,9 @@ def _by_layers(result: _Pair, witnesses: Sequence[evidence.Witness]) -> PairVerd
         return result.verdict("undetermined", *evidence.unknown_layers(unknown, judged))
     odd = [each for each in result.measured.outputs if each.not_finite_in_one]
     if odd:
-        said = f"{evidence.not_finite(odd[0])}, though every layer by itself is as it should be"
+        said = (
+            f"{output_evidence.not_finite(odd[0])}, though every layer by itself is as it should be"
+        )
         return result.verdict("different", said, first=odd[0].name)
     stray = as_a_whole.stray(result.measured, lanes)
     if stray is not None:
@@ -133,7 +135,7 @@ def _by_layers(result: _Pair, witnesses: Sequence[evidence.Witness]) -> PairVerd
         return result.verdict("different", *reasons, first=stray.output, off=stray.off)
     unfounded = as_a_whole.unfounded(result.measured, lanes)
     if unfounded is not None:
-        return result.verdict("undetermined", evidence.unfounded(unfounded))
+        return result.verdict("undetermined", output_evidence.unfounded(unfounded))
     level = _coarsest([each.precision for each in judged])
     reasons = evidence.rounding(judged, result.measured, lanes, witnesses)
     trained = [each for each in result.measured.outputs if each.kind in TRAINED]
@@ -164,30 +166,32 @@ def _by_outputs(result: _Pair, outputs: Sequence[TensorDifference]) -> PairVerdi
             continue
         if each.how == "exactly":
             if not each.follows:
-                return result.verdict("different", evidence.choice(each), first=each.name)
+                return result.verdict("different", output_evidence.choice(each), first=each.name)
             continue
         if each.not_finite_in_one:
-            return result.verdict("different", evidence.not_finite(each), first=each.name)
+            return result.verdict("different", output_evidence.not_finite(each), first=each.name)
         if each.units is not None:
             own = _storage(each)
             level = explaining_precision(
                 each.units, own, lanes.products, lanes.gpu_of_unknown_products
             )
             if level is None:
-                return result.verdict("different", *evidence.beyond(each, lanes), first=each.name)
+                return result.verdict(
+                    "different", *output_evidence.beyond(each, lanes), first=each.name
+                )
             levels.append(level)
             continue
         lost = digits_lost(each)
         if lost is None or lost <= LAST_BITS:
             levels.append(_storage(each))
         elif (overall(each) or 0.0) > UNRELATED and not doubts:
-            return result.verdict("different", *evidence.unrelated(each), first=each.name)
+            return result.verdict("different", *output_evidence.unrelated(each), first=each.name)
         else:
             doubts.append(each)
     if doubts:
-        return result.verdict("undetermined", *evidence.doubtful(doubts, lanes))
+        return result.verdict("undetermined", *output_evidence.doubtful(doubts, lanes))
     return result.verdict(
-        "rounding", *evidence.rounded_outputs(outputs, lanes), level=_coarsest(levels)
+        "rounding", *output_evidence.rounded_outputs(outputs, lanes), level=_coarsest(levels)
     )
 
 
@@ -202,7 +206,7 @@ def _by_number(result: _Pair, tolerance: float) -> PairVerdict:
     beyond = [each for each in result.measured.outputs if not within(each, tolerance)]
     if not beyond:
         worst = max((each.relative or 0.0 for each in result.measured.outputs), default=0.0)
-        return result.verdict("rounding", evidence.within_number(worst, tolerance))
+        return result.verdict("rounding", output_evidence.within_number(worst, tolerance))
     first = next(
         (
             layer.layer
@@ -211,7 +215,9 @@ def _by_number(result: _Pair, tolerance: float) -> PairVerdict:
         ),
         beyond[0].name,
     )
-    return result.verdict("different", *evidence.beyond_number(beyond, tolerance), first=first)
+    return result.verdict(
+        "different", *output_evidence.beyond_number(beyond, tolerance), first=first
+    )
 
 
 def overall_verdict(verdicts: Sequence[Verdict], all_ran: bool) -> Verdict:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+PRECISIONS = {"tf32": "TF32"}
+"""Names that are written otherwise than in code."""
+
 
 def figure(number: float) -> str:
     """Two digits that count: 0.04, 12, 3.1e-05."""

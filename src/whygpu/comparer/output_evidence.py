@@ -1,0 +1,146 @@
+"""Sentences on outputs: what of them is rounding, a choice, or beyond what rounding explains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whygpu.comparer.layers import Lanes
+from whygpu.comparer.tolerance import UNITS, digits_lost, fitting_precision, overall
+from whygpu.comparer.words import PRECISIONS, figure, times
+from whygpu.model.comparison import TensorDifference
+
+AMPLIFIED = 0.01
+"""Outputs that differ by this part of their size, though no layer is at fault, need a word."""
+
+
+def all_the_same(outputs: Sequence[TensorDifference]) -> list[str]:
+    """What is to be said of the outputs where all layers are right."""
+    if all(not each.unequal for each in outputs):
+        return ["the outputs are the same to the last bit"] if outputs else []
+    known = [(overall(each) or 0.0, each) for each in outputs if each.how == "numbers"]
+    size, worst = max(known, key=lambda pair: pair[0], default=(0.0, None))
+    if worst is not None and size > AMPLIFIED:
+        return [
+            f"{worst.name} differs by {figure(100 * size)} % of its size all the same: the model "
+            "amplifies rounding, on any device"
+        ]
+    return _choices(outputs)
+
+
+def unfounded(each: TensorDifference) -> str:
+    return (
+        f"{each.name} differs by {figure(100 * (overall(each) or 0.0))} % of its size, though "
+        "every layer by itself is as it should be; none of them gives it, so that it cannot be "
+        "told whether the model amplifies rounding that much or its own code does something else"
+    )
+
+
+def _choices(outputs: Sequence[TensorDifference]) -> list[str]:
+    return [
+        f"{each.name} differs in {each.unequal:,} places where the values that decide it, in "
+        f"{each.follows}, are {figure(each.margin or 0.0)} apart"
+        for each in outputs
+        if each.follows
+    ]
+
+
+def choice(each: TensorDifference) -> str:
+    return (
+        f"{each.name} differs in {each.unequal:,} places (first at {list(each.where)}: "
+        f"{each.value_a} and {each.value_b}), and is compared exactly"
+    )
+
+
+def not_finite(each: TensorDifference) -> str:
+    return (
+        f"{each.name} is NaN or infinite in one lane only in {each.not_finite_in_one:,} places "
+        f"(first at {list(each.where)}: {each.value_a} and {each.value_b})"
+    )
+
+
+def beyond(each: TensorDifference, lanes: Lanes) -> list[str]:
+    """An output that is further apart than rounding moves the float64 reference."""
+    units = each.units
+    assert units is not None
+    reasons = [
+        f"{each.name} differs by up to {figure(each.max_abs or 0.0)} where values reach "
+        f"{figure(each.scale or 0.0)}: {times(units.own)} as far as rounding moves it"
+    ]
+    fits = fitting_precision(units)
+    if fits is not None:
+        name = PRECISIONS.get(fits, fits)
+        reasons.append(
+            f"the size is that of products made in {name}, which no setting of either lane allows"
+        )
+    return reasons
+
+
+def unrelated(each: TensorDifference) -> list[str]:
+    cosine = "" if each.cosine is None else f", cosine {each.cosine:.4f}"
+    return [
+        f"{each.name} differs by {figure(100 * (overall(each) or 0.0))} % of its size{cosine}",
+        "there is no float64 reference of it, so that a fault cannot be told from rounding that "
+        "the program amplifies; the results are different either way",
+    ]
+
+
+def doubtful(doubts: Sequence[TensorDifference], lanes: Lanes) -> list[str]:
+    first = doubts[0]
+    reasons = [
+        f"{first.name} differs by {figure(overall(first) or 0.0)} of its size, "
+        f"{figure(digits_lost(first) or 0.0)} roundings of {first.dtype_a}, and without a float64 "
+        "reference it cannot be told whether the program amplifies rounding that much",
+        "give --tolerance to say what is acceptable",
+    ]
+    size = overall(first) or 0.0
+    if lanes.products == "tf32" and size < UNITS["tf32"] * 8:
+        reasons.insert(1, "it is of the size of TF32, which a lane may use: add the lane no-tf32")
+    return reasons
+
+
+def rounded_outputs(outputs: Sequence[TensorDifference], lanes: Lanes) -> list[str]:
+    known = [(each.units.own, each) for each in outputs if each.units is not None]
+    reasons = []
+    if known:
+        most, worst = max(known, key=lambda pair: pair[0])
+        if most > 1:
+            name = "TF32" if lanes.products in ("tf32", None) else str(lanes.products)
+            reasons.append(
+                f"{worst.name} differs by {times(most)} what float32 explains, and by no more than "
+                f"{name} does, which a lane may use"
+            )
+        else:
+            reasons.append(
+                f"all of it is within what rounding explains (at most {figure(most)} of it, in "
+                f"{worst.name})"
+            )
+    else:
+        lost = max((digits_lost(each) or 0.0 for each in outputs), default=0.0)
+        reasons.append(
+            f"only last bits differ: at most {figure(lost)} roundings over a whole array"
+        )
+    return reasons + _choices(outputs)
+
+
+def within_number(worst: float, tolerance: float) -> str:
+    return (
+        f"the outputs differ by at most {figure(worst)} of their largest value, within the "
+        f"tolerance {tolerance:g} that was given"
+    )
+
+
+def beyond_number(beyond_: Sequence[TensorDifference], tolerance: float) -> list[str]:
+    said = []
+    for each in beyond_[:5]:
+        if each.how == "exactly":
+            said.append(choice(each))
+        elif each.how == "not-at-all":
+            said.append(f"{each.name} is not there, or not of the same shape, in both lanes")
+        elif each.not_finite_in_one:
+            said.append(not_finite(each))
+        else:
+            said.append(
+                f"{each.name} differs by {figure(each.relative or 0.0)} of its largest value, more "
+                f"than the tolerance {tolerance:g} that was given"
+            )
+    return said
