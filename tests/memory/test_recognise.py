@@ -49,6 +49,10 @@ RECOGNISED = [
     (Torch("some later release says it in other words"), ("", "gpu", None)),
     (RuntimeError("CUDA error: out of memory"), ("cuda", "gpu", None)),
     (
+        ValueError("RESOURCE_EXHAUSTED: Out of memory allocating 67108864 bytes."),
+        ("xla", "gpu", 1 << 26),
+    ),
+    (
         RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
         ("cuda libraries", "gpu", None),
     ),
@@ -174,6 +178,7 @@ OTHERS = [
     MemoryError("Cannot allocate write+execute memory for ffi.callback()"),
     KeyError("CUDA out of memory"),
     ValueError("expected 'retry' or 'CUDA out of memory' for --on-error"),
+    ValueError("no such status: RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes"),
     RuntimeError("batch of 64 is larger than the data set"),
     KeyboardInterrupt(),
 ]

@@ -26,6 +26,7 @@ _MOST_LINKS = 50
 _OWN_WORDS = (RuntimeError, SystemError, MemoryError, OSError, ImportError, Exception)
 """Built-in types that libraries raise for want of memory. A KeyError that quotes such words is a
 KeyError."""
+_XLA_STATUS = "RESOURCE_EXHAUSTED: "
 _GPU_TYPES = (("torch", "OutOfMemoryError"), ("cupy", "OutOfMemoryError"))
 _OTHER_MEMORY_ERRORS = late(r"write\+execute memory|parser stack overflow")
 """A MemoryError that is none: cffi on a system that forbids writable code; old Python's parser."""
@@ -126,6 +127,9 @@ def _was_near_its_limit() -> bool:
 
 
 def _may_say_it(error: Exception) -> bool:
+    if type(error) is ValueError:
+        # What JAX makes of XLA's status where an array does not get its memory on the CPU.
+        return _text(error).startswith(_XLA_STATUS)
     return type(error) in _OWN_WORDS or isinstance(error, OSError)
 
 
