@@ -55,6 +55,19 @@ def test_what_the_layers_show_as_well_is_amplified_rounding(
     assert with_outputs(apart, by_layers, cpu=same(), gpu=FAR).verdict == "rounding"
 
 
+def test_the_lane_that_is_right_knows_which_layer_an_output_is() -> None:
+    other = layer("other", FINE, tensors=(FAR._replace(name="other", kind="layer"),))
+    head = layer("head", FINE, tensors=(BITS._replace(name="head", kind="layer"),))
+    strayed = (WholeOutput("output", "other", FAR),)
+    for first, second in ((whole(same()), strayed), (strayed, whole(same()))):
+        found = judged(
+            [CPU, NO_TF32],
+            [pair("cpu", "gpu:no-tf32", [other, head], [FAR])],
+            whole={"cpu": first, "gpu:no-tf32": second},
+        )
+        assert found.verdict == "different"
+
+
 def test_nobody_is_blamed_where_both_stray_or_neither_is_known_to() -> None:
     for gaps in ({"cpu": FAR, "gpu": FAR}, {"cpu": BITS, "gpu": BITS}):
         found = with_outputs(FAR, BITS, **gaps)

@@ -40,9 +40,11 @@ class Stray(NamedTuple):
 
 def stray(measured: PairMeasures, lanes: Lanes) -> Stray | None:
     steps = {tensor.name: tensor for layer in measured.layers for tensor in layer.tensors}
-    known = {each.output: steps.get(each.step) for each in (*lanes.whole_b, *lanes.whole_a)}
+    # The lane that is nearer to its own layers knows which of them an output is: it comes last.
+    surest = sorted((*lanes.whole_a, *lanes.whole_b), key=_distance, reverse=True)
+    known = {each.output: each.step for each in surest}
     for each in measured.outputs:
-        step = known.get(each.name)
+        step = steps.get(known.get(each.name, ""))
         if each.kind != "output" or step is None:
             continue
         apart, by_layers = overall(each) or 0.0, overall(step) or 0.0
@@ -81,6 +83,10 @@ def _off(output: str, within: float, lanes: Lanes) -> str | None:
         if (gap(output, whole) or 0.0) > within
     ]
     return strayed[0] if len(strayed) == 1 else None
+
+
+def _distance(whole: WholeOutput) -> float:
+    return overall(whole.difference) or 0.0
 
 
 def gap(output: str, whole: Sequence[WholeOutput]) -> float | None:
