@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from whygpu.comparer.lanes import differ_in_options_alone
 from whygpu.comparer.layers import Lanes, LayerJudgement
 from whygpu.comparer.measures import PairMeasures
 from whygpu.comparer.output_evidence import all_the_same
@@ -70,10 +71,7 @@ def contradicted(
 
 def akin(run: LaneRun, lanes: Lanes) -> bool:
     """Whether a third lane is the same as one of two but for its options."""
-    return any(
-        run.lane.device == other.lane.device and run.lane.backend == other.lane.backend
-        for other in (lanes.a, lanes.b)
-    )
+    return any(differ_in_options_alone(run.lane, other.lane) for other in (lanes.a, lanes.b))
 
 
 def parting(

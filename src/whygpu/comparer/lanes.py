@@ -99,6 +99,10 @@ def default_lanes(
     return parse_lanes("cpu,gpu")
 
 
+def differ_in_options_alone(one: Lane, other: Lane) -> bool:
+    return (one.device, one.backend) == (other.device, other.backend)
+
+
 def policy_of(lane: Lane) -> DevicePolicy:
     """What `whygpu run` would be asked for; xla is the lane's own to see to."""
     return DevicePolicy(

@@ -66,7 +66,7 @@ def _notes(trials: Sequence[Trial], low: int) -> tuple[str, ...]:
 def is_irregular(trials: Sequence[Trial]) -> bool:
     """Whether main memory is no line near its limit: the trials disagree where it is reached."""
     seen = forecast(trials)
-    if seen is None or seen.gauge.name == "gpu" or seen.gauge.name == "gpu-gradients":
+    if seen is None or seen.gauge.on_gpu:
         return False
     low, _ = search.bracket(trials)
     fell = any(t.outcome == "does-not-fit" and t.batch <= (low or 0) for t in trials)

@@ -160,7 +160,7 @@ def _beyond(trials: Sequence[Trial], wishes: SearchWishes, low: int | None) -> i
     back as soon as it is freed, and keeps smaller ones.
     """
     seen = forecast(trials)
-    if low is None or seen is None or seen.gauge.name not in ("memory", "address-space"):
+    if low is None or seen is None or seen.gauge.on_gpu:
         return None
     nearest, furthest = (low * times for times in _LOOKED)
     batch = on_grid(low * _BEYOND, wishes)
@@ -185,7 +185,7 @@ def _is_doubtful(trials: Sequence[Trial], wishes: SearchWishes, low: int) -> boo
     more than once is no accident.
     """
     seen = forecast(trials)
-    if seen is None or seen.gauge.name.startswith("gpu") or len(trials) >= wishes.trials:
+    if seen is None or seen.gauge.on_gpu or len(trials) >= wishes.trials:
         return False
     if seen.both_sides:
         return low < seen.perhaps * (1 - _NEAR)
@@ -253,8 +253,13 @@ def _aim(trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int | No
 
 def _room_for_error(trials: Sequence[Trial], low: int) -> float:
     """The more often the line has promised too much, the less is left of it."""
+    return NOISE * 2.0 ** max(_trials_since(trials, low) - 1, 0)
+
+
+def _trials_since(trials: Sequence[Trial], low: int) -> int:
+    """How often it was tried since the line was drawn, which the largest that ran is the end of."""
     drawn = max(place for place, trial in enumerate(trials) if trial.batch == low)
-    return NOISE * 2.0 ** max(len(trials) - 2 - drawn, 0)
+    return len(trials) - 1 - drawn
 
 
 def _along(seen: Forecast, low: int) -> float:
@@ -280,8 +285,7 @@ def _refuted(below: Sequence[Trial], low: int) -> bool:
 def _inside(trials: Sequence[Trial], low: int, high: int) -> float:
     """Where the line says that what failed should have fitted: it failed by a hair, or the line
     does not hold. The more often it has failed since it was drawn, the less is left of it."""
-    drawn = max(place for place, trial in enumerate(trials) if trial.batch == low)
-    failures = len(trials) - 1 - drawn
+    failures = _trials_since(trials, low)
     if low < _FAR * high:
         return math.sqrt(low * high)
     near = low > _FROM_NEAR * high

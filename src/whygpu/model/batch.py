@@ -30,6 +30,10 @@ class Gauge(NamedTuple):
         """
         return self.name == "memory"
 
+    @property
+    def on_gpu(self) -> bool:
+        return self.name in ("gpu", "gpu-gradients")
+
 
 TrialOutcome = Literal["fits", "does-not-fit", "leaks", "failed", "too-slow"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from whygpu.comparer.lanes import BACKENDS
+from whygpu.comparer.lanes import BACKENDS, differ_in_options_alone
 from whygpu.comparer.tolerance import fitting_precision
 from whygpu.model.comparison import (
     ComparisonReport,
@@ -79,7 +79,7 @@ def _go_around(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]:
     wrong = lanes[pair.off].run.lane
     for name, lane in lanes.items():
         other = lane.run.lane
-        akin = (other.device, other.backend) == (wrong.device, wrong.backend)
+        akin = differ_in_options_alone(other, wrong)
         options = [_RUN_OPTIONS[each] for each in other.options if each in _RUN_OPTIONS]
         if akin and name not in off and lane.run.end == "ran" and options:
             yield f"whygpu run {' '.join(options)} -- python train.py goes the way that is right"
