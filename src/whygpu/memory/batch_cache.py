@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from whygpu.host.writing import write_file
 from whygpu.memory.trial import Limits
 from whygpu.model.batch import BatchResult
 from whygpu.model.codec import DecodeError, decode, encode
@@ -121,7 +121,4 @@ def save(path: str, limits: Limits, result: BatchResult, sources: Sequence[str])
     }
     with suppress(OSError):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        descriptor, part = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".part")
-        with open(descriptor, "w", encoding="utf-8") as file:
-            json.dump(entry, file)
-        os.replace(part, path)
+        write_file(path, json.dumps(entry).encode())

@@ -1,0 +1,241 @@
+"""The one place that writes files for the user: a file is replaced as a whole, or not at all.
+
+New content goes to a temporary file in the same folder, which takes over the mode, the owner (where
+that is allowed) and the extended attributes of the old file, is flushed to the disk, and is then
+renamed over it. Whatever fails before the rename leaves the old file as it was and removes the
+temporary file. Signals that would interrupt Python wait until the file is complete or given up.
+
+- A symbolic link stays a link; the file that it leads to is replaced. A second hard link keeps the
+  old content.
+- A device or a FIFO cannot be replaced and is written to directly, as are the process's own
+  descriptors (`/dev/stdout`, `/dev/fd/63`), even where these lead to an ordinary file: the file may
+  hold what somebody else wrote to it before.
+- A file without write permission is refused, although a rename would succeed.
+- The folder must be writable, because the temporary file is made there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+TEMPORARY = ".whygpu-"
+"""How the names of temporary files begin. They do not end in .py: a linter must not find them."""
+
+_OWN_DESCRIPTOR = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
+_MOST_LINKS = 40
+_WAITING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NOT_FOR_FSYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
+"""What file systems answer that have nothing to flush to."""
+
+
+class FileChanged(OSError):
+    """Somebody else has changed the file since it was read."""
+
+
+def write_file(path: str, content: bytes, *, mode: int = 0o666) -> None:
+    """Make this the content of the file. `mode` is for a new file, and the umask applies to it."""
+    _write(_destination(path), content, mode, None)
+
+
+def edit_file(path: str, before: bytes, after: bytes) -> None:
+    """Replace the content that was read, or raise FileChanged if it is no longer the content."""
+    _write(_destination(path), after, 0o600, before)
+
+
+def check_writable(path: str) -> None:
+    """Raise the OSError that writing there would certainly end in.
+
+    For work that takes hours: it must not end in "permission denied".
+    """
+    place = _destination(path)
+    if isinstance(place, int):
+        os.fstat(place)
+        return
+    old = _status(place)
+    if old is None or stat.S_ISREG(old.st_mode):
+        folder = os.path.dirname(place)
+        os.stat(folder)
+        _require_permission(folder, os.W_OK | os.X_OK)
+    if old is not None:
+        _require_permission(place, os.W_OK)
+
+
+def _destination(path: str) -> int | str:
+    """One of our own descriptors, or the path that all links lead to."""
+    if not path:
+        raise _os_error(errno.ENOENT, path)
+    if path.endswith("/"):
+        raise _os_error(errno.EISDIR, path)
+    given = path
+    for _ in range(_MOST_LINKS):
+        own = _OWN_DESCRIPTOR.fullmatch(path)
+        if own is not None:
+            return 1 if own[1] else 2 if own[2] else int(own[3] or own[4])
+        try:
+            leads_to = os.readlink(path)
+        except OSError:
+            return os.path.realpath(path)
+        path = os.path.join(os.path.dirname(path), leads_to)
+    raise _os_error(errno.ELOOP, given)
+
+
+def _write(place: int | str, content: bytes, mode: int, before: bytes | None) -> None:
+    if isinstance(place, int):
+        _write_through(os.dup(place), content)
+        return
+    old = _status(place)
+    if old is not None:
+        _require_permission(place, os.W_OK)
+        if not stat.S_ISREG(old.st_mode):
+            _write_through(os.open(place, os.O_WRONLY | os.O_CLOEXEC), content)
+            return
+    _replace(place, content, mode, old, before)
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        raise _os_error(errno.EISDIR, path)
+    return found
+
+
+def _require_permission(path: str, wanted: int) -> None:
+    if not os.access(path, wanted):
+        raise _os_error(errno.EACCES, path)
+
+
+def _os_error(number: int, path: str) -> OSError:
+    """The subclass of OSError that belongs to the number, as the operating system raises it."""
+    return OSError(number, os.strerror(number), path)
+
+
+def _write_through(descriptor: int, content: bytes) -> None:
+    try:
+        _write_all(descriptor, content)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _replace(
+    path: str, content: bytes, mode: int, old: os.stat_result | None, before: bytes | None
+) -> None:
+    folder = os.path.dirname(path)
+    # The name is known before the file is made, so that it can be removed whatever happens.
+    temporary = os.path.join(folder, f"{TEMPORARY}{os.urandom(8).hex()}.tmp")
+    with _uninterrupted():
+        try:
+            _write_new(temporary, content, mode, old, path)
+            if before is not None and _content(path, len(before) + 1) != before:
+                raise FileChanged(errno.ESTALE, "it has changed since it was read", path)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        _flush_folder(folder)
+
+
+def _write_new(
+    path: str, content: bytes, mode: int, old: os.stat_result | None, model: str
+) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    # Nobody else may read it before it has the mode of the old file.
+    descriptor = os.open(path, flags, mode if old is None else 0o600)
+    try:
+        _write_all(descriptor, content)
+        if old is not None:
+            _take_over(descriptor, old, model)
+        _flush(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _take_over(descriptor: int, old: os.stat_result, path: str) -> None:
+    """Owner, mode and attributes of the old file, as far as we may set them."""
+    mode = stat.S_IMODE(old.st_mode)
+    now = os.fstat(descriptor)
+    if (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid):
+        with suppress(OSError):
+            os.fchown(descriptor, -1, old.st_gid)
+        with suppress(OSError):
+            os.fchown(descriptor, old.st_uid, -1)
+        now = os.fstat(descriptor)
+    if now.st_uid != old.st_uid or now.st_gid != old.st_gid:
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)
+    if now.st_gid != old.st_gid:
+        # What the old group was allowed is not for the new one.
+        mode = mode & ~0o070 | (mode & 0o007) << 3
+    os.fchmod(descriptor, mode)
+    if hasattr(os, "listxattr"):
+        with suppress(OSError):
+            for name in os.listxattr(path):
+                with suppress(OSError):
+                    os.setxattr(descriptor, name, os.getxattr(path, name))
+
+
+def _flush(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NOT_FOR_FSYNC:
+            raise
+
+
+def _flush_folder(folder: str) -> None:
+    """So that the new name survives a power failure too; the file itself is complete already."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _content(path: str, limit: int) -> bytes:
+    """What the file holds now, at most `limit` bytes of it."""
+    # It may have become a FIFO, which must not hold us up, or a link to another file.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags), "rb") as file:
+        return file.read(limit)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Signals that have a Python handler wait until the end, and then count."""
+    if threading.current_thread() is not threading.main_thread():
+        # Python runs handlers in the main thread only: no exception can come here.
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    handlers = {number: signal.getsignal(number) for number in _WAITING}
+    ours = {number: handler for number, handler in handlers.items() if callable(handler)}
+    try:
+        for number in ours:
+            signal.signal(number, note)
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
