@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
-import platform
-import tempfile
 import traceback
 from collections.abc import Sequence
 
-from whygpu.host.local import LocalHost
-from whygpu.model.codec import printable
-from whygpu.privacy import Redactor
+from whygpu.cli import output
 from whygpu.version import VERSION
 
 
-def report(error: BaseException, arguments: Sequence[str]) -> str:
-    """Write the report to a file; returns what to tell the user."""
+def report(error: BaseException, arguments: Sequence[str]) -> None:
+    """Save the report and say where it is. Nothing that fails on the way hides the bug itself."""
+    try:
+        _report(error, arguments)
+    except Exception as failure:
+        # Not their texts: it may be the redaction that has failed.
+        names = f"{type(error).__name__}, then {type(failure).__name__} while reporting it"
+        output.say_own(f"whygpu: this is a bug in whygpu: {names}\n")
+
+
+def _report(error: BaseException, arguments: Sequence[str]) -> None:
+    import platform
+
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     text = (
         "## whygpu failed\n\n"
@@ -23,13 +30,22 @@ def report(error: BaseException, arguments: Sequence[str]) -> str:
         f"Command: `whygpu {' '.join(arguments)}`\n\n"
         f"```\n{trace}```\n"
     )
-    redactor = Redactor(LocalHost().platform)
-    text = printable(redactor.text(text))
-    said = redactor.text(f"whygpu: this is a bug in whygpu: {type(error).__name__}: {error}\n")
+    output.say(f"this is a bug in whygpu: {type(error).__name__}: {error}")
     try:
-        number, path = tempfile.mkstemp(prefix="whygpu-bug-", suffix=".md")
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(text)
+        path = _save(output.plain(text))
     except OSError as failure:
-        return f"{said}The report could not be saved ({failure}); here it is:\n\n{text}"
-    return f"{said}Please report it: a text ready to paste, private data removed, is in\n  {path}"
+        output.say(f"the report could not be saved ({failure}); here it is:\n\n{text}")
+        return
+    output.say_own(
+        f"Please report it: a text ready to paste, private data removed, is in\n  {path}\n"
+    )
+
+
+def _save(text: str) -> str:
+    import tempfile
+
+    from whygpu.host.writing import write_file
+
+    path = os.path.join(tempfile.gettempdir(), f"whygpu-bug-{os.urandom(6).hex()}.md")
+    write_file(path, text.encode("utf-8"), mode=0o600)
+    return path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from functools import partial
 
 from whygpu.cli.arguments import add_color_argument
 from whygpu.probes import DEFAULT_TIMEOUT
@@ -64,8 +64,8 @@ def _seconds(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
+    from whygpu.cli import output
     from whygpu.cli.progress import progress
-    from whygpu.cli.terminal import shows, use_color, width, write
 
     if options.snapshot is not None:
         report = api.diagnose(api.load_snapshot(options.snapshot))
@@ -80,17 +80,15 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         from whygpu.render.json import render
 
-        write(render(report))
+        output.data(report, render)
     else:
         from whygpu.render.text import MARKS, PLAIN_MARKS
         from whygpu.render.text import render as render_text
 
-        text = render_text(
+        output.page(
             report,
-            width=width(),
-            color=use_color(options.color),
-            verbose=options.verbose,
-            marks=MARKS if shows("".join(MARKS.values()), sys.stdout) else PLAIN_MARKS,
+            partial(render_text, verbose=options.verbose),
+            color=options.color,
+            marks=(MARKS, PLAIN_MARKS),
         )
-        write(text)
     return report.exit_code

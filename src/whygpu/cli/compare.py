@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
+from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument, seconds, whole_number
 from whygpu.errors import UsageError
 
@@ -113,10 +115,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"whygpu compare needs Linux, or Windows with WSL 2; this is {sys.platform}"
         )
-    html = _html_file(options.html)
+    html = output.require_writable("--html", options.html)
     _check(options)
     from whygpu.cli.progress import told
-    from whygpu.cli.terminal import printable
     from whygpu.comparer.run import compare
 
     with told("looking at this machine") as tell:
@@ -134,10 +135,12 @@ def run(options: argparse.Namespace) -> int:
             timeout=options.timeout,
             on_progress=tell,
         )
-    report = printable(report)
-    if html is not None:
-        _write_html(html, report)
-    _show(report, options)
+    try:
+        if html is not None:
+            _write_html(html, report)
+    finally:
+        # A full disk must not cost the answer.
+        _show(report, options)
     return report.exit_code
 
 
@@ -164,52 +167,25 @@ def _check(options: argparse.Namespace) -> None:
             )
 
 
-def _html_file(path: str | None) -> str | None:
-    """Checked first: minutes of work must not end in "permission denied"."""
-    if path is None:
-        return None
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise UsageError(f"--html {path}: there is no folder {folder}")
-    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise UsageError(f"--html {path}: it cannot be written; choose another file")
-    return os.path.abspath(path)
-
-
-def _public(report: ComparisonReport) -> ComparisonReport:
-    """What leaves the machine passes the gate: errors tell of folders in the user's home."""
-    from whygpu.host.local import LocalHost
-    from whygpu.privacy import Redactor
-
-    return Redactor(LocalHost().platform).value(report)
-
-
 def _write_html(path: str, report: ComparisonReport) -> None:
     from whygpu.render.compare_html import render
 
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(render(_public(report)))
-        print(f"whygpu: wrote {path}", file=sys.stderr)
-    except OSError as error:
-        print(f"whygpu: {path} could not be written: {error.strerror}", file=sys.stderr)
+    output.save(path, report, render, is_json=False)
+    output.say(f"wrote {path}")
 
 
 def _show(report: ComparisonReport, options: argparse.Namespace) -> None:
-    from whygpu.cli.terminal import marks_for, shows, use_color, width, write
-
     if options.json:
         from whygpu.render.compare_json import render as render_json
 
-        write(render_json(_public(report)))
+        output.data(report, render_json)
         return
     from whygpu.render.compare import MARKS, PLAIN_MARKS, PLAIN_SIGNS, render
 
-    text = render(
+    output.page(
         report,
-        width=width(),
-        color=use_color(options.color),
-        verbose=options.verbose,
-        marks=marks_for(MARKS, PLAIN_MARKS),
+        partial(render, verbose=options.verbose),
+        color=options.color,
+        marks=(MARKS, PLAIN_MARKS),
+        signs=PLAIN_SIGNS,
     )
-    write(text if shows(text, sys.stdout) else text.translate(PLAIN_SIGNS))

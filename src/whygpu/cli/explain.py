@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument
 from whygpu.errors import UsageError
 
@@ -54,8 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from whygpu.cli.terminal import write
-
     if options.python and not options.here:
         raise UsageError("--python says which environment wrote the log; it goes with --here")
     names = list(dict.fromkeys(options.files or ["-"]))
@@ -68,10 +67,10 @@ def run(options: argparse.Namespace) -> int:
             if len(names) == 1:
                 raise
             # The other files may well be readable.
-            print(f"whygpu: {error}", file=sys.stderr)
+            output.say(str(error))
             codes.append(UNREADABLE)
             continue
-        write(_rendered(explanation, options, several=len(names) > 1, first=not codes))
+        _show(explanation, options, several=len(names) > 1, first=not codes)
         codes.append(explanation.exit_code)
     return next((code for code in (UNREADABLE, 1, 4) if code in codes), 0)
 
@@ -87,7 +86,7 @@ def _explained(name: str, here: Snapshot | None) -> Explanation:
 
     if name == "-":
         if sys.stdin.isatty():
-            print("whygpu: reading the log from the terminal; end it with Ctrl-D", file=sys.stderr)
+            output.say("reading the log from the terminal; end it with Ctrl-D")
         return api.explain_pieces(_pieces_of_input(), here=here)
     return api.explain_pieces(_pieces_of_file(name), name, here=here)
 
@@ -131,24 +130,20 @@ def _first_bytes(read: Callable[[int], bytes | None], size: int) -> Iterator[byt
             return
 
 
-def _rendered(
+def _show(
     explanation: Explanation, options: argparse.Namespace, *, several: bool, first: bool
-) -> str:
+) -> None:
     if options.json:
         from whygpu.render.explain_json import render, render_line
 
-        return render_line(explanation) if several else render(explanation)
-    from whygpu.cli.terminal import shows, use_color, width
+        output.data(explanation, render_line if several else render)
+        return
     from whygpu.render.explain import MARKS, PLAIN_MARKS
     from whygpu.render.explain import render as render_text
 
-    text = render_text(
-        explanation,
-        width=width(),
-        color=use_color(options.color),
-        verbose=options.verbose,
-        marks=MARKS if shows("".join(MARKS.values()), sys.stdout) else PLAIN_MARKS,
-    )
-    if not several:
-        return text
-    return ("" if first else "\n") + f"== {explanation.name or 'standard input'} ==\n{text}"
+    def titled(shown: Explanation, **style: Any) -> str:
+        text = render_text(shown, verbose=options.verbose, **style)
+        title = f"== {shown.name or 'standard input'} ==\n" if several else ""
+        return ("\n" if several and not first else "") + title + text
+
+    output.page(explanation, titled, color=options.color, marks=(MARKS, PLAIN_MARKS))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
+from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whygpu.linter.run import OnProgress
+    from whygpu.linter.fix_files import FixResult
     from whygpu.linter.settings import Settings
     from whygpu.model.cause import Cause
     from whygpu.model.code_finding import LintReport
@@ -31,8 +32,11 @@ exit codes:
   0 nothing found   1 something found   2 wrong usage   3 a bug
 """
 
-_PATIENCE = 0.5
-"""Seconds after which a reader wants to see that something goes on."""
+EXIT_FINE, EXIT_FOUND, EXIT_UNREADABLE, EXIT_BUG = range(4)
+EXIT_NOT_WRITTEN = 2
+
+_NAMES = ("path",)
+"""Fields that hold names of files: editors and code scanning open a file by them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from whygpu.cli.progress import counting
     from whygpu.linter import files, run, settings
 
     causes = run.lint_causes()
@@ -68,10 +73,13 @@ def run(options: argparse.Namespace) -> int:
     found = files.find(paths, chosen)
     if options.diff:
         return _diff(found, chosen, causes)
-    mended = _fix(found, chosen, causes) if options.fix else 0
-    report = run.lint_files(found, chosen, _progress())
-    _write(options, report._replace(fixed=mended), causes)
-    return report.exit_code
+    fixed = _fix(found, paths, chosen, causes) if options.fix else None
+    report = run.lint_files(found, chosen, counting())
+    if fixed is None:
+        _show(options, report, causes)
+        return report.exit_code
+    _show(options, report._replace(fixed=fixed.mended), causes)
+    return EXIT_NOT_WRITTEN if fixed.left and report.exit_code < EXIT_BUG else report.exit_code
 
 
 def _with_options(
@@ -95,99 +103,65 @@ def _with_options(
     return settings
 
 
-def _fix(paths: Sequence[str], settings: Settings, causes: Sequence[Cause]) -> int:
-    """Mend the files themselves; how many findings that were."""
+def _fix(
+    found: Sequence[str], given: Sequence[str], settings: Settings, causes: Sequence[Cause]
+) -> FixResult:
+    """Mend the files themselves, and say which could not be."""
     from whygpu.errors import UsageError
     from whygpu.linter.files import STDIN
-    from whygpu.linter.fix import fixed
-    from whygpu.linter.one_file import read
+    from whygpu.linter.fix_files import fix_files
 
-    if STDIN in paths:
+    if STDIN in found:
         raise UsageError("--fix changes files, and standard input is none; --diff shows the change")
-    count = 0
-    for path in paths:
-        try:
-            content = read(path)
-            result = fixed(path, content, settings, causes)
-            if result.content != content:
-                with open(path, "wb") as file:
-                    file.write(result.content)
-                count += result.mended
-        except OSError as error:
-            print(f"whygpu: {path} is left as it is: {error.strerror}", file=sys.stderr)
-    return count
+    result = fix_files(found, given, settings, causes)
+    for path, why in result.left:
+        output.say(f"{output.name(path)} is left as it is: {output.name(why)}")
+    return result
 
 
 def _diff(paths: Sequence[str], settings: Settings, causes: Sequence[Cause]) -> int:
-    import difflib
-
-    from whygpu.cli.terminal import write
     from whygpu.linter.fix import fixed
     from whygpu.linter.one_file import read
+    from whygpu.linter.patch import patch
 
-    changed = False
+    changed, unreadable = False, 0
     for path in paths:
         try:
             content = read(path)
         except OSError as error:
-            print(f"whygpu: {path} cannot be read: {error.strerror}", file=sys.stderr)
+            output.say(f"{output.name(path)} cannot be read: {error.strerror}")
+            unreadable += 1
             continue
         result = fixed(path, content, settings, causes).content
-        if result == content:
-            continue
-        changed = True
-        before, after = (
-            text.decode("utf-8", "replace").splitlines(keepends=True) for text in (content, result)
-        )
-        for line in difflib.unified_diff(before, after, f"a/{path}", f"b/{path}"):
-            write(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
-    return 1 if changed else 0
+        if result != content:
+            changed = True
+            output.patch(patch(path, content, result))
+    if changed:
+        return EXIT_FOUND
+    return EXIT_UNREADABLE if paths and unreadable == len(paths) else EXIT_FINE
 
 
-def _write(options: argparse.Namespace, report: LintReport, causes: Sequence[Cause]) -> None:
-    from whygpu.cli.terminal import shows, use_color, width, write
-
-    if options.json or options.sarif or options.github:
+def _show(options: argparse.Namespace, report: LintReport, causes: Sequence[Cause]) -> None:
+    if options.json or options.sarif:
         from whygpu.render import lint_json
 
         if options.json:
-            write(lint_json.render_json(report))
-        elif options.sarif:
-            write(lint_json.render_sarif(report, causes))
+            output.data(report, lint_json.render_json, _NAMES)
         else:
-            write(lint_json.render_github(report))
-        return
-    from whygpu.render.lint import MARKS, PLAIN_MARKS, render
+            output.data(report, partial(lint_json.render_sarif, causes=causes), _NAMES)
+    elif options.github:
+        from whygpu.render.lint_json import render_github
 
-    text = render(
-        report,
-        width=width(),
-        color=use_color(options.color),
-        verbose=options.verbose,
-        marks=MARKS if shows("".join(MARKS.values()), sys.stdout) else PLAIN_MARKS,
-    )
-    write(text)
+        output.text(report, render_github, _NAMES)
+    else:
+        from whygpu.render.lint import MARKS, PLAIN_MARKS, marked_lines, render
 
-
-def _progress() -> OnProgress | None:
-    """A count on standard error, for somebody who waits."""
-    if not sys.stderr.isatty():
-        return None
-    import time
-
-    began = shown = time.monotonic()
-
-    def show(done: int, total: int) -> None:
-        nonlocal shown
-        now = time.monotonic()
-        if done == total:
-            if shown > began:
-                sys.stderr.write("\r\033[K")
-        elif now - began > _PATIENCE and now - shown > 0.1:
-            shown = now
-            sys.stderr.write(f"\r{done:,} of {total:,} files")
-        else:
-            return
-        sys.stderr.flush()
-
-    return show
+        output.page(
+            (report, marked_lines(report)),
+            lambda shown, **style: render(
+                shown[0], marked=shown[1], verbose=options.verbose, **style
+            ),
+            color=options.color,
+            marks=(MARKS, PLAIN_MARKS),
+            names=_NAMES,
+        )

@@ -11,10 +11,15 @@ import os
 import sys
 from collections.abc import Sequence
 
-from whygpu.cli import check, compare, explain, lint, memory, plan, rule, snapshot
+from whygpu.cli import check, compare, explain, lint, memory, output, plan, rule, snapshot
 from whygpu.cli import run as run_verb
 from whygpu.cli.meant import Parser
-from whygpu.cli.surroundings import discard_output, open_streams, stopped_cleanly
+from whygpu.cli.surroundings import (
+    FOLDER_IS_GONE,
+    folder_is_gone,
+    open_streams,
+    stopped_cleanly,
+)
 from whygpu.errors import UsageError
 from whygpu.version import VERSION
 
@@ -106,7 +111,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     open_streams()
     with stopped_cleanly():
-        return _run(words)
+        try:
+            return _run(words)
+        except Exception as error:
+            # Telling of a failure has failed in turn. Python's own end would be exit code 1.
+            output.say_own(f"whygpu: this is a bug in whygpu: {type(error).__name__}\n")
+            return run_verb.EXIT_FAILED if list(words[:1]) == ["run"] else EXIT_BUG
 
 
 def _run(words: Sequence[str]) -> int:
@@ -116,19 +126,22 @@ def _run(words: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except UsageError as error:
-        print(f"whygpu: {error}", file=sys.stderr)
+        output.say(str(error))
         return EXIT_USAGE
     except KeyboardInterrupt:
-        print("\nwhygpu: interrupted", file=sys.stderr)
+        output.say_own("\nwhygpu: interrupted\n")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader has gone: `whygpu | head`.
-        discard_output()
+        output.discard(sys.stdout)
         return EXIT_PIPE_CLOSED
     except Exception as error:
+        if isinstance(error, OSError) and folder_is_gone():
+            output.say(FOLDER_IS_GONE)
+            return EXIT_USAGE
         from whygpu.cli import bug
 
-        print(bug.report(error, words), file=sys.stderr)
+        bug.report(error, words)
         return EXIT_BUG
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NoReturn
 
+from whygpu.cli import output
 from whygpu.errors import UsageError
 
 _KINDS = {
@@ -40,6 +42,19 @@ _MEANT: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
 class Parser(argparse.ArgumentParser):
     """argparse's own would only list all verbs."""
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Help to standard output, errors to standard error, both through the one exit."""
+        if not message:
+            return
+        if file is sys.stdout:
+            output.own(message)
+        else:
+            output.say_own(message)
+
+    def error(self, message: str) -> NoReturn:
+        """What is wrong with the words may quote them."""
+        super().error(output.plain(message))
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.nargs == argparse.PARSER and value not in (action.choices or ()):
             raise UsageError(unknown_word(self.prog, str(value), tuple(action.choices or ())))
@@ -64,9 +79,10 @@ def unknown_word(command: str, word: str, names: Collection[str]) -> str:
 
 def _commands(command: str, word: str) -> list[tuple[str, str]]:
     import re
-    import shlex
+
+    from whygpu.model.shell import quoted
 
     kind = next((kind for kind, form in _KINDS.items() if re.fullmatch(form, word)), "")
-    quoted = shlex.quote(word)
+    shown = quoted(output.plain(word))
     rows = _MEANT.get(command, {}).get(kind, ())
-    return [(f"whygpu {line.format(word=quoted)}", what) for line, what in rows]
+    return [(f"whygpu {line.format(word=shown)}", what) for line, what in rows]

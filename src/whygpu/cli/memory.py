@@ -96,7 +96,7 @@ def _refuse_misplaced(options: argparse.Namespace) -> None:
 
 def _run_holders(options: argparse.Namespace) -> int:
     from whygpu import api
-    from whygpu.cli.terminal import use_color, width, write
+    from whygpu.cli import output
     from whygpu.memory.holders import judge
     from whygpu.model.observed import Known
     from whygpu.render.memory_holders import render, render_json
@@ -109,9 +109,9 @@ def _run_holders(options: argparse.Namespace) -> int:
     if not isinstance(report.gpus, Known) or report.exit_code != 0:
         report = _with_causes(report, machine)
     if options.holders_json:
-        write(render_json(report))
+        output.data(report, render_json)
     else:
-        write(render(report, width=width(), color=use_color(options.color)))
+        output.page(report, render, color=options.color)
     return report.exit_code
 
 

@@ -73,8 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
+    from whygpu.cli import output
     from whygpu.cli.progress import waiting
-    from whygpu.cli.terminal import marks_for, printable, use_color, width, write
     from whygpu.render.memory_estimate import MARKS, PLAIN_MARKS, render, render_json
 
     with waiting("estimating") as tell:
@@ -92,15 +92,8 @@ def run(options: argparse.Namespace) -> int:
             timeout=options.timeout,
             on_progress=tell,
         )
-    found = printable(found)
     if options.json:
-        write(render_json(found))
+        output.data(found, render_json)
     else:
-        text = render(
-            found,
-            width=width(),
-            color=use_color(options.color),
-            marks=marks_for(MARKS, PLAIN_MARKS),
-        )
-        write(text)
+        output.page(found, render, color=options.color, marks=(MARKS, PLAIN_MARKS))
     return found.exit_code

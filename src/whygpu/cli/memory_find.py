@@ -89,19 +89,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from whygpu.cli import output
     from whygpu.cli.progress import told
-    from whygpu.cli.terminal import printable, use_color, width, write
     from whygpu.memory.find import find
     from whygpu.render.memory_find import render, render_json
 
     wanted = _wanted(options)
     with told("looking at this machine") as tell:
         result = find(wanted, os.environ, lambda progress: tell(_in_words(progress)))
-    result = printable(result)
     if options.json:
-        write(render_json(result))
+        output.data(result, render_json)
     else:
-        write(render(result, width=width(), color=use_color(options.color)))
+        output.page(result, render, color=options.color)
     return _CODES[result.outcome]
 
 

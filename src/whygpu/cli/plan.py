@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from typing import TYPE_CHECKING
 
 from whygpu.cli.arguments import add_color_argument
@@ -93,7 +92,7 @@ def _plan(
 ) -> int:
     import time
 
-    from whygpu.cli.terminal import shows, use_color, width, write
+    from whygpu.cli import output
     from whygpu.planner.advice import advice as advise
     from whygpu.planner.changes import changes as find_changes
     from whygpu.planner.plan import make_plan
@@ -102,7 +101,11 @@ def _plan(
     if options.matrix:
         from whygpu.render.plan import render_matrix
 
-        write(render_matrix(answer, color=use_color(options.color)))
+        output.page(
+            answer,
+            lambda value, width, color: render_matrix(value, color=color),
+            color=options.color,
+        )
         return answer.exit_code
     changes = () if answer.plan else find_changes(machine, wishes, table)
     advice = advise(answer, answer.plan, time.strftime("%Y-%m-%d")) if answer.plan else None
@@ -111,23 +114,20 @@ def _plan(
         from whygpu.cli.verify import verify
 
         verified, refuted = verify(answer.plan, machine)
+    shown = (answer, advice, tuple(changes), verified)
     if options.json:
         from whygpu.render.plan_json import render as render_json
 
-        write(render_json(answer, advice, changes, verified))
+        output.data(shown, lambda values: render_json(*values))
     else:
         from whygpu.render.plan import MARKS, PLAIN_MARKS, render
 
-        text = render(
-            answer,
-            advice,
-            changes,
-            verified,
-            width=width(),
-            color=use_color(options.color),
-            marks=MARKS if shows("".join(MARKS.values()), sys.stdout) else PLAIN_MARKS,
+        output.page(
+            shown,
+            lambda values, **style: render(*values, **style),
+            color=options.color,
+            marks=(MARKS, PLAIN_MARKS),
         )
-        write(text)
     return 1 if refuted else answer.exit_code
 
 
@@ -138,26 +138,24 @@ def _why_not(
     wishes: tuple[Wish, ...],
     table: Table,
 ) -> int:
-    from whygpu.cli.terminal import shows, use_color, width, write
+    from whygpu.cli import output
     from whygpu.planner.plan import EXIT_NO_PLAN, EXIT_PLAN, EXIT_UNDETERMINED, why_not
 
     candidate, chain = why_not(machine, asked, wishes, table)
+    shown = (candidate, tuple(chain), machine)
     if options.json:
         from whygpu.render.plan_json import render_chain as render_chain_json
 
-        write(render_chain_json(candidate, chain, machine))
+        output.data(shown, lambda values: render_chain_json(*values))
     else:
         from whygpu.render.plan import MARKS, PLAIN_MARKS, render_chain
 
-        text = render_chain(
-            candidate,
-            chain,
-            machine,
-            width=width(),
-            color=use_color(options.color),
-            marks=MARKS if shows("".join(MARKS.values()), sys.stdout) else PLAIN_MARKS,
+        output.page(
+            shown,
+            lambda values, **style: render_chain(*values, **style),
+            color=options.color,
+            marks=(MARKS, PLAIN_MARKS),
         )
-        write(text)
     outcomes = {step.outcome for step in chain}
     if "breaks" in outcomes:
         return EXIT_NO_PLAN
@@ -253,8 +251,4 @@ def _python(host: LocalHost, given: str | None) -> Observed[Interpreter]:
     told = interpreter.collect(host, chosen)
     if isinstance(told, Known):
         return Known(told.value, "the target interpreter")
-    from whygpu.privacy import Redactor
-
-    # A reason may quote the path of the interpreter.
-    reason = told.reason if isinstance(told, Unknown) else told.source
-    return Unknown(Redactor(host.platform).text(reason))
+    return Unknown(told.reason if isinstance(told, Unknown) else told.source)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from whygpu.cli.terminal import shows
+from whygpu.cli import output
+from whygpu.cli.output import shows
 from whygpu.model.derived import display_name
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 WORTH_SHOWING = 1 << 26
 """Bytes that take longer to read than a moment."""
+PATIENCE = 0.5
+"""Seconds after which a reader wants to see that something goes on."""
 
 
 @contextmanager
@@ -37,7 +40,7 @@ def progress() -> Iterator[Progress | None]:
             else:
                 running[event.probe] = event.text or "start"
             words = (f"{display_name(name)} ({stage})" for name, stage in running.items())
-            status.update("running " + ", ".join(words) if running else "judging ...")
+            status.update(_shown("running " + ", ".join(words)) if running else "judging ...")
 
         yield show
 
@@ -55,16 +58,15 @@ def told(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
             whole = text.partition(": ")[0]
             if log and whole not in said:
                 said.add(whole)
-                print(f"whygpu: {whole}", file=sys.stderr, flush=True)
+                output.say(whole)
 
         yield say
         return
     from rich.console import Console
-    from rich.markup import escape
 
     spinner = "dots" if shows("⠋", sys.stderr) else "line"
     with Console(stderr=True).status(f"{first} ...", spinner=spinner) as status:
-        yield lambda text: status.update(f"{escape(text)} ...")
+        yield lambda text: status.update(f"{_shown(text)} ...")
 
 
 @contextmanager
@@ -86,5 +88,34 @@ def reading(name: str, size: int) -> Iterator[Callable[[int], None]]:
 
     columns = (TextColumn("reading {task.description}"), BarColumn(), DownloadColumn())
     with Bar(*columns, TransferSpeedColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name if name != "-" else "standard input", total=size or None)
+        shown = _shown(name) if name != "-" else "standard input"
+        task = bar.add_task(shown, total=size or None)
         yield lambda count: bar.advance(task, count)
+
+
+def counting() -> Callable[[int, int], None] | None:
+    """A callback for how many files of how many are done; None where nobody is watching."""
+    if not sys.stderr.isatty():
+        return None
+    import time
+
+    began = shown = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if done == total:
+            if shown > began:
+                output.say_own("\r\033[K")
+        elif now - began > PATIENCE and now - shown > 0.1:
+            shown = now
+            output.say_own(f"\r{done:,} of {total:,} files")
+
+    return show
+
+
+def _shown(text: str) -> str:
+    """Redacted, on one line, and without a meaning for rich."""
+    from rich.markup import escape
+
+    return escape(output.name(output.plain(text)))

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from whygpu.causes import catalogue, find_cause
-    from whygpu.cli.terminal import use_color, width, write
+    from whygpu.cli import output
     from whygpu.render import page
 
     if options.name is None:
@@ -33,12 +33,12 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(_unknown(options.name))
         chosen = (cause,)
     if options.json:
-        write(page.render_json(chosen))
+        output.own(page.render_json(chosen))
     elif options.name is None:
-        write(page.render_list(chosen))
+        output.own(page.render_list(chosen))
     else:
-        color = use_color(options.color)
-        write(page.render(chosen[0], width=width(), color=color))
+        color = output.use_color(options.color)
+        output.own(page.render(chosen[0], width=output.width(), color=color))
     return 0
 
 

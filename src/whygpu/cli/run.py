@@ -8,6 +8,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
+from whygpu.cli import output
+from whygpu.cli.surroundings import FOLDER_IS_GONE, folder_is_gone
 from whygpu.errors import PolicyError, UsageError
 
 if TYPE_CHECKING:
@@ -92,19 +94,22 @@ def run(options: argparse.Namespace) -> int:
     try:
         return _run(options)
     except NotStarted as error:
-        _say(str(error))
+        output.say(str(error))
         return error.code
     except PolicyError as error:
-        _say(f"{error}\nnothing was run; `whygpu check` says more")
+        output.say_choices(f"{error}\nnothing was run; `whygpu check` says more")
         return EXIT_UNMET
     except UsageError as error:
-        _say(str(error))
+        output.say(str(error))
         return EXIT_FAILED
     except Exception as error:
         # The program's exit codes are its own: a bug of ours must not look like one of them.
+        if isinstance(error, OSError) and folder_is_gone():
+            output.say(FOLDER_IS_GONE)
+            return EXIT_FAILED
         from whygpu.cli import bug
 
-        print(bug.report(error, ["run", *options.command]), file=sys.stderr)
+        bug.report(error, ["run", *options.command])
         return EXIT_FAILED
 
 
@@ -117,7 +122,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.json and not options.dry_run:
         raise UsageError("--json goes with --dry-run; --report FILE writes a run's report")
     policy = _policy(options)
-    report_file = _report_file(options.report)
+    report_file = output.require_writable("--report", options.report)
     prepared = prepare(argv, policy, os.environ, repair=not options.no_repair, trace=options.trace)
     if options.dry_run:
         return _show_plan(prepared, options)
@@ -157,38 +162,16 @@ def _policy(options: argparse.Namespace) -> DevicePolicy:
     )
 
 
-def _report_file(path: str | None) -> str | None:
-    """Checked before the run: a training of hours must not end in "permission denied"."""
-    if path is None:
-        return None
-    whole = os.path.abspath(path)
-    folder = os.path.dirname(whole)
-    if not os.path.isdir(folder):
-        raise UsageError(f"--report {path}: there is no folder {folder}")
-    if os.path.isdir(whole):
-        raise UsageError(f"--report {path}: this is a folder; expected a file")
-    if not os.access(whole if os.path.exists(whole) else folder, os.W_OK):
-        raise UsageError(f"--report {path}: it cannot be written; choose another file")
-    # The program may change its folder; so may we not.
-    return whole
-
-
 def _show_plan(prepared: Prepared, options: argparse.Namespace) -> int:
-    from whygpu.cli.terminal import write
-
     if options.json:
         from whygpu.render.run_json import plan_json
 
-        write(plan_json(prepared.plan))
+        output.data(prepared.plan, plan_json)
     else:
         from whygpu.render.run import plan_text
 
-        write(plan_text(prepared.plan))
+        output.text(prepared.plan, plan_text)
     return 0
-
-
-def _say(text: str) -> None:
-    print(f"whygpu: {text}", file=sys.stderr, flush=True)
 
 
 def _say_before(prepared: Prepared) -> None:
@@ -196,9 +179,9 @@ def _say_before(prepared: Prepared) -> None:
 
     for repair in prepared.plan.repairs:
         if prepared.concerns(repair):
-            _say(repair_text(repair))
+            output.say(repair_text(repair))
     for note in prepared.plan.notes:
-        _say(note)
+        output.say(note)
 
 
 _ASKED_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -226,7 +209,7 @@ def _explained(
     memory = memory_end_of(report, ended, text, machine)
     explanation = api.explain(text, here=machine, memory=memory)
     if not options.quiet and explanation.verdict != "nothing-wrong":
-        print(f"\n{_worded(explanation)}", file=sys.stderr, end="", flush=True)
+        _show_explanation(explanation)
     if memory is not None:
         memory = _estimated(memory, report, machine, prepared)
     return report._replace(explanation=as_dict(explanation), out_of_memory=memory)
@@ -252,17 +235,13 @@ def _estimated(
     return memory._replace(estimate=FitEstimate("cannot-tell", why))
 
 
-def _worded(explanation: Explanation) -> str:
-    from whygpu.cli.terminal import shows, use_color, width
+def _show_explanation(explanation: Explanation) -> None:
     from whygpu.render.explain import MARKS, PLAIN_MARKS, render
 
-    return render(
-        explanation,
-        width=width(),
-        color=use_color("auto", sys.stderr),
-        verbose=False,
-        marks=MARKS if shows("".join(MARKS.values()), sys.stderr) else PLAIN_MARKS,
-    )
+    def below(shown: Explanation, **style: Any) -> str:
+        return "\n" + render(shown, verbose=False, **style)
+
+    output.page_on_error(explanation, below, marks=(MARKS, PLAIN_MARKS))
 
 
 def _last_words(report: RunReport, ended: Ended) -> str:
@@ -284,11 +263,11 @@ def _finish(
     if not options.quiet:
         _say_after(report, trace, prepared)
     if unmet:
-        _say(f"--require gpu: the program ran on the CPU{prepared.because}")
+        output.say(f"--require gpu: the program ran on the CPU{prepared.because}")
     elif report.policy.require_gpu and report.device == "none":
-        _say("--require gpu: nothing shows on which device the program ran")
-    if report_file is not None:
-        _write_report(report_file, report, trace)
+        output.say("--require gpu: nothing shows on which device the program ran")
+    if report_file is not None and not _write_report(report_file, report, trace):
+        return report.exit_code or EXIT_FAILED
     return report.exit_code
 
 
@@ -301,7 +280,6 @@ def _trace_of(report: RunReport) -> dict[str, Any] | None:
 
 
 def _say_after(report: RunReport, trace: dict[str, Any] | None, prepared: Prepared) -> None:
-    from whygpu.cli.terminal import width
     from whygpu.launch.command import script_of
     from whygpu.render.run import end_text, repair_text
     from whygpu.render.run_memory import memory_text
@@ -311,36 +289,28 @@ def _say_after(report: RunReport, trace: dict[str, Any] | None, prepared: Prepar
     imported = {use.name for record in report.records for use in record.frameworks}
     for repair in report.repairs:
         if not prepared.concerns(repair) and prepared.concerns(repair, imported):
-            _say(repair_text(repair))
+            output.say(repair_text(repair))
     if report.out_of_memory is not None:
         script = script_of(prepared.plan.argv, os.environ)
-        _say(memory_text(report.out_of_memory, script, width=width()))
-    _say(end_text(report, prepared.because))
+        memory = output.public(report.out_of_memory)
+        output.say(memory_text(memory, script, width=output.width(sys.stderr)))
+    output.say(end_text(report, prepared.because))
     for note in dict.fromkeys(note for record in report.records for note in record.notes):
-        _say(note)
+        output.say(note)
 
 
-def _write_report(path: str, report: RunReport, trace: dict[str, Any] | None) -> None:
-    """What leaves the machine passes the gate: folders of repairs are in the user's home."""
-    from whygpu.host.local import LocalHost
-    from whygpu.privacy import Redactor
+def _write_report(path: str, report: RunReport, trace: dict[str, Any] | None) -> bool:
     from whygpu.render.run_json import report_json
 
-    redact = Redactor(LocalHost().platform).text
-    repairs = tuple(
-        repair._replace(what=redact(repair.what), why=redact(repair.why))
-        for repair in report.repairs
-    )
-    text = report_json(report._replace(repairs=repairs), trace)
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        _say(f"the report could not be written to {path}: {error.strerror}")
+        output.save(path, (report, trace), lambda values: report_json(*values), is_json=True)
+    except UsageError as error:
+        output.say(f"the report was not saved: {error}")
+        return False
+    return True
 
 
 def _show_trace(trace: dict[str, Any]) -> None:
-    from whygpu.cli.terminal import width
     from whygpu.render.trace import render
 
-    print(f"whygpu: {render(trace, width=width())}", file=sys.stderr, end="", flush=True)
+    output.page_on_error(trace, lambda shown, width, color: f"whygpu: {render(shown, width=width)}")

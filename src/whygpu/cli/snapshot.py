@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from whygpu.cli.check import add_target_arguments
-from whygpu.errors import UsageError
 
 EXAMPLES = """\
 examples:
@@ -24,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
+    from whygpu.cli import output
     from whygpu.cli.progress import progress
-    from whygpu.cli.terminal import write
     from whygpu.render.json import render_snapshot
 
     with progress() as show:
@@ -35,16 +33,9 @@ def run(options: argparse.Namespace) -> int:
             timeout=options.timeout,
             on_progress=show,
         )
-    text = render_snapshot(taken)
     if options.output == "-":
-        write(text)
+        output.data(taken, render_snapshot)
         return 0
-    try:
-        with open(options.output, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {options.output}: {error.strerror}; choose another file with -o"
-        ) from error
-    print(f"whygpu: snapshot saved to {options.output}", file=sys.stderr)
+    output.save(options.output, taken, render_snapshot, is_json=True)
+    output.say(f"snapshot saved to {options.output}")
     return 0

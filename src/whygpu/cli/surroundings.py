@@ -27,9 +27,16 @@ def open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def discard_output() -> None:
-    """Standard output takes no more; what is left of it would fail again when Python exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+FOLDER_IS_GONE = "the current folder does not exist any more; change to another one"
+
+
+def folder_is_gone() -> bool:
+    """Somebody has removed the folder that we were started in."""
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Sequence
@@ -64,6 +65,9 @@ def _apply(analysis: Analysis, content: bytes, edits: list[Edit]) -> bytes | Non
     if source.notebook is not None:
         return _in_notebook(source.notebook, content, edits)
     text = content.decode(source.encoding)
+    if text.encode(source.encoding) != content:
+        # In some encodings a character can be written in several ways.
+        return None
     made = replaced(text, edits)
     return made.encode(source.encoding) if syntax_error(made) is None else None
 
@@ -81,6 +85,7 @@ def replaced(text: str, edits: Sequence[Edit]) -> str:
 
 
 def _in_notebook(book: Notebook, content: bytes, edits: list[Edit]) -> bytes | None:
+    mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     text = content.decode("utf-8-sig")
     style = _style(book, text)
     if style is None:
@@ -98,7 +103,7 @@ def _in_notebook(book: Notebook, content: bytes, edits: list[Edit]) -> bytes | N
         source = replaced(source_of(cell), cell_edits)
         listed = isinstance(cell.get("source"), list)
         cell["source"] = source.splitlines(keepends=True) if listed else source
-    return style.write(data).encode("utf-8")
+    return mark + style.write(data).encode("utf-8")
 
 
 def _shifted(position: Position, lines: int, columns: int) -> Position:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import types
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.outside_text import printable
 
 T = TypeVar("T")
 
 _LARGEST = 1e30
 """Nothing that is counted here is larger; infinity and not-a-number are no JSON at all."""
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class DecodeError(ValueError):
@@ -38,14 +37,6 @@ def encode(value: Any) -> Any:
         names = getattr(value, "_fields", None)
         return items if names is None else dict(zip(names, items, strict=True))
     return value
-
-
-def printable(text: str) -> str:
-    """Text that can be shown and sent: no terminal's commands, no halves of characters.
-
-    Names of files and messages of programs may hold any byte, and snapshots come from strangers.
-    """
-    return text if text.isprintable() else _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def decode(kind: type[T], data: Any, path: str = "") -> T:

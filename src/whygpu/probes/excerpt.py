@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
+from whygpu.model.outside_text import without_sequences
+
 KEPT_BYTES = 32 * 1024
 """Of the beginning, and again of the end."""
 
-_ESCAPE_SEQUENCE = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
-)
-_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Excerpt:
@@ -45,7 +44,7 @@ class Excerpt:
 
 
 def _clean(data: bytes) -> tuple[str, ...]:
-    text = _ESCAPE_SEQUENCE.sub("", data.decode("utf-8", "replace"))
+    text = without_sequences(data.decode("utf-8", "replace"))
     lines = (_as_overwritten(line) for line in text.split("\n"))
     return tuple(line for line in lines if line.strip())
 

@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Iterator
 
-_ESCAPE = re.compile(
-    r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_])"
-)
+from whygpu.model.outside_text import without_sequences
+
+_SEQUENCE_START = re.compile("[\x1b\x90-\x9f]")
 _LOST_ESCAPE = re.compile(
     # Written out (^[[0;31m), or with the escape character lost on the way ([0;31m).
     r"(?:\^\[|\\x1b|\\u001b|\\033|\\e)\[[\d;]{0,16}m|\[(?:[01]?|[349]\d|\d{1,2};[\d;]{1,12})m"
@@ -86,9 +86,9 @@ def _decoded(raw: bytes) -> str:
 
 
 def _without_colour(text: str) -> str:
-    if "[" not in text and "\x1b" not in text:
+    if "[" not in text and _SEQUENCE_START.search(text) is None:
         return text
-    return _LOST_ESCAPE.sub("", _ESCAPE.sub("", text))
+    return _LOST_ESCAPE.sub("", without_sequences(text))
 
 
 def _without_entities(text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from whygpu.model.code_finding import FileProblem, LintReport, Located
 
@@ -13,6 +14,26 @@ _STYLES = {"error": "\033[1;31m", "warning": "\033[1;33m", "info": "\033[1;36m"}
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
 
+class Marked(NamedTuple):
+    """The line of source that a finding is on, in three: the middle is what is marked."""
+
+    before: str
+    middle: str
+    after: str
+
+
+def marked_lines(report: LintReport) -> tuple[Marked, ...]:
+    """For each finding. These pass the gate beside the whole line, which it may shorten."""
+    return tuple(map(_marked, report.findings))
+
+
+def _marked(found: Located) -> Marked:
+    text = found.source
+    start = found.column - 1
+    end = found.end_column - 1 if found.end_line == found.line else len(text)
+    return Marked(text[:start], text[start:end], text[end:])
+
+
 def render(
     report: LintReport,
     *,
@@ -20,9 +41,15 @@ def render(
     color: bool,
     verbose: bool = False,
     marks: Mapping[str, str] = MARKS,
+    marked: Sequence[Marked] | None = None,
 ) -> str:
+    """`marked` are the marked_lines of the report, as they may be shown."""
+    lines = marked_lines(report) if marked is None else marked
     blocks = ["\n".join(_wrapped(headline(report, marks), width, "", "  "))]
-    blocks += ["\n".join(_finding(found, width, color)) for found in report.findings]
+    blocks += [
+        "\n".join(_finding(found, line, width, color))
+        for found, line in zip(report.findings, lines, strict=True)
+    ]
     blocks += ["\n".join(_problem(problem, width)) for problem in report.problems]
     if verbose and report.ignored:
         blocks.append("\n".join(_ignored(found) for found in report.ignored))
@@ -61,14 +88,14 @@ def where(found: Located) -> str:
     return f"{found.path}:{cell}{found.line}:{found.column}"
 
 
-def _finding(found: Located, width: int, color: bool) -> list[str]:
+def _finding(found: Located, marked: Marked, width: int, color: bool) -> list[str]:
     finding = found.finding
     mark, plain = (_STYLES[finding.severity], _PLAIN) if color else ("", "")
     bold = _BOLD if color else ""
     fix = " [fixable]" if found.fixable else ""
     lines = [f"{bold}{where(found)}{plain}: {mark}{finding.code} {finding.cause}{plain}{fix}"]
     lines += _wrapped(finding.message, width, "  ")
-    lines += _source(found, width)
+    lines += _source(found, marked, width)
     for remedy in finding.remedies:
         lines += _wrapped(f"fix  {remedy.text}", width, "  ", "       ")
     return lines
@@ -84,14 +111,15 @@ def _wrapped(text: str, width: int, first: str, rest: str | None = None) -> list
     )
 
 
-def _source(found: Located, width: int) -> list[str]:
+def _source(found: Located, marked: Marked, width: int) -> list[str]:
     """The line of source and a caret under it; of a long line, the part that matters."""
     gutter = f"  {found.line:>5} | "
     room = max(width - len(gutter), 20)
     text = found.source.expandtabs(1)
-    start = found.column - 1
-    end = found.end_column - 1 if found.end_line == found.line else len(text)
-    length = max(end - start, 1)
+    if "".join(marked) != found.source:
+        # Something private that was removed reaches over the edge of what is marked.
+        return [f"{gutter}{text.strip()[:room]}".rstrip()]
+    start, length = len(marked.before), max(len(marked.middle), 1)
     indent = len(text) - len(text.lstrip())
     cut = indent
     if start + length - cut > room:

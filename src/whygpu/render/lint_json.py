@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,9 @@ def as_dict(report: LintReport) -> dict[str, Any]:
         "schema": LINT_SCHEMA,
         "findings": [_finding(found) for found in report.findings],
         "ignored": [{**_finding(found), "reason": found.reason or ""} for found in report.ignored],
-        "problems": [problem._asdict() for problem in report.problems],
+        "problems": [
+            {**problem._asdict(), "path": _in_json(problem.path)} for problem in report.problems
+        ],
         "files": report.files,
         "fixed": report.fixed,
     }
@@ -32,7 +35,7 @@ def _finding(found: Located) -> dict[str, Any]:
     return {
         "code": finding.code,
         "cause": finding.cause,
-        "path": found.path,
+        "path": _in_json(found.path),
         "line": found.line,
         "column": found.column,
         "message": finding.message,
@@ -46,8 +49,13 @@ def _finding(found: Located) -> dict[str, Any]:
     }
 
 
+def _in_json(path: str) -> str:
+    """JSON has no way to write a byte that is not UTF-8; the URI in SARIF has."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
 def render_json(report: LintReport) -> str:
-    return json.dumps(as_dict(report), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(as_dict(report), indent=2) + "\n"
 
 
 def render_sarif(report: LintReport, causes: Sequence[Cause]) -> str:
@@ -77,13 +85,15 @@ def render_sarif(report: LintReport, causes: Sequence[Cause]) -> str:
         "results": results,
     }
     data = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(data, indent=2) + "\n"
 
 
 def _uri(path: str) -> str:
+    """Byte by byte, because the name of a file need not be UTF-8."""
     from urllib.parse import quote
 
-    return quote(path.replace("\\", "/"))
+    raw = os.fsencode(path.replace("\\", "/") if os.sep == "\\" else path)
+    return f"file://{quote(raw)}" if os.path.isabs(path) else quote(raw)
 
 
 def _result(found: Located, places: dict[str, int]) -> dict[str, Any]:
@@ -143,7 +153,7 @@ def render_github(report: LintReport) -> str:
     lines = []
     for found in report.findings:
         finding = found.finding
-        place = {
+        place: dict[str, Any] = {
             "file": found.path,
             "line": found.line if found.cell is None else 1,
             "title": f"{finding.code} {finding.cause}",

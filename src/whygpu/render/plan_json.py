@@ -61,7 +61,7 @@ def _packages(chosen: Sequence[Candidate]) -> list[dict[str, str]]:
 
 def render(answer: Answer, advice: Advice | None, changes: Sequence[Change], verified: str) -> str:
     data = as_dict(answer, advice, changes, verified)
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(data, indent=2) + "\n"
 
 
 def render_chain(candidate: Candidate, chain: Sequence[Step], machine: MachineSpec) -> str:
@@ -73,4 +73,4 @@ def render_chain(candidate: Candidate, chain: Sequence[Step], machine: MachineSp
         "fits": all(step.outcome != "breaks" for step in chain),
         "chain": [step._asdict() for step in chain],
     }
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(data, indent=2) + "\n"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, LaunchPlan, Repair, RunReport
+from whygpu.model.shell import joined, quoted
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def plan_text(plan: LaunchPlan) -> str:
     """What `--dry-run` prints: every difference from the bare command, each with its reason."""
-    lines = [f"would run  {shlex.join(plan.argv)}", ""]
+    lines = [f"would run  {joined(plan.argv)}", ""]
     if plan.actions:
         lines.append("changes, for this program and what it starts:")
         lines += _action_lines(plan.actions)
@@ -35,7 +35,7 @@ def _action_lines(actions: tuple[Action, ...]) -> Iterator[str]:
 
 
 def _worded(action: Action) -> str:
-    name, value = action.name, shlex.quote(action.value)
+    name, value = action.name, quoted(action.value)
     return {
         "set": f"{name}={value}",
         "unset": f"unset {name}",

@@ -1,0 +1,297 @@
+"""The one exit: everything that whygpu prints or saves goes through this module.
+
+A verb hands over the value that it found and the function that renders it. The exit
+
+1. redacts every text of the value (`privacy.Redactor`): answers are pasted into issues, and
+   `~/venv` is as useful as the whole path;
+2. takes out what a terminal would obey (`model/outside_text.py`), whether or not the output is a
+   terminal now: a file is shown on one later. The colours are added afterwards and are our own;
+3. chooses width, marks and colour by what the stream can show;
+4. writes: an answer to standard output, remarks to standard error, files through `host/writing.py`.
+
+Four things are not redacted:
+
+- the *names of files* in the findings of `lint`, because editors, code scanning and GitHub open
+  the file by that name. They are made safe for terminals in text; JSON escapes them;
+- the *patch* of `lint --diff`, which must apply. A pipe or a file gets its exact bytes, a terminal
+  gets safe text;
+- our own pages and help (`own`), and the identifiers of GPUs where `run` lists what there is to
+  choose from;
+- what a program under `run` prints, which does not come here at all.
+
+A path in a command to paste may become `~/x`, but never `'~/x'`, which no shell expands
+(`model/shell.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
+
+from whygpu.errors import UsageError
+
+if TYPE_CHECKING:
+    from whygpu.host.base import Platform
+    from whygpu.privacy import Redactor
+
+T = TypeVar("T")
+Marks = Mapping[Any, str]
+
+NARROWEST = 40
+WIDEST = 100
+
+_COMMAND_FIELDS = frozenset(("command", "commands", "preparations"))
+_OUR_COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
+_GPU_IDENTIFIER = re.compile(r"\b((?:GPU|MIG)-[0-9a-fA-F][0-9a-fA-F/-]{3,})")
+_NOT_FOR_JSON = re.compile(r"[^\n\x20-\x7e]")
+
+
+def public(value: T, names: Collection[str] = (), *, exact_names: bool = False) -> T:
+    """The value as it may be shown. `names` are fields that hold names of files."""
+    from whygpu.model.outside_text import one_line, printable
+    from whygpu.model.shell import with_home_unquoted
+    from whygpu.model.texts import with_texts
+
+    redactor = _redactor(_this_platform())
+
+    def change(text: str, field: str) -> str:
+        if field in names:
+            return text if exact_names else one_line(text)
+        clean = printable(cast(str, redactor.tree(text, field)))
+        return with_home_unquoted(clean) if field in _COMMAND_FIELDS else clean
+
+    return with_texts(value, change)
+
+
+def _this_platform() -> Platform:
+    from whygpu.host.local import LocalHost
+
+    return LocalHost().platform
+
+
+@cache
+def _redactor(platform: Platform) -> Redactor:
+    from whygpu.privacy import Redactor
+
+    return Redactor(platform)
+
+
+def page(
+    value: T,
+    render: Callable[..., str],
+    *,
+    color: str = "auto",
+    marks: tuple[Marks, Marks] | None = None,
+    signs: Mapping[int, str] | None = None,
+    names: Collection[str] = (),
+) -> None:
+    """A page for people: `render(value, width=, color=, marks=)` to standard output.
+
+    `marks` are those to use and those for a terminal that cannot show them; `signs` replaces other
+    characters there.
+    """
+    write(_page(value, render, sys.stdout, color, marks, signs, names))
+
+
+def page_on_error(
+    value: T, render: Callable[..., str], *, marks: tuple[Marks, Marks] | None = None
+) -> None:
+    """The same on standard error, where an answer stands below the output of a program."""
+    _write_error(_page(value, render, sys.stderr, "auto", marks, None, ()))
+
+
+def _page(
+    value: T,
+    render: Callable[..., str],
+    stream: TextIO,
+    color: str,
+    marks: tuple[Marks, Marks] | None,
+    signs: Mapping[int, str] | None,
+    names: Collection[str],
+) -> str:
+    colored = use_color(color, stream)
+    style: dict[str, Any] = {"width": width(stream), "color": colored}
+    if marks is not None:
+        style["marks"] = marks[0] if shows("".join(marks[0].values()), stream) else marks[1]
+    text = _safe(render(public(value, names), **style), colored)
+    return text if signs is None or shows(text, stream) else text.translate(signs)
+
+
+def text(value: T, render: Callable[[T], str], names: Collection[str] = ()) -> None:
+    """Lines that look the same everywhere."""
+    write(_safe(render(public(value, names)), colored=False))
+
+
+def data(value: T, render: Callable[[T], str], names: Collection[str] = ()) -> None:
+    """JSON, to standard output. It is ASCII, so that no terminal and no locale can damage it."""
+    write(_json_text(render(public(value, names, exact_names=True))))
+
+
+def save(path: str, value: T, render: Callable[[T], str], *, is_json: bool) -> None:
+    """A file of its own: written wholly, or not at all and UsageError says why."""
+    from whygpu.host.writing import write_file
+
+    made = render(public(value))
+    content = (_json_text(made) if is_json else made).encode("utf-8", "backslashreplace")
+    try:
+        sys.stdout.flush()
+        write_file(path, content)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UsageError(f"cannot write {path}: {why}; choose another file") from error
+
+
+def require_writable(option: str, path: str | None) -> str | None:
+    """The file's whole path, checked before the work: hours must not end in "permission denied"."""
+    if path is None:
+        return None
+    from whygpu.host.writing import check_writable
+
+    try:
+        check_writable(path)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            why = f"there is no folder {os.path.dirname(os.path.abspath(path))}"
+        elif isinstance(error, IsADirectoryError):
+            why = "this is a folder; expected a file"
+        else:
+            why = f"it cannot be written ({error.strerror}); choose another file"
+        raise UsageError(f"{option} {path}: {why}") from error
+    # The program may change its folder; the report stays where it was asked for.
+    return os.path.abspath(path)
+
+
+def own(text: str) -> None:
+    """Our own words: pages of causes, help. Nothing in them came from outside."""
+    write(text)
+
+
+def patch(content: bytes) -> None:
+    """A patch, byte by byte: any change would keep it from applying. A terminal gets safe text."""
+    if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
+        from whygpu.model.outside_text import printable
+
+        write(printable(content.decode("utf-8", "replace").replace("\r\n", "\n")))
+        return
+    with _full_or_closed():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+def plain(text: str) -> str:
+    """One text from outside as it may be shown."""
+    return public(text)
+
+
+def name(path: str) -> str:
+    """The name of a file in a remark, which the user is to find again: safe, not redacted."""
+    from whygpu.model.outside_text import one_line
+
+    return one_line(path)
+
+
+def say(text: str) -> None:
+    """A remark on standard error. Where nobody can be told, the work goes on all the same."""
+    _write_error(f"whygpu: {plain(text)}\n")
+
+
+def say_choices(text: str) -> None:
+    """A remark that lists GPUs to choose from: without their identifiers there is no choice."""
+    parts = _GPU_IDENTIFIER.split(text)
+    shown = "".join(part if place % 2 else plain(part) for place, part in enumerate(parts))
+    _write_error(f"whygpu: {shown}\n")
+
+
+def say_own(text: str) -> None:
+    """Our own words on standard error, as they are."""
+    _write_error(text)
+
+
+def write(text: str) -> None:
+    """To standard output, at once. The caller cannot mend it where that is full: UsageError."""
+    with _full_or_closed():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+class _full_or_closed:  # noqa: N801
+    """A reader that has gone is main()'s to handle; a full disk is said."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            discard(sys.stdout)
+            raise UsageError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def _write_error(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        discard(sys.stderr)
+
+
+def discard(stream: TextIO) -> None:
+    """The stream takes no more; what is left of it would fail again when Python exits."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _safe(text: str, colored: bool) -> str:
+    """Take out once more what a terminal would obey, but not our own colours."""
+    from whygpu.model.outside_text import printable
+
+    if not colored:
+        return printable(text)
+    parts = _OUR_COLOUR.split(text)
+    return "".join(part if place % 2 else printable(part) for place, part in enumerate(parts))
+
+
+def _json_text(text: str) -> str:
+    return _NOT_FOR_JSON.sub(_json_escape, text)
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 | code >> 10:04x}\\u{0xDC00 | code & 0x3FF:04x}"
+
+
+def width(stream: TextIO | None = None) -> int:
+    """Columns to use: the terminal's, within reason; 80 where there is no terminal."""
+    columns = 80
+    where = stream or sys.stdout
+    if where.isatty():
+        with suppress(OSError, ValueError):
+            columns = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(where.fileno())[0]
+    return max(NARROWEST, min(columns or 80, WIDEST))
+
+
+def shows(text: str, stream: TextIO) -> bool:
+    """Whether these characters can be written there."""
+    try:
+        text.encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def use_color(choice: str, stream: TextIO | None = None) -> bool:
+    """--color decides; else colour is for terminals, unless NO_COLOR or a dumb one forbids it."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return (stream or sys.stdout).isatty()

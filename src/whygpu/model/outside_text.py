@@ -1,0 +1,52 @@
+"""Text that came from outside (logs, file names, source, metadata), made safe to show.
+
+A terminal obeys what such text holds: escape sequences, their one-character forms (C1), backspaces,
+carriage returns that overwrite a line, and controls that reverse the direction of writing.
+"""
+
+from __future__ import annotations
+
+import re
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+_LINE_CHARACTERS = "\t\n"
+_UNSAFE = re.compile(
+    # C0 but tab and line feed, DEL, C1
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"
+    # marks, embeddings, overrides and isolates of direction; other line ends
+    r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    # halves of characters, which cannot be written as UTF-8
+    r"\ud800-\udfff]"
+)
+
+ESCAPE_SEQUENCE = re.compile(
+    # CSI, such as colours
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
+    # OSC, such as titles and links; DCS, SOS, PM and APC
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"
+    # two characters
+    r"|\x1b[@-Z\\-_]"
+)
+"""A whole command to a terminal. The repeats are bounded: time stays linear in the text."""
+
+
+def printable(text: str) -> str:
+    """The same text, with a replacement character for each that a terminal would obey.
+
+    Lines and tabs stay. No character is added or lost, so that columns stay true.
+    """
+    return text if text.isprintable() else _UNSAFE.sub(REPLACEMENT, text)
+
+
+def one_line(text: str) -> str:
+    """For names: a line end in the name of a file must not begin a line of ours."""
+    shown = printable(text)
+    for character in _LINE_CHARACTERS:
+        shown = shown.replace(character, REPLACEMENT)
+    return shown
+
+
+def without_sequences(text: str) -> str:
+    """The text as a terminal shows it, without colours, titles and movements."""
+    return ESCAPE_SEQUENCE.sub("", text)

@@ -1,0 +1,65 @@
+"""Every text of a value changed by one function: records, observed facts, lists and dictionaries.
+
+Words of a fixed vocabulary stay as they are: a user called "gpu" must not turn a verdict into
+something else. Neither do the names of fields and the keys of dictionaries change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+from whygpu.model.codec import hints, vocabulary
+from whygpu.model.observed import Absent, Known, Unknown
+
+T = TypeVar("T")
+Change = Callable[[str, str], str]
+"""From a text and the name of the field that it is in to the new text."""
+
+
+def with_texts(value: T, change: Change) -> T:
+    result: T = _changed(value, change, "", frozenset())
+    return result
+
+
+def _changed(value: Any, change: Change, field: str, words: frozenset[str]) -> Any:
+    if isinstance(value, str):
+        return value if value in words else change(value, field)
+    if isinstance(value, tuple):
+        if hasattr(value, "_fields"):
+            return _changed_record(value, change)
+        return tuple(_changed(item, change, field, words) for item in value)
+    if isinstance(value, Known):
+        return Known(_changed(value.value, change, field, words), change(value.source, "source"))
+    if isinstance(value, Absent):
+        return Absent(change(value.source, "source"))
+    if isinstance(value, Unknown):
+        return Unknown(change(value.reason, "reason"))
+    if isinstance(value, list):
+        return [_changed(item, change, field, words) for item in value]
+    if isinstance(value, dict):
+        return {
+            key: _changed(item, change, field if key == "known" else str(key), words)
+            for key, item in value.items()
+        }
+    return value
+
+
+def _changed_record(value: Any, change: Change) -> Any:
+    kind: Any = type(value)
+    words = _fixed_words(kind)
+    pairs = zip(value._fields, value, strict=True)
+    return kind._make(
+        _changed(item, change, name, words.get(name, frozenset())) for name, item in pairs
+    )
+
+
+@cache
+def _fixed_words(kind: Any) -> dict[str, frozenset[str]]:
+    """For each field, the words that have a fixed meaning there."""
+    try:
+        return {name: vocabulary(hint) for name, hint in hints(kind)}
+    except (NameError, TypeError):
+        # Outside the model, a type may be imported for the type checker alone.
+        return {}
