@@ -72,6 +72,24 @@ def test_every_module_says_what_it_is_for_and_imports_go_one_way() -> None:
             assert other not in APART.get(part, set()), f"{path} must not know {other}"
 
 
+PAST_THE_EXIT = {"print", "Redactor", "sys.stdout.write", "sys.stderr.write", "os.replace"}
+
+
+def test_verbs_print_and_write_through_the_one_exit() -> None:
+    """cli/output.py redacts and makes safe; what does not pass it does neither."""
+    for path in sorted((SOURCE / "cli").glob("*.py")):
+        if path.name == "output.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            assert called not in PAST_THE_EXIT, f"{path}:{node.lineno}"
+            # verify.py makes a list for pip in a temporary folder.
+            writes = called == "open" and "'w" in ast.unparse(node) and path.name != "verify.py"
+            assert not writes, f"{path}:{node.lineno}"
+
+
 @each("name", whygpu.__all__)
 def test_public_names_exist(name: str) -> None:
     assert getattr(whygpu, name) is not None

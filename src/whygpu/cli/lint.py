@@ -29,7 +29,8 @@ In a file, `# whygpu: ignore[WG720] the reason` takes one finding back. Settings
 are read from [tool.whygpu.lint] in pyproject.toml.
 
 exit codes:
-  0 nothing found   1 something found   2 wrong usage   3 a bug
+  0 nothing found   1 something found   3 a bug
+  2 wrong usage, or --fix could not write a file
 """
 
 EXIT_FINE, EXIT_FOUND, EXIT_UNREADABLE, EXIT_BUG = range(4)
