@@ -119,7 +119,7 @@ def test_a_file_that_cannot_be_written_is_told(
     if os.geteuid() == 0:
         pytest.skip("root may write everywhere")
     (folder / "bad.py").chmod(0o444)
-    assert cli.main(["lint", "--fix", "bad.py"]) == 1
+    assert cli.main(["lint", "--fix", "bad.py"]) == 2
     assert "left as it is" in capsys.readouterr().err
 
 
