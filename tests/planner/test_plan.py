@@ -104,6 +104,37 @@ def test_a_conflict_names_both_sides() -> None:
     )
 
 
+def old_torch(*keras: str) -> Table:
+    """What a machine with an old driver can have of PyTorch, and these releases of Keras."""
+    torch = release("torch", "2.0.1", cuda="11.7", architectures=("sm_86",))
+    return table_of([torch, *(release("keras", version) for version in keras)])
+
+
+def test_keras_is_one_that_works_on_the_pytorch_that_fits() -> None:
+    answer = plan("torch keras", table=old_torch("2.15.0", "3.1.1", "3.12.0"))
+    assert chosen(answer) == ["torch==2.0.1", "keras==3.1.1"]
+    breaks, reason = reasons(answer)["keras==3.12.0"]
+    assert breaks == "conflict"
+    assert reason.startswith("needs torch>=2.1")
+
+
+@pytest.mark.parametrize(("backend", "name"), [("torch", "PyTorch"), ("jax", "JAX")])
+def test_keras_2_has_one_backend_only(backend: str, name: str) -> None:
+    answer = plan(f"keras==2.15 {backend}")
+    assert answer.plan is None
+    assert answer.exit_code == 1
+    assert answer.conflict == f"keras 2.15.0 has no {name} backend; Keras 3 has"
+    _, steps = why_not(machine(), parse("keras==2.15"), parse_all([backend]), TABLE)
+    assert steps[-1] == ("conflict", "breaks", f"has no {name} backend; Keras 3 has")
+
+
+def test_keras_2_beside_pytorch_is_fine_where_tensorflow_is_its_backend() -> None:
+    torch = release("torch", "2.4.0", cuda="12.1", architectures=("sm_86",))
+    rows = [torch, release("keras", "2.15.0"), tensorflow("2.15.1", "3.11", "12.2")]
+    answer = plan("keras==2.15 torch tensorflow", table=table_of(rows))
+    assert chosen(answer) == ["keras==2.15.0", "torch==2.4.0", "tensorflow==2.15.1"]
+
+
 def test_a_release_with_a_defect_is_avoided_and_taken_only_when_asked_for() -> None:
     assert reasons(plan("tensorflow"))["tensorflow[and-cuda]==2.21.0"][0] == "defect"
     asked = plan("tensorflow==2.21")

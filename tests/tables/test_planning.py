@@ -13,6 +13,7 @@ from whygpu.tables import (
     cuda_architectures,
     cudnn_support,
     driver_branches,
+    keras_backends,
     platform_builds,
     python_releases,
     undeclared_limits,
@@ -28,6 +29,7 @@ def test_sources_are_addresses() -> None:
         *cudnn_support.ROWS,
         *driver_branches.BRANCHES,
         *driver_branches.LAST_BRANCHES,
+        *keras_backends.ROWS,
         *platform_builds.ROWS,
         *python_releases.RELEASES,
         *undeclared_limits.LIMITS,
@@ -141,6 +143,10 @@ def test_cudnn_13_needs_what_cuda_13_needs() -> None:
         ("tensorflow", "2.11.0", "win_amd64", True),
         ("tensorflow", "2.20.0", "linux_x86_64", False),
         ("tensorflow", "2.20.0", "linux_aarch64", True),
+        ("torch", "2.10.0", "linux_aarch64", True),
+        ("torch", "2.11.0", "linux_aarch64", False),
+        ("torch", "2.11.0", "win_amd64", True),
+        ("torch", "2.10.0", "linux_x86_64", False),
     ],
 )
 def test_builds_without_cuda(package: str, version: str, platform: str, without: bool) -> None:

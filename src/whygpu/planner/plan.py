@@ -13,7 +13,7 @@ from whygpu.planner.constraints import Constraint, Step, steps
 from whygpu.planner.machine import MachineSpec
 from whygpu.planner.resolve import Conflict, Solution, resolve, unmet
 from whygpu.planner.shelf import Shelf
-from whygpu.planner.wishes import Wish
+from whygpu.planner.wishes import Wish, keras_backend
 
 EXIT_PLAN = 0
 EXIT_NO_PLAN = 1
@@ -79,7 +79,7 @@ class Answer(NamedTuple):
 
 def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Answer:
     """The newest releases that fit the machine and go together."""
-    shelf = Shelf(machine, table)
+    shelf = Shelf(machine, table, keras_backend(wishes))
     judged = {wish.framework: _judge_all(wish, shelf) for wish in wishes}
     for with_defects in (False, True):
         # A release with a defect that can be remedied is better than none.
@@ -91,7 +91,16 @@ def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Ans
             answer = _together(tuple(wishes), judged, fitting, shelf)
             if answer.plan is not None or with_defects or not _defects(judged):
                 return answer
-    return Answer(machine, tuple(wishes), None, _flat(judged), "")
+    return Answer(machine, tuple(wishes), None, _flat(judged), _refused_by_others(judged))
+
+
+def _refused_by_others(judged: dict[str, tuple[Verdict, ...]]) -> str:
+    """Where every release of a wish would fit, were it not for what it has to work with."""
+    for verdicts in judged.values():
+        if all(verdict.breaks == "conflict" for verdict in verdicts):
+            newest = verdicts[0]
+            return f"{newest.candidate.package} {newest.candidate.version} {newest.reason}"
+    return ""
 
 
 def judge(candidate: Candidate, machine: MachineSpec) -> Verdict:
@@ -122,7 +131,10 @@ def _judge_all(wish: Wish, shelf: Shelf) -> tuple[Verdict, ...]:
 
 
 def _installable(verdict: Verdict, shelf: Shelf) -> Verdict:
-    """A release may fit and yet ask for packages that do not."""
+    """A release may fit and yet ask for packages that do not, or not work on its backend."""
+    limit = shelf.backend_limit(verdict.candidate.package, verdict.candidate.version)
+    if verdict.fits and limit is not None and limit.requirement is None:
+        return verdict._replace(breaks="conflict", reason=limit.because)
     refused = unmet(verdict.candidate, shelf) if verdict.fits or _only_defect(verdict) else None
     if refused is None:
         return verdict
@@ -236,12 +248,15 @@ def why_not(
     machine: MachineSpec, wish: Wish, others: Sequence[Wish], table: Table
 ) -> tuple[Candidate, tuple[Step, ...]]:
     """The whole chain for the newest release that a wish allows, in company of the others."""
-    shelf = Shelf(machine, table)
-    candidate = _judge_all(wish, shelf)[0].candidate
+    shelf = Shelf(machine, table, keras_backend((wish, *others)))
+    judged = _judge_all(wish, shelf)[0]
+    candidate = judged.candidate
     own = tuple(steps(candidate, machine))
     if any(step.outcome == "breaks" and step.constraint in _INSTALLABLE for step in own):
         # What cannot be installed at all meets no other packages.
         return candidate, own
+    if judged.breaks == "conflict":
+        return candidate, (*own, Step("conflict", "breaks", judged.reason))
     rest = [
         (other.framework, [v.candidate for v in _judge_all(other, shelf) if v.fits])
         for other in others

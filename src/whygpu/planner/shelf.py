@@ -16,6 +16,7 @@ from whygpu.planner.machine import MachineSpec
 from whygpu.planner.wishes import contains
 from whygpu.tables.cudnn_support import cudnn_support
 from whygpu.tables.distributions import normalised
+from whygpu.tables.keras_backends import BackendLimit, backend_limit
 from whygpu.tables.releases import Release
 from whygpu.tables.undeclared_limits import undeclared_limits
 
@@ -43,8 +44,12 @@ class Need(NamedTuple):
 class Shelf:
     """Remembers what it has worked out: a plan asks for the same things many times over."""
 
-    def __init__(self, machine: MachineSpec, table: Table) -> None:
+    def __init__(
+        self, machine: MachineSpec, table: Table, keras_backend: str | None = None
+    ) -> None:
+        """`keras_backend` is what Keras, if it is wished for, is to compute with."""
         self.machine = machine
+        self.keras_backend = keras_backend
         self.table = table
         self._environment = _marker_environment(machine)
         self._by_version: dict[str, dict[str, Release]] = {}
@@ -124,11 +129,25 @@ class Shelf:
             else:
                 needs = self.declared(row, "")
                 owner = f"{row.package} {row.version}"
-                for limit in undeclared_limits(row.package, row.version):
-                    asked = self._asked(limit.requirement, "")
+                for requirement in self._undeclared(row):
+                    asked = self._asked(requirement, "")
                     needs += [Need(other, specifier, owner) for other, specifier in asked]
             self._needs[key] = needs
         return self._needs[key]
+
+    def _undeclared(self, row: Release) -> Iterator[str]:
+        """Requirements that the metadata leave out."""
+        for limit in undeclared_limits(row.package, row.version):
+            yield limit.requirement
+        on_backend = self.backend_limit(row.package, row.version)
+        if on_backend is not None and on_backend.requirement is not None:
+            yield on_backend.requirement
+
+    def backend_limit(self, package: str, version: str) -> BackendLimit | None:
+        """What is known against this release of Keras on the backend that it is to have."""
+        if package != "keras" or self.keras_backend is None:
+            return None
+        return backend_limit(version, self.keras_backend)
 
     def declared(self, row: Release, extra: str) -> list[Need]:
         """What the metadata ask for: without an extra, or only what the extra adds."""

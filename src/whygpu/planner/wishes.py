@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -62,6 +63,14 @@ def parse(text: str) -> Wish:
             f"{text!r}: {match.group(2)!r} names no versions; write it as in {framework}==2.15"
         ) from None
     return Wish(framework, specifier)
+
+
+def keras_backend(wishes: Sequence[Wish]) -> str | None:
+    """What Keras is to compute with: its default if that is wished for, else the first wish."""
+    names = [wish.framework for wish in wishes if wish.framework in BACKENDS]
+    if not names or "keras" not in [wish.framework for wish in wishes]:
+        return None
+    return "tensorflow" if "tensorflow" in names else names[0]
 
 
 def parse_all(texts: list[str]) -> tuple[Wish, ...]:

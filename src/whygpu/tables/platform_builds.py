@@ -8,11 +8,12 @@ from whygpu.tables.versions import release_numbers
 
 
 class PlatformBuild(NamedTuple):
-    """The last release of a package with CUDA on a platform; None where there never was one."""
+    """The releases of a package that have CUDA on a platform: from `first` to `last`."""
 
     package: str
     platform: str
-    last: tuple[int, ...] | None
+    first: tuple[int, ...]
+    last: tuple[int, ...]
     instead: str
     """What to do there, as the end of a sentence."""
     source: str
@@ -22,23 +23,23 @@ _TENSORFLOW = "https://www.tensorflow.org/install/pip#windows-native"
 _TENSORFLOW_ARM = "https://www.tensorflow.org/install/pip"
 _PYTORCH = "https://pytorch.org/get-started/locally/"
 
+_INDEX = "install from https://download.pytorch.org/whl/ with --index-url"
+_ALWAYS, _FOR_EVER = (0,), (9999,)
+_NEVER = (_FOR_EVER, _ALWAYS)
+
 ROWS: tuple[PlatformBuild, ...] = (
-    PlatformBuild("tensorflow", "win_amd64", (2, 10, 99), "use WSL2", _TENSORFLOW),
-    PlatformBuild("tensorflow-gpu", "win_amd64", (2, 10, 99), "use WSL2", _TENSORFLOW),
+    PlatformBuild("tensorflow", "win_amd64", _ALWAYS, (2, 10, 99), "use WSL2", _TENSORFLOW),
+    PlatformBuild("tensorflow-gpu", "win_amd64", _ALWAYS, (2, 10, 99), "use WSL2", _TENSORFLOW),
     PlatformBuild(
         "tensorflow",
         "linux_aarch64",
-        None,
+        *_NEVER,
         "use NVIDIA's own builds or containers",
         _TENSORFLOW_ARM,
     ),
-    PlatformBuild(
-        "torch",
-        "win_amd64",
-        None,
-        "install from https://download.pytorch.org/whl/ with --index-url",
-        _PYTORCH,
-    ),
+    PlatformBuild("torch", "win_amd64", *_NEVER, _INDEX, _PYTORCH),
+    # Read from the wheels: torch/version.py of 2.10.0 and older says +cpu and no CUDA.
+    PlatformBuild("torch", "linux_aarch64", (2, 11), _FOR_EVER, _INDEX, _PYTORCH),
 )
 
 
@@ -50,7 +51,7 @@ def build_without_cuda(package: str, version: str, platform: str) -> PlatformBui
             for row in ROWS
             if row.package == package
             and row.platform == platform
-            and (row.last is None or release_numbers(version) > row.last)
+            and not row.first <= release_numbers(version) <= row.last
         ),
         None,
     )

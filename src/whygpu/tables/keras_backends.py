@@ -1,0 +1,40 @@
+"""Which releases of Keras work on which backends: what its metadata do not say."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from whygpu.tables.versions import release_numbers
+
+_KERAS_3 = "https://keras.io/keras_3/"
+_FLOAT8 = "https://pytorch.org/docs/2.1/tensor_attributes.html"
+
+
+class BackendLimit(NamedTuple):
+    """Releases of Keras from `first` to `last` on one backend."""
+
+    backend: str
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    requirement: str | None
+    """The releases of the backend that work; None where there are none."""
+    because: str
+    """The rest of a sentence that begins with the release of Keras."""
+    source: str
+
+
+_ANY = (9999,)
+ROWS: tuple[BackendLimit, ...] = (
+    BackendLimit("torch", (0,), (2, 9999), None, "has no PyTorch backend; Keras 3 has", _KERAS_3),
+    BackendLimit("jax", (0,), (2, 9999), None, "has no JAX backend; Keras 3 has", _KERAS_3),
+    # Read from the wheels: keras/src/backend/torch/core.py names float8 types from 3.2.0 on.
+    BackendLimit("torch", (3, 2), _ANY, "torch>=2.1", "uses float8 types of PyTorch 2.1", _FLOAT8),
+)
+
+
+def backend_limit(keras: str, backend: str) -> BackendLimit | None:
+    """What is known against a release of Keras on a backend; None when nothing is."""
+    numbers = release_numbers(keras)
+    return next(
+        (row for row in ROWS if row.backend == backend and row.first <= numbers <= row.last), None
+    )
