@@ -178,6 +178,21 @@ def test_a_backend_that_serves(cause: str) -> None:
     assert after((repair,)) == {"KERAS_BACKEND": backend}
 
 
+@pytest.mark.parametrize("cause", ["keras-backend-missing", "keras-backend-without-gpu"])
+def test_a_backend_that_the_user_chose_stays(cause: str) -> None:
+    toml = (
+        'probes_left_out = "example"\n'
+        + {
+            "keras-backend-missing": 'only = ["keras", "torch"]\n',
+            "keras-backend-without-gpu": '[target.frameworks.jax.build]\nkind = "cpu"\n',
+        }[cause]
+        + '[target.frameworks.keras.keras]\nbackend = "jax"\n'
+        + '[environment.variables.KERAS_BACKEND]\nvalue = "jax"\nmeaning = "example"\n'
+    )
+    assert cause in {finding.cause for finding in judged(toml).findings}
+    assert mended(toml, {"KERAS_BACKEND": "jax"}) == ()
+
+
 def test_only_the_causes_that_are_wanted() -> None:
     report = judged(MIXED)
     environ = {"LD_LIBRARY_PATH": "/opt/cuda/lib64"}

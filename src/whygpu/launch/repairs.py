@@ -270,6 +270,9 @@ def _keras_backend(machine: Snapshot, finding: Finding, environ: Mapping[str, st
     if not isinstance(backend, Known):
         return
     choice = choice_of(machine, keras.value, backend.value)
+    if choice.by == "variable":
+        # The user has chosen for this very process. The finding tells; the choice stays.
+        return
     for name in BACKENDS:
         installed = machine.framework(name)  # type: ignore[arg-type]
         if name == backend.value or not isinstance(installed, Known):
