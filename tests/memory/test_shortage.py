@@ -177,6 +177,36 @@ def test_a_framework_takes_a_share_and_a_policy_another() -> None:
     assert (found.limit, found.limit_is) == (40 * GIB, "--memory")
 
 
+TENSORFLOW_ON_GPU = (
+    "ResourceExhaustedError: Out of memory while trying to allocate 2029420544 bytes. "
+    "[[{{node GPU:0}}]]"
+)
+
+
+def tensorflow_run(policy: DevicePolicy, limit: int | None) -> MemoryEnd:
+    """TensorFlow tells what is in use, and the limit only where a logical device has one."""
+    allocator = Allocator("tensorflow", "gpu:0", live=2 * GIB, limit=limit)
+    gpu = gpus(memory_total_bytes=Known(140 * GIB, "NVML"), memory_used_bytes=Known(0, "NVML"))
+    memory = ProcessMemory(error=TENSORFLOW_ON_GPU, allocators=(allocator,))
+    return end_of(TENSORFLOW_ON_GPU, record(memory, "tensorflow"), gpus=gpu, policy=policy)
+
+
+@pytest.mark.parametrize("told", [3 * GIB, None], ids=["by TensorFlow", "by the policy alone"])
+def test_the_limit_of_a_policy_is_in_force_with_tensorflow(told: int | None) -> None:
+    found = tensorflow_run(DevicePolicy(memory=MemoryLimit("bytes", 3 * GIB)), told)
+    assert (found.limit, found.limit_is, found.free) == (3 * GIB, "--memory", GIB)
+
+
+def test_a_limit_that_the_program_set_itself_outranks_the_policy() -> None:
+    found = tensorflow_run(DevicePolicy(memory=MemoryLimit("bytes", 30 * GIB)), 5 * GIB)
+    assert (found.limit, found.limit_is) == (5 * GIB, "its framework's share of the GPU")
+
+
+def test_a_part_of_the_gpu_is_a_limit_too() -> None:
+    found = tensorflow_run(DevicePolicy(memory=MemoryLimit("fraction", 0.5)), None)
+    assert (found.limit, found.limit_is) == (70 * GIB, "--memory")
+
+
 def test_the_kernel_has_killed_it() -> None:
     found = end_of("Killed\n", host=host(GIB, 12 * GIB, kills=1))
     assert (found.place, found.asked, found.held) == ("host", None, 12 * GIB)

@@ -254,13 +254,24 @@ def _gpu_limit(
         gpu and _value(gpu.memory_total_bytes),
         shortage.total,
     )
+    asked = _policy_limit(policy, whole)
     caps = [cap for cap in (allocator and allocator.limit, shortage.total) if cap is not None]
-    cap = min(caps, default=None)
+    # What the framework reports is in force; a policy may have been overruled by the program.
+    cap = min(caps, default=asked)
     if cap is None or (whole is not None and cap > _ALL * whole):
         return whole, "the GPU"
-    if policy.memory is not None and policy.memory.kind != "growth":
+    if asked is not None and abs(cap - asked) <= (1 - _ALL) * asked:
         return cap, "--memory"
     return cap, "its framework's share of the GPU"
+
+
+def _policy_limit(policy: DevicePolicy, whole: int | None) -> int | None:
+    """What --memory allows on a GPU of this size."""
+    if policy.memory is None or policy.memory.kind == "growth":
+        return None
+    if policy.memory.kind == "bytes":
+        return int(policy.memory.amount)
+    return int(policy.memory.amount * whole) if whole is not None else None
 
 
 def _unused(allocator: Allocator | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from whygpu_bootstrap import hook, memory_curve, record
 
+MIB = 1 << 20
 _contexts = []
 
 
@@ -50,10 +51,36 @@ def in_use():
 
 def at_end(tensorflow):
     """Its allocators' numbers, of every GPU that it has started."""
+    limits = {}
+    with record.noted("the memory limits of tensorflow"):
+        limits = _limits(tensorflow)
     return [
-        {"of": "tensorflow", "device": device, "live": stats["current"], "peak": stats["peak"]}
+        {
+            "of": "tensorflow",
+            "device": device,
+            "live": stats["current"],
+            "peak": stats["peak"],
+            "limit": limits.get(device),
+        }
         for device, stats in _statistics()
     ]
+
+
+def _limits(tensorflow):
+    """In bytes, by logical device; None for a device that may have the whole GPU.
+
+    Logical devices are numbered in the order of the GPUs that they divide.
+    """
+    config = tensorflow.config
+    get = getattr(config, "get_logical_device_configuration", None)
+    get = get or config.experimental.get_virtual_device_configuration
+    given = []
+    for gpu in config.experimental.get_visible_devices("GPU"):
+        parts = get(gpu)
+        given += [part.memory_limit for part in parts] if parts else [None]
+    return {
+        "gpu:%d" % number: int(limit) * MIB if limit else None for number, limit in enumerate(given)
+    }
 
 
 def after_fork():
