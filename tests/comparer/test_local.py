@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -96,13 +97,15 @@ def record(folder: pathlib.Path, layers: list[Layer], order: Any = None) -> str:
     return str(folder)
 
 
-def force(lane: str, folder: pathlib.Path, before: Any = None) -> str:
+def force(
+    lane: str, folder: pathlib.Path, before: Any = None, layers: list[Layer] | None = None
+) -> str:
     """Float64 of each step, from the lane's own numbers."""
     writer = local.ErrorWriter(str(folder))
     forcing = local.Forcing(Tools(), recording.Recording(lane), writer, [INPUT], before)
     for _ in forcing.passes():
         x: Any = INPUT.astype(numpy.float64)
-        for layer in network():
+        for layer in layers or network():
             x = forcing(layer.name, layer, lambda args, kwargs, layer=layer: layer(*args), (x,), {})
     writer.close()
     return str(folder)
@@ -113,12 +116,14 @@ class Channel:
         pass
 
 
-def compared(folder: pathlib.Path, **lanes: list[Layer]) -> ComparisonReport:
+def compared(
+    folder: pathlib.Path, reference: list[Layer] | None = None, **lanes: list[Layer]
+) -> ComparisonReport:
     requests, before = [], None
     for number, (name, layers) in enumerate(lanes.items()):
         order = numpy.random.RandomState(number).permutation(WIDTH)
         runs = [record(folder / f"{name}-{run}", layers, order) for run in (1, 2)]
-        errors = force(runs[0], folder / f"{name}-local", before)
+        errors = force(runs[0], folder / f"{name}-local", before, reference)
         before = before or (recording.Recording(runs[0]), local.Errors(errors))
         requests.append({"name": name, "runs": runs, "local": errors})
     found = task.all_differences({"lanes": requests, "reference": None}, Channel())
@@ -130,6 +135,22 @@ def compared(folder: pathlib.Path, **lanes: list[Layer]) -> ComparisonReport:
         runs=[LaneRun(Lane(name, "cpu"), "ran", products="float32") for name in lanes],
         measures=measures.of_entries(found),
     )
+
+
+def dropping(seeds: Callable[[], int]) -> Callable[[Any], Any]:
+    """A layer that drops half of what it is given, by numbers drawn with the next seed."""
+    return lambda x: tanh(x) * numpy.random.RandomState(seeds()).randint(0, 2, x.shape)
+
+
+def test_what_is_drawn_anew_at_every_call_is_no_rounding(tmp_path: pathlib.Path) -> None:
+    # Each lane starts its generator anew for a run; within a process it goes on.
+    one, two = (network(layer7=dropping(lambda seed=seed: seed)) for seed in (1, 2))  # type: ignore[misc]
+    reference = network(layer7=dropping(itertools.count(3).__next__))
+    found = compared(tmp_path, reference, one=one, two=two)
+    (pair,) = found.pairs
+    assert (found.verdict, found.exit_code) == ("undetermined", 4)
+    assert "layer7 (Layer) differs and cannot be judged" in pair.reasons[0]
+    assert "draws random numbers" in pair.reasons[0]
 
 
 def test_rounding_that_is_amplified_to_every_digit_is_rounding(tmp_path: pathlib.Path) -> None:

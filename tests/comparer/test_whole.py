@@ -62,6 +62,17 @@ def test_a_fault_of_a_thousandth_is_beyond_it(tmp_path: pathlib.Path) -> None:
     assert units(tmp_path, 1.001) > 1
 
 
+def test_a_function_that_draws_at_every_call_has_no_reference(tmp_path: pathlib.Path) -> None:
+    random = numpy.random.RandomState(5)
+
+    def draws(x: Any, weights: list[Any]) -> Any:
+        return deep(x * random.randint(0, 2, x.shape), weights)
+
+    lane = recorded(tmp_path / "lane", deep(INPUT, WEIGHTS))
+    with pytest.raises(CannotLift, match=r"output\.(last|best) is something else each time"):
+        reference(tmp_path / "exact", draws, lane)
+
+
 def test_a_function_that_stays_in_float32_has_no_reference(tmp_path: pathlib.Path) -> None:
     def stays(x: Any, weights: list[Any]) -> Any:
         return deep(x.astype(numpy.float32), [each.astype(numpy.float32) for each in weights])

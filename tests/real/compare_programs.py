@@ -136,3 +136,19 @@ def entropy():
 def summed(values):
     """Fed with --inputs."""
     return values.sum(axis=0)
+
+
+def always_dropping():
+    """A model whose dropout is live in inference as well: each backend draws its own numbers."""
+    import keras
+
+    class Dropping(keras.layers.Layer):
+        def __init__(self, **options):
+            super().__init__(**options)
+            self.generator = keras.random.SeedGenerator(7)
+
+        def call(self, x):
+            return keras.random.dropout(x, 0.5, seed=self.generator)
+
+    layers = [keras.Input((32,)), keras.layers.Dense(64), Dropping(), keras.layers.Dense(10)]
+    return keras.Sequential(layers)

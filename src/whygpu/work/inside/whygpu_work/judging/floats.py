@@ -16,6 +16,9 @@ FORMATS = {
     "float16": Format("float16", 2.0**-11, 2.0**-24),
     "bfloat16": Format("bfloat16", 2.0**-8, 2.0**-126),
 }
+SAME = 1e-9
+"""Of the largest value. Sums of a million numbers in another order differ by less in float64, and
+random numbers by more."""
 _COARSEST_FIRST = ("bfloat16", "float16", "float32", "float64")
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 _BITS = {
@@ -47,6 +50,17 @@ def widened(array, dtype):
         wide = array.astype(numpy.uint32) << numpy.uint32(16)
         return wide.view(numpy.float32).astype(numpy.float64)
     return array.astype(numpy.float64)
+
+
+def same(one, other):
+    """Whether two results of one computation in float64 are: but for the order of their sums."""
+    if one.shape != other.shape:
+        return False
+    if one.dtype.kind not in "fc":
+        return bool(numpy.array_equal(one, other))
+    finite = numpy.isfinite(one)
+    scale = float(numpy.abs(one[finite]).max()) if finite.any() else 0.0
+    return numpy.allclose(one, other, rtol=0.0, atol=SAME * scale, equal_nan=True)
 
 
 def coarser(one, other):

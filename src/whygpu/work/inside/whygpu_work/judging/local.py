@@ -27,6 +27,7 @@ step's own sums."""
 CODE_BETWEEN = 256
 """What a user's code does between two steps is taken to sum that many products."""
 INDEX = "steps.json"
+DRAWS = "it gives something else each time: it, or the code before it, draws random numbers"
 
 StepError = collections.namedtuple("StepError", "gap own products")
 """What a lane has less what float64 has, see _gap; what rounding explains, see Allowance."""
@@ -96,7 +97,8 @@ class Forcing(object):
     """Does the steps of a float64 model for a lane: with its numbers, and noting its errors.
 
     The model is run once for each of `passes()`: first with the lane's numbers as they are, then
-    with all of them moved by what rounding may do. In these, each step is given what the code
+    once more like that, to see which steps give something else each time, then with all numbers
+    moved by what rounding may do. In these, each step is given what the code
     before it makes of moved numbers, so that whatever lies between two steps answers to rounding
     too; it is reckoned to the step after it.
     """
@@ -113,6 +115,7 @@ class Forcing(object):
         self._before = before
         self._done = collections.OrderedDict()
         self._random = None
+        self._again = False
         self._size = rounding.amplitude(_coarsest(lane.steps), MOVED_AS_BY)
         self._given_on = {}
 
@@ -120,6 +123,11 @@ class Forcing(object):
         """As often as the model is to be run."""
         yield
         if not all(self._is_known(each) for each in self._done.values()):
+            # What is random would move by itself below, and pass for rounding.
+            self._again = True
+            self._given_on.clear()
+            yield
+            self._again = False
             for number in range(rounding.SAMPLES):
                 self._random = numpy.random.RandomState(number)
                 self._given_on.clear()
@@ -133,6 +141,8 @@ class Forcing(object):
             # The lane took another way; what it did instead is compared by name.
             return compute(args, kwargs)
         lane = [widened(self._lane, output) for output in step.outputs]
+        if self._again:
+            return self._repeated(name, compute, (args, kwargs), lane)
         if self._random is not None:
             return self._moved(name, layer, compute, (args, kwargs), lane)
         try:
@@ -153,6 +163,18 @@ class Forcing(object):
             between = self._has_code_before((args, kwargs))
             facts = self._tools.facts(layer, (args, kwargs), exact)
             self._done[name] = _Known(step, exact, lane, facts, between)
+        return self._instead(result, lane)
+
+    def _repeated(self, name, compute, given, lane):
+        """The step with the same numbers once more: it has to give the same."""
+        known = self._done[name]
+        result = None if isinstance(known, _Unknown) and known.fails else compute(*given)
+        if isinstance(known, _Known):
+            now = [self._tools.to_numpy(tensor) for tensor in self._tools.flat(result)]
+            if not all(floats.same(*pair) for pair in zip(known.exact, now)):
+                self._done[name] = _Unknown(known.step, DRAWS)
+        elif not known.fits:
+            return result
         return self._instead(result, lane)
 
     def _moved(self, name, layer, compute, given, lane):
