@@ -15,12 +15,18 @@ from whygpu.linter.judge import judge, relevant
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.codec import decode, encode, hints, is_record
+from whygpu.model.commands import shell_text
+from whygpu.model.derived import installer_of
 from whygpu.model.environment import Variable
 from whygpu.model.explanation import Explanation
+from whygpu.model.finding import Finding, Remedy
 from whygpu.model.libraries import LibraryCopy, OtherCopy, SearchedFolder
+from whygpu.model.log import Log
 from whygpu.model.observed import Known
 from whygpu.model.report import Outcome
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import PLAIN_PIP
+from whygpu.planner.remedies import Place, fulfilled, place_of, place_of_log
 from whygpu.readers.code import source
 from whygpu.readers.log import read_text
 
@@ -81,6 +87,22 @@ def run(cause: Cause, snapshot: Snapshot) -> Outcome:
 def explained(log: str) -> Explanation:
     """What a log means, by the whole catalogue."""
     return explain(read_text(log), catalogue())
+
+
+def command_of(
+    remedy: Remedy, seen: Snapshot | None = None, planned_for: Snapshot | None = None
+) -> str | None:
+    """What is printed for a remedy: on a machine, or after a log that tells nothing of one."""
+    chosen = planned_for or seen
+    remedy = _fulfilled(remedy, place_of_log(Log(())) if chosen is None else place_of(chosen))
+    return shell_text(remedy.action, PLAIN_PIP if seen is None else installer_of(seen))
+
+
+@cache
+def _fulfilled(remedy: Remedy, place: Place) -> Remedy:
+    finding = Finding("WG000", "example", "error", "machine", "", (), (remedy,), "none")
+    (remedy,) = fulfilled((finding,), lambda: place)[0].remedies
+    return remedy
 
 
 def lint(text: str, *causes: Cause, path: str = "example.py") -> list[CodeFinding]:

@@ -104,6 +104,43 @@ def test_importing_whygpu_imports_nothing_heavy() -> None:
     assert heavy.isdisjoint(loaded)
 
 
+def test_no_cause_writes_shell_text_around_a_value() -> None:
+    """A remedy's action is data, and the text of a script is a constant (see model/remedy.py)."""
+    for path in (*(SOURCE / "causes").rglob("*.py"), *(SOURCE / "tables").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            where = f"{path}:{node.lineno}"
+            if node.func.id == "Remedy" and len(node.args) > 1:
+                assert not any(map(is_text, branches(node.args[1]))), f"{where}: it is a str"
+            elif node.func.id in ("command_line", "shell_script"):
+                assert node.args, where
+                for part in node.args:
+                    assert all(map(is_constant_or_argument, branches(part))), (
+                        f"{where}: text of a command that is no constant"
+                    )
+            else:
+                # They are what the two functions make, with their rules kept.
+                assert node.func.id not in ("Command", "Script"), f"{where}: use command_line()"
+
+
+def branches(node: ast.expr) -> list[ast.expr]:
+    return [*branches(node.body), *branches(node.orelse)] if isinstance(node, ast.IfExp) else [node]
+
+
+def is_text(node: ast.expr) -> bool:
+    constant = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return constant or isinstance(node, ast.JoinedStr | ast.BinOp)
+
+
+def is_constant_or_argument(node: ast.expr) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == "PYTHON"
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in ("a_path", "a_name", "a_number", "a_requirement")
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
 def test_the_documentation_of_causes_is_current() -> None:
     for name, text in docs.pages().items():
         assert (docs.FOLDER / name).read_text(encoding="utf-8") == text, "run `make docs`"

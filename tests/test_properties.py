@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tests.kit import machine, machine_causes, machine_examples
+from tests.kit import command_of, machine, machine_causes, machine_examples
 from tests.machines.healthy import healthy, without_gpu
 from tests.mutation import mutants
 from tests.schemas import obeys
@@ -104,7 +104,8 @@ def test_json_obeys_its_schema_and_text_its_width(data: Any) -> None:
     obeys("check", json.loads(render_json(report)))
     for width in (40, 100):
         text = render_text(report, width=width, color=False, verbose=width == 100)
-        commands = {r.command for f in report.findings for r in f.remedies if r.command}
+        remedies = [remedy for finding in report.findings for remedy in finding.remedies]
+        commands = {command_of(remedy, report.snapshot) or "" for remedy in remedies}
         wide = [
             line
             for line in text.splitlines()

@@ -90,9 +90,15 @@ def snapshot_schema() -> dict[str, Any]:
     return {"$schema": DRAFT, "title": "whygpu snapshot", **top, "$defs": definitions}
 
 
+def _shown_remedy() -> dict[str, Any]:
+    """A remedy as it is printed: its action has become a command."""
+    command = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    return {"Remedy": _object({"text": {"type": "string"}, "command": command})}
+
+
 def check_schema() -> dict[str, Any]:
     """What `whygpu check --json` prints."""
-    definitions: dict[str, Any] = {}
+    definitions: dict[str, Any] = _shown_remedy()
     schema_of(Finding, definitions)
     fields = definitions["Finding"]["properties"]
     definitions["Finding"] = _object({name: fields[name] for name in FINDING_FIELDS})
@@ -122,7 +128,7 @@ def check_schema() -> dict[str, Any]:
 
 def explain_schema() -> dict[str, Any]:
     """What `whygpu explain --json` prints; with several files, one on each line."""
-    definitions: dict[str, Any] = {}
+    definitions: dict[str, Any] = _shown_remedy()
     schema_of(Finding, definitions)
     fields = definitions["Finding"]["properties"]
     definitions["Finding"] = _object({name: fields[name] for name in LOG_FINDING_FIELDS})

@@ -11,10 +11,11 @@ from whygpu.engine import diagnose as _diagnose
 from whygpu.errors import UsageError
 from whygpu.host.local import LocalHost
 from whygpu.model.codec import DecodeError, decode
-from whygpu.model.derived import nvidia_gpu
+from whygpu.model.derived import installer_of, nvidia_gpu
 from whygpu.model.observed import Absent, Known
 from whygpu.model.report import Report
 from whygpu.model.snapshot import SCHEMA, Snapshot
+from whygpu.model.target import PLAIN_PIP
 from whygpu.privacy import Redactor
 from whygpu.probes import DEFAULT_TIMEOUT
 
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
     from whygpu.model.code_finding import LintReport
     from whygpu.model.estimate import MemoryEstimate, MemoryRoom
     from whygpu.model.explanation import Explanation
+    from whygpu.model.finding import Finding
+    from whygpu.model.log import Log
     from whygpu.model.memory_use import MemoryEnd
     from whygpu.planner.plan import Answer
+    from whygpu.planner.remedies import Place
     from whygpu.probes.runner import Progress
 
 LARGEST_SNAPSHOT = 1 << 26
@@ -88,7 +92,8 @@ def _probed(
 
 def diagnose(snapshot: Snapshot) -> Report:
     """Judge a snapshot, of this machine or of another."""
-    return _diagnose(snapshot, machine_catalogue())
+    report = _diagnose(snapshot, machine_catalogue())
+    return report._replace(findings=_with_releases(report.findings, lambda: _place_of(snapshot)))
 
 
 def explain(
@@ -127,8 +132,41 @@ def explain_pieces(
         from whygpu.corroboration import corroborate
 
         explanation = corroborate(explanation, log, diagnose(here), catalogue())
+    explanation = _ready(explanation, log, here)
     # Answers get posted, and logs are full of home folders and now and then hold a key.
     return Redactor(LocalHost().platform).value(explanation)
+
+
+def _ready(explanation: Explanation, log: Log, here: Snapshot | None) -> Explanation:
+    """With the releases to install, for the machine that was looked at or the one in the log."""
+
+    def place() -> Place:
+        from whygpu.planner.remedies import place_of_log
+
+        return place_of_log(log) if here is None else _place_of(here)
+
+    return explanation._replace(
+        root_causes=_with_releases(explanation.root_causes, place),
+        symptoms=_with_releases(explanation.symptoms, place),
+        installer=PLAIN_PIP if here is None else installer_of(here),
+    )
+
+
+def _with_releases(
+    findings: tuple[Finding, ...], place: Callable[[], Place]
+) -> tuple[Finding, ...]:
+    """What remedies wish to install, chosen by the planner, which is imported only for that."""
+    if not any(remedy.wishes for finding in findings for remedy in finding.remedies):
+        return findings
+    from whygpu.planner.remedies import fulfilled
+
+    return fulfilled(findings, place)
+
+
+def _place_of(machine: Snapshot) -> Place:
+    from whygpu.planner.remedies import place_of
+
+    return place_of(machine)
 
 
 def install() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 
 CAUSE = cause_named("cuda-init-failed")
 
@@ -41,7 +41,7 @@ kind = "compat"
 facts = [["cuInit", "804 CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"]]
 """)
     (finding,) = run(CAUSE, snapshot).findings
-    assert "/usr/local/cuda-13.1/compat" in str(finding.remedies[0].command)
+    assert "/usr/local/cuda-13.1/compat" in str(command_of(finding.remedies[0]))
 
 
 @pytest.mark.parametrize(("mig", "named"), [("true", True), ("false", False)])
@@ -117,7 +117,7 @@ wsl = 2
 facts = [["cuInit", "999 CUDA_ERROR_UNKNOWN"]]
 """)
     (finding,) = run(CAUSE, snapshot).findings
-    assert [remedy.command for remedy in finding.remedies] == ["wsl --update; wsl --shutdown"]
+    assert [command_of(remedy) for remedy in finding.remedies] == ["wsl --update; wsl --shutdown"]
 
 
 def test_a_code_that_is_no_number_is_not_judged() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 
 CAUSE = cause_named("device-permission-denied")
 
@@ -48,14 +48,14 @@ def test_only_what_cuda_must_open_counts(names: tuple[str, ...], status: str) ->
 def test_the_group_is_joined_where_it_counts(runtime: str, words: str) -> None:
     before = f'[system.container]\nruntime = "{runtime}"\ndriver_mounts = ["/dev/nvidia0"]'
     (finding,) = run(CAUSE, machine(closed("nvidia0", before=before))).findings
-    told = " ".join(f"{remedy.text} {remedy.command}" for remedy in finding.remedies)
+    told = " ".join(f"{remedy.text} {command_of(remedy)}" for remedy in finding.remedies)
     assert words in told
 
 
 def test_a_mode_for_root_alone_is_mended_by_the_mode() -> None:
     text = closed("nvidiactl", mode="crw-------", group="root")
     (finding,) = run(CAUSE, machine(text)).findings
-    assert "chmod" in str(finding.remedies[0].command)
+    assert "chmod" in str(command_of(finding.remedies[0]))
 
 
 def test_modes_that_allow_it_point_to_the_scheduler() -> None:

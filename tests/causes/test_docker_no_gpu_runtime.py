@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 
 CAUSE = cause_named("docker-no-gpu-runtime")
 
@@ -42,7 +42,7 @@ driver_mounts = {{absent = "mountinfo"}}
 def test_the_advice_is_for_this_kind_of_container(runtime: str, words: str) -> None:
     (finding,) = run(CAUSE, machine(in_container(runtime))).findings
     assert runtime in finding.message
-    told = " ".join(f"{remedy.text} {remedy.command}" for remedy in finding.remedies)
+    told = " ".join(f"{remedy.text} {command_of(remedy)}" for remedy in finding.remedies)
     assert words in told
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 
 CAUSE = cause_named("driver-too-old-for-cuda")
 
@@ -49,7 +49,7 @@ def test_only_the_framework_that_is_too_new_is_blamed() -> None:
     assert finding.subject == "torch"
     assert "580" in finding.message
     assert "550.54.14, whose newest CUDA version is 12.4" in finding.message
-    commands = [remedy.command for remedy in finding.remedies]
+    commands = [command_of(remedy) for remedy in finding.remedies]
     assert commands[0] == "sudo ubuntu-drivers install"
     assert commands[1] is not None
     assert "whl/cu126" in commands[1]

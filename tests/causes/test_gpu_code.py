@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 
 TOO_OLD = cause_named("compute-capability-too-old")
 TOO_NEW = cause_named("compute-capability-too-new")
@@ -87,13 +87,14 @@ def test_a_code_of_another_form_is_a_gap() -> None:
 def test_tensorflow_is_offered_a_release_that_serves_the_gpu() -> None:
     snapshot = machine(gpu("5.2", "sm_60", "compute_90", framework="tensorflow"))
     (finding,) = run(TOO_OLD, snapshot).findings
-    assert finding.remedies[0].command == "python -m pip install 'tensorflow[and-cuda]==2.16.2'"
+    command = command_of(finding.remedies[0], snapshot)
+    assert command == "python -m pip install 'tensorflow[and-cuda]==2.16.2'"
 
 
 @pytest.mark.parametrize(("capability", "offered"), [("6.1", True), ("3.5", False)])
 def test_pytorch_for_cuda_12_6_serves_gpus_back_to_maxwell(capability: str, offered: bool) -> None:
     (finding,) = run(TOO_OLD, machine(gpu(capability, "sm_75", "sm_90"))).findings
-    assert ("cu126" in str(finding.remedies[0].command)) is offered
+    assert ("cu126" in str(command_of(finding.remedies[0]))) is offered
 
 
 def test_the_newest_ptx_that_fits_is_named() -> None:

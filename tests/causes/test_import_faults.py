@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 
 # Raised by TensorFlow 2.21.0 with these releases of protobuf, or by older TensorFlow releases.
 PROTOBUF = [
@@ -118,7 +118,7 @@ def test_a_keras_that_fails_with_its_backend_is_not_reported_twice() -> None:
 )
 def test_the_protobuf_to_install_follows_from_message_and_metadata(how: str, command: str) -> None:
     (found,) = run(cause_named("protobuf-conflict"), machine(failing(how))).findings
-    assert found.remedies[0].command == command
+    assert command_of(found.remedies[0]) == command
 
 
 @each(
@@ -136,7 +136,7 @@ def test_the_protobuf_to_install_follows_from_message_and_metadata(how: str, com
 def test_the_numpy_to_install_lies_on_the_right_side(how: str, installed: str, wanted: str) -> None:
     text = f'{failing(how)}\n[target.packages.numpy]\nversion = "{installed}"'
     (found,) = run(cause_named("numpy-abi"), machine(text)).findings
-    assert found.remedies[0].command == f"python -m pip install '{wanted}'"
+    assert command_of(found.remedies[0]) == f"python -m pip install '{wanted}'"
 
 
 def test_the_range_of_the_metadata_is_given_as_pip_takes_it() -> None:
@@ -149,7 +149,7 @@ def test_the_range_of_the_metadata_is_given_as_pip_takes_it() -> None:
     """
     (found,) = run(cause_named("numpy-abi"), machine(text)).findings
     assert found.confidence == "likely"
-    assert found.remedies[0].command == "python -m pip install 'numpy<2.0.0,>=1.23.5'"
+    assert command_of(found.remedies[0]) == "python -m pip install 'numpy<2.0.0,>=1.23.5'"
 
 
 def test_a_pytorch_that_lost_only_its_bridge_to_numpy_is_a_warning() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 from whygpu.model.finding import Finding
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
@@ -43,7 +43,7 @@ def test_the_variable_that_chose_the_backend_is_named_and_changed() -> None:
     assert found.subject == "keras"
     assert "its backend is JAX, chosen by KERAS_BACKEND=jax" in found.message
     assert "TensorFlow and PyTorch have it" in found.message
-    commands = [remedy.command for remedy in found.remedies]
+    commands = [command_of(remedy) for remedy in found.remedies]
     assert commands == [
         "export KERAS_BACKEND=tensorflow",
         "export KERAS_BACKEND=torch",
@@ -55,7 +55,7 @@ def test_jax_platforms_is_the_reason_where_it_is() -> None:
     by = '[environment.variables.JAX_PLATFORMS]\nvalue = "cpu"'
     (found,) = no_gpu_for_keras(keras_on("jax", by))
     assert "JAX_PLATFORMS=cpu keeps JAX off the GPU" in found.message
-    assert found.remedies[-1].command == "unset JAX_PLATFORMS"
+    assert command_of(found.remedies[-1]) == "unset JAX_PLATFORMS"
 
 
 def test_a_backend_with_a_fault_of_its_own_is_left_to_that_fault() -> None:
@@ -132,21 +132,21 @@ def configured(backend: str) -> str:
 def test_keras_alone_misses_its_default_backend() -> None:
     (found,) = missing(f'start = "no-gpu"\nonly = ["keras"]\n{NO_PROBE}')
     assert "installed: none" in found.message
-    assert [remedy.command for remedy in found.remedies] == ["python -m pip install 'tensorflow'"]
+    assert [command_of(remedy) for remedy in found.remedies] == ["python -m pip install tensorflow"]
 
 
 def test_a_machine_with_a_gpu_is_offered_the_gpu_build() -> None:
     (found,) = missing(f'only = ["keras", "torch"]\n{NO_PROBE}')
-    assert [remedy.command for remedy in found.remedies] == [
+    assert [command_of(remedy) for remedy in found.remedies] == [
         "export KERAS_BACKEND=torch",
-        "python -m pip install 'tensorflow[and-cuda]'",
+        "python -m pip install 'tensorflow[and-cuda]==2.20.0'",
     ]
 
 
 def test_a_name_that_is_no_backend_cannot_be_installed() -> None:
     (found,) = missing(f"{NO_PROBE}\n{configured('garbage')}")
     assert "which is no backend of Keras" in found.message
-    assert all("garbage" not in (remedy.command or "") for remedy in found.remedies)
+    assert all("garbage" not in (command_of(remedy) or "") for remedy in found.remedies)
 
 
 @each("backend", ["numpy", "torch", "jax", "tensorflow"])
@@ -264,7 +264,7 @@ def test_without_metadata_the_numbers_say_what_belongs_together(
         traceback = ['{FRAME}']
     """
     (found,) = mismatch(text)
-    assert found.remedies[0].command == f"python -m pip install '{wanted}'"
+    assert command_of(found.remedies[0]) == f"python -m pip install '{wanted}'"
 
 
 @each(
@@ -295,7 +295,7 @@ def test_what_the_probe_saw_of_tf_keras_is_shown() -> None:
     """
     (found,) = run(cause_named("keras-legacy-missing"), machine(text)).findings
     assert found.evidence[-1].text == "tf.keras: failed: ImportError: Keras cannot be"
-    assert found.remedies[0].command == "python -m pip install 'tf-keras==2.20.*'"
+    assert command_of(found.remedies[0]) == "python -m pip install 'tf-keras==2.20.*'"
 
 
 @pytest.mark.parametrize(("more", "effect"), [("", "none"), (NO_PROBE, "broken")])
@@ -334,7 +334,7 @@ def test_the_file_that_chose_the_backend_is_named_and_edited() -> None:
         cause_named("keras-backend-without-gpu"), configured_in_file(snapshot, "jax")
     ).findings
     assert 'chosen by "backend" in ~/.keras/keras.json' in found.message
-    assert found.remedies[1].command == (
+    assert command_of(found.remedies[1]) == (
         """sed -i 's/"backend": *"jax"/"backend": "tensorflow"/' ~/.keras/keras.json"""
     )
 
@@ -351,9 +351,9 @@ def test_a_file_that_says_nothing_is_not_edited(source: str) -> None:
     snapshot = configured_in_file(snapshot, "tensorflow", source)
     (found,) = run(cause_named("keras-backend-missing"), snapshot).findings
     assert "its backend is tensorflow, its default, which is not installed" in found.message
-    assert [remedy.command for remedy in found.remedies] == [
+    assert [command_of(remedy) for remedy in found.remedies] == [
         "export KERAS_BACKEND=jax",
-        "python -m pip install 'tensorflow[and-cuda]'",
+        "python -m pip install 'tensorflow[and-cuda]==2.20.0'",
     ]
 
 

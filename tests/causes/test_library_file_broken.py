@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 from whygpu.causes import catalogue
 from whygpu.engine import diagnose
 
@@ -28,7 +28,7 @@ def test_a_wheels_file_is_restored_by_its_wheel() -> None:
     (finding,) = run(CAUSE, machine(text)).findings
     assert f"{folder}/libcudnn.so.9: file too short" in finding.message
     assert finding.message.count("file too short") == 1
-    assert [remedy.command for remedy in finding.remedies] == [
+    assert [command_of(remedy) for remedy in finding.remedies] == [
         "python -m pip install --force-reinstall --no-deps nvidia-cudnn-cu12==9.10.2.21"
     ]
 
@@ -47,8 +47,8 @@ def test_a_crash_while_loading_it_is_its_consequence() -> None:
 def test_a_file_of_nobody_is_moved_out_of_the_way() -> None:
     text = broken("/opt/cudnn", "/opt/cudnn/libcudnn.so.9: invalid ELF header")
     (finding,) = run(CAUSE, machine(text)).findings
-    assert finding.remedies[0].command == (
-        'mv "/opt/cudnn/libcudnn.so.9" "/opt/cudnn/libcudnn.so.9.broken"'
+    assert command_of(finding.remedies[0]) == (
+        "mv /opt/cudnn/libcudnn.so.9 /opt/cudnn/libcudnn.so.9.broken"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import explained
+from tests.kit import command_of, explained
 
 ASSERTED = "device-assert-bad-input"
 KERNEL = "kernel-bug-illegal-access"
@@ -91,7 +91,7 @@ def test_an_extension_is_named() -> None:
         "/home/a/ssd/ext/cuda/nms.cu:103"
     ).root_causes[0]
     assert "nms.cu" in finding.message
-    assert finding.remedies[0].command == "CUDA_VISIBLE_DEVICES=0 python ..."
+    assert command_of(finding.remedies[0]) == "CUDA_VISIBLE_DEVICES=0 python ..."
 
 
 TORCH_CONV = (

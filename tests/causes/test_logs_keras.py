@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each
-from tests.kit import explained
+from tests.kit import command_of, explained
 
 
 def causes(log: str) -> list[str]:
@@ -82,4 +82,4 @@ def test_the_versions_of_the_log_are_in_the_remedy() -> None:
     )
     (finding, *_) = explained(log).root_causes
     assert "Keras 2.11.0 and TensorFlow 2.9.1" in finding.message
-    assert finding.remedies[0].command == "python -m pip install 'keras==2.9.*'"
+    assert command_of(finding.remedies[0]) == "python -m pip install 'keras==2.9.*'"

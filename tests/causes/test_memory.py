@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 
 NEIGHBOUR = cause_named("oom-other-process")
 HOST = cause_named("host-oom")
@@ -38,7 +38,7 @@ def test_the_greediest_process_is_named_first() -> None:
     (finding,) = run(NEIGHBOUR, machine(gpu(95 * GIB, processes))).findings
     assert "held by large (pid 8, 90.0 GiB), other (pid 10, 2.0 GiB)" in finding.message
     assert "and 1 more" in finding.message
-    assert finding.remedies[1].command == "kill 8"
+    assert command_of(finding.remedies[1]) == "kill 8"
 
 
 def test_processes_out_of_sight_are_said_to_be() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 from whygpu.causes import catalogue
 from whygpu.causes.shared_libraries import base_name
 from whygpu.engine import diagnose
@@ -56,7 +56,7 @@ detail = "{library}: cannot open shared object file: No such file or directory"
 
 
 def commands(finding: Finding) -> list[str | None]:
-    return [remedy.command for remedy in finding.remedies]
+    return [command_of(remedy) for remedy in finding.remedies]
 
 
 def test_tensorflow_without_its_extra_is_one_root_cause_with_one_command() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import each
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 
 ENDS = {
     "framework-import-fails": 'ended = "exception"\nstage = "import"\nhow = "ImportError: x"',
@@ -101,7 +101,7 @@ def test_the_line_with_which_native_code_gives_up_is_the_message() -> None:
     """
     (found,) = run(cause_named("framework-crashes"), machine(text)).findings
     assert "Unknown flag in XLA_FLAGS: --garbage" in found.message
-    assert found.remedies[0].command == "unset XLA_FLAGS"
+    assert command_of(found.remedies[0]) == "unset XLA_FLAGS"
 
 
 def test_a_silent_crash_is_called_silent() -> None:
@@ -134,7 +134,7 @@ take 30 minutes or longer."]
     """
     (found,) = run(cause_named("framework-hangs"), machine(text)).findings
     assert "compiles its kernels" in found.message
-    assert [remedy.command for remedy in found.remedies] == ["whygpu check --timeout 1800"]
+    assert [command_of(remedy) for remedy in found.remedies] == ["whygpu check --timeout 1800"]
 
 
 def test_an_import_that_hangs_is_not_blamed_on_the_driver() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit import cause_named, machine, run
+from tests.kit import cause_named, command_of, machine, run
 
 CAUSE = cause_named("ptxas-libdevice-missing")
 NO_WHEEL = "\n[target.packages.nvidia-cuda-nvcc-cu12]\nremove = true\n"
@@ -32,7 +32,7 @@ def test_jax_that_was_not_run_has_not() -> None:
     (finding,) = run(CAUSE, machine(text)).findings
     assert finding.subject == "jax"
     assert finding.confidence == "possible"
-    assert finding.remedies[0].command == "python -m pip install nvidia-cuda-nvcc-cu12"
+    assert command_of(finding.remedies[0]) == "python -m pip install nvidia-cuda-nvcc-cu12"
 
 
 def test_pytorch_brings_its_own() -> None:

@@ -15,6 +15,7 @@ from whygpu.model.target import (
     Build,
     Framework,
     FrameworkName,
+    Installer,
     Interpreter,
     KerasSetup,
     Package,
@@ -237,6 +238,7 @@ TARGET = Target(
     packages=known(PACKAGES),
     conflicts=known(()),
     frameworks=known(FRAMEWORKS),
+    installer=known(Installer("python", "pip", False)),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.kit import command_of
 from tests.machines import healthy
 from tests.targets import python_of
 from whygpu.causes import catalogue
@@ -27,7 +28,7 @@ def test_2_21_with_its_cuda_wheels_does_not_search_the_folder_of_cusolver() -> N
     assert "needs libcusolver.so.11; it is installed" in root.message
     assert "nvidia/cusolver/lib" in root.message
     assert "libtensorflow_framework.so.2" in root.message
-    commands = [remedy.command or "" for remedy in root.remedies]
+    commands = [command_of(remedy) or "" for remedy in root.remedies]
     assert commands[0].startswith("export LD_LIBRARY_PATH=")
     assert commands[1].startswith("ln -s ")
     assert commands[2] == "python -m pip install 'tensorflow[and-cuda]==2.20.0'"
@@ -37,7 +38,7 @@ def test_2_21_without_its_cuda_wheels_has_one_root_cause() -> None:
     (root,) = errors("tensorflow-2.21")
     # A CUDA toolkit of another release may be on the machine that runs this.
     assert root.code in ("WG201", "WG204")
-    assert root.remedies[0].command == "python -m pip install 'tensorflow[and-cuda]==2.20.0'"
+    assert command_of(root.remedies[0]) == "python -m pip install 'tensorflow[and-cuda]==2.20.0'"
 
 
 def test_1_12_names_the_library_that_stops_its_import() -> None:

@@ -12,6 +12,7 @@ from whygpu.causes import catalogue
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Evidence, Finding, Remedy
+from whygpu.model.remedy import Install
 from whygpu.render.explain import render
 from whygpu.render.explain_json import as_dict, render_line
 from whygpu.render.explain_json import render as render_json
@@ -23,7 +24,7 @@ ROOT = Finding(
     subject="tensorflow",
     message="TensorFlow 2.4 needs libcudnn.so.8, and the loader did not find it",
     evidence=(Evidence("log", "train.log:4", "Could not load dynamic library 'libcudnn.so.8'", 4),),
-    remedies=(Remedy("Install cuDNN 8.", "pip install nvidia-cudnn-cu11"), Remedy("Or look.")),
+    remedies=(Remedy("Install cuDNN 8.", Install(("nvidia-cudnn-cu11",))), Remedy("Or look.")),
     effect="cpu",
     confidence="likely",
     ask="Is there a libcudnn.so.8 in LD_LIBRARY_PATH?",
@@ -54,7 +55,7 @@ def test_a_root_cause() -> None:
    seen   line 4: Could not load dynamic library 'libcudnn.so.8'
    ask    Is there a libcudnn.so.8 in LD_LIBRARY_PATH?
    fix    Install cuDNN 8.
-          pip install nvidia-cudnn-cu11
+          python -m pip install nvidia-cudnn-cu11
    fix    Or look.
    so     explains WG401 gpu-unused
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit import machine, machine_causes, machine_examples
+from tests.kit import command_of, machine, machine_causes, machine_examples
 from whygpu import diagnose
 from whygpu.model.cause import Cause
 from whygpu.render.text import render
@@ -55,9 +55,9 @@ def test_a_root_cause_with_its_evidence_its_fix_and_what_it_explains() -> None:
         "   machine has a GPU that it cannot use\n"
         "   seen   example: built for cpu\n"
         "   seen   example: NVIDIA RTX A6000\n"
-        "   fix    Reinstall PyTorch from its CUDA index; the default index has CUDA\n"
-        "          builds for Linux on x86_64.\n"
-        "          python -m pip uninstall -y torch && python -m pip install torch\n"
+        "   fix    Replace it with a CUDA build, which the default index has for Linux on\n"
+        "          x86_64.\n"
+        "          python -m pip uninstall -y torch && python -m pip install torch==2.8.0\n"
         "   so     explains WG404 gpu-unused (PyTorch)\n"
         "\n"
         "More about one: whygpu rule WG301; all outcomes: whygpu check -v\n"
@@ -105,7 +105,7 @@ def test_everything_but_commands_fits_the_width(cause: Cause) -> None:
     for toml in firing:
         report = diagnose(machine(toml))
         commands = {
-            f"{COMMAND_INDENT}{remedy.command}"
+            f"{COMMAND_INDENT}{command_of(remedy, report.snapshot)}"
             for finding in report.findings
             for remedy in finding.remedies
         }
@@ -119,7 +119,7 @@ def test_commands_are_never_wrapped() -> None:
     lines = render(report, width=40, color=False, verbose=False).splitlines()
     for finding in report.root_causes:
         for remedy in finding.remedies:
-            assert f"{COMMAND_INDENT}{remedy.command}" in lines
+            assert f"{COMMAND_INDENT}{command_of(remedy, report.snapshot)}" in lines
 
 
 def test_colour_only_when_asked_for() -> None:

@@ -7,10 +7,8 @@ import itertools
 import pytest
 
 from tests.cases import each
-from whygpu.tables.architectures import parse_code
 from whygpu.tables.cudnn_floors import TENSORFLOW, cudnn_floor
 from whygpu.tables.release_defects import search_list_defect
-from whygpu.tables.tensorflow_architectures import NEWEST_FIRST, newest_release_for
 from whygpu.tables.tensorflow_builds import build_of
 from whygpu.tables.versions import release_numbers
 
@@ -53,19 +51,3 @@ def test_a_cudnn_floor_agrees_with_the_build_on_record(minor: int) -> None:
 )
 def test_the_cudnn_floor_of_a_release(version: str, floor: str | None) -> None:
     assert cudnn_floor(version) == floor
-
-
-def test_architectures_on_record_are_well_formed_and_newest_first() -> None:
-    releases = [release_numbers(row.release) for row in NEWEST_FIRST]
-    assert releases == sorted(releases, reverse=True)
-    for row in NEWEST_FIRST:
-        assert all(parse_code(code) is not None for code in row.codes)
-        assert search_list_defect("tensorflow", row.release) is None
-
-
-@each(
-    ("gpu", "release"),
-    [((5, 2), "2.16.2"), ((3, 5), "2.14.1"), ((6, 1), "2.20.0"), ((3, 0), None)],
-)
-def test_the_newest_release_for_an_older_gpu(gpu: tuple[int, int], release: str | None) -> None:
-    assert newest_release_for(gpu) == release

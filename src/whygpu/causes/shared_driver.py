@@ -10,6 +10,7 @@ from whygpu.model.driver import DeviceNode, DriverLibrary, Gpu, GraphicsDevice
 from whygpu.model.finding import Evidence, Remedy
 from whygpu.model.late import late
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need, need_or
+from whygpu.model.remedy import command_line
 from whygpu.model.snapshot import Snapshot
 
 CONSEQUENCES = (
@@ -174,12 +175,12 @@ def selected_gpus(machine: Snapshot) -> tuple[Gpu, ...]:
 
 
 _INSTALL_COMMANDS = (
-    ("ubuntu", "sudo ubuntu-drivers install"),
-    ("mint", "sudo ubuntu-drivers install"),
-    ("pop!_os", "sudo apt install system76-driver-nvidia"),
-    ("debian", "sudo apt install nvidia-driver"),
-    ("fedora", "sudo dnf install akmod-nvidia xorg-x11-drv-nvidia-cuda"),
-    ("arch", "sudo pacman -S nvidia-open nvidia-utils"),
+    ("ubuntu", command_line("sudo ubuntu-drivers install")),
+    ("mint", command_line("sudo ubuntu-drivers install")),
+    ("pop!_os", command_line("sudo apt install system76-driver-nvidia")),
+    ("debian", command_line("sudo apt install nvidia-driver")),
+    ("fedora", command_line("sudo dnf install akmod-nvidia xorg-x11-drv-nvidia-cuda")),
+    ("arch", command_line("sudo pacman -S nvidia-open nvidia-utils")),
 )
 """The distribution's own way to the driver; Debian and Fedora want non-free packages enabled."""
 
@@ -189,13 +190,13 @@ def install_driver(machine: Snapshot) -> Remedy:
     if on_tegra(machine):
         return Remedy(
             "Install the driver of this board, which comes with JetPack.",
-            "sudo apt install nvidia-jetpack",
+            command_line("sudo apt install nvidia-jetpack"),
         )
     name = machine.system.distribution
     known = name.value.lower() if isinstance(name, Known) else ""
-    for word, command in _INSTALL_COMMANDS:
+    for word, action in _INSTALL_COMMANDS:
         if word in known:
-            return Remedy("Install NVIDIA's driver and restart the machine.", command)
+            return Remedy("Install NVIDIA's driver and restart the machine.", action)
     return Remedy(
         "Install NVIDIA's driver from your distribution's packages or from "
         "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/, and restart the "

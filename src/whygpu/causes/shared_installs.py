@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whygpu.causes.shared_libraries import base_name, cuda_major
+from whygpu.causes.shared_remedies import again, gpu_build_of, pytorch_index
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import Remedy
 from whygpu.model.observed import Absent, Known
+from whygpu.model.remedy import Install, a_number, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, Package, active
 from whygpu.tables.cuda_wheels import wheel_of
@@ -43,12 +45,12 @@ def _cpu_build(framework: Framework) -> Remedy:
     if framework.name == "tensorflow":
         return Remedy(
             text,
-            f"python -m pip uninstall -y {framework.distribution} && "
-            f"python -m pip install tensorflow=={framework.version}",
+            Install((f"tensorflow=={framework.version}",), removes=(framework.distribution,)),
         )
-    index = "--index-url https://download.pytorch.org/whl/cpu"
     release = framework.version.partition("+")[0]
-    return Remedy(text, f"python -m pip install --force-reinstall torch=={release} {index}")
+    cpu = pytorch_index("cpu")
+    without = Install((f"torch=={release}",), index_url=cpu, options=("force-reinstall",))
+    return Remedy(text, without)
 
 
 def wheels_of(framework: Framework, libraries: Sequence[str]) -> tuple[str, ...]:
@@ -60,14 +62,13 @@ def wheels_of(framework: Framework, libraries: Sequence[str]) -> tuple[str, ...]
     return tuple(dict.fromkeys(wheel for wheel in found if wheel is not None))
 
 
-def reinstall(requirements: Sequence[str]) -> str:
-    """The command that unpacks the same distributions again and touches nothing else."""
-    joined = " ".join(requirements)
-    return f"python -m pip install --force-reinstall --no-deps {joined}"
+def reinstall(requirements: Sequence[str]) -> Install:
+    """Unpack the same distributions again and touch nothing else."""
+    return Install(tuple(requirements), options=("force-reinstall", "no-deps"))
 
 
-def tensorflow_release(release: str, distribution: str = "tensorflow") -> str:
-    return f"python -m pip install '{distribution}[and-cuda]=={release}'"
+def tensorflow_release(release: str, distribution: str = "tensorflow") -> Install:
+    return Install((f"{distribution}[and-cuda]=={release}",))
 
 
 def _packages(machine: Snapshot) -> list[Package]:
@@ -84,16 +85,14 @@ def _for_framework(framework: Framework) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Install JAX together with the CUDA libraries of its release.",
-                f"python -m pip install 'jax[{extra}]=={framework.version}'",
+                Install((f"jax[{extra}]=={framework.version}",)),
             ),
         )
     if framework.name == "torch":
-        release, _, local = framework.version.partition("+")
-        index = f" --index-url https://download.pytorch.org/whl/{local}" if local else ""
         return (
             Remedy(
                 "Install PyTorch again; its wheel requires the CUDA libraries it was built with.",
-                f"python -m pip install --force-reinstall torch=={release}{index}",
+                again(framework),
             ),
         )
     return ()
@@ -106,9 +105,9 @@ def _for_tensorflow(framework: Framework) -> tuple[Remedy, ...]:
         names = and_list([f"lib{name}" for name in defect.libraries])
         return (
             Remedy(
-                f"Install TensorFlow {defect.good_release} with its CUDA libraries. "
-                f"({version} does not search the folder of its own {names}.)",
-                tensorflow_release(defect.good_release),
+                "Install another release with its CUDA libraries: "
+                f"{version} does not search the folder of its own {names}.",
+                gpu_build_of(framework),
             ),
         )
     if release_numbers(version) >= _WITH_CUDA_EXTRA:
@@ -125,22 +124,31 @@ def _for_old_tensorflow(framework: Framework) -> tuple[Remedy, ...]:
     """Releases without an extra, which look for CUDA only where the system has it."""
     version = framework.version
     release = release_numbers(version)
-    python3 = "-py3" if release < (2, 1) else ""
     image = Remedy(
         "Use the container image of this release, which has the CUDA libraries it was built for.",
-        f"docker run --gpus all -it tensorflow/tensorflow:{version}-gpu{python3}",
+        shell_script(
+            "docker run --gpus all -it tensorflow/tensorflow:",
+            a_number(version),
+            "-gpu-py3" if release < (2, 1) else "-gpu",
+        ),
     )
     cuda, cudnn = framework.build.cuda, framework.build.cudnn
     if not isinstance(cuda, Known) or not isinstance(cudnn, Known):
         return (image,)
     toolkit = release_numbers(cuda.value)[:2]
-    channel = "conda-forge" if toolkit >= (11, 0) else "anaconda"
     return (
         image,
         Remedy(
             "Or install that CUDA release in a conda environment.",
-            f"conda install -c {channel} cudatoolkit={'.'.join(map(str, toolkit))} "
-            f'cudnn={cudnn.value} && export LD_LIBRARY_PATH="$CONDA_PREFIX/lib"',
+            shell_script(
+                "conda install -c ",
+                "conda-forge" if toolkit >= (11, 0) else "anaconda",
+                " cudatoolkit=",
+                a_number(".".join(map(str, toolkit))),
+                " cudnn=",
+                a_number(cudnn.value),
+                ' && export LD_LIBRARY_PATH="$CONDA_PREFIX/lib"',
+            ),
         ),
     )
 
@@ -152,7 +160,7 @@ def _for_libraries(
         return ()
     if wheels:
         text = f"Add just what is missing: {and_list(list(libraries))}."
-        return (Remedy(text, f"python -m pip install {' '.join(wheels)}"),)
+        return (Remedy(text, Install(tuple(wheels))),)
     return (Remedy(f"Install the package that brings {and_list(list(libraries))}."),)
 
 

@@ -8,6 +8,7 @@ from whygpu.model.derived import display_name
 from whygpu.model.finding import Evidence, Remedy
 from whygpu.model.late import late
 from whygpu.model.observed import Known
+from whygpu.model.remedy import SetVariable, a_name, a_path, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -47,12 +48,19 @@ class Choice(NamedTuple):
         """How to use another backend, for this shell and, where a file chose, for good."""
         now = Remedy(
             f"Let Keras use {display_name(backend)}; the variable outranks keras.json.",
-            f"export {VARIABLE}={backend}",
+            SetVariable(VARIABLE, backend),
         )
         if self.by != "file":
             return (now,)
-        edit = f's/"backend": *"{self.backend}"/"backend": "{backend}"/'
-        lasting = Remedy("Or change the file, for all programs.", f"sed -i '{edit}' {self.where}")
+        edit = shell_script(
+            """sed -i 's/"backend": *\"""",
+            a_name(self.backend),
+            '"/"backend": "',
+            a_name(backend),
+            """"/' """,
+            a_path(self.where),
+        )
+        lasting = Remedy("Or change the file, for all programs.", edit)
         return (now, lasting)
 
 

@@ -17,6 +17,7 @@ from whygpu.causes.shared_start_suspects import suspected
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.late import late
 from whygpu.model.log import LibraryEvent, Log, Status
+from whygpu.model.remedy import PYTHON, Steps, UnsetVariable, command_line, shell_script
 from whygpu.tables.cuda_libraries import is_cuda_library
 
 _TWO_FRAMEWORKS = late(
@@ -30,9 +31,10 @@ _NO_LINK_NAME = late(r"ld: cannot find -lcuda(?::|$)|libcuda\.so cannot found!",
 """Triton links against libcuda.so, of which a driver alone brings libcuda.so.1 only."""
 _OF_TORCH = late(r"lib(?:torch|c10)(?:_(?!cuda_c)\w{1,20})?\.so: cannot open shared object file")
 _STUBS = ("CUDA_ERROR_STUB_LIBRARY", "cudaErrorStubLibrary")
-_WHEELS_FIRST = (
-    "export LD_LIBRARY_PATH=$(python -c 'import nvidia, glob; "
-    'print(":".join(glob.glob(nvidia.__path__[0] + "/*/lib")))\')'
+_WHEELS_FIRST = shell_script(
+    "export LD_LIBRARY_PATH=$(",
+    PYTHON,
+    ' -c \'import nvidia, glob; print(":".join(glob.glob(nvidia.__path__[0] + "/*/lib")))\')',
 )
 
 
@@ -80,7 +82,7 @@ def _mixed(log: Log, mixed: list[LibraryEvent]) -> Conflict:
             Remedy(
                 "Let the copies that came with the framework win: take the system's CUDA folders "
                 "off the search path.",
-                "unset LD_LIBRARY_PATH",
+                UnsetVariable(("LD_LIBRARY_PATH",)),
             ),
             Remedy("Or put the framework's own first.", _WHEELS_FIRST),
         ),
@@ -98,10 +100,14 @@ def _stub(log: Log, stubs: tuple[Status, ...]) -> Conflict:
         remedies=(
             Remedy(
                 "Take the toolkit's stubs folder off LD_LIBRARY_PATH.",
-                "export LD_LIBRARY_PATH=$(echo \"$LD_LIBRARY_PATH\" | tr ':' '\\n' | "
-                "grep -v stubs | paste -sd:)",
+                shell_script(
+                    "export LD_LIBRARY_PATH=$(echo \"$LD_LIBRARY_PATH\" | tr ':' '\\n' | "
+                    "grep -v stubs | paste -sd:)"
+                ),
             ),
-            Remedy("See which one the loader knows.", "ldconfig -p | grep libcuda.so"),
+            Remedy(
+                "See which one the loader knows.", shell_script("ldconfig -p | grep libcuda.so")
+            ),
         ),
         # In an image that is started without a GPU the stub is what is left.
         confidence="possible" if suspected(log, "docker-no-gpu-runtime") else "certain",
@@ -115,10 +121,19 @@ def _no_link_name(log: Log, line: int) -> Conflict:
         "name (libcuda.so.1), or in a folder that is not searched",
         lines=(*(m.line for m in log.find(_NO_LINK_NAME)), *ended_after(log, line)),
         remedies=(
-            Remedy("See where the driver's library is.", "ldconfig -p | grep libcuda.so"),
+            Remedy(
+                "See where the driver's library is.", shell_script("ldconfig -p | grep libcuda.so")
+            ),
             Remedy(
                 "Give it the name that is linked against.",
-                "sudo ln -s libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so && sudo ldconfig",
+                Steps(
+                    (
+                        command_line(
+                            "sudo ln -s libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so"
+                        ),
+                        command_line("sudo ldconfig"),
+                    )
+                ),
             ),
         ),
         confidence="likely",
@@ -135,7 +150,11 @@ def _without_torch(log: Log, line: int) -> Conflict:
             Remedy("Import torch before the extension."),
             Remedy(
                 "Or tell the loader where they are.",
-                "export LD_LIBRARY_PATH=$(python -c 'import torch; print(torch.__path__[0])')/lib",
+                shell_script(
+                    "export LD_LIBRARY_PATH=$(",
+                    PYTHON,
+                    " -c 'import torch; print(torch.__path__[0])')/lib",
+                ),
             ),
             Remedy("If that does not help, build the extension for the PyTorch that is installed."),
         ),
@@ -183,7 +202,8 @@ def _unsearched(log: Log) -> Conflict | None:
         remedies=(
             Remedy("Tell the loader where the packages' libraries are.", _WHEELS_FIRST),
             Remedy(
-                "See which libraries are missing, and where copies of them are.", "whygpu check"
+                "See which libraries are missing, and where copies of them are.",
+                command_line("whygpu check"),
             ),
         ),
         confidence="likely" if named else "possible",

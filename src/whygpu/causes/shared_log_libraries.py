@@ -11,10 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from whygpu.causes.shared_logs import failed_elsewhere, framework_title, is_tensorflow
+from whygpu.causes.shared_remedies import gpu_build_in_log
+from whygpu.model.commands import shell_text
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.late import late
 from whygpu.model.log import LibraryEvent, Log, Match
+from whygpu.model.remedy import Install, a_name, a_number, command_line, shell_script
 from whygpu.tables.cuda_libraries import RELEASES, CudaRelease, soname
 from whygpu.tables.tensorflow_builds import build_of
 from whygpu.tables.versions import release_numbers
@@ -284,67 +287,83 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
             remedies.append(
                 Remedy(
                     "Install TensorFlow together with its CUDA libraries.",
-                    "python -m pip install 'tensorflow[and-cuda]'",
+                    gpu_build_in_log(log),
                 )
             )
         else:
             remedies.append(
                 Remedy(
                     f"Let conda bring {of} into this environment.",
-                    f"conda install cudatoolkit={release.removesuffix('.x')} cudnn",
+                    shell_script(
+                        "conda install cudatoolkit=", a_number(release.removesuffix(".x")), " cudnn"
+                    ),
                 )
             )
     elif log.framework == "jax":
         remedies.append(
             Remedy(
                 "Install JAX together with its CUDA libraries.",
-                "python -m pip install --upgrade 'jax[cuda12]'",
+                gpu_build_in_log(log),
             )
         )
     elif log.framework == "cupy" and major >= 11:
         remedies.append(
             Remedy(
                 "Install the CuPy of the CUDA that is there, with its libraries.",
-                f"python -m pip install 'cupy-cuda{major}x[ctk]'",
+                Install((f"cupy-cuda{major}x[ctk]",)),
             )
         )
     elif log.framework == "onnxruntime":
         remedies.append(
             Remedy(
                 "Install ONNX Runtime together with its CUDA libraries.",
-                "python -m pip install 'onnxruntime-gpu[cuda,cudnn]'",
+                Install(("onnxruntime-gpu[cuda,cudnn]",)),
             )
         )
     if log.platform == "windows":
         remedies.append(
             Remedy(
                 f"Install {of} and put its bin folder on PATH, then open a new terminal.",
-                f"where {missing.toolkit[0].library}" if missing.toolkit else None,
+                command_line("where", a_name(missing.toolkit[0].library))
+                if missing.toolkit
+                else None,
             )
         )
     else:
         remedies.append(
             Remedy(
                 f"If {of} is installed, tell the loader where its libraries are.",
-                "export LD_LIBRARY_PATH=/usr/local/cuda-"
-                f"{release if release and not release.endswith('.x') else 'X.Y'}"
-                "/lib64:$LD_LIBRARY_PATH",
+                shell_script(
+                    "export LD_LIBRARY_PATH=/usr/local/cuda-",
+                    a_number(release) if release and not release.endswith(".x") else "X.Y",
+                    "/lib64:$LD_LIBRARY_PATH",
+                ),
             )
         )
     return tuple(remedies)
 
 
+_ANY_CUDART = "where cudart64_*.dll"
+_ANY_LIBRARY = "find / -name 'libcudart.so*' 2>/dev/null"
+
+
+def _first_name(missing: Missing) -> str:
+    return missing.toolkit[0].library if missing.toolkit else ""
+
+
 def which_question(log: Log, missing: Missing) -> str:
     """The one command that tells a missing CUDA from another one and from a folder not searched."""
     if log.platform == "windows":
-        library = missing.toolkit[0].library if missing.toolkit else "cudart64_*.dll"
+        asked = shell_text(command_line("where", a_name(_first_name(missing)))) or _ANY_CUDART
         return (
-            f"What does `where {library}` find? Nothing: CUDA is missing, or another release is "
+            f"What does `{asked}` find? Nothing: CUDA is missing, or another release is "
             "installed (look in C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA)."
         )
-    stem = missing.toolkit[0].library.partition(".so")[0] if missing.toolkit else "libcudart"
+    stem = _first_name(missing).partition(".so")[0]
+    search = shell_script("find / -name '", a_name(stem), ".so*' 2>/dev/null")
+    asked = shell_text(search) or _ANY_LIBRARY
     return (
-        f"What does `find / -name '{stem}.so*' 2>/dev/null` print? Nothing: no CUDA; another "
+        f"What does `{asked}` print? Nothing: no CUDA; another "
         "number: another release; the very name: a folder that the loader does not search."
     )
 

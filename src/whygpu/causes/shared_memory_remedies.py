@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from whygpu.model.finding import Remedy
 from whygpu.model.log import Log
+from whygpu.model.remedy import SetVariable, command_line, set_variables
 
 SEE_HOLDERS = Remedy(
     "See who holds memory there, and end what is not needed.",
-    "nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv",
+    command_line("nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv"),
 )
 ANOTHER_GPU = Remedy(
     "Or choose a GPU with more room, by its number in CUDA_VISIBLE_DEVICES.",
-    "nvidia-smi --query-gpu=index,memory.free --format=csv",
+    command_line("nvidia-smi --query-gpu=index,memory.free --format=csv"),
 )
 
 
@@ -20,7 +21,7 @@ def share_remedy(log: Log) -> Remedy:
     if log.framework == "jax":
         return Remedy(
             "To share a GPU, let JAX take memory as it needs it.",
-            "export XLA_PYTHON_CLIENT_PREALLOCATE=false",
+            SetVariable("XLA_PYTHON_CLIENT_PREALLOCATE", "false"),
         )
     if log.framework == "torch":
         return Remedy(
@@ -29,7 +30,7 @@ def share_remedy(log: Log) -> Remedy:
         )
     return Remedy(
         "To share a GPU, let every program take memory as it needs it.",
-        "export TF_FORCE_GPU_ALLOW_GROWTH=true XLA_PYTHON_CLIENT_PREALLOCATE=false",
+        set_variables(TF_FORCE_GPU_ALLOW_GROWTH="true", XLA_PYTHON_CLIENT_PREALLOCATE="false"),
     )
 
 

@@ -1,4 +1,4 @@
-"""What to say of the loader's search for a library, and the commands that change it."""
+"""What to say of the loader's search for a library, and the actions that change it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from whygpu.model.finding import Evidence
 from whygpu.model.late import late
 from whygpu.model.libraries import Resolution, SearchedFolder
 from whygpu.model.observed import Known
+from whygpu.model.remedy import DropPath, PrependPath
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -106,29 +107,19 @@ def how_found(folder: SearchedFolder) -> str:
     return f"{_HOW_FOUND[folder.kind]} ({folder.path})"
 
 
-def shell_path(path: str) -> str:
-    """A path that a shell expands inside double quotes, where it leaves ~ alone."""
-    return f"$HOME{path[1:]}" if path == "~" or path.startswith("~/") else path
+def search_first(folders: Sequence[str]) -> PrependPath:
+    """Folders at the head of LD_LIBRARY_PATH."""
+    return PrependPath("LD_LIBRARY_PATH", tuple(dict.fromkeys(folders)))
 
 
-def search_first(folders: Sequence[str]) -> str:
-    """The command that puts folders at the head of LD_LIBRARY_PATH."""
-    joined = ":".join(shell_path(folder) for folder in dict.fromkeys(folders))
-    return f'export LD_LIBRARY_PATH="{joined}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"'
-
-
-def search_without(machine: Snapshot, folder: str) -> str | None:
-    """The command that takes a folder off LD_LIBRARY_PATH; None when it is not on it."""
+def search_without(machine: Snapshot, folder: str) -> DropPath | None:
+    """A folder off LD_LIBRARY_PATH; None when it is not on it."""
     value = machine.environment.get("LD_LIBRARY_PATH")
     if not isinstance(value, Known):
         return None
     folders = value.value.split(":")
-    rest = [item for item in folders if posixpath.normpath(item or ".") != folder]
-    if len(rest) == len(folders):
-        return None
-    if not any(rest):
-        return "unset LD_LIBRARY_PATH"
-    return f'export LD_LIBRARY_PATH="{":".join(shell_path(item) for item in rest)}"'
+    rest = tuple(item for item in folders if posixpath.normpath(item or ".") != folder)
+    return DropPath("LD_LIBRARY_PATH", folder, rest) if len(rest) < len(folders) else None
 
 
 def dlopen_warning(machine: Snapshot, framework: Framework) -> tuple[Evidence, ...]:

@@ -23,11 +23,13 @@ def report(error: BaseException, arguments: Sequence[str]) -> None:
 def _report(error: BaseException, arguments: Sequence[str]) -> None:
     import platform
 
+    from whygpu.model.shell import joined
+
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     text = (
         "## whygpu failed\n\n"
         f"whygpu {VERSION}, Python {platform.python_version()}, {platform.platform()}\n\n"
-        f"Command: `whygpu {' '.join(arguments)}`\n\n"
+        f"Command: `whygpu {joined(arguments)}`\n\n"
         f"```\n{trace}```\n"
     )
     output.say(f"this is a bug in whygpu: {type(error).__name__}: {error}")

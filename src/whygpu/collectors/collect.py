@@ -11,6 +11,7 @@ from whygpu.collectors import (
     environment,
     frameworks,
     graphics,
+    installer,
     interpreter,
     packages,
     requirements,
@@ -82,6 +83,7 @@ def _target(host: Host, python: str) -> tuple[Target, Observed[CudaFiles]]:
         packages=installed,
         conflicts=requirements.conflicts(installed),
         frameworks=frameworks.collect(host, known, installed, _loaders(host, known.value, folders)),
+        installer=Known(installer.collect(host, known.value, installed), known.source),
     )
     return target, copies.result()
 

@@ -65,7 +65,7 @@ def find_default(host: Host) -> str:
         if folder and _lost_base(host, folder):
             # The next Python on PATH would be another environment than the one that is meant.
             raise NoInterpreter(f"the active environment, {folder}, {LOST_BASE}")
-    python = _on_path(host, "python") or _on_path(host, "python3")
+    python = on_path(host, "python") or on_path(host, "python3")
     if python is None:
         raise NoInterpreter(
             "no Python to examine: no virtual or conda environment is active and PATH has neither "
@@ -88,7 +88,7 @@ def resolve(host: Host, given: str) -> str:
                 raise NoInterpreter(inside.reason)
             raise NoInterpreter(f"{given} is a folder without bin/python: no Python environment")
         return python
-    if isinstance(facts, Known) and (os.sep in given or _on_path(host, given) is None):
+    if isinstance(facts, Known) and (os.sep in given or on_path(host, given) is None):
         if not _is_program(host, path):
             raise NoInterpreter(f"{given} is not an executable file")
         return os.path.abspath(path)
@@ -97,7 +97,7 @@ def resolve(host: Host, given: str) -> str:
     if os.sep in given:
         missing = f"{given}: there is no such file"
         raise NoInterpreter(facts.reason if isinstance(facts, Unknown) else missing)
-    python = _on_path(host, given)
+    python = on_path(host, given)
     if python is None:
         raise NoInterpreter(f"{given}: there is no such file or folder, nor a command on PATH")
     return python
@@ -129,7 +129,7 @@ def layout(host: Host, python: str) -> Observed[Interpreter]:
     versions = [name for name in names.value if re.fullmatch(r"python\d\.\d+", name)]
     if len(versions) != 1:
         return Unknown(f"{python} does not start, and {library} has {len(versions)} Pythons in it")
-    settings = _pyvenv(host, prefix)
+    settings = pyvenv(host, prefix)
     major, minor = (int(number) for number in versions[0][len("python") :].split("."))
     facts = {
         "version": settings.get("version_info") or settings.get("version") or f"{major}.{minor}",
@@ -218,7 +218,8 @@ def _telling_line(text: str) -> str:
     return errors[-1] if errors else lines[0] if lines else ""
 
 
-def _pyvenv(host: Host, prefix: str) -> dict[str, str]:
+def pyvenv(host: Host, prefix: str) -> dict[str, str]:
+    """What a virtual environment's pyvenv.cfg says of how it was made."""
     text = host.read(os.path.join(prefix, "pyvenv.cfg"))
     if not isinstance(text, Known):
         return {}
@@ -244,7 +245,8 @@ def _in_environment(host: Host, folder: str) -> str | None:
     return next((path for path in paths if _is_program(host, path)), None)
 
 
-def _on_path(host: Host, name: str) -> str | None:
+def on_path(host: Host, name: str) -> str | None:
+    """The file that a shell starts for a command's name."""
     folders = host.environ.get("PATH", "").split(os.pathsep)
     paths = (os.path.join(folder, name) for folder in folders if folder)
     return next((path for path in paths if _is_program(host, path)), None)

@@ -6,10 +6,12 @@ from collections.abc import Collection
 
 from whygpu.errors import PolicyError
 from whygpu.launch.devices import VISIBLE, gpus_of
-from whygpu.model.derived import and_list, display_name
+from whygpu.model.commands import remedy_text, shell_text
+from whygpu.model.derived import and_list, display_name, installer_of
 from whygpu.model.finding import MACHINE, Finding
 from whygpu.model.observed import Absent, Known
 from whygpu.model.report import FrameworkReport, Report
+from whygpu.model.snapshot import Snapshot
 from whygpu.verdicts import PROBED
 
 
@@ -21,7 +23,7 @@ def machine_lacks(report: Report) -> str | None:
         return f"{VISIBLE}={given.value.text!r} hides every GPU"
     for finding in _errors(report):
         if finding.subject == MACHINE and finding.effect != "none":
-            return f"{finding.message} ({finding.code} {finding.cause}){_remedy(finding)}"
+            return f"{finding.message} ({finding.code} {finding.cause}){_remedy(finding, machine)}"
     try:
         gpus_of(machine)
     except PolicyError as error:
@@ -45,7 +47,7 @@ def frameworks_lack(report: Report, named: Collection[str]) -> str | None:
         return None
     names = and_list([f"{display_name(item.name)} {item.version}" for item in concerned])
     told = "".join(
-        f"\n  {finding.code} {finding.message}{_remedy(finding)}"
+        f"\n  {finding.code} {finding.message}{_remedy(finding, report.snapshot)}"
         for finding in _blamed(report, concerned)
     )
     return f"{names} cannot use it here{told}"
@@ -60,8 +62,13 @@ def _errors(report: Report) -> list[Finding]:
     return [finding for finding in report.root_causes if finding.severity == "error"]
 
 
-def _remedy(finding: Finding) -> str:
+def _remedy(finding: Finding, machine: Snapshot) -> str:
     if not finding.remedies:
         return ""
-    remedy = finding.remedies[0]
-    return f"\n    {remedy.text}" + (f"\n      {remedy.command}" if remedy.command else "")
+    from whygpu.planner.remedies import fulfilled, place_of
+
+    first = finding._replace(remedies=finding.remedies[:1])
+    (remedy,) = fulfilled((first,), lambda: place_of(machine))[0].remedies
+    installer = installer_of(machine)
+    command = shell_text(remedy.action, installer)
+    return f"\n    {remedy_text(remedy, installer)}" + (f"\n      {command}" if command else "")

@@ -92,13 +92,30 @@ def _decode_union(kind: Any, data: Any, path: str) -> Any:
     members = get_args(kind)
     known = next((member for member in members if get_origin(member) is Known), None)
     if known is None:
-        # The only other union in the model is "X | None".
-        if data is None and type(None) in members:
-            return None
-        (inner,) = (member for member in members if member is not type(None))
-        return _decode(inner, data, path)
+        return _decode(_member(members, data, path), data, path)
     (inner,) = get_args(known)
     return decode_observed(inner, data, path)
+
+
+def _member(members: tuple[Any, ...], data: Any, path: str) -> Any:
+    """Which of a union's types a value is of; several records are told apart by their `kind`."""
+    if data is None and type(None) in members:
+        return type(None)
+    rest = [member for member in members if member is not type(None)]
+    if len(rest) == 1:
+        return rest[0]
+    records = [member for member in rest if is_record(member)]
+    if not isinstance(data, dict):
+        found = [member for member in rest if member not in records]
+    else:
+        found = [record for record in records if len(records) == 1 or _is_kind(record, data)]
+    if not found:
+        raise DecodeError(path, "one of " + ", ".join(member.__name__ for member in rest), data)
+    return found[0]
+
+
+def _is_kind(record: Any, data: dict[str, Any]) -> bool:
+    return data.get("kind") in get_args(dict(hints(record)).get("kind"))
 
 
 def decode_observed(inner: Any, data: Any, path: str = "") -> Observed[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.snapshot import Snapshot
-from whygpu.model.target import Framework
+from whygpu.model.target import PLAIN_PIP, Framework, Installer
 
 DISPLAY_NAMES = {
     "tensorflow": "TensorFlow",
@@ -31,6 +31,17 @@ def display_name(framework: str) -> str:
 def and_list(items: Sequence[str]) -> str:
     """a, b and c."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def installer_of(machine: Snapshot) -> Installer:
+    """How the commands for this target's packages begin."""
+    target = machine.target
+    if isinstance(target.installer, Known):
+        return target.installer.value
+    if isinstance(target.interpreter, Known):
+        # Not the shortest way to name it, but never another interpreter.
+        return PLAIN_PIP._replace(python=target.interpreter.value.path)
+    return PLAIN_PIP
 
 
 def nvidia_gpu(machine: Snapshot) -> Observed[str]:

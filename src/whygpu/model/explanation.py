@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Evidence, Finding
 from whygpu.model.report import EXIT_FINE, EXIT_FOUND, EXIT_UNDETERMINED
+from whygpu.model.target import PLAIN_PIP, Installer
 
 LogVerdict = Literal["found", "nothing-wrong", "not-gpu", "unknown"]
 
@@ -28,6 +29,8 @@ class Explanation(NamedTuple):
     name: str = ""
     """Of the file; empty for standard input and text."""
     lines_read: int = 0
+    installer: Installer = PLAIN_PIP
+    """Of the machine that was looked at beside the log, for the commands of its remedies."""
 
     @property
     def exit_code(self) -> int:

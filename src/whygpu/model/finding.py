@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from whygpu.model.observed import Absent, Known, Observed
+from whygpu.model.remedy import Action, InstallFramework, steps_of
 
 Severity = Literal["error", "warning", "info"]
 Confidence = Literal["certain", "likely", "possible"]
@@ -26,8 +27,13 @@ class Evidence(NamedTuple):
 
 class Remedy(NamedTuple):
     text: str
-    command: str | None = None
-    """Ready to paste; None when no single command does it."""
+    action: Action | None = None
+    """What to do, as data; None when there is nothing to paste. `model/commands.py` writes it."""
+
+    @property
+    def wishes(self) -> bool:
+        """Whether the planner has to be asked which release to install."""
+        return any(isinstance(step, InstallFramework) for step in steps_of(self.action))
 
 
 class Finding(NamedTuple):

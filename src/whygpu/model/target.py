@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from whygpu.model.libraries import Resolution
-from whygpu.model.observed import Observed
+from whygpu.model.observed import Observed, Unknown
 
 FrameworkName = Literal["tensorflow", "keras", "jax", "torch", "cupy", "onnxruntime", "numba"]
 BuildKind = Literal["cpu", "cuda", "rocm", "metal", "directml", "other"]
@@ -89,11 +89,28 @@ class Framework(NamedTuple):
     keras: KerasSetup | None = None
 
 
+class Installer(NamedTuple):
+    """How packages get into the target environment."""
+
+    python: str
+    """What a shell starts the target's interpreter with: python where PATH leads to it, else its
+    path."""
+    tool: Literal["pip", "uv"]
+    """uv for an environment that uv has made and that has no pip."""
+    externally_managed: bool
+    """The operating system's own Python, which pip refuses to change."""
+
+
+PLAIN_PIP = Installer("python", "pip", False)
+"""Where no machine is known, as after a pasted log."""
+
+
 class Target(NamedTuple):
     interpreter: Observed[Interpreter]
     packages: Observed[tuple[Package, ...]]
     conflicts: Observed[tuple[RequirementConflict, ...]]
     frameworks: Observed[tuple[Framework, ...]]
+    installer: Observed[Installer] = Unknown("this snapshot was taken before it was looked for")
 
 
 def active(packages: tuple[Package, ...]) -> Iterator[Package]:

@@ -10,7 +10,16 @@ from rich.text import Text
 
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Evidence, Finding
-from whygpu.render.text import STYLES, console_of, hanging, labelled, paragraph, shortened, text_of
+from whygpu.render.text import (
+    STYLES,
+    console_of,
+    hanging,
+    labelled,
+    paragraph,
+    print_remedy,
+    shortened,
+    text_of,
+)
 
 MARKS = {"found": "✗", "nothing-wrong": "✓", "not-gpu": "✗", "unknown": "?"}
 PLAIN_MARKS = {"found": "x", "nothing-wrong": "+", "not-gpu": "x", "unknown": "?"}
@@ -65,10 +74,7 @@ def _root(
     if root.ask and (root is first or root.ask != first.ask):
         console.print(labelled("ask", root.ask))
     for remedy in root.remedies[: 1 if brief else None]:
-        console.print(labelled("fix", remedy.text))
-        if remedy.command is not None:
-            # Not wrapped: a command has to survive copy and paste.
-            console.print(Text(f"          {remedy.command}", "bold"), soft_wrap=True)
+        print_remedy(console, remedy, explanation.installer)
     followers = [f for f in explanation.symptoms if f.explained_by == root.code]
     if followers:
         names = ", ".join(dict.fromkeys(f"{f.code} {f.cause}" for f in followers))

@@ -8,21 +8,24 @@ from typing import Any
 from whygpu.model.codec import encode
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Finding
-from whygpu.render.json import FINDING_FIELDS
+from whygpu.render.json import FINDING_FIELDS, finding_dict
 
 EXPLANATION_SCHEMA = 1
 LOG_FINDING_FIELDS = (*FINDING_FIELDS, "ask")
 
 
 def as_dict(explanation: Explanation) -> dict[str, Any]:
+    def shown(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
+        return [finding_dict(item, LOG_FINDING_FIELDS, explanation.installer) for item in findings]
+
     return {
         "schema": EXPLANATION_SCHEMA,
         "name": explanation.name,
         "verdict": explanation.verdict,
         "headline": explanation.headline,
-        "root_causes": [_finding(finding) for finding in explanation.root_causes],
-        "symptoms": [_finding(finding) for finding in explanation.symptoms],
-        "noise": [_finding(finding) for finding in explanation.noise],
+        "root_causes": shown(explanation.root_causes),
+        "symptoms": shown(explanation.symptoms),
+        "noise": shown(explanation.noise),
         "unexplained": [encode(evidence) for evidence in explanation.unexplained],
         "crashed": list(explanation.crashed),
         "lines_read": explanation.lines_read,
@@ -36,8 +39,3 @@ def render(explanation: Explanation) -> str:
 def render_line(explanation: Explanation) -> str:
     """On one line, for several in a row."""
     return json.dumps(as_dict(explanation)) + "\n"
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    encoded = encode(finding)
-    return {name: encoded[name] for name in LOG_FINDING_FIELDS}

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from whygpu.model.codec import encode
+from whygpu.model.commands import remedy_text, shell_text
+from whygpu.model.derived import installer_of
 from whygpu.model.finding import Finding
 from whygpu.model.report import STATUSES, Report
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Installer
 
 REPORT_SCHEMA = 1
 FINDING_FIELDS = (
@@ -27,6 +31,7 @@ FINDING_FIELDS = (
 
 def as_dict(report: Report) -> dict[str, Any]:
     counts = Counter(outcome.status for outcome in report.outcomes)
+    installer = installer_of(report.snapshot)
     return {
         "schema": REPORT_SCHEMA,
         "verdict": report.verdict,
@@ -39,8 +44,12 @@ def as_dict(report: Report) -> dict[str, Any]:
             }
             for item in report.frameworks
         ],
-        "root_causes": [_finding(finding) for finding in report.root_causes],
-        "findings": [_finding(finding) for finding in report.findings],
+        "root_causes": [
+            finding_dict(finding, FINDING_FIELDS, installer) for finding in report.root_causes
+        ],
+        "findings": [
+            finding_dict(finding, FINDING_FIELDS, installer) for finding in report.findings
+        ],
         "outcomes": {status: counts[status] for status in STATUSES},
         "undetermined": [
             {"code": outcome.code, "reason": reason}
@@ -51,9 +60,17 @@ def as_dict(report: Report) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_dict(finding: Finding, fields: Sequence[str], installer: Installer) -> dict[str, Any]:
+    """The fields of a finding that are shown; a remedy's action is shown as its command."""
     encoded = encode(finding)
-    return {name: encoded[name] for name in FINDING_FIELDS}
+    encoded["remedies"] = [
+        {
+            "text": remedy_text(remedy, installer),
+            "command": shell_text(remedy.action, installer),
+        }
+        for remedy in finding.remedies
+    ]
+    return {name: encoded[name] for name in fields}
 
 
 def render(report: Report) -> str:

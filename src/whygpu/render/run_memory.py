@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
@@ -129,13 +130,14 @@ def _named(end: MemoryEnd) -> str:
 
 
 def _next(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
+    target = shlex.quote(f"{script or 'FILE.py'}:FUNCTION")
     if end.reason == "other-process":
         yield "next", "`whygpu memory` shows who holds it, and what is left"
     elif end.reason == "too-big" and end.place in ("gpu", "host"):
         yield (
             "next",
             (
-                f"`whygpu memory find {script or 'FILE.py'}:FUNCTION` finds the largest batch that "
+                f"`whygpu memory find {target}` finds the largest batch that "
                 "fits; `whygpu memory estimate` works it out without running the program"
             ),
         )
@@ -145,7 +147,7 @@ def _next(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
         yield (
             "next",
             (
-                f"`whygpu memory estimate {script or 'FILE.py'}:FUNCTION` estimates a model, or a "
+                f"`whygpu memory estimate {target}` estimates a model, or a "
                 "JAX function with its arguments, that a function of yours returns"
             ),
         )

@@ -11,9 +11,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from whygpu.model.derived import display_name
-from whygpu.model.finding import MACHINE, Finding
+from whygpu.model.commands import remedy_text, shell_text
+from whygpu.model.derived import display_name, installer_of
+from whygpu.model.finding import MACHINE, Finding, Remedy
 from whygpu.model.report import STATUSES, Outcome, Report
+from whygpu.model.target import Installer
 
 MARKS = {"gpu": "✓", "cpu": "✗", "broken": "✗", "no-gpu": "✓", "unknown": "?"}
 PLAIN_MARKS = {"gpu": "+", "cpu": "x", "broken": "x", "no-gpu": "+", "unknown": "?"}
@@ -115,10 +117,7 @@ def _root(console: Console, number: int, root: Finding, report: Report, verbose:
     if len(shown) < len(root.evidence):
         console.print(labelled("", f"... and {len(root.evidence) - len(shown)} more (-v)"))
     for remedy in root.remedies:
-        console.print(labelled("fix", remedy.text))
-        if remedy.command is not None:
-            # Not wrapped: a command has to survive copy and paste.
-            console.print(Text(f"          {remedy.command}", "bold"), soft_wrap=True)
+        print_remedy(console, remedy, installer_of(report.snapshot))
     followers = [f for f in report.findings if f.explained_by == root.code]
     names = dict.fromkeys(f"{f.code} {f.cause} ({display_name(f.subject)})" for f in followers)
     if names:
@@ -176,6 +175,14 @@ def _summary(console: Console, report: Report, verbose: bool) -> None:
         console.print(
             Text(f"More about one: whygpu rule {report.root_causes[0].code}{more}", "dim")
         )
+
+
+def print_remedy(console: Console, remedy: Remedy, installer: Installer) -> None:
+    console.print(labelled("fix", remedy_text(remedy, installer)))
+    command = shell_text(remedy.action, installer)
+    if command is not None:
+        # Not wrapped: a command has to survive copy and paste.
+        console.print(Text(f"          {command}", "bold"), soft_wrap=True)
 
 
 def shortened(text: str, longest: int = _LONGEST_EVIDENCE) -> str:

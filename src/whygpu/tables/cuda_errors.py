@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from whygpu.model.remedy import PYTHON, Action, shell_script
+
 _CODES = "https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html"
 _COMPATIBILITY = "https://docs.nvidia.com/deploy/cuda-compatibility/"
 _WSL = "https://docs.nvidia.com/cuda/wsl-user-guide"
@@ -16,7 +18,7 @@ class CudaError(NamedTuple):
     meaning: str
     """What it says about the machine, as the rest of a sentence that starts with the code."""
     advice: str
-    command: str | None
+    action: Action | None
     source: str
 
 
@@ -26,7 +28,7 @@ CUDA_ERRORS = (
         "CUDA_ERROR_INVALID_VALUE",
         "the driver took offence at how it was started",
         "Check the variables that begin with CUDA_ and try without them.",
-        "env | grep '^CUDA_'",
+        shell_script("env | grep '^CUDA_'"),
         _CODES,
     ),
     CudaError(
@@ -34,7 +36,7 @@ CUDA_ERRORS = (
         "CUDA_ERROR_OUT_OF_MEMORY",
         "the driver found no memory to start with, on the GPU or on the host",
         "Look who holds the memory; a limit on address space (ulimit -v) has the same effect.",
-        "nvidia-smi; ulimit -v",
+        shell_script("nvidia-smi; ulimit -v"),
         _CODES,
     ),
     CudaError(
@@ -42,7 +44,7 @@ CUDA_ERRORS = (
         "CUDA_ERROR_NOT_INITIALIZED",
         "the driver could not open its device files or start its kernel side",
         "Load the module nvidia_uvm anew and see whether the kernel complains.",
-        "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm; sudo dmesg | tail",
+        shell_script("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm; sudo dmesg | tail"),
         _CODES,
     ),
     CudaError(
@@ -50,7 +52,7 @@ CUDA_ERRORS = (
         "CUDA_ERROR_STUB_LIBRARY",
         "the libcuda.so.1 that was loaded is the CUDA toolkit's stub, which only serves linking",
         "Take the toolkit's folder 'stubs' out of LD_LIBRARY_PATH.",
-        'echo "$LD_LIBRARY_PATH"',
+        shell_script('echo "$LD_LIBRARY_PATH"'),
         _CODES,
     ),
     CudaError(
@@ -66,7 +68,7 @@ CUDA_ERRORS = (
         "CUDA_ERROR_DEVICE_UNAVAILABLE",
         "the GPU is busy, or in a compute mode that lets no further process in",
         "See the compute mode and who is on the GPU.",
-        "nvidia-smi --query-gpu=index,compute_mode --format=csv; nvidia-smi",
+        shell_script("nvidia-smi --query-gpu=index,compute_mode --format=csv; nvidia-smi"),
         _CODES,
     ),
     CudaError(
@@ -74,7 +76,7 @@ CUDA_ERRORS = (
         "CUDA_ERROR_NO_DEVICE",
         "the driver works, but has no GPU to offer to this process",
         "See what nvidia-smi lists, and what CUDA_VISIBLE_DEVICES leaves of it.",
-        'nvidia-smi -L; echo "$CUDA_VISIBLE_DEVICES"',
+        shell_script('nvidia-smi -L; echo "$CUDA_VISIBLE_DEVICES"'),
         _CODES,
     ),
     CudaError(
@@ -83,7 +85,7 @@ CUDA_ERRORS = (
         "a GPU was asked for that is not there, or is split (MIG) otherwise than was asked for",
         "Compare CUDA_VISIBLE_DEVICES with what there is. A CUDA_DEVICE_ORDER other than "
         "PCI_BUS_ID and FASTEST_FIRST has the same effect.",
-        'nvidia-smi -L; echo "$CUDA_VISIBLE_DEVICES" "$CUDA_DEVICE_ORDER"',
+        shell_script('nvidia-smi -L; echo "$CUDA_VISIBLE_DEVICES" "$CUDA_DEVICE_ORDER"'),
         _CODES,
     ),
     CudaError(
@@ -92,8 +94,12 @@ CUDA_ERRORS = (
         "a call to the operating system failed: opening a device file, mapping memory, or a "
         "limit or sandbox that forbids it",
         "See which call it is.",
-        "strace -f -e trace=openat,ioctl,mmap python -c "
-        "'import ctypes; ctypes.CDLL(\"libcuda.so.1\").cuInit(0)' 2>&1 | grep -B2 -A2 EPERM",
+        shell_script(
+            "strace -f -e trace=openat,ioctl,mmap ",
+            PYTHON,
+            " -c 'import ctypes; ctypes.CDLL(\"libcuda.so.1\").cuInit(0)' 2>&1 "
+            "| grep -B2 -A2 EPERM",
+        ),
         _CODES,
     ),
     CudaError(
@@ -110,7 +116,7 @@ CUDA_ERRORS = (
         "the GPUs are there, but the system around them is not ready, as without the fabric "
         "manager on machines with NVSwitch",
         "Start the fabric manager, of exactly the driver's version.",
-        "sudo systemctl enable --now nvidia-fabricmanager",
+        shell_script("sudo systemctl enable --now nvidia-fabricmanager"),
         _CODES,
     ),
     CudaError(
@@ -118,7 +124,7 @@ CUDA_ERRORS = (
         "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
         "libcuda.so.1 and the loaded kernel module do not go together",
         "Restart the machine; if that does not help, look for a second libcuda.so.1.",
-        "ldconfig -p | grep libcuda; cat /proc/driver/nvidia/version",
+        shell_script("ldconfig -p | grep libcuda; cat /proc/driver/nvidia/version"),
         _COMPATIBILITY,
     ),
     CudaError(
@@ -127,7 +133,7 @@ CUDA_ERRORS = (
         "a forward-compatibility libcuda.so.1 (package cuda-compat) was loaded, which serves "
         "data-centre GPUs only",
         "Keep the folder 'compat' off the library path and use the driver's own libcuda.so.1.",
-        'ldconfig -p | grep libcuda; echo "$LD_LIBRARY_PATH"',
+        shell_script('ldconfig -p | grep libcuda; echo "$LD_LIBRARY_PATH"'),
         _COMPATIBILITY,
     ),
     CudaError(
@@ -136,7 +142,7 @@ CUDA_ERRORS = (
         "the driver does not say why; most often its module nvidia_uvm is in a bad state, as "
         "after the machine slept, or a device file is missing",
         "End all CUDA programs and load the module anew; if that does not help, restart.",
-        "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
+        shell_script("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm"),
         _SUSPEND,
     ),
 )

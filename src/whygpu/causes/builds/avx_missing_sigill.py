@@ -104,6 +104,7 @@ from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import a_name, command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import Cpu
 from whygpu.model.target import Framework
@@ -190,7 +191,10 @@ def _finding(
             ),
             Remedy(
                 "On a processor without these instructions, use a build that does without them.",
-                f"conda install -c conda-forge {_CONDA_NAMES.get(framework.name, framework.name)}",
+                command_line(
+                    "conda install -c conda-forge",
+                    a_name(_CONDA_NAMES.get(framework.name, framework.name)),
+                ),
             ),
         ),
         # A jump into garbage raises the same signal, so without a lacking set it is only likely.
@@ -233,7 +237,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             *ended_after(log, seen_first.line),
         ),
         remedies=(
-            Remedy("See whether the processor has AVX.", "grep -o -m1 'avx[^ ]*' /proc/cpuinfo"),
+            Remedy(
+                "See whether the processor has AVX.",
+                command_line("grep -o -m1 'avx[^ ]*' /proc/cpuinfo"),
+            ),
             Remedy(
                 "In a virtual machine, give it the host's processor model (QEMU: -cpu host, "
                 "Proxmox: CPU type host)."
@@ -241,7 +248,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             Remedy(
                 "On a processor without it, use a build that does without, such as conda-forge's, or "
                 "TensorFlow 1.5.",
-                "conda install -c conda-forge tensorflow",
+                command_line("conda install -c conda-forge tensorflow"),
             ),
         ),
         # A jump into garbage raises the same signal.

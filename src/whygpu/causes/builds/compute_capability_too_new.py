@@ -108,11 +108,13 @@ from collections.abc import Iterator
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
 from whygpu.causes.shared_log_gpus import REFUSED_AND_OLD, LogGpu, age_of, cuda_of, judged_by_list
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.causes.shared_remedies import gpu_build_in_log, gpu_build_of, pytorch_index
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log
+from whygpu.model.remedy import Install
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -164,14 +166,9 @@ def _finding(framework: Framework, new: list[CodeFit], *, every: bool) -> Findin
 
 
 def _newer_release(framework: Framework) -> Remedy:
-    commands = {
-        "torch": "python -m pip install --upgrade torch",
-        "tensorflow": "python -m pip install --upgrade 'tensorflow[and-cuda]'",
-        "jax": "python -m pip install --upgrade 'jax[cuda12]'",
-    }
     return Remedy(
         f"Install a newer release of {display_name(framework.name)}, built for this GPU.",
-        commands.get(framework.name),
+        gpu_build_of(framework),
     )
 
 
@@ -308,12 +305,7 @@ def _newer(log: Log, gpu: LogGpu | None) -> str:
 
 
 def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> Finding:
-    commands = {
-        "torch": "python -m pip install --upgrade torch "
-        "--index-url https://download.pytorch.org/whl/cu128",
-        "tensorflow": "python -m pip install --upgrade 'tensorflow[and-cuda]'",
-        "jax": "python -m pip install --upgrade 'jax[cuda12]'",
-    }
+    newest = Install(("torch",), index_url=pytorch_index("cu128"), options=("upgrade",))
     return CAUSE.finding(
         subject=subject_of(log),
         effect="broken" if log.failures else None,
@@ -323,7 +315,7 @@ def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> 
             Remedy(
                 "Install a release that was built with a CUDA that knows this GPU (Turing: CUDA 10, "
                 "Ampere: 11, Ada and Hopper: 11.8, Blackwell: 12.8).",
-                commands.get(log.framework),
+                newest if log.framework == "torch" else gpu_build_in_log(log),
             ),
         ),
         confidence=confidence,

@@ -95,19 +95,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
-from whygpu.causes.shared_installs import tensorflow_release
 from whygpu.causes.shared_log_gpus import REFUSED_AND_OLD, LogGpu, age_of, judged_by_list
 from whygpu.causes.shared_log_libraries import WITHOUT_GPU
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.causes.shared_remedies import gpu_build_of, pytorch_index
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
+from whygpu.model.remedy import Install
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.architectures import parse_capability
-from whygpu.tables.tensorflow_architectures import newest_release_for
 
 CAUSE = cause(
     "WG302",
@@ -159,21 +159,16 @@ def _finding(framework: Framework, old: list[CodeFit], *, every: bool) -> Findin
 def _remedies(framework: Framework, capability: str) -> tuple[Remedy, ...]:
     numbers = parse_capability(capability)
     build = Remedy(f"Or build it from source for compute capability {capability}.")
-    if framework.name == "tensorflow" and numbers is not None:
-        release = newest_release_for(numbers)
-        if release is not None:
-            text = f"Install TensorFlow {release}, the newest release with code for this GPU."
-            return (Remedy(text, tensorflow_release(release)), build)
+    if framework.name == "tensorflow":
+        text = "Install the newest release with code for this GPU."
+        return (Remedy(text, gpu_build_of(framework)), build)
     if framework.name == "torch" and numbers is not None and (5, 0) <= numbers < (7, 5):
         text = (
             "Install the PyTorch build for CUDA 12.6, which kept code for GPUs before Turing "
             "when the builds for newer CUDA dropped it."
         )
-        command = (
-            "python -m pip uninstall -y torch && python -m pip install torch "
-            "--index-url https://download.pytorch.org/whl/cu126"
-        )
-        return (Remedy(text, command), build)
+        action = Install(("torch",), index_url=pytorch_index("cu126"), removes=("torch",))
+        return (Remedy(text, action), build)
     name = display_name(framework.name)
     text = f"Install an older release of {name}, with code for compute capability {capability}."
     return (Remedy(text), build)
@@ -287,7 +282,7 @@ def _old_remedies(log: Log) -> tuple[Remedy, ...]:
             Remedy(
                 "Install the PyTorch build for CUDA 12.6 (GPUs from Maxwell to Volta), or an older "
                 "release for older ones.",
-                "python -m pip install torch --index-url https://download.pytorch.org/whl/cu126",
+                Install(("torch",), index_url=pytorch_index("cu126")),
             ),
             Remedy("Or build it from source for this GPU."),
         )

@@ -109,12 +109,14 @@ from whygpu.causes.shared_log_cpu_builds import (
     WITHOUT_GPU,
 )
 from whygpu.causes.shared_logs import ended_after, failed_elsewhere, framework_title, subject_of
+from whygpu.causes.shared_remedies import gpu_build_in_log, gpu_build_of, pytorch_index
 from whygpu.causes.shared_start_suspects import suspects
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Unknown, need
+from whygpu.model.remedy import Install
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -161,31 +163,28 @@ def _remedies(framework: Framework) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Replace it with the GPU build and its CUDA libraries.",
-                f"python -m pip uninstall -y {framework.distribution} && "
-                "python -m pip install 'tensorflow[and-cuda]'",
+                gpu_build_of(framework, removes=(framework.distribution,)),
             ),
         )
     if framework.name == "jax":
         return (
             Remedy(
                 "Add JAX's CUDA plugin of the same version.",
-                f"python -m pip install 'jax[cuda12]=={framework.version}'",
+                gpu_build_of(framework),
             ),
         )
     if framework.name == "torch":
         return (
             Remedy(
-                "Reinstall PyTorch from its CUDA index; the default index has CUDA builds for "
-                "Linux on x86_64.",
-                "python -m pip uninstall -y torch && python -m pip install torch",
+                "Replace it with a CUDA build, which the default index has for Linux on x86_64.",
+                gpu_build_of(framework, removes=("torch",)),
             ),
         )
     if framework.name == "onnxruntime":
         return (
             Remedy(
                 "If its GPU provider is wanted, install that build instead.",
-                f"python -m pip uninstall -y {framework.distribution} && "
-                "python -m pip install onnxruntime-gpu",
+                gpu_build_of(framework, removes=(framework.distribution,)),
             ),
         )
     return (Remedy(f"Install a build of {display_name(framework.name)} with CUDA support."),)
@@ -339,18 +338,12 @@ def _fell_back(log: Log, told: Match) -> Finding:
 
 
 def _log_remedies(log: Log) -> tuple[Remedy, ...]:
-    commands = {
-        "torch": "python -m pip uninstall -y torch && python -m pip install torch "
-        "--index-url https://download.pytorch.org/whl/cu126",
-        "jax": "python -m pip install --upgrade 'jax[cuda12]'",
-        "tensorflow": "python -m pip install 'tensorflow[and-cuda]'",
-        "onnxruntime": "python -m pip uninstall -y onnxruntime && "
-        "python -m pip install onnxruntime-gpu",
-    }
+    torch = Install(("torch",), index_url=pytorch_index("cu126"), removes=("torch",))
+    removes = ("onnxruntime",) if log.framework == "onnxruntime" else ()
     return (
         Remedy(
             "On a machine with an NVIDIA GPU, install the build with CUDA.",
-            commands.get(log.framework),
+            torch if log.framework == "torch" else gpu_build_in_log(log, removes=removes),
         ),
         Remedy("On one without, ask for the CPU (--device cpu, device='cpu')."),
     )

@@ -55,12 +55,14 @@ from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_probes import own_probes, quoted, shortened
+from whygpu.causes.shared_remedies import same_release
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import PYTHON, UnsetVariable, a_name, a_requirement, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -109,11 +111,11 @@ def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Re
         return (
             Remedy(
                 "See whether the kernel ended it for lack of memory, and give it more.",
-                "dmesg | grep -i 'out of memory'",
+                shell_script("dmesg | grep -i 'out of memory'"),
             ),
         )
     remedies = [
-        Remedy(f"{name} is set; try without it.", f"unset {name}")
+        Remedy(f"{name} is set; try without it.", UnsetVariable((name,)))
         for name in _LIBRARY_VARIABLES
         if isinstance(machine.environment.get(name), Known)
     ]
@@ -121,14 +123,17 @@ def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Re
     remedies.append(
         Remedy(
             f"See at which line of {display_name(framework.name)} it happens.",
-            f"python -X faulthandler -c 'import {module}'",
+            shell_script(PYTHON, " -X faulthandler -c 'import ", a_name(module), "'"),
         )
     )
     remedies.append(
         Remedy(
             "Install the same release into a fresh environment and compare.",
-            f"python -m venv fresh && fresh/bin/python -m pip install "
-            f"'{framework.distribution}=={framework.version.partition('+')[0]}'",
+            shell_script(
+                PYTHON,
+                " -m venv fresh && fresh/bin/python -m pip install ",
+                a_requirement(same_release(framework)),
+            ),
         )
     )
     return tuple(remedies)

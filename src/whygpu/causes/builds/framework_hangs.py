@@ -55,6 +55,7 @@ from whygpu.model.finding import Evidence, Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import PYTHON, a_name, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -95,7 +96,7 @@ def _finding(framework: Framework, probe: Probe) -> Finding:
 def _remedies(probe: Probe, *, compiling: bool) -> tuple[Remedy, ...]:
     longer = Remedy(
         "Give it more time once; the driver keeps what it compiled in ~/.nv/ComputeCache.",
-        "whygpu check --timeout 1800",
+        command_line("whygpu check --timeout 1800"),
     )
     if compiling:
         return (longer,)
@@ -103,11 +104,17 @@ def _remedies(probe: Probe, *, compiling: bool) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "See which import it stands at; a network folder on sys.path is a usual reason.",
-                f"python -X importtime -c 'import {probe.name}'",
+                shell_script(PYTHON, " -X importtime -c 'import ", a_name(probe.name), "'"),
             ),
-            Remedy("Give it more time, should it only be slow.", "whygpu check --timeout 600"),
+            Remedy(
+                "Give it more time, should it only be slow.",
+                command_line("whygpu check --timeout 600"),
+            ),
         )
     return (
-        Remedy("See whether the driver still answers, and who else uses the GPU.", "nvidia-smi"),
+        Remedy(
+            "See whether the driver still answers, and who else uses the GPU.",
+            command_line("nvidia-smi"),
+        ),
         longer,
     )

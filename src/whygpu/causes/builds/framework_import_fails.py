@@ -57,12 +57,14 @@ from whygpu.causes.shared_probes import (
     quoted,
     shortened,
 )
+from whygpu.causes.shared_remedies import again
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import Pip
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -106,20 +108,19 @@ def _finding(framework: Framework, probe: Probe) -> Finding:
 def _remedies(framework: Framework, error: str) -> tuple[Remedy, ...]:
     reinstall = Remedy(
         "Install this release again, with what it requires.",
-        f"python -m pip install --force-reinstall "
-        f"'{framework.distribution}=={framework.version.partition('+')[0]}'",
+        again(framework),
     )
     missing = _MISSING_MODULE.search(error)
     if missing is None:
         return (
-            Remedy("See whether packages are in each other's way.", "python -m pip check"),
+            Remedy("See whether packages are in each other's way.", Pip(("check",))),
             reinstall,
         )
     module = missing[1]
     return (
         Remedy(
             f"Find out which required package brings the module {module}, and install it.",
-            "python -m pip check",
+            Pip(("check",)),
         ),
         reinstall,
     )

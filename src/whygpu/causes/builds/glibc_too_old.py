@@ -86,12 +86,14 @@ from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_packages import package_named
 from whygpu.causes.shared_probes import failed_saying, own_probes, quoted
+from whygpu.causes.shared_remedies import newest_release
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown
+from whygpu.model.remedy import UnsetVariable, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.versions import release_numbers
@@ -215,11 +217,12 @@ def _finding(
 def _for_c_plus_plus() -> tuple[Remedy, ...]:
     return (
         Remedy(
-            "If an older libstdc++ is on LD_LIBRARY_PATH, try without it.", "unset LD_LIBRARY_PATH"
+            "If an older libstdc++ is on LD_LIBRARY_PATH, try without it.",
+            UnsetVariable(("LD_LIBRARY_PATH",)),
         ),
         Remedy(
             "In a conda environment, install the newest one.",
-            "conda install -c conda-forge libstdcxx-ng",
+            command_line("conda install -c conda-forge libstdcxx-ng"),
         ),
     )
 
@@ -228,8 +231,8 @@ def _for_c(framework: Framework) -> tuple[Remedy, ...]:
     return (
         Remedy("Use a newer distribution, on the machine or in a container (docker, apptainer)."),
         Remedy(
-            "Or let pip choose the newest release that this system can run.",
-            f"python -m pip install --force-reinstall --only-binary :all: {framework.distribution}",
+            "Or install the newest release that this system can run.",
+            newest_release(framework),
         ),
     )
 
@@ -263,13 +266,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "Let the newer libstdc++ of the environment win.",
-                "conda install -c conda-forge libstdcxx-ng && "
-                "export LD_LIBRARY_PATH=$CONDA_PREFIX/lib:$LD_LIBRARY_PATH",
+                shell_script(
+                    "conda install -c conda-forge libstdcxx-ng && "
+                    "export LD_LIBRARY_PATH=$CONDA_PREFIX/lib:$LD_LIBRARY_PATH"
+                ),
             ),
         )
         if of_compiler
         else (
-            Remedy("See which C library this system has.", "ldd --version"),
+            Remedy("See which C library this system has.", command_line("ldd --version")),
             Remedy(
                 "Use a newer system, or a container image of one: the C library cannot be replaced "
                 "by itself."

@@ -132,6 +132,7 @@ from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import Install, InstallFramework
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, Plugin, RequirementConflict
 from whygpu.tables.versions import release_numbers
@@ -265,7 +266,7 @@ def _together(jax: Framework) -> Remedy:
     extra = f"[{extras[0]}]" if extras else ""
     return Remedy(
         "Install all of JAX's packages in one release.",
-        f"python -m pip install --upgrade 'jax{extra}=={jax.version}'",
+        Install((f"jax{extra}=={jax.version}",), options=("upgrade",)),
     )
 
 
@@ -334,14 +335,14 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "Install jax, jaxlib and the CUDA plugin of one release together.",
-                f"python -m pip install 'jax[cuda12]=={exact}'"
+                Install((f"jax[cuda12]=={exact}",))
                 if exact
-                else "python -m pip install --upgrade 'jax[cuda12]'",
+                else InstallFramework("jax", options=("upgrade",)),
             ),
             Remedy(
                 "Where a library (flax, haiku, optax, chex) raised it, bring that one to the same "
                 "time, up or down.",
-                "python -m pip install --upgrade flax optax chex dm-haiku",
+                Install(("flax", "optax", "chex", "dm-haiku"), options=("upgrade",)),
             ),
         ),
     )

@@ -81,6 +81,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.log import Log
 from whygpu.model.observed import Known
+from whygpu.model.remedy import SetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.architectures import parse_capability, parse_code, runs
@@ -127,7 +128,7 @@ def _finding(machine: Snapshot, framework: Framework, fits: list[CodeFit]) -> Fi
             Remedy(
                 "Until then give the driver's cache of compiled kernels 4 GiB, the most it takes. "
                 "In a container set CUDA_CACHE_PATH to a folder that outlives it.",
-                "export CUDA_CACHE_MAXSIZE=4294967296",
+                SetVariable("CUDA_CACHE_MAXSIZE", "4294967296"),
             ),
         ),
         # JAX brings few kernels of its own; most are compiled for the GPU at hand.
@@ -180,7 +181,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(*(match.line for match in log.find(COMPILED))),
         remedies=(
             Remedy("Let it finish once; the result is kept in ~/.nv/ComputeCache."),
-            Remedy("Give the cache room for all of it.", "export CUDA_CACHE_MAXSIZE=4294967296"),
+            Remedy(
+                "Give the cache room for all of it.",
+                SetVariable("CUDA_CACHE_MAXSIZE", "4294967296"),
+            ),
             Remedy("Or install a release that was built for this GPU."),
         ),
     )

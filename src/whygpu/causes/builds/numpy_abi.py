@@ -129,11 +129,13 @@ from whygpu.causes.shared_packages import (
     tidy,
 )
 from whygpu.causes.shared_probes import framework_probes, quoted, said
+from whygpu.causes.shared_remedies import newer_release
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
+from whygpu.model.remedy import Install, Pip
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.versions import release_numbers
@@ -234,11 +236,11 @@ def _remedies(framework: Framework, wanted: str) -> tuple[Remedy, ...]:
     return (
         Remedy(
             f"Install a NumPy that {titled(framework)} was built for.",
-            f"python -m pip install '{wanted}'",
+            Install((wanted,)),
         ),
         Remedy(
             f"Or install a newer {framework.distribution}, built for the NumPy that is there.",
-            f"python -m pip install --upgrade {framework.distribution}",
+            newer_release(framework),
         ),
     )
 
@@ -309,11 +311,11 @@ def _in_log(log: Log, told: Match, confidence: Confidence) -> Finding:
         remedies=(
             Remedy(
                 f"Install a NumPy in the range {wanted}." if wanted else "Bring NumPy up to date.",
-                f"python -m pip install 'numpy{wanted}'"
+                Install((f"numpy{wanted}",))
                 if wanted
-                else "python -m pip install --upgrade --force-reinstall numpy",
+                else Install(("numpy",), options=("upgrade", "force-reinstall")),
             ),
-            Remedy("Then see whether another package objects to it.", "python -m pip check"),
+            Remedy("Then see whether another package objects to it.", Pip(("check",))),
         ),
         confidence=confidence,
     )

@@ -67,6 +67,7 @@ from whygpu.causes.shared_packages import framework_name_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.observed import Known, need
+from whygpu.model.remedy import Install, SetVariable, UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Interpreter, Package
 from whygpu.tables.distributions import matters, provider
@@ -141,12 +142,11 @@ def _remedies(
         return (
             Remedy(
                 "Remove the copies in the home folder.",
-                f"{interpreter.path} -m pip uninstall "
-                f"{' '.join(dict.fromkeys(package.name for package in winners))}",
+                Install((), removes=tuple(dict.fromkeys(package.name for package in winners))),
             ),
-            Remedy("Or keep that folder off the path.", "export PYTHONNOUSERSITE=1"),
+            Remedy("Or keep that folder off the path.", SetVariable("PYTHONNOUSERSITE", "1")),
         )
     return (
-        Remedy(f"Take {location} off the path.", "unset PYTHONPATH"),
+        Remedy(f"Take {location} off the path.", UnsetVariable(("PYTHONPATH",))),
         Remedy("Or see what else puts it there: a .pth file, or a script that changes sys.path."),
     )

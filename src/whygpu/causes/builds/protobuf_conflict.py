@@ -118,6 +118,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
+from whygpu.model.remedy import Install, Pip
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -163,11 +164,9 @@ def _finding(machine: Snapshot, fault: ImportFault) -> Finding:
         remedies=(
             Remedy(
                 f"Install a protobuf that {titled(fault.framework)} accepts.",
-                f"python -m pip install '{wanted}'"
-                if wanted
-                else "python -m pip install --upgrade protobuf",
+                Install((wanted,)) if wanted else Install(("protobuf",), options=("upgrade",)),
             ),
-            Remedy("Then see whether another package objects to it.", "python -m pip check"),
+            Remedy("Then see whether another package objects to it.", Pip(("check",))),
         ),
         confidence="certain" if fault.message else "likely",
     )
@@ -246,8 +245,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "Install a protobuf that the code was generated for.",
-                f"python -m pip install '{wanted or 'protobuf'}'",
+                Install((wanted or "protobuf",)),
             ),
-            Remedy("Then see whether another package objects to it.", "python -m pip check"),
+            Remedy("Then see whether another package objects to it.", Pip(("check",))),
         ),
     )

@@ -85,16 +85,14 @@ from whygpu.model.finding import MACHINE, Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
+from whygpu.model.remedy import Install, Pip, Steps
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import RequirementConflict
 from whygpu.tables.distributions import matters, normalised
 
 CAUSE = cause("WG313", __name__, __doc__, severity="warning", effect="none")
 
-_ADVICE = (
-    "Install a version that is asked for; pip says whether another package then objects.",
-    "python -m pip install '{}' && python -m pip check",
-)
+_ADVICE = "Install a version that is asked for; pip says whether another package then objects."
 
 
 @CAUSE.on_machine
@@ -127,12 +125,13 @@ def _finding(machine: Snapshot, conflict: RequirementConflict) -> Finding:
     name = required_name(conflict.requirement)
     found = conflict.found
     here = f"{name} {found.value} is installed" if isinstance(found, Known) else "it is missing"
-    text, command = _ADVICE
     return CAUSE.finding(
         subject=framework_name_of(conflict.package) or MACHINE,
         message=f"{conflict.package}{version} requires {tidy(conflict.requirement)}; {here}",
         evidence=(conflict_evidence(machine, conflict),),
-        remedies=(Remedy(text, command.format(tidy(conflict.requirement))),),
+        remedies=(
+            Remedy(_ADVICE, Steps((Install((tidy(conflict.requirement),)), Pip(("check",))))),
+        ),
         confidence="possible",
     )
 
@@ -163,7 +162,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "Install what it asks for.",
-                f"python -m pip install '{tidy(first['wanted'] or '')}'",
+                Install((tidy(first["wanted"] or ""),)),
             ),
             Remedy("Where two packages disagree, give each an environment of its own."),
         ),

@@ -54,13 +54,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.shared_packages import required_name
+from whygpu.causes.shared_remedies import gpu_build
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, Severity, seen
 from whygpu.model.observed import Known, Observed, need
+from whygpu.model.remedy import Action, Install
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind, FrameworkName, Package, active
 from whygpu.tables.distributions import provider
+from whygpu.tables.versions import release_numbers
 
 CAUSE = cause(
     "WG311",
@@ -71,7 +74,7 @@ CAUSE = cause(
     explains=("cpu-only-build", "gpu-unused", "framework-import-fails", "framework-crashes"),
 )
 
-_FOR_A_GPU = {"tensorflow": "'tensorflow[and-cuda]'", "onnxruntime": "onnxruntime-gpu"}
+_FOR_A_GPU = ("tensorflow", "onnxruntime")
 
 
 @CAUSE.on_machine
@@ -102,7 +105,6 @@ def _finding(
 ) -> Finding:
     names = and_list([f"{package.name} {package.version}" for package in packages])
     severity, confidence = _weight(machine, framework, packages)
-    uninstall = f"python -m pip uninstall -y {' '.join(package.name for package in packages)}"
     built = _kind(machine, framework)
     now = f"; the files there now are of a {built.value} build" if isinstance(built, Known) else ""
     return CAUSE.finding(
@@ -112,7 +114,7 @@ def _finding(
         remedies=(
             Remedy(
                 "Remove all of them first, then install the one that is wanted.",
-                f"{uninstall} && python -m pip install {_wanted(machine, framework, packages)}",
+                _wanted(machine, framework, packages),
             ),
         ),
         severity=severity,
@@ -120,12 +122,14 @@ def _finding(
     )
 
 
-def _wanted(machine: Snapshot, framework: FrameworkName, packages: list[Package]) -> str:
-    """What to install afterwards: the GPU build for a GPU, else the framework's own name."""
+def _wanted(machine: Snapshot, framework: FrameworkName, packages: list[Package]) -> Action | None:
+    """All of them away, and then: the GPU build for a GPU, else the framework's own name."""
+    names = tuple(package.name for package in packages)
     if isinstance(nvidia_gpu(machine), Known) and framework in _FOR_A_GPU:
-        return _FOR_A_GPU[framework]
-    names = [package.name for package in packages]
-    return framework if framework in names else names[-1]
+        newest = max((package.version for package in packages), key=release_numbers)
+        return gpu_build(framework, installed=newest, removes=names)
+    kept = next((package for package in packages if package.name == framework), packages[-1])
+    return Install((f"{kept.name}=={kept.version.partition('+')[0]}",), removes=names)
 
 
 def _weight(

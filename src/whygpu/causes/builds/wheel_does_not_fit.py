@@ -60,6 +60,7 @@ from whygpu.model.derived import and_list
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.observed import Known, need
+from whygpu.model.remedy import Install, UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, Interpreter, Package, active
 from whygpu.tables.versions import release_numbers
@@ -115,7 +116,7 @@ def _finding(
     affected = _affected(machine, packages)
     here = f"{interpreter.implementation} {interpreter.version}"
     built = [f"{package.name} {package.version} ({package.wheel_tags[0]})" for package in packages]
-    names = " ".join(f"'{package.name}=={package.version}'" for package in packages)
+    again = tuple(f"{package.name}=={package.version}" for package in packages)
     return CAUSE.finding(
         subject=affected[0].name if len(affected) == 1 else MACHINE,
         message=(
@@ -133,11 +134,11 @@ def _finding(
         remedies=(
             Remedy(
                 f"If {location} belongs to another interpreter, take it off the path.",
-                "unset PYTHONPATH",
+                UnsetVariable(("PYTHONPATH",)),
             ),
             Remedy(
                 "Else install them again, with the interpreter that is to use them.",
-                f"{interpreter.path} -m pip install --force-reinstall {names}",
+                Install(again, options=("force-reinstall",)),
             ),
         ),
     )

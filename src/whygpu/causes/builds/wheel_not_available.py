@@ -94,6 +94,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import MACHINE, Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
+from whygpu.model.remedy import PYTHON, Install, InstallFramework, command_line
 from whygpu.tables.distributions import matters, normalised
 
 CAUSE = cause("WG318", __name__, __doc__, severity="error", effect="broken")
@@ -245,7 +246,7 @@ def _remedies(first: Match, told: list[Match]) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Install tensorflow with its CUDA libraries.",
-                "python -m pip install 'tensorflow[and-cuda]'",
+                InstallFramework("tensorflow"),
             ),
             Remedy("For a release before 2.12 use the Python that it was made for."),
         )
@@ -254,18 +255,23 @@ def _remedies(first: Match, told: list[Match]) -> tuple[Remedy, ...]:
         remedies.append(
             Remedy(
                 "Name the index that has the CUDA builds.",
-                f"python -m pip install {name} --index-url {_INDEXES[name]}",
+                Install((name,), index_url=_INDEXES[name]),
             )
         )
     if name.startswith("jax") and _wants_cuda(told):
         remedies.append(
-            Remedy("Install JAX with its CUDA plugin.", "python -m pip install -U 'jax[cuda12]'")
+            Remedy(
+                "Install JAX with its CUDA plugin.",
+                InstallFramework("jax", options=("upgrade",)),
+            )
         )
     remedies.append(
         Remedy(
             "See which Python this is, and whether it has 64 bits.",
-            "python -c 'import sys, platform; print(sys.version, platform.machine())'",
+            command_line(
+                PYTHON, "-c 'import sys, platform; print(sys.version, platform.machine())'"
+            ),
         )
     )
-    remedies.append(Remedy("See which releases fit this machine.", "whygpu plan"))
+    remedies.append(Remedy("See which releases fit this machine.", command_line("whygpu plan")))
     return tuple(remedies)

@@ -82,6 +82,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
+from whygpu.model.remedy import command_line, shell_script
 from whygpu.tables.out_of_memory import PAGING_FILE
 
 CAUSE = cause("WG319", __name__, __doc__, severity="error", effect="broken")
@@ -174,12 +175,12 @@ def _remedies(told: Match, starts: bool) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Put zlibwapi.dll (see cuDNN's installation guide) into a folder on PATH.",
-                "where zlibwapi.dll",
+                command_line("where zlibwapi.dll"),
             ),
         )
     redistributable = Remedy(
         "Install the current Visual C++ redistributable (x64), then restart.",
-        "winget install Microsoft.VCRedist.2015+.x64",
+        command_line("winget install Microsoft.VCRedist.2015+.x64"),
     )
     processor = Remedy(
         "See whether the processor has AVX: TensorFlow needs it from 1.6 on; older ones do without."
@@ -187,6 +188,6 @@ def _remedies(told: Match, starts: bool) -> tuple[Remedy, ...]:
     rest = Remedy(
         "For a build with CUDA, see that the CUDA and cuDNN of this release are installed and on "
         "PATH.",
-        "where cudart64_*.dll cudnn64_*.dll",
+        shell_script("where cudart64_*.dll cudnn64_*.dll"),
     )
     return (processor, redistributable, rest) if starts else (redistributable, rest, processor)

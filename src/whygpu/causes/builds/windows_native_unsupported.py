@@ -88,6 +88,7 @@ from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import need
+from whygpu.model.remedy import Install, command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.tables.versions import release_numbers
 
@@ -135,11 +136,11 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         remedies=(
             Remedy(
                 "Use WSL2: install it, then TensorFlow for Linux inside it.",
-                "wsl --install",
+                command_line("wsl --install"),
             ),
             Remedy(
                 "Or, with Python 3.10 or older and CUDA 11.2 with cuDNN 8.1, install 2.10.",
-                "python -m pip install 'tensorflow<2.11' 'numpy<2'",
+                Install(("tensorflow<2.11", "numpy<2")),
             ),
         ),
     )
@@ -187,10 +188,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         "support since 2.11, whatever CUDA is installed",
         evidence=log.evidence(*lines),
         remedies=(
-            Remedy("Run it inside WSL2.", "wsl --install"),
+            Remedy("Run it inside WSL2.", command_line("wsl --install")),
             Remedy(
                 "Or use TensorFlow 2.10 with CUDA 11.2 and cuDNN 8.1 (Python 3.7 to 3.10).",
-                "python -m pip install 'tensorflow==2.10.*' 'numpy<2'",
+                Install(("tensorflow==2.10.*", "numpy<2")),
             ),
         ),
         confidence="certain" if told else "likely",

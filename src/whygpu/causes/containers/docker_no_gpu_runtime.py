@@ -167,6 +167,7 @@ from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Re
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
+from whygpu.model.remedy import Steps, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import ContainerRuntime
 
@@ -248,7 +249,7 @@ def _nothing_passed_in(machine: Snapshot) -> _Fault:
             (
                 Remedy(
                     "Install the NVIDIA driver on the host and see that this works there.",
-                    "nvidia-smi",
+                    command_line("nvidia-smi"),
                 ),
                 *_ways_to_pass_in(_runtime(machine)),
             ),
@@ -284,7 +285,9 @@ def _closed_nodes(machine: Snapshot, nodes: tuple[DeviceNode, ...]) -> _Fault | 
             ),
             Remedy(
                 "With SELinux on the host, start it without a label of its own.",
-                "podman run --security-opt label=disable --device nvidia.com/gpu=all ...",
+                command_line(
+                    "podman run --security-opt label=disable --device nvidia.com/gpu=all ..."
+                ),
             ),
             *_ways_to_pass_in(_runtime(machine)),
         ),
@@ -309,7 +312,9 @@ def _without_library(machine: Snapshot) -> _Fault | None:
             *_ways_to_pass_in(_runtime(machine)),
             Remedy(
                 "Where NVIDIA_DRIVER_CAPABILITIES is set, it must contain compute.",
-                "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",
+                command_line(
+                    "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
+                ),
             ),
         ),
     )
@@ -343,7 +348,7 @@ def _library_of_the_image(machine: Snapshot) -> _Fault | None:
             Remedy(
                 "Take the driver out of the image (in the Dockerfile, install cuda-toolkit and "
                 "not cuda), and start the container with GPUs.",
-                "apt-get purge -y 'libnvidia-*' 'nvidia-driver-*' libcuda1",
+                command_line("apt-get purge -y 'libnvidia-*' 'nvidia-driver-*' libcuda1"),
             ),
             *_ways_to_pass_in(_runtime(machine)),
         ),
@@ -362,7 +367,7 @@ def _incomplete_nodes(machine: Snapshot, nodes: tuple[DeviceNode, ...]) -> _Faul
             *_ways_to_pass_in(_runtime(machine)),
             Remedy(
                 "If the host lacks the node, too, create it there before the container starts.",
-                "sudo nvidia-modprobe -u -c=0",
+                command_line("sudo nvidia-modprobe -u -c=0"),
             ),
         ),
     )
@@ -382,8 +387,10 @@ def _lost_access(machine: Snapshot) -> _Fault | None:
             Remedy("Start the container anew."),
             Remedy(
                 "To keep it from happening again, name the devices when it starts (or use CDI).",
-                "docker run --gpus all --device /dev/nvidia0 --device /dev/nvidiactl "
-                "--device /dev/nvidia-uvm ...",
+                command_line(
+                    "docker run --gpus all --device /dev/nvidia0 --device /dev/nvidiactl "
+                    "--device /dev/nvidia-uvm ..."
+                ),
             ),
         ),
         "likely",
@@ -392,7 +399,12 @@ def _lost_access(machine: Snapshot) -> _Fault | None:
 
 _TOOLKIT = Remedy(
     "If that fails, install the NVIDIA container toolkit on the host and register it.",
-    "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker",
+    Steps(
+        (
+            command_line("sudo nvidia-ctk runtime configure --runtime=docker"),
+            command_line("sudo systemctl restart docker"),
+        )
+    ),
 )
 
 
@@ -403,37 +415,59 @@ def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
             Remedy(
                 "Ask for a GPU in the pod: resources: {limits: {nvidia.com/gpu: 1}}. The node "
                 "needs NVIDIA's device plugin and offers what this shows.",
-                "kubectl describe nodes | grep nvidia.com/gpu",
+                shell_script("kubectl describe nodes | grep nvidia.com/gpu"),
             ),
         )
     if runtime == "podman":
         return (
             Remedy(
                 "Start the container with GPUs; the host needs a CDI description of them.",
-                "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml && "
-                "podman run --device nvidia.com/gpu=all ...",
+                Steps(
+                    (
+                        command_line("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
+                        command_line("podman run --device nvidia.com/gpu=all ..."),
+                    )
+                ),
             ),
         )
     if runtime == "apptainer":
-        return (Remedy("Start the container with --nv.", "apptainer exec --nv IMAGE.sif python"),)
+        return (
+            Remedy(
+                "Start the container with --nv.",
+                command_line("apptainer exec --nv IMAGE.sif python"),
+            ),
+        )
     if runtime == "lxc":
         return (
             Remedy(
                 "Give the container the GPU and the host's driver.",
-                "incus config device add NAME gpu gpu && incus config set NAME nvidia.runtime=true",
+                Steps(
+                    (
+                        command_line("incus config device add NAME gpu gpu"),
+                        command_line("incus config set NAME nvidia.runtime=true"),
+                    )
+                ),
             ),
         )
     if runtime == "containerd":
-        return (Remedy("Start the container with GPUs.", "nerdctl run --gpus all ..."), _TOOLKIT)
+        return (
+            Remedy("Start the container with GPUs.", command_line("nerdctl run --gpus all ...")),
+            _TOOLKIT,
+        )
     if runtime == "nspawn":
         return (
             Remedy(
                 "Bind the device nodes and the driver's libraries into the container.",
-                "systemd-nspawn --bind=/dev/nvidia0 --bind=/dev/nvidiactl --bind=/dev/nvidia-uvm "
-                "...",
+                command_line(
+                    "systemd-nspawn --bind=/dev/nvidia0 --bind=/dev/nvidiactl --bind=/dev/nvidia-uvm "
+                    "..."
+                ),
             ),
         )
-    return (Remedy("Start the container with GPUs.", "docker run --gpus all ..."), _TOOLKIT)
+    return (
+        Remedy("Start the container with GPUs.", command_line("docker run --gpus all ...")),
+        _TOOLKIT,
+    )
 
 
 _ENGINE_SAYS = late(
@@ -524,9 +558,13 @@ def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
         return (_RENEW_ACCESS,)
     if _ON_A_CLUSTER.search(text):
         return _ways_to_pass_in("kubernetes")
-    host = Remedy("First see that the driver works on the host itself.", "nvidia-smi")
+    host = Remedy("First see that the driver works on the host itself.", command_line("nvidia-smi"))
     if _HOST_DRIVER.search(text):
         return (host, _TOOLKIT)
     if text:
-        return (host, _TOOLKIT, Remedy("Then start the container.", "docker run --gpus all ..."))
+        return (
+            host,
+            _TOOLKIT,
+            Remedy("Then start the container.", command_line("docker run --gpus all ...")),
+        )
     return (host, *_ways_to_pass_in("docker"))

@@ -126,6 +126,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_remedies import gpu_build_of, pytorch_index
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import GraphicsDevice
@@ -133,6 +134,7 @@ from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Failure, Log
 from whygpu.model.observed import Absent, Known, Unknown, need
+from whygpu.model.remedy import PYTHON, Action, Install, SetVariable, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import BuildKind, Framework
 from whygpu.tables.graphics_devices import INTEL_INTEGRATED, display_only
@@ -218,14 +220,10 @@ def _judge(machine: Snapshot, vendor: str, gpu: Evidence) -> Iterator[Finding | 
 
 _WORDS = {"cuda": "CUDA (NVIDIA's GPUs)", "rocm": "ROCm (AMD's GPUs)"}
 
-_COMMANDS = {
-    ("torch", "nvidia"): "python -m pip uninstall -y torch && python -m pip install torch",
-    ("tensorflow", "nvidia"): "python -m pip install 'tensorflow[and-cuda]'",
-    ("jax", "nvidia"): "python -m pip install 'jax[cuda12]'",
-    ("torch", "intel"): "python -m pip uninstall -y torch && python -m pip install torch "
-    "--index-url https://download.pytorch.org/whl/xpu",
-    ("tensorflow", "apple"): "python -m pip install tensorflow-metal",
-    ("jax", "apple"): "python -m pip install jax-metal",
+_INSTALLS = {
+    ("torch", "intel"): Install(("torch",), index_url=pytorch_index("xpu"), removes=("torch",)),
+    ("tensorflow", "apple"): Install(("tensorflow-metal",)),
+    ("jax", "apple"): Install(("jax-metal",)),
 }
 
 _HINTS = {
@@ -243,7 +241,11 @@ _HINTS = {
 def _remedy(framework: Framework, vendor: str) -> Remedy:
     key = (framework.name, vendor)
     fallback = f"the build of {display_name(framework.name)} for this GPU"
-    return Remedy(f"Install {_HINTS.get(key, fallback)}.", _COMMANDS.get(key))
+    action: Action | None = _INSTALLS.get(key)
+    if vendor == "nvidia":
+        removes = () if framework.name == "jax" else (framework.distribution,)
+        action = gpu_build_of(framework, removes=removes)
+    return Remedy(f"Install {_HINTS.get(key, fallback)}.", action)
 
 
 _ROCM = late(
@@ -342,7 +344,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             Remedy(
                 "Choose the device that is there: mps on a Mac with Apple's chip, a ROCm build "
                 "for AMD's cards, xpu for Intel's, and cpu everywhere.",
-                "python -c 'import torch; print(torch.backends.mps.is_available())'",
+                command_line(PYTHON, "-c 'import torch; print(torch.backends.mps.is_available())'"),
             ),
         ),
         confidence="likely",
@@ -376,22 +378,22 @@ def _backend_remedies(backend: str) -> tuple[Remedy, ...]:
             Remedy(
                 "See whether AMD's list names this card for the installed ROCm, and install the "
                 "framework's build for exactly that ROCm release.",
-                "rocminfo | grep -E 'Name:|gfx'",
+                shell_script("rocminfo | grep -E 'Name:|gfx'"),
             ),
             Remedy(
                 "A card that is not on the list can often run the code of its nearest relative.",
-                "export HSA_OVERRIDE_GFX_VERSION=10.3.0",
+                SetVariable("HSA_OVERRIDE_GFX_VERSION", "10.3.0"),
             ),
             Remedy(
                 "The user has to be in the groups that own /dev/kfd.",
-                'sudo usermod -aG video,render "$USER"',
+                shell_script('sudo usermod -aG video,render "$USER"'),
             ),
         )
     if backend.startswith("Metal"):
         return (
             Remedy(
                 "Let PyTorch do on the CPU what Metal cannot.",
-                "export PYTORCH_ENABLE_MPS_FALLBACK=1",
+                SetVariable("PYTORCH_ENABLE_MPS_FALLBACK", "1"),
             ),
             Remedy("Use float32, and a current release of the framework and of its Metal plug-in."),
         )
@@ -403,6 +405,6 @@ def _backend_remedies(backend: str) -> tuple[Remedy, ...]:
             ),
         )
     return (
-        Remedy("See whether Intel's driver shows the GPU.", "sycl-ls"),
+        Remedy("See whether Intel's driver shows the GPU.", command_line("sycl-ls")),
         Remedy("Install the framework's XPU build and the driver release that it names."),
     )

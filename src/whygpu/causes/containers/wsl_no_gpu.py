@@ -139,13 +139,14 @@ from whygpu.model.finding import MACHINE, Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need
+from whygpu.model.remedy import PrependPath, Steps, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG802", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
 
 _WINDOWS_DRIVER = Remedy(
     "Install NVIDIA's current driver in Windows, and no driver inside WSL. Then, in PowerShell:",
-    "wsl --update; wsl --shutdown",
+    shell_script("wsl --update; wsl --shutdown"),
 )
 
 
@@ -182,7 +183,7 @@ def _first_generation(machine: Snapshot) -> Finding:
         remedies=(
             Remedy(
                 "Turn this distribution into WSL 2, in PowerShell; wsl -l -v lists its name.",
-                "wsl --set-version Ubuntu 2",
+                command_line("wsl --set-version Ubuntu 2"),
             ),
         ),
         confidence="likely",
@@ -227,12 +228,18 @@ def _linux_driver(machine: Snapshot, library: Known[DriverLibrary]) -> Finding:
         remedies=(
             Remedy(
                 "Remove the Linux driver from WSL (CUDA toolkits may stay), then restart WSL.",
-                "sudo apt-get purge -y 'nvidia-driver-*' 'libnvidia-*' 'nvidia-dkms-*' && "
-                "sudo ldconfig",
+                Steps(
+                    (
+                        command_line(
+                            "sudo apt-get purge -y 'nvidia-driver-*' 'libnvidia-*' 'nvidia-dkms-*'"
+                        ),
+                        command_line("sudo ldconfig"),
+                    )
+                ),
             ),
             Remedy(
                 "Or put the right folder first.",
-                'export LD_LIBRARY_PATH="/usr/lib/wsl/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
+                PrependPath("LD_LIBRARY_PATH", ("/usr/lib/wsl/lib",)),
             ),
             _WINDOWS_DRIVER,
         ),
@@ -291,10 +298,17 @@ def _log_message(log: Log, blocked: tuple[int, ...], plain: tuple[int, ...]) -> 
 def _log_remedies(blocked: tuple[int, ...]) -> tuple[Remedy, ...]:
     path = Remedy(
         "Put the folder of the Windows driver first.",
-        'export LD_LIBRARY_PATH="/usr/lib/wsl/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
+        PrependPath("LD_LIBRARY_PATH", ("/usr/lib/wsl/lib",)),
     )
     linux_driver = Remedy(
         "Remove every Linux driver from WSL (CUDA toolkits may stay).",
-        "sudo apt-get purge -y 'nvidia-driver-*' 'libnvidia-*' 'nvidia-dkms-*' && sudo ldconfig",
+        Steps(
+            (
+                command_line(
+                    "sudo apt-get purge -y 'nvidia-driver-*' 'libnvidia-*' 'nvidia-dkms-*'"
+                ),
+                command_line("sudo ldconfig"),
+            )
+        ),
     )
     return (_WINDOWS_DRIVER,) if blocked else (path, linux_driver, _WINDOWS_DRIVER)

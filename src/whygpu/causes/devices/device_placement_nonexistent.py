@@ -73,6 +73,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log
+from whygpu.model.remedy import command_line
 
 CAUSE = cause(
     "WG409",
@@ -148,7 +149,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=what,
         evidence=log.evidence(*(n for n in lines if any(line.number == n for line in log.lines))),
         remedies=(
-            Remedy("See which devices there are, and why the GPU is not.", "whygpu check"),
+            Remedy(
+                "See which devices there are, and why the GPU is not.", command_line("whygpu check")
+            ),
             *(_LIBRARIES if without and _ONLY_XLA.search(without[0].has) else ()),
             Remedy(
                 "Let operations run elsewhere where their device is missing: "

@@ -86,6 +86,7 @@ from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Unknown, need
+from whygpu.model.remedy import UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import FrameworkName
 
@@ -139,7 +140,7 @@ def _finding(variable: Variable, subject: str) -> Finding:
         message=f"{variable.name}={variable.value} does not do what it is set for: "
         f"{variable.problem}",
         evidence=(Evidence("machine", f"environment variable {variable.name}", variable.problem),),
-        remedies=(Remedy("Correct the value, or take it away.", f"unset {variable.name}"),),
+        remedies=(Remedy("Correct the value, or take it away.", UnsetVariable((variable.name,))),),
     )
 
 
@@ -159,7 +160,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=f"{name} has a flag that this version of XLA does not know, and it ends the "
         f"program over it: {(match.groups['flags'] or '').strip()}",
         evidence=log.evidence(match.line),
-        remedies=(Remedy("Take the flag away.", f"unset {name}"),),
+        remedies=(Remedy("Take the flag away.", UnsetVariable((name or "",))),),
         severity="error",
         effect="broken",
     )

@@ -111,6 +111,7 @@ from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.probe import Probe, ProbeOperation
+from whygpu.model.remedy import PYTHON, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG404", __name__, __doc__, severity="error", effect="cpu")
@@ -197,14 +198,16 @@ def _trace(probe: Probe) -> Iterator[Evidence]:
 
 def _remedies(probe: Probe) -> tuple[Remedy, ...]:
     asks = {
-        "tensorflow": "TF_CPP_VMODULE=dso_loader=1,gpu_device=1 python -c "
-        "'import tensorflow as tf; tf.config.list_physical_devices()'",
-        "torch": "python -c 'import torch; torch.cuda.init()'",
+        "tensorflow": shell_script(
+            "TF_CPP_VMODULE=dso_loader=1,gpu_device=1 ",
+            PYTHON,
+            " -c 'import tensorflow as tf; tf.config.list_physical_devices()'",
+        ),
+        "torch": shell_script(PYTHON, " -c 'import torch; torch.cuda.init()'"),
     }
-    command = asks.get(
-        probe.name, "JAX_PLATFORMS=cuda python -c 'import jax; print(jax.devices())'"
-    )
-    return (Remedy(f"Have {display_name(probe.name)} say why.", command),)
+    with_jax = shell_script("JAX_PLATFORMS=cuda ", PYTHON, " -c 'import jax; print(jax.devices())'")
+    action = asks.get(probe.name, with_jax)
+    return (Remedy(f"Have {display_name(probe.name)} say why.", action),)
 
 
 _PLACED = late(
@@ -245,7 +248,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 "If the program says tf.device('/cpu:0') around its operations, that is the "
                 "reason; take it away. Operations on strings and integers stay on the CPU anyway."
             ),
-            Remedy("Ask this machine why.", "whygpu check"),
+            Remedy("Ask this machine why.", command_line("whygpu check")),
         ),
         confidence="likely" if ready else "possible",
         severity="warning" if ready else "info",

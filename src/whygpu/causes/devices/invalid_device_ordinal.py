@@ -71,6 +71,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
+from whygpu.model.remedy import PYTHON, shell_script
 
 CAUSE = cause(
     "WG407",
@@ -170,8 +171,11 @@ def _message(said: Match | None) -> str:
 def _remedies(said: list[Match], *, many: bool) -> tuple[Remedy, ...]:
     count = Remedy(
         "See how many GPUs the process has.",
-        "python -c 'import torch; print(torch.cuda.device_count())'; nvidia-smi -L; "
-        'echo "$CUDA_VISIBLE_DEVICES"',
+        shell_script(
+            PYTHON,
+            " -c 'import torch; print(torch.cuda.device_count())'; nvidia-smi -L; "
+            'echo "$CUDA_VISIBLE_DEVICES"',
+        ),
     )
     if any(match.groups["saved"] for match in said):
         return (

@@ -84,12 +84,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from whygpu.causes.shared_remedies import gpu_build_in_log
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, need
+from whygpu.model.remedy import SetVariable, UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -134,10 +136,10 @@ def _finding(jax: Framework, name: str, value: Known[str], effect: str) -> Findi
         message=f"{name}={value.value} tells JAX {jax.version} where to compute: it {effect}",
         evidence=(seen(value),),
         remedies=(
-            Remedy("Let JAX choose; it takes the GPU where there is one.", f"unset {name}"),
+            Remedy("Let JAX choose; it takes the GPU where there is one.", UnsetVariable((name,))),
             Remedy(
                 "Or insist on the GPU, so that its absence is an error and not a silent CPU.",
-                "export JAX_PLATFORMS=cuda,cpu",
+                SetVariable("JAX_PLATFORMS", "cuda,cpu"),
             ),
         ),
     )
@@ -173,8 +175,8 @@ def _left_out(log: Log, silent: Match) -> Finding:
         "the same name, leaves the GPU out, or this JAX has no CUDA plug-in",
         evidence=log.evidence(silent.line),
         remedies=(
-            Remedy("Let JAX choose.", "unset JAX_PLATFORMS JAX_PLATFORM_NAME"),
-            Remedy("If that changes nothing, install it with CUDA.", "pip install 'jax[cuda12]'"),
+            Remedy("Let JAX choose.", UnsetVariable(("JAX_PLATFORMS", "JAX_PLATFORM_NAME"))),
+            Remedy("If that changes nothing, install it with CUDA.", gpu_build_in_log(log)),
         ),
         confidence="possible",
         effect="broken",
@@ -207,10 +209,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=f"JAX is told which platforms to use, {value!r}; that {effect}",
         evidence=log.evidence(*lines),
         remedies=(
-            Remedy("Let JAX choose; it takes the GPU where there is one.", "unset JAX_PLATFORMS"),
+            Remedy(
+                "Let JAX choose; it takes the GPU where there is one.",
+                UnsetVariable(("JAX_PLATFORMS",)),
+            ),
             Remedy(
                 "Or insist on the GPU, so that its absence is an error and not a silent CPU.",
-                "export JAX_PLATFORMS=cuda,cpu",
+                SetVariable("JAX_PLATFORMS", "cuda,cpu"),
             ),
         ),
         severity=None if refused else "info",

@@ -61,6 +61,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.observed import need
+from whygpu.model.remedy import SetVariable, command_line
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG402", __name__, __doc__, severity="warning", effect="none")
@@ -89,10 +90,10 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             for entry in selection.ignored
         ),
         remedies=(
-            Remedy("See which GPUs there are.", "nvidia-smi -L"),
+            Remedy("See which GPUs there are.", command_line("nvidia-smi -L")),
             Remedy(
                 "Name only those; this says the same as now, without the surplus.",
-                f"export CUDA_VISIBLE_DEVICES={','.join(str(index) for index in visible)}",
+                SetVariable("CUDA_VISIBLE_DEVICES", ",".join(str(index) for index in visible)),
             ),
         ),
     )

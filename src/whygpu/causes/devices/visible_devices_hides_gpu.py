@@ -156,6 +156,13 @@ from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Observed, Unknown, need
+from whygpu.model.remedy import (
+    SetVariable,
+    UnsetVariable,
+    command_line,
+    set_variables,
+    shell_script,
+)
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG401", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
@@ -211,16 +218,18 @@ def _hidden(selection: Known[GpuSelection], gpu: Observed[str]) -> Finding:
             seen(gpu),
         ),
         remedies=(
-            Remedy("Show every GPU.", "unset CUDA_VISIBLE_DEVICES"),
+            Remedy("Show every GPU.", UnsetVariable(("CUDA_VISIBLE_DEVICES",))),
             Remedy(
                 "Or name GPUs that exist; in bus order they have nvidia-smi's numbers.",
-                "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0",
+                set_variables(CUDA_DEVICE_ORDER="PCI_BUS_ID", CUDA_VISIBLE_DEVICES="0"),
             ),
             Remedy(
                 "If it comes back with every shell, find where it is set. In a scheduler's job, "
                 "ask for a GPU instead.",
-                "grep -n CUDA_VISIBLE_DEVICES ~/.bashrc ~/.profile /etc/environment "
-                "/etc/profile.d/* 2>/dev/null",
+                shell_script(
+                    "grep -n CUDA_VISIBLE_DEVICES ~/.bashrc ~/.profile /etc/environment "
+                    "/etc/profile.d/* 2>/dev/null"
+                ),
             ),
         ),
     )
@@ -241,8 +250,11 @@ def _no_order(order: Known[str], gpu: Observed[str]) -> Finding:
         "programs see no GPU",
         evidence=(seen(order, f'"{order.value}"'), seen(gpu)),
         remedies=(
-            Remedy("Number the GPUs as nvidia-smi does.", "export CUDA_DEVICE_ORDER=PCI_BUS_ID"),
-            Remedy("Or leave the order to CUDA.", "unset CUDA_DEVICE_ORDER"),
+            Remedy(
+                "Number the GPUs as nvidia-smi does.",
+                SetVariable("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+            ),
+            Remedy("Or leave the order to CUDA.", UnsetVariable(("CUDA_DEVICE_ORDER",))),
         ),
     )
 
@@ -256,7 +268,7 @@ def _withheld(value: Known[str], gpu: Observed[str]) -> Finding:
         remedies=(
             Remedy(
                 "Start the container with GPUs; the variable has no effect later on.",
-                "docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all ...",
+                command_line("docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all ..."),
             ),
         ),
         confidence="likely",
@@ -279,7 +291,7 @@ def _rocm(machine: Snapshot) -> Iterator[Finding | Gap]:
                     message=f'{name}="{value.value}" hides every AMD GPU from '
                     f"{display_name(framework.name)} {framework.version}",
                     evidence=(seen(value, f'"{value.value}"'), seen(framework.build.kind)),
-                    remedies=(Remedy("Show every GPU.", f"unset {name}"),),
+                    remedies=(Remedy("Show every GPU.", UnsetVariable((name,))),),
                 )
 
 
@@ -294,7 +306,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             subject=subject_of(log),
             message="NUMBA_DISABLE_CUDA is set, and keeps Numba off the GPU",
             evidence=log.evidence(switched_off.line),
-            remedies=(Remedy("Unset it.", "unset NUMBA_DISABLE_CUDA"),),
+            remedies=(Remedy("Unset it.", UnsetVariable(("NUMBA_DISABLE_CUDA",))),),
             effect="broken",
         )
         return
@@ -313,12 +325,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "See what is set and which GPUs there are; they are counted from 0.",
-                'echo "$CUDA_VISIBLE_DEVICES"; nvidia-smi -L',
+                shell_script('echo "$CUDA_VISIBLE_DEVICES"; nvidia-smi -L'),
             ),
             Remedy(
                 "Unset it, or name a GPU that exists; look for it in the program and its options, "
                 "too (os.environ, --gpu, gputouse, the launcher, the scheduler).",
-                "unset CUDA_VISIBLE_DEVICES",
+                UnsetVariable(("CUDA_VISIBLE_DEVICES",)),
             ),
             Remedy(
                 "Under Ray, give the task or actor a GPU: num_gpus=1. Under Slurm, --gres=gpu:1."

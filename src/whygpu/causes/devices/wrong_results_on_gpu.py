@@ -63,12 +63,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whygpu.causes.shared_remedies import again
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
-from whygpu.model.observed import Known, Undetermined, Unknown, need
+from whygpu.model.observed import Absent, Known, Observed, Undetermined, Unknown, need
 from whygpu.model.probe import Probe, ProbeOperation
+from whygpu.model.remedy import command_line, shell_script
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework
 
 CAUSE = cause("WG406", __name__, __doc__, severity="error", effect="broken")
 
@@ -91,11 +94,12 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             elif isinstance(operation.correct, Known) and not operation.correct.value:
                 wrong.append(operation)
         if wrong:
-            yield _finding(probe, wrong)
+            yield _finding(machine, probe, wrong)
 
 
-def _finding(probe: Probe, wrong: list[ProbeOperation]) -> Finding:
+def _finding(machine: Snapshot, probe: Probe, wrong: list[ProbeOperation]) -> Finding:
     name = display_name(probe.name)
+    framework = _framework(machine, probe)
     what = " and ".join(f"{item.operation} on {item.requested}" for item in wrong)
     return CAUSE.finding(
         subject=probe.name,
@@ -106,11 +110,23 @@ def _finding(probe: Probe, wrong: list[ProbeOperation]) -> Finding:
             for item in wrong
         ),
         remedies=(
-            Remedy("Look for faults that the driver noted.", "sudo dmesg | grep -i xid"),
+            Remedy(
+                "Look for faults that the driver noted.", shell_script("sudo dmesg | grep -i xid")
+            ),
             Remedy(
                 "Reinstall the framework, so that its own CUDA libraries are whole.",
-                f"python -m pip install --force-reinstall --no-deps {probe.name}",
+                again(framework.value) if isinstance(framework, Known) else None,
             ),
-            Remedy("Test the card (NVIDIA DCGM; it takes some minutes).", "dcgmi diag -r 2"),
+            Remedy(
+                "Test the card (NVIDIA DCGM; it takes some minutes).",
+                command_line("dcgmi diag -r 2"),
+            ),
         ),
     )
+
+
+def _framework(machine: Snapshot, probe: Probe) -> Observed[Framework]:
+    """What was probed; the driver's own probe is of no framework."""
+    if probe.name == "cuda":
+        return Absent("a framework of that name")
+    return machine.framework(probe.name)

@@ -95,6 +95,7 @@ from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Re
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
+from whygpu.model.remedy import a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG109", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
@@ -162,9 +163,11 @@ def _finding(gpu: Gpu, owners: tuple[GpuProcess, ...], severity: Severity) -> Fi
         remedies=(
             Remedy(
                 "Let every process in (until the next restart).",
-                f"sudo nvidia-smi -i {gpu.number} -c DEFAULT",
+                command_line("sudo nvidia-smi -i", a_number(gpu.number), "-c DEFAULT"),
             ),
-            Remedy("Or wait for the other process, or choose another GPU.", "nvidia-smi"),
+            Remedy(
+                "Or wait for the other process, or choose another GPU.", command_line("nvidia-smi")
+            ),
         ),
         confidence=confidence,
         severity=severity,
@@ -195,12 +198,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "See the compute mode and who is on the GPU.",
-                "nvidia-smi --query-gpu=index,compute_mode --format=csv; nvidia-smi",
+                shell_script("nvidia-smi --query-gpu=index,compute_mode --format=csv; nvidia-smi"),
             ),
-            Remedy("Let every process in (until the next restart).", "sudo nvidia-smi -c DEFAULT"),
+            Remedy(
+                "Let every process in (until the next restart).",
+                command_line("sudo nvidia-smi -c DEFAULT"),
+            ),
             Remedy(
                 "If the mode is Default and nobody is on it, reset the GPU or restart the machine.",
-                "sudo nvidia-smi --gpu-reset -i 0",
+                command_line("sudo nvidia-smi --gpu-reset -i 0"),
             ),
         ),
         confidence="certain" if mode else "possible",

@@ -117,6 +117,7 @@ from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import a_path, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.tables.cuda_errors import cuda_error
 
@@ -131,7 +132,7 @@ CAUSE = cause(
 
 _RENEW_WSL = Remedy(
     "Update NVIDIA's driver in Windows and restart WSL; in PowerShell:",
-    "wsl --update; wsl --shutdown",
+    shell_script("wsl --update; wsl --shutdown"),
 )
 
 _NO_DEVICE = 100
@@ -167,7 +168,7 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
     evidence = [probed(answer)]
     if library is not None:
         evidence.append(seen(library, f"libcuda.so.1 is {library.value.path}"))
-    remedies = [Remedy(row.advice, row.command)] if row else []
+    remedies = [Remedy(row.advice, row.action)] if row else []
     if isinstance(machine.system.wsl, Known):
         # Linux has no part of the driver there that could be reloaded.
         remedies = [_RENEW_WSL]
@@ -180,7 +181,7 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
             Remedy(
                 "Create an instance of the GPU (profiles are listed by nvidia-smi mig -lgip), or "
                 "switch MIG off with nvidia-smi -mig 0.",
-                "sudo nvidia-smi mig -cgi 0 -C",
+                command_line("sudo nvidia-smi mig -cgi 0 -C"),
             ),
         )
     if code == _COMPAT_NOT_SUPPORTED and library is not None and library.value.kind == "compat":
@@ -212,13 +213,17 @@ def _leave_out_compat(path: str) -> Remedy:
         f"Keep {folder} out of LD_LIBRARY_PATH and of the loader's cache, so that the driver's "
         "own libcuda.so.1 is found; in a container, choose an image whose CUDA version the "
         "host's driver supports without it.",
-        f"export LD_LIBRARY_PATH=$(printf %s \"$LD_LIBRARY_PATH\" | tr : '\\n' | "
-        f"grep -vxF {folder} | paste -sd:)",
+        shell_script(
+            "export LD_LIBRARY_PATH=$(printf %s \"$LD_LIBRARY_PATH\" | tr : '\\n' | grep -vxF ",
+            a_path(folder),
+            " | paste -sd:)",
+        ),
     )
 
 
 _LOOK = Remedy(
-    "The kernel's log may have the reason.", "sudo dmesg | grep -i -E 'nvrm|nvidia' | tail -20"
+    "The kernel's log may have the reason.",
+    shell_script("sudo dmesg | grep -i -E 'nvrm|nvidia' | tail -20"),
 )
 
 
@@ -246,7 +251,7 @@ def _failed(machine: Snapshot, trouble: str, source: str) -> Finding:
         remedies=(
             Remedy(
                 "See which copy of the library is found.",
-                'ldconfig -p | grep libcuda; echo "$LD_LIBRARY_PATH"',
+                shell_script('ldconfig -p | grep libcuda; echo "$LD_LIBRARY_PATH"'),
             ),
             _LOOK,
         ),
@@ -264,7 +269,7 @@ def _only_nvml(machine: Snapshot, *, starts: bool) -> Finding:
         subject=MACHINE,
         message=f"the NVIDIA driver fails when it is asked about its GPUs (NVML): {detail}{then}",
         evidence=(seen(machine.driver.state, detail), seen(nvidia_gpu(machine))),
-        remedies=(Remedy("See whether nvidia-smi says more.", "nvidia-smi"), _LOOK),
+        remedies=(Remedy("See whether nvidia-smi says more.", command_line("nvidia-smi")), _LOOK),
         confidence="likely",
     )
 
@@ -299,7 +304,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=f"the CUDA driver does not start: cuInit returned {name}"
         + (f", that is, {row.meaning}" if row else ""),
         evidence=log.evidence(*lines),
-        remedies=(Remedy(row.advice, row.command),) if row else (_LOOK,),
+        remedies=(Remedy(row.advice, row.action),) if row else (_LOOK,),
         confidence="likely",
         severity=weight(log, lines, "error"),
         effect="broken" if failed_at(log, lines) else "cpu",

@@ -108,6 +108,7 @@ from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
+from whygpu.model.remedy import a_name, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import ContainerRuntime
 
@@ -181,7 +182,7 @@ def _group_in_container(runtime: ContainerRuntime, group: str) -> Remedy:
     if runtime == "podman":
         return Remedy(
             "Start the container with the groups that you have on the host.",
-            "podman run --group-add keep-groups --device nvidia.com/gpu=all ...",
+            command_line("podman run --group-add keep-groups --device nvidia.com/gpu=all ..."),
         )
     if runtime == "kubernetes":
         return Remedy(
@@ -191,26 +192,26 @@ def _group_in_container(runtime: ContainerRuntime, group: str) -> Remedy:
     if runtime == "apptainer":
         return Remedy(
             f"Join the group {group} on the host, then log in there again.",
-            f'sudo usermod -aG {group} "$USER"',
+            shell_script("sudo usermod -aG ", a_name(group), ' "$USER"'),
         )
     return Remedy(
         f"Start the container with the group {group} (by its number where the container does not "
         "know the name).",
-        f"docker run --gpus all --group-add {group} ...",
+        command_line("docker run --gpus all --group-add", a_name(group), "..."),
     )
 
 
 def _remedies(machine: Snapshot, by_mode: list[DeviceNode]) -> tuple[Remedy, ...]:
     scheduler = Remedy(
         "On a cluster, ask the scheduler for a GPU; it opens the nodes of the job's own.",
-        "srun --gres=gpu:1 --pty bash",
+        command_line("srun --gres=gpu:1 --pty bash"),
     )
     groups = [node.group for node in by_mode if node.group != "root" and "rw-" in node.mode[4:7]]
     if not groups:
         reset = Remedy(
             "Let every user open the nodes, as the driver does by default; after a restart the "
             "module's option NVreg_DeviceFileMode decides again.",
-            "sudo chmod 0666 /dev/nvidia*",
+            shell_script("sudo chmod 0666 /dev/nvidia*"),
         )
         return (reset, scheduler) if by_mode else (scheduler,)
     group = groups[0]
@@ -220,7 +221,7 @@ def _remedies(machine: Snapshot, by_mode: list[DeviceNode]) -> tuple[Remedy, ...
     return (
         Remedy(
             f"Join the group {group}, then log out and in again.",
-            f'sudo usermod -aG {group} "$USER"',
+            shell_script("sudo usermod -aG ", a_name(group), ' "$USER"'),
         ),
         scheduler,
     )
@@ -244,14 +245,14 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         f"(line {lines[0]}: {log.line(lines[0]).text.strip()[:100]})",
         evidence=log.evidence(*lines, *story_of(log).wanted),
         remedies=(
-            Remedy("See who may open them.", "ls -l /dev/nvidia*; id"),
+            Remedy("See who may open them.", shell_script("ls -l /dev/nvidia*; id")),
             Remedy(
                 "Join the group that owns them (video or render, as a rule), then log in again.",
-                'sudo usermod -aG video,render "$USER"',
+                shell_script('sudo usermod -aG video,render "$USER"'),
             ),
             Remedy(
                 "In a rootless container, keep the groups of the user who starts it.",
-                "podman run --group-add keep-groups --device nvidia.com/gpu=all ...",
+                command_line("podman run --group-add keep-groups --device nvidia.com/gpu=all ..."),
             ),
         ),
         effect="broken" if failed_at(log, lines) else "cpu",

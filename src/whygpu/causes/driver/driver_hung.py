@@ -93,6 +93,7 @@ from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
+from whygpu.model.remedy import command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -133,14 +134,17 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         remedies=(
             Remedy(
                 "Look for Xid messages of the driver in the kernel's log.",
-                "sudo dmesg | grep -i -E 'nvrm|xid'",
+                shell_script("sudo dmesg | grep -i -E 'nvrm|xid'"),
             ),
-            Remedy("See who holds the GPU, and end what is stuck.", "sudo fuser -v /dev/nvidia*"),
+            Remedy(
+                "See who holds the GPU, and end what is stuck.",
+                shell_script("sudo fuser -v /dev/nvidia*"),
+            ),
             Remedy(
                 "Where waking the GPUs takes long, keep them awake.",
-                "sudo systemctl enable --now nvidia-persistenced",
+                command_line("sudo systemctl enable --now nvidia-persistenced"),
             ),
-            Remedy("If nothing helps, restart the machine.", "sudo reboot"),
+            Remedy("If nothing helps, restart the machine.", command_line("sudo reboot")),
         ),
     )
 
@@ -161,12 +165,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message="a call into the NVIDIA driver waits in the kernel and does not come back",
         evidence=log.evidence(*lines),
         remedies=(
-            Remedy("Look for Xid messages in the kernel's log.", "sudo dmesg | grep -i xid"),
+            Remedy(
+                "Look for Xid messages in the kernel's log.",
+                shell_script("sudo dmesg | grep -i xid"),
+            ),
             Remedy(
                 "Where waking the GPUs takes long, keep them awake.",
-                "sudo systemctl enable --now nvidia-persistenced",
+                command_line("sudo systemctl enable --now nvidia-persistenced"),
             ),
-            Remedy("If nothing helps, restart the machine.", "sudo reboot"),
+            Remedy("If nothing helps, restart the machine.", command_line("sudo reboot")),
         ),
         confidence="likely",
     )

@@ -139,6 +139,7 @@ from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, NotApplicable, need
+from whygpu.model.remedy import Steps, a_path, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG102", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
@@ -195,7 +196,7 @@ def _compat_finding(machine: Snapshot, library: Known[DriverLibrary]) -> Finding
         else Remedy(
             "Keep the loader from finding it there: remove the package, or the entry that names "
             "the folder.",
-            f"grep -rn compat /etc/ld.so.conf.d/; ls -l {folder}",
+            shell_script("grep -rn compat /etc/ld.so.conf.d/; ls -l ", a_path(folder)),
         )
     )
     return CAUSE.finding(
@@ -266,11 +267,18 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
             ),
         )
     return (
-        Remedy("Restart the machine, so that it loads the new module.", "sudo reboot"),
+        Remedy(
+            "Restart the machine, so that it loads the new module.", command_line("sudo reboot")
+        ),
         Remedy(
             "Without a restart: stop the desktop and all that uses the GPU, then reload the "
             "module.",
-            "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia_uvm",
+            Steps(
+                (
+                    command_line("sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia"),
+                    command_line("sudo modprobe nvidia_uvm"),
+                )
+            ),
         ),
         Remedy(
             "If it is still so after a restart, two drivers are installed: remove one of them "
@@ -335,11 +343,13 @@ def _log_message(apart: Match | None) -> str:
 
 def _log_remedies(log: Log) -> tuple[Remedy, ...]:
     remedies = (
-        Remedy("Restart the machine, so that it loads the new module.", "sudo reboot"),
+        Remedy(
+            "Restart the machine, so that it loads the new module.", command_line("sudo reboot")
+        ),
         Remedy(
             "If it is still so after a restart, two drivers are installed, or the initial ramdisk "
             "holds an old module: remove one driver and rebuild the ramdisk.",
-            "dpkg -l | grep -i nvidia; ls -l /usr/lib/x86_64-linux-gnu/libcuda.so*",
+            shell_script("dpkg -l | grep -i nvidia; ls -l /usr/lib/x86_64-linux-gnu/libcuda.so*"),
         ),
     )
     if story_of(log).place == "container":

@@ -108,6 +108,7 @@ from typing import NamedTuple
 
 from whygpu.causes.shared_builds import cuda_builds, titled
 from whygpu.causes.shared_logs import framework_title, subject_of
+from whygpu.causes.shared_remedies import gpu_build_of, pytorch_index
 from whygpu.causes.shared_start_story import (
     COMPAT,
     INSUFFICIENT,
@@ -124,6 +125,7 @@ from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, see
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need
+from whygpu.model.remedy import Install, command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.driver_floors import FAMILIES_FROM, driver_floors
@@ -251,7 +253,7 @@ def _remedies(
         ubuntu = isinstance(distribution, Known) and distribution.value.startswith("Ubuntu")
         update = Remedy(
             f"Update the NVIDIA driver to {_floor(needed)}, then restart the machine.",
-            "sudo ubuntu-drivers install" if ubuntu else None,
+            command_line("sudo ubuntu-drivers install") if ubuntu else None,
         )
     other = _other_build(framework, driver)
     return (update,) if other is None else (update, other)
@@ -268,13 +270,12 @@ def _other_build(framework: Framework, driver: _Driver) -> Remedy | None:
             if driver.runs(cuda):
                 return Remedy(
                     f"Or install a PyTorch build for CUDA {cuda}, which this driver runs.",
-                    "python -m pip uninstall -y torch && python -m pip install torch "
-                    f"--index-url https://download.pytorch.org/whl/{index}",
+                    Install(("torch",), index_url=pytorch_index(index), removes=("torch",)),
                 )
     if framework.name == "jax" and driver.runs("12.0"):
         return Remedy(
             "Or install JAX for CUDA 12, which this driver runs.",
-            "python -m pip install 'jax[cuda12]'",
+            gpu_build_of(framework),
         )
     if framework.name == "tensorflow":
         for row in reversed(BUILDS):
@@ -397,11 +398,11 @@ def _log_remedies(log: Log, cuda: str | None) -> tuple[Remedy, ...]:
         Remedy(
             f"Update the NVIDIA driver{at_least}{where}; then restart. What it supports is in "
             "the corner of this table.",
-            "nvidia-smi",
+            command_line("nvidia-smi"),
         ),
         Remedy(
             "Or install a build for an older CUDA release that this driver runs; this says which.",
-            "whygpu plan torch tensorflow",
+            command_line("whygpu plan torch tensorflow"),
         ),
     )
 

@@ -95,6 +95,7 @@ from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Re
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need, need_or
+from whygpu.model.remedy import a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -110,7 +111,7 @@ _HARDWARE_WORDS = ("uncorrectable ecc", "ecc_uncorrectable", "gpu is lost", "fal
 
 _LOOK = Remedy(
     "The kernel's log has the number of the fault (Xid), which NVIDIA's catalogue explains.",
-    "sudo dmesg | grep -i xid",
+    shell_script("sudo dmesg | grep -i xid"),
 )
 
 
@@ -156,7 +157,7 @@ def _lost(machine: Snapshot, failures: tuple[Evidence, ...]) -> Finding:
             _LOOK,
             Remedy(
                 "End all work on the GPU and reset it; where that is refused, restart.",
-                "sudo nvidia-smi --gpu-reset",
+                command_line("sudo nvidia-smi --gpu-reset"),
             ),
             Remedy(
                 "If it happens again, check the card's power cables, its seat and its "
@@ -176,11 +177,13 @@ def _memory_errors(gpu: Gpu, errors: Known[int], failures: tuple[Evidence, ...])
         remedies=(
             Remedy(
                 "End all work on the GPU and reset it, so that the bad memory is taken out of use.",
-                f"sudo nvidia-smi --gpu-reset -i {gpu.number}",
+                command_line("sudo nvidia-smi --gpu-reset -i", a_number(gpu.number)),
             ),
             Remedy(
                 "See whether replacement memory is left.",
-                f"nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {gpu.number}",
+                command_line(
+                    "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i", a_number(gpu.number)
+                ),
             ),
             _LOOK,
         ),
@@ -195,7 +198,7 @@ def _only_in_probes(failures: tuple[Evidence, ...]) -> Finding:
         subject=MACHINE,
         message=f"work on the GPU fails with a hardware fault: {failures[0].text}",
         evidence=failures,
-        remedies=(_LOOK, Remedy("Reset the GPU.", "sudo nvidia-smi --gpu-reset")),
+        remedies=(_LOOK, Remedy("Reset the GPU.", command_line("sudo nvidia-smi --gpu-reset"))),
     )
 
 
@@ -256,7 +259,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=_log_message(log, chosen, said),
         evidence=log.evidence(*lines[:12]),
         remedies=(
-            Remedy("Reset the GPU, or restart the machine.", "sudo nvidia-smi --gpu-reset -i 0"),
+            Remedy(
+                "Reset the GPU, or restart the machine.",
+                command_line("sudo nvidia-smi --gpu-reset -i 0"),
+            ),
             _LOOK,
             Remedy(
                 "If it comes back: check power, temperature and the seat of the card, try a "

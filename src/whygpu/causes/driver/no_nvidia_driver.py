@@ -138,6 +138,7 @@ from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, Unknown, need, need_or
+from whygpu.model.remedy import a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG101", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
@@ -205,7 +206,9 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
             Remedy(
                 "Install the driver's compute library, of exactly the version of the loaded "
                 f"module ({module.value}).",
-                f"sudo apt install libnvidia-compute-{branch}" if ubuntu else None,
+                shell_script("sudo apt install libnvidia-compute-", a_number(branch))
+                if ubuntu
+                else None,
             ),
         )
     remedies = [install_driver(machine)]
@@ -223,7 +226,7 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
             Remedy(
                 "The packages switch nouveau off at the next start; if it comes back, check that "
                 "it is on the deny list.",
-                "grep -r nouveau /etc/modprobe.d /usr/lib/modprobe.d",
+                command_line("grep -r nouveau /etc/modprobe.d /usr/lib/modprobe.d"),
             )
         )
     return tuple(remedies)
@@ -242,7 +245,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             Remedy(
                 "If the machine has an NVIDIA GPU, install NVIDIA's driver, restart, and look "
                 "whether this lists the GPU.",
-                "nvidia-smi",
+                command_line("nvidia-smi"),
             ),
             Remedy(
                 "On Colab, Kaggle and the like, choose a runtime with a GPU in the settings of "

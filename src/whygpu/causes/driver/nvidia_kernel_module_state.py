@@ -173,6 +173,7 @@ from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need
+from whygpu.model.remedy import Steps, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG103", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
@@ -187,7 +188,7 @@ _SAYS_NOTHING_ELSE = (None, "missing", "not-loaded", "failed")
 
 _LOOK = Remedy(
     "The kernel's log has the driver's own words on the reason.",
-    "sudo dmesg | grep -i -E 'nvrm|nvidia'",
+    shell_script("sudo dmesg | grep -i -E 'nvrm|nvidia'"),
 )
 
 
@@ -245,10 +246,10 @@ def _judge_uvm(machine: Snapshot) -> Iterator[Finding | Gap]:
             f"nvidia_uvm beside nvidia {_version(machine)}, and {what}",
             evidence=(seen(driver.uvm, "loaded" if loaded else "not loaded"), probed(answer)),
             remedies=(
-                Remedy("Load it.", "sudo modprobe nvidia_uvm"),
+                Remedy("Load it.", command_line("sudo modprobe nvidia_uvm")),
                 Remedy(
                     "Create the device nodes and load the modules at every start.",
-                    "sudo nvidia-modprobe -u -c=0",
+                    command_line("sudo nvidia-modprobe -u -c=0"),
                 ),
                 _LOOK,
             ),
@@ -291,27 +292,31 @@ def _ways_to_load(holders: tuple[str, ...]) -> tuple[Remedy, ...]:
         Remedy(
             "Put nouveau on the deny list, rebuild the initial ramdisk "
             "(update-initramfs -u or dracut -f) and restart.",
-            "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | "
-            "sudo tee /etc/modprobe.d/no-nouveau.conf",
+            shell_script(
+                "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | "
+                "sudo tee /etc/modprobe.d/no-nouveau.conf"
+            ),
         )
         if "nouveau" in holders
-        else Remedy("Load it; if that fails, the error is the reason.", "sudo modprobe nvidia")
+        else Remedy(
+            "Load it; if that fails, the error is the reason.", command_line("sudo modprobe nvidia")
+        )
     )
     return (
         first,
         Remedy(
             "Refused with 'Key was rejected by service': Secure Boot is on and the module's key "
             "is not enrolled. Enrol it and restart, or switch Secure Boot off.",
-            "mokutil --sb-state",
+            command_line("mokutil --sb-state"),
         ),
         Remedy(
             "'Module nvidia not found': it was not built for the running kernel. Install that "
             "kernel's headers and build it.",
-            "sudo dkms autoinstall && sudo modprobe nvidia",
+            Steps((command_line("sudo dkms autoinstall"), command_line("sudo modprobe nvidia"))),
         ),
         Remedy(
             "On a laptop with two graphics chips, the NVIDIA one may be switched off.",
-            "sudo prime-select on-demand",
+            command_line("sudo prime-select on-demand"),
         ),
     )
 
@@ -339,7 +344,7 @@ def _no_card_started(machine: Snapshot) -> Finding:
             ),
             Remedy(
                 "On a cluster, a job without a GPU sees none: ask the scheduler for one.",
-                "srun --gres=gpu:1 --pty bash",
+                command_line("srun --gres=gpu:1 --pty bash"),
             ),
         ),
     )
@@ -356,11 +361,11 @@ def _without_nodes(machine: Snapshot) -> Finding:
             seen(driver.state, driver.detail or None),
         ),
         remedies=(
-            Remedy("Create the nodes.", "sudo nvidia-modprobe -u -c=0"),
+            Remedy("Create the nodes.", command_line("sudo nvidia-modprobe -u -c=0")),
             Remedy(
                 "To have them after every start, install the package nvidia-modprobe or run the "
                 "driver's persistence daemon.",
-                "sudo systemctl enable --now nvidia-persistenced",
+                command_line("sudo systemctl enable --now nvidia-persistenced"),
             ),
             _LOOK,
         ),
@@ -380,14 +385,17 @@ def _fabric_manager(machine: Snapshot, answer: Known[CuInit]) -> Finding:
         remedies=(
             Remedy(
                 f"Start the fabric manager{on_host}.",
-                "sudo systemctl enable --now nvidia-fabricmanager",
+                command_line("sudo systemctl enable --now nvidia-fabricmanager"),
             ),
             Remedy(
                 f"It must be of exactly the driver's version{exact}; another one stops at once "
                 "and says so.",
-                "systemctl status nvidia-fabricmanager",
+                command_line("systemctl status nvidia-fabricmanager"),
             ),
-            Remedy("See whether the GPUs joined the fabric.", "nvidia-smi -q | grep -A3 Fabric"),
+            Remedy(
+                "See whether the GPUs joined the fabric.",
+                shell_script("nvidia-smi -q | grep -A3 Fabric"),
+            ),
         ),
         confidence="likely",
     )
@@ -409,7 +417,7 @@ _PROPERTIES = late(r"[Ff]ailed to get device properties, error code: (?:30|999)\
 """Asked of a GPU that was ready a moment before."""
 _AFTER_SLEEP = Remedy(
     "End all CUDA programs and load nvidia_uvm anew, which mends it after the machine slept.",
-    "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
+    Steps((command_line("sudo modprobe -r nvidia_uvm"), command_line("sudo modprobe nvidia_uvm"))),
 )
 
 
@@ -478,7 +486,7 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Start the fabric manager, of exactly the driver's version.",
-                "sudo systemctl enable --now nvidia-fabricmanager",
+                command_line("sudo systemctl enable --now nvidia-fabricmanager"),
             ),
         )
     if log.platform == "windows":
@@ -492,13 +500,15 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
         Remedy(
             "Load the modules and create the device nodes; the package nvidia-modprobe does it "
             "for every user.",
-            "sudo modprobe nvidia && sudo nvidia-modprobe -u -c=0",
+            Steps(
+                (command_line("sudo modprobe nvidia"), command_line("sudo nvidia-modprobe -u -c=0"))
+            ),
         ),
         _AFTER_SLEEP,
         Remedy(
             "If the module does not load, see why: Secure Boot, a kernel it was not built for, "
             "or nouveau.",
-            "sudo dmesg | grep -i -E 'nvrm|nvidia|nouveau'",
+            shell_script("sudo dmesg | grep -i -E 'nvrm|nvidia|nouveau'"),
         ),
         Remedy("If nothing helps, install the driver anew and restart the machine."),
     )

@@ -80,6 +80,7 @@ from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need, need_or
+from whygpu.model.remedy import command_line
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -131,7 +132,9 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Start the container with the driver capability utility beside compute.",
-                "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",
+                command_line(
+                    "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
+                ),
             ),
         )
     version = machine.driver.kernel_module
@@ -159,7 +162,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "In a container, ask for the driver capability utility beside compute.",
-                "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",
+                command_line(
+                    "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
+                ),
             ),
             Remedy("Elsewhere, install the driver's monitoring library, of the driver's version."),
         ),

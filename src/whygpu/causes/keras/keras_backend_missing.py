@@ -89,6 +89,7 @@ from whygpu.causes.shared_keras import BACKENDS, Choice, choice_of
 from whygpu.causes.shared_logs import ended_after
 from whygpu.causes.shared_packages import package_named
 from whygpu.causes.shared_probes import imported, quoted, said
+from whygpu.causes.shared_remedies import gpu_build
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
@@ -96,6 +97,7 @@ from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, need
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import Install, SetVariable
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -111,8 +113,8 @@ MESSAGES = late(
     r"No module named '(?:tensorflow|jax|torch|openvino)'|Unable to import backend ?: ?\S+"
 )
 
-_EXTRAS = {"tensorflow": "[and-cuda]", "jax": "[cuda12]", "torch": "", "openvino": ""}
-"""Backends of Keras that are packages of their own, with what adds the GPU to each."""
+_PACKAGES = ("tensorflow", "jax", "torch", "openvino")
+"""Backends of Keras that are packages of their own."""
 
 _NEEDS_NOTHING = "numpy"
 """Keras requires NumPy itself."""
@@ -132,7 +134,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         return
     choice = choice_of(machine, keras, backend)
     with_gpu = not isinstance(nvidia_gpu(machine), Absent)
-    exists = backend in _EXTRAS
+    exists = backend in _PACKAGES
     yield CAUSE.finding(
         subject="keras",
         message=(
@@ -161,10 +163,10 @@ def _line(probe: Observed[Probe]) -> tuple[Evidence, ...]:
 def _remedies(choice: Choice, installed: list[str], *, with_gpu: bool) -> Iterator[Remedy]:
     for name in installed:
         yield from choice.switch_to(name)
-    if choice.backend in _EXTRAS or not installed:
-        name = choice.backend if choice.backend in _EXTRAS else "tensorflow"
-        package = name + (_EXTRAS[name] if with_gpu else "")
-        yield Remedy(f"Install {display_name(name)}.", f"python -m pip install '{package}'")
+    if choice.backend in _PACKAGES or not installed:
+        name = choice.backend if choice.backend in _PACKAGES else "tensorflow"
+        action = gpu_build(name) if with_gpu and name in BACKENDS else Install((name,))
+        yield Remedy(f"Install {display_name(name)}.", action)
 
 
 _INSIDE_KERAS = late(r"[/\\]keras[/\\]src[/\\]")
@@ -184,9 +186,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             evidence=log.evidence(raised.line, *ended_after(log, raised.line)),
             remedies=(
                 Remedy(
-                    f"Install {name}.", f"python -m pip install '{name}{_EXTRAS.get(name, '')}'"
+                    f"Install {name}.", gpu_build(name) if name in BACKENDS else Install((name,))
                 ),
-                Remedy("Or choose a backend that is installed.", "export KERAS_BACKEND=torch"),
+                Remedy(
+                    "Or choose a backend that is installed.", SetVariable("KERAS_BACKEND", "torch")
+                ),
             ),
         )
         return

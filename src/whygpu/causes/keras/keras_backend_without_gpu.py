@@ -77,11 +77,13 @@ from typing import NamedTuple
 
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_keras import BACKENDS, Choice, choice_of
+from whygpu.causes.shared_remedies import gpu_build_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, display_name, gpu_proven_by, keras_backend, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.probe import ProbeName
+from whygpu.model.remedy import PYTHON, UnsetVariable, a_name, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, FrameworkName
 
@@ -169,7 +171,9 @@ def _excluded_by(machine: Snapshot) -> _Reason | None:
             continue
         first = value.value.split(",")[0].strip().lower()
         if first and first not in _GPU_PLATFORMS:
-            remedy = Remedy("Let JAX choose its platform; it prefers the GPU.", f"unset {name}")
+            remedy = Remedy(
+                "Let JAX choose its platform; it prefers the GPU.", UnsetVariable((name,))
+            )
             return _Reason(f"{name}={value.value} keeps JAX off the GPU", seen(value), remedy)
     return None
 
@@ -220,19 +224,20 @@ def _compare(backend: str) -> tuple[Remedy, ...]:
     return (
         Remedy(
             "See which devices Keras has; a program can hide them before Keras starts.",
-            f"KERAS_BACKEND={backend} python -c "
-            "'import keras; print(keras.distribution.list_devices())'",
+            shell_script(
+                "KERAS_BACKEND=",
+                a_name(backend),
+                " ",
+                PYTHON,
+                " -c 'import keras; print(keras.distribution.list_devices())'",
+            ),
         ),
     )
 
 
 def _gpu_build(framework: Framework) -> Remedy:
-    commands = {
-        "jax": f"python -m pip install 'jax[cuda12]=={framework.version}'",
-        "tensorflow": f"python -m pip uninstall -y {framework.distribution} && "
-        "python -m pip install 'tensorflow[and-cuda]'",
-        "torch": "python -m pip uninstall -y torch && python -m pip install torch",
-    }
+    removes = () if framework.name == "jax" else (framework.distribution,)
     return Remedy(
-        f"Or give {display_name(framework.name)} its GPU support.", commands[framework.name]
+        f"Or give {display_name(framework.name)} its GPU support.",
+        gpu_build_of(framework, removes=removes),
     )

@@ -60,6 +60,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.observed import Unknown, need
+from whygpu.model.remedy import UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, Package
 from whygpu.tables.versions import release_numbers
@@ -106,7 +107,7 @@ def _two_generations(machine: Snapshot, keras: Package, legacy: Package) -> Find
         ),
         remedies=(
             Remedy("Import Keras in one way only: `from tensorflow import keras`."),
-            Remedy("Or use Keras 3 in both.", f"unset {LEGACY_SWITCH}"),
+            Remedy("Or use Keras 3 in both.", UnsetVariable((LEGACY_SWITCH,))),
         ),
     )
 

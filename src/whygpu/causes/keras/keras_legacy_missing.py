@@ -78,6 +78,7 @@ from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Observed, need
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import Install, UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import active
 from whygpu.tables.versions import release_numbers
@@ -121,9 +122,9 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         remedies=(
             Remedy(
                 "Install the tf-keras of TensorFlow's number.",
-                f"python -m pip install 'tf-keras=={number}.*'",
+                Install((f"tf-keras=={number}.*",)),
             ),
-            Remedy("Or use Keras 3.", f"unset {LEGACY_SWITCH}"),
+            Remedy("Or use Keras 3.", UnsetVariable((LEGACY_SWITCH,))),
         ),
         # `import keras` has a verdict of its own where it was seen to work.
         effect="none" if isinstance(probe, Known) and imported(probe.value) else None,
@@ -155,9 +156,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         message=f"{LEGACY_SWITCH} asks for the package tf-keras, which is not installed",
         evidence=log.evidence(switch.line, missing.line, *ended_after(log, missing.line)),
         remedies=(
-            Remedy(
-                "Install the tf-keras of TensorFlow's number.", "python -m pip install tf-keras"
-            ),
-            Remedy("Or use Keras 3.", f"unset {LEGACY_SWITCH}"),
+            Remedy("Install the tf-keras of TensorFlow's number.", Install(("tf-keras",))),
+            Remedy("Or use Keras 3.", UnsetVariable((LEGACY_SWITCH,))),
         ),
     )

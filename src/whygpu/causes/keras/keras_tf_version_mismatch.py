@@ -169,6 +169,7 @@ from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Observed, Unknown, need
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import Install, Pip, SetVariable, Steps
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, RequirementConflict
 from whygpu.tables.versions import release_numbers
@@ -278,7 +279,7 @@ def _finding(
         remedies=(
             Remedy(
                 "Install the Keras that belongs to this TensorFlow.",
-                f"python -m pip install '{wanted or _by_number(keras, tensorflow)}'",
+                Install((wanted or _by_number(keras, tensorflow),)),
             ),
         ),
         confidence="certain" if line else "likely",
@@ -342,14 +343,12 @@ def _in_log(log: Log, told: Match) -> Finding:
         remedies=(
             Remedy(
                 "Install the Keras that belongs to this TensorFlow (before 2.16: the same number).",
-                f"python -m pip install '{fits}'"
-                if fits
-                else "python -m pip list | grep -i -E 'keras|tensorflow'",
+                Install((fits,)) if fits else Pip(("show", "keras", "tensorflow")),
             ),
             Remedy(
                 "In the program, import Keras in one way only: `from tensorflow import keras`; code "
                 "for Keras 2 under TensorFlow 2.16 and later needs tf-keras.",
-                "python -m pip install tf-keras && export TF_USE_LEGACY_KERAS=1",
+                Steps((Install(("tf-keras",)), SetVariable("TF_USE_LEGACY_KERAS", "1"))),
             ),
         ),
         confidence="likely" if "Error when" in told.text else "certain",

@@ -76,6 +76,7 @@ from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.libraries import LibraryCopy
 from whygpu.model.observed import Known, Unknown, need
+from whygpu.model.remedy import PYTHON, command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.versions import release_numbers
@@ -138,7 +139,7 @@ def _compare(
                 Remedy(
                     f"Use {display_name(one.name)} and {display_name(two.name)} in separate "
                     "processes, best in an environment each.",
-                    "python -m venv another-env",
+                    command_line(PYTHON, "-m venv another-env"),
                 ),
                 Remedy("Or install releases of both that require the same CUDA and cuDNN wheels."),
             ),

@@ -144,12 +144,14 @@ from whygpu.causes.shared_log_libraries import (
     which_question,
 )
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.causes.shared_remedies import gpu_build_in_log
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
+from whygpu.model.remedy import PYTHON, Install, SetVariable, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -234,7 +236,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             remedies=(
                 Remedy(
                     "Install the CUDA toolkit that the framework was built for, and name its folder.",
-                    "export CUDA_HOME=/usr/local/cuda",
+                    SetVariable("CUDA_HOME", "/usr/local/cuda"),
                 ),
             ),
             confidence="likely",
@@ -275,12 +277,15 @@ def _no_provider(log: Log, told: Match) -> Finding:
         remedies=(
             Remedy(
                 "Install ONNX Runtime together with its CUDA libraries.",
-                "python -m pip install 'onnxruntime-gpu[cuda,cudnn]'",
+                Install(("onnxruntime-gpu[cuda,cudnn]",)),
             ),
             Remedy(
                 "Or see which library is not found.",
-                "ldd $(python -c 'import onnxruntime as o; print(o.__path__[0])')"
-                "/capi/libonnxruntime_providers_cuda.so | grep 'not found'",
+                shell_script(
+                    "ldd $(",
+                    PYTHON,
+                    " -c 'import onnxruntime as o; print(o.__path__[0])')/capi/libonnxruntime_providers_cuda.so | grep 'not found'",
+                ),
             ),
         ),
         confidence="likely",
@@ -300,7 +305,7 @@ def _perhaps_missing(log: Log, line: int) -> Finding:
         remedies=(
             Remedy(
                 "If this machine has an NVIDIA GPU, install TensorFlow with its CUDA libraries.",
-                "python -m pip install 'tensorflow[and-cuda]'",
+                gpu_build_in_log(log),
             ),
         ),
         confidence="possible",

@@ -152,6 +152,7 @@ from whygpu.causes.shared_log_libraries import (
     which_question,
 )
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.causes.shared_remedies import pytorch_index
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
@@ -160,6 +161,7 @@ from whygpu.model.late import late
 from whygpu.model.libraries import LibraryCopy
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
+from whygpu.model.remedy import Install, a_number, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.tensorflow_builds import build_of
@@ -299,15 +301,19 @@ def _told(log: Log, told: Match) -> Finding:
                 f"Use CUDA {wanted} here: install that toolkit and name its folder."
                 if wanted
                 else "Install all parts for one CUDA release.",
-                f"export CUDA_HOME=/usr/local/cuda-{wanted}" if wanted else None,
+                shell_script("export CUDA_HOME=/usr/local/cuda-", a_number(wanted))
+                if wanted
+                else None,
             ),
             Remedy(
                 f"Or install the framework's build for CUDA {there}."
                 if there
                 else "Reinstall them together, from one index.",
-                "python -m pip install --force-reinstall torch torchvision torchaudio "
-                "--index-url https://download.pytorch.org/whl/"
-                + (f"cu{there.replace('.', '')}" if there else "cu126")
+                Install(
+                    ("torch", "torchvision", "torchaudio"),
+                    index_url=pytorch_index(f"cu{there.replace('.', '')}" if there else "cu126"),
+                    options=("force-reinstall",),
+                )
                 if log.framework == "torch"
                 else None,
             ),

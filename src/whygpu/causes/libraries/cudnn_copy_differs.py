@@ -165,9 +165,9 @@ def _reason(version: Absent | Unknown) -> str:
 
 
 def _remedy(machine: Snapshot, used: LibraryCopy, meant: LibraryCopy) -> Remedy:
-    command = search_without(machine, posixpath.dirname(used.path))
-    if command is not None:
-        return Remedy("Take the other copy's folder off LD_LIBRARY_PATH.", command)
+    action = search_without(machine, posixpath.dirname(used.path))
+    if action is not None:
+        return Remedy("Take the other copy's folder off LD_LIBRARY_PATH.", action)
     return Remedy(
         "Have the loader search the wheel's folder first.",
         search_first([posixpath.dirname(meant.path)]),

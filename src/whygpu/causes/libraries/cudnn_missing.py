@@ -102,6 +102,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log
+from whygpu.model.remedy import Install, a_number, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -214,7 +215,11 @@ def _remedies(log: Log, major: str) -> tuple[Remedy, ...]:
     return (
         Remedy(
             f"Install {of}.",
-            f"python -m pip install '{wheel}'" if wheel else f"conda install cudnn={major or '7'}",
+            Install((wheel,))
+            if wheel
+            else shell_script("conda install cudnn=", a_number(major or "7")),
         ),
-        Remedy("If it is installed, tell the loader where.", "ldconfig -p | grep cudnn"),
+        Remedy(
+            "If it is installed, tell the loader where.", shell_script("ldconfig -p | grep cudnn")
+        ),
     )

@@ -143,6 +143,7 @@ from whygpu.model.late import late
 from whygpu.model.libraries import LibraryCopy, Resolution
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Unknown
+from whygpu.model.remedy import Install, UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.cudnn_floors import cudnn_floor
@@ -240,10 +241,10 @@ def _newer_remedies(
     machine: Snapshot, framework: Framework, request: Resolution
 ) -> tuple[Remedy, ...]:
     folder = (request.path or "").rpartition("/")[0]
-    command = search_without(machine, folder)
+    action = search_without(machine, folder)
     first = (
-        (Remedy("Take the folder of the older copy off LD_LIBRARY_PATH.", command),)
-        if command is not None
+        (Remedy("Take the folder of the older copy off LD_LIBRARY_PATH.", action),)
+        if action is not None
         else ()
     )
     return (*first, *install_remedies(machine, framework, [request.library]))
@@ -384,7 +385,7 @@ def _log_remedies(log: Log, built: str | None) -> tuple[Remedy, ...]:
     if major in ("8", "9") and log.platform != "windows":
         install = Remedy(
             f"Install cuDNN {major}.{minor} or newer.",
-            f"python -m pip install 'nvidia-cudnn-cu12>={major}.{minor},<{int(major) + 1}'",
+            Install((f"nvidia-cudnn-cu12>={major}.{minor},<{int(major) + 1}",)),
         )
     else:
         install = Remedy(
@@ -394,6 +395,6 @@ def _log_remedies(log: Log, built: str | None) -> tuple[Remedy, ...]:
         )
     path = Remedy(
         "See that no other copy comes first: the folders of LD_LIBRARY_PATH win over the wheels'.",
-        "unset LD_LIBRARY_PATH",
+        UnsetVariable(("LD_LIBRARY_PATH",)),
     )
     return (install, path) if log.platform != "windows" else (install,)

@@ -66,6 +66,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Status
+from whygpu.model.remedy import command_line, shell_script
 
 CAUSE = cause(
     "WG211",
@@ -233,15 +234,15 @@ def _extension(log: Log, lines: list[int]) -> str | None:
 def _remedies(file: str | None, *, cudnn: bool) -> tuple[Remedy, ...]:
     find = Remedy(
         "Have the traceback end where it happens; then reduce it to that call.",
-        "CUDA_LAUNCH_BLOCKING=1 python ...",
+        shell_script("CUDA_LAUNCH_BLOCKING=1 python ..."),
     )
-    name = Remedy("Have the access named.", "compute-sanitizer python ...")
+    name = Remedy("Have the access named.", command_line("compute-sanitizer python ..."))
     if file:
         return (
             Remedy(
                 f"{file} belongs to an extension: let the process see only the GPU that the "
                 "tensors are on, and rebuild the extension for the installed framework.",
-                "CUDA_VISIBLE_DEVICES=0 python ...",
+                shell_script("CUDA_VISIBLE_DEVICES=0 python ..."),
             ),
             find,
             name,

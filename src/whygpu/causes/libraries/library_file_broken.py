@@ -82,12 +82,13 @@ from whygpu.causes.shared_libraries import (
 )
 from whygpu.causes.shared_log_libraries import NO_DLOPEN
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
-from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen, shell_path
+from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.libraries import Resolution
 from whygpu.model.log import Log
+from whygpu.model.remedy import a_name, a_path, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.cuda_libraries import is_cuda_library
@@ -173,7 +174,7 @@ def _remedies(machine: Snapshot, framework: Framework, failure: Failure) -> tupl
     return (
         Remedy(
             "Move the broken file out of the way; the loader then goes on to the next copy.",
-            f'mv "{shell_path(path)}" "{shell_path(path)}.broken"',
+            command_line("mv", a_path(path), a_path(f"{path}.broken")),
         ),
     )
 
@@ -209,7 +210,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "See what kind of file it is.",
-                f"file -L $(ldconfig -p | grep -m1 -o '/.*{broken[0].library}')",
+                shell_script(
+                    "file -L $(ldconfig -p | grep -m1 -o '/.*", a_name(broken[0].library), "')"
+                ),
             ),
             Remedy(
                 "Install the package that it belongs to again; a copy was cut short or is a link in text form."

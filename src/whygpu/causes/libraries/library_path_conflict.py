@@ -123,7 +123,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 
 from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_installs import install_remedies, tensorflow_release
+from whygpu.causes.shared_installs import install_remedies
 from whygpu.causes.shared_libraries import (
     Failure,
     base_name,
@@ -136,6 +136,7 @@ from whygpu.causes.shared_libraries import (
 )
 from whygpu.causes.shared_log_conflicts import conflict_in
 from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_remedies import gpu_build_of
 from whygpu.causes.shared_search import (
     dlopen_warning,
     found_through,
@@ -144,7 +145,6 @@ from whygpu.causes.shared_search import (
     requests_seen,
     search_first,
     search_without,
-    shell_path,
 )
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, nvidia_gpu
@@ -152,6 +152,7 @@ from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
 from whygpu.model.libraries import Resolution
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
+from whygpu.model.remedy import LinkFile, UnsetVariable, command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.release_defects import SearchListDefect, search_list_defect
@@ -262,7 +263,7 @@ def _search_remedies(
     remedies = [
         Remedy(
             f"Give the file the name that is asked for, {library}.",
-            f'ln -s {posixpath.basename(path)} "{shell_path(posixpath.dirname(path))}/{library}"',
+            LinkFile((posixpath.basename(path),), posixpath.dirname(path), library),
         )
         for library, path in unlinked
     ]
@@ -276,18 +277,17 @@ def _search_remedies(
     )
     target = _searched_neighbour(framework, failing[0].first, paths[0])
     if target is not None and not unlinked:
-        files = " ".join(f'"{shell_path(path)}"' for path in paths)
         remedies.append(
             Remedy(
                 "Or mend this environment for good: link it into a folder that is searched.",
-                f'ln -s {files} "{shell_path(target)}/"',
+                LinkFile(tuple(paths), target),
             )
         )
     if defect is not None:
         remedies.append(
             Remedy(
-                f"Or install {defect.good_release}, which does not have this defect.",
-                tensorflow_release(defect.good_release),
+                "Or install a release that does not have this defect.",
+                gpu_build_of(framework),
             )
         )
     return tuple(remedies)
@@ -342,12 +342,12 @@ def _unmix_remedies(
     for failure in failing:
         folder = found_through(failure.first)
         if folder is not None and folder.kind == "ld-library-path":
-            command = search_without(machine, folder.path) or "unset LD_LIBRARY_PATH"
+            action = search_without(machine, folder.path) or UnsetVariable(("LD_LIBRARY_PATH",))
             text = (
                 f"Take {folder.path} off LD_LIBRARY_PATH, so that {failure.library} comes from "
                 "where the others do."
             )
-            return (Remedy(text, command),)
+            return (Remedy(text, action),)
     return install_remedies(machine, framework, [failure.library for failure in failing]) or (
         Remedy("Install all CUDA libraries of this framework from one release."),
     )
@@ -358,7 +358,7 @@ def _stub_driver(machine: Snapshot) -> Iterator[Finding]:
     if not isinstance(library, Known) or library.value.kind != "toolkit-stub":
         return
     folder = posixpath.dirname(library.value.path)
-    command = search_without(machine, folder)
+    action = search_without(machine, folder)
     yield CAUSE.finding(
         subject=MACHINE,
         message=(
@@ -367,11 +367,11 @@ def _stub_driver(machine: Snapshot) -> Iterator[Finding]:
         ),
         evidence=(Evidence("machine", library.source, f"libcuda.so.1 is {library.value.path}"),),
         remedies=(
-            Remedy("Take the stubs folder off LD_LIBRARY_PATH.", command)
-            if command is not None
+            Remedy("Take the stubs folder off LD_LIBRARY_PATH.", action)
+            if action is not None
             else Remedy(
                 f"Take {folder} off the loader's lists (/etc/ld.so.conf.d), then renew its cache.",
-                "sudo ldconfig",
+                command_line("sudo ldconfig"),
             ),
         ),
     )

@@ -72,6 +72,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
+from whygpu.model.remedy import SetVariable, command_line
 
 CAUSE = cause(
     "WG210",
@@ -136,7 +137,9 @@ _REASONS: tuple[tuple[re.Pattern[str], str, Remedy], ...] = (
     (
         late(r"shm|shared memory|No space left", re.I),
         "the shared memory (/dev/shm) is too small or not accessible",
-        Remedy("Start the container with more of it.", "docker run --shm-size=8g ..."),
+        Remedy(
+            "Start the container with more of it.", command_line("docker run --shm-size=8g ...")
+        ),
     ),
     (
         late(r"[Cc]onnect|socket|bind|interface|Net\b|Connection|timed out|ib_|ibv|vendor err"),
@@ -144,7 +147,7 @@ _REASONS: tuple[tuple[re.Pattern[str], str, Remedy], ...] = (
         Remedy(
             "Name the interface that connects the machines, and see whether a firewall is between "
             "them.",
-            "export NCCL_SOCKET_IFNAME=eth0",
+            SetVariable("NCCL_SOCKET_IFNAME", "eth0"),
         ),
     ),
     (
@@ -210,7 +213,7 @@ def _reason(
     warned: Sequence[Match], failed: Sequence[Match], waited: Sequence[Match]
 ) -> tuple[str, tuple[Remedy, ...]]:
     debug = Remedy(
-        "Have NCCL say what it meets, and read the first WARN.", "export NCCL_DEBUG=INFO"
+        "Have NCCL say what it meets, and read the first WARN.", SetVariable("NCCL_DEBUG", "INFO")
     )
     said = "\n".join(match.text for match in (*warned[:3], *failed[:5]))
     for pattern, what, remedy in _REASONS:
@@ -232,5 +235,5 @@ def _reason(
 
 _PATHS = Remedy(
     "Find out which path is broken: one of these variables at a time.",
-    "export NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1 NCCL_SHM_DISABLE=1",
+    command_line("export NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1 NCCL_SHM_DISABLE=1"),
 )

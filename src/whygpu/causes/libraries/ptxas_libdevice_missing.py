@@ -105,6 +105,7 @@ from whygpu.model.finding import Evidence, Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
+from whygpu.model.remedy import Install, SetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, active
 
@@ -158,7 +159,7 @@ def _finding(framework: Framework) -> Finding:
             Evidence("machine", "CUDA toolkits", "none found"),
             Evidence("machine", "the target's packages", f"no {wheel}"),
         ),
-        remedies=(Remedy("Install the compiler's wheel.", f"python -m pip install {wheel}"),),
+        remedies=(Remedy("Install the compiler's wheel.", Install((wheel,))),),
         confidence="possible",
     )
 
@@ -216,12 +217,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 "Install the compiler's wheel of the CUDA release in use.",
-                "python -m pip install --upgrade nvidia-cuda-nvcc-cu12",
+                Install(("nvidia-cuda-nvcc-cu12",), options=("upgrade",)),
             ),
             Remedy(
                 "Or point XLA to a CUDA toolkit of that release: the folder that has bin/ptxas and "
                 "nvvm/libdevice.",
-                "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda",
+                SetVariable("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/usr/local/cuda"),
             ),
         ),
         confidence="certain" if told is not unseen else "likely",

@@ -133,6 +133,7 @@ from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Undetermined, Unknown, need
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import SetVariable, command_line, set_variables
 from whygpu.model.snapshot import Snapshot
 from whygpu.tables.out_of_memory import HANDLE_FAILED
 
@@ -244,14 +245,18 @@ def _finding(probe: Probe, words: str, gpu: Gpu) -> Finding:
             seen(gpu.memory_used_bytes, f"{gibibytes(used)} of {gibibytes(total)} in use"),
         ),
         remedies=(
-            Remedy("See who holds the memory, and end what is not needed.", "nvidia-smi"),
+            Remedy(
+                "See who holds the memory, and end what is not needed.", command_line("nvidia-smi")
+            ),
             Remedy(
                 "Or choose a GPU with more room, by its number in CUDA_VISIBLE_DEVICES.",
-                "nvidia-smi --query-gpu=index,memory.free --format=csv",
+                command_line("nvidia-smi --query-gpu=index,memory.free --format=csv"),
             ),
             Remedy(
                 "To share a GPU, let no program take all of it at start.",
-                "export TF_FORCE_GPU_ALLOW_GROWTH=true XLA_PYTHON_CLIENT_PREALLOCATE=false",
+                set_variables(
+                    TF_FORCE_GPU_ALLOW_GROWTH="true", XLA_PYTHON_CLIENT_PREALLOCATE="false"
+                ),
             ),
         ),
         confidence="likely",
@@ -316,7 +321,9 @@ def _reserved(log: Log) -> str:
 
 
 def _log_remedies(log: Log) -> tuple[Remedy, ...]:
-    holders = Remedy("See who holds the memory, and end what is not needed.", "nvidia-smi")
+    holders = Remedy(
+        "See who holds the memory, and end what is not needed.", command_line("nvidia-smi")
+    )
     if log.framework == "torch":
         return (
             holders,
@@ -330,18 +337,18 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Leave room for cuDNN and cuBLAS beside JAX's own store of memory.",
-                "export XLA_PYTHON_CLIENT_MEM_FRACTION=0.5",
+                SetVariable("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.5"),
             ),
             holders,
         )
     return (
         Remedy(
             "Have TensorFlow take memory as it needs it, so that cuDNN finds some.",
-            "export TF_FORCE_GPU_ALLOW_GROWTH=true",
+            SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true"),
         ),
         holders,
         Remedy(
             "Or choose a GPU with more room, by its number in CUDA_VISIBLE_DEVICES.",
-            "nvidia-smi --query-gpu=index,memory.free --format=csv",
+            command_line("nvidia-smi --query-gpu=index,memory.free --format=csv"),
         ),
     )

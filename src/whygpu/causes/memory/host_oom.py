@@ -126,6 +126,7 @@ from whygpu.model.late import late
 from whygpu.model.log import Allocation, Log
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.tables.out_of_memory import PAGING_FILE
 
@@ -190,7 +191,10 @@ def _killed(machine: Snapshot, probe: Probe) -> Iterator[Finding | Gap]:
                 seen(available, f"{gibibytes(available.value)} available"),
             ),
             remedies=(
-                Remedy("See whether the kernel says so.", "sudo dmesg | grep -i 'out of memory'"),
+                Remedy(
+                    "See whether the kernel says so.",
+                    shell_script("sudo dmesg | grep -i 'out of memory'"),
+                ),
                 Remedy(
                     "Give it more: end other programs, raise the container's limit (docker run "
                     "--memory), or ask the scheduler for more (srun --mem)."
@@ -220,9 +224,9 @@ def _shared(machine: Snapshot) -> Iterator[Finding | Gap]:
                 Remedy(
                     "Start the container with more; in Kubernetes, mount an emptyDir of medium "
                     "Memory at /dev/shm.",
-                    "docker run --shm-size=8g ...",
+                    command_line("docker run --shm-size=8g ..."),
                 ),
-                Remedy("Or share the host's.", "docker run --ipc=host ..."),
+                Remedy("Or share the host's.", command_line("docker run --ipc=host ...")),
                 Remedy("Without a new container: load data in the main process, num_workers=0."),
             ),
             confidence="likely",
@@ -234,7 +238,7 @@ _FEWER = Remedy(
     "whole."
 )
 _FOR_MEMORY = (
-    Remedy("See whether the kernel says so.", "sudo dmesg | grep -i 'out of memory'"),
+    Remedy("See whether the kernel says so.", shell_script("sudo dmesg | grep -i 'out of memory'")),
     _FEWER,
     Remedy(
         "Give it more: end other programs, add swap, raise the container's limit (docker run "
@@ -242,8 +246,8 @@ _FOR_MEMORY = (
     ),
 )
 _FOR_SHARED = (
-    Remedy("See how large it is.", "df -h /dev/shm"),
-    Remedy("Start the container with more of it.", "docker run --shm-size=8g ..."),
+    Remedy("See how large it is.", command_line("df -h /dev/shm")),
+    Remedy("Start the container with more of it.", command_line("docker run --shm-size=8g ...")),
     Remedy("Or load the data with fewer workers; num_workers=0 needs none."),
 )
 _FOR_PAGING = (

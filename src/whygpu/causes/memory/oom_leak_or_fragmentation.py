@@ -66,6 +66,7 @@ from whygpu.causes.shared_out_of_memory import how_far, seen_in
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.log import Log
+from whygpu.model.remedy import SetVariable
 
 _QUESTION = (
     "Does the memory in use grow from step to step (nvidia-smi -l 5)? Then it is a leak; if it "
@@ -109,7 +110,7 @@ def _for_fragments(log: Log) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Let the driver keep the pieces together.",
-                "export TF_GPU_ALLOCATOR=cuda_malloc_async",
+                SetVariable("TF_GPU_ALLOCATOR", "cuda_malloc_async"),
             ),
         )
     if log.framework == "torch":
@@ -117,7 +118,7 @@ def _for_fragments(log: Log) -> tuple[Remedy, ...]:
             Remedy(
                 "Let segments grow instead of cutting them up; before PyTorch 2.0, limit the "
                 "cutting with max_split_size_mb:128 in the same variable.",
-                "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+                SetVariable("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
             ),
         )
     return (Remedy("Free large buffers before the next one is made; reuse or donate them."),)

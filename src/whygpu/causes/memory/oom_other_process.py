@@ -96,6 +96,7 @@ from whygpu.model.driver import Gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
+from whygpu.model.remedy import a_number, command_line
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG501", __name__, __doc__, severity="warning", effect="none")
@@ -129,14 +130,14 @@ def _finding(gpu: Gpu) -> Finding:
             *(Evidence("machine", f"pid {item.pid}", described(item)) for item in stuck[:3]),
         ),
         remedies=(
-            Remedy("See who holds it.", "nvidia-smi"),
+            Remedy("See who holds it.", command_line("nvidia-smi")),
             Remedy(
                 "If it is yours and not needed, end it.",
-                f"kill {stuck[0].pid}" if stuck else None,
+                command_line("kill", a_number(stuck[0].pid)) if stuck else None,
             ),
             Remedy(
                 "Or choose a GPU with more room, by its number in CUDA_VISIBLE_DEVICES.",
-                "nvidia-smi --query-gpu=index,memory.free --format=csv",
+                command_line("nvidia-smi --query-gpu=index,memory.free --format=csv"),
             ),
         ),
     )

@@ -166,6 +166,7 @@ from whygpu.model.finding import Confidence, Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.program import Program, surely_before
+from whygpu.model.remedy import SetVariable
 from whygpu.model.values import Constant, Definition, Instance, Several
 
 CAUSE = cause("WG703", __name__, __doc__, severity="error", effect="broken")
@@ -237,7 +238,7 @@ def _worked(log: Log, line: int) -> bool:
 
 def _for_servers(log: Log) -> Iterator[Remedy]:
     if re.search(r"vllm", log.text, re.I):
-        yield Remedy("For vLLM.", "export VLLM_WORKER_MULTIPROC_METHOD=spawn")
+        yield Remedy("For vLLM.", SetVariable("VLLM_WORKER_MULTIPROC_METHOD", "spawn"))
     elif re.search(r"gunicorn|uwsgi|celery", log.text, re.I):
         yield Remedy(
             "Load the model in each worker after the fork: no --preload, lazy-apps = true."

@@ -61,6 +61,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log
+from whygpu.model.remedy import shell_script
 
 CAUSE = cause(
     "WG705",
@@ -145,7 +146,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(*lines, *ends[:_MOST_LINES]),
         remedies=(
             Remedy(advice),
-            Remedy("Have the traceback end where it happens.", "CUDA_LAUNCH_BLOCKING=1 python ..."),
+            Remedy(
+                "Have the traceback end where it happens.",
+                shell_script("CUDA_LAUNCH_BLOCKING=1 python ..."),
+            ),
             Remedy("Or run one batch on the CPU: the exception there names the value."),
         ),
         confidence="certain" if claims else "likely",

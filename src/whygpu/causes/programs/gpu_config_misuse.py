@@ -146,6 +146,7 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.program import Edit, Place, Program, surely_before
+from whygpu.model.remedy import SetVariable, set_variables
 
 CAUSE = cause("WG701", __name__, __doc__, severity="error", effect="broken")
 
@@ -216,7 +217,7 @@ _EARLIER = (
     ),
     Remedy(
         "Or set it from outside, before the start.",
-        "export TF_FORCE_GPU_ALLOW_GROWTH=true CUDA_VISIBLE_DEVICES=0",
+        set_variables(TF_FORCE_GPU_ALLOW_GROWTH="true", CUDA_VISIBLE_DEVICES="0"),
     ),
 )
 _ALIKE = (
@@ -224,16 +225,16 @@ _ALIKE = (
         "Set it for every GPU: for gpu in tf.config.list_physical_devices('GPU'): "
         "tf.config.experimental.set_memory_growth(gpu, True)."
     ),
-    Remedy("Or let one variable set it for all.", "export TF_FORCE_GPU_ALLOW_GROWTH=true"),
-    Remedy("Or let the process see only one GPU.", "export CUDA_VISIBLE_DEVICES=0"),
+    Remedy("Or let one variable set it for all.", SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true")),
+    Remedy("Or let the process see only one GPU.", SetVariable("CUDA_VISIBLE_DEVICES", "0")),
 )
 _ONE_MAPPING = (
-    Remedy("Choose the GPU once per process.", "export CUDA_VISIBLE_DEVICES=0"),
+    Remedy("Choose the GPU once per process.", SetVariable("CUDA_VISIBLE_DEVICES", "0")),
     Remedy("Give every Session of the process the same gpu_options."),
 )
 _RIGHT_NAME = (
     Remedy("Its name is tf.config.experimental.set_memory_growth(gpu, True)."),
-    Remedy("Or set it from outside.", "export TF_FORCE_GPU_ALLOW_GROWTH=true"),
+    Remedy("Or set it from outside.", SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true")),
 )
 
 _SETTERS = (

@@ -136,6 +136,7 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.program import Program
+from whygpu.model.remedy import command_line
 from whygpu.tables import tensorflow_1_names
 from whygpu.tables.tensorflow_names import REMOVED, REMOVED_TRAIN, SESSION_API, SINCE_2
 
@@ -231,7 +232,7 @@ def _remedies(name: str | None) -> Iterator[Remedy]:
         )
         yield Remedy(
             "Or run it with TensorFlow 1.15, which needs Python 3.7.",
-            "python3.7 -m pip install 'tensorflow==1.15.*'",
+            command_line("python3.7 -m pip install 'tensorflow==1.15.*'"),
         )
         return
     yield Remedy(
@@ -239,7 +240,8 @@ def _remedies(name: str | None) -> Iterator[Remedy]:
         "`tf.disable_v2_behavior()`."
     )
     yield Remedy(
-        "Or have it rewritten.", "tf_upgrade_v2 --intree my_project --outtree my_project_v2"
+        "Or have it rewritten.",
+        command_line("tf_upgrade_v2 --intree my_project --outtree my_project_v2"),
     )
     yield Remedy("If it is somebody else's library, look for a newer release of it.")
 

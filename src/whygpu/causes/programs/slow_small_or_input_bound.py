@@ -51,6 +51,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log
+from whygpu.model.remedy import command_line
 
 CAUSE = cause("WG706", __name__, __doc__, severity="warning", effect="none")
 
@@ -98,7 +99,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 "Read and decode input in parallel and ahead of time: tf.data's map with "
                 "num_parallel_calls and prefetch, or DataLoader's num_workers and pin_memory."
             ),
-            Remedy("See how busy the GPU is while it runs.", "nvidia-smi dmon -s u"),
+            Remedy("See how busy the GPU is while it runs.", command_line("nvidia-smi dmon -s u")),
         ),
         confidence="likely",
         ask="Is the GPU still slower with a batch ten times as large, first call not counted?",

@@ -1,0 +1,75 @@
+"""Installs that several causes advise: the GPU build of a framework, the same release again.
+
+No cause writes the version of a framework down. What a machine can use is the planner's knowledge,
+and a wish (InstallFramework) asks it.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from whygpu.model.log import Log
+from whygpu.model.observed import Known
+from whygpu.model.remedy import Install, InstallFramework, PlannedFramework
+from whygpu.model.target import Framework
+
+_PLANNED: tuple[str, ...] = ("tensorflow", "jax", "torch", "onnxruntime")
+
+
+def pytorch_index(build: str) -> str:
+    """PyTorch's own index of the builds for one CUDA release: pytorch_index("cu126")."""
+    return f"https://download.pytorch.org/whl/{build}"
+
+
+def same_release(framework: Framework) -> str:
+    """The requirement that names what is installed: tensorflow==2.16.1."""
+    return f"{framework.distribution}=={framework.version.partition('+')[0]}"
+
+
+def again(framework: Framework) -> Install:
+    """The release that is installed, unpacked once more with all that it requires."""
+    build = framework.version.partition("+")[2] if framework.name == "torch" else ""
+    index_url = pytorch_index(build) if build else ""
+    return Install((same_release(framework),), index_url=index_url, options=("force-reinstall",))
+
+
+def gpu_build(
+    name: str, *, installed: str = "", removes: tuple[str, ...] = ()
+) -> InstallFramework | None:
+    """The release of a framework that can use this machine's GPU, where there is a planner for it.
+
+    `installed` is the release that is there now, which is kept if it will do.
+    """
+    if name not in _PLANNED:
+        return None
+    return InstallFramework(cast(PlannedFramework, name), installed=installed, removes=removes)
+
+
+def gpu_build_of(framework: Framework, *, removes: tuple[str, ...] = ()) -> InstallFramework | None:
+    return gpu_build(framework.name, installed=framework.version, removes=removes)
+
+
+def gpu_build_in_log(log: Log, *, removes: tuple[str, ...] = ()) -> InstallFramework | None:
+    """The same for the framework that wrote a log; Keras's own logs are TensorFlow's."""
+    name = "tensorflow" if log.framework == "keras" else log.framework
+    return gpu_build(name, installed=log.version_of(name) or "", removes=removes)
+
+
+def newest_release(framework: Framework) -> Install | InstallFramework:
+    """The newest release that the machine can run, of the same kind of build."""
+    wish = gpu_build_of(framework)
+    if wish is not None and _is_for_a_gpu(framework):
+        return wish
+    return Install((framework.distribution,), options=("force-reinstall", "only-wheels"))
+
+
+def newer_release(framework: Framework) -> Install | InstallFramework:
+    wish = gpu_build_of(framework)
+    if wish is not None and _is_for_a_gpu(framework):
+        return wish._replace(newer=True)
+    return Install((framework.distribution,), options=("upgrade",))
+
+
+def _is_for_a_gpu(framework: Framework) -> bool:
+    kind = framework.build.kind
+    return isinstance(kind, Known) and kind.value == "cuda"

@@ -1,0 +1,270 @@
+"""An action as text for a POSIX shell. Every value is quoted; an unfit one gives no text at all."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from whygpu.model.finding import Remedy
+from whygpu.model.remedy import (
+    Action,
+    Argument,
+    Command,
+    DropPath,
+    Install,
+    InstallFramework,
+    LinkFile,
+    Pip,
+    PrependPath,
+    Script,
+    SetVariable,
+    Step,
+    Steps,
+    UnsetVariable,
+    steps_of,
+)
+from whygpu.model.shell import quoted
+from whygpu.model.target import PLAIN_PIP, Installer
+
+LONGEST_VALUE = 4096
+_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.+-]{0,198}[A-Za-z0-9_+])?")
+_PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
+_NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20}){0,5}")
+_INTERPRETER = re.compile(r"(?:python|pypy)[0-9.]{0,8}[a-z]{0,2}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+_INDEX = re.compile(r"https://[A-Za-z0-9.-]{1,100}(?:/[A-Za-z0-9_.-]{1,100}){0,8}/?")
+_SPECIAL_IN_DOUBLE_QUOTES = re.compile(r'["$`\\!]')
+"""`!` because an interactive bash expands it there."""
+_OPTIONS = {
+    "upgrade": ("--upgrade",),
+    "force-reinstall": ("--force-reinstall",),
+    "no-deps": ("--no-deps",),
+    "only-wheels": ("--only-binary", ":all:"),
+}
+
+
+_MANAGED = (
+    " pip refuses to change this Python, which belongs to the operating system: install into a "
+    "virtual environment (python3 -m venv), or add its option --break-system-packages."
+)
+
+
+class _Unfit(ValueError):
+    """A value is not what its place asks for."""
+
+
+def shell_text(action: Action | None, installer: Installer = PLAIN_PIP) -> str | None:
+    """The command to paste; None where there is none, or where a value must not be in one."""
+    if action is None:
+        return None
+    try:
+        if isinstance(action, Steps):
+            return " && ".join(_step(step, installer) for step in _merged(action.steps)) or None
+        return _step(action, installer)
+    except _Unfit:
+        return None
+
+
+def remedy_text(remedy: Remedy, installer: Installer) -> str:
+    """What a remedy says, with what stands in the way of its command on this target."""
+    installs = any(isinstance(step, Install) for step in steps_of(remedy.action))
+    return remedy.text + _MANAGED if installs and installer.externally_managed else remedy.text
+
+
+def is_requirement(text: str) -> bool:
+    """Whether this is a package with versions, and not an address or an option of pip."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        parsed = Requirement(text)
+    except InvalidRequirement:
+        return False
+    return text.isprintable() and parsed.url is None and parsed.marker is None
+
+
+def _step(step: Any, installer: Installer) -> str:
+    return _WRITERS[type(step)](step, installer)
+
+
+def _merged(steps: Iterable[Step]) -> list[Step | tuple[SetVariable, ...]]:
+    """Variables that are set one after the other share one `export`."""
+    merged: list[Any] = []
+    for step in steps:
+        if isinstance(step, SetVariable) and merged and type(merged[-1]) is tuple:
+            merged[-1] = (*merged[-1], step)
+        else:
+            merged.append((step,) if isinstance(step, SetVariable) else step)
+    return merged
+
+
+def _set_variables(steps: tuple[SetVariable, ...], _: Installer) -> str:
+    pairs = (f"{_variable(step.name)}={shlex.quote(_printable(step.value))}" for step in steps)
+    return f"export {' '.join(pairs)}"
+
+
+def _unset(step: UnsetVariable, _: Installer) -> str:
+    return f"unset {' '.join(_variable(name) for name in step.names)}"
+
+
+def _prepend(step: PrependPath, _: Installer) -> str:
+    name = _variable(step.name)
+    before = _search_list(dict.fromkeys(step.folders), f"${{{name}:+:${name}}}")
+    return f"export {name}={before}"
+
+
+def _drop(step: DropPath, _: Installer) -> str:
+    name = _variable(step.name)
+    if not any(step.rest):
+        return f"unset {name}"
+    return f"export {name}={_search_list(step.rest)}"
+
+
+def _search_list(folders: Iterable[str], after: str = "") -> str:
+    """Folders with colons between them; `after` is shell text of ours, to be in double quotes."""
+    items = [_path(folder, may_be_empty=True) for folder in folders]
+    if any(":" in item for item in items):
+        raise _Unfit("a colon would make two folders of one")
+    joined = ":".join(items)
+    if not _SPECIAL_IN_DOUBLE_QUOTES.search(joined):
+        homes = [f"$HOME{item[1:]}" if _in_home(item) else item for item in items]
+        return f'"{":".join(homes)}{after}"'
+    pieces = [f'"$HOME"{_quoted(item[1:])}' if _in_home(item) else _quoted(item) for item in items]
+    return ":".join(pieces) + (f'"{after}"' if after else "")
+
+
+def _install(step: Install, installer: Installer) -> str:
+    commands = []
+    if step.removes:
+        # Without a word, only what is replaced at once.
+        sure = ("-y",) if step.requirements and installer.tool == "pip" else ()
+        names = [_matching(_PACKAGE, name) for name in step.removes]
+        commands.append(_pip_words(("uninstall", *sure, *names), installer))
+    if step.requirements:
+        wanted = [_requirement(text) for text in step.requirements]
+        options = [word for option in step.options for word in _OPTIONS[option]]
+        index = ("--index-url", _matching(_INDEX, step.index_url)) if step.index_url else ()
+        words = ("install", *options, *wanted, *index)
+        commands.append(_pip_words(words, installer))
+    if not commands:
+        raise _Unfit("nothing to install")
+    return " && ".join(commands)
+
+
+def _pip_words(words: tuple[str, ...], installer: Installer) -> str:
+    python = _python(installer)
+    if installer.tool == "uv":
+        return f"uv pip {words[0]} --python {python} {shlex.join(words[1:])}".rstrip()
+    return f"{python} -m pip {shlex.join(words)}"
+
+
+def _pip(step: Pip, installer: Installer) -> str:
+    return _pip_words(step.words, installer)
+
+
+def _wish(step: InstallFramework, _: Installer) -> str:
+    raise _Unfit("the planner has not been asked which release this is")
+
+
+def _link(step: LinkFile, _: Installer) -> str:
+    sources = " ".join(_word_of_path(source) for source in step.sources)
+    if not step.name:
+        return f"ln -s {sources} {_word_of_path(posixpath.join(step.into, ''))}"
+    name = _path(step.name)
+    if "/" in name or name in (".", ".."):
+        raise _Unfit(name)
+    return f"ln -s {sources} {_word_of_path(posixpath.join(step.into, name))}"
+
+
+def _command(step: Command, installer: Installer) -> str:
+    words = [
+        _argument(word, installer) if isinstance(word, Argument) else shlex.quote(word)
+        for word in step.argv
+    ]
+    return " ".join(("sudo", *words) if step.needs_root else words)
+
+
+def _script(step: Script, installer: Installer) -> str:
+    return "".join(
+        _argument(part, installer) if isinstance(part, Argument) else part for part in step.parts
+    )
+
+
+def _argument(argument: Argument, installer: Installer) -> str:
+    if argument.is_a == "python":
+        return _python(installer)
+    if argument.is_a == "path":
+        return _word_of_path(argument.text)
+    if argument.is_a == "requirement":
+        return shlex.quote(_requirement(argument.text))
+    return _matching(_NAME if argument.is_a == "name" else _NUMBER, argument.text)
+
+
+def _requirement(text: str) -> str:
+    if not is_requirement(text):
+        raise _Unfit(text)
+    return text
+
+
+def _python(installer: Installer) -> str:
+    """By a name that PATH leads from, or by its whole path; nothing but a Python."""
+    folder, _, name = installer.python.rpartition("/")
+    _matching(_INTERPRETER, name)
+    if folder and not folder.startswith(("/", "~")):
+        raise _Unfit(folder)
+    return _word_of_path(installer.python)
+
+
+def _word_of_path(text: str) -> str:
+    """A path as one word, with ~ (which stands for a home folder that was removed) still one."""
+    path = _path(text)
+    return path if path == "~" else quoted(path)
+
+
+def _in_home(path: str) -> bool:
+    return path == "~" or path.startswith("~/")
+
+
+def _path(text: str, *, may_be_empty: bool = False) -> str:
+    path = _printable(text)
+    if path.startswith("-") or not (path or may_be_empty):
+        raise _Unfit(text)
+    return path
+
+
+def _printable(text: str) -> str:
+    """No line break (it would end the command), nothing for the terminal, nothing unseen."""
+    if not text.isprintable() or "\N{REPLACEMENT CHARACTER}" in text or len(text) > LONGEST_VALUE:
+        raise _Unfit(text)
+    return text
+
+
+def _variable(name: str) -> str:
+    return _matching(_VARIABLE, name)
+
+
+def _matching(pattern: re.Pattern[str], text: str) -> str:
+    if not pattern.fullmatch(text):
+        raise _Unfit(text)
+    return text
+
+
+def _quoted(text: str) -> str:
+    return shlex.quote(text) if text else ""
+
+
+_WRITERS: dict[type, Callable[[Any, Installer], str]] = {
+    tuple: _set_variables,
+    SetVariable: lambda step, installer: _set_variables((step,), installer),
+    UnsetVariable: _unset,
+    PrependPath: _prepend,
+    DropPath: _drop,
+    Install: _install,
+    InstallFramework: _wish,
+    Pip: _pip,
+    LinkFile: _link,
+    Command: _command,
+    Script: _script,
+}

@@ -1,0 +1,196 @@
+"""What a remedy does, as data. `model/commands.py` writes it as a command, with every value quoted.
+
+A cause never writes shell text around a value that it has read: such a value comes from a log, a
+snapshot or a package's metadata, and whoever wrote those would choose what the user's shell runs.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Literal, NamedTuple
+
+ArgumentKind = Literal["path", "name", "number", "requirement", "python"]
+
+
+class Argument(NamedTuple):
+    """A value that was read somewhere, and what it has to be. Any other value gives no command.
+
+    Names and numbers need no quotes, and may so stand inside quotes of ours. Paths and requirements
+    are words of their own.
+    """
+
+    is_a: ArgumentKind
+    text: str = ""
+
+
+PYTHON = Argument("python")
+"""The interpreter of the target environment."""
+
+
+def a_path(text: str) -> Argument:
+    """A file or a folder."""
+    return Argument("path", text)
+
+
+def a_name(text: str) -> Argument:
+    """A package, a module, a group, a label: letters, digits and . _ + -"""
+    return Argument("name", text)
+
+
+def a_number(value: str | int) -> Argument:
+    """A number or a version: digits with dots between them."""
+    return Argument("number", str(value))
+
+
+def a_requirement(text: str) -> Argument:
+    """A package with versions, as pip takes it."""
+    return Argument("requirement", text)
+
+
+Word = str | Argument
+"""A plain str is text of our own: a constant in the source."""
+
+
+class SetVariable(NamedTuple):
+    name: str
+    value: str
+    kind: Literal["set-variable"] = "set-variable"
+
+
+class UnsetVariable(NamedTuple):
+    names: tuple[str, ...]
+    kind: Literal["unset-variable"] = "unset-variable"
+
+
+class PrependPath(NamedTuple):
+    """Put folders at the head of a search list."""
+
+    name: str
+    folders: tuple[str, ...]
+    kind: Literal["prepend-path"] = "prepend-path"
+
+
+class DropPath(NamedTuple):
+    """Take a folder off a search list."""
+
+    name: str
+    folder: str
+    rest: tuple[str, ...]
+    """The folders that stay, in their order."""
+    kind: Literal["drop-path"] = "drop-path"
+
+
+InstallOption = Literal["upgrade", "force-reinstall", "no-deps", "only-wheels"]
+
+
+class Install(NamedTuple):
+    """Install and remove packages of the target environment."""
+
+    requirements: tuple[str, ...]
+    index_url: str = ""
+    """Another package index than the usual one."""
+    removes: tuple[str, ...] = ()
+    """Packages to remove first."""
+    options: tuple[InstallOption, ...] = ()
+    kind: Literal["install"] = "install"
+
+
+PlannedFramework = Literal["tensorflow", "jax", "torch", "onnxruntime"]
+
+
+class InstallFramework(NamedTuple):
+    """A wish: the release of a framework that can use the GPU of the machine in question.
+
+    Causes do not know which release that is. The planner does, and replaces the wish by an
+    Install, or by nothing where no release fits (`planner/remedies.py`).
+    """
+
+    framework: PlannedFramework
+    installed: str = ""
+    """The release that is there. It is kept if it will do; else the major number is."""
+    removes: tuple[str, ...] = ()
+    options: tuple[InstallOption, ...] = ()
+    newer: bool = False
+    """Only a release after the installed one will do."""
+    kind: Literal["install-framework"] = "install-framework"
+
+
+class Pip(NamedTuple):
+    """A question to the target's installer: pip check, pip list."""
+
+    words: tuple[str, ...]
+    kind: Literal["pip"] = "pip"
+
+
+class LinkFile(NamedTuple):
+    """Symbolic links to files: of their names in a folder, or of one other name in it."""
+
+    sources: tuple[str, ...]
+    into: str
+    """The folder."""
+    name: str = ""
+    """The link's name, where it is another than the file's."""
+    kind: Literal["link-file"] = "link-file"
+
+
+class Command(NamedTuple):
+    """One program with its arguments."""
+
+    argv: tuple[Word, ...]
+    needs_root: bool = False
+    kind: Literal["command"] = "command"
+
+
+class Script(NamedTuple):
+    """Shell text of our own, such as a pipeline, with outside values as arguments in between."""
+
+    parts: tuple[Word, ...]
+    kind: Literal["script"] = "script"
+
+
+Step = (
+    SetVariable
+    | UnsetVariable
+    | PrependPath
+    | DropPath
+    | Install
+    | InstallFramework
+    | Pip
+    | LinkFile
+    | Command
+    | Script
+)
+
+
+class Steps(NamedTuple):
+    """Several of them, each if the one before it has worked."""
+
+    steps: tuple[Step, ...]
+    kind: Literal["steps"] = "steps"
+
+
+Action = Step | Steps
+
+
+def steps_of(action: Action | None) -> tuple[Step, ...]:
+    if action is None:
+        return ()
+    return action.steps if isinstance(action, Steps) else (action,)
+
+
+def set_variables(**values: str) -> Steps:
+    return Steps(tuple(SetVariable(name, value) for name, value in values.items()))
+
+
+def command_line(*parts: Word) -> Command:
+    """A command as one types it: command_line("sudo nvidia-smi -c DEFAULT -i", a_number(0))."""
+    words: list[Word] = []
+    for part in parts:
+        words += shlex.split(part) if isinstance(part, str) else [part]
+    needs_root = words[0] == "sudo"
+    return Command(tuple(words[1:] if needs_root else words), needs_root)
+
+
+def shell_script(*parts: Word) -> Script:
+    """Shell text as one types it: shell_script("ls -l ", a_path(folder), " | grep libcuda")."""
+    return Script(parts)

@@ -1,0 +1,200 @@
+"""Fulfils the wishes of remedies: which release of a framework to install on this machine.
+
+A cause says that a GPU build is wanted (InstallFramework). What is left of the wish here is an
+Install with an exact release, or nothing to paste and the reason in the remedy's text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from whygpu.errors import UsageError
+from whygpu.model.derived import and_list, display_name
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log
+from whygpu.model.observed import Known, Observed, Unknown
+from whygpu.model.remedy import Install, InstallFramework, Step, Steps, steps_of
+from whygpu.model.snapshot import Snapshot
+from whygpu.planner.candidates import Candidate, Table
+from whygpu.planner.machine import MachineSpec, from_snapshot
+from whygpu.planner.plan import Answer, make_plan
+from whygpu.planner.wishes import FRAMEWORKS, Wish
+from whygpu.tables.releases import versions_of
+from whygpu.tables.versions import release_numbers
+
+_RELEASE = re.compile(r"\d{1,4}(?:\.\d{1,6}){0,3}")
+_CUDA_ELSEWHERE = ("onnxruntime",)
+"""Frameworks none of whose releases brings the CUDA libraries along."""
+_OWN_BUILD = ("torch",)
+"""Frameworks whose plain package is the GPU build, without an extra."""
+
+
+class Place(NamedTuple):
+    """Where something would be installed."""
+
+    machine: MachineSpec
+    beside: tuple[Wish, ...] = ()
+    """GPU builds of other frameworks that are there, and that have to go on working."""
+
+
+def place_of(machine: Snapshot) -> Place:
+    frameworks = machine.target.frameworks
+    installed = frameworks.value if isinstance(frameworks, Known) else ()
+    beside = [
+        Wish(framework.name, f"=={release}")
+        for framework in installed
+        if framework.name in FRAMEWORKS
+        and framework.name != "keras"
+        and isinstance(framework.build.kind, Known)
+        and framework.build.kind.value == "cuda"
+        and (release := _release(framework.version))
+    ]
+    return Place(from_snapshot(machine), tuple(beside))
+
+
+def place_of_log(log: Log) -> Place:
+    """All that a log tells of the machine that wrote it."""
+    unknown = Unknown("the log does not tell")
+    python, driver = (_told(log, name) for name in ("python", "driver"))
+    windows = Known("win_amd64", "the log")
+    platform = windows if log.platform == "windows" else unknown
+    return Place(MachineSpec(python, platform, unknown, driver, unknown))
+
+
+def _told(log: Log, name: str) -> Observed[str]:
+    version = _release(log.version_of(name) or "")
+    return Known(version, "the log") if version else Unknown("the log does not tell")
+
+
+def fulfilled(findings: Sequence[Finding], place: Callable[[], Place]) -> tuple[Finding, ...]:
+    """The findings with each wish replaced; `place` is asked only if there is one."""
+    if not any(remedy.wishes for finding in findings for remedy in finding.remedies):
+        return tuple(findings)
+    known = place()
+    return tuple(
+        finding._replace(
+            remedies=tuple(
+                _fulfil(remedy, known) if remedy.wishes else remedy for remedy in finding.remedies
+            )
+        )
+        for finding in findings
+    )
+
+
+def _fulfil(remedy: Remedy, place: Place) -> Remedy:
+    text, steps = remedy.text, list[Step]()
+    for step in steps_of(remedy.action):
+        if not isinstance(step, InstallFramework):
+            steps.append(step)
+            continue
+        found = _release_for(step, place)
+        if isinstance(found, str):
+            return Remedy(f"{text} whygpu knows no command for it: {found}.")
+        candidate, note = found
+        text += note
+        steps.append(Install((candidate.requirement,), "", step.removes, step.options))
+    return Remedy(text, steps[0] if len(steps) == 1 else Steps(tuple(steps)))
+
+
+def _release_for(wish: InstallFramework, place: Place) -> tuple[Candidate, str] | str:
+    """The release with what to know about it, or why there is none."""
+    others = tuple(other for other in place.beside if other.framework != wish.framework)
+    refused = ""
+    for company in dict.fromkeys((others, ())):
+        for versions in _ranges(wish):
+            answer = _asked(place.machine, (Wish(wish.framework, versions), *company))
+            found = _chosen(answer)
+            if isinstance(found, Candidate):
+                return found, _notes(answer, () if company == others else others)
+            refused = found
+    return refused
+
+
+def _ranges(wish: InstallFramework) -> Iterator[str]:
+    """From what changes least: the same release, its patches, its major release."""
+    numbers = release_numbers(_release(wish.installed)) if wish.installed else ()
+    if not numbers:
+        yield ""
+        return
+    exact = ".".join(map(str, numbers))
+    later = f",>{exact}" if wish.newer else ""
+    if not later:
+        yield f"=={exact}"
+    if len(numbers) > 1:
+        yield f"=={numbers[0]}.{numbers[1]}.*{later}"
+    yield f"<{numbers[0] + 1}{later}"
+
+
+def _asked(machine: MachineSpec, wishes: tuple[Wish, ...]) -> Answer | str:
+    try:
+        return make_plan(machine, wishes, Table(versions_of))
+    except UsageError as error:
+        # A release that the table does not have.
+        return str(error)
+
+
+def _chosen(answer: Answer | str) -> Candidate | str:
+    if isinstance(answer, str):
+        return answer
+    if answer.plan is None:
+        return answer.conflict or _newest_refusal(answer)
+    candidate = _modest(answer, answer.plan.chosen[0])
+    name = f"{candidate.package} {candidate.version}"
+    if candidate.unsearched:
+        folders = ", ".join(candidate.unsearched)
+        return f"{name} does not search the folder of its own {folders}, and none newer fits"
+    brings_cuda = candidate.extra or candidate.framework in (*_OWN_BUILD, *_CUDA_ELSEWHERE)
+    if not brings_cuda:
+        cudnn = f" and cuDNN {candidate.cudnn}" if candidate.cudnn else ""
+        return f"{name}, the newest that fits, needs CUDA {candidate.cuda}{cudnn} on the machine"
+    return candidate
+
+
+def _modest(answer: Answer, chosen: Candidate) -> Candidate:
+    """Of the builds of one release, the one for the oldest CUDA, where the driver is not known."""
+    if isinstance(answer.machine.driver, Known):
+        return chosen
+    builds = [
+        verdict.candidate
+        for verdict in answer.candidates
+        if verdict.fits
+        and (verdict.candidate.package, verdict.candidate.version)
+        == (chosen.package, chosen.version)
+    ]
+    return min(builds, key=lambda build: release_numbers(build.cuda), default=chosen)
+
+
+def _newest_refusal(answer: Answer) -> str:
+    first = answer.wishes[0].framework
+    refused = (verdict for verdict in answer.candidates if verdict.candidate.framework == first)
+    newest = next((verdict for verdict in refused if verdict.reason), None)
+    if newest is None:
+        return f"no release of {first} fits"
+    return f"{newest.candidate.package} {newest.candidate.version} {newest.reason}"
+
+
+def _notes(answer: Answer | str, left_out: tuple[Wish, ...]) -> str:
+    if isinstance(answer, str):
+        return ""
+    notes = ""
+    if left_out:
+        names = and_list([f"{display_name(o.framework)} {o.specifier[2:]}" for o in left_out])
+        notes += f" It does not go together with {names}: use an environment of its own."
+    machine = answer.machine
+    facts = (("Python", machine.python), ("driver", machine.driver), ("GPU", machine.gpus))
+    unknown = [name for name, fact in facts if isinstance(fact, Unknown)]
+    if unknown and answer.unchecked:
+        framework = answer.wishes[0].framework
+        notes += (
+            f" Not known here: its {and_list(unknown)}; `whygpu plan {framework}`, run there, "
+            "finds the release that fits."
+        )
+    return notes
+
+
+def _release(version: str) -> str:
+    """The public part of a version, if it is one: 2.8.0 of 2.8.0+cu126."""
+    match = _RELEASE.match(version)
+    return match.group() if match else ""

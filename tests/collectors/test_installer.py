@@ -1,0 +1,64 @@
+"""How packages get into an environment, as its files and PATH tell."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from whygpu.collectors import installer, interpreter, packages
+from whygpu.host.local import LocalHost
+from whygpu.model.observed import Known, need
+from whygpu.model.target import Installer, Interpreter, Package
+
+
+def environment(folder: pathlib.Path) -> Interpreter:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    return need(interpreter.collect(LocalHost(), str(folder / "bin" / "python")))
+
+
+def seen(target: Interpreter) -> Installer:
+    host = LocalHost()
+    return installer.collect(host, target, packages.collect(host, target))
+
+
+def test_another_environment_is_named_by_its_path(tmp_path: pathlib.Path) -> None:
+    target = environment(tmp_path / "other env")
+    assert seen(target) == Installer(str(tmp_path / "other env/bin/python"), "pip", False)
+
+
+def test_what_path_leads_to_is_named_as_one_types_it(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = environment(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin")
+    assert seen(target).python == "python"
+    (tmp_path / "bin" / "python").unlink()
+    other = need(interpreter.collect(LocalHost(), f"{tmp_path}/bin/python3"))
+    assert seen(other).python == "python3"
+
+
+def test_an_environment_that_uv_made_is_served_by_uv_while_it_has_no_pip(
+    tmp_path: pathlib.Path,
+) -> None:
+    target = environment(tmp_path)
+    settings = tmp_path / "pyvenv.cfg"
+    settings.write_text(f"{settings.read_text()}uv = 0.8.0\n")
+    assert seen(target).tool == "uv"
+    pip = Package("pip", "25.0", "", False, (), ())
+    assert installer.collect(LocalHost(), target, Known((pip,), "example")).tool == "pip"
+
+
+@pytest.mark.parametrize(("isolated", "managed"), [(False, True), (True, False)])
+def test_the_systems_own_python_is_not_for_pip(
+    tmp_path: pathlib.Path, isolated: bool, managed: bool
+) -> None:
+    target = environment(tmp_path / "venv")
+    library = tmp_path / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    library.mkdir()
+    target = target._replace(isolated=isolated, paths=(str(library),))
+    assert not seen(target).externally_managed
+    (library / "EXTERNALLY-MANAGED").write_text("[externally-managed]\n")
+    assert seen(target).externally_managed is managed

@@ -1,0 +1,175 @@
+"""Actions as shell text: quoted for a real shell, or not printed at all."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.cases import each
+from tests.pasting import BASH, paste
+from whygpu.model.codec import decode, encode
+from whygpu.model.commands import remedy_text, shell_text
+from whygpu.model.finding import Remedy
+from whygpu.model.remedy import (
+    PYTHON,
+    Action,
+    Command,
+    DropPath,
+    Install,
+    InstallFramework,
+    LinkFile,
+    Pip,
+    PrependPath,
+    SetVariable,
+    Steps,
+    UnsetVariable,
+    a_name,
+    a_number,
+    a_path,
+    a_requirement,
+    command_line,
+    set_variables,
+    shell_script,
+)
+from whygpu.model.target import PLAIN_PIP, Installer
+
+EVERY_KIND: list[tuple[Action, str]] = [
+    (SetVariable("A", "x y"), "export A='x y'"),
+    (set_variables(A="1", B="2"), "export A=1 B=2"),
+    (UnsetVariable(("A", "B")), "unset A B"),
+    (PrependPath("P", ("/a b", "/c", "/c")), 'export P="/a b:/c${P:+:$P}"'),
+    (PrependPath("P", ("~/a",)), 'export P="$HOME/a${P:+:$P}"'),
+    (PrependPath("P", ("/a$b", "~/c!")), """export P='/a$b':"$HOME"'/c!'"${P:+:$P}\""""),
+    (DropPath("P", "/a", ("/b", "")), 'export P="/b:"'),
+    (DropPath("P", "/a", ()), "unset P"),
+    (Install(("numpy<2",)), "python -m pip install 'numpy<2'"),
+    (
+        Install(("torch",), "https://download.pytorch.org/whl/cu126", ("torch",), ("no-deps",)),
+        "python -m pip uninstall -y torch && python -m pip install --no-deps torch --index-url "
+        "https://download.pytorch.org/whl/cu126",
+    ),
+    (Install((), removes=("jax",)), "python -m pip uninstall jax"),
+    (Pip(("check",)), "python -m pip check"),
+    (LinkFile(("/a b/x.so", "~/y"), "~/to"), "ln -s '/a b/x.so' ~/y ~/to/"),
+    (LinkFile(("x.so.1",), "~/a b", "x.so"), "ln -s x.so.1 ~/'a b/x.so'"),
+    (command_line("sudo nvidia-smi -i", a_number(0)), "sudo nvidia-smi -i 0"),
+    (command_line("mv", a_path("~/it's"), a_path("~")), """mv ~/'it'"'"'s' ~"""),
+    (shell_script("ls ", a_path("/a b"), " | grep x"), "ls '/a b' | grep x"),
+    (shell_script(PYTHON, " -c 'import ", a_name("torch"), "'"), "python -c 'import torch'"),
+    (
+        Steps((Install(("a",)), SetVariable("B", "1"), SetVariable("C", "2"), Pip(("check",)))),
+        "python -m pip install a && export B=1 C=2 && python -m pip check",
+    ),
+]
+
+
+@each(("action", "expected"), EVERY_KIND)
+def test_an_action_as_shell_text(action: Action, expected: str) -> None:
+    assert shell_text(action) == expected
+
+
+@each("action", [action for action, _ in EVERY_KIND])
+def test_an_action_survives_the_codec(action: Action) -> None:
+    remedy = Remedy("Do it.", action)
+    assert decode(Remedy, encode(remedy)) == remedy
+
+
+UNFIT: list[Action] = [
+    SetVariable("A B", "1"),
+    SetVariable("A", "1\ntouch x"),
+    SetVariable("A", "\x1b[2J"),
+    SetVariable("A", "\u202egnp.exe"),
+    UnsetVariable(("A;touch x",)),
+    PrependPath("P", ("/a:/b",)),
+    PrependPath("P", ("-x",)),
+    DropPath("P", "/a", ("/b\n",)),
+    Install(("numpy @ https://example.org/numpy.whl",)),
+    Install(("numpy; python_version < '4'",)),
+    Install(("--index-url=https://example.org",)),
+    Install(("numpy'&&touch${IFS}/tmp/x&&echo'",)),
+    Install(("-r requirements.txt",)),
+    Install(("",)),
+    Install(()),
+    Install(("torch",), index_url="http://example.org"),
+    Install(("torch",), index_url="https://example.org/$(touch x)"),
+    Install(("torch",), removes=("-y",)),
+    Install(("torch",), removes=("torch;touch x",)),
+    InstallFramework("tensorflow"),
+    LinkFile(("/a",), "/b", "../c"),
+    LinkFile(("--target-directory=/",), "/b"),
+    command_line("kill", a_number("8;touch x")),
+    command_line("usermod -aG", a_name("-G")),
+    command_line("mv", a_path("")),
+    command_line("mv", a_path("x" * 5000)),
+    shell_script("x ", a_requirement("a b")),
+    Steps((Pip(("check",)), SetVariable("A", "\n"))),
+]
+
+
+@each("action", UNFIT)
+def test_a_value_that_cannot_be_what_it_should_be_gives_no_command(action: Action) -> None:
+    assert shell_text(action) is None
+
+
+@each(
+    ("python", "shown"),
+    [
+        ("/opt/my env/bin/python", "'/opt/my env/bin/python' -m pip check"),
+        ("~/my env/bin/python3.11", "~/'my env/bin/python3.11' -m pip check"),
+        ("python3", "python3 -m pip check"),
+        ("rm", None),
+        ("/bin/sh", None),
+        ("../python", None),
+        ("-python", None),
+        ("/opt/python\n/bin/python", None),
+    ],
+)
+def test_commands_name_the_targets_own_interpreter(python: str, shown: str | None) -> None:
+    assert shell_text(Pip(("check",)), Installer(python, "pip", False)) == shown
+
+
+def test_an_environment_without_pip_is_served_by_uv() -> None:
+    uv = Installer("/venv/bin/python", "uv", False)
+    assert shell_text(Install(("numpy<2",), removes=("numpy",)), uv) == (
+        "uv pip uninstall --python /venv/bin/python numpy && "
+        "uv pip install --python /venv/bin/python 'numpy<2'"
+    )
+    assert shell_text(Pip(("check",)), uv) == "uv pip check --python /venv/bin/python"
+
+
+def test_what_pip_refuses_is_said_beside_installs_only() -> None:
+    managed = PLAIN_PIP._replace(externally_managed=True)
+    assert "virtual environment" in remedy_text(Remedy("Install.", Install(("a",))), managed)
+    assert remedy_text(Remedy("Set it.", SetVariable("A", "1")), managed) == "Set it."
+    assert remedy_text(Remedy("Install.", Install(("a",))), PLAIN_PIP) == "Install."
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(st.lists(st.text(), min_size=1, max_size=40))
+def test_whatever_a_value_is_a_shell_gives_it_on_as_one_argument(values: list[str]) -> None:
+    actions = [Command(("printf", "%s\\0", a_path(value))) for value in values]
+    variables = [SetVariable("WANTED", value) for value in values]
+    pairs = [
+        (text, value)
+        for action, value in zip(actions, values, strict=True)
+        if (text := shell_text(action)) is not None and not value.startswith("~")
+    ] + [
+        (f"{text}; printf '%s\\0' \"$WANTED\"", value)
+        for action, value in zip(variables, values, strict=True)
+        if (text := shell_text(action)) is not None
+    ]
+    script = "\n".join(text for text, _ in pairs)
+    done = subprocess.run([BASH, "--norc", "-c", script], capture_output=True, check=True)
+    assert done.stdout.decode().split("\0")[:-1] == [value for _, value in pairs]
+
+
+def test_a_home_folder_that_was_removed_is_the_readers_own(tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    text = shell_text(command_line("mv", a_path("~/a b"), a_path("~")))
+    assert text is not None
+    (pasted,) = paste([text], folder)
+    assert pasted.ran == (("mv", f"{folder}/a b", str(folder)),)

@@ -1,0 +1,169 @@
+"""Which release a remedy installs, on a machine and after a log."""
+
+from __future__ import annotations
+
+from tests.cases import each
+from tests.kit import machine
+from whygpu import api
+from whygpu.model.commands import shell_text
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log, Version
+from whygpu.model.remedy import Install, InstallFramework, SetVariable, Steps
+from whygpu.planner.remedies import Place, fulfilled, place_of, place_of_log
+from whygpu.tables.release_defects import search_list_defect
+from whygpu.tables.releases import versions_of
+
+
+def answer(remedy: Remedy, place: Place) -> Remedy:
+    finding = Finding("WG000", "example", "error", "machine", "", (), (remedy,), "none")
+    return fulfilled((finding,), lambda: place)[0].remedies[0]
+
+
+def on(toml: str, wish: InstallFramework) -> Remedy:
+    return answer(Remedy("Install it.", wish), place_of(machine(toml)))
+
+
+def after(wish: InstallFramework, **versions: str) -> Remedy:
+    told = tuple(Version(1, name, version) for name, version in versions.items())
+    return answer(Remedy("Install it.", wish), place_of_log(Log((), versions=told)))
+
+
+def requirements(remedy: Remedy) -> tuple[str, ...]:
+    assert isinstance(remedy.action, Install)
+    return remedy.action.requirements
+
+
+def target(python: str, driver: str, *only: str) -> str:
+    return f"""
+only = {list(only)}
+[target.interpreter]
+version = "{python}"
+[driver]
+version = "{driver}"
+"""
+
+
+def test_after_a_log_that_tells_nothing_it_is_the_newest_release_without_a_defect() -> None:
+    (wanted,) = requirements(after(InstallFramework("tensorflow")))
+    name, _, version = wanted.partition("==")
+    assert name == "tensorflow[and-cuda]"
+    assert search_list_defect("tensorflow", version) is None
+    # The newest one is known not to find its GPU; else this test would prove nothing.
+    assert search_list_defect("tensorflow", versions_of("tensorflow")[-1].version) is not None
+
+
+def test_what_is_not_known_of_the_machine_is_said() -> None:
+    told = after(InstallFramework("torch"), python="3.11.9")
+    assert told.text.startswith("Install it. Not known here: its driver and GPU;")
+    assert "`whygpu plan torch`" in told.text
+
+
+@each(
+    ("python", "wanted"),
+    [("3.9.18", "tensorflow[and-cuda]==2.20.0"), ("3.8.10", "tensorflow==2.13.1")],
+)
+def test_a_python_that_the_log_tells_is_heeded(python: str, wanted: str) -> None:
+    told = after(InstallFramework("tensorflow"), python=python)
+    if "and-cuda" in wanted:
+        assert requirements(told) == (wanted,)
+    else:
+        assert told.action is None
+        assert "needs CUDA" in told.text
+
+
+def test_a_driver_decides_which_torch_it_is() -> None:
+    new = on(target("3.11.9", "580.65.06"), InstallFramework("torch"))
+    old = on(target("3.11.9", "535.54.03"), InstallFramework("torch"))
+    assert requirements(new) != requirements(old)
+    assert requirements(old) == ("torch==2.10.0",)
+
+
+def test_without_a_known_driver_jax_is_for_the_older_cuda() -> None:
+    (wanted,) = requirements(after(InstallFramework("jax")))
+    assert wanted.startswith("jax[cuda12]==")
+
+
+def test_the_installed_release_is_kept_where_it_will_do() -> None:
+    wish = InstallFramework("torch", installed="2.8.0+cpu", removes=("torch",))
+    found = on(target("3.11.9", "580.65.06"), wish)
+    assert found.action == Install(("torch==2.8.0",), removes=("torch",))
+
+
+def test_a_release_with_a_defect_is_replaced_by_its_nearest() -> None:
+    near = on(target("3.11.9", "580.65.06"), InstallFramework("tensorflow", installed="2.16.1"))
+    assert requirements(near) == ("tensorflow[and-cuda]==2.16.2",)
+    next_to = on(target("3.11.9", "580.65.06"), InstallFramework("tensorflow", installed="2.21.0"))
+    assert requirements(next_to) == ("tensorflow[and-cuda]==2.20.0",)
+
+
+def test_a_newer_release_is_newer() -> None:
+    wish = InstallFramework("torch", installed="2.8.0", newer=True)
+    (wanted,) = requirements(on(target("3.11.9", "580.65.06"), wish))
+    assert wanted != "torch==2.8.0"
+
+
+def test_tensorflow_1_is_not_replaced_by_tensorflow_2() -> None:
+    wish = InstallFramework("tensorflow", installed="1.15.5", removes=("tensorflow",))
+    for told in (
+        after(wish, python="3.7.17"),
+        on(target("3.7.17", "470.82.01", "tensorflow"), wish),
+    ):
+        assert told.action is None
+        assert "whygpu knows no command for it: tensorflow-gpu 1.15.5" in told.text
+        assert "needs CUDA 10" in told.text
+
+
+def test_where_nothing_fits_the_reason_is_said() -> None:
+    told = on(target("3.14.0", "580.65.06", "torch"), InstallFramework("tensorflow"))
+    assert told.action is None
+    assert "has wheels for Python" in told.text
+
+
+def test_a_release_that_the_table_does_not_have_is_left_alone() -> None:
+    wish = InstallFramework("tensorflow", installed="7.1.0")
+    assert requirements(on(target("3.11.9", "580.65.06"), wish)) == (
+        "tensorflow[and-cuda]==2.20.0",
+    )
+
+
+def test_what_is_installed_beside_it_has_to_go_on_working() -> None:
+    beside = place_of(machine('only = ["torch", "jax"]')).beside
+    assert [str(wish) for wish in beside] == ["jax==0.7.2", "torch==2.8.0"]
+    found = on('only = ["torch", "jax"]', InstallFramework("tensorflow"))
+    assert requirements(found) == ("tensorflow[and-cuda]==2.20.0",)
+    assert "environment of its own" not in found.text
+
+
+def test_what_does_not_go_together_is_said() -> None:
+    old = '[target.frameworks.torch]\nversion = "1.13.1"\n'
+    found = on(f'only = ["torch"]\n{old}', InstallFramework("jax"))
+    assert "does not go together with PyTorch 1.13.1" in found.text
+    assert shell_text(found.action) is not None
+
+
+def test_other_steps_of_a_remedy_stay() -> None:
+    both = Steps((InstallFramework("torch"), SetVariable("A", "1")))
+    found = answer(Remedy("Do it.", both), place_of(machine()))
+    assert isinstance(found.action, Steps)
+    assert found.action.steps[1] == SetVariable("A", "1")
+
+
+def test_a_report_has_no_wish_left() -> None:
+    report = api.diagnose(
+        machine('only = ["tensorflow"]\n[target.frameworks.tensorflow.build]\nkind = "cpu"')
+    )
+    remedies = [remedy for finding in report.findings for remedy in finding.remedies]
+    assert any(isinstance(remedy.action, Install) for remedy in remedies)
+    assert not any(remedy.wishes for remedy in remedies)
+
+
+def test_the_machine_beside_a_log_decides_its_releases_and_its_commands() -> None:
+    log = (
+        "tensorflow.python.framework.errors_impl: Could not load dynamic library 'libcudart.so.12'"
+    )
+    here = machine(target("3.11.9", "580.65.06", "torch"))
+    alone, beside = api.explain(log), api.explain(log, here=here)
+    assert alone.installer.python == beside.installer.python == "python"
+    wishes = [r.wishes for e in (alone, beside) for f in e.root_causes for r in f.remedies]
+    assert wishes
+    assert not any(wishes)
