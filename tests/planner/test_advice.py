@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.planner.small_table import GTX_1080, TABLE, machine
-from whygpu.model.observed import Unknown
+from whygpu.model.observed import Known, Unknown
+from whygpu.model.target import Installer
 from whygpu.planner.advice import Advice, advice
 from whygpu.planner.machine import MachineSpec
 from whygpu.planner.plan import make_plan
@@ -28,9 +29,24 @@ def test_pip_and_uv_install_the_same() -> None:
     )
 
 
+def test_a_plan_for_one_environment_names_its_interpreter() -> None:
+    answer = make_plan(machine(), parse_all(["tensorflow"]), TABLE)
+    assert answer.plan is not None
+    own = Installer("~/my env/bin/python", "pip", False)
+    pip, _ = advice(answer, answer.plan, TODAY, own).commands
+    assert pip == "~/'my env/bin/python' -m pip install 'tensorflow[and-cuda]==2.20.0'"
+
+
+def test_a_python_version_that_is_none_gets_into_no_command() -> None:
+    hostile = machine()._replace(python=Known("3.11;touch x", "a snapshot"))
+    answer = make_plan(machine(), parse_all(["tensorflow"]), TABLE)._replace(machine=hostile)
+    assert answer.plan is not None
+    assert advice(answer, answer.plan, TODAY).commands == ()
+
+
 def test_pins_are_part_of_the_command_and_explained() -> None:
     found = advised("tensorflow", machine(gpu=GTX_1080))
-    assert all("'nvidia-cudnn-cu12==9.10.2.21'" in command for command in found.commands)
+    assert all(" nvidia-cudnn-cu12==9.10.2.21" in command for command in found.commands)
     assert any(note.startswith("nvidia-cudnn-cu12==9.10.2.21 because") for note in found.notes)
 
 

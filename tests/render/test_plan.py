@@ -35,8 +35,8 @@ First:
    conda install -c conda-forge cudatoolkit=11.8 'cudnn>=8.6,<9'
 
 Install, with pip or with uv:
-   python3.11 -m pip install 'tensorflow==2.12.1'
-   uv venv --python 3.11 && uv pip install 'tensorflow==2.12.1'
+   python3.11 -m pip install tensorflow==2.12.1
+   uv venv --python 3.11 && uv pip install tensorflow==2.12.1
 
 Check:
    whygpu check
@@ -92,7 +92,7 @@ def test_color_is_only_there_when_wanted() -> None:
 
 def test_a_command_is_never_wrapped() -> None:
     text = rendered("tensorflow jax torch", machine())
-    assert any(line.endswith("'torch==2.8.0'") for line in text.splitlines())
+    assert any(line.endswith(" torch==2.8.0") for line in text.splitlines())
 
 
 CHAIN = """\

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from whygpu.model.driver import Driver, GraphicsDevice
     from whygpu.model.observed import Observed
     from whygpu.model.snapshot import Snapshot
-    from whygpu.model.target import Interpreter
+    from whygpu.model.target import Installer, Interpreter, Target
     from whygpu.planner.candidates import Table
     from whygpu.planner.machine import MachineSpec
     from whygpu.planner.wishes import Wish
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    machine = _machine(options)
+    machine, target = _machine(options)
 
     from whygpu.planner.candidates import Table
     from whygpu.planner.wishes import parse, parse_all
@@ -84,11 +84,15 @@ def run(options: argparse.Namespace) -> int:
     table = Table(versions_of)
     if asked is not None:
         return _why_not(options, machine, asked, wishes, table)
-    return _plan(options, machine, wishes, table)
+    return _plan(options, machine, wishes, table, target)
 
 
 def _plan(
-    options: argparse.Namespace, machine: MachineSpec, wishes: tuple[Wish, ...], table: Table
+    options: argparse.Namespace,
+    machine: MachineSpec,
+    wishes: tuple[Wish, ...],
+    table: Table,
+    target: Installer | None,
 ) -> int:
     import time
 
@@ -108,7 +112,8 @@ def _plan(
         )
         return answer.exit_code
     changes = () if answer.plan else find_changes(machine, wishes, table)
-    advice = advise(answer, answer.plan, time.strftime("%Y-%m-%d")) if answer.plan else None
+    today = time.strftime("%Y-%m-%d")
+    advice = advise(answer, answer.plan, today, target) if answer.plan else None
     verified, refuted = "", False
     if options.verify and answer.plan:
         from whygpu.cli.verify import verify
@@ -162,7 +167,10 @@ def _why_not(
     return EXIT_UNDETERMINED if "unchecked" in outcomes else EXIT_PLAN
 
 
-def _machine(options: argparse.Namespace) -> MachineSpec:
+def _machine(options: argparse.Namespace) -> tuple[MachineSpec, Installer | None]:
+    """What to plan for, and the environment to install into where that is known."""
+    from whygpu.model.derived import installer_of
+    from whygpu.model.observed import Known
     from whygpu.planner.machine import described, from_snapshot
 
     version = options.python if options.python and _VERSION.fullmatch(options.python) else None
@@ -172,7 +180,7 @@ def _machine(options: argparse.Namespace) -> MachineSpec:
         taken = api.load_snapshot(options.snapshot)
     else:
         taken = _this_machine(options, version)
-    return described(
+    spec = described(
         from_snapshot(taken),
         python=version,
         driver=options.driver,
@@ -180,6 +188,17 @@ def _machine(options: argparse.Namespace) -> MachineSpec:
         glibc=options.glibc,
         platform=options.platform,
     )
+    elsewhere = (version, options.driver, options.gpu, options.glibc, options.platform)
+    if any(elsewhere) or not isinstance(taken.target.interpreter, Known):
+        return spec, None
+    return spec, _redacted(installer_of(taken))
+
+
+def _redacted(target: Installer) -> Installer:
+    from whygpu.host.local import LocalHost
+    from whygpu.privacy import Redactor
+
+    return target._replace(python=Redactor(LocalHost().platform).text(target.python))
 
 
 def _this_machine(options: argparse.Namespace, version: str | None) -> Snapshot:
@@ -192,7 +211,6 @@ def _this_machine(options: argparse.Namespace, version: str | None) -> Snapshot:
     from whygpu.model.environment import Environment
     from whygpu.model.observed import Absent, Unknown
     from whygpu.model.snapshot import SCHEMA, Snapshot
-    from whygpu.model.target import Target
     from whygpu.version import VERSION
 
     host = LocalHost()
@@ -213,10 +231,22 @@ def _this_machine(options: argparse.Namespace, version: str | None) -> Snapshot:
         driver=driver,
         environment=Environment((), Absent("not looked at for a plan")),
         cuda=unread,
-        target=Target(told if asked is None else asked.result(), unread, unread, unread),
+        target=_target(host, told if asked is None else asked.result()),
         probes=(),
         probes_left_out="a plan runs nothing",
     )
+
+
+def _target(host: LocalHost, interpreter: Observed[Interpreter]) -> Target:
+    from whygpu.collectors import installer
+    from whygpu.model.observed import Known, Unknown
+    from whygpu.model.target import Target
+
+    unread = Unknown("not looked at for a plan")
+    if not isinstance(interpreter, Known):
+        return Target(interpreter, unread, unread, unread)
+    found = installer.collect(host, interpreter.value, unread)
+    return Target(interpreter, unread, unread, unread, Known(found, interpreter.source))
 
 
 def _graphics(host: LocalHost) -> Observed[tuple[GraphicsDevice, ...]]:

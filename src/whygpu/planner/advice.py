@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from whygpu.model.observed import Known
+from whygpu.model.remedy import (
+    PYTHON,
+    Action,
+    Install,
+    a_name,
+    a_number,
+    a_requirement,
+    shell_script,
+)
+from whygpu.model.shell import shell_text
+from whygpu.model.target import PLAIN_PIP, Installer
 from whygpu.planner.candidates import Candidate
 from whygpu.planner.machine import MachineSpec
 from whygpu.planner.plan import Answer, Plan, python_of
@@ -29,18 +40,17 @@ class Advice(NamedTuple):
     verify: str
 
 
-def advice(answer: Answer, plan: Plan, today: str) -> Advice:
-    wanted = requirements(plan)
-    quoted = " ".join(f"'{item}'" for item in wanted)
+def advice(answer: Answer, plan: Plan, today: str, target: Installer | None = None) -> Advice:
+    """`target` is the environment that the plan is for; without it, any with that Python."""
     python = python_of(answer.machine)
-    pip = f"python{python} -m pip install" if python else "python -m pip install"
-    uv = f"uv venv --python {python} && uv pip install" if python else "uv pip install"
-    conda = [command for item in plan.chosen if (command := _system_cuda(item))]
-    remedies = [command for item in plan.chosen if (command := _search_remedy(item))]
+    wanted = Install(requirements(plan))
+    pip = target or _any_with(python)
+    conda = [_system_cuda(item) for item in plan.chosen]
+    remedies = [_search_remedy(item, pip) for item in plan.chosen]
     return Advice(
-        commands=(f"{pip} {quoted}", f"{uv} {quoted}"),
-        preparations=(*_newer_pip(python), *dict.fromkeys(conda)),
-        remedies=tuple(remedies),
+        commands=_written([shell_text(wanted, pip), shell_text(_with_uv(wanted, python), pip)]),
+        preparations=_written([shell_text(_newer_pip(python), pip), *conda]),
+        remedies=_written(remedies),
         notes=tuple(dict.fromkeys(_notes(answer, plan, today))),
         verify="whygpu check",
     )
@@ -52,30 +62,54 @@ def requirements(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*(item.requirement for item in plan.chosen), *pins)))
 
 
-def _newer_pip(python: str | None) -> tuple[str, ...]:
+def _written(commands: Sequence[str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(command for command in commands if command is not None))
+
+
+def _any_with(python: str | None) -> Installer:
+    return PLAIN_PIP._replace(python=f"python{python}") if python else PLAIN_PIP
+
+
+def _with_uv(wanted: Install, python: str | None) -> Action:
+    """Into a fresh environment, which uv makes with that Python."""
+    words = [word for item in wanted.requirements for word in (" ", a_requirement(item))]
+    if python is None:
+        return shell_script("uv pip install", *words)
+    return shell_script("uv venv --python ", a_number(python), " && uv pip install", *words)
+
+
+def _newer_pip(python: str | None) -> Action | None:
     if python is None or release_numbers(python) > OLD_PIP_UP_TO:
-        return ()
-    return (f"python{python} -m pip install --upgrade 'pip<21'",)
+        return None
+    return Install(("pip<21",), options=("upgrade",))
 
 
-def _system_cuda(candidate: Candidate) -> str:
+def _system_cuda(candidate: Candidate) -> str | None:
     """Releases without an extra for CUDA find it on the machine, or in a conda environment."""
     if candidate.framework != "tensorflow" or candidate.extra:
-        return ""
+        return None
     cuda = ".".join(candidate.cuda.split(".")[:2])
     floor = cudnn_floor(candidate.version) or candidate.cudnn
     # Any later one of the same major release will do.
-    cudnn = f" 'cudnn>={floor},<{int(floor.partition('.')[0]) + 1}'" if floor else ""
-    return f"conda install -c conda-forge cudatoolkit={cuda}{cudnn}"
+    limit = f"cudnn>={floor},<{int(floor.partition('.')[0]) + 1}" if floor else ""
+    cudnn = (" ", a_requirement(limit)) if limit else ()
+    toolkit = ("conda install -c conda-forge cudatoolkit=", a_number(cuda))
+    return shell_text(shell_script(*toolkit, *cudnn))
 
 
-def _search_remedy(candidate: Candidate) -> str:
+def _search_remedy(candidate: Candidate, target: Installer) -> str | None:
     if not candidate.unsearched:
-        return ""
+        return None
     folders = dict.fromkeys(_folder(library) for library in candidate.unsearched)
-    paths = ":".join(f"$NVIDIA/{folder}/lib" for folder in folders)
-    find = "NVIDIA=$(python -c 'import nvidia; print(list(nvidia.__path__)[0])')"
-    return f'{find}; export LD_LIBRARY_PATH="{paths}:$LD_LIBRARY_PATH"'
+    paths = [part for folder in folders for part in ("$NVIDIA/", a_name(folder), "/lib:")]
+    script = shell_script(
+        "NVIDIA=$(",
+        PYTHON,
+        " -c 'import nvidia; print(list(nvidia.__path__)[0])'); export LD_LIBRARY_PATH=\"",
+        *paths,
+        '$LD_LIBRARY_PATH"',
+    )
+    return shell_text(script, target)
 
 
 def _folder(library: str) -> str:
