@@ -54,6 +54,7 @@ from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.observed import need
+from whygpu.model.remedy import command_line
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("CODE", __name__, __doc__, severity="error", effect="cpu", explains=("gpu-unused",))
@@ -67,7 +68,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         subject=MACHINE,
         message="<what was seen, what was expected, where>",
         evidence=(seen(machine.driver.version),),
-        remedies=(Remedy("<what to do>", "<command>"),),
+        remedies=(Remedy("<what to do>", command_line("<command>")),),
     )
 '''
 

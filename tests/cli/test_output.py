@@ -9,7 +9,6 @@ import os
 import pathlib
 import pty
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from whygpu.cli import output
 from whygpu.model.batch import BatchResult
 from whygpu.model.code_finding import LintReport
 from whygpu.model.codec import encode
+from whygpu.model.commands import shell_text
 from whygpu.model.comparison import ComparisonReport
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Explanation
@@ -33,6 +33,7 @@ from whygpu.model.finding import Remedy
 from whygpu.model.holders import HoldersReport
 from whygpu.model.outside_text import one_line, printable, without_sequences
 from whygpu.model.policy import LaunchPlan, RunReport
+from whygpu.model.remedy import a_path, command_line
 from whygpu.model.report import Report
 from whygpu.model.shell import quoted, with_home_unquoted
 from whygpu.model.snapshot import Snapshot
@@ -219,7 +220,8 @@ def test_a_home_folder_stays_outside_of_quotes(word: str, shown: str) -> None:
 def test_a_command_to_paste_names_the_file_that_was_meant() -> None:
     home = os.path.expanduser("~")
     path = f"{home}/my logs/it is.log"
-    command = output.public(Remedy("Read it.", f"cat {shlex.quote(path)} /etc/hosts")).command
+    remedy = Remedy("Read it.", command_line("cat", a_path(path), "/etc/hosts"))
+    command = shell_text(output.public(remedy).action)
     assert command is not None
     assert home not in command
     done = subprocess.run(

@@ -169,6 +169,7 @@ def _why_not(
 
 def _machine(options: argparse.Namespace) -> tuple[MachineSpec, Installer | None]:
     """What to plan for, and the environment to install into where that is known."""
+    from whygpu.cli import output
     from whygpu.model.derived import installer_of
     from whygpu.model.observed import Known
     from whygpu.planner.machine import described, from_snapshot
@@ -191,14 +192,7 @@ def _machine(options: argparse.Namespace) -> tuple[MachineSpec, Installer | None
     elsewhere = (version, options.driver, options.gpu, options.glibc, options.platform)
     if any(elsewhere) or not isinstance(taken.target.interpreter, Known):
         return spec, None
-    return spec, _redacted(installer_of(taken))
-
-
-def _redacted(target: Installer) -> Installer:
-    from whygpu.host.local import LocalHost
-    from whygpu.privacy import Redactor
-
-    return target._replace(python=Redactor(LocalHost().platform).text(target.python))
+    return spec, output.public(installer_of(taken))
 
 
 def _this_machine(options: argparse.Namespace, version: str | None) -> Snapshot:

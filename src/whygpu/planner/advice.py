@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from whygpu.model.commands import shell_text
 from whygpu.model.observed import Known
 from whygpu.model.remedy import (
     PYTHON,
@@ -15,7 +16,6 @@ from whygpu.model.remedy import (
     a_requirement,
     shell_script,
 )
-from whygpu.model.shell import shell_text
 from whygpu.model.target import PLAIN_PIP, Installer
 from whygpu.planner.candidates import Candidate
 from whygpu.planner.machine import MachineSpec
