@@ -7,7 +7,7 @@ and compiling all of them would double the time of a start.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import cast
 
 
@@ -27,22 +27,22 @@ class _Late:
             self._compiled = re.compile(self.pattern, self._flags)
         return self._compiled
 
-    def search(self, text: str) -> re.Match[str] | None:
-        return self.compiled.search(text)
+    def search(self, text: str, *bounds: int) -> re.Match[str] | None:
+        return self.compiled.search(text, *bounds)
 
-    def match(self, text: str) -> re.Match[str] | None:
-        return self.compiled.match(text)
+    def match(self, text: str, *bounds: int) -> re.Match[str] | None:
+        return self.compiled.match(text, *bounds)
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
         return self.compiled.fullmatch(text)
 
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        return self.compiled.finditer(text)
+    def finditer(self, text: str, *bounds: int) -> Iterator[re.Match[str]]:
+        return self.compiled.finditer(text, *bounds)
 
     def findall(self, text: str) -> list[str]:
         return self.compiled.findall(text)
 
-    def sub(self, replacement: str, text: str) -> str:
+    def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str) -> str:
         return self.compiled.sub(replacement, text)
 
 

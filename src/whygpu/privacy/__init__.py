@@ -1,0 +1,176 @@
+"""The one gate through which everything passes that leaves the machine.
+
+A snapshot is made to be posted in a public issue. Home folders become ~, and names of users and
+hosts, network addresses, hardware identifiers and anything shaped like a key are removed from
+values; names of fields are never touched, and neither is a word in prose that happens to equal a
+user's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from whygpu.host.base import Platform
+from whygpu.model.codec import decode, encode, vocabulary
+from whygpu.model.snapshot import Snapshot
+from whygpu.privacy.addresses import NETWORK, NETWORK_SHARES, URLS, without_ipv4
+from whygpu.privacy.hardware import HARDWARE
+from whygpu.privacy.keys import (
+    KEYS,
+    LONG_ENOUGH,
+    closes_frame,
+    continues_frame,
+    opens_frame,
+    without_random_runs,
+)
+from whygpu.privacy.named import NAMED, replacement_for
+from whygpu.privacy.people import HOMES, PEOPLE
+from whygpu.privacy.rules import REMOVED, Rule, RuleBook, apply
+
+T = TypeVar("T")
+
+_NOBODYS_NAMES = frozenset(
+    ("", "root", "localhost", "nvidia", "python", "lib", "bin", "numpy", "conda", "ubuntu", "user")
+)
+"""Names that tell nothing of anyone, and parts of every path and package name."""
+_HARMLESS = re.compile(r"[a-z_.-]{0,15}|(?:[a-z-]{1,40} )?\d{0,6}(?:[.+]\d{1,6}){0,2}")
+"""Short words and versions, which are most of a snapshot and cannot hold anything private. Four
+numbers with dots may be an address."""
+_VERSION_FIELDS = frozenset(
+    ("version", "requires", "requirement", "owner", "found", "cuda", "cudnn")
+)
+"""Fields that hold versions: NVIDIA's packages have four numbers (12.9.2.10), as addresses do."""
+_SAME_FIELD = frozenset(("known",))
+"""The codec puts a value that is known into an object of its own."""
+
+
+def _tells_something(name: str) -> bool:
+    """A machine may be called gpu and its user nvidia; a snapshot without these words is none."""
+    return len(name) > 1 and name not in _NOBODYS_NAMES | vocabulary(Snapshot)
+
+
+GENERAL = RuleBook((*URLS, *KEYS, NAMED, *PEOPLE, *HARDWARE, *NETWORK))
+_LINE_BREAKS = {"\\n": "\x1d", "\\r": "\x1e", "\\t": "\x1f"}
+"""Escapes, and blanks that no text uses, which stand for them while the text is cleaned."""
+_COLOURS = re.compile(r"\x1b(?:\[[0-9;:?]{0,40}[A-Za-z])?")
+_PASSES = 4
+"""What one rule leaves can be the business of another; two passes are the rule, more are rare."""
+
+
+class Redactor:
+    """Cleans text. Knows whose machine it is, to recognise its user and its name in paths."""
+
+    def __init__(self, platform: Platform) -> None:
+        host_name = platform.host_name.partition(".")[0]
+        # Folders of Windows hold \\n and \\t, which mean something else in all other texts.
+        own = _own(platform.home, platform.user, host_name)
+        self._folders = (*own, *HOMES, *NETWORK_SHARES)
+        self._cleaned: dict[tuple[str, bool], str] = {}
+        names = {platform.user: "<user>", host_name: "<host>", platform.host_name: "<host>"}
+        self._names = {name: word for name, word in names.items() if _tells_something(name)}
+
+    def text(self, text: str, *, versions: bool = False) -> str:
+        """`versions`: four numbers with dots are a version here, not an address."""
+        if text in self._names:
+            return self._names[text]
+        if _HARMLESS.fullmatch(text):
+            return text
+        # Two thirds of a snapshot's strings are said more than once.
+        cleaned = self._cleaned.get((text, versions))
+        if cleaned is None:
+            cleaned = self._cleaned[text, versions] = self._clean(text, versions)
+        return cleaned
+
+    def _clean(self, text: str, versions: bool) -> str:
+        if "\x1b" in text:
+            plain = _COLOURS.sub("", text)
+            cleaned = self._clean(plain, versions)
+            return text if cleaned == plain else cleaned
+        for _ in range(_PASSES):
+            cleaned = self._clean_once(text, versions)
+            if cleaned == text:
+                break
+            text = cleaned
+        return text
+
+    def _clean_once(self, text: str, versions: bool) -> str:
+        text = apply(self._folders, text)
+        if "\\" in text:
+            return _with_line_breaks(text, lambda lines: _clean_lines(lines, versions))
+        return _clean_lines(text, versions)
+
+    def tree(self, value: object, field: str = "") -> object:
+        """A JSON value with every string cleaned; the keys of objects stay as they are."""
+        if isinstance(value, str):
+            return self._named(value, field)
+        if isinstance(value, list):
+            return self._lines(value, field)
+        if isinstance(value, dict):
+            return {
+                key: self.tree(item, field if key in _SAME_FIELD else key)
+                for key, item in value.items()
+            }
+        return value
+
+    def _named(self, text: str, field: str) -> str:
+        return replacement_for(field, text) or self.text(text, versions=field in _VERSION_FIELDS)
+
+    def _lines(self, items: list[object], field: str) -> list[object]:
+        """The items of a list may be the lines of one text, and a key may have many lines."""
+        cleaned = []
+        in_frame = False
+        for item in items:
+            line = item if isinstance(item, str) else ""
+            in_frame = in_frame and continues_frame(line)
+            cleaned.append(REMOVED if in_frame else self.tree(item, field))
+            in_frame = (in_frame and not closes_frame(line)) or opens_frame(line)
+        return cleaned
+
+    def value(self, value: T) -> T:
+        """A frozen value of the model, cleaned."""
+        return decode(type(value), self.tree(encode(value)))
+
+
+def _clean_lines(text: str, versions: bool) -> str:
+    text = GENERAL.apply(text)
+    if not versions:
+        text = without_ipv4(text)
+    return without_random_runs(text) if len(text) >= LONG_ENOUGH else text
+
+
+def _with_line_breaks(text: str, clean: Callable[[str], str]) -> str:
+    """JSON and repr() write a line break as two characters; no word goes on across one."""
+    if any(break_ in text for break_ in _LINE_BREAKS.values()):
+        return clean(text)
+    for escape, break_ in _LINE_BREAKS.items():
+        text = text.replace(escape, break_)
+    text = clean(text)
+    for escape, break_ in _LINE_BREAKS.items():
+        text = text.replace(break_, escape)
+    return text
+
+
+def _own(home: str, user: str, host_name: str) -> list[Rule]:
+    """Rules for the names of the user and the machine at hand, wherever they stand."""
+    rules = []
+    home = home.rstrip("/")
+    if len(home) > 1:
+        rules.append(_literal(home, rf"(?<![\w.-]){re.escape(home)}(?![\w.-])", "~"))
+    if _tells_something(user):
+        name = re.escape(user)
+        # Only where a path or an address names a person: prose may use the same word.
+        rules.append(_literal(user, rf"(?<=[/\\]){name}(?=[/\\:;,'\")\s]|$)", "<user>"))
+        rules.append(_literal(user, rf"(?<![\w.-]){name}(?=@)", "<user>"))
+    if len(host_name) > 2 and _tells_something(host_name):
+        name = re.escape(host_name)
+        # With its domain, whether or not the machine itself knows it.
+        pattern = rf"(?<![\w-]){name}(?:\.[A-Za-z][\w-]{{0,62}}){{0,8}}(?![\w-])"
+        rules.append(_literal(host_name, pattern, "<host>"))
+    return rules
+
+
+def _literal(word: str, pattern: str, replacement: str) -> Rule:
+    expression = re.compile(pattern)
+    return Rule((word.lower(),), lambda text: expression.sub(replacement, text))

@@ -1,0 +1,388 @@
+"""Values that only their name gives away: password=..., "api_key": "...", --token ..., USER=...
+
+Three small patterns find a name, what stands between it and its value, and the value. Whether the
+value is private is then a question to the kind of name that it is: after `password` everything is,
+after `token` only what can be a key, because models have tokens too.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from whygpu.model.late import late
+from whygpu.privacy.randomness import is_key_like
+from whygpu.privacy.rules import CONTAINER, REMOVED, Rule
+
+_QUOTE = r"\\{0,7}[\"'`]"
+_LOOKED_AT = 128
+"""A value is judged by its beginning; only one that goes is followed to its end."""
+_LONGEST = 8192
+
+
+class Mention(NamedTuple):
+    """A name and its value, as found in a text or as a field of a record."""
+
+    name: str
+    """In small letters, words joined by _."""
+    value: str
+    between: str = "="
+    """What stands between them, without blanks and quotes; empty for blanks alone."""
+    quoted: bool = True
+    is_option: bool = False
+    is_spaced: bool = False
+    """Whether blanks stand around what is between them."""
+    after: str = ""
+    """The character after the value."""
+
+
+class Kind(NamedTuple):
+    words: str
+    """A pattern for a part of the name, in its normal form."""
+    is_private: Callable[[Mention], bool]
+    replacement: str = REMOVED
+    value: re.Pattern[str] | None = None
+    """The shape of a value that is not quoted, for kinds with a narrower one than a password's."""
+
+    def accepts(self, function: str | None) -> bool:
+        """Whether the value may stand in a call of this function; a password may in any."""
+        return (
+            not function or self.is_private is _is_password or _WRAPPER.search(function) is not None
+        )
+
+
+_WRAPPER = late(r"(?i)secret|str|bytes|environ|setenv|set$|header|quote")
+_READER = late(
+    r"(?i)(?:encode|decode|get|getenv|split|strip|join|format|replace|compile|input|getpass|prompt|ask\w*)$"
+)
+_HARMLESS = late(
+    r"(?i)(?:none|null|nil|true|false|yes|no|on|off|auto|default|unset|unknown|undefined|empty|n/a|"
+    r"required|optional|missing|invalid|incorrect|str|int|bool|bytes|string|object|any|dict|list|"
+    r"removed|redacted|hidden|self|[:*]{1,80}|x{3,80}|\.{2,80}|…|-|"
+    r"<[^<>\n]{0,80}>?|\[[^\]\n]{0,80}\]?|(?-i:\$[A-Z_]{1,80})|\$\{\w{1,80}\}?|\$\([^)\n]{0,80}\)?|%\w{1,40}%|"
+    r"%\(\w{1,40}\)s|%s|\{[\w.!:]{0,80}\}?|\([^)\n]{0,80}\)?|"
+    r"[a-z_.]{1,80}[\[(][\w.,:\[( -]{0,80}[\])]{0,4}|"
+    r"(?:self|args|config|cfg|settings|os|env|process)\.[\w.]{1,80})"
+)
+"""Placeholders, types and code: what stands in place of a value."""
+_PLACE = late(
+    r"(?:~|\.{1,2}|file:/|[A-Za-z]:)?[/\\][\w.-]{0,80}(?:[/\\]|$)|[\w-]{1,80}\.(?:json|pem|txt|ya?ml)$"
+)
+_ABOUT_A_KEY = late(
+    r"(?:file|path|dir|name|length|len|size|count|policy|type|url|uri|timeout|ttl|fd|stdin|prompt|field|label|hint)$"
+)
+"""Names that speak of a key and do not hold one: password_file, secret_name."""
+_OF_A_MODEL = late(
+    r"tokeni[sz]|tokens|(?:^|_)(?:n|num|max|min|pad|eos|bos|unk|oov|sep|cls|mask|image|audio|video|"
+    r"special|stop|start|end|new|next|prev|prompt|completion|input|output|total|first|last|class|"
+    r"per|each|every|unexpected|invalid)_?token|"
+    r"token_?(?:type|id|ids|idx|index|count|len|length|size|emb|embed|embedding|embeddings|per|"
+    r"budget|limit|level|class|classification|mixer|position|positions|logits|probs|drop|ize\w*|s)$"
+)
+_NUMBER = late(r"[+-]?\d{1,7}(?:\.\d{0,6})?(?:[eE][+-]?\d{1,3})?[KMGkmg]?")
+_VARIABLE = late(r"[A-Za-z_]{1,80}(?:\.[A-Za-z_]{1,80}){0,8}")
+_WORDS_ONLY = late(r"_{0,2}(?:[a-z]{1,15}|[A-Z][a-z]{1,14})(?:[_.-][A-Za-z]{1,20}){0,6}")
+_PLAIN_WORD = late(r"[a-z]{1,15}|[A-Z][a-z]{1,14}")
+
+
+def _is_password(mention: Mention) -> bool:
+    value = mention.value
+    if _HARMLESS.fullmatch(value) or _is_variable(mention):
+        return False
+    if mention.between == "is":
+        return _PLAIN_WORD.fullmatch(value) is None
+    if _ABOUT_A_KEY.search(mention.name) or mention.name.endswith("credentials"):
+        return is_key_like(value) and not _PLACE.match(value)
+    if mention.name in ("pwd", "oldpwd"):
+        return not _PLACE.match(value) and value[:1] not in "~/"
+    return True
+
+
+def _is_variable(mention: Mention) -> bool:
+    """Code that passes a variable on under its own name: password=password, token=self._token."""
+    if mention.quoted or not _VARIABLE.fullmatch(mention.value):
+        return False
+    last = mention.value.rpartition(".")[2].lower().lstrip("_")
+    word = mention.name.rpartition("_")[2]
+    return last == mention.name or last == word or last.endswith(f"_{word}")
+
+
+def _is_token(mention: Mention) -> bool:
+    value = mention.value
+    if _OF_A_MODEL.search(mention.name):
+        return is_key_like(value) and not _PLACE.match(value)
+    if _NUMBER.fullmatch(value) or len(value) < 4 or not _is_password(mention):
+        return False
+    if _VARIABLE.fullmatch(value) and "token" in value.lower():
+        return False
+    # Prose and code speak of tokens too.
+    may_be_a_word = not mention.quoted and not mention.is_option
+    return not (may_be_a_word and _WORDS_ONLY.fullmatch(value))
+
+
+def _is_named_key(mention: Mention) -> bool:
+    """KAGGLE_KEY, encryptionKey, auth, session: keys by name, and much else that is not random."""
+    return is_key_like(mention.value) and not _PLACE.match(mention.value)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_NOBODY = _words(
+    "root user users ubuntu admin nobody docker jovyan vscode runner git guest default none null "
+    "true false unknown me you username your_username ec2-user centos debian daemon system self "
+    "str int the a postgres redis mysql"
+)
+_USER_NAME = late(r"[A-Za-z_][\w.+@\\-]{1,63}")
+_USER_FIELDS = late(r"(?:\w{1,80}_)?(?:username|user_name|logname|login_name)|(?:\w{1,80}_)?user")
+
+
+def _is_person(mention: Mention) -> bool:
+    if not _USER_FIELDS.fullmatch(mention.name) or mention.value.lower() in _NOBODY:
+        return False
+    # In a conversation with a model, "user" is who speaks.
+    is_speaker = mention.name.endswith("user") and mention.between != "="
+    is_code = not mention.quoted and mention.after and mention.after in "([."
+    if is_speaker or is_code or mention.between in ("is", ","):
+        return False
+    return _USER_NAME.fullmatch(mention.value) is not None and not _is_variable(mention)
+
+
+_HOST_FIELDS = late(
+    r"(?:\w{1,80}_)?(?:host_?name|nodename|node_?list|computer_?name|machine_?name|"
+    r"master_addr|rdzv_endpoint|coordinator_addr(?:ess)?|worker_hostnames)|"
+    r"(?!(?:un)?pinned_)(?:\w{1,80}_|batch|alloc|exec|submit)?host|(?:req|exc)nodelist"
+)
+_OF_SENTENCES = _words(
+    "the a an and or is are was of to in for with from if when not must should can will cannot "
+    "option options argument password"
+)
+_NO_HOST = _words(
+    "localhost localhost.localdomain host hosts device devices cpu gpu cuda tpu memory platform "
+    "none null true false default unknown auto str interpreter any local remote all yes no "
+    "env socket not a the this is n port name hostname string bool mapping"
+)
+_HOST_NAME = late(r"[A-Za-z0-9](?:[\w.-]|\[[\d,-]{1,120}(?:\]|$)|,(?=[A-Za-z])){1,400}")
+_NO_NAME = late(rf"[\d.:x-]{{1,60}}|{CONTAINER}")
+
+
+_DOMAIN = late(
+    r"(?:[a-z]{2}|com|org|net|edu|gov|mil|info|app|dev|cloud|local|internal|lan|corp|intra|intranet|"
+    r"localdomain|home|cluster|hpc|example|test)"
+)
+_HOST_ALONE = late(r"(?:\w{1,80}_)?host|master_addr|rdzv_endpoint")
+_DISTINCT = late(r"[\d-]")
+
+
+def _is_host(mention: Mention) -> bool:
+    value = mention.value.rstrip(".,-").lower()
+    if not _HOST_FIELDS.fullmatch(mention.name) or not _HOST_NAME.fullmatch(value):
+        return False
+    if value in _NO_HOST or value in mention.name or _NO_NAME.fullmatch(value):
+        return False
+    if mention.between == "is" or (mention.between == "," and not mention.is_option):
+        return False
+    is_variable = "_" in value and not _DISTINCT.search(value.partition("[")[0])
+    if is_variable:
+        return False
+    return _DISTINCT.search(value) is not None or _names_a_host(mention, value)
+
+
+def _names_a_host(mention: Mention, value: str) -> bool:
+    """Whether a word without digits is a host's name, and no variable or part of a sentence."""
+    if mention.after and mention.after in "([" and not mention.quoted:
+        return False
+    if "." in value and not _DOMAIN.fullmatch(value.rpartition(".")[2]):
+        return False
+    is_plain = _HOST_ALONE.fullmatch(mention.name) and not mention.quoted
+    return not (is_plain and (mention.between != "=" or mention.is_spaced)) or "." in value
+
+
+_SERIAL_FIELDS = late(
+    r"(?:\w{1,80}_)?serial(?:_(?:number|num|no))?|(?:\w{1,80}_)?asset_tag|(?:\w{1,80}_)?wwn"
+)
+_ID_FIELDS = late(r"(?:\w{1,80}_)?(?:uuid|guid|machine_?id|boot_?id)")
+_SERIAL = late(r"(?=[A-Za-z-]{0,40}\d)[A-Za-z0-9-]{6,64}")
+_HARDWARE_ID = late(r"(?:0x)?[0-9a-fA-F]{12,32}|(?:[0-9a-fA-F]{2,4}:){3,7}[0-9a-fA-F]{2,4}")
+_HARDWARE_VALUE = late(r"[A-Za-z0-9][A-Za-z0-9:-]{5,64}")
+
+
+def _is_hardware(mention: Mention) -> bool:
+    if _SERIAL_FIELDS.fullmatch(mention.name):
+        return _SERIAL.fullmatch(mention.value) is not None
+    is_id = _ID_FIELDS.fullmatch(mention.name) is not None
+    return is_id and _HARDWARE_ID.fullmatch(mention.value) is not None
+
+
+KINDS = (
+    Kind(
+        r"pass(?:word|wd|phrase|code|wort)|(?:^|_)pwd$|secret|credential|"
+        r"(?:api|app|access|private|account|shared|auth|signing|encryption)_?key|"
+        r"shared_?access_?signature|connection_?string",
+        _is_password,
+    ),
+    Kind("token|(?:^|_)(?:pass|pw|pat)$", _is_token),
+    Kind(
+        r"key(?:_?id)?$|(?:^|_)(?:auth|sig|signature|jwt|sas)$|cookie|session",
+        _is_named_key,
+    ),
+    Kind("user|logname|login_name", _is_person, "<user>", _USER_NAME),
+    Kind("host|node|name|addr|endpoint", _is_host, "<host>", _HOST_NAME),
+    Kind("serial|id$|asset_tag|wwn", _is_hardware, REMOVED, _HARDWARE_VALUE),
+)
+
+_WORDS = _words(
+    "pass pwd secret credential key token auth sig jwt sas _pat _pw cookie session connection "
+    "user logname login_name host node computer machine addr endpoint "
+    "serial uuid guid boot asset wwn"
+)
+"""Every name of every kind holds one of these."""
+
+_NAME = late(
+    rf"(?i)(?P<word>{'|'.join(_WORDS)})(?P<rest>[\w-]{{0,40}}(?:[ -](?:number|name|id|tag)\b)?)"
+)
+_TYPE = r"(?:Optional\[)?(?:str|bytes|string|Any|(?:pydantic\.)?SecretStr)\]?(?:[ ]?\|[ ]?None)?"
+_BETWEEN = late(
+    rf"(?:(?P<close>{_QUOTE})[\])}}]{{0,2}})?"
+    rf"(?:,?\s{{0,40}}(?:{_QUOTE})?(?P<pair>value)(?:{_QUOTE})?[ \t]{{0,4}}[:=]"
+    rf"|[ \t]{{0,40}}(?P<mark>=>|:=|==?|:(?:[ \t]{{0,4}}{_TYPE}[ \t]{{0,4}}=)?|>|,"
+    r"|is(?=[ \t])|(?<=[ \t])))"
+    r"[ \t]{0,40}"
+    # what a value is wrapped in: SecretStr('...'), b'...'
+    rf"(?:(?:(?P<wrapper>[A-Za-z_.]{{1,40}})\()?[bBrRuUfF]{{0,2}}(?P<open>{_QUOTE}))?"
+)
+_BARE = late(
+    r"<[^<>\n]{0,80}>|(?:[^\s\"'`\\,;&<\x00-\x1f]|\\(?![nrt\"'`\\])|<(?!/)"
+    r"|[,;&](?!\s|$|[\w.%-]{0,40}[=:]|[\"'`])){1,8192}"
+)
+_CLOSING = ")]}>.,;:"
+_NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
+
+
+@cache
+def _quoted(quote: str) -> re.Pattern[str]:
+    """What stands in quotes of this kind, up to the end of the line if they do not close."""
+    return re.compile(rf"(?:(?!{re.escape(quote)})(?:\\{{1,7}}[\"'`\\]|[^\n])){{0,{_LONGEST}}}")
+
+
+@lru_cache(maxsize=4096)
+def _kinds_of(name: str) -> tuple[Kind, ...]:
+    """The kinds that a name may be of, the strictest first."""
+    normal = _normal(name)
+    return tuple(kind for kind in KINDS if re.search(kind.words, normal))
+
+
+def _normal(name: str) -> str:
+    """Names are written in many ways: API_KEY, api-key, apiKey, "Serial Number"."""
+    return re.sub(r"[ -]", "_", name.strip("-")).lower()
+
+
+def replacement_for(field: str, value: str) -> str | None:
+    """What to write in place of a field's value; None for a value that may stay."""
+    for kind in _kinds_of(field):
+        if kind.is_private(Mention(_normal(field), value, between=":")):
+            return kind.replacement
+    return None
+
+
+class _Place(NamedTuple):
+    """Where a private value was found."""
+
+    start: int
+    end: int
+    replacement: str
+
+
+def _places(text: str) -> Iterator[_Place]:
+    at = 0
+    while name := _NAME.search(text, at):
+        place = _place_after(text, name)
+        if place is not None:
+            yield place
+        at = name.end() if place is None else place.end
+
+
+def _place_after(text: str, name: re.Match[str]) -> _Place | None:
+    before = text[max(0, name.start() - 40) : name.start()]
+    written = before[len(before.rstrip(_NAME_CHARACTERS)) :] + name[0]
+    kinds = _kinds_of(written)
+    between = _BETWEEN.match(text, name.end()) if kinds else None
+    if between is None:
+        return None
+    for kind in kinds:
+        value = _value(kind, text, between, _LOOKED_AT)
+        mention = Mention(
+            _normal(written),
+            value,
+            "=" if between["pair"] else between["mark"],
+            between["open"] is not None,
+            written.startswith("-"),
+            between[0][:1].isspace(),
+            text[between.end() + len(value) : between.end() + len(value) + 1],
+        )
+        if (
+            value
+            and kind.accepts(between["wrapper"])
+            and _belongs(mention, between, before)
+            and kind.is_private(mention)
+        ):
+            whole = _value(kind, text, between, _LONGEST)
+            return _Place(between.end(), between.end() + len(whole), kind.replacement)
+    return None
+
+
+def _value(kind: Kind, text: str, between: re.Match[str], longest: int) -> str:
+    start = between.end()
+    if between["open"]:
+        found = _quoted(between["open"]).match(text, start, start + longest)
+        return found[0] if found else ""
+    found = (kind.value or _BARE).match(text, start, start + longest)
+    return found[0].rstrip(_CLOSING) if found else ""
+
+
+def _is_a_value(mention: Mention) -> bool:
+    return bool(mention.value) and (mention.quoted or mention.value.lower() not in _OF_SENTENCES)
+
+
+def _belongs(mention: Mention, between: re.Match[str], before: str) -> bool:
+    """Whether that is a value of this name, and not merely what follows it."""
+    if mention.between == ">":
+        end = between.end() + len(mention.value)
+        rest = between.string[end : end + 2]
+        return before.rstrip(_NAME_CHARACTERS).endswith("<") and rest == "</"
+    if mention.between == ",":
+        names_follow = _PLAIN_WORD.fullmatch(mention.value) and not mention.is_option
+        return bool(between["close"] and mention.quoted and not names_follow)
+    if mention.between == "is":
+        return not mention.is_option
+    if mention.between == "":
+        return _follows_directly(mention, before)
+    return True
+
+
+def _follows_directly(mention: Mention, before: str) -> bool:
+    """Whether the value belongs to the name although only blanks are between them."""
+    if mention.is_option:
+        return not mention.value.startswith("-")
+    if mention.name == "password" and "login " in before:
+        return True  # .netrc
+    if mention.name == "key" and not before.lower().endswith(("api ", "access ", "secret ")):
+        return False
+    is_number = len(mention.value) > 9 and mention.name.endswith(("serial", "number", "id"))
+    return is_number or is_key_like(mention.value)
+
+
+def _clean(text: str) -> str:
+    parts = []
+    done = 0
+    for place in _places(text):
+        parts += [text[done : place.start], place.replacement]
+        done = place.end
+    return "".join((*parts, text[done:])) if parts else text
+
+
+NAMED = Rule(_WORDS, _clean)

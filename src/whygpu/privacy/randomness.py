@@ -1,0 +1,83 @@
+"""Tells keys from words: a key changes between small letters, capitals and digits all the time."""
+
+from __future__ import annotations
+
+import string
+
+from whygpu.model.late import late
+
+_CLASSES = {
+    **dict.fromkeys(map(ord, string.ascii_lowercase), "a"),
+    **dict.fromkeys(map(ord, string.ascii_uppercase), "A"),
+    **dict.fromkeys(map(ord, string.digits), "0"),
+    **dict.fromkeys(map(ord, "+/_-.=~"), " "),
+}
+_CHANGES = {"aA": 1, "Aa": 1, "a0": 2, "0a": 2, "A0": 2, "0A": 2}
+"""Names in camel case have capitals everywhere, but few digits between letters."""
+_LOOKED_AT = 256
+_SPELT = late(r"[a-z]{4,64}")
+
+_HEX_KEY = late(r"(?=[0-9]{0,128}[a-f])(?=[a-f]{0,128}[0-9])[0-9a-f]{32,128}")
+_CAPITALS = late(r"(?=[A-Z]{0,128}[0-9])(?=[0-9]{0,128}[A-Z])[A-Z0-9]{20,128}")
+_SYMBOL = late(r"_{1,3}Z")
+_LENGTH = late(r"(?:St|[PKRNS]){0,4}(\d{1,3})(?=[A-Za-z_])")
+_ENOUGH_WORDS = 2
+_TILE = late(r"\dx\d")
+_ENOUGH_TILES = 3
+"""Names of GPU kernels list the sizes of their tiles: MT128x128x32."""
+
+
+def changes(text: str) -> float:
+    """About 0.9 for random letters and digits, below 0.4 for names."""
+    classes = text[:_LOOKED_AT].translate(_CLASSES)
+    found = sum(weight * classes.count(pair) for pair, weight in _CHANGES.items())
+    return found / max(1, len(classes))
+
+
+def is_software(text: str, spelt: float) -> bool:
+    """Names of functions, symbols, types and kernels look random and are not.
+
+    Names are spelt: more than the given part of them is runs of small letters. In a key it is a
+    tenth, with a wide spread.
+    """
+    head = text[:_LOOKED_AT]
+    if sum(map(len, _SPELT.findall(head))) > spelt * len(head):
+        return True
+    if _SYMBOL.match(text) or len(_TILE.findall(head)) >= _ENOUGH_TILES:
+        return True
+    return _is_mangled(text)
+
+
+def _is_mangled(text: str) -> bool:
+    """C++ spells out the length of each word: N5torch8autograd6EngineE."""
+    at = words = 0
+    while words < _ENOUGH_WORDS and (length := _LENGTH.match(text, at)):
+        at = length.end() + int(length[1])
+        if at > len(text) or changes(text[length.end() : at]) > 0.4:
+            return False
+        words += 1
+    return words == _ENOUGH_WORDS
+
+
+def is_key_like(text: str) -> bool:
+    """For a value whose name already suggests a key."""
+    if len(text) < 16:
+        return False
+    if _HEX_KEY.match(text) or _CAPITALS.match(text):
+        return True
+    return changes(text) >= 0.4 and not is_software(text, spelt=0.5)
+
+
+def has_every_class(text: str) -> bool:
+    """Whether there are small letters, capitals and digits."""
+    head = set(text[:_LOOKED_AT])
+    kinds = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+    return all(not head.isdisjoint(kind) for kind in kinds)
+
+
+def is_surely_random(text: str) -> bool:
+    """For a run of letters and digits that stands alone: nothing but a key looks like this."""
+    shortest, least = (40, 0.55) if "/" in text else (32, 0.5)
+    if len(text) < shortest:
+        return False
+    return has_every_class(text) and changes(text) >= least and not is_software(text, spelt=0.4)
