@@ -1,5 +1,5 @@
-"""No text makes a regular expression of a reader or a cause blow up: four times as long a text may
-take four times as long, and not sixteen times.
+"""No text makes a regular expression of a reader, a cause or the privacy gate blow up: four times
+as long a text may take four times as long, and not sixteen times.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from whygpu import causes, readers
+from whygpu import causes, privacy, readers
 from whygpu.model.late import compiled
 
 NEW = sys.version_info >= (3, 11)
@@ -39,7 +39,7 @@ FRAGMENTS = (
 
 
 def modules() -> Iterator[str]:
-    for package in (readers, causes):
+    for package in (readers, causes, privacy):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield found.name
 
