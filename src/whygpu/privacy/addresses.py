@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 
 from whygpu.model.late import late
@@ -128,6 +127,8 @@ _TAIL = late(r"/\d{1,3}|\]")
 
 def _ipv6(match: re.Match[str]) -> str:
     """Slices (1::2), times and names of C++ (c10::) are written with colons as well."""
+    import ipaddress  # takes a millisecond, and most texts have no such address
+
     address = match[0].partition("%")[0]
     try:
         parsed = ipaddress.IPv6Address(address)

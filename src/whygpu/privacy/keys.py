@@ -45,7 +45,7 @@ _SHAPES = (
     _Shape("HRKU- sbp_ pscale_tkn_ pscale_pw_ pscale_oauth_ dckr_pat_ dckr_oat_ fm1_ fm2_ FlyV1"),
     # models and experiments
     _Shape("sk-proj- sk-ant- sk-or-v1- sk-svcacct- sk-admin- sk-lf- sk-None-"),
-    _Shape("sk- hf_ api_org_ r8_ gsk_ pplx- xai- rpa_ fw_ jina_ ak- as-", _WORD, common=True),
+    _Shape("sk- hf_ api_org_ r8_ gsk_ pplx- xai- rpa_ fw_ jina_", _WORD, common=True),
     _Shape("nvapi- lsv2_pt_ lsv2_sk_ pcsk_ KGAT_ wandb_v1_ tvly-"),
     # payment, mail, chat, monitoring
     _Shape("sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ pk_test_ whsec_", _WORD),
@@ -98,6 +98,11 @@ def _amazon_secret(match: re.Match[str]) -> str:
 _PROSE = late(r"[A-Z]?[a-z]{1,30}(?:[-/.][A-Z]?[a-z]{1,30}){0,8}[.,]?")
 _TWILIO = late(r"\b(?:SK|AC)[0-9a-f]{32}\b")
 
+
+def _without_twilio_ids(text: str) -> str:
+    return _TWILIO.sub(REMOVED, text) if "AC" in text or "SK" in text else text
+
+
 _PATTERNS = (
     # a JSON Web Token, or the base64 of any JSON object, whole or cut
     pattern_rule(
@@ -111,7 +116,7 @@ _PATTERNS = (
     # Twilio, Mailgun: two letters or a word, and exactly 32 hexadecimal digits
     Rule(
         ("sk", "ac"),
-        lambda text: _TWILIO.sub(REMOVED, text) if len(text) > LONG_ENOUGH else text,
+        _without_twilio_ids,
     ),
     pattern_rule("key-", r"\bkey-[0-9a-f]{32}\b", REMOVED),
     # Mailchimp, Airtable

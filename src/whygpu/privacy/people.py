@@ -133,35 +133,37 @@ _NO_HOST = (
 _SOME_HOST = rf"{_NO_HOST}[A-Za-z0-9][\w.-]{{1,120}}"
 HOST_LINES = (
     # TensorFlow without a driver
-    pattern_rule("host", rf"(on this host \(){_SOME_HOST}(?=\))", r"\1<host>"),
-    pattern_rule("host:", rf"(diagnostic information for host: ){_SOME_HOST}", r"\1<host>"),
+    pattern_rule(("this host (",), rf"(on this host \(){_SOME_HOST}(?=\))", r"\1<host>"),
+    pattern_rule(
+        ("information for host",), rf"(diagnostic information for host: ){_SOME_HOST}", r"\1<host>"
+    ),
     # torch.distributed.elastic, in its table
-    pattern_rule("host", rf"((?<![\w.])host[ ]{{2,12}}: ){_SOME_HOST}", r"\1<host>"),
+    pattern_rule(("host  ",), rf"((?<![\w.])host[ ]{{2,12}}: ){_SOME_HOST}", r"\1<host>"),
     # ssh and others that cannot connect
     pattern_rule(
-        "hostname", rf"(?i)((?:resolve|for|of) hostname[ ]\\?[\"']?){_SOME_HOST}", r"\1<host>"
+        ("hostname ",), rf"(?i)((?:resolve|for|of) hostname[ ]\\?[\"']?){_SOME_HOST}", r"\1<host>"
     ),
     pattern_rule(
-        "host",
+        (" host ",),
         r"(?i)(\b(?:to|on|from|at|for) host[ ]\\?[\"']?)"
         rf"(?=[\w.-]{{0,60}}\d|\S{{1,60}} port ){_SOME_HOST}",
         r"\1<host>",
     ),
     pattern_rule(
-        "host",
+        ("host ",),
         r"(?i)(\bhost )(?!(?:cpu|gpu|dev|mem|cuda|x86|i[36]86|amd64|aarch|arm|sm_)[\w.-]{0,20}\b)"
         r"[a-z]{2}[a-z.-]{0,40}\d[\w.-]{0,60}",
         r"\1<host>",
     ),
     # uname -a
     pattern_rule(
-        "linux",
+        ("linux ",),
         rf"(\bLinux )(?!<){_SOME_HOST}(?= \d{{1,2}}\.\d{{1,3}}[\w.+-]{{0,60}} #)",
         r"\1<host>",
     ),
     # syslog and journalctl
     pattern_rule(
-        "kernel: systemd nvrm nvidia sshd",
+        "kernel: nvrm: systemd[ sshd[",
         rf"(\b[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d (?!<)){_SOME_HOST}"
         r"(?= [\w./-]{1,40}(?:\[\d{1,9}\])?:)",
         r"\1<host>",
@@ -177,7 +179,7 @@ HOST_LINES = (
         r"\1<host>",
     ),
     pattern_rule("slurmstepd-", r"(slurmstepd-)[A-Za-z0-9][\w.-]{1,60}(?=:)", r"\1<host>"),
-    pattern_rule("step", rf"(?i)(\bSTEP [\d.]{{1,20}} ON ){_SOME_HOST}", r"\1<host>"),
+    pattern_rule(("step ",), rf"(?i)(\bSTEP [\d.]{{1,20}} ON ){_SOME_HOST}", r"\1<host>"),
     pattern_rule("]:", r"(\[)[A-Za-z][\w.-]{1,120}(?=\]:\d{2,5})", r"\1<host>"),
     # id
     pattern_rule(
@@ -185,7 +187,7 @@ HOST_LINES = (
         r"(\b(?:[ug]id|groups)=\d{1,10}\()(?!root\b)[A-Za-z_][\w.-]{0,63}",
         r"\1<user>",
     ),
-    pattern_rule("logged", r"(logged in as:? )[A-Za-z_][\w.-]{0,63}", r"\1<user>"),
+    pattern_rule(("logged in as",), r"(logged in as:? )[A-Za-z_][\w.-]{0,63}", r"\1<user>"),
     pattern_rule("publickey", r"((?:publickey|password) for )[A-Za-z_][\w.-]{0,63}", r"\1<user>"),
 )
 

@@ -34,11 +34,12 @@ class Rule(NamedTuple):
 
 
 def pattern_rule(
-    needs: str, pattern: str, replacement: str | Callable[[re.Match[str]], str]
+    needs: str | tuple[str, ...], pattern: str, replacement: str | Callable[[re.Match[str]], str]
 ) -> Rule:
-    """A rule that replaces what a pattern finds; `needs` are words with blanks between them."""
+    """A rule that replaces what a pattern finds; a text as `needs` has blanks between its words."""
     expression = late(pattern)
-    return Rule(tuple(needs.split()), lambda text: expression.sub(replacement, text), expression)
+    words = tuple(needs.split()) if isinstance(needs, str) else needs
+    return Rule(words, lambda text: expression.sub(replacement, text), expression)
 
 
 def apply(rules: Iterable[Rule], text: str) -> str:
