@@ -98,6 +98,15 @@ Trainer().step(x, torch.zeros(7, 5))
 for step in range(3):
     model(torch.randn(5, WIDTH)).backward(torch.ones(99))
 """,
+    "made on the spot with a device": """
+for step in range(3):
+    model(torch.ones(5, WIDTH, device=device)).backward(torch.ones(99))
+""",
+    "moved in the call": """
+model = nn.Linear(WIDTH, 32).to("meta")
+for step in range(3):
+    model(x.to("meta")).backward(torch.ones(99))
+""",
     "beside the batch": """
 model = Net(last=Full())
 model(torch.zeros(6, 3, 8), mask=torch.ones(3, 3))
@@ -137,6 +146,9 @@ SAME = {
     "in the forward pass": ("Net()", "(x,)", {"optimizer": "sgd", "options": {"momentum": 0.9}}),
     "without gradients": ("Net()", "(x,)", {"train": False}),
     "in the backward pass": ("Net()", "(x,)", {"optimizer": "adamw"}),
+    "made on the spot": ("Net()", "(x,)", {}),
+    "made on the spot with a device": ("Net()", "(x,)", {}),
+    "moved in the call": ("nn.Linear(8, 32)", "(x,)", {}),
     "beside the batch": ("Masked()", "(torch.zeros(6, 3, 8),)", {}),
     "with lengths": ("Words()", "(ids, lengths)", {}),
 }

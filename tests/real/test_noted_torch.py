@@ -37,6 +37,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ("in the backward pass", ("Net", "train", 6, "adamw", False)),
         ("in the loss", ("Net", "train", 6, "rmsprop", False)),
         ("made on the spot", ("Net", "train", 5, None, False)),
+        ("made on the spot with a device", ("Net", "train", 5, None, False)),
+        ("moved in the call", ("Linear", "train", 6, None, False)),
         ("beside the batch", ("Net", "train", 6, None, False)),
         ("with lengths", ("Words", "train", 6, None, False)),
     ],
@@ -64,7 +66,7 @@ def test_why_it_cannot_be_told(cases: Any, case: str, why: str) -> None:
 
 def test_the_estimate_is_that_of_the_module_itself(cases: Any) -> None:
     compared = {name: case["peaks"] for name, case in cases.items() if "peaks" in case}
-    assert len(compared) == 5
+    assert len(compared) == 8
     for name, (noted, direct) in compared.items():
         # A mask that is held a little longer, in the smallest piece that PyTorch gives out.
         assert noted == pytest.approx(direct, abs=512), name

@@ -32,13 +32,17 @@ LONGEST = 2.0
 
 
 class Call(object):
-    """A module, what it was called with, and the frames that were under way within it."""
+    """A module, what it was called with, and the frames that were under way within it.
 
-    def __init__(self, module, args, kwargs, inner):
+    `unplaced` are tensors among the arguments whose device at the call is not known.
+    """
+
+    def __init__(self, module, args, kwargs, inner, unplaced=()):
         self.module = module
         self.args = args
         self.kwargs = kwargs
         self.inner = inner
+        self.unplaced = unplaced
 
 
 def noted(frames, batch):
@@ -108,7 +112,16 @@ def _in_source(torch, frames):
     kwargs = {each.arg: _given(torch, each.value, frame) for each in call.keywords}
     if None in kwargs or any(each is UNKNOWN for each in [*args, *kwargs.values()]):
         raise CannotNote("nothing shows what the module was given")
-    return Call(value_of(call.func, frame), tuple(args), kwargs, None)
+    written = [(each, found) for each, found in zip(call.args, args)]
+    written += [(each.value, kwargs[each.arg]) for each in call.keywords]
+    # x.to(device) has the shape of x, but need not be on its device; neither need what was made
+    # without data in the place of a tensor that is gone.
+    unplaced = [found for node, found in written if _has_call(node)]
+    return Call(value_of(call.func, frame), tuple(args), kwargs, None, _tensors(torch, unplaced))
+
+
+def _has_call(node):
+    return any(isinstance(each, ast.Call) for each in ast.walk(node))
 
 
 def _given(torch, node, frame):
@@ -211,18 +224,23 @@ class _Writer(io.BytesIO):
 class _Pickler(pickle.Pickler):
     """Tensors are described, and not written."""
 
-    def __init__(self, torch, file):
+    def __init__(self, torch, file, unplaced):
         pickle.Pickler.__init__(self, file, 4)
         self._torch = torch
+        self._unplaced = {id(each) for each in unplaced}
         self._until = time.time() + LONGEST
         self._numbers = {}
+        self._kept = []
+        """So that no other tensor gets the id of one that was made for the pickle alone."""
         self.described = []
 
     def persistent_id(self, value):
         if isinstance(value, self._torch.Tensor):
             if id(value) not in self._numbers:
                 self._numbers[id(value)] = len(self.described)
-                self.described.append(_described(self._torch, value))
+                self._kept.append(value)
+                placed = id(value) not in self._unplaced
+                self.described.append(_described(self._torch, value, placed))
             return self._numbers[id(value)]
         if type(value).__name__ == "ndarray" and value.nbytes > LARGEST:
             raise CannotNote("the module holds an array of %d MiB" % (value.nbytes >> 20))
@@ -231,7 +249,7 @@ class _Pickler(pickle.Pickler):
         return None
 
 
-def _described(torch, tensor):
+def _described(torch, tensor, placed):
     if tensor.layout is not torch.strided:
         raise CannotNote("a tensor of the module's is sparse")
     whole = not (tensor.is_floating_point() or tensor.is_complex())
@@ -239,7 +257,7 @@ def _described(torch, tensor):
     return {
         "shape": list(tensor.shape),
         "dtype": str(tensor.dtype).rpartition(".")[2],
-        "device": tensor.device.type,
+        "device": tensor.device.type if placed else None,
         "trained": tensor.requires_grad,
         "is_parameter": isinstance(tensor, torch.nn.Parameter),
         "values": tensor.reshape(-1).tolist() if whole and there else None,
@@ -248,7 +266,7 @@ def _described(torch, tensor):
 
 def _saved(torch, module, call):
     file = _Writer()
-    pickler = _Pickler(torch, file)
+    pickler = _Pickler(torch, file, call.unplaced)
     kinds = PLAIN + (torch.device, torch.dtype)
     try:
         # First what the program's classes may refer to when they are made again.

@@ -6,7 +6,11 @@ from . import trees
 
 
 class NotedCall(torch.nn.Module):
-    """The module with all its arguments; it takes those whose first axis is the batch."""
+    """The module with all its arguments; it takes those whose first axis is the batch.
+
+    `devices` has the device of each tensor by its id; None where it is not known. Such an argument
+    is taken to be where the module is.
+    """
 
     def __init__(self, module, args, kwargs, devices):
         super(NotedCall, self).__init__()
@@ -16,9 +20,14 @@ class NotedCall(torch.nn.Module):
         home = next((devices[id(each)] for each in module.parameters()), "cpu")
         self._call = (args, kwargs)
         self._scaled = [each for each in _unique(given) if each.shape[0] == batch]
-        self._elsewhere = {id(each) for each in given if devices[id(each)] != home}
-        # Of a program on the CPU, nothing shows that the lengths of sequences have to stay there.
-        self._perhaps = {id(each) for each in given if home == "cpu" and _may_be_lengths(each)}
+        self._elsewhere = {id(each) for each in given if devices[id(each)] not in (None, home)}
+        # Lengths of sequences have to stay on the CPU. A program on the CPU does not show that, nor
+        # does an argument whose device is not known.
+        self._perhaps = {
+            id(each)
+            for each in given
+            if (home == "cpu" or devices[id(each)] is None) and _may_be_lengths(each)
+        }
         self.examples = tuple(_row(each) for each in self._scaled)
 
     def forward(self, *rows):
