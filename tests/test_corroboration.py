@@ -30,8 +30,9 @@ ignored = []
 
 
 def here(log: str, toml: str) -> Explanation:
-    read = read_text(log)
-    return corroborate(explain(read, catalogue()), read, diagnose(machine(toml)), catalogue())
+    seen = machine(toml)
+    read = read_text(log)._replace(processor=seen.system.cpu)
+    return corroborate(explain(read, catalogue()), read, diagnose(seen), catalogue())
 
 
 def test_the_machine_confirms_one_of_two_and_refutes_the_other() -> None:
@@ -69,3 +70,29 @@ def test_a_log_that_does_not_tell_leaves_the_word_to_the_machine() -> None:
     assert after.root_causes[0].cause == "visible-devices-hides-gpu"
     assert after.root_causes[0].confidence == "possible"
     assert here(UNTELLING, "").verdict == "unknown"
+
+
+REFUSED = "step 1 loss: 0.4\nIllegal instruction (core dumped)\n"
+TRIED = """
+[system.cpu]
+instruction_sets = ["amx_tile", "avx"]
+trials = [{{feature = "avx", outcome = "runs"}}, {{feature = "amx_tile", outcome = "{amx}"}}]
+"""
+
+
+def test_an_illegal_instruction_is_laid_on_what_traps_on_the_machine() -> None:
+    after = here(REFUSED, TRIED.format(amx="traps"))
+    assert [root.cause for root in after.root_causes] == ["listed-instruction-traps"]
+    assert "lists amx_tile, and executing it traps here" in after.headline
+    assert after.headline.count("traps here") == 1
+
+
+def test_an_illegal_instruction_on_a_machine_where_all_work_is_not_explained() -> None:
+    after = here(REFUSED, TRIED.format(amx="runs"))
+    assert (after.verdict, after.root_causes) == ("unknown", ())
+    assert "avx and amx_tile can be executed here" in after.headline
+
+
+def test_an_illegal_instruction_on_a_machine_without_avx() -> None:
+    after = here(REFUSED, '[system.cpu]\ninstruction_sets = ["sse4_2"]')
+    assert [root.cause for root in after.root_causes] == ["avx-missing-sigill"]

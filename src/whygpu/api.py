@@ -65,6 +65,10 @@ def snapshot(
     taken = collect(host, python, meanwhile=machine_catalogue)
     if probe:
         taken = _probed(host, taken, timeout, on_progress)
+        if any(probe.illegal_instruction for probe in taken.probes):
+            from whygpu.collectors.instructions import with_trials
+
+            taken = with_trials(host, taken)
     return Redactor(host.platform).value(taken)
 
 
@@ -126,7 +130,8 @@ def explain_pieces(
     from whygpu.explainer import explain as _explain
     from whygpu.readers.log import read_pieces
 
-    log = read_pieces(pieces, name)._replace(memory=memory)
+    processor = here.system.cpu if here is not None else None
+    log = read_pieces(pieces, name)._replace(memory=memory, processor=processor)
     explanation = _explain(log, catalogue())
     if here is not None:
         from whygpu.corroboration import corroborate

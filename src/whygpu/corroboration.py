@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from whygpu.causes.shared_instructions import SIGNAL, looked_at
 from whygpu.model.cause import Cause
 from whygpu.model.derived import and_list
 from whygpu.model.explanation import Explanation
@@ -29,6 +30,9 @@ def corroborate(
     open_still: list[Finding] = []
     refuted: list[Finding] = []
     for root in explanation.root_causes:
+        if _judged_here(root):
+            confirmed.append(root)
+            continue
         root = _with_library_facts(root, log, report.snapshot)
         same = next((f for f in report.findings if f.cause == root.cause), None)
         deeper = _deeper(root, report, by_slug)
@@ -68,8 +72,24 @@ def _from_machine_alone(explanation: Explanation, log: Log, report: Report) -> E
         if finding.severity == "error" and finding.subject in (MACHINE, log.framework)
     ]
     if not roots:
-        return explanation
+        return _with_processor(explanation, log)
     return _with_roots(explanation._replace(verdict="found"), roots, explanation.symptoms)
+
+
+def _judged_here(root: Finding) -> bool:
+    """Whether its detector had the machine's facts beside the log."""
+    return any(evidence.kind == "machine" for evidence in root.evidence)
+
+
+def _with_processor(explanation: Explanation, log: Log) -> Explanation:
+    """After an illegal instruction that nothing explains: what is known of the processor."""
+    if log.processor is None or not log.says(SIGNAL):
+        return explanation
+    return explanation._replace(
+        headline="the program died of an illegal instruction, and it cannot be told which one: "
+        f"{looked_at(log.processor)}. To see whether it is one of oneDNN's, run the program with "
+        "ONEDNN_MAX_CPU_ISA=AVX2"
+    )
 
 
 def _confirmed(root: Finding, same: Finding) -> Finding:

@@ -246,12 +246,6 @@ def test_the_floor_of_the_wheels_tag_itself_is_enough(glibc: str, tag: str, stat
     assert run(cause_named("glibc-too-old"), machine(text)).status == status
 
 
-def test_an_illegal_instruction_without_a_known_lack_is_only_likely() -> None:
-    text = '[probes.torch]\nended = "signal"\nhow = "SIGILL"\nstage = "convolution cpu"'
-    (found,) = run(cause_named("avx-missing-sigill"), machine(text)).findings
-    assert (found.subject, found.confidence) == ("torch", "likely")
-
-
 def test_the_lacking_instructions_are_named() -> None:
     text = """
         [system.cpu]

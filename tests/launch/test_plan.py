@@ -75,7 +75,12 @@ def test_the_cpu_needs_no_look_at_the_machine() -> None:
     def looks(words: str, *, repair: bool, named: str = "", **environ: str) -> bool:
         return needs_look(parse_policy(words), environ, named.split(), repair=repair)
 
+    def traps() -> bool:
+        return True
+
     assert not looks("cpu memory=4GiB", repair=True)
+    assert needs_look(parse_policy("cpu"), {}, (), repair=True, traps=traps)
+    assert not needs_look(parse_policy("cpu"), {}, (), repair=False, traps=traps)
     assert looks("cpu", repair=True, KERAS_BACKEND="jax")
     assert looks("cpu", repair=True, named="keras")
     assert not looks("cpu", repair=False, named="keras")

@@ -203,3 +203,37 @@ def test_a_repair_that_brings_another_fault_is_none() -> None:
     report = judged(MIXED)
     environ = {"LD_LIBRARY_PATH": "/opt/cuda/lib64"}
     assert repairs_for(report, environ, lambda _: judged(OTHER_CUDNN)) == ()
+
+
+TRAPPING = """
+only = ["torch"]
+probes_left_out = "example"
+[system.cpu]
+instruction_sets = ["amx_bf16", "amx_tile", "avx", "avx512f"]
+trials = [{feature = "amx_tile", outcome = "traps"}, {feature = "avx512f", outcome = "runs"}]
+"""
+
+
+def _with_variables(toml: str, environ: Mapping[str, str]) -> Report:
+    """The machine as a program with these variables finds it."""
+    rows = (f'[environment.variables.{n}]\nvalue = "{v}"\n' for n, v in environ.items())
+    return judged(toml + "".join(rows))
+
+
+def test_onednn_is_kept_from_instructions_that_trap() -> None:
+    (repair,) = repairs_for(judged(TRAPPING), {}, lambda now: _with_variables(TRAPPING, now))
+    assert after((repair,)) == {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_FP16"}
+    assert repair.code == "WG320"
+
+
+def test_one_limit_serves_every_framework() -> None:
+    both = TRAPPING.replace('["torch"]', '["torch", "tensorflow"]')
+    assert len(repairs_for(judged(both), {}, lambda now: _with_variables(both, now))) == 1
+
+
+@pytest.mark.parametrize("name", ["ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"])
+def test_a_limit_that_the_user_has_set_stays(name: str) -> None:
+    environ = {name: "AVX512_CORE_AMX"}
+    report = _with_variables(TRAPPING, environ)
+    assert [finding.code for finding in report.root_causes] == ["WG320"]
+    assert repairs_for(report, environ, lambda now: _with_variables(TRAPPING, now)) == ()

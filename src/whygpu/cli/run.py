@@ -201,11 +201,13 @@ def _explained(
     if not text.strip():
         return report
     from whygpu import api
+    from whygpu.causes.shared_instructions import SIGNAL
     from whygpu.launch.aftermath import memory_end_of
     from whygpu.launch.run import seen_by_program
     from whygpu.render.explain_json import as_dict
 
-    machine = seen_by_program(prepared.plan, os.environ)
+    refused = SIGNAL.search(text) is not None
+    machine = seen_by_program(prepared.plan, os.environ, illegal_instruction=refused)
     memory = memory_end_of(report, ended, text, machine)
     explanation = api.explain(text, here=machine, memory=memory)
     if not options.quiet and explanation.verdict != "nothing-wrong":

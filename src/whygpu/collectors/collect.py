@@ -12,6 +12,7 @@ from whygpu.collectors import (
     frameworks,
     graphics,
     installer,
+    instructions,
     interpreter,
     packages,
     requirements,
@@ -24,6 +25,7 @@ from whygpu.host.base import Host
 from whygpu.model.libraries import CudaFiles
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.snapshot import SCHEMA, Snapshot
+from whygpu.model.system import Cpu
 from whygpu.model.target import Interpreter, Target
 from whygpu.version import VERSION
 
@@ -46,6 +48,7 @@ def collect(
     # The driver and the target answer in processes of their own: wait for both at once.
     asked = Background(lambda: _target(host, chosen))
     machine = system.collect(host)
+    tried = _tried(host, machine.cpu)
     devices = graphics.collect(host)
     nvidia, gpu_ids = driver.collect(host)
     variables = environment.collect(host, nvidia, gpu_ids)
@@ -56,7 +59,7 @@ def collect(
         schema=SCHEMA,
         whygpu=VERSION,
         taken=time.strftime("%Y-%m-%d"),
-        system=machine,
+        system=machine._replace(cpu=tried.result()) if tried is not None else machine,
         graphics=devices,
         driver=nvidia,
         environment=variables,
@@ -65,6 +68,12 @@ def collect(
         probes=(),
         probes_left_out=silent.reason if isinstance(silent, Unknown) else NOT_PROBED,
     )
+
+
+def _tried(host: Host, cpu: Cpu) -> Background[Cpu] | None:
+    if not instructions.suspected(cpu):
+        return None
+    return Background(lambda: instructions.tried(host, cpu))
 
 
 def _target(host: Host, python: str) -> tuple[Target, Observed[CudaFiles]]:

@@ -31,14 +31,14 @@ def collect(host: Host) -> System:
         kernel=platform.kernel,
         distribution=_distribution(host),
         libc=_libc(host),
-        cpu=_cpu(host),
+        cpu=processor(host),
         memory=memory.collect(host),
         wsl=_wsl(host),
         container=container.collect(host),
     )
 
 
-def _cpu(host: Host) -> Cpu:
+def processor(host: Host) -> Cpu:
     platform = host.platform
     model, instruction_sets = _linux_cpu(host) if platform.system == "Linux" else _other_cpu(host)
     return Cpu(platform.machine, model, instruction_sets, platform.cores)

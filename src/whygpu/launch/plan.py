@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap")
 SETTINGS_VARIABLE = "WHYGPU_BOOTSTRAP_SETTINGS"
 
-_KERAS_REPAIRS = ("keras-backend-missing",)
+_CPU_REPAIRS = ("keras-backend-missing", "listed-instruction-traps")
 """What can be wrong even for a program that is to stay on the CPU."""
 
 
@@ -36,16 +36,22 @@ class Look(NamedTuple):
 
 
 def needs_look(
-    policy: DevicePolicy, environ: Mapping[str, str], named: Collection[str], *, repair: bool
+    policy: DevicePolicy,
+    environ: Mapping[str, str],
+    named: Collection[str],
+    *,
+    repair: bool,
+    traps: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Whether the plan depends on the machine. A program for the CPU rarely does.
 
-    `named` are the frameworks that the program's file imports by name.
+    `named` are the frameworks that the program's file imports by name. `traps` tells whether an
+    instruction that the processor lists traps here.
     """
     stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
     if not stays_on_cpu or policy.require_gpu:
         return repair or policy.require_gpu or policy.device is not None or _sized(policy)
-    return repair and ("KERAS_BACKEND" in environ or "keras" in named)
+    return repair and ("KERAS_BACKEND" in environ or "keras" in named or traps())
 
 
 def proves(policy: DevicePolicy) -> bool:
@@ -111,7 +117,7 @@ def make_plan(
         if repair:
             from whygpu.launch.repairs import repairs_for
 
-            causes = _KERAS_REPAIRS if stays_on_cpu else None
+            causes = _CPU_REPAIRS if stays_on_cpu else None
             repairs = repairs_for(seen.report, now, seen.examine, causes)
         if proves(policy) and not stays_on_cpu:
             notes += _judge(argv, policy, seen, now, repairs)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Callable, Collection, Iterator, Mapping
 
+from whygpu.causes.shared_instructions import trapping_in_use
 from whygpu.causes.shared_keras import BACKENDS, choice_of
 from whygpu.causes.shared_libraries import (
     Failure,
@@ -28,6 +29,7 @@ from whygpu.model.policy import Action, Repair
 from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
+from whygpu.tables.onednn_isa import VARIABLES, limit_without
 
 XLA_DATA = "--xla_gpu_cuda_data_dir"
 
@@ -289,6 +291,24 @@ def _keras_backend(machine: Snapshot, finding: Finding, environ: Mapping[str, st
         )
 
 
+def _fewer_instructions(
+    machine: Snapshot, finding: Finding, environ: Mapping[str, str]
+) -> Proposals:
+    """oneDNN uses instructions that are listed and trap. A limit that the user has set stays."""
+    unusable = trapping_in_use(machine)
+    if not isinstance(unusable, Known) or any(environ.get(name) for name in VARIABLES):
+        return
+    limit = limit_without(unusable.value).value
+    traps = f"{and_list(list(unusable.value))} traps here, though the processor lists it"
+    yield Repair(
+        finding.code,
+        finding.subject,
+        f"oneDNN uses no more than {limit} for this run ({VARIABLES[0]}={limit})",
+        traps,
+        (Action("set", VARIABLES[0], limit, traps),),
+    )
+
+
 REPAIRERS: Mapping[str, Repairer] = {
     "library-path-conflict": _library_path,
     "library-file-broken": _broken_file,
@@ -298,4 +318,5 @@ REPAIRERS: Mapping[str, Repairer] = {
     "environment-variable-ineffective": _xla_variable,
     "keras-backend-missing": _keras_backend,
     "keras-backend-without-gpu": _keras_backend,
+    "listed-instruction-traps": _fewer_instructions,
 }

@@ -15,6 +15,7 @@ from whygpu.launch import command, process, records
 from whygpu.launch.environment import changed
 from whygpu.launch.plan import SETTINGS_VARIABLE, Look, make_plan, needs_look, proves
 from whygpu.model.finding import MACHINE
+from whygpu.model.observed import Known
 from whygpu.model.policy import DevicePolicy, LaunchPlan, ProcessRecord, Repair, RunReport
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def prepare(
 
     repair = repair and not unknown
     named = command.frameworks_named(argv, environ)
-    asked = look if needs_look(policy, environ, named, repair=repair) else None
+    needed = needs_look(policy, environ, named, repair=repair, traps=_instruction_traps)
+    asked = look if needed else None
     try:
         plan = make_plan(argv, policy, environ, asked, repair=repair, trace=trace)
     except PolicyError:
@@ -91,6 +93,22 @@ def prepare(
         note = f"nothing is repaired, because the machine could not be examined: {error}"
         plan = plan._replace(notes=(note, *plan.notes))
     return Prepared(plan, reports[0] if reports else None, named)
+
+
+def _instruction_traps() -> bool:
+    """Whether an instruction that the processor lists traps here. Tried only if suspected."""
+    from whygpu.collectors import instructions
+    from whygpu.collectors.system import processor
+    from whygpu.host.local import LocalHost
+
+    host = LocalHost()
+    cpu = processor(host)
+    if not instructions.suspected(cpu):
+        return False
+    from whygpu.causes.shared_instructions import trapping
+
+    found = trapping(instructions.tried(host, cpu))
+    return isinstance(found, Known) and bool(found.value)
 
 
 def _known_of(report: Report, target_unknown: bool) -> Report:
@@ -154,15 +172,25 @@ def execute(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[RunReport, En
     return report, ended
 
 
-def seen_by_program(plan: LaunchPlan, environ: Mapping[str, str]) -> Snapshot:
-    """The machine as the program found it, repairs included; private data removed."""
+def seen_by_program(
+    plan: LaunchPlan, environ: Mapping[str, str], *, illegal_instruction: bool = False
+) -> Snapshot:
+    """The machine as the program found it, repairs included; private data removed.
+
+    `illegal_instruction`: the program died of one, and it is to be found out which ones work.
+    """
     from whygpu.host.local import LocalHost
     from whygpu.launch import preflight
     from whygpu.privacy import Redactor
 
     python = command.interpreter_of(plan.argv, environ)
     report = preflight.examine(python, changed(environ, plan.all_actions), proving=False)
-    return Redactor(LocalHost().platform).value(report.snapshot)
+    seen, host = report.snapshot, LocalHost()
+    if illegal_instruction:
+        from whygpu.collectors.instructions import with_trials
+
+        seen = with_trials(host, seen)
+    return Redactor(host.platform).value(seen)
 
 
 def _gpu_wanted(plan: LaunchPlan) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from whygpu.model.finding import Evidence
 from whygpu.model.memory_use import MemoryEnd
 from whygpu.model.shortage import MemoryPlace
+from whygpu.model.system import Cpu
 
 Level = Literal["fatal", "error", "warning", "info", "none"]
 """How loudly the writer said it; "none" for lines that are no log records."""
@@ -159,6 +160,8 @@ class Log(NamedTuple):
     """Where each kept line begins in `text`."""
     memory: MemoryEnd | None = None
     """What watching the run has shown of how memory ended it; None where nobody watched."""
+    processor: Cpu | None = None
+    """The one that wrote it; None where that is not known."""
 
     def find(self, pattern: re.Pattern[str]) -> Iterator[Match]:
         """Every place where the log says this. A phrase may run over a line's end if it allows."""

@@ -53,3 +53,8 @@ class Probe(NamedTuple):
 
     def fact(self, name: str) -> str | None:
         return next((text for key, text in self.facts if key == name), None)
+
+    @property
+    def illegal_instruction(self) -> bool:
+        """Whether the processor refused an instruction, and that ended it."""
+        return self.ended == "signal" and self.how == "SIGILL"

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from whygpu.model.observed import Observed
+from whygpu.model.observed import Observed, Unknown
 
 OperatingSystem = Literal["linux", "darwin", "windows", "other"]
 ContainerRuntime = Literal[
     "docker", "podman", "kubernetes", "containerd", "lxc", "apptainer", "nspawn", "other"
 ]
+
+
+TrialOutcome = Literal["runs", "traps", "not-permitted", "unclear"]
+
+
+class InstructionTrial(NamedTuple):
+    """What came of executing an instruction of one set."""
+
+    feature: str
+    """As the kernel's flags name it: avx, avx512f, amx_tile."""
+    outcome: TrialOutcome
+    """not-permitted: the kernel refuses the state that it needs. Programs ask first, and then do
+    without."""
 
 
 class Cpu(NamedTuple):
@@ -19,6 +32,8 @@ class Cpu(NamedTuple):
     instruction_sets: Observed[tuple[str, ...]]
     """The kernel's flags that framework builds depend on (avx, avx2, fma, avx512f, ...), sorted."""
     cores: int
+    trials: Observed[tuple[InstructionTrial, ...]] = Unknown("no instruction was executed")
+    """Done where one is suspected: a processor can list an instruction that traps here."""
 
 
 class Memory(NamedTuple):

@@ -40,6 +40,7 @@ ROCM_GUIDE = "https://rocm.docs.amd.com/en/latest/conceptual/gpu-isolation.html"
 LOADER_MANUAL = "https://man7.org/linux/man-pages/man8/ld.so.8.html"
 PYTHON_MANUAL = "https://docs.python.org/3/using/cmdline.html#environment-variables"
 SLURM_MANUAL = "https://slurm.schedmd.com/gres.html"
+ONEDNN_GUIDE = "https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html"
 NUMBA_MANUAL = "https://numba.readthedocs.io/en/stable/reference/envvars.html"
 
 
@@ -238,6 +239,8 @@ ROWS: tuple[Row, ...] = (
         _tf_flag("oneDNN speeds up the CPU; results vary a little", "oneDNN is not used", "on"),
         TF_ENV_VAR,
     ),
+    Row("ONEDNN_MAX_CPU_ISA", Text("the most that oneDNN uses of the processor"), ONEDNN_GUIDE),
+    Row("DNNL_MAX_CPU_ISA", Text("the most that oneDNN uses of the processor"), ONEDNN_GUIDE),
     Row(
         "TF_USE_LEGACY_KERAS",
         Words(

@@ -26,6 +26,8 @@ instruction_sets = ["sse4_2"]
 ```
 
 ```toml
+[system.cpu]
+instruction_sets = ["sse4_2"]
 [probes.tensorflow]
 ended = "signal"
 how = "SIGILL"
@@ -47,6 +49,15 @@ only = ["tensorflow"]
 probes_left_out = "--no-probe"
 [system.cpu]
 instruction_sets = {unknown = "/proc/cpuinfo: permission denied"}
+```
+
+The signal alone is no proof: this processor has AVX.
+
+```toml
+[probes.tensorflow]
+ended = "signal"
+how = "SIGILL"
+stage = "import"
 ```
 
 ## Fires on (log)
@@ -77,6 +88,13 @@ Instructions that the processor has and the build does not use are no fault.
 2019-02-01 10:00:00.100000: I tensorflow/core/platform/cpu_feature_guard.cc:141] Your CPU supports instructions that this TensorFlow binary was not compiled to use: AVX2 FMA
 ```
 
+The processor has what TensorFlow needs, as it says itself: this one died of something else.
+
+```
+I tensorflow/core/platform/cpu_feature_guard.cc:210] To enable the following instructions: AVX2 AVX512F FMA, in other operations, rebuild TensorFlow with the appropriate compiler flags.
+Illegal instruction (core dumped)
+```
+
 An illegal instruction on the GPU is another matter.
 
 ```
@@ -95,18 +113,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_instructions import (
+    ASK,
+    SIGNAL,
+    WHICH_SETS,
+    Refused,
+    lacking,
+    listed_sets,
+    looked_at,
+    refused_in,
+    without_avx,
+)
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_probes import failed_saying, imported, own_probes, quoted
 from whygpu.model.cause import cause
-from whygpu.model.derived import and_list
-from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log
-from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import a_name, command_line
 from whygpu.model.snapshot import Snapshot
-from whygpu.model.system import Cpu
 from whygpu.model.target import Framework
 
 CAUSE = cause(
@@ -129,11 +156,14 @@ _CONDA_NAMES = {"torch": "pytorch"}
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for framework, probe in own_probes(machine):
-        missing = _missing(machine.system.cpu, framework)
+        missing = lacking(machine.system.cpu, framework)
         if isinstance(probe, Known):
             proof = _proof(probe.value)
             if proof is not None:
                 yield _finding(machine, framework, missing, proof)
+                continue
+            if probe.value.illegal_instruction:
+                yield _of_refusal(machine, framework, missing, probe.value)
                 continue
             if imported(probe.value):
                 continue
@@ -143,26 +173,19 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield _finding(machine, framework, missing, None)
 
 
-def _missing(cpu: Cpu, framework: Framework) -> Observed[str]:
-    """Instruction sets that the build uses and the processor lacks; absent when it has them."""
-    used, there = framework.build.cpu_features, cpu.instruction_sets
-    if not isinstance(used, Known):
-        return used
-    if not used.value:
-        return Absent(used.source)
-    if isinstance(there, Unknown):
-        return Unknown(f"whether this processor suits {titled(framework)}: {there.reason}")
-    lacking = [name.upper() for name in used.value if name not in _names(there)]
-    return Known(and_list(lacking), used.source) if lacking else Absent(used.source)
-
-
-def _names(instruction_sets: Observed[tuple[str, ...]]) -> tuple[str, ...]:
-    return instruction_sets.value if isinstance(instruction_sets, Known) else ()
+def _of_refusal(
+    machine: Snapshot, framework: Framework, missing: Observed[str], probe: Probe
+) -> Finding | Gap:
+    """The signal alone is no proof: an instruction that is listed may trap, and so does garbage."""
+    cpu = machine.system.cpu
+    if isinstance(missing, Known) or without_avx(cpu):
+        proof = quoted(probe, "ended by SIGILL, an illegal instruction")
+        return _finding(machine, framework, missing, proof)
+    return Gap(f"{titled(framework)} died of an illegal instruction, and {looked_at(cpu)}")
 
 
 def _proof(probe: Probe) -> Evidence | None:
-    if probe.ended == "signal" and probe.how == "SIGILL":
-        return quoted(probe, "ended by SIGILL, an illegal instruction")
+    """The framework's own words."""
     match = failed_saying(probe, MESSAGES)
     return quoted(probe, match.string) if match else None
 
@@ -174,12 +197,17 @@ def _finding(
     model = f" ({cpu.model.value})" if isinstance(cpu.model, Known) else ""
     if isinstance(missing, Known):
         said_missing = f"uses {missing.value} instructions, which this processor{model} lacks"
+    elif without_avx(cpu):
+        said_missing = (
+            f"used an instruction that this processor{model} does not have; it has no AVX"
+        )
     else:
         said_missing = f"used an instruction that this processor{model} does not have"
     evidence = [] if proof is None else [proof]
     if isinstance(missing, Known):
         evidence.append(seen(framework.build.cpu_features, f"needs {missing.value}"))
-        evidence.append(seen(cpu.instruction_sets, " ".join(_names(cpu.instruction_sets))))
+    if isinstance(missing, Known) or without_avx(cpu):
+        evidence.append(seen(cpu.instruction_sets, " ".join(listed_sets(cpu))))
     return CAUSE.finding(
         subject=framework.name,
         message=f"{titled(framework)} {said_missing}",
@@ -206,41 +234,25 @@ _LACKS = late(
     r"(?:CPU|[Pp]rocessor|machine) (?:does not|doesn't) (?:support|have) (?:the )?AVX"
     r"|requires a (?:CPU|processor) (?:with|that supports) AVX"
 )
-_SIGNAL = late(
-    r"\bIllegal [Ii]nstruction\b(?! Parameter)|\billegal (?:hardware instruction\b|instruction \(?core dump)"
-    r"|Instrucci\w{1,2}n ilegal|Instru\w{2,4}o ilegal"
-    r"|Instruction non permise|Ung\w{1,2}ltiger Maschinenbefehl|Istruzione non consentita"
-    r"|\u975e\u6cd5\u6307\u4ee4|\u041d\u0435\u0434\u043e\u043f\u0443\u0441\u0442\u0438\u043c\u0430\u044f \u0438\u043d\u0441\u0442\u0440\u0443\u043a\u0446\u0438\u044f"
-    r"|\bSIGILL\b|EXC_BAD_INSTRUCTION|(?:0xC000001D|3221225501|-1073741795)"
-    r"|[Ee]xit(?:ed with)? (?:code|status):? 132\b|STATUS_ILLEGAL_INSTRUCTION"
-)
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told, died = log.first(MESSAGES), log.first(_LACKS) or log.first(_SIGNAL)
-    seen_first = told or died
-    if seen_first is None:
+    told, lacks, refused = log.first(MESSAGES), log.first(_LACKS), refused_in(log)
+    if told is None and lacks is None and (refused is None or refused.has_avx):
         return
+    first = told or lacks or (refused.first if refused is not None else None)
+    assert first is not None
     which = (told.groups["tensorflow"] or told.groups["jaxlib"]) if told else None
-    worked = told is None and any(line < seen_first.line for line in log.progress)
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=(
-            f"{framework_title(log)} uses {which} instructions, which this processor does not have"
-            if which
-            else "the program used an instruction that this processor does not have; binaries of "
-            "TensorFlow from 1.6 on, of jaxlib and of others need AVX"
-        ),
+        message=_message_of_log(log, which, refused),
         evidence=log.evidence(
-            *(match.line for pattern in (MESSAGES, _LACKS, _SIGNAL) for match in log.find(pattern)),
-            *ended_after(log, seen_first.line),
+            *(match.line for pattern in (MESSAGES, _LACKS, SIGNAL) for match in log.find(pattern)),
+            *ended_after(log, first.line),
         ),
         remedies=(
-            Remedy(
-                "See whether the processor has AVX.",
-                command_line("grep -o -m1 'avx[^ ]*' /proc/cpuinfo"),
-            ),
+            Remedy("See whether the processor has AVX.", WHICH_SETS),
             Remedy(
                 "In a virtual machine, give it the host's processor model (QEMU: -cpu host, "
                 "Proxmox: CPU type host)."
@@ -251,6 +263,27 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 command_line("conda install -c conda-forge tensorflow"),
             ),
         ),
-        # A jump into garbage raises the same signal.
-        confidence="certain" if told else "possible" if worked else "likely",
+        confidence=_confidence_of_log(told is not None, lacks is not None, refused),
+        ask=ASK,
     )
+
+
+def _message_of_log(log: Log, which: str | None, refused: Refused | None) -> str:
+    if which:
+        return (
+            f"{framework_title(log)} uses {which} instructions, which this processor does not have"
+        )
+    needed = "binaries of TensorFlow from 1.6 on, of jaxlib and of others need AVX"
+    if refused is None or refused.has_avx is False:
+        return f"the program used an instruction that this processor does not have; {needed}"
+    return (
+        "the program died of an illegal instruction, most often because the processor has no AVX: "
+        f"{needed}"
+    )
+
+
+def _confidence_of_log(told: bool, lacks: bool, refused: Refused | None) -> Confidence:
+    """What is listed and traps, and a jump into garbage, raise the same signal."""
+    if told:
+        return "certain"
+    return "possible" if refused is not None and refused.worked and not lacks else "likely"

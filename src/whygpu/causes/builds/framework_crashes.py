@@ -4,8 +4,8 @@
 
 Native code aborts or touches memory that is not its own: libraries of different releases in one
 process, a setting such as `XLA_FLAGS` that it does not accept, a damaged installation, faulty
-hardware, or a defect of the framework. (An illegal instruction is another cause,
-avx-missing-sigill.)
+hardware, or a defect of the framework. (An illegal instruction has causes of its own,
+avx-missing-sigill and listed-instruction-traps; it is told here where neither explains it.)
 
 ## What it looks like
 
@@ -26,11 +26,22 @@ how = "SIGSEGV"
 stage = "convolution cuda:0"
 ```
 
-## Quiet on (machine)
-
-The processor's refusal is avx-missing-sigill's matter.
+An illegal instruction on a processor that has what it lists.
 
 ```toml
+[probes.torch]
+ended = "signal"
+how = "SIGILL"
+stage = "import"
+```
+
+## Quiet on (machine)
+
+That the processor lacks an instruction is avx-missing-sigill's matter.
+
+```toml
+[system.cpu]
+instruction_sets = ["sse4_2"]
 [probes.torch]
 ended = "signal"
 how = "SIGILL"
@@ -54,6 +65,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_instructions import accounted_for, looked_at
 from whygpu.causes.shared_probes import own_probes, quoted, shortened
 from whygpu.causes.shared_remedies import same_release
 from whygpu.model.cause import cause
@@ -82,18 +94,20 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for framework, probe in own_probes(machine):
         if isinstance(probe, Unknown):
             yield Gap(probe.reason)
-        elif isinstance(probe, Known) and _crashed(probe.value):
+        elif isinstance(probe, Known) and _crashed(machine, framework, probe.value):
             yield _finding(machine, framework, probe.value)
 
 
-def _crashed(probe: Probe) -> bool:
-    return probe.ended == "exit" or (probe.ended == "signal" and probe.how != "SIGILL")
+def _crashed(machine: Snapshot, framework: Framework, probe: Probe) -> bool:
+    if probe.illegal_instruction:
+        return not accounted_for(machine, framework)
+    return probe.ended in ("exit", "signal")
 
 
 def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
     words = next((line for line in reversed(probe.log) if FATAL.search(line)), None)
     how = f"dies of {probe.how}" if probe.ended == "signal" else f"ends with {probe.how}"
-    why = f": {shortened(words.strip())}" if words else "; it leaves no message"
+    why = f": {shortened(words.strip())}" if words else _silence(machine, probe)
     last = probe.log[-1:] if words is None else (words,)
     return CAUSE.finding(
         subject=framework.name,
@@ -106,6 +120,12 @@ def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
     )
 
 
+def _silence(machine: Snapshot, probe: Probe) -> str:
+    if probe.illegal_instruction:
+        return f", an illegal instruction; which one is not known: {looked_at(machine.system.cpu)}"
+    return "; it leaves no message"
+
+
 def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Remedy, ...]:
     if probe.how == "SIGKILL":
         return (
@@ -114,7 +134,7 @@ def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Re
                 shell_script("dmesg | grep -i 'out of memory'"),
             ),
         )
-    remedies = [
+    remedies = _of_refusal(probe) + [
         Remedy(f"{name} is set; try without it.", UnsetVariable((name,)))
         for name in _LIBRARY_VARIABLES
         if isinstance(machine.environment.get(name), Known)
@@ -137,3 +157,14 @@ def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Re
         )
     )
     return tuple(remedies)
+
+
+def _of_refusal(probe: Probe) -> list[Remedy]:
+    if not probe.illegal_instruction:
+        return []
+    return [
+        Remedy(
+            "See whether it dies as well when oneDNN uses less of the processor.",
+            "export ONEDNN_MAX_CPU_ISA=AVX2",
+        )
+    ]

@@ -1,0 +1,250 @@
+"""The processor lists an instruction set that traps when it is used on this machine.
+
+## Why it happens
+
+Libraries ask the processor which instructions it has and use the best. A virtual machine can pass
+the flag of an instruction set on to its guest without making the instructions work. This has been
+seen with AMX: the flags `amx_tile` and `amx_bf16` are there, the kernel grants the permission to
+use tiles, and the first tile instruction ends the process. oneDNN, with which TensorFlow and
+PyTorch compute on the CPU, uses AMX for products in bfloat16 and int8.
+
+## What it looks like
+
+`Illegal instruction (core dumped)`, exit code 132, in a model that is in bfloat16 on the CPU, or
+under `torch.autocast("cpu")`. The same model in float32 works.
+
+## Fix
+
+Keep oneDNN from using these instructions: set `ONEDNN_MAX_CPU_ISA` before the program starts.
+`whygpu run` does that. In the long run, the virtual machine should either not list the
+instructions or let them work; its administrator can change that.
+
+## Fires on (machine)
+
+```toml
+only = ["torch"]
+[system.cpu]
+instruction_sets = ["amx_bf16", "amx_tile", "avx", "avx2", "avx512f"]
+[[system.cpu.trials]]
+feature = "avx512f"
+outcome = "runs"
+[[system.cpu.trials]]
+feature = "amx_tile"
+outcome = "traps"
+```
+
+## Quiet on (machine)
+
+The instructions work.
+
+```toml
+[system.cpu]
+instruction_sets = ["amx_bf16", "amx_tile", "avx", "avx2", "avx512f"]
+[[system.cpu.trials]]
+feature = "amx_tile"
+outcome = "runs"
+```
+
+oneDNN is kept from using them.
+
+```toml
+only = ["torch"]
+[environment.variables.ONEDNN_MAX_CPU_ISA]
+value = "AVX512_CORE_FP16"
+[system.cpu]
+instruction_sets = ["amx_bf16", "amx_tile", "avx", "avx2", "avx512f"]
+[[system.cpu.trials]]
+feature = "amx_tile"
+outcome = "traps"
+```
+
+## Cannot tell on (machine)
+
+```toml
+[system.cpu]
+instruction_sets = ["amx_bf16", "amx_tile", "avx", "avx2", "avx512f"]
+trials = {unknown = "no memory to run machine code in: Permission denied"}
+[probes.torch]
+ended = "signal"
+how = "SIGILL"
+stage = "matmul cpu"
+```
+
+## Fires on (log)
+
+TensorFlow says that the processor lists AMX.
+
+```
+I tensorflow/core/platform/cpu_feature_guard.cc:227] To enable the following instructions: AVX2 AVX512F AVX512_VNNI AVX512_BF16 AVX512_FP16 AVX_VNNI AMX_TILE AMX_INT8 AMX_BF16 FMA, in other operations, rebuild TensorFlow with the appropriate compiler flags.
+Illegal instruction (core dumped)
+```
+
+## Quiet on (log)
+
+```
+>>> import tensorflow as tf
+Illegal instruction (core dumped)
+```
+
+## Sources
+
+- <https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html>
+- <https://docs.kernel.org/arch/x86/xstate.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from whygpu.causes.shared_builds import titled
+from whygpu.causes.shared_instructions import (
+    ASK,
+    refused_in,
+    trapping,
+    trapping_in_use,
+)
+from whygpu.causes.shared_logs import ended_after, subject_of
+from whygpu.causes.shared_probes import own_probes, quoted
+from whygpu.model.cause import cause
+from whygpu.model.derived import and_list
+from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.late import late
+from whygpu.model.log import Log
+from whygpu.model.observed import Known, need
+from whygpu.model.probe import Probe
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.system import Cpu
+from whygpu.model.target import Framework
+from whygpu.tables.onednn_isa import USERS, limit_without
+
+CAUSE = cause("WG320", __name__, __doc__, severity="warning", effect="none")
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    died = any(probe.illegal_instruction for probe in machine.probes)
+    if not died and not isinstance(machine.system.cpu.trials, Known):
+        # Nothing is suspected: an instruction that is listed works, as a rule.
+        return
+    unusable = need(trapping_in_use(machine))
+    tiles = any(name.startswith("amx_") for name in unusable)
+    for framework, probe in own_probes(machine):
+        if isinstance(probe, Known) and probe.value.illegal_instruction:
+            if unusable:
+                yield _died(machine, framework, probe.value, unusable)
+        elif tiles and framework.name in USERS:
+            yield _would_die(machine, framework, unusable)
+
+
+def _died(
+    machine: Snapshot, framework: Framework, probe: Probe, unusable: Collection[str]
+) -> Finding:
+    return CAUSE.finding(
+        subject=framework.name,
+        message=f"{titled(framework)} died of an illegal instruction; {_trap(machine, unusable)}",
+        evidence=(
+            quoted(probe, "ended by SIGILL, an illegal instruction"),
+            *_evidence(machine.system.cpu, unusable),
+        ),
+        remedies=_remedies(unusable),
+        severity="error",
+        effect="broken",
+        # Which instruction it died of is not known.
+        confidence="likely",
+    )
+
+
+def _would_die(machine: Snapshot, framework: Framework, unusable: Collection[str]) -> Finding:
+    return CAUSE.finding(
+        subject=framework.name,
+        message=f"{_trap(machine, unusable)}; {titled(framework)} dies of an illegal instruction "
+        "where it computes with them: products in bfloat16 and int8 on the CPU",
+        evidence=_evidence(machine.system.cpu, unusable),
+        remedies=_remedies(unusable),
+    )
+
+
+def _trap(machine: Snapshot, unusable: Collection[str]) -> str:
+    cpu = machine.system.cpu
+    model = f" ({cpu.model.value})" if isinstance(cpu.model, Known) else ""
+    return f"this processor{model} {_lists(unusable)}"
+
+
+def _lists(unusable: Collection[str]) -> str:
+    return f"lists {and_list(list(unusable))}, and executing {_them(unusable)} traps here"
+
+
+def _them(unusable: Collection[str]) -> str:
+    return "it" if len(unusable) == 1 else "them"
+
+
+def _evidence(cpu: Cpu, unusable: Collection[str]) -> tuple[Evidence, ...]:
+    named = " ".join(unusable)
+    return (
+        seen(cpu.instruction_sets, f"lists {named}"),
+        seen(cpu.trials, f"{named}: illegal instruction"),
+    )
+
+
+def _remedies(unusable: Collection[str]) -> tuple[Remedy, ...]:
+    limit = limit_without(unusable).value
+    flags = ",".join(f"-{name.replace('_', '-')}" for name in unusable)
+    return (
+        Remedy(
+            "Keep oneDNN from using these instructions, before the program starts. `whygpu run` "
+            "does it by itself.",
+            f"export ONEDNN_MAX_CPU_ISA={limit}",
+        ),
+        Remedy(
+            "In a virtual machine, have its administrator make the instructions work or take their "
+            f"flags away (QEMU: -cpu host,{flags})."
+        ),
+    )
+
+
+def _question(unusable: Collection[str]) -> str:
+    limit = limit_without(unusable).value
+    return f"Does the program still die with ONEDNN_MAX_CPU_ISA={limit} set?"
+
+
+_IN_BFLOAT16 = late(r"bfloat16|\bbf16\b|\bint8\b|[Aa]utocast|mixed_precision")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    refused = refused_in(log)
+    if refused is None:
+        return
+    cpu = log.processor
+    unusable = trapping(cpu) if cpu is not None else None
+    if cpu is not None and isinstance(unusable, Known):
+        if not unusable.value:
+            # They all work: it was something else.
+            return
+        message = (
+            f"the program died of an illegal instruction: this processor {_lists(unusable.value)}"
+        )
+        evidence, names = _evidence(cpu, unusable.value), unusable.value
+    elif refused.lists_amx or (
+        refused.has_avx is not False and (refused.worked or log.says(_IN_BFLOAT16))
+    ):
+        message = (
+            "the program died of an illegal instruction. Some virtual machines list AMX and trap "
+            "when it is used, which ends products in bfloat16 and int8 on the CPU"
+        )
+        evidence, names = (), ("amx_tile", "amx_bf16", "amx_int8")
+    else:
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message=message,
+        evidence=(
+            *log.evidence(refused.first.line, *ended_after(log, refused.first.line)),
+            *evidence,
+        ),
+        remedies=_remedies(names),
+        severity="error",
+        effect="broken",
+        confidence="likely" if evidence or refused.lists_amx else "possible",
+        ask=_question(names) if evidence else ASK,
+    )
