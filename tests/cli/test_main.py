@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -228,9 +229,8 @@ def test_being_stopped_while_a_framework_hangs_leaves_nothing_behind(
 
 
 def test_a_closed_pipe_is_no_bug(saved: Any) -> None:
-    command = f"{sys.executable} -m whygpu check --json --snapshot {saved()} | head -c 10"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
-    assert done.stderr == ""
+    done = shell(f"check --json --snapshot {shlex.quote(saved())} | head -c 10")
+    assert (done.stdout[:1], done.stderr) == ("{", "")
 
 
 def test_a_snapshot_may_come_from_a_windows_shell(
@@ -252,7 +252,7 @@ def test_an_empty_name_is_not_taken_for_none(
 
 def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["sh", "-c", f"{sys.executable} -m whygpu {command}"],
+        ["sh", "-c", f"{shlex.quote(sys.executable)} -m whygpu {command}"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -262,7 +262,7 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_change_nothing_but_where_the_answer_goes(saved: Any, closed: str) -> None:
-    done = shell(f"check --snapshot {saved()} {closed}")
+    done = shell(f"check --snapshot {shlex.quote(saved())} {closed}")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("✓") == (">&-" not in closed.replace("2>&-", ""))
 
@@ -275,13 +275,13 @@ def test_nowhere_to_read_a_snapshot_from_is_wrong_usage() -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 def test_a_full_disk_is_said_and_is_no_bug(saved: Any) -> None:
-    done = shell(f"check --snapshot {saved()} > /dev/full")
+    done = shell(f"check --snapshot {shlex.quote(saved())} > /dev/full")
     assert done.returncode == 2
     assert done.stderr == "whygpu: cannot write to standard output: No space left on device\n"
 
 
 def test_a_terminal_without_unicode_gets_its_answer(saved: Any) -> None:
-    done = shell(f"check --snapshot {saved()}", PYTHONIOENCODING="ascii")
+    done = shell(f"check --snapshot {shlex.quote(saved())}", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert done.stdout.startswith("+ ")
     assert done.stdout.isascii()
@@ -289,7 +289,7 @@ def test_a_terminal_without_unicode_gets_its_answer(saved: Any) -> None:
 
 def test_json_is_for_any_terminal(tmp_path: pathlib.Path, saved: Any) -> None:
     path = saved('[driver.gpus.0]\nname = "GPU der Größe 1"')
-    done = shell(f"check --json --snapshot {path}", PYTHONIOENCODING="ascii")
+    done = shell(f"check --json --snapshot {shlex.quote(path)}", PYTHONIOENCODING="ascii")
     assert "Größe" in json.loads(done.stdout)["snapshot"]["driver"]["gpus"]["known"][0]["name"]
 
 

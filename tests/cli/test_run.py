@@ -63,7 +63,7 @@ def test_a_report_is_written_where_we_stood(tmp_path: Path) -> None:
     obeys("run", data)
     assert (data["exit_code"], data["device"], data["fallback"]) == (3, "none", False)
     # A program that is over at once was not seen, and what the kernel tells of it is ours.
-    assert data["peak_memory_bytes"] is None or data["peak_memory_bytes"] > 1 << 20
+    assert data["peak_memory_bytes"] is None or data["peak_memory_bytes"] > 0
 
 
 def test_a_mistake_in_our_own_words_does_not_look_like_the_programs() -> None:

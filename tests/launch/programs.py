@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import struct
 import subprocess
 import sys
@@ -28,6 +29,11 @@ def environment(**changes: str) -> dict[str, str]:
     """This process's environment, without what would colour or change a program's output."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "WHYGPU", "PYTEST"))}
     return {**kept, **changes}
+
+
+def in_shell(*words: str | Path) -> str:
+    """A command as a shell reads it, wherever this is installed: a path may have blanks."""
+    return shlex.join(map(str, words))
 
 
 def run(

@@ -58,8 +58,13 @@ def test_python_among_the_words() -> None:
     ],
 )
 def test_a_script_says_it_in_its_first_line(tmp_path: Path, head: str, found: bool) -> None:
-    tool = program(tmp_path, head.format(python=sys.executable))
-    expected = {sys.executable, f"{ENVIRON['PATH']}/python"}
+    # The kernel ends the name in a first line at a blank, which this interpreter's path may have.
+    linked = tmp_path / "python3"
+    linked.symlink_to(sys.executable)
+    if " " in str(linked):
+        pytest.skip(f"no path without blanks: {linked}")
+    tool = program(tmp_path, head.format(python=linked))
+    expected = {str(linked), f"{ENVIRON['PATH']}/python"}
     answer = interpreter_of([tool], ENVIRON)
     assert answer in expected if found else answer is None
 

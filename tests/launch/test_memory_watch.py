@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.launch.programs import PYTHON, WHYGPU, environment, run, same_as_bare, script
+from tests.launch.programs import PYTHON, WHYGPU, environment, in_shell, run, same_as_bare, script
 from tests.schemas import obeys
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")
@@ -193,8 +193,8 @@ def test_the_computers_memory_is_watched_from_outside(tmp_path: Path) -> None:
 def test_where_standard_error_is_thrown_away_the_exception_was_noted(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     program = torch_in(tmp_path, TOO_BIG)
-    command = f"{' '.join(WHYGPU)} --no-repair --report {report} -- {PYTHON} {program} 2>/dev/null"
-    run(["sh", "-c", command], env=environment())
+    command = in_shell(*WHYGPU, "--no-repair", "--report", report, "--", PYTHON, program)
+    run(["sh", "-c", f"{command} 2>/dev/null"], env=environment())
     found = json.loads(report.read_text())
     assert found["out_of_memory"]["reason"] == "too-big"
     assert found["explanation"]["root_causes"][0]["cause"] == "oom-model-too-big"

@@ -16,6 +16,7 @@ from tests.launch.programs import (
     WHYGPU,
     Terminal,
     environment,
+    in_shell,
     run,
     same_as_bare,
     script,
@@ -105,14 +106,15 @@ def test_standard_error_in_a_file(tmp_path: Path) -> None:
 def test_a_reader_that_leaves() -> None:
     code = "while True: print('x' * 1000)"
     shell = "{} | head -1 >/dev/null; echo ${{PIPESTATUS[0]}}"
-    bare = shell.format(f'{PYTHON} -c "{code}" 2>/dev/null')
-    ours = shell.format(f'{" ".join(QUIET)} {PYTHON} -c "{code}" 2>/dev/null')
+    bare = shell.format(f"{in_shell(PYTHON, '-c', code)} 2>/dev/null")
+    ours = shell.format(f"{in_shell(*QUIET, PYTHON, '-c', code)} 2>/dev/null")
     assert run(["/bin/bash", "-c", ours]).stdout == run(["/bin/bash", "-c", bare]).stdout
 
 
 def test_more_open_files_are_handed_on(tmp_path: Path) -> None:
     extra = tmp_path / "extra"
-    command = f"{' '.join(QUIET)} {PYTHON} -c 'import os; os.write(7, b\"seven\")' 7>{extra}"
+    command = in_shell(*QUIET, PYTHON, "-c", "import os; os.write(7, b'seven')")
+    command += f" 7>{in_shell(extra)}"
     assert run(["/bin/bash", "-c", command]).returncode == 0
     assert extra.read_text() == "seven"
 
@@ -169,7 +171,7 @@ def test_workers_of_every_kind(tmp_path: Path) -> None:
 
 def test_a_shell_script_that_starts_python(tmp_path: Path) -> None:
     program = script(
-        tmp_path, f"#!/bin/sh\n{PYTHON} -c 'import os; print(1)'\nexit 5\n", "start.sh"
+        tmp_path, f"#!/bin/sh\n{in_shell(PYTHON)} -c 'import os; print(1)'\nexit 5\n", "start.sh"
     )
     program.chmod(0o755)
     assert same_as_bare([program]) == (5, "1\n", "")
@@ -341,7 +343,8 @@ def test_ctrl_c_that_ends_the_program_ends_us_likewise() -> None:
 
 
 def test_a_shell_loop_stops_at_ctrl_c() -> None:
-    command = " ".join(QUIET) + f" {PYTHON} -c 'import time; print(1, flush=True); time.sleep(9)'"
+    program = "import time; print(1, flush=True); time.sleep(9)"
+    command = in_shell(*QUIET, PYTHON, "-c", program)
     terminal = Terminal(["/bin/bash", "-c", f"for i in 1 2; do {command}; done; echo after"])
     terminal.wait_for(b"1")
     terminal.type(b"\x03")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.abilities import need
 from tests.comparer.inside import INSIDE
 from tests.targets import python_of
 
@@ -35,6 +36,8 @@ def run(backend: str, *words: str) -> str:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Units]:
+    need("keras-all", "bfloat16")
+    need("keras-all", "float16")
     folder = str(tmp_path_factory.mktemp("zoo"))
     with ThreadPoolExecutor(len(BACKENDS)) as pool:
         list(pool.map(lambda backend: run(backend, "lane", folder), BACKENDS))

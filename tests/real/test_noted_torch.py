@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import whygpu
+from tests.abilities import need
 from tests.launch.programs import environment, run
 from tests.targets import python_of
 
@@ -18,6 +19,7 @@ SOURCE = pathlib.Path(whygpu.__path__[0])
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    need("torch", "bfloat16")
     folders = [SOURCE / "launch" / "bootstrap", SOURCE / "work" / "inside"]
     work = tmp_path_factory.mktemp("work")
     command: list[str | pathlib.Path] = [python_of("torch"), PROGRAM, *folders, work]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import whygpu
-from tests.launch.programs import WHYGPU, environment, run, script
+from tests.launch.programs import WHYGPU, environment, in_shell, run, script
 from tests.targets import python_of
 
 SOURCE = Path(whygpu.__path__[0]).parent
@@ -187,7 +187,8 @@ model.fit(x, x, batch_size=len(x), verbose=2)
     ("target", "code", "reason", "answer"),
     [
         ("torch", TORCH_LEAK, "leak", "would-have-fitted"),
-        ("torch", TORCH_TOO_BIG, "too-big", "close"),
+        # Which of the two depends on what PyTorch takes at its import, and so on the machine.
+        ("torch", TORCH_TOO_BIG, "too-big", "close|too-big"),
         ("torch", TORCH_TOO_BIG_LATE, "too-big", "too-big"),
         ("torch", KERAS_TOO_BIG, "too-big", "too-big"),
         ("jax", JAX_LEAK, "leak", "cannot-tell"),
@@ -236,9 +237,9 @@ def _check_estimate(end: dict[str, Any], answer: str, said: str) -> None:
     if (end["reason"], end["confidence"]) == ("leak", "certain"):
         assert told is None
         return
-    assert told["answer"] == answer, told
+    assert told["answer"] in answer.split("|"), told
     assert "  estimate   " in said
-    if answer != "too-big":
+    if told["answer"] != "too-big":
         return
     assert 0 < told["largest"] < told["batch"]
     assert told["needs"] > told["room"] == LIMIT
@@ -267,9 +268,9 @@ def test_what_the_kernel_kills_has_its_numbers(tmp_path: Path) -> None:
     try:
         (group / "memory.limit_in_bytes").write_text(str(300 << 20))
         report = tmp_path / "report.json"
-        command = f"echo $$ > {group}/cgroup.procs; exec {' '.join(WHYGPU)} --no-repair --report "
-        command += f"{report} -- {sys.executable} {script(tmp_path, EATER)}"
-        done = run(["sh", "-c", command])
+        program = script(tmp_path, EATER)
+        words = (*WHYGPU, "--no-repair", "--report", report, "--", sys.executable, program)
+        done = run(["sh", "-c", f"echo $$ > {group}/cgroup.procs; exec {in_shell(*words)}"])
         assert done.returncode == 137, done.stderr
     finally:
         group.rmdir()

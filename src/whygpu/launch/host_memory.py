@@ -58,6 +58,7 @@ class _Watch:
         self._least_available: int | None = None
         self._tightest: ProcessLimit | None = None
         self._peak = 0
+        self._looks = 0
         self._stop = Event()
         self._thread = Thread(target=self._look_until_stopped, daemon=True)
         self._thread.start()
@@ -76,14 +77,14 @@ class _Watch:
             least_available=self._least_available,
             kills=_difference(self._kills_before, memory.oom_kills(self._host)),
             process_limit=self._tightest,
-            peak=self._peak or None,
+            # A first look finds the program where it has not begun, which is no peak of its own.
+            peak=self._peak if self._looks > 1 and self._peak else None,
         )
 
     def _look_until_stopped(self) -> None:
         family = [self._pid]
-        turn = 0
         while True:
-            thorough = turn % _FAMILY_TURN == 0
+            thorough = self._looks % _FAMILY_TURN == 0
             with suppress(OSError, ValueError):
                 family = _family(self._pid, thorough=thorough)
                 self._add(sum(_resident(pid) for pid in family))
@@ -94,7 +95,7 @@ class _Watch:
             with suppress(OSError, ValueError, StopIteration):
                 left = _available()
                 self._least_available = min(left, self._least_available or left)
-            turn += 1
+            self._looks += 1
             if self._stop.wait(self._interval):
                 return
 
