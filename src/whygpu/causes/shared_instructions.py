@@ -132,6 +132,8 @@ class Refused(NamedTuple):
     has_avx: bool | None
     """None where nothing tells."""
     lists_amx: bool
+    listing: tuple[int, ...]
+    """The lines in which TensorFlow names what the processor has."""
 
 
 def refused_in(log: Log) -> Refused | None:
@@ -145,6 +147,7 @@ def refused_in(log: Log) -> Refused | None:
         worked=any(line < first.line for line in log.progress),
         has_avx=bool(avx) if sets else None,
         lists_amx=any(name.startswith("amx") for name in sets),
+        listing=tuple(match.line for match in log.find(_LISTED)),
     )
 
 

@@ -94,7 +94,7 @@ Illegal instruction (core dumped)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_instructions import (
@@ -107,7 +107,7 @@ from whygpu.causes.shared_logs import ended_after, subject_of
 from whygpu.causes.shared_probes import own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
-from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
@@ -128,12 +128,15 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         return
     unusable = need(trapping_in_use(machine))
     tiles = any(name.startswith("amx_") for name in unusable)
+    exposed: list[Framework] = []
     for framework, probe in own_probes(machine):
         if isinstance(probe, Known) and probe.value.illegal_instruction:
             if unusable:
                 yield _died(machine, framework, probe.value, unusable)
         elif tiles and framework.name in USERS:
-            yield _would_die(machine, framework, unusable)
+            exposed.append(framework)
+    if exposed:
+        yield _would_die(machine, exposed, unusable)
 
 
 def _died(
@@ -154,11 +157,14 @@ def _died(
     )
 
 
-def _would_die(machine: Snapshot, framework: Framework, unusable: Collection[str]) -> Finding:
+def _would_die(
+    machine: Snapshot, exposed: Sequence[Framework], unusable: Collection[str]
+) -> Finding:
+    users = and_list([titled(framework) for framework in exposed])
     return CAUSE.finding(
-        subject=framework.name,
-        message=f"{_trap(machine, unusable)}; {titled(framework)} dies of an illegal instruction "
-        "where it computes with them: products in bfloat16 and int8 on the CPU",
+        subject=exposed[0].name if len(exposed) == 1 else MACHINE,
+        message=f"{_trap(machine, unusable)}; products in bfloat16 and int8 on the CPU use "
+        f"{_them(unusable)}, and end a program with {users} by an illegal instruction",
         evidence=_evidence(machine.system.cpu, unusable),
         remedies=_remedies(unusable),
     )
@@ -215,7 +221,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     refused = refused_in(log)
     if refused is None:
         return
-    cpu = log.processor
+    cpu, in_bfloat16 = log.processor, log.says(_IN_BFLOAT16)
     unusable = trapping(cpu) if cpu is not None else None
     if cpu is not None and isinstance(unusable, Known):
         if not unusable.value:
@@ -225,9 +231,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             f"the program died of an illegal instruction: this processor {_lists(unusable.value)}"
         )
         evidence, names = _evidence(cpu, unusable.value), unusable.value
-    elif refused.lists_amx or (
-        refused.has_avx is not False and (refused.worked or log.says(_IN_BFLOAT16))
-    ):
+    elif refused.has_avx is not False and (refused.lists_amx or refused.worked or in_bfloat16):
         message = (
             "the program died of an illegal instruction. Some virtual machines list AMX and trap "
             "when it is used, which ends products in bfloat16 and int8 on the CPU"
@@ -239,12 +243,14 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         subject=subject_of(log),
         message=message,
         evidence=(
-            *log.evidence(refused.first.line, *ended_after(log, refused.first.line)),
+            *log.evidence(
+                *refused.listing, refused.first.line, *ended_after(log, refused.first.line)
+            ),
             *evidence,
         ),
         remedies=_remedies(names),
         severity="error",
         effect="broken",
-        confidence="likely" if evidence or refused.lists_amx else "possible",
-        ask=_question(names) if evidence else ASK,
+        confidence="likely" if evidence or (refused.lists_amx and in_bfloat16) else "possible",
+        ask=_question(names) if refused.has_avx else ASK,
     )
