@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.elfwriter import Library, write
 from tests.lab.bench import Bench, site_of
 from tests.lab.driver import StubDriver, StubGpu
@@ -21,6 +23,21 @@ processor\t: 0
 vendor_id\t: GenuineIntel
 model name\t: Intel(R) Pentium(R) CPU G620 @ 2.60GHz
 flags\t\t: fpu vme sse sse2 ssse3 sse4_1 sse4_2 popcnt lm
+"""
+
+
+def _set_that_this_processor_lacks() -> str:
+    """So that it traps here for certain, whatever /proc/cpuinfo says on a stage."""
+    listed = Path("/proc/cpuinfo").read_text().split()
+    known = ("avx512_fp16", "avx_vnni", "avx512_bf16", "avx512f", "avx2", "amx_fp16")
+    return next((name for name in known if name not in listed), known[0])
+
+
+CPU_THAT_LISTS_TOO_MUCH = f"""\
+processor\t: 0
+vendor_id\t: GenuineIntel
+model name\t: Intel(R) Xeon(R) Processor
+flags\t\t: fpu vme sse sse2 ssse3 sse4_1 sse4_2 avx {_set_that_this_processor_lacks()} lm
 """
 
 LITTLE_MEMORY = """\
@@ -124,6 +141,26 @@ SCENARIOS = (
         stage=Stage(pci=(), files={"/proc/cpuinfo": CPU_WITHOUT_AVX}),
         lay_out=(_illegal_instruction,),
         roots=(Root("avx-missing-sigill", "tensorflow"),),
+        verdicts=BROKEN,
+        verdict="broken",
+    ),
+    Scenario(
+        "processor-that-lists-what-traps",
+        "tensorflow-2.21",
+        Does("import tensorflow", exit_code=-4),
+        stage=Stage(pci=(), files={"/proc/cpuinfo": CPU_THAT_LISTS_TOO_MUCH}),
+        lay_out=(_illegal_instruction,),
+        roots=(Root("listed-instruction-traps", "tensorflow"),),
+        verdicts=BROKEN,
+        verdict="broken",
+    ),
+    Scenario(
+        "illegal-instruction-that-nothing-explains",
+        "tensorflow-2.21",
+        Does("import tensorflow", exit_code=-4),
+        stage=Stage(pci=()),
+        lay_out=(_illegal_instruction,),
+        roots=(Root("framework-crashes", "tensorflow"),),
         verdicts=BROKEN,
         verdict="broken",
     ),
