@@ -56,8 +56,13 @@ def snapshot(
     probe: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
     on_progress: Progress | None = None,
+    try_instructions: bool = False,
 ) -> Snapshot:
-    """Everything whygpu sees of this machine and one environment, with private data removed."""
+    """Everything whygpu sees of this machine and one environment, with private data removed.
+
+    `try_instructions`: see which instructions of the processor work here. That is done anyway
+    where there is reason to.
+    """
     from whygpu.collectors.collect import collect
 
     host = LocalHost()
@@ -65,10 +70,10 @@ def snapshot(
     taken = collect(host, python, meanwhile=machine_catalogue)
     if probe:
         taken = _probed(host, taken, timeout, on_progress)
-        if any(probe.illegal_instruction for probe in taken.probes):
-            from whygpu.collectors.instructions import with_trials
+    if try_instructions or any(probe.illegal_instruction for probe in taken.probes):
+        from whygpu.collectors.instructions import with_trials
 
-            taken = with_trials(host, taken)
+        taken = with_trials(host, taken)
     return Redactor(host.platform).value(taken)
 
 

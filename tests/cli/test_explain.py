@@ -253,3 +253,18 @@ def test_a_long_log_gives_the_answer_of_a_short_one_with_the_right_lines(
     assert causes[0] == causes[1] != []
     assert fault_at in [e["line"] for e in answers[0]["root_causes"][0]["evidence"]]
     assert answers[0]["lines_read"] == long.read_bytes().count(b"\n")
+
+
+def test_with_this_machine_an_illegal_instruction_is_judged_by_its_processor(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if " avx " not in pathlib.Path("/proc/cpuinfo").read_text():
+        pytest.skip("this processor has no AVX")
+    log = tmp_path / "train.log"
+    log.write_text("Illegal instruction (core dumped)\n")
+    words = ["explain", "--here", "--python", sys.executable, "--json", str(log)]
+    main(words)
+    found = json.loads(capsys.readouterr().out)
+    assert "avx-missing-sigill" not in [root["cause"] for root in found["root_causes"]]
+    assert "illegal instruction" in found["headline"]
+    assert "executed here" in found["headline"] or "traps here" in found["headline"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
+
+import pytest
 
 from tests.launch.programs import PYTHON, WHYGPU, run, script
 
@@ -38,3 +41,17 @@ def test_quiet_keeps_it_to_the_report(tmp_path: Path) -> None:
     done = run([*WHYGPU, "--quiet", "--report", report, "--", PYTHON, "-c", code])
     assert done.stderr == OUT_OF_MEMORY + "\n"
     assert json.loads(report.read_text())["explanation"]["verdict"] == "found"
+
+
+def test_an_illegal_instruction_is_not_laid_on_a_processor_that_has_them_all(
+    tmp_path: Path,
+) -> None:
+    if " avx " not in Path("/proc/cpuinfo").read_text():
+        pytest.skip("this processor has no AVX")
+    report = tmp_path / "report.json"
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
+    done = run([*WHYGPU, "--report", report, "--", PYTHON, "-c", code])
+    assert done.returncode == 128 + signal.SIGILL
+    explanation = json.loads(report.read_text())["explanation"]
+    assert "avx-missing-sigill" not in [root["cause"] for root in explanation["root_causes"]]
+    assert "died of an illegal instruction" in explanation["headline"]

@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 def _this_machine(python: str | None) -> Snapshot:
     from whygpu import api
 
-    return api.snapshot(python, probe=False)
+    return api.snapshot(python, probe=False, try_instructions=True)
 
 
 def _explained(name: str, here: Snapshot | None) -> Explanation:
