@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.kit import machine
+from tests.patience import PATIENCE
 from whygpu.cli import main as cli
 from whygpu.model.codec import encode
 from whygpu.version import VERSION
@@ -255,7 +256,7 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         ["sh", "-c", f"{shlex.quote(sys.executable)} -m whygpu {command}"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={**os.environ, **environment},
     )
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.collectors.transcripts import host
+from tests.patience import PATIENCE
 from whygpu.collectors import instruction_worker as worker
 from whygpu.collectors import instructions
 from whygpu.collectors.system import processor
@@ -36,7 +37,7 @@ def in_worker(call: str) -> str:
         f"import sys; sys.path.insert(0, {WORKER_FOLDER!r}); import instruction_worker as worker; "
     )
     command = [sys.executable, "-I", "-S", "-c", f"{code}print(worker.{call})"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.strip()
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE).stdout.strip()
 
 
 def answered(stdout: str, code: int = 0, timed_out: bool = False) -> Any:
@@ -141,7 +142,9 @@ def test_tiles_that_this_processor_does_not_list_do_not_run() -> None:
 )
 def test_an_emulated_processor(model: str, runs: list[str], traps: list[str]) -> None:
     command = ["qemu-x86_64", "-cpu", model, sys.executable, "-I", "-S", instructions.WORKER]
-    done = subprocess.run([*command, *runs, *traps], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [*command, *runs, *traps], capture_output=True, text=True, timeout=PATIENCE
+    )
     expected = {**dict.fromkeys(runs, "runs"), **dict.fromkeys(traps, "traps")}
     assert json.loads(done.stdout) == {"outcomes": expected}
 

@@ -26,6 +26,7 @@ from tests.lab.bench import Bench, cache
 from tests.lab.driver import NoCompiler, StubDriver
 from tests.lab.stage import Stage
 from tests.lab.wheels import NotFetched
+from tests.patience import PATIENCE
 from whygpu.causes import catalogue
 from whygpu.engine import diagnose
 from whygpu.model.cause import Cause
@@ -36,9 +37,6 @@ NO_GPU = Stage(pci=())
 """Where a scenario says nothing about the hardware, and the kernel lets us choose it."""
 
 Severity = Literal["error", "warning", "info"]
-
-_LIMIT = 120
-"""Seconds for the framework on its own; whygpu's probes have their own limit."""
 
 
 class Root(NamedTuple):
@@ -150,10 +148,10 @@ def _watch_framework(does: Does, bench: Bench, before: list[str]) -> None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=does.hangs_for or _LIMIT,
+            timeout=does.hangs_for or PATIENCE,
         )
     except subprocess.TimeoutExpired:
-        assert does.hangs_for is not None, f"the program does not end within {_LIMIT} s"
+        assert does.hangs_for is not None, f"the program does not end within {PATIENCE:g} s"
         return
     output = done.stdout.decode(errors="replace")
     assert does.hangs_for is None, f"the program ends, instead of hanging:\n{output[-3000:]}"

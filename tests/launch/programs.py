@@ -17,12 +17,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 PYTHON = sys.executable
 WHYGPU = (PYTHON, "-I", "-m", "whygpu", "run")
 """Apart from the variables of Python that a test sets for the program."""
 QUIET = (*WHYGPU, "--device", "cpu", "--quiet", "--")
 """With a policy that needs no look at the machine, and without a word of whygpu's own."""
-LIMIT = 60
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -42,7 +43,7 @@ def run(
     env: Mapping[str, str] | None = None,
     text: str = "",
     cwd: Path | None = None,
-    limit: float = LIMIT,
+    limit: float = PATIENCE,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(word) for word in argv],
@@ -114,7 +115,7 @@ class Terminal:
         return (code if code >= 0 else 128 - code), self.output
 
     def _read(self, enough: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + LIMIT
+        deadline = time.monotonic() + PATIENCE
         while not enough() and time.monotonic() < deadline:
             ready, _, _ = select.select([self.master], [], [], 0.1)
             if not ready:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.launch.programs import (
-    LIMIT,
     PYTHON,
     QUIET,
     WHYGPU,
@@ -21,6 +20,7 @@ from tests.launch.programs import (
     script,
     unread,
 )
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")
 
@@ -31,7 +31,7 @@ WRITTEN = "".join(f"{i:0100d}\n" for i in range(LINES)).encode()
 
 def wait_until_full(pipe: int) -> None:
     """Until it holds something, and nothing is added any more."""
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + PATIENCE
     before, now = 0, unread(pipe)
     while (now == 0 or now != before) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -47,7 +47,7 @@ def test_a_reader_that_does_not_let_us_wait(tmp_path: Path) -> None:
     wait_until_full(reader)
     with os.fdopen(reader, "rb") as file:
         assert file.read() == WRITTEN
-    assert process.wait(LIMIT) == 3
+    assert process.wait(PATIENCE) == 3
 
 
 def test_a_slow_reader_has_the_programs_words_before_ours(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_slow_reader_has_the_programs_words_before_ours(tmp_path: Path) -> Non
         text = file.read()
     assert text.startswith(WRITTEN)
     assert b"whygpu: " in text[len(WRITTEN) :]
-    assert process.wait(LIMIT) == 3
+    assert process.wait(PATIENCE) == 3
 
 
 def test_more_than_a_thousand_open_files(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_more_than_a_thousand_open_files(tmp_path: Path) -> None:
         "os.execv(sys.argv[1], sys.argv[1:])\n"
     )
     argv = [PYTHON, "-c", opener, *QUIET, PYTHON, str(program)]
-    done = subprocess.run(argv, capture_output=True, env=environment(), timeout=LIMIT)
+    done = subprocess.run(argv, capture_output=True, env=environment(), timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (3, WRITTEN)
 
 
@@ -84,7 +84,7 @@ def test_started_where_the_end_of_children_is_ignored() -> None:
         [*QUIET, PYTHON, "-c", "import signal, sys; sys.exit(int(signal.getsignal(17)) + 4)"],
         preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
         env=environment(),
-        timeout=LIMIT,
+        timeout=PATIENCE,
     )
     assert done.returncode == int(signal.SIG_IGN) + 4
 
@@ -101,7 +101,7 @@ def test_what_outlives_the_program_holds_only_what_it_has(tmp_path: Path) -> Non
     with process.stdout as file:
         assert file.read() == b"now\n"
     gate.write_text("")
-    assert process.wait(LIMIT) == 0
+    assert process.wait(PATIENCE) == 0
     with os.fdopen(reader, "rb") as file:
         assert file.read() == b"late\n"
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
+from tests.patience import PATIENCE
 from tests.targets import python_of
 from tools.schemas import find_schema
 from whygpu.memory.search import MOST_TRIALS
@@ -134,7 +135,7 @@ def command(folder: Path, case: Case, what: str, *options: str) -> subprocess.Co
         env=case.environ(folder),
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=PATIENCE,
     )
 
 
@@ -155,7 +156,7 @@ def fits(folder: Path, case: Case, batch: int) -> bool:
         env=case.environ(folder),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return int(done.stdout.split()[-1]) <= case.limit * MIB
@@ -199,7 +200,7 @@ def test_a_saved_model(tmp_path: Path) -> None:
     case = CASES["keras-jax"]
     save = f"{KERAS}\nmade().save({str(tmp_path / 'saved.keras')!r})"
     words = [python_of(case.target), "-c", save]
-    subprocess.run(words, env=case.environ(tmp_path), check=True, timeout=60)
+    subprocess.run(words, env=case.environ(tmp_path), check=True, timeout=PATIENCE)
     result = find(tmp_path, case, "--infer", "--max", "16", what="saved.keras")
     assert (result["outcome"], result["batch"]) == ("at-largest", 16)
     assert {name for name, _ in result["frameworks"]} == {"jax", "keras"}

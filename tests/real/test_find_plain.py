@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
+from tests.patience import PATIENCE
 from tools.schemas import find_schema
 from whygpu.memory.search import MOST_TRIALS
 
@@ -109,7 +110,7 @@ def find(tmp_path: Path) -> Find:
             env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), **more},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             preexec_fn=None if address_space is None else lambda: limit_to(address_space),
         )
         return Said(done.returncode, done.stdout, done.stderr)

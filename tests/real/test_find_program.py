@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 HEAD = f"""
 import whygpu
 
@@ -34,7 +36,7 @@ def run(folder: Path, body: str, name: str = "program.py") -> subprocess.Complet
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 

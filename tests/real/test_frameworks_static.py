@@ -11,6 +11,7 @@ import time
 import pytest
 
 from tests.lab.driver import NoCompiler, StubDriver
+from tests.patience import PATIENCE
 from tests.targets import python_of
 from whygpu.collectors import frameworks, interpreter, packages, requirements
 from whygpu.collectors.loader import LoaderProcess
@@ -233,7 +234,7 @@ def test_the_real_process_loads_the_same_files(
     log = tmp_path / "loader"
     environment = {**os.environ, "LD_DEBUG": "libs,files", "LD_DEBUG_OUTPUT": str(log)}
     subprocess.run(
-        [python, "-c", program], env=environment, capture_output=True, timeout=120, check=True
+        [python, "-c", program], env=environment, capture_output=True, timeout=PATIENCE, check=True
     )
     opened = opened_files("\n".join(path.read_text() for path in tmp_path.glob("loader.*")))
     required = [each for each in mine if each.required]

@@ -11,6 +11,7 @@ import pytest
 
 import whygpu
 from tests.launch.programs import environment
+from tests.patience import PATIENCE
 from tests.targets import python_of
 
 PROGRAM = pathlib.Path(__file__).with_name("guard_loop_cases.py")
@@ -23,7 +24,7 @@ SAMPLES = 13
 def cases(framework: str, home: pathlib.Path) -> Any:
     environ = environment(PYTHONPATH=str(SOURCE), HOME=str(home), OMP_NUM_THREADS="1")
     command = [python_of(framework), str(PROGRAM), framework]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 

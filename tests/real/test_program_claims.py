@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.targets import python_of
 from whygpu.tables.device_names import right_name
 from whygpu.tables.runtime_starts import TENSORFLOW_STARTS
@@ -19,7 +20,7 @@ def run(target: str, code: str) -> subprocess.CompletedProcess[str]:
         env=environ,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.targets import python_of
 
 PROGRAM = pathlib.Path(__file__).with_name("tf1_program.py")
@@ -46,7 +47,7 @@ def _start(command: list[str]) -> subprocess.Popen[str]:
 
 
 def _answer(process: subprocess.Popen[str]) -> tuple[dict[str, Any], str]:
-    out, err = process.communicate(timeout=200)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err[-3000:]
     answer: dict[str, Any] = json.loads(out.splitlines()[-1])
     return answer, err

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.targets import python_of
 
 RUN = (sys.executable, "-m", "whygpu", "run", "--device", "cpu", "--trace", "--quiet")
@@ -31,7 +32,7 @@ class Traced:
             env=env,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
         )
         assert done.returncode == 0, done.stderr[-2000:]
         self.out = done.stdout
@@ -40,7 +41,7 @@ class Traced:
 
     def bare_output(self) -> str:
         return subprocess.run(
-            self._argv, env=self._env, capture_output=True, text=True, timeout=120, check=True
+            self._argv, env=self._env, capture_output=True, text=True, timeout=PATIENCE, check=True
         ).stdout
 
     def count(self, op: str) -> int:
@@ -408,7 +409,7 @@ print(json.dumps([
 """
     for target in ("tensorflow-2.21", "tensorflow-gpu-1.15"):
         done = subprocess.run(
-            [python_of(target), "-c", program], capture_output=True, text=True, timeout=60
+            [python_of(target), "-c", program], capture_output=True, text=True, timeout=PATIENCE
         )
         assert json.loads(done.stdout) == [
             "no GPU kernel",
