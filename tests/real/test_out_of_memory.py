@@ -216,7 +216,9 @@ def test_a_leak_is_told_from_what_is_too_big(
         CUDA_VISIBLE_DEVICES="-1",
         HOME=str(tmp_path),
         KERAS_BACKEND=target.partition("-")[0],
-        # TensorFlow dies of a limit that its small allocations meet; this one is its tensors'.
+        # TensorFlow dies of a limit that its small allocations meet; this one is its tensors'. It
+        # is that of oneDNN's allocator, which by default only some processors have.
+        TF_ENABLE_ONEDNN_OPTS="1",
         TF_MKL_ALLOC_MAX_BYTES=str(LIMIT // 2),
     )
     command: list[str | Path] = [*WHYGPU, "--report", report, "--", python_of(target), program]
