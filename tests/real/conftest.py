@@ -1,4 +1,4 @@
-"""What holds for tests that run frameworks."""
+"""What holds for tests that run frameworks; those of the lab have it from here."""
 
 from __future__ import annotations
 
