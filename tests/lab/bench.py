@@ -18,7 +18,14 @@ from tests.lab.wheels import wheel
 from tests.targets import folder as targets_folder
 from tests.targets import python_of
 
-_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "PYTHONDONTWRITEBYTECODE")
+_KEPT_VARIABLES = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "PYTHONDONTWRITEBYTECODE",
+    "ONEDNN_MAX_CPU_ISA",
+)
 """All that a scenario takes over from whoever runs it."""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import whygpu
+from tests.abilities import need
 from tests.launch.programs import environment
 from tests.targets import python_of
 
@@ -22,6 +23,7 @@ FLOAT32_EPSILON = 2.0**-23
 
 @pytest.fixture(scope="module", params=TARGETS)
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    need(TARGETS[request.param], "float16")
     environ = environment(
         PYTHONPATH=str(SOURCE),
         HOME=str(tmp_path_factory.mktemp("home")),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import whygpu
+from tests.abilities import need
 from tests.launch.programs import environment
 from tests.patience import PATIENCE
 from tests.targets import python_of
@@ -22,6 +23,7 @@ SAMPLES = 13
 
 
 def cases(framework: str, home: pathlib.Path) -> Any:
+    need(framework, "bfloat16")
     environ = environment(PYTHONPATH=str(SOURCE), HOME=str(home), OMP_NUM_THREADS="1")
     command = [python_of(framework), str(PROGRAM), framework]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE)
