@@ -116,7 +116,7 @@ def find_interpreter(versions: tuple[str, ...]) -> str | None:
             return sys.executable
         # pyenv's shims are on PATH for every version it knows and fail for those not selected.
         pyenv = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"))
-        candidates = [*sorted(pyenv.glob(f"versions/{version}.*/bin/python"))]
+        candidates = _of_pyenv(pyenv, version)
         on_path = shutil.which(f"python{version}")
         if on_path:
             candidates.append(pathlib.Path(on_path))
@@ -124,6 +124,14 @@ def find_interpreter(versions: tuple[str, ...]) -> str | None:
             if subprocess.run([candidate, "-c", ""], capture_output=True).returncode == 0:
                 return str(candidate)
     return None
+
+
+def _of_pyenv(root: pathlib.Path, version: str) -> list[pathlib.Path]:
+    try:
+        return sorted(root.glob(f"versions/{version}.*/bin/python"))
+    except PermissionError:
+        # It is another user's, as with PYENV_ROOT under sudo.
+        return []
 
 
 def build(name: str, spec: TargetSpec) -> str:

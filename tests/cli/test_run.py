@@ -142,10 +142,17 @@ def test_a_failure_of_our_part_does_not_reach_the_program(tmp_path: Path) -> Non
     assert "the policy for torch failed" in done.stderr
 
 
-def test_nothing_is_imported_that_the_program_does_not_import() -> None:
+@pytest.mark.parametrize("customized", [False, True], ids=["plain", "with a sitecustomize"])
+def test_nothing_is_imported_that_the_program_does_not_import(
+    tmp_path: Path, customized: bool
+) -> None:
+    if customized:
+        # As Debian's and Ubuntu's own Python has one.
+        script(tmp_path, "customized = True", "sitecustomize.py")
+    env = environment(PYTHONPATH=str(tmp_path))
     code = "import sys; print(*sorted(name for name in sys.modules if '.' not in name))"
-    bare = set(run([PYTHON, "-c", code]).stdout.split())
-    ours = run([*WHYGPU, "--device", "cpu", "--quiet", "--", PYTHON, "-c", code])
+    bare = set(run([PYTHON, "-c", code], env=env).stdout.split())
+    ours = run([*WHYGPU, "--device", "cpu", "--quiet", "--", PYTHON, "-c", code], env=env)
     added = set(ours.stdout.split()) - bare
     assert added <= {"whygpu_bootstrap", "sitecustomize", "atexit"}
 

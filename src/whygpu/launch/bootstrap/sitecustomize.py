@@ -52,7 +52,11 @@ finally:
 
 _spec = _find_next()
 if _spec is not None:
-    from importlib.util import module_from_spec as _module_from_spec
+    try:
+        # Where importlib.util has it from, which itself would import a dozen modules.
+        from _frozen_importlib import module_from_spec as _module_from_spec
+    except ImportError:
+        from importlib.util import module_from_spec as _module_from_spec
 
     _module = _module_from_spec(_spec)
     sys.modules["sitecustomize"] = _module
