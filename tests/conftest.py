@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import tempfile
 
 
 def pytest_configure() -> None:
-    """Give signals their ordinary meaning, whoever started us.
+    """Give signals their ordinary meaning, and programs a folder to write to, whoever started us.
 
     A shell starts what runs in the background with SIGINT ignored, nohup with SIGHUP ignored, and
     both are inherited: tests that send these signals would then wait in vain.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if "TMPDIR" in os.environ:
+        # Python passes over a folder that is full or cannot be written to; compilers do not.
+        os.environ["TMPDIR"] = tempfile.gettempdir()
 
 
 def pytest_collection_finish() -> None:
