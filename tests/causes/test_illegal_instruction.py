@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit import cause_named, explained, machine, run
+from tests.kit import cause_named, command_of, explained, machine, run
 from whygpu.causes import catalogue
 from whygpu.engine import diagnose
 
@@ -93,7 +93,7 @@ def test_the_variable_has_the_highest_value_without_what_traps() -> None:
     (found,) = run(
         cause_named("listed-instruction-traps"), machine(tried(amx_tile="traps"))
     ).findings
-    assert found.remedies[0].command == "export ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16"
+    assert command_of(found.remedies[0]) == "export ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16"
 
 
 AVX_AND_MORE = """\

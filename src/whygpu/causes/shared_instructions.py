@@ -10,6 +10,7 @@ from whygpu.model.derived import and_list
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.remedy import command_line
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import Cpu, TrialOutcome
 from whygpu.model.target import Framework
@@ -35,7 +36,7 @@ _LISTED = late(
 )
 """TensorFlow names instruction sets that it found on the processor."""
 
-WHICH_SETS = "grep -m1 -oE 'avx[^ ]*|amx[^ ]*' /proc/cpuinfo"
+WHICH_SETS = command_line("grep -m1 -oE 'avx[^ ]*|amx[^ ]*' /proc/cpuinfo")
 ASK = (
     "Does `grep -m1 -c -w avx /proc/cpuinfo` print 0? Then the processor has no AVX. If it prints "
     "1, does the program still die with ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16 set? `whygpu run` "

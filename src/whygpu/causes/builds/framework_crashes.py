@@ -74,7 +74,14 @@ from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe
-from whygpu.model.remedy import PYTHON, UnsetVariable, a_name, a_requirement, shell_script
+from whygpu.model.remedy import (
+    PYTHON,
+    SetVariable,
+    UnsetVariable,
+    a_name,
+    a_requirement,
+    shell_script,
+)
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -165,6 +172,6 @@ def _of_refusal(probe: Probe) -> list[Remedy]:
     return [
         Remedy(
             "See whether it dies as well when oneDNN uses less of the processor.",
-            "export ONEDNN_MAX_CPU_ISA=AVX2",
+            SetVariable("ONEDNN_MAX_CPU_ISA", "AVX2"),
         )
     ]

@@ -112,6 +112,7 @@ from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.probe import Probe
+from whygpu.model.remedy import SetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import Cpu
 from whygpu.model.target import Framework
@@ -199,7 +200,7 @@ def _remedies(unusable: Collection[str]) -> tuple[Remedy, ...]:
         Remedy(
             "Keep oneDNN from using these instructions, before the program starts. `whygpu run` "
             "does it by itself.",
-            f"export ONEDNN_MAX_CPU_ISA={limit}",
+            SetVariable("ONEDNN_MAX_CPU_ISA", limit),
         ),
         Remedy(
             "In a virtual machine, have its administrator make the instructions work or take their "
