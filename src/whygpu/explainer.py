@@ -139,8 +139,8 @@ def _verdict(
     weighty = [root for root in roots if root.severity != "info"]
     strangers = [failure for failure in unexplained if not _about_gpus(failure, log)]
     if strangers and not any(_ends_it(root, log) for root in weighty):
-        if all(failure.kind == "signal" for failure in strangers):
-            # A crash without a word may have been anywhere, a GPU's library included.
+        if all(failure.kind == "signal" or not failure.says_why for failure in strangers):
+            # An end without a reason may have any reason, a GPU's library included.
             return "found" if weighty else "unknown"
         # It went on in spite of all that was said of the GPU, and then something else stopped it.
         return "not-gpu"

@@ -15,6 +15,7 @@ from whygpu.model.snapshot import Snapshot
 
 CONSEQUENCES = (
     "gpu-unused",
+    "gpu-index-unchecked",
     "cuda-init-failed",
     "keras-backend-without-gpu",
     "device-placement-nonexistent",

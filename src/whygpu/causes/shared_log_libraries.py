@@ -13,6 +13,7 @@ from typing import NamedTuple
 from whygpu.causes.shared_logs import failed_elsewhere, framework_title, is_tensorflow
 from whygpu.causes.shared_remedies import gpu_build_in_log
 from whygpu.model.commands import shell_text
+from whygpu.causes.shared_missing_gpu import lines_for_want_of_a_gpu
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.late import late
@@ -122,10 +123,14 @@ def missing_libraries(log: Log) -> Missing | None:
     followers = [match.line for match in log.find(WITHOUT_GPU) if match.line > first]
     # TensorFlow looks for all of them and goes on without: what crashes it later is something else.
     goes_on = is_tensorflow(log)
+    for_want = lines_for_want_of_a_gpu(log)
     ends = [
         failure
         for failure in log.failures
-        if stops or (failure.kind == "signal" and not goes_on) or WITHOUT_GPU.search(failure.text)
+        if stops
+        or (failure.kind == "signal" and not goes_on)
+        or failure.line in for_want
+        or WITHOUT_GPU.search(failure.text)
     ]
     return Missing(
         toolkit=tuple(e for e in lost if e.component in TOOLKIT),

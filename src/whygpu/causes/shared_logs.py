@@ -69,10 +69,14 @@ _ABOUT_DEVICES = late(
 
 
 def failed_elsewhere(log: Log, line: int) -> bool:
-    """Whether the program went on after this line and failed of what has to do with no device."""
+    """Whether the program went on after this line and failed for a reason unrelated to devices."""
+    from whygpu.causes.shared_missing_gpu import lines_for_want_of_a_gpu
+
+    for_want = lines_for_want_of_a_gpu(log)
     return any(
         failure.line > line
         and failure.kind == "exception"
+        and failure.line not in for_want
         and not _ABOUT_DEVICES.search(failure.text)
         for failure in log.failures
     )

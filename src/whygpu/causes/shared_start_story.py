@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from whygpu.causes.shared_missing_gpu import lines_for_want_of_a_gpu
 from whygpu.model.finding import Severity
 from whygpu.model.late import late
 from whygpu.model.log import Failure, Log, Status
@@ -51,7 +52,7 @@ _SETTING = late(
 _GPU_WANTED = late(
     r"[Nn]o (?:CUDA |Nvidia |NVIDIA )?GPUs? (?:(?:is|are|was|were) )?(?:found|available|detected)"
     r"|visible device count is (?:-1|0)\b|CUDA (?:is|was) not available|CUDA unavailable"
-    r"|GPU (?:is |was )?(?:required|not (?:found|available|detected))"
+    r"|[Nn]ot enough GPUs?\b|GPU (?:is |was )?(?:required|not (?:found|available|detected))"
     r"|requires? (?:a |an )?(?:CUDA|NVIDIA|GPU)|without (?:a )?(?:GPU|CUDA)"
     r"|[Cc]an(?:not|'t) (?:find|access|use) (?:a |any |the )?(?:CUDA|GPU)"
     r"|torch\.cuda\.is_available\(\) is False|no CUDA-capable device|Found no NVIDIA driver"
@@ -86,6 +87,8 @@ NOT_READY = ("CUDA_ERROR_SYSTEM_NOT_READY", "cudaErrorSystemNotReady")
 NVML_MISMATCH = ("NVML_ERROR_LIB_RM_VERSION_MISMATCH",)
 INVALID_DEVICE = ("CUDA_ERROR_INVALID_DEVICE", "cudaErrorInvalidDevice")
 NOT_FOUND = ("CUDA_ERROR_NOT_FOUND",)
+MAKES_CONTEXT = ("cuDevicePrimaryCtxRetain", "cuCtxCreate")
+"""Calls that open a GPU which the driver has listed before."""
 SYSTEM_REFUSED = ("CUDA_ERROR_OPERATING_SYSTEM", "cudaErrorOperatingSystem")
 
 Place = Literal["wsl", "container", "unknown"]
@@ -126,6 +129,7 @@ def story_of(log: Log) -> Story:
     hiding = {*lines_saying(log, _SET_HIDING), *(line for line, value in settings if _hides(value))}
     of_library = (event.line for event in log.library_events("not-found", ("cuda", "nvcuda")))
     crashed = log.says(_CRASH_AT_START)
+    taken = lines_for_want_of_a_gpu(log)
     return Story(
         no_library=in_order((*of_library, *lines_saying(log, _NO_LIBRARY))),
         no_kernel=lines_saying(log, _NO_KERNEL),
@@ -136,11 +140,17 @@ def story_of(log: Log) -> Story:
         hiding=in_order(hiding),
         setting=next(iter(settings), None),
         gpus=tuple(device.line for device in log.devices if device.event != "ignored"),
-        wanted=in_order(failure.line for failure in log.failures if _for_want(failure, crashed)),
+        wanted=in_order(
+            failure.line
+            for failure in log.failures
+            if failure.line in taken or _for_want(failure, crashed)
+        ),
         strangers=tuple(
             failure.line
             for failure in log.failures
-            if failure.kind in ("exception", "fatal") and not _OF_GPUS.search(failure.text)
+            if failure.kind in ("exception", "fatal")
+            and not _OF_GPUS.search(failure.text)
+            and failure.line not in taken
         ),
         place="wsl" if wsl else "container" if container else "unknown",
         place_lines=(wsl or container)[:2],

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from whygpu.model.finding import Evidence
 from whygpu.model.memory_use import MemoryEnd
 from whygpu.model.shortage import MemoryPlace
 from whygpu.model.system import Cpu
+
+if TYPE_CHECKING:
+    from whygpu.model.program import Program
 
 Level = Literal["fatal", "error", "warning", "info", "none"]
 """How loudly the writer said it; "none" for lines that are no log records."""
@@ -38,6 +41,8 @@ class Raised(NamedTuple):
     """The files of its traceback, outermost first."""
     handled: bool = False
     """Another exception was raised while this one was handled, or because of it."""
+    program: Program | None = None
+    """The statement that raised it, as its traceback shows it; None where that is not telling."""
 
 
 LibraryOutcome = Literal["opened", "not-found", "broken", "wrong-symbols"]
@@ -121,6 +126,8 @@ class Failure(NamedTuple):
     """The last of its lines."""
     kind: FailureKind
     text: str
+    says_why: bool = True
+    """Whether its words give a reason; a few only tell that a call or another process failed."""
 
 
 class Match(NamedTuple):

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import Failure, FailureKind, Line, Raised
+from whygpu.tables.failures_without_reason import unexplained
 
 _SHELL = r"^(?:\S{0,200}: line \d+: +\d+ |\[\d+\][ +-]+\d* *|\W{0,3})"
 _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
@@ -90,7 +91,8 @@ def failures(
     if not raised:
         found += _of_operations(lines)
     found.sort(key=lambda failure: (failure.line, failure.kind))
-    return tuple(_without_echoes([f for f in found if not _survived(f, worked)]))
+    ends = _without_echoes([f for f in found if not _survived(f, worked)])
+    return tuple(_with_reasons(lines, tuple(ends)))
 
 
 def _of_exceptions(lines: Sequence[Line], raised: Sequence[Raised]) -> Iterator[Failure]:
@@ -159,3 +161,40 @@ def _without_echoes(found: Sequence[Failure]) -> Iterator[Failure]:
         kept = failure
     if kept is not None:
         yield kept
+
+
+def _with_reasons(lines: Sequence[Line], found: Sequence[Failure]) -> Iterator[Failure]:
+    """Failures that do not say why, joined with what does.
+
+    That is the error record of the native code that failed, where the log has it: the two are one
+    failure, from the record to the exception. Else it is an earlier failure, which is told already.
+    """
+    last = 0
+    for failure in found:
+        row = unexplained(failure.text) if failure.kind == "exception" else None
+        if row is None:
+            yield failure
+        else:
+            record = _last_error(lines, row.written_by, last, failure.line)
+            if record is not None:
+                text = f"{record.text.strip()}\n{failure.text}"
+                yield failure._replace(line=record.number, text=text)
+            elif not last:
+                yield failure._replace(says_why=False)
+        last = failure.last
+
+
+def _last_error(
+    lines: Sequence[Line], written_by: frozenset[str], after: int, before: int
+) -> Line | None:
+    """The last error record of these source files between two lines."""
+    start = bisect_right(lines, after, key=lambda line: line.number)
+    end = bisect_left(lines, before, key=lambda line: line.number)
+    return next(
+        (
+            line
+            for line in reversed(lines[start:end])
+            if line.level in ("error", "fatal") and line.source in written_by
+        ),
+        None,
+    )

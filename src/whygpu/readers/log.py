@@ -17,6 +17,7 @@ from whygpu.readers.progress import progress
 from whygpu.readers.records import records
 from whygpu.readers.sieve import Sieve, Sifted
 from whygpu.readers.statuses import statuses
+from whygpu.readers.traceback_code import with_programs
 from whygpu.readers.tracebacks import raised
 from whygpu.readers.versions import versions
 
@@ -79,7 +80,7 @@ def read(sifted: Sifted, name: str = "") -> Log:
     )
     every = [record for number, text in numbered for record in records(number, text)]
     # Empty lines end a message, and say nothing else.
-    exceptions = raised(every)
+    exceptions = with_programs(every, raised(every))
     lines = [line for line in every if line.text.strip() or line.level != "none"]
     worked = progress(lines)
     starts: list[int] = []

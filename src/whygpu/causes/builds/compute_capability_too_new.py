@@ -124,7 +124,12 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=("gpu-unused", "keras-backend-without-gpu", "framework-crashes"),
+    explains=(
+        "gpu-unused",
+        "gpu-index-unchecked",
+        "keras-backend-without-gpu",
+        "framework-crashes",
+    ),
 )
 
 

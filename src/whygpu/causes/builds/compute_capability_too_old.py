@@ -117,6 +117,7 @@ CAUSE = cause(
     effect="cpu",
     explains=(
         "gpu-unused",
+        "gpu-index-unchecked",
         "keras-backend-without-gpu",
         "framework-crashes",
         "device-placement-nonexistent",

@@ -126,7 +126,12 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=("gpu-unused", "device-placement-nonexistent", "device-placement-no-gpu-kernel"),
+    explains=(
+        "gpu-unused",
+        "gpu-index-unchecked",
+        "device-placement-nonexistent",
+        "device-placement-no-gpu-kernel",
+    ),
 )
 
 _BESIDE_THE_POINT = ("onnxruntime", "cupy", "numba")

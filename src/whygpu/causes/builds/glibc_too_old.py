@@ -104,7 +104,7 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="broken",
-    explains=("framework-import-fails", "gpu-unused"),
+    explains=("framework-import-fails", "gpu-unused", "gpu-index-unchecked"),
 )
 
 MESSAGE = late(

@@ -71,7 +71,13 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=("cpu-only-build", "gpu-unused", "framework-import-fails", "framework-crashes"),
+    explains=(
+        "cpu-only-build",
+        "gpu-unused",
+        "gpu-index-unchecked",
+        "framework-import-fails",
+        "framework-crashes",
+    ),
 )
 
 _FOR_A_GPU = ("tensorflow", "onnxruntime")

@@ -101,6 +101,7 @@ CAUSE = cause(
     explains=(
         "cpu-only-build",
         "gpu-unused",
+        "gpu-index-unchecked",
         "device-placement-nonexistent",
         "device-placement-no-gpu-kernel",
     ),

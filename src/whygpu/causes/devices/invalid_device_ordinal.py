@@ -14,7 +14,8 @@ CUDA_DEVICE_ORDER is PCI_BUS_ID.
 
 - PyTorch: `CUDA error: invalid device ordinal`, `Invalid device id`, `Attempting to deserialize
   object on CUDA device 2 but torch.cuda.device_count() is 1`.
-- TensorFlow: `'visible_device_list' listed an invalid GPU id '1' but visible device count is 1`.
+- TensorFlow: `'visible_device_list' listed an invalid Device id '1' but visible device count is 1`
+  (older releases write `GPU id`).
 - Lightning: `You requested gpu: [1] But your machine only has: [0]`.
 
 ## Fix
@@ -38,6 +39,10 @@ THCudaCheck FAIL file=torch/csrc/cuda/Module.cpp line=32 error=10 : invalid devi
 
 ```
 tensorflow.python.framework.errors_impl.InvalidArgumentError: 'visible_device_list' listed an invalid GPU id '1' but visible device count is 1
+```
+
+```
+tensorflow.python.framework.errors_impl.InvalidArgumentError: 'visible_device_list' listed an invalid Device id '5' but visible device count is 1
 ```
 
 ```
@@ -65,12 +70,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_start_story import lines_of
+from whygpu.causes.shared_logs import gpu_ends_after, subject_of
+from whygpu.causes.shared_start_story import MAKES_CONTEXT, lines_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
-from whygpu.model.log import Log, Match
+from whygpu.model.log import Log, Match, Status
 from whygpu.model.remedy import PYTHON, shell_script
 
 CAUSE = cause(
@@ -83,13 +88,15 @@ CAUSE = cause(
 )
 
 _STATUSES = ("cudaErrorInvalidDevice", "CUDA_ERROR_INVALID_DEVICE", "hipErrorInvalidDevice")
+_ORDINAL = late(r"for CUDA device ordinal (?P<number>\d{1,3})\b")
 _ONLY_COUNTS = ("cuInit", "cudaGetDeviceCount")
 _IN_A_KERNEL = late(
     r"(?:radix_sort|merge_sort|parallel_for|reduce|scan|unique\w{0,20})[:\s]{1,2}failed"
 )
 """Thrust passes this code on when it has no code for the GPU; no number was asked for there."""
 _SAYS_SO = late(
-    r"listed an invalid GPU id '?(?P<id>\d+)'? but visible device count is (?P<count>[1-9]\d*)"
+    r"listed an invalid (?:GPU|[Dd]evice) id '?(?P<id>\d+)'? but visible device count is "
+    r"(?P<count>[1-9]\d*)|Could not parse entry in 'visible_device_list': '(?P<entry>[^'\n]{0,40})'"
     r"|deserialize object on CUDA device (?P<saved>\d+) but torch\.cuda\.device_count\(\) is"
     r" (?P<have>[1-9]\d*)|HIP error: invalid device ordinal"
     r"|AssertionError: Invalid device id|[Ii]nvalid device id:? ?\d+"
@@ -122,6 +129,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     ]
     if not said and not statuses:
         return
+    if not said and all(status.call in MAKES_CONTEXT for status in statuses):
+        yield _refused_when_opened(log, statuses)
+        return
     launcher = log.first(_MORE_PROCESSES)
     lines = (
         *lines_of(statuses),
@@ -138,6 +148,32 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         ask="Why does the process see no GPU at all? `whygpu check` says it."
         if _has_none(said)
         else None,
+    )
+
+
+def _refused_when_opened(log: Log, statuses: list[Status]) -> Finding:
+    """A GPU that the driver has listed, and refuses to open: the number itself may be right."""
+    ordinal = log.first(_ORDINAL)
+    which = f"GPU {ordinal.groups['number']}" if ordinal else "the GPU"
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=f"the driver refuses {which} as an invalid device when a program opens it: the "
+        "number does not exist for this process, or another process holds that GPU in exclusive "
+        "mode",
+        evidence=log.evidence(*lines_of(statuses), *gpu_ends_after(log, statuses[0].line)),
+        remedies=(
+            Remedy(
+                "See which GPUs there are, and their compute mode.",
+                "nvidia-smi --query-gpu=index,name,compute_mode --format=csv",
+            ),
+            Remedy(
+                "Let the process see one GPU that is free, by its number.",
+                "export CUDA_VISIBLE_DEVICES=0",
+            ),
+        ),
+        confidence="likely",
+        ask="Is the compute mode of that GPU Exclusive_Process (`nvidia-smi -q -d COMPUTE`)? Then "
+        "another process holds it; if it is Default, the number is wrong.",
     )
 
 
@@ -159,6 +195,8 @@ def _message(said: Match | None) -> str:
     asked = count = None
     if said is not None:
         groups = said.groups
+        if groups["entry"] is not None:
+            return f"visible_device_list names {groups['entry']!r}, which is no number of a GPU"
         asked = groups["id"] or groups["saved"] or groups["wanted"] or groups["asked"]
         count = groups["count"] or groups["have"] or groups["counted"]
         if groups["only"] is not None:

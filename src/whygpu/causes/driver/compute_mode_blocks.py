@@ -87,7 +87,13 @@ from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import CONSEQUENCES, selected_gpus
 from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_start_story import failed_at, lines_of
+from whygpu.causes.shared_start_story import (
+    INVALID_DEVICE,
+    MAKES_CONTEXT,
+    failed_at,
+    lines_of,
+    named,
+)
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Gpu, GpuProcess
@@ -185,7 +191,11 @@ _EXCLUSIVE = late(r"\b(?:E\. ?Process|Exclusive_Process|EXCLUSIVE_PROCESS|Prohib
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    statuses = log.status_named(*_UNAVAILABLE)
+    # Up to CUDA 10, a GPU that another process holds alone is an invalid device to the next one.
+    statuses = (
+        *log.status_named(*_UNAVAILABLE),
+        *(status for status in named(log, INVALID_DEVICE) if status.call in MAKES_CONTEXT),
+    )
     if not statuses:
         return
     mode = log.first(_EXCLUSIVE)

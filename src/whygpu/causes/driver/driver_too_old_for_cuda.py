@@ -139,7 +139,7 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    explains=("cuda-init-failed", "gpu-unused", "keras-backend-without-gpu"),
+    explains=("cuda-init-failed", "gpu-unused", "gpu-index-unchecked", "keras-backend-without-gpu"),
 )
 
 

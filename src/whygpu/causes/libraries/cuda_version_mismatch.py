@@ -178,6 +178,7 @@ CAUSE = cause(
         "device-placement-nonexistent",
         "device-placement-no-gpu-kernel",
         "gpu-unused",
+        "gpu-index-unchecked",
         "keras-backend-without-gpu",
         "framework-import-fails",
     ),

@@ -113,6 +113,7 @@ CAUSE = cause(
     effect="cpu",
     explains=(
         "gpu-unused",
+        "gpu-index-unchecked",
         "keras-backend-without-gpu",
         "framework-import-fails",
         "device-placement-nonexistent",

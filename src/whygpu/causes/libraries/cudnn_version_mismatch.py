@@ -159,6 +159,7 @@ CAUSE = cause(
         "cudnn-copy-differs",
         "device-placement-nonexistent",
         "gpu-unused",
+        "gpu-index-unchecked",
         "keras-backend-without-gpu",
         "framework-import-fails",
     ),

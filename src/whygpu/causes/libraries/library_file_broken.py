@@ -102,6 +102,7 @@ CAUSE = cause(
     # The loader does not survive a file that is shorter than its own tables say.
     explains=(
         "gpu-unused",
+        "gpu-index-unchecked",
         "keras-backend-without-gpu",
         "framework-import-fails",
         "framework-crashes",

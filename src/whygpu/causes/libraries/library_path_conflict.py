@@ -167,6 +167,7 @@ CAUSE = cause(
         "cuda-init-failed",
         "device-placement-nonexistent",
         "gpu-unused",
+        "gpu-index-unchecked",
         "keras-backend-without-gpu",
         "framework-import-fails",
     ),

@@ -165,10 +165,6 @@ _NOT_ALIKE = late(
     r"|Cannot set memory growth on device when virtual devices configured"
 )
 _TWO_MAPPINGS = late(r"is being mapped to multiple (?:CUDA|GPU) devices")
-_NO_SUCH_CALL = late(
-    r"module 'tensorflow\S{0,40}config'? has no attribute '(?:set_memory_growth"
-    r"|experimental_set_memory_growth)'"
-)
 _MOST_LINES = 4
 
 
@@ -192,11 +188,6 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             "asks for the same TensorFlow device on two different GPUs: sessions of one process "
             "have different visible_device_list",
             _ONE_MAPPING,
-        ),
-        (
-            _NO_SUCH_CALL,
-            "calls a configuration function that TensorFlow does not have under this name",
-            _RIGHT_NAME,
         ),
     ):
         lines = [match.line for match in log.find(pattern)]
@@ -231,10 +222,6 @@ _ALIKE = (
 _ONE_MAPPING = (
     Remedy("Choose the GPU once per process.", SetVariable("CUDA_VISIBLE_DEVICES", "0")),
     Remedy("Give every Session of the process the same gpu_options."),
-)
-_RIGHT_NAME = (
-    Remedy("Its name is tf.config.experimental.set_memory_growth(gpu, True)."),
-    Remedy("Or set it from outside.", SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true")),
 )
 
 _SETTERS = (

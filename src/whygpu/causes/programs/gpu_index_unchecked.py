@@ -41,6 +41,26 @@ import jax
 second = jax.devices()[1]
 ```
 
+## Fires on (log)
+
+```
+Traceback (most recent call last):
+  File "train.py", line 9, in <module>
+    tf.config.experimental.set_memory_growth(physical_devices[0], True)
+IndexError: list index out of range
+```
+
+## Quiet on (log)
+
+A list of something else.
+
+```
+Traceback (most recent call last):
+  File "train.py", line 31, in <module>
+    first = rows[0]
+IndexError: list index out of range
+```
+
 ## Quiet on (code)
 
 ```python
@@ -98,9 +118,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whygpu.causes.shared_missing_gpu import MissingGpu, missing_gpus
 from whygpu.causes.shared_selection import unchecked_items
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.derived import display_name
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.log import Log
 from whygpu.model.program import Program
 
 CAUSE = cause("WG719", __name__, __doc__, severity="error", effect="broken")
@@ -131,3 +155,31 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             if "(" not in name
             else f"Keep the list and check its length: it may have {has}.",
         )
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    for missing in missing_gpus(log)[:1]:
+        name = display_name(missing.framework)
+        devices = missing.taken.rpartition("[")[0]
+        yield CAUSE.finding(
+            subject=missing.framework,
+            message=f"{name} saw {_how_many(missing)}, and the program takes {missing.taken} "
+            "without a check; this log does not say why",
+            evidence=log.evidence(missing.line),
+            remedies=(
+                Remedy(
+                    f"Find out why {name} does not see the GPU, in the same environment.",
+                    "whygpu check",
+                ),
+                Remedy(f"To let the program run without it too, check len({devices}) first."),
+            ),
+        )
+
+
+def _how_many(missing: MissingGpu) -> str:
+    thing = "GPU" if missing.framework == "tensorflow" else "device"
+    if missing.number is None:
+        return f"fewer {thing}s than the program counts on"
+    needed = missing.number + 1 if missing.number >= 0 else -missing.number
+    return f"no {thing}" if needed == 1 else f"fewer than {needed} {thing}s"

@@ -47,6 +47,23 @@ if torch.cuda.is_avaliable():
     print("GPU")
 ```
 
+## Fires on (log)
+
+```
+Traceback (most recent call last):
+  File "train.py", line 9, in <module>
+    tf.config.set_memory_growth(gpu, True)
+AttributeError: module 'tensorflow._api.v2.config' has no attribute 'set_memory_growth'
+```
+
+## Quiet on (log)
+
+TensorFlow 2.0 has this name, and 2.1 has not.
+
+```
+AttributeError: module 'tensorflow._api.v2.config' has no attribute 'experimental_list_devices'
+```
+
 ## Quiet on (code)
 
 ```python
@@ -89,6 +106,9 @@ from collections.abc import Iterator
 from whygpu.causes.shared_code import guarded_by_attribute_error
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.finding import Finding, Remedy
+from whygpu.model.late import late
+from whygpu.model.log import Log
 from whygpu.model.program import Edit, Program
 from whygpu.tables.device_names import right_name
 
@@ -146,3 +166,31 @@ def _edit(program: Program, node: ast.AST, wrong: str, right: str) -> tuple[Edit
         stem = stem[: -len(inner) - 1]
         return (Edit(program.place(node), f"{stem}.{right.removeprefix(outer + '.')}"),)
     return ()
+
+
+_NO_ATTRIBUTE = late(
+    r"module '(?P<module>[\w.]{2,80})' has no attribute '(?P<name>\w{2,80})'"
+)
+_API = late(r"\._api\.v[12]\b")
+"""TensorFlow's own name for the folder of its public interface."""
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    for raised in log.raised:
+        missed = _NO_ATTRIBUTE.search(raised.message) if raised.type == "AttributeError" else None
+        if missed is None or raised.handled:
+            continue
+        path = f"{_API.sub('', missed['module'])}.{missed['name']}"
+        correction = right_name(path)
+        if correction is None:
+            continue
+        written, right = (text.replace("tensorflow.", "tf.", 1) for text in (path, correction))
+        yield CAUSE.finding(
+            subject=path.partition(".")[0],
+            message=f"there is no {written} in any release"
+            + (f"; what exists is {right}" if right else ""),
+            evidence=log.evidence(raised.line),
+            remedies=(Remedy(f"Write {right}." if right else f"Look for what is meant by {written}."),),
+        )
+        return
