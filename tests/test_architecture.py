@@ -22,7 +22,7 @@ LAYERS = (
         *("engine", "collectors", "probes", "planner", "linter", "render"),
         *("launch", "work", "memory", "guard", "comparer"),
     ),
-    ("explainer", "corroboration"),
+    ("explainer", "corroboration", "guidance"),
     ("api",),
     ("cli", "__main__", "__init__"),
 )

@@ -13,7 +13,7 @@ from whygpu.model.code_finding import FileProblemKind
 from whygpu.model.codec import hints, is_record
 from whygpu.model.comparison import ComparisonReport
 from whygpu.model.estimate import MemoryEstimate
-from whygpu.model.explanation import LogVerdict
+from whygpu.model.explanation import Guidance, LogVerdict
 from whygpu.model.finding import Confidence, Evidence, Finding, Severity
 from whygpu.model.holders import HoldersReport
 from whygpu.model.memory_use import MemoryEnd
@@ -145,6 +145,7 @@ def explain_schema() -> dict[str, Any]:
         "unexplained": {"type": "array", "items": schema_of(Evidence, definitions)},
         "crashed": {"type": "array", "items": text},
         "lines_read": {"type": "integer"},
+        "guidance": schema_of(Guidance | None, definitions),
     }
     top = _object(fields)
     return {"$schema": DRAFT, "title": "whygpu explain --json", **top, "$defs": definitions}

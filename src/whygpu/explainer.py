@@ -11,8 +11,9 @@ import re
 from collections.abc import Sequence
 
 from whygpu.engine import fold
+from whygpu.guidance import first_line, for_other_failure, for_unknown
 from whygpu.model.cause import Cause
-from whygpu.model.explanation import Explanation, LogVerdict
+from whygpu.model.explanation import Explanation, Guidance, LogVerdict
 from whygpu.model.finding import MACHINE, Evidence, Finding
 from whygpu.model.log import Failure, Log
 
@@ -50,9 +51,10 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     if verdict != "found":
         # What the log says of the GPU is true, and beside the point.
         symptoms, roots = [*roots, *symptoms], []
+    guidance = _guidance(verdict, unexplained, log)
     return Explanation(
         verdict=verdict,
-        headline=_headline(verdict, roots, unexplained, log),
+        headline=_headline(verdict, roots, unexplained, guidance, log),
         root_causes=tuple(roots),
         symptoms=tuple(symptoms),
         noise=noise,
@@ -60,6 +62,7 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
         crashed=crashed,
         name=log.name,
         lines_read=log.lines_read,
+        guidance=guidance,
     )
 
 
@@ -175,21 +178,34 @@ def _has_gpu(log: Log) -> bool:
     return any(device.event != "ignored" for device in log.devices)
 
 
+def _guidance(verdict: LogVerdict, unexplained: Sequence[Failure], log: Log) -> Guidance | None:
+    if verdict == "unknown":
+        return for_unknown(log, unexplained)
+    return for_other_failure(_stranger(unexplained, log)) if verdict == "not-gpu" else None
+
+
+def _stranger(unexplained: Sequence[Failure], log: Log) -> Failure:
+    """The failure that is not the GPU's: the last that gives a reason."""
+    telling = [f for f in unexplained if f.says_why and not _about_gpus(f, log)]
+    return (telling or list(unexplained))[-1]
+
+
 def _headline(
-    verdict: LogVerdict, roots: Sequence[Finding], unexplained: Sequence[Failure], log: Log
+    verdict: LogVerdict,
+    roots: Sequence[Finding],
+    unexplained: Sequence[Failure],
+    guidance: Guidance | None,
+    log: Log,
 ) -> str:
     if verdict == "found":
         return roots[0].message
+    if verdict == "unknown" and guidance is not None:
+        return f"cannot tell from this log: {guidance.understood}"
     if verdict == "not-gpu":
-        failure = unexplained[-1]
-        first = failure.text.splitlines()[0][:160]
-        return f"the failure has nothing to do with the GPU; see line {failure.line}: {first}"
-    if verdict == "nothing-wrong":
-        return "nothing in this log shows a fault; what looks like trouble in it is harmless"
-    if unexplained and unexplained[-1].kind == "signal":
-        failure = unexplained[-1]
-        return f"the program crashed, and this log does not say of what; see line {failure.line}"
-    return "cannot tell from this log" if log.lines else "there is nothing in this log"
+        failure = _stranger(unexplained, log)
+        told = guidance.understood if guidance else first_line(failure.text)
+        return f"the failure has nothing to do with the GPU; see line {failure.line}: {told}"
+    return "nothing in this log shows a fault; what looks like trouble in it is harmless"
 
 
 def _shown(

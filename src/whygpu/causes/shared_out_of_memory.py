@@ -160,7 +160,8 @@ def _judge(
 ) -> Judgement:
     """The first of these that can tell."""
     return (
-        _by_size_alone(figures)
+        _by_check_at_start(refused)
+        or _by_size_alone(figures)
         or _by_shares_of_others(figures)
         or _by_gaps(figures)
         or _by_course(log, refused)
@@ -169,6 +170,21 @@ def _judge(
         or _by_what_was_left_at_start(figures)
         or _by_place(log, refused, ladder)
         or _without_figures(log, figures)
+    )
+
+
+def _by_check_at_start(refused: list[Allocation]) -> Judgement | None:
+    """vLLM looks before it loads anything: what is not free then is others', and its context."""
+    check = next((a for a in refused if a.of == "vllm" and a.free is not None and a.total), None)
+    if check is None or check.free is None or check.total is None:
+        return None
+    others = max(0, check.total - check.free)
+    most = others > 2 * _CONTEXT
+    return (
+        "other-process",
+        "certain" if most else "likely",
+        f"of {in_gib(check.total)}, {in_gib(others)} were taken before it loaded anything",
+        None if most else "too-big",
     )
 
 
@@ -200,6 +216,9 @@ def _by_shares_of_others(figures: Figures) -> Judgement | None:
     others = _held_by_others(figures)
     total, free = figures.total_most, figures.free
     if others is None or total is None or free is None:
+        return None
+    if figures.reserved is None and figures.held is None:
+        # What it holds itself is not known, and so neither is what the others hold.
         return None
     own = max(figures.reserved or 0, figures.held or 0)
     needed = max(0, (figures.requested or 0) - free)
@@ -393,6 +412,8 @@ def _without_figures(log: Log, figures: Figures) -> Judgement:
     asked = figures.requested
     small = (asked is None or asked <= _SMALL) and not log.progress
     because = "it does not say how much was left, or who holds the rest"
+    if figures.free is not None:
+        because = "it does not say who holds the rest"
     if figures.held:
         because = f"it holds {in_gib(figures.held)} already"
     return "too-big", "likely", because, "other-process" if small else None

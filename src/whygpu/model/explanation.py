@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from whygpu.model.finding import Evidence, Finding
+from whygpu.model.finding import Evidence, Finding, Remedy
 from whygpu.model.report import EXIT_FINE, EXIT_FOUND, EXIT_UNDETERMINED
 from whygpu.model.target import PLAIN_PIP, Installer
 
 LogVerdict = Literal["found", "nothing-wrong", "not-gpu", "unknown"]
+
+
+class Guidance(NamedTuple):
+    """What can be told where no cause was found."""
+
+    understood: str
+    """What the log does say, as a sentence without its end."""
+    candidates: tuple[str, ...] = ()
+    """What it could be, most common first."""
+    ask: str | None = None
+    """The question that would decide; None where nothing is open."""
+    steps: tuple[Remedy, ...] = ()
+    """What to do next."""
 
 
 class Explanation(NamedTuple):
@@ -31,6 +44,9 @@ class Explanation(NamedTuple):
     lines_read: int = 0
     installer: Installer = PLAIN_PIP
     """Of the machine that was looked at beside the log, for the commands of its remedies."""
+    guidance: Guidance | None = None
+    """Always there where the verdict is unknown; for a failure that is not the GPU's, where there
+    is more to say than its own words."""
 
     @property
     def exit_code(self) -> int:

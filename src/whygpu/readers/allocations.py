@@ -6,11 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import Allocation, Line
-from whygpu.tables.out_of_memory import PAGING_FILE, TORCH, TORCH_PARTS, Form, out_of_memory
+from whygpu.tables.out_of_memory import (
+    PAGING_FILE,
+    SECOND_OF_PAIR,
+    TORCH,
+    TORCH_PARTS,
+    Form,
+    out_of_memory,
+)
 
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _ABOUT_MEMORY = re.compile(
-    r"alloc|memory|oom|malloc|shm|dst tensor|winerror|no space|buffer size|error 2\b"
+    r"alloc|memory|oom|malloc|shm|dst tensor|winerror|no space|buffer size|error 2\b|kv cache"
     rf"|{PAGING_FILE}",
     re.I,
 )
@@ -88,10 +95,20 @@ def _sizes(match: re.Match[str]) -> dict[str, int | None]:
     """The named sizes of a form; alternatives of one form number theirs: asked, asked_2."""
     groups = match.groupdict()
     return {
-        name.partition("_")[0]: in_bytes(value, groups.get(f"{name}_unit"))
+        name.partition("_")[0]: in_bytes(value, _unit(match, name))
         for name, value in groups.items()
         if value and not name.endswith("_unit") and name != "shape"
     }
+
+
+def _unit(match: re.Match[str], name: str) -> str | None:
+    """The unit of a size; the first number of 31.44/47.38 GiB has that of the second."""
+    unit: str | None = match[f"{name}_unit"]
+    if unit is None:
+        end = match.end(name)
+        second = SECOND_OF_PAIR.match(match.string[end : end + _WIDEST])
+        unit = second["unit"] if second else None
+    return unit
 
 
 def _of_torch(line: Line, match: re.Match[str]) -> Allocation:
@@ -121,7 +138,9 @@ def _of_torch(line: Line, match: re.Match[str]) -> Allocation:
 
 
 def in_bytes(number: str, unit: str | None) -> int | None:
-    """1.57 and GiB, 8,00 and GiB, 542572544 and nothing."""
+    """1.57 and GiB, 8,00 and GiB. The empty unit is bytes; without a unit, nobody knows."""
+    if unit is None:
+        return None
     cleaned = number.rstrip(".,")
     if cleaned.count(",") == 1 and "." not in cleaned and len(cleaned.partition(",")[2]) != 3:
         cleaned = cleaned.replace(",", ".")
@@ -129,5 +148,5 @@ def in_bytes(number: str, unit: str | None) -> int | None:
         value = float(cleaned.replace(",", ""))
     except ValueError:
         return None
-    letter = (unit or "").lower()[:1]
+    letter = unit.lower()[:1]
     return int(value * (1 << _UNITS.get(letter, 0)))

@@ -40,6 +40,7 @@ def render(
         _headline(console, explanation, marks[explanation.verdict])
         for number, root in enumerate(explanation.root_causes, 1):
             _root(console, number, root, explanation, verbose)
+        _guidance(console, explanation)
         _unexplained(console, explanation)
         _beside(console, explanation, verbose)
         _crashed(console, explanation)
@@ -79,6 +80,20 @@ def _root(
     if followers:
         names = ", ".join(dict.fromkeys(f"{f.code} {f.cause}" for f in followers))
         console.print(labelled("so", f"explains {names}"))
+
+
+def _guidance(console: Console, explanation: Explanation) -> None:
+    """Where there is no cause to tell: what it could be, what would decide, what to do."""
+    guidance = explanation.guidance
+    if guidance is None or explanation.root_causes:
+        return
+    console.print()
+    if guidance.candidates:
+        console.print(labelled("maybe", "; ".join(guidance.candidates)))
+    if guidance.ask:
+        console.print(labelled("ask", guidance.ask))
+    for step in guidance.steps:
+        print_remedy(console, step, explanation.installer, "next")
 
 
 def _evidence(console: Console, finding: Finding, verbose: bool) -> None:

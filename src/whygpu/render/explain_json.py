@@ -29,6 +29,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "unexplained": [encode(evidence) for evidence in explanation.unexplained],
         "crashed": list(explanation.crashed),
         "lines_read": explanation.lines_read,
+        "guidance": encode(explanation.guidance) if explanation.guidance else None,
     }
 
 

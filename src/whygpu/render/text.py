@@ -177,8 +177,10 @@ def _summary(console: Console, report: Report, verbose: bool) -> None:
         )
 
 
-def print_remedy(console: Console, remedy: Remedy, installer: Installer) -> None:
-    console.print(labelled("fix", remedy_text(remedy, installer)))
+def print_remedy(
+    console: Console, remedy: Remedy, installer: Installer, label: str = "fix"
+) -> None:
+    console.print(labelled(label, remedy_text(remedy, installer)))
     command = shell_text(remedy.action, installer)
     if command is not None:
         # Not wrapped: a command has to survive copy and paste.

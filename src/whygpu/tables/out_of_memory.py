@@ -23,6 +23,15 @@ def _size(name: str) -> str:
     return rf"(?P<{name}>{_NUMBER}) ?(?P<{name}_unit>{_UNIT})?"
 
 
+def _bytes(name: str) -> str:
+    """A count of bytes that the writer does not call so: its unit is the empty word."""
+    return rf"(?P<{name}>\d{{1,20}})(?P<{name}_unit>)"
+
+
+SECOND_OF_PAIR = late(rf" ?/ ?{_NUMBER} ?(?P<unit>{_UNIT})")
+"""What follows the first number of a pair that shares one unit: 31.44/47.38 GiB."""
+
+
 class Form(NamedTuple):
     """One way to say it. Named groups give sizes: asked, free, total, held, reserved, unused; each
     may have a unit beside it, and a shape may stand in for the size that was asked for."""
@@ -86,7 +95,7 @@ FORMS: tuple[Form, ...] = (
         "pinned",
         "retried",
         rf"failed to alloc(?:ate)? {_size('asked')}[^\n]{{0,30}} on host",
-        rf"could not allocate pinned host memory of size: {_size('asked_2')}",
+        rf"could not allocate pinned host memory of size: {_bytes('asked_2')}",
     ),
     # llama.cpp does without, in its CUDA and its SYCL parts.
     _form(
@@ -261,9 +270,9 @@ FORMS: tuple[Form, ...] = (
         "onnxruntime",
         "gpu",
         "refused",
-        rf"Failed to allocate memory for requested buffer of size {_size('asked')}",
-        rf"Available memory of {_size('free')} is smaller than requested bytes of "
-        rf"{_size('asked_2')}",
+        rf"Failed to allocate memory for requested buffer of size {_bytes('asked')}",
+        rf"Available memory of {_bytes('free')} is smaller than requested bytes of "
+        rf"{_bytes('asked_2')}",
     ),
     _form(
         "rmm",
@@ -286,7 +295,7 @@ FORMS: tuple[Form, ...] = (
         "gpu",
         "refused",
         rf"allocating {_size('asked')} on device \d+: cudaMalloc failed",
-        rf"failed to allocate (?:CUDA|ROCm|HIP)\d+ buffer of size {_size('asked_2')}",
+        rf"failed to allocate (?:CUDA|ROCm|HIP)\d+ buffer of size {_bytes('asked_2')}",
         r"unable to allocate (?:CUDA|ROCm|HIP)\d+ buffer",
     ),
     _form("faiss", "gpu", "refused", rf"[Ff]ailed to cudaMalloc {_size('asked')} on device \d+"),
@@ -295,7 +304,10 @@ FORMS: tuple[Form, ...] = (
         "gpu",
         "refused",
         rf"Free memory on device[^\n]{{0,20}} \({_size('free')}/{_size('total')}\) on startup is "
-        r"less than",
+        rf"less than(?: desired GPU memory utilization \([\d.]{{1,8}}, {_size('asked')}\))?",
+        rf"{_size('asked_2')} KV cache is needed, which is larger than the available KV cache "
+        rf"memory \({_size('free_2')}\)",
+        r"is larger than the maximum number of tokens that can be stored in KV cache",
         r"No available memory for the cache blocks",
         r"larger than the available KV cache memory",
     ),

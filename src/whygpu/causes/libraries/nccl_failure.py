@@ -73,6 +73,7 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.remedy import SetVariable, command_line
+from whygpu.tables.failures_elsewhere import ADDRESS_IN_USE
 
 CAUSE = cause(
     "WG210",
@@ -174,6 +175,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     warned = [m for m in log.find(_WARNED) if not _HARMLESS_WARNING.search(m.text)]
     if not failed and not waited and not (warned and log.failures):
         return
+    if _port_taken(log):
+        return
     first = min(match.line for match in (*failed, *waited, *warned))
     if not failed and _stranger_before(log, first):
         return
@@ -190,6 +193,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         ask="What is the first `NCCL WARN` line with NCCL_DEBUG=INFO, and do all processes still "
         "live when it comes?",
     )
+
+
+def _port_taken(log: Log) -> bool:
+    """The processes did not even begin: the port where they meet belongs to somebody else."""
+    return any(ADDRESS_IN_USE.search(failure.text) for failure in log.failures)
 
 
 def _stranger_before(log: Log, line: int) -> bool:

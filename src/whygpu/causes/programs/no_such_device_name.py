@@ -168,9 +168,7 @@ def _edit(program: Program, node: ast.AST, wrong: str, right: str) -> tuple[Edit
     return ()
 
 
-_NO_ATTRIBUTE = late(
-    r"module '(?P<module>[\w.]{2,80})' has no attribute '(?P<name>\w{2,80})'"
-)
+_NO_ATTRIBUTE = late(r"module '(?P<module>[\w.]{2,80})' has no attribute '(?P<name>\w{2,80})'")
 _API = late(r"\._api\.v[12]\b")
 """TensorFlow's own name for the folder of its public interface."""
 
@@ -191,6 +189,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             message=f"there is no {written} in any release"
             + (f"; what exists is {right}" if right else ""),
             evidence=log.evidence(raised.line),
-            remedies=(Remedy(f"Write {right}." if right else f"Look for what is meant by {written}."),),
+            remedies=(
+                Remedy(f"Write {right}." if right else f"Look for what is meant by {written}."),
+            ),
         )
         return

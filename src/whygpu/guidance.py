@@ -1,0 +1,97 @@
+"""What to tell where a log names no cause: what was understood, what would decide, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whygpu.causes.shared_logs import framework_title
+from whygpu.causes.shared_start_story import story_of
+from whygpu.model.explanation import Guidance
+from whygpu.model.finding import Remedy
+from whygpu.model.log import Failure, Log
+from whygpu.tables.failures_elsewhere import elsewhere
+from whygpu.tables.failures_without_reason import unexplained
+
+_WHOLE_OUTPUT = Remedy(
+    "Explain the whole output, with standard error in it.",
+    "python PROGRAM.py 2>&1 | whygpu explain",
+)
+_WHERE_IT_CRASHES = Remedy(
+    "Have Python say where it crashes, and explain that.",
+    "python -X faulthandler PROGRAM.py 2>&1 | whygpu explain",
+)
+_CHECK = Remedy("Look at the machine, in the environment that the program runs in.", "whygpu check")
+_LONGEST = 160
+
+
+def for_unknown(log: Log, failures: Sequence[Failure]) -> Guidance:
+    """Where nobody can tell the cause. `failures` are those that no finding accounts for."""
+    if not log.lines:
+        return Guidance(
+            "there is nothing in it",
+            ask="Did the output go elsewhere, to standard error or to a file?",
+            steps=(_WHOLE_OUTPUT,),
+        )
+    if not failures:
+        return Guidance(
+            "nothing in it reports a failure, a GPU or work being done",
+            ask="What did the program do that it should not have done?",
+            steps=(_WHOLE_OUTPUT, _CHECK),
+        )
+    failure = failures[-1]
+    if not failure.says_why:
+        return _without_reason(failure)
+    if failure.kind == "signal":
+        return Guidance(
+            f"the program crashed at line {failure.line}, and nothing says in which code",
+            ask="Which function is it in when it crashes?",
+            steps=(_WHERE_IT_CRASHES, _CHECK),
+        )
+    if any(failure.line <= line <= failure.last for line in story_of(log).wanted):
+        return Guidance(
+            f"the program wants a GPU, and {framework_title(log)} saw none; the log does not say "
+            "why",
+            candidates=(
+                "no driver or no GPU on that machine",
+                "a build without GPU support",
+                "a container that was started without GPUs",
+                "CUDA_VISIBLE_DEVICES",
+            ),
+            ask="Does `nvidia-smi` list the GPU where the program runs?",
+            steps=(_CHECK, _WHOLE_OUTPUT),
+        )
+    return Guidance(
+        f"line {failure.line} ended the program ({first_line(failure.text)}); it may have to do "
+        "with the GPU, and no known cause fits",
+        ask="Which error comes first in the whole output, and does the same step work on the CPU?",
+        steps=(_WHOLE_OUTPUT, _CHECK),
+    )
+
+
+def _without_reason(failure: Failure) -> Guidance:
+    row = unexplained(failure.text)
+    assert row is not None, failure.text
+    return Guidance(
+        f"{row.happened}; the reason {row.reason_stands}, and this log does not have it",
+        candidates=row.candidates,
+        ask="What is the first error above it in the whole output?",
+        steps=(_WHOLE_OUTPUT, _CHECK),
+    )
+
+
+def for_other_failure(failure: Failure) -> Guidance | None:
+    """For a failure that is not the GPU's; None where all that is known of it is its own words."""
+    row = elsewhere(failure.text)
+    if row is None:
+        return None
+    return Guidance(row.happened, steps=(Remedy(row.advice, row.command),))
+
+
+def first_line(text: str) -> str:
+    """The first line of a message, cut between words where it is too long."""
+    line = text.strip().partition("\n")[0]
+    if len(line) <= _LONGEST:
+        return line
+    head = line[:_LONGEST]
+    cut = head.rpartition(" ")[0] or head
+    return f"{cut} ..."

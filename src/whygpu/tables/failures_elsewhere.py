@@ -1,0 +1,43 @@
+"""Failures that look like a GPU's and are not, with what to do about them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from whygpu.model.late import late
+
+
+class Elsewhere(NamedTuple):
+    words: re.Pattern[str]
+    happened: str
+    """As a sentence without its end."""
+    advice: str
+    command: str | None
+
+
+ADDRESS_IN_USE = late(
+    r"[Aa]ddress already in use|EADDRINUSE|\[WinError 10048\]|Only one usage of each socket address"
+)
+"""A process wants to listen on a port, and another one does already."""
+
+FAILURES: tuple[Elsewhere, ...] = (
+    Elsewhere(
+        ADDRESS_IN_USE,
+        "another process listens on the port that this one wants: an earlier run that has not "
+        "ended, or a second job with the same port",
+        "End the earlier run, or give this one a port of its own (torchrun --master-port, "
+        "MASTER_PORT); torchrun --standalone chooses a free one.",
+        "ss -ltnp",
+    ),
+    Elsewhere(
+        late(r"No session factory registered for the given session options"),
+        "the target that tf.Session was given names no kind of session that TensorFlow knows",
+        "Leave the target out, or write it as grpc://host:port.",
+        None,
+    ),
+)
+
+
+def elsewhere(text: str) -> Elsewhere | None:
+    return next((row for row in FAILURES if row.words.search(text)), None)
