@@ -73,7 +73,9 @@ def _from_machine_alone(explanation: Explanation, log: Log, report: Report) -> E
     ]
     if not roots:
         return _with_processor(explanation, log)
-    return _with_roots(explanation._replace(verdict="found"), roots, explanation.symptoms)
+    return _with_roots(
+        explanation._replace(verdict="found", guidance=None), roots, explanation.symptoms
+    )
 
 
 def _judged_here(root: Finding) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from whygpu.causes.shared_logs import excerpt
 from whygpu.engine import fold
-from whygpu.guidance import first_line, for_other_failure, for_unknown
+from whygpu.guidance import for_other_failure, for_unknown
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation, Guidance, LogVerdict
 from whygpu.model.finding import MACHINE, Evidence, Finding
@@ -51,14 +52,15 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     if verdict != "found":
         # What the log says of the GPU is true, and beside the point.
         symptoms, roots = [*roots, *symptoms], []
-    guidance = _guidance(verdict, unexplained, log)
+    shown = _shown(log, verdict, found, unexplained)
+    guidance = _guidance(verdict, unexplained, log, suspicious=bool(shown))
     return Explanation(
         verdict=verdict,
         headline=_headline(verdict, roots, unexplained, guidance, log),
         root_causes=tuple(roots),
         symptoms=tuple(symptoms),
         noise=noise,
-        unexplained=_shown(log, verdict, found, unexplained),
+        unexplained=shown,
         crashed=crashed,
         name=log.name,
         lines_read=log.lines_read,
@@ -178,9 +180,11 @@ def _has_gpu(log: Log) -> bool:
     return any(device.event != "ignored" for device in log.devices)
 
 
-def _guidance(verdict: LogVerdict, unexplained: Sequence[Failure], log: Log) -> Guidance | None:
+def _guidance(
+    verdict: LogVerdict, unexplained: Sequence[Failure], log: Log, *, suspicious: bool
+) -> Guidance | None:
     if verdict == "unknown":
-        return for_unknown(log, unexplained)
+        return for_unknown(log, unexplained, suspicious=suspicious)
     return for_other_failure(_stranger(unexplained, log)) if verdict == "not-gpu" else None
 
 
@@ -203,7 +207,7 @@ def _headline(
         return f"cannot tell from this log: {guidance.understood}"
     if verdict == "not-gpu":
         failure = _stranger(unexplained, log)
-        told = guidance.understood if guidance else first_line(failure.text)
+        told = guidance.understood if guidance else excerpt(failure.text)
         return f"the failure has nothing to do with the GPU; see line {failure.line}: {told}"
     return "nothing in this log shows a fault; what looks like trouble in it is harmless"
 

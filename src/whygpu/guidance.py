@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whygpu.causes.shared_logs import framework_title
+from whygpu.causes.shared_logs import excerpt, framework_title
 from whygpu.causes.shared_start_story import story_of
 from whygpu.model.explanation import Guidance
 from whygpu.model.finding import Remedy
@@ -21,10 +21,9 @@ _WHERE_IT_CRASHES = Remedy(
     "python -X faulthandler PROGRAM.py 2>&1 | whygpu explain",
 )
 _CHECK = Remedy("Look at the machine, in the environment that the program runs in.", "whygpu check")
-_LONGEST = 160
 
 
-def for_unknown(log: Log, failures: Sequence[Failure]) -> Guidance:
+def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> Guidance:
     """Where nobody can tell the cause. `failures` are those that no finding accounts for."""
     if not log.lines:
         return Guidance(
@@ -34,7 +33,9 @@ def for_unknown(log: Log, failures: Sequence[Failure]) -> Guidance:
         )
     if not failures:
         return Guidance(
-            "nothing in it reports a failure, a GPU or work being done",
+            "it has lines that look like trouble, and no known cause fits them"
+            if suspicious
+            else "nothing in it reports a failure, a GPU or work being done",
             ask="What did the program do that it should not have done?",
             steps=(_WHOLE_OUTPUT, _CHECK),
         )
@@ -61,7 +62,7 @@ def for_unknown(log: Log, failures: Sequence[Failure]) -> Guidance:
             steps=(_CHECK, _WHOLE_OUTPUT),
         )
     return Guidance(
-        f"line {failure.line} ended the program ({first_line(failure.text)}); it may have to do "
+        f"line {failure.line} ended the program ({excerpt(failure.text)}); it may have to do "
         "with the GPU, and no known cause fits",
         ask="Which error comes first in the whole output, and does the same step work on the CPU?",
         steps=(_WHOLE_OUTPUT, _CHECK),
@@ -85,13 +86,3 @@ def for_other_failure(failure: Failure) -> Guidance | None:
     if row is None:
         return None
     return Guidance(row.happened, steps=(Remedy(row.advice, row.command),))
-
-
-def first_line(text: str) -> str:
-    """The first line of a message, cut between words where it is too long."""
-    line = text.strip().partition("\n")[0]
-    if len(line) <= _LONGEST:
-        return line
-    head = line[:_LONGEST]
-    cut = head.rpartition(" ")[0] or head
-    return f"{cut} ..."

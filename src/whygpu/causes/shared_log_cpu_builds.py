@@ -8,6 +8,7 @@ from whygpu.model.late import late
 
 WITHOUT_GPU = late(
     r"Torch not compiled with CUDA enabled"
+    r"|Backend '(?:cuda|gpu)' is not in the list of known backends"
     r"|a CUDA-enabled jaxlib is not installed|jaxlib (?:is|was) (?:not )?built with(?:out)? CUDA"
     r"|provider '(?:CUDA|Tensorrt|TensorRT)ExecutionProvider' is not in available "
     r"provider\s{1,8}names"
@@ -69,8 +70,17 @@ LOOKED_FOR_CUDA = late(
     r"ggml_cuda_init: failed|CUDA[_ ]SETUP: (?:WARNING|CUDA|PyTorch|Required|Something|Defaulting)"
 )
 """llama.cpp and bitsandbytes say they have no GPU code when theirs did not find CUDA."""
-JAX_WORD = late(r"a CUDA-enabled jaxlib is not installed")
-JAX_PLUGIN = late(r"jax_plugins[./\\]xla_cuda|jax_cuda\d{1,2}_plugin")
+JAX_WORD = late(
+    r"a CUDA-enabled jaxlib is not installed|Backend '(?:cuda|gpu)' is not in the list of known"
+)
+JAX_PLUGIN = late(
+    r"jax_plugins[./\\]xla_cuda|jax_cuda\d{1,2}_plugin|Unable to load \w{3,12}\. Is it installed\?"
+)
+TORCH_STARTED_CUDA = late(
+    r"CUDA initialization: |error from cudaGetDeviceCount|CUDA unknown error - this may be"
+    r"|THCudaCheck FAIL|c10[/\\]cuda"
+)
+"""Words of PyTorch's own code for CUDA: this build has it."""
 ONLY_CPU = late(
     r"Unknown backend:? '?(?:gpu|cuda)'? requested, but no platforms [^\n]{0,60}are present\."
     r" Platforms present are: cpu(?:,interpreter)?\s{0,2}$",

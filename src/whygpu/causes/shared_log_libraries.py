@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from whygpu.causes.shared_logs import failed_elsewhere, framework_title, is_tensorflow
+from whygpu.causes.shared_missing_gpu import lines_for_want_of_a_gpu
 from whygpu.causes.shared_remedies import gpu_build_in_log
 from whygpu.model.commands import shell_text
-from whygpu.causes.shared_missing_gpu import lines_for_want_of_a_gpu
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.late import late
@@ -35,6 +35,9 @@ TOOLKIT = frozenset(
 _PROFILER_ONLY = ("cupti", "nvToolsExt")
 NO_DLOPEN = late(r"Cannot dlopen some GPU libraries|Error loading CUDA libraries")
 """TensorFlow says the first only after it has found a GPU."""
+CUDNN_UNUSABLE = late(r"Failed to determine cuDNN version[^\n]{0,160}CUDNN_STATUS_\w{4,60}")
+"""TensorFlow's stand-in for cuDNN answers, because the library itself could not be loaded."""
+_NO_RUNTIME = late(r"Error loading CUDA libraries|cudart_stub\.cc")
 NO_CUDART = late(
     r"Could not find cuda drivers on your machine, GPU will not be used"
     r"|Ignore above cudart dlerror if you do not have a GPU set up"
@@ -155,7 +158,15 @@ def missing_libraries(log: Log) -> Missing | None:
 def _found_but_unfit(log: Log) -> bool:
     """TensorFlow's summary is about a library that is there and cannot be used."""
     unfit = (*log.library_events("broken"), *log.library_events("wrong-symbols"))
-    return any(event.component in TOOLKIT or is_cudnn(event) for event in unfit)
+    return cudnn_unusable(log) is not None or any(
+        event.component in TOOLKIT or is_cudnn(event) for event in unfit
+    )
+
+
+def cudnn_unusable(log: Log) -> Match | None:
+    """Where cuDNN alone could not be loaded, and that kept TensorFlow off the GPU."""
+    alone = log.says(NO_DLOPEN) and not log.says(_NO_RUNTIME)
+    return log.first(CUDNN_UNUSABLE) if alone else None
 
 
 def _is_bundled(log: Log, event: LibraryEvent) -> bool:

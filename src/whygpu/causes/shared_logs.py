@@ -25,6 +25,15 @@ def framework_title(log: Log) -> str:
     return f"{display_name(log.framework)} {version}" if version else display_name(log.framework)
 
 
+def excerpt(text: str, longest: int = 160) -> str:
+    """The first line of what a log says, cut between words where it is too long."""
+    line = text.strip().partition("\n")[0]
+    if len(line) <= longest:
+        return line
+    head = line[:longest]
+    return f"{head.rpartition(' ')[0] or head} ..."
+
+
 def in_gib(size: int) -> str:
     """A size as people say it: 8.02 GiB, 138 KiB."""
     for unit, scale in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):

@@ -17,12 +17,13 @@ from whygpu.causes.shared_memory_watched import (
 )
 from whygpu.model.finding import Confidence, Severity
 from whygpu.model.late import late
-from whygpu.model.log import Allocation, Log
+from whygpu.model.log import Allocation, Log, Match
 
 GIB = 1 << 30
 _CONTEXT = GIB // 2
 """What a process has on a GPU beside its tensors: context, kernels, library workspaces."""
 _SMALL = 64 << 20
+_SMALLEST_NOTE = 10 << 20
 _WORKED = 2
 """So many lines of progress show that the program went on."""
 _AT_ONCE = 4
@@ -58,7 +59,7 @@ _EPOCH = late(r"\b[Ee]poch[ :=\[(]{0,3}(?P<number>\d{1,5})")
 _MEMORY_NOTE = late(
     r"(?:allocated|reserved|memory|mem|vram)(?:_\w{1,12})?[^\w\n]{1,4}"
     r"(?P<number>\d{1,6}(?:\.\d{1,6})?) ?"
-    r"(?:GiB|GB|G|MiB|MB|M)\b",
+    r"(?P<unit>[GM])(?:i?B)?\b",
     re.I,
 )
 _BY_DRIVER = late(r"cudaErrorMemoryAllocation|CUDA (?:error|failure \d+): ?'?out of memory", re.I)
@@ -376,18 +377,17 @@ def _by_course(log: Log, refused: list[Allocation]) -> Judgement | None:
     first = min((a.line for a in refused), default=0)
     if log.says(_GROWING):
         return "leak", "likely", "the memory in use is said to grow while it runs", "too-big"
-    figures = [
-        float(match.groups["number"] or 0) for match in log.find(_MEMORY_NOTE) if match.line < first
-    ]
+    figures = [_noted(match) for match in log.find(_MEMORY_NOTE) if match.line < first]
     if (
         len(figures) >= 4
         and figures == sorted(figures)
-        and figures[-1] >= 2 * max(figures[0], 0.01)
+        and figures[-1] >= 2 * max(figures[0], _SMALLEST_NOTE)
     ):
         return (
             "leak",
             "likely",
-            f"the memory in use grew from {figures[0]:g} to {figures[-1]:g} while it ran",
+            f"the memory in use grew from {in_gib(figures[0])} to {in_gib(figures[-1])} while it "
+            "ran",
             "too-big",
         )
     epochs = {
@@ -401,6 +401,12 @@ def _by_course(log: Log, refused: list[Allocation]) -> Judgement | None:
             "too-big",
         )
     return None
+
+
+def _noted(match: Match) -> int:
+    """The amount that a line of progress notes."""
+    gigabytes = (match.groups["unit"] or "").upper() == "G"
+    return int(float(match.groups["number"] or 0) * (GIB if gigabytes else GIB >> 10))
 
 
 def _evaluates(log: Log, start: int, end: int) -> bool:
@@ -435,5 +441,10 @@ def how_far(found: Shortage) -> str:
     """Requested against free, where the log tells: asked for 7.02 GiB with 6.07 GiB free."""
     if found.requested is None:
         return ""
-    free = f" with {in_gib(found.free)} free" if found.free is not None else ""
-    return f"asked for {in_gib(found.requested)}{free}"
+    if found.free is None:
+        return f"asked for {in_gib(found.requested)}"
+    asked, free = in_gib(found.requested), in_gib(found.free)
+    if asked == free:
+        # More digits, where rounding hides what was lacking.
+        asked, free = (f"{size / GIB:.5g} GiB" for size in (found.requested, found.free))
+    return f"asked for {asked} with {free} free"

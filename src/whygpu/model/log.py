@@ -139,6 +139,16 @@ class Match(NamedTuple):
     groups: dict[str, str | None]
 
 
+_NO_WORDS = re.compile(r"\W{0,80}")
+
+
+def _first_word(match: re.Match[str]) -> int:
+    """Where what was found begins to say something; marks may stand on the line before."""
+    lead = _NO_WORDS.match(match.group())
+    ended = lead.group().rfind("\n") if lead else -1
+    return match.start() + ended + 1
+
+
 class Log(NamedTuple):
     """A log that has been read."""
 
@@ -175,7 +185,7 @@ class Log(NamedTuple):
         from bisect import bisect_right
 
         for match in pattern.finditer(self.text):
-            line = self.lines[bisect_right(self.starts, match.start()) - 1]
+            line = self.lines[bisect_right(self.starts, _first_word(match)) - 1]
             yield Match(line.number, line.text, match.groupdict())
 
     def first(self, pattern: re.Pattern[str]) -> Match | None:

@@ -15,7 +15,9 @@ from whygpu.model.outside_text import without_sequences
 _SEQUENCE_START = re.compile("[\x1b\x90-\x9f]")
 _LOST_ESCAPE = re.compile(
     # Written out (^[[0;31m), or with the escape character lost on the way ([0;31m).
-    r"(?:\^\[|\\x1b|\\u001b|\\033|\\e)\[[\d;]{0,16}m|\[(?:[01]?|[349]\d|\d{1,2};[\d;]{1,12})m"
+    r"(?:\^\[|\\x1b|\\u001b|\\033|\\e)\[[\d;]{0,16}m|\[(?:[01]|[349]\d|\d{1,2};[\d;]{1,12})m"
+    # A word may begin with the same two characters: [multiproc_executor.py:783].
+    r"|\[m(?![a-z_])"
 )
 _OVERTYPED = re.compile("\x08+")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b\ufeff]")

@@ -31,7 +31,7 @@ _FRAMEWORKS = (
         "jax",
         re.compile(
             r"\bjax(?:lib)?\b|xla_bridge|(?:Xla|Jax)RuntimeError|\bjit_\w"
-            r"|external/(?:xla\+?|org_tensorflow)/"
+            r"|external/(?:xla\+?|org_tensorflow)/|Unable to initialize backend '|JAX_PLATFORM"
             r"|RESOURCE_EXHAUSTED: Out of memory while trying to allocate"
         ),
     ),
@@ -46,7 +46,7 @@ _FRAMEWORKS = (
     (
         "tensorflow",
         re.compile(
-            r"(?<!external/org_)tensorflow|\btf\.|gpu_device\.cc|cuda_dnn\.cc"
+            r"(?<!external/org_)tensorflow|\btf\.|gpu_device\.cc"
             r"|OOM when allocating tensor|Dst tensor is not initialized"
             r"|Failed to get convolution algorithm"
         ),
@@ -56,6 +56,10 @@ _FRAMEWORKS = (
     ("numba", re.compile(r"\bnumba\b")),
     ("keras", re.compile(r"\bkeras\b")),
 )
+
+
+_SHARED_WITH_XLA = re.compile(r"\bcuda_dnn\.cc")
+"""A file that speaks in JAX as well: it is TensorFlow's where nothing else names a framework."""
 
 
 def read_text(text: str | bytes, name: str = "") -> Log:
@@ -118,4 +122,6 @@ def _framework(text: str) -> str:
     """The one that is mentioned most; others are often only passing by."""
     counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in _FRAMEWORKS}
     name = max(counts, key=lambda each: counts[each])
-    return name if counts[name] else ""
+    if not counts[name]:
+        return "tensorflow" if _SHARED_WITH_XLA.search(text) else ""
+    return name

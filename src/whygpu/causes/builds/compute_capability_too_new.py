@@ -107,7 +107,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
 from whygpu.causes.shared_log_gpus import REFUSED_AND_OLD, LogGpu, age_of, cuda_of, judged_by_list
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.causes.shared_logs import ended_after, excerpt, framework_title, subject_of
 from whygpu.causes.shared_remedies import gpu_build_in_log, gpu_build_of, pytorch_index
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
@@ -239,7 +239,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     told = log.first(TOLD)
     if told is not None and not log.says(REFUSED_AND_OLD):
-        what = f"this GPU is newer than the build: {told.text.strip()[:160]}"
+        what = f"this GPU is newer than the build: {excerpt(told.text)}"
         yield _from_log(log, [told.line], what, "likely")
         return
     compiled = log.first(COMPILED)

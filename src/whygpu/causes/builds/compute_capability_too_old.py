@@ -97,7 +97,7 @@ from collections.abc import Iterator
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
 from whygpu.causes.shared_log_gpus import REFUSED_AND_OLD, LogGpu, age_of, judged_by_list
 from whygpu.causes.shared_log_libraries import WITHOUT_GPU
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.causes.shared_logs import ended_after, excerpt, framework_title, subject_of
 from whygpu.causes.shared_remedies import gpu_build_of, pytorch_index
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
@@ -235,7 +235,7 @@ def _ignored(log: Log, told: Match, *, used: bool) -> Finding:
         severity="info" if used else None,
         effect="none" if used else None,
         message=f"{framework_title(log)} does not use a GPU because it is too old or too small for "
-        f"this build: {told.text.strip()[:200]}" + ("; another GPU is used" if used else ""),
+        f"this build: {excerpt(told.text, 200)}" + ("; another GPU is used" if used else ""),
         evidence=log.evidence(
             *lines,
             *(device.line for device in log.devices if device.event == "ignored"),

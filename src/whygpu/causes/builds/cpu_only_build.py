@@ -105,10 +105,17 @@ from whygpu.causes.shared_log_cpu_builds import (
     NOT_AVAILABLE,
     ONLY_CPU,
     TOLD_TO,
+    TORCH_STARTED_CUDA,
     UNAVAILABLE,
     WITHOUT_GPU,
 )
-from whygpu.causes.shared_logs import ended_after, failed_elsewhere, framework_title, subject_of
+from whygpu.causes.shared_logs import (
+    ended_after,
+    excerpt,
+    failed_elsewhere,
+    framework_title,
+    subject_of,
+)
 from whygpu.causes.shared_remedies import gpu_build_in_log, gpu_build_of, pytorch_index
 from whygpu.causes.shared_start_suspects import suspects
 from whygpu.model.cause import cause
@@ -200,6 +207,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     told = log.first(WITHOUT_GPU)
     if _plugin_is_there(log) or log.says(LOOKED_FOR_CUDA):
         told = None
+    if log.framework == "torch" and log.says(TORCH_STARTED_CUDA) and log.statuses:
+        # What it says of CUDA follows from the error that CUDA gave it.
+        return
     extra = log.first(NO_SUCH_EXTRA)
     version = log.first(CPU_VERSION)
     loaded = log.first(LOADED_WITHOUT)
@@ -242,7 +252,7 @@ def _told(log: Log, told: Match, extra: Match | None) -> Finding:
         subject=subject_of(log),
         severity="info" if stranger else None,
         effect="broken" if ended and not stranger else None,
-        message=f"{what}: {told.text.strip()[:160]}",
+        message=f"{what}: {excerpt(told.text)}",
         evidence=log.evidence(
             told.line,
             *((extra.line,) if extra else ()),
@@ -258,7 +268,7 @@ def _loaded(log: Log, loaded: Match, version: Match | None) -> Finding:
         subject="torch",
         effect="broken",
         message="the file was saved from a GPU, and this PyTorch has none to load it to"
-        + (f": {version.text.strip()[:80]}" if version else ""),
+        + (f": {excerpt(version.text, 80)}" if version else ""),
         evidence=log.evidence(
             loaded.line, *((version.line,) if version else ()), *ended_after(log, loaded.line)
         ),

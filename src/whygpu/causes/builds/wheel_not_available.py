@@ -135,6 +135,9 @@ _NAMES = (
     *("nowheels", "solved", "metadata", "registry", "lacking"),
 )
 _CUDA_TAG = late(r"\+cu(?:da)?\d|\[[^\]\n]{0,20}cuda|\[gpu")
+_CUDA_INDEX = late(
+    r"Looking in (?:indexes|links): [^\n]{0,400}(?:download\.pytorch\.org|jax-releases|pypi\.nvidia)"
+)
 _INDEXES = {
     "torch": "https://download.pytorch.org/whl/cu126",
     "torchvision": "https://download.pytorch.org/whl/cu126",
@@ -182,9 +185,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     first = told[0]
     yield CAUSE.finding(
         subject=MACHINE,
-        message=_message(first, told),
+        message=_message(log, first, told),
         evidence=log.evidence(*(match.line for match in told), *ended_after(log, first.line)),
-        remedies=_remedies(first, told),
+        remedies=_remedies(log, first, told),
     )
 
 
@@ -214,7 +217,7 @@ def _is_of_ours(name: str) -> bool:
     return matters(name) or name in _ALSO or name.startswith(_FAMILIES)
 
 
-def _message(first: Match, told: list[Match]) -> str:
+def _message(log: Log, first: Match, told: list[Match]) -> str:
     name, groups = _name(first), first.groups
     asked = f"{name}{groups['asked_rest'] or groups['none_rest'] or ''}"
     if groups["removed"]:
@@ -223,7 +226,7 @@ def _message(first: Match, told: list[Match]) -> str:
         return f"{_file_of(first)} is for another Python or platform"
     if groups["package"]:
         return f"{name} asks for Python {groups['range']}, and this one is {groups['python']}"
-    if _wants_cuda(told):
+    if _wants_cuda(told) and not _asked_cuda_index(log, first):
         return f"the index that pip asked has no {asked}: CUDA builds are on an index of their own"
     versions = groups["versions"]
     if versions is not None and versions.strip(" )") in ("none", ""):
@@ -236,11 +239,16 @@ def _message(first: Match, told: list[Match]) -> str:
     return f"pip finds no build of {asked} for this Python and platform"
 
 
+def _asked_cuda_index(log: Log, first: Match) -> bool:
+    """pip has looked where the CUDA builds are: it names that index, or lists some of them."""
+    return log.says(_CUDA_INDEX) or "+cu" in (first.groups["versions"] or "")
+
+
 def _wants_cuda(told: list[Match]) -> bool:
     return any(_CUDA_TAG.search(match.text) for match in told)
 
 
-def _remedies(first: Match, told: list[Match]) -> tuple[Remedy, ...]:
+def _remedies(log: Log, first: Match, told: list[Match]) -> tuple[Remedy, ...]:
     name = _name(first)
     if first.groups["removed"] or name == "tensorflow-gpu":
         return (
@@ -251,7 +259,7 @@ def _remedies(first: Match, told: list[Match]) -> tuple[Remedy, ...]:
             Remedy("For a release before 2.12 use the Python that it was made for."),
         )
     remedies = []
-    if name in _INDEXES and _wants_cuda(told):
+    if name in _INDEXES and _wants_cuda(told) and not _asked_cuda_index(log, first):
         remedies.append(
             Remedy(
                 "Name the index that has the CUDA builds.",

@@ -66,7 +66,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_logs import excerpt, subject_of
 from whygpu.causes.shared_placement_logs import misplaced, placements
 from whygpu.causes.shared_start_story import failed_at
 from whygpu.model.cause import cause
@@ -132,7 +132,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         what = f"{asked} that this process does not have{has}"
     elif said is not None:
         lines = [said.line]
-        what = f"a device is asked for that this process does not have: {said.text.strip()[:160]}"
+        what = f"a device is asked for that this process does not have: {excerpt(said.text)}"
     elif form is not None:
         lines = [form.line]
         what = (

@@ -84,6 +84,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from whygpu.causes.shared_logs import ended_after
 from whygpu.causes.shared_remedies import gpu_build_in_log
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
@@ -184,9 +185,34 @@ def _left_out(log: Log, silent: Match) -> Finding:
     )
 
 
+_NAMED_BACKEND = late(
+    r"Unable to initialize backend '(?P<backend>(?!cuda'|gpu')\w{2,20})'[^\n]{0,600}"
+    r"\(set JAX_PLATFORMS=''"
+)
+"""JAX offers to choose by itself only where it was told what to use."""
+
+
+def _named_backend(log: Log, named: Match) -> Finding:
+    backend = named.groups["backend"]
+    gpu = "; older releases ask for it with JAX_PLATFORMS=gpu too" if backend == "rocm" else ""
+    return CAUSE.finding(
+        subject="jax",
+        message=f"JAX is told to use the platform {backend!r}, which it does not have{gpu}",
+        evidence=log.evidence(named.line, *ended_after(log, named.line)),
+        remedies=(
+            Remedy("Let JAX choose; it takes the GPU where there is one.", "unset JAX_PLATFORMS"),
+            Remedy("Or name CUDA, on a machine with an NVIDIA GPU.", "export JAX_PLATFORMS=cuda"),
+        ),
+    )
+
+
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     chosen = log.first(_SET) or log.first(_CONFIGURED)
+    named = log.first(_NAMED_BACKEND)
+    if chosen is None and named is not None:
+        yield _named_backend(log, named)
+        return
     silent = log.first(_ONLY_CPU_STARTED)
     if chosen is None and silent is not None and not log.says(_OTHER_REASON):
         yield _left_out(log, silent)

@@ -99,7 +99,7 @@ from whygpu.causes.shared_driver import (
     gpu_nodes,
     place_of,
 )
-from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.shared_logs import excerpt, subject_of
 from whygpu.causes.shared_start_story import failed_at, lines_saying, story_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
@@ -242,7 +242,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     yield CAUSE.finding(
         subject=subject_of(log),
         message="the user who ran this may not open the GPU's device nodes "
-        f"(line {lines[0]}: {log.line(lines[0]).text.strip()[:100]})",
+        f"(line {lines[0]}: {excerpt(log.line(lines[0]).text, 100)})",
         evidence=log.evidence(*lines, *story_of(log).wanted),
         remedies=(
             Remedy("See who may open them.", shell_script("ls -l /dev/nvidia*; id")),

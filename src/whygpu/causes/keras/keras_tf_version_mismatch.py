@@ -154,7 +154,7 @@ from collections.abc import Iterator
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_log_keras import MESSAGES as MESSAGES_IN_LOG
 from whygpu.causes.shared_log_keras import told_in
-from whygpu.causes.shared_logs import ended_after
+from whygpu.causes.shared_logs import ended_after, excerpt
 from whygpu.causes.shared_packages import (
     conflict_evidence,
     framework_name_of,
@@ -334,7 +334,7 @@ def _in_log(log: Log, told: Match) -> Finding:
     return CAUSE.finding(
         subject="keras",
         message=f"{pair}, or an add-on of theirs, do not fit each other or the program: "
-        f"{told.text.strip()[:160]}",
+        f"{excerpt(told.text)}",
         evidence=log.evidence(
             told.line,
             *(match.line for match in log.find(MESSAGES_IN_LOG)),

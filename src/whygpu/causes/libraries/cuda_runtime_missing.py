@@ -143,7 +143,7 @@ from whygpu.causes.shared_log_libraries import (
     partly_there,
     which_question,
 )
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.causes.shared_logs import ended_after, excerpt, framework_title, subject_of
 from whygpu.causes.shared_remedies import gpu_build_in_log
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
@@ -151,7 +151,7 @@ from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
-from whygpu.model.remedy import PYTHON, Install, SetVariable, shell_script
+from whygpu.model.remedy import PYTHON, Install, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -232,14 +232,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if told is not None:
         yield CAUSE.finding(
             subject=subject_of(log),
-            message=f"{framework_title(log)} does not find the CUDA toolkit: {told.text.strip()}",
+            message=f"{framework_title(log)} does not find the CUDA toolkit: {excerpt(told.text)}",
             evidence=log.evidence(told.line, *ended_after(log, told.line)),
-            remedies=(
-                Remedy(
-                    "Install the CUDA toolkit that the framework was built for, and name its folder.",
-                    SetVariable("CUDA_HOME", "/usr/local/cuda"),
-                ),
-            ),
+            remedies=(_WITH_JAX if log.framework == "jax" else _TOOLKIT,),
             confidence="likely",
             effect="broken",
         )
@@ -251,6 +246,16 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     unseen = log.first(NO_CUDART)
     if missing is None and unseen is not None and not log.devices and not log.statuses:
         yield _perhaps_missing(log, unseen.line)
+
+
+_TOOLKIT = Remedy(
+    "Install the CUDA toolkit that the framework was built for, and name its folder.",
+    "export CUDA_HOME=/usr/local/cuda",
+)
+_WITH_JAX = Remedy(
+    "Install JAX together with the CUDA libraries that its plugin looks for.",
+    "python -m pip install --upgrade 'jax[cuda12]'",
+)
 
 
 def _not_found(log: Log, missing: Missing) -> Finding:

@@ -95,13 +95,22 @@ from collections.abc import Iterator
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_installs import install_remedies
 from whygpu.causes.shared_libraries import consequence, effect_on, failures, no_copy, to_install
-from whygpu.causes.shared_log_libraries import Missing, loss, missing_libraries, names, other_cudnn
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.causes.shared_log_libraries import (
+    NO_DLOPEN,
+    Missing,
+    cudnn_unusable,
+    is_cudnn,
+    loss,
+    missing_libraries,
+    names,
+    other_cudnn,
+)
+from whygpu.causes.shared_logs import ended_after, excerpt, framework_title, subject_of
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.late import late
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 from whygpu.model.remedy import Install, a_number, shell_script
 from whygpu.model.snapshot import Snapshot
 
@@ -166,17 +175,41 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if not other_cudnn(log, missing):
             yield _not_found(log, missing)
         return
+    unusable = cudnn_unusable(log)
+    if missing is None and unusable is not None and not _damaged(log):
+        yield _not_loaded(log, unusable)
+        return
     told = log.first(_SAYS_SO)
     if told is not None and missing is None and not log.version_of("cudnn"):
         yield CAUSE.finding(
             subject=subject_of(log),
-            message=f"{framework_title(log)} does not find cuDNN: {told.text.strip()[:160]}",
+            message=f"{framework_title(log)} does not find cuDNN: {excerpt(told.text)}",
             evidence=log.evidence(
                 *(match.line for match in log.find(_SAYS_SO)), *ended_after(log, told.line)
             ),
             remedies=_remedies(log, ""),
             confidence="likely",
         )
+
+
+def _damaged(log: Log) -> bool:
+    return any(is_cudnn(event) for event in log.library_events("broken"))
+
+
+def _not_loaded(log: Log, told: Match) -> Finding:
+    name = framework_title(log)
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=f"{name} cannot load cuDNN, and goes on without the GPU: the library is not where "
+        "the loader looks, or its file is damaged",
+        evidence=log.evidence(told.line, *(match.line for match in log.find(NO_DLOPEN))),
+        remedies=(
+            *_remedies(log, ""),
+            Remedy("See which file is found, and whether it is whole.", "whygpu check"),
+        ),
+        confidence="likely",
+        ask="What does `whygpu check` say of libcudnn in that environment: missing, or damaged?",
+    )
 
 
 def _not_found(log: Log, missing: Missing) -> Finding:

@@ -157,6 +157,8 @@ CAUSE = cause(
     effect="cpu",
     explains=(
         "cudnn-copy-differs",
+        # It has shown that memory is not what cuDNN lacks.
+        "cudnn-init-failed-oom",
         "device-placement-nonexistent",
         "gpu-unused",
         "gpu-index-unchecked",

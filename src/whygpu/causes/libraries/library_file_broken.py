@@ -80,14 +80,14 @@ from whygpu.causes.shared_libraries import (
     effect_on,
     failures,
 )
-from whygpu.causes.shared_log_libraries import NO_DLOPEN
+from whygpu.causes.shared_log_libraries import NO_DLOPEN, cudnn_unusable
 from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
 from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.libraries import Resolution
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Match
 from whygpu.model.remedy import a_name, a_path, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
@@ -193,6 +193,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if (is_cuda_library(event.library) and event.component not in _OF_THE_DRIVER)
         or any(f"/{name}/" in log.line(event.line).text for name in _OF_FRAMEWORKS)
     ]
+    unusable = cudnn_unusable(log)
+    if not broken and unusable is not None and not log.library_events("not-found"):
+        yield _perhaps_cudnn(log, unusable)
     if not broken:
         return
     stops = any(event.stops for event in broken)
@@ -219,4 +222,19 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 "Install the package that it belongs to again; a copy was cut short or is a link in text form."
             ),
         ),
+    )
+
+
+def _perhaps_cudnn(log: Log, told: Match) -> Finding:
+    """The log does not tell a file that cannot be loaded from one that is not found."""
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message="a file of cuDNN may be there and damaged: it could not be loaded",
+        evidence=log.evidence(told.line, *(match.line for match in log.find(NO_DLOPEN))),
+        remedies=(
+            Remedy("See which file is found, and whether it is whole.", "whygpu check"),
+            Remedy("Install the package that it belongs to again."),
+        ),
+        confidence="possible",
+        ask="What does `whygpu check` say of libcudnn in that environment: missing, or damaged?",
     )

@@ -116,6 +116,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_driver import selected_gpus
+from whygpu.causes.shared_log_libraries import cudnn_unusable
 from whygpu.causes.shared_logs import (
     framework_title,
     gpu_ends_after,
@@ -266,6 +267,8 @@ def _finding(probe: Probe, words: str, gpu: Gpu) -> Finding:
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     if log.says(_VERSIONS_DIFFER) or log.says(_GPU_FAULT) or _library_missing(log):
+        return
+    if cudnn_unusable(log) is not None:
         return
     lines = [match.line for match in log.find(HANDLE_FAILED)]
     if is_tensorflow(log) or log.framework == "jax":
