@@ -376,3 +376,77 @@ def test_what_nvrtc_refuses_is_told_by_its_options(architecture: str, expected: 
 def test_a_shells_message_that_somebody_retyped(words: str) -> None:
     explanation = explained(f"tensorflow 1.5 works here, with 1.12 I get\n{words}\n")
     assert [finding.cause for finding in explanation.root_causes] == ["avx-missing-sigill"]
+
+
+NOT_READY = (
+    "/opt/torch/cuda/__init__.py:80: UserWarning: CUDA initialization: Unexpected error from "
+    "cudaGetDeviceCount(). Error 802: system not yet initialized (Triggered internally at "
+    "../c10/cuda/CUDAFunctions.cpp:112.)\n"
+)
+
+
+@each(
+    "end",
+    [
+        "AssertionError: Torch not compiled with CUDA enabled",
+        "RuntimeError: Attempting to deserialize object on a CUDA device but "
+        "torch.cuda.is_available() is False.",
+        "RuntimeError: CUDA is not available",
+    ],
+)
+def test_a_pytorch_that_cuda_refused_is_no_cpu_build(end: str) -> None:
+    assert [root.cause for root in explained(NOT_READY + end).root_causes] == [
+        "nvidia-kernel-module-state"
+    ]
+
+
+@each(
+    ("backend", "cause"),
+    [("rocm", "platform-variable-excludes-gpu"), ("cuda", "cpu-only-build")],
+)
+def test_jax_was_told_to_use_what_it_does_not_have(backend: str, cause: str) -> None:
+    (finding,) = explained(
+        f"RuntimeError: Unable to initialize backend '{backend}': Backend '{backend}' is not in "
+        "the list of known backends: ['cpu', 'tpu']. (set JAX_PLATFORMS='' to automatically choose "
+        "an available backend)"
+    ).root_causes
+    assert (finding.cause, finding.subject) == (cause, "jax")
+
+
+def test_jax_probes_back_ends_that_are_not_there() -> None:
+    log = (
+        "INFO:2024-01-01 10:00:00,123:jax._src.xla_bridge:889: Unable to initialize backend "
+        "'rocm': Backend 'rocm' is not in the list of known backends: ['cpu', 'cuda', 'tpu'].\n"
+    )
+    assert explained(log).verdict == "nothing-wrong"
+
+
+def test_a_plugin_of_jax_that_finds_no_cuda_is_there() -> None:
+    roots = explained(
+        "WARNING:jax._src.xla_bridge:794: An NVIDIA GPU may be present on this machine, but a "
+        "CUDA-enabled jaxlib is not installed. Falling back to cpu.\n"
+        "RuntimeError: Unable to load CUDA. Is it installed?\n"
+    ).root_causes
+    assert [root.cause for root in roots] == ["cuda-runtime-missing"]
+    assert "jax[cuda12]" in str(roots[0].remedies)
+
+
+WANTED = "ERROR: Could not find a version that satisfies the requirement torch==1.4.0+cu92 "
+
+
+@each(
+    ("log", "own_index"),
+    [
+        (f"{WANTED}(from versions: 1.7.0, 1.7.1)", True),
+        (f"{WANTED}(from versions: 1.7.0, 1.7.0+cu101, 1.7.1)", False),
+        (
+            "Looking in links: https://download.pytorch.org/whl/torch_stable.html\n"
+            f"{WANTED}(from versions: 1.7.0)",
+            False,
+        ),
+    ],
+)
+def test_an_index_with_cuda_builds_is_not_told_to_lack_them(log: str, own_index: bool) -> None:
+    (finding,) = explained(log).root_causes
+    assert finding.cause == "wheel-not-available"
+    assert ("index of their own" in finding.message) == own_index

@@ -212,3 +212,64 @@ def test_a_copy_to_memory_that_is_not_the_gpus_is_the_programs_fault() -> None:
         "Fatal Python error: Aborted\n"
     )
     assert roots(log) == [KERNEL]
+
+
+DSA = "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions."
+
+
+@each(
+    ("error", "cause"),
+    [
+        ("an illegal memory access was encountered", KERNEL),
+        ("unspecified launch failure", KERNEL),
+        ("misaligned address", KERNEL),
+        ("an illegal instruction was encountered", KERNEL),
+        ("invalid configuration argument", KERNEL),
+        ("too many resources requested for launch", KERNEL),
+        ("device-side assert triggered", ASSERTED),
+        ("invalid device ordinal", "invalid-device-ordinal"),
+        ("no kernel image is available for execution on the device", "compute-capability-too-new"),
+        ("unknown error", "nvidia-kernel-module-state"),
+        ("out of memory", "oom-model-too-big"),
+    ],
+)
+def test_what_pytorch_2_puts_below_every_error_changes_nothing(error: str, cause: str) -> None:
+    told = f"RuntimeError: CUDA error: {error}"
+    late = "CUDA kernel errors might be asynchronously reported at some other API call"
+    assert roots(f"{told}\n{late}\n{DSA}\n")[0] == cause
+    assert roots(f"{told}\n{late}\n{DSA}\n") == roots(f"{told}\n{late}\n")
+
+
+@each(
+    "log",
+    [
+        "RuntimeError: Address already in use",
+        "OSError: [Errno 98] Address already in use",
+        "torch.distributed.DistNetworkError: The server socket has failed to listen on any local "
+        "network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: "
+        "address already in use",
+        "[W socket.cpp:401] [c10d] The server socket has failed to bind to 0.0.0.0:47531 (errno: "
+        "98 - Address already in use).\n"
+        "[E socket.cpp:435] [c10d] The server socket has failed to listen on any local network "
+        "address.\n"
+        "RuntimeError: The server socket has failed to listen on any local network address. The "
+        "server socket has failed to bind to 0.0.0.0:47531 (errno: 98 - Address already in use).",
+        "OSError: [WinError 10048] Only one usage of each socket address (protocol/network "
+        "address/port) is normally permitted",
+        "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: Failed to start coordination service: "
+        "Failed to bind to address [::]:1234: Address already in use",
+    ],
+)
+def test_a_port_that_is_taken_is_not_the_gpus_matter(log: str) -> None:
+    explanation = explained(log)
+    assert explanation.verdict == "not-gpu"
+    assert "port" in explanation.headline
+    assert explanation.guidance is not None
+    assert "torchrun" in explanation.guidance.steps[0].text
+
+
+def test_processes_that_do_not_reach_each_other_are() -> None:
+    assert roots(
+        "torch.distributed.DistNetworkError: The client socket has timed out after 60s while "
+        "trying to connect to (10.0.0.1, 29500)."
+    ) == [NCCL]

@@ -313,3 +313,34 @@ def test_an_extension_shares_the_cuda_of_its_pytorch(build: str, expected: str) 
         "OSError: libcudart.so.10.2: cannot open shared object file: No such file or directory\n"
     )
     assert causes(log)[0] == expected
+
+
+NO_ANSWER = (
+    "2024-01-01 10:00:00.000000: W external/local_xla/xla/stream_executor/cuda/"
+    "cuda_executor.cc:1755] Failed to determine cuDNN version (Note that this is expected if the "
+    "application doesn't link the cuDNN plugin): INTERNAL: cuDNN error: "
+    "CUDNN_STATUS_INTERNAL_ERROR\n"
+    "2024-01-01 10:00:00.000001: W tensorflow/core/common_runtime/gpu/gpu_device.cc:2251] Cannot "
+    "dlopen some GPU libraries.\n"
+)
+
+
+def test_a_cudnn_that_cannot_be_loaded_lacks_no_memory() -> None:
+    roots = explained(NO_ANSWER).root_causes
+    assert [(root.cause, root.confidence) for root in roots] == [
+        ("cudnn-missing", "likely"),
+        ("library-file-broken", "possible"),
+    ]
+
+
+def test_where_memory_is_free_it_is_not_named_as_the_reason_too() -> None:
+    log = (
+        "E0000 00:00:1700000000.000000 1234 cuda_dnn.cc:522] Could not create cudnn handle: "
+        "CUDNN_STATUS_INTERNAL_ERROR\n"
+        "E0000 00:00:1700000000.000000 1234 cuda_dnn.cc:526] Memory usage: 15000000000 bytes free, "
+        "16000000000 bytes total.\n"
+        "jaxlib.xla_extension.XlaRuntimeError: FAILED_PRECONDITION: DNN library initialization "
+        "failed.\n"
+    )
+    (root,) = explained(log).root_causes
+    assert (root.cause, root.subject) == ("cudnn-version-mismatch", "jax")

@@ -393,3 +393,39 @@ def test_libraries_without_room_in_other_words(line: str) -> None:
 )
 def test_out_of_memory_in_other_words(line: str, cause: str) -> None:
     assert roots(line)[0] == cause
+
+
+def test_vllm_counts_what_others_hold_before_it_starts() -> None:
+    (finding,) = explained(
+        "ValueError: Free memory on device (31.44/47.38 GiB) on startup is less than desired GPU "
+        "memory utilization (0.9, 42.64 GiB). Decrease GPU memory utilization or reduce GPU memory "
+        "used by other processes."
+    ).root_causes
+    assert (finding.cause, finding.confidence) == ("oom-other-process", "certain")
+    assert "asked for 42.6 GiB with 31.4 GiB free; of 47.4 GiB, 15.9 GiB were" in finding.message
+    assert "--gpu-memory-utilization 0.66 or less" in str(finding.remedies)
+
+
+def test_sizes_that_round_to_the_same_are_told_apart() -> None:
+    finding = explained(
+        "ValueError: Free memory on device (19.77/22.05 GiB) on startup is less than desired GPU "
+        "memory utilization (0.9, 19.84 GiB)."
+    ).root_causes[0]
+    assert "asked for 19.84 GiB with 19.77 GiB free" in finding.message
+
+
+def test_a_key_value_cache_that_does_not_fit_says_how_much_is_left() -> None:
+    (finding,) = explained(
+        "ValueError: To serve at least one request with the models's max seq len (32768), (4.00 "
+        "GiB KV cache is needed, which is larger than the available KV cache memory (1.21 GiB)."
+    ).root_causes
+    assert finding.cause == "oom-model-too-big"
+    assert "asked for 4 GiB with 1.21 GiB free" in finding.message
+    assert "how much was left" not in finding.message
+
+
+def test_notes_of_memory_are_compared_with_their_units() -> None:
+    """512 MB, 600 MB, 1 GB, 1 GB is no growth to twice as much of one unit."""
+    notes = [f"Epoch 1 step {n} memory: {size}" for n, size in enumerate(("1 GB", "2 MB", "3 MB"))]
+    log = "\n".join([*notes, "Epoch 1 step 3 memory: 4 MB", "CUDA_ERROR_OUT_OF_MEMORY"])
+    assert "grew" not in explained(log).headline

@@ -265,3 +265,8 @@ def test_a_toolkit_that_meets_an_updated_driver_on_the_host() -> None:
 def test_a_hardware_fault_accounts_for_the_end() -> None:
     fault = "CUDA error: uncorrectable ECC error encountered (code #214)"
     assert first(fault, "ERROR: LoadError: Some tests did not pass") == "ecc-xid-hardware-error"
+
+
+def test_marks_on_the_line_before_are_no_evidence() -> None:
+    (first, *_) = explained("`\nNo devices were found\n").root_causes
+    assert [evidence.line for evidence in first.evidence] == [2]

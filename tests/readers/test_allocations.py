@@ -173,3 +173,49 @@ def test_a_limit_of_ones_own_is_all_that_there_is() -> None:
         "allocated by PyTorch, and 512.00 MiB is reserved by PyTorch but unallocated."
     )
     assert (found.total, found.free, found.held) == (8 * GIB, 512 * MIB, 7 * GIB)
+
+
+@each(
+    ("text", "free", "total", "asked"),
+    [
+        (
+            "ValueError: Free memory on device (31.44/47.38 GiB) on startup is less than desired "
+            "GPU memory utilization (0.9, 42.64 GiB).",
+            31.44,
+            47.38,
+            42.64,
+        ),
+        (
+            "ValueError: Free memory on device cuda:0 (512.0 MiB/22.05 GiB) on startup is less "
+            "than desired GPU memory utilization (0.9, 19.84 GiB).",
+            0.5,
+            22.05,
+            19.84,
+        ),
+        (
+            "(4.00 GiB KV cache is needed, which is larger than the available KV cache memory "
+            "(1.21 GiB).",
+            1.21,
+            None,
+            4.0,
+        ),
+    ],
+)
+def test_vllm(text: str, free: float, total: float | None, asked: float) -> None:
+    found = only(text)
+    assert found.free == int(free * GIB)
+    assert found.total == (int(total * GIB) if total else None)
+    assert found.requested == int(asked * GIB)
+
+
+def test_a_number_without_a_unit_is_no_size() -> None:
+    found = only(
+        "RuntimeError: CUDA out of memory. Tried to allocate 2.00 (GPU 0; 7.79 total capacity; "
+        "5.81 already allocated; 0.75 free; 6.00 reserved in total by PyTorch)"
+    )
+    assert (found.requested, found.total, found.held, found.free) == (None, None, None, None)
+
+
+def test_some_write_bytes_and_do_not_say_so() -> None:
+    found = only("Failed to allocate memory for requested buffer of size 1073741824")
+    assert found.requested == GIB

@@ -54,6 +54,8 @@ def test_what_is_put_before_a_line_is_taken_away(before: str) -> None:
 @each(
     "line",
     [
+        "[multiproc_executor.py:783] Traceback",
+        "see [mnist] and [m_1]",
         ">>> import torch",
         "E tensorflow/stream_executor/cuda/cuda_driver.cc:481] failed call to cuInit",
         "2019-06-05 22:47:03.956082: E tensorflow/core/x.cc:300] text",

@@ -147,3 +147,23 @@ def test_a_kernels_complaint_counts_where_no_exception_was_pasted() -> None:
     assert kinds(line) == ["exception"]
     assert [failure.line for failure in read_text(line + RAISED).failures] == [4]
     assert kinds(line.replace("Invalid argument", "Out of range")) == []
+
+
+RECORD = "E tensorflow/core/common_runtime/direct_session.cc:170] Internal: the reason"
+NO_REASON = "tensorflow.python.framework.errors_impl.InternalError: Failed to create session."
+
+
+def test_a_record_of_the_call_that_failed_and_its_exception_are_one_failure() -> None:
+    (failure,) = read_text(f"hello\n{RECORD}\n{NO_REASON}\n").failures
+    assert (failure.line, failure.last, failure.says_why) == (2, 3, True)
+    assert failure.text.startswith("Internal: the reason\n")
+
+
+def test_a_record_of_an_earlier_failure_is_not_taken_for_the_reason() -> None:
+    found = read_text(f"{RECORD}\n{RAISED}{NO_REASON}\n").failures
+    assert [failure.text for failure in found] == ["KeyError: 1"]
+
+
+def test_without_either_the_failure_does_not_say_why() -> None:
+    (failure,) = read_text(NO_REASON).failures
+    assert not failure.says_why

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from whygpu import causes, privacy, readers
+from whygpu import causes, privacy, readers, tables
 from whygpu.model.late import compiled
 
 NEW = sys.version_info >= (3, 11)
@@ -39,7 +39,7 @@ FRAGMENTS = (
 
 
 def modules() -> Iterator[str]:
-    for package in (readers, causes, privacy):
+    for package in (readers, causes, privacy, tables):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield found.name
 

@@ -10,7 +10,7 @@ from tests.kit import examples, explained
 from tests.schemas import obeys
 from whygpu.causes import catalogue
 from whygpu.model.cause import Cause
-from whygpu.model.explanation import Explanation
+from whygpu.model.explanation import Explanation, Guidance
 from whygpu.model.finding import Evidence, Finding, Remedy
 from whygpu.model.remedy import Install
 from whygpu.render.explain import render
@@ -105,6 +105,26 @@ def test_doubt_shows_the_lines_that_look_like_trouble() -> None:
     out = text(Explanation("unknown", "cannot tell from this log", (), (), (), (evidence,)))
     assert out.startswith("? Cannot tell from this log\n")
     assert "Lines to look at:\n  line 3: something failed\n" in out
+
+
+def test_doubt_says_what_it_could_be_what_decides_and_what_to_do() -> None:
+    guidance = Guidance(
+        "a session failed",
+        candidates=("no memory", "an old driver"),
+        ask="What comes first?",
+        steps=(Remedy("Keep standard error."), Remedy("Look at the machine.")),
+    )
+    explanation = Explanation("unknown", "cannot tell", (), (), (), (), guidance=guidance)
+    assert text(explanation) == (
+        """\
+? Cannot tell
+
+   maybe  no memory; an old driver
+   ask    What comes first?
+   next   Keep standard error.
+   next   Look at the machine.
+"""
+    )
 
 
 def test_nothing_wrong() -> None:

@@ -91,10 +91,12 @@ class Missing(NamedTuple):
     gpu_seen: bool
     elsewhere: bool
     """The program went on and failed of something that has nothing to do with a device."""
+    ended_it: bool = False
+    """The program went on, and ended for want of the GPU."""
 
     @property
     def severity(self) -> Severity:
-        if self.stops:
+        if self.stops or self.ended_it:
             return "error"
         if self.elsewhere or not (self.gpu_seen or self.installed):
             return "info"
@@ -152,6 +154,7 @@ def missing_libraries(log: Log) -> Missing | None:
         or log.framework in _ASKED_FOR_A_GPU
         or any(event.component == "cuda" for event in log.library_events("opened")),
         elsewhere=failed_elsewhere(log, first),
+        ended_it=bool(for_want),
     )
 
 
