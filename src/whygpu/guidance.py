@@ -31,6 +31,13 @@ def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> G
             ask="Did the output go elsewhere, to standard error or to a file?",
             steps=(_WHOLE_OUTPUT,),
         )
+    told = next((row for line in log.lines if (row := elsewhere(line.text))), None)
+    if not failures and told is not None:
+        return Guidance(
+            told.happened,
+            ask="Did the program end after that? Then this is why, and the GPU is not.",
+            steps=(Remedy(told.advice, told.command), _WHOLE_OUTPUT),
+        )
     if not failures:
         return Guidance(
             "it has lines that look like trouble, and no known cause fits them"

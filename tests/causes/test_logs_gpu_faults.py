@@ -273,3 +273,14 @@ def test_processes_that_do_not_reach_each_other_are() -> None:
         "torch.distributed.DistNetworkError: The client socket has timed out after 60s while "
         "trying to connect to (10.0.0.1, 29500)."
     ) == [NCCL]
+
+
+def test_a_port_that_is_taken_is_named_where_no_end_is_shown() -> None:
+    explanation = explained(
+        "[W socket.cpp:436] [c10d] The server socket has failed to bind to [::]:29400 (errno: 98 - "
+        "Address already in use).\n"
+        "[E socket.cpp:472] [c10d] The server socket has failed to listen on any local network "
+        "address.\n"
+    )
+    assert explanation.verdict == "unknown"
+    assert "port" in explanation.headline

@@ -149,6 +149,9 @@ def test_an_error_that_points_above_is_what_stands_above(
         "returned non-zero exit status 1.",
         "RuntimeError: DataLoader worker (pid(s) 4711) exited unexpectedly",
         "tensorflow.python.framework.errors_impl.InternalError: Graph execution error:",
+        "InternalError                             Traceback (most recent call last)\n"
+        "<ipython-input-1-161a99cea532> in <module>()\n"
+        "----> 2 device_lib.list_local_devices()\n",
     ],
 )
 def test_the_word_of_a_parent_alone_leaves_everything_open(log: str) -> None:

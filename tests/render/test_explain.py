@@ -162,6 +162,7 @@ def test_the_keys_of_the_json() -> None:
         "unexplained",
         "crashed",
         "lines_read",
+        "guidance",
     ]
     assert {"cause", "code", "confidence", "evidence", "ask"} <= set(answer["root_causes"][0])
     assert answer["root_causes"][0]["evidence"][0]["line"] == 4

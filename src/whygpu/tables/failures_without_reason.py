@@ -97,6 +97,14 @@ FAILURES: tuple[Unexplained, ...] = (
         ("memory of the computer that ran out", "a crash in native code"),
     ),
     Unexplained(
+        late(
+            r"^(?:Internal|Unknown|ResourceExhausted|(?:Xla|Jax)?Runtime|Accelerator)Error:?\s*\Z"
+        ),
+        "an exception was raised whose message is not shown",
+        "stands in that message",
+        ("anything that a framework reports: memory, the driver, a kernel, its input",),
+    ),
+    Unexplained(
         late(r"^(?:\w{1,40}Error): Graph execution error:?\s*$"),
         "TensorFlow stopped while it ran a graph",
         "stands in the lines below this one, which are not in the log",

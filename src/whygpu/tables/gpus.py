@@ -197,7 +197,7 @@ MODELS: tuple[GpuModel, ...] = (
 )
 
 _NOISE = frozenset({"nvidia", "geforce", "tesla", "laptop", "gpu", "mobile", "the"})
-_SIZES = late(r"\d+\s*g[bi]?b?|pcie|sxm\d?|nvl|hbm\d\w?")
+_SIZES = late(r"\d{1,6}\s{0,4}g[bi]?b?|pcie|sxm\d?|nvl|hbm\d\w?")
 """How makers tell the variants of one model apart; their capability is the same."""
 _GLUED = late(r"(?<=[a-z])(?=\d{3,})|(?<=\d{3})(?=(?:ti|super)\b)")
 

@@ -210,7 +210,7 @@ def _named_backend(log: Log, named: Match) -> Finding:
 def detect_in_log(log: Log) -> Iterator[Finding]:
     chosen = log.first(_SET) or log.first(_CONFIGURED)
     named = log.first(_NAMED_BACKEND)
-    if chosen is None and named is not None:
+    if named is not None:
         yield _named_backend(log, named)
         return
     silent = log.first(_ONLY_CPU_STARTED)

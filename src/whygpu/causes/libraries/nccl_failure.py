@@ -197,6 +197,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 def _port_taken(log: Log) -> bool:
     """The processes did not even begin: the port where they meet belongs to somebody else."""
+    if not log.failures:
+        return log.says(ADDRESS_IN_USE)
     return any(ADDRESS_IN_USE.search(failure.text) for failure in log.failures)
 
 
