@@ -22,9 +22,15 @@ _CONFIDENCE = ("certain", "likely", "possible")
 _NOISE_FAMILY = "9"
 _ABOUT_GPUS = re.compile(
     r"cuda|cudnn|cublas|cusolver|cufft|cusparse|curand|engine config|gpu|nvidia|nccl|nvml|\bxla\b"
-    r"|\bdevice\b|out of memory|\boom\b|hip\w*error|rocm|driver|libcu|ptx|kernel image",
+    r"|\bdevice\b|out of memory|\boom\b|hip\w*error|rocm|driver|libcu|ptx|kernel image"
+    r"|\bdnn\b|\bblas\b|streamexecutor|stream did not|error state|vram|triton|kv cache|prefill"
+    r"|(?:not enough|insufficient|more) (?:\w{1,12} )?memory",
     re.IGNORECASE,
 )
+_NATIVE_CODE = re.compile(
+    r"\b(?:c10|aten|ATen|csrc)/(?:\w{1,30}/){0,6}(?:cuda|cudnn|nccl)\w{0,30}[/.]"
+)
+"""A file of PyTorch that has to do with GPUs; folders of users have any name."""
 _ABOUT_GPUS_IN_CODE = re.compile(r"cuda|gpu|nvml|nccl", re.IGNORECASE)
 """Not `device`: `.to(device)` stands in every other program."""
 _PATH = re.compile(r"[^\s'\"(]{0,400}[/\\][^\s'\"),]{0,400}")
@@ -162,6 +168,8 @@ def _about_gpus(failure: Failure, log: Log) -> bool:
     """By its own words, by who wrote them (cuda_dnn.cc), or by the line of code that failed."""
     written_by = log.line(failure.line).source
     if any(_ABOUT_GPUS.search(text) for text in (_PATH.sub("", failure.text), written_by)):
+        return True
+    if _NATIVE_CODE.search(failure.text):
         return True
     if not any(raised.line == failure.line and raised.frames for raised in log.raised):
         return False

@@ -284,3 +284,11 @@ def test_a_port_that_is_taken_is_named_where_no_end_is_shown() -> None:
     )
     assert explanation.verdict == "unknown"
     assert "port" in explanation.headline
+
+
+def test_an_address_that_nccl_itself_cannot_bind_is_nccls() -> None:
+    assert roots(
+        "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333, unhandled "
+        "system error, NCCL version 2.18.1\nLast error:\n"
+        "Call to bind failed : Address already in use\n"
+    ) == [NCCL]

@@ -429,3 +429,35 @@ def test_notes_of_memory_are_compared_with_their_units() -> None:
     notes = [f"Epoch 1 step {n} memory: {size}" for n, size in enumerate(("1 GB", "2 MB", "3 MB"))]
     log = "\n".join([*notes, "Epoch 1 step 3 memory: 4 MB", "CUDA_ERROR_OUT_OF_MEMORY"])
     assert "grew" not in explained(log).headline
+
+
+@each(
+    ("error", "cause"),
+    [
+        ("RuntimeError: Triton Error [CUDA]: out of memory", "oom-model-too-big"),
+        (
+            "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
+            "oom-model-too-big",
+        ),
+        (
+            "RuntimeError: Not enough memory to handle 4096 prefill tokens.",
+            "oom-model-too-big",
+        ),
+        (
+            "Error: model requires more system memory (5.5 GiB) than is available (3.1 GiB)",
+            "host-oom",
+        ),
+        (
+            "ValueError: The model's max seq len (32768) is larger than the maximum number of "
+            "tokens that can be stored in KV cache (7344).",
+            "oom-model-too-big",
+        ),
+        (
+            "tensorflow.python.framework.errors_impl.UnknownError: Fail to find the dnn "
+            "implementation.",
+            "cudnn-init-failed-oom",
+        ),
+    ],
+)
+def test_further_words_for_memory_that_ran_out(error: str, cause: str) -> None:
+    assert explained(error).root_causes[0].cause == cause

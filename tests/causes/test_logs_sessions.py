@@ -97,6 +97,11 @@ def test_alone_the_exception_tells_nothing_of_the_gpu(log: str) -> None:
     assert "2>&1" in str(explanation.guidance.steps[0])
 
 
+def test_what_is_printed_after_the_exception_is_not_its_reason() -> None:
+    after = "loaded sample 1 of shard 2\nloaded sample 2 of shard 2\n"
+    assert explained(f"{TRACEBACK}{after}").verdict == "unknown"
+
+
 def test_a_harmless_record_is_not_taken_for_the_reason() -> None:
     noise = (
         "2024-07-19 02:13:38.598047: E external/local_xla/xla/stream_executor/cuda/"
@@ -179,3 +184,30 @@ def test_doubt_says_what_was_understood_and_what_to_do(log: str, words: str) -> 
     assert explanation.guidance is not None
     assert explanation.guidance.ask
     assert explanation.guidance.steps
+
+
+@each(
+    "log",
+    [
+        "tensorflow.python.framework.errors_impl.InternalError: stream did not block host until "
+        "done; was already in an error state",
+        'RuntimeError: handle_0 INTERNAL ASSERT FAILED at "../c10/cuda/driver_api.cpp":15, please '
+        "report a bug to PyTorch.",
+        "RuntimeError: CUDA error: operation not permitted when stream is capturing",
+    ],
+)
+def test_words_of_the_gpus_code_are_not_called_foreign_to_it(log: str) -> None:
+    assert explained(log).verdict == "unknown"
+
+
+def test_a_folder_named_cuda_is_not_the_gpus_code() -> None:
+    log = "FileNotFoundError: [Errno 2] No such file or directory: '/data/cuda/labels.txt'"
+    assert explained(log).verdict == "not-gpu"
+
+
+def test_a_long_log_around_it_changes_nothing() -> None:
+    rows = "".join(f"loaded sample {number} of shard 3 in 12 ms\n" for number in range(4000))
+    record = f"{RECORD}{opening('CUDA_ERROR_UNKNOWN')}\n"
+    explanation = explained(f"{rows}{record}{TRACEBACK}{rows}")
+    assert [root.cause for root in explanation.root_causes] == ["nvidia-kernel-module-state"]
+    assert explanation.root_causes[0].evidence[0].line == 4001

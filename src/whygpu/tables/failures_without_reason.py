@@ -47,7 +47,7 @@ _LAUNCHED = (
 FAILURES: tuple[Unexplained, ...] = (
     Unexplained(
         # TensorFlow 1.0 to 1.15; TensorFlow 2 passes the reason on.
-        late(r"\b[Ff]ailed to create session\.?\s*$"),
+        late(r"\b[Ff]ailed to create session\.?[ \t]{0,9}$", re.MULTILINE),
         "TensorFlow could not create a session",
         "stands in an error line that TensorFlow wrote to standard error before the traceback",
         (
@@ -105,7 +105,7 @@ FAILURES: tuple[Unexplained, ...] = (
         ("anything that a framework reports: memory, the driver, a kernel, its input",),
     ),
     Unexplained(
-        late(r"^(?:\w{1,40}Error): Graph execution error:?\s*$"),
+        late(r"^(?:\w{1,40}Error): Graph execution error:?\s*\Z"),
         "TensorFlow stopped while it ran a graph",
         "stands in the lines below this one, which are not in the log",
         ("GPU memory that ran out", "data that does not fit the model", "cuDNN that cannot start"),

@@ -311,6 +311,21 @@ FORMS: tuple[Form, ...] = (
         r"No available memory for the cache blocks",
         r"larger than the available KV cache memory",
     ),
+    # Other servers of language models.
+    _form(
+        "serving",
+        "gpu",
+        "refused",
+        r"Not enough memory\. Please try to (?:increase|decrease) --mem-fraction-static",
+        r"Not enough memory to handle \d{1,9} (?:prefill|total) tokens",
+    ),
+    _form(
+        "ollama",
+        "host",
+        "refused",
+        rf"model requires more system memory \({_size('asked')}\) than is available "
+        rf"\({_size('free')}\)",
+    ),
     # The driver and the CUDA runtime, under whatever name a program passes their answer on.
     _form(
         "cuda",
@@ -326,6 +341,7 @@ FORMS: tuple[Form, ...] = (
         r"cuda(?:Malloc|Success)\w{0,20}[^\n]{0,200}out of memory",
         r"[Cc]uda failure '?\(?\d{0,2}\)? ?'?out of memory",
         r"Unexpected CUDA error: out of memory",
+        r"Triton Error \[CUDA\]: out of memory",
         r"CUDA failed with error out of memory",
         r"cuda execution failed with error 2\b",
         r"[Ff]ailed to allocate scratch buffer for device",
@@ -346,7 +362,7 @@ HANDLE_FAILED = late(
     r"|cu(?:dnn|blas|solverDn|sparse)Create(?:_v2)?\b[^\n]{0,40}(?:fail|STATUS|handle)"
     r"|gpusolverDnCreate[^\n]{0,20} failed"
     r"|DNN library (?:is not found|is not initialized|initialization failed)"
-    r"|cuDNN failed to initialize"
+    r"|cuDNN failed to initialize|Fail to find the dnn implementation"
     r"|without (?:DNN|BLAS) support"
     r"|[Bb]las (?:x?GEMM\w{0,20}|[SDHC]GEMM|GEMV|SCAL|xGEMV)\w{0,20} launch failed"
     r"|failed to run cu(?:BLAS|DNN) routine"

@@ -123,6 +123,7 @@ _HARMLESS_WARNING = late(
     r"NET/Plugin|MNNVL|NCCL_\w+ set by environment|Could not enable P2P|Missing \"|cudaHostRegister"
     r"|Failed to open libibverbs|ibv_|No plugin found|libnccl-net|NUMA|Setting affinity"
 )
+_BY_NCCL = late(r"NCCL (?:error|WARN)|nccl[A-Z]\w{4,30}Error")
 _ABOUT_NCCL = late(
     r"nccl|rccl|collective|c10d|ProcessGroup|distributed|DistBackend|rendezvous", re.I
 )
@@ -199,7 +200,10 @@ def _port_taken(log: Log) -> bool:
     """The processes did not even begin: the port where they meet belongs to somebody else."""
     if not log.failures:
         return log.says(ADDRESS_IN_USE)
-    return any(ADDRESS_IN_USE.search(failure.text) for failure in log.failures)
+    return any(
+        ADDRESS_IN_USE.search(failure.text) and not _BY_NCCL.search(failure.text)
+        for failure in log.failures
+    )
 
 
 def _stranger_before(log: Log, line: int) -> bool:
