@@ -292,3 +292,21 @@ def test_an_address_that_nccl_itself_cannot_bind_is_nccls() -> None:
         "system error, NCCL version 2.18.1\nLast error:\n"
         "Call to bind failed : Address already in use\n"
     ) == [NCCL]
+
+
+def test_an_operation_that_complains_before_cuda_fails_is_not_the_end() -> None:
+    log = (
+        "2017-11-10 05:10:43.484563: W tensorflow/core/framework/op_kernel.cc:1192] Invalid "
+        "argument: Invalid reduction dimension (-1146944963 for input with 4 dimension(s)\n"
+        "2017-11-10 05:10:44.646881: E tensorflow/stream_executor/cuda/cuda_driver.cc:1068] failed "
+        "to synchronize the stop event: CUDA_ERROR_LAUNCH_FAILED\n"
+    )
+    assert roots(log) == [KERNEL]
+
+
+def test_a_copy_that_is_not_on_the_gpu() -> None:
+    assert roots(
+        "2019-03-08 19:33:01.647196: F tensorflow/stream_executor/cuda/cuda_driver.cc:1184] Check "
+        "failed: PointerIsValid(gpu_dst) Destination pointer is not actually on GPU: 67666247680\n"
+        "Aborted (core dumped)\n"
+    ) == [KERNEL]

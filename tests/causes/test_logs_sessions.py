@@ -111,6 +111,16 @@ def test_a_harmless_record_is_not_taken_for_the_reason() -> None:
     assert explained(f"{noise}\n{TRACEBACK}").verdict == "unknown"
 
 
+def test_a_record_of_the_devices_is_not_taken_for_the_reason() -> None:
+    noise = (
+        "2018-02-14 12:34:03.208044: E tensorflow/stream_executor/cuda/cuda_gpu_executor.cc:881] "
+        "could not open file to read NUMA node: /sys/bus/pci/devices/0000:00:00.0/numa_node"
+    )
+    explanation = explained(f"{noise}\n{TRACEBACK}")
+    assert explanation.verdict == "unknown"
+    assert "could not create a session" in explanation.headline
+
+
 def test_a_session_that_nobody_can_make_is_not_the_gpus_matter() -> None:
     record = (
         'Not found: No session factory registered for the given session options: {target: "local" '

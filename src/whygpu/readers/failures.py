@@ -74,6 +74,8 @@ _OPERATION = re.compile(
     r"|Data loss|DATA_LOSS|Failed precondition|FAILED_PRECONDITION): "
 )
 
+_CUDA_ERROR = re.compile(r"\bCUDA_ERROR_[A-Z]|\bCU(?:DNN|BLAS)_STATUS_[A-Z]")
+
 _ENOUGH_PROGRESS = 2
 """After an exception: one bar is often drawn once more when its program dies."""
 _CLOSE = 6
@@ -119,10 +121,20 @@ def _of_lines(lines: Sequence[Line]) -> Iterator[Failure]:
 
 
 def _of_operations(lines: Sequence[Line]) -> Iterator[Failure]:
-    """What TensorFlow's kernels complained of; the exception that follows it was not pasted."""
+    """What TensorFlow's kernels complained of; the exception that follows it was not pasted.
+
+    Where CUDA fails after that, the complaint was not the end, and often no more than its sign.
+    """
+    last = max((line.number for line in lines if _of_cuda(line)), default=0)
     for line in lines:
+        if line.number < last:
+            continue
         if line.source in ("executor.cc", "op_kernel.cc") and _OPERATION.match(line.text):
             yield Failure(line.number, line.number, "exception", line.text)
+
+
+def _of_cuda(line: Line) -> bool:
+    return line.level in ("error", "fatal") and _CUDA_ERROR.search(line.text) is not None
 
 
 def _with_reason(lines: Sequence[Line], place: int, kind: FailureKind) -> Failure:

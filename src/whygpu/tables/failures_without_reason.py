@@ -12,16 +12,9 @@ from typing import NamedTuple
 from whygpu.model.late import late
 
 _NO_FILES: frozenset[str] = frozenset()
-_OF_A_SESSION = frozenset(
-    {
-        # The session itself, and the C interface that Python calls.
-        *("direct_session.cc", "session.cc", "session_factory.cc", "c_api.cc"),
-        # TensorFlow creates its devices for the first session.
-        *("gpu_device.cc", "gpu_init.cc", "device_factory.cc", "gpu_process_state.cc"),
-        *("cuda_driver.cc", "gpu_driver.cc", "cuda_gpu_executor.cc", "cuda_executor.cc"),
-        *("gpu_cudamallocasync_allocator.cc", "cuda_platform.cc", "stream_executor_pimpl.cc"),
-    }
-)
+_OF_A_SESSION = frozenset({"direct_session.cc", "session.cc", "c_api.cc"})
+"""They write an error for the status that ends the call; files of devices complain of other things
+as well, such as a NUMA node that cannot be read."""
 
 
 class Unexplained(NamedTuple):

@@ -137,7 +137,7 @@ _PHRASES = late(
     r"|[Ii]llegal memory access|misaligned address|unspecified launch (?:failure|error)"
     r"|\[(?:700|716|719)\] Call to cu\w{3,40} results in"
     r"|Unexpected Event status: 1\b|Memory access fault by GPU node|HSA_STATUS_ERROR_MEMORY"
-    r"|(?:src|dst) pointer is not actually on (?:GPU|CPU)"
+    r"|(?:src|dst|[Ss]ource|[Dd]estination) pointer is not actually on (?:GPU|CPU)"
     r"|(?:CUDA|HIP|ROCm) kernel (?:launch )?failed"
 )
 _PROGRAMS_XID = late(r"NVRM: Xid \([^)\n]{1,80}\): (?:13|31),")
