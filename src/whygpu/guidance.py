@@ -9,18 +9,22 @@ from whygpu.causes.shared_start_story import story_of
 from whygpu.model.explanation import Guidance
 from whygpu.model.finding import Remedy
 from whygpu.model.log import Failure, Log
+from whygpu.model.remedy import command_line, shell_script
 from whygpu.tables.failures_elsewhere import elsewhere
 from whygpu.tables.failures_without_reason import unexplained
 
 _WHOLE_OUTPUT = Remedy(
     "Explain the whole output, with standard error in it.",
-    "python PROGRAM.py 2>&1 | whygpu explain",
+    shell_script("python PROGRAM.py 2>&1 | whygpu explain"),
 )
 _WHERE_IT_CRASHES = Remedy(
     "Have Python say where it crashes, and explain that.",
-    "python -X faulthandler PROGRAM.py 2>&1 | whygpu explain",
+    shell_script("python -X faulthandler PROGRAM.py 2>&1 | whygpu explain"),
 )
-_CHECK = Remedy("Look at the machine, in the environment that the program runs in.", "whygpu check")
+_CHECK = Remedy(
+    "Look at the machine, in the environment that the program runs in.",
+    command_line("whygpu check"),
+)
 
 
 def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> Guidance:
@@ -36,7 +40,7 @@ def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> G
         return Guidance(
             told.happened,
             ask="Did the program end after that? Then this is why, and the GPU is not.",
-            steps=(Remedy(told.advice, told.command), _WHOLE_OUTPUT),
+            steps=(Remedy(told.advice, told.action), _WHOLE_OUTPUT),
         )
     if not failures:
         return Guidance(
@@ -92,4 +96,4 @@ def for_other_failure(failure: Failure) -> Guidance | None:
     row = elsewhere(failure.text)
     if row is None:
         return None
-    return Guidance(row.happened, steps=(Remedy(row.advice, row.command),))
+    return Guidance(row.happened, steps=(Remedy(row.advice, row.action),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each
-from tests.kit import explained
+from tests.kit import command_of, explained
 
 GROWTH = "tf.config.experimental.set_memory_growth(physical_devices[0], True)"
 IPYTHON = """\
@@ -44,7 +44,7 @@ def test_the_first_of_no_gpus(log: str) -> None:
     assert finding.cause == "gpu-index-unchecked"
     assert "TensorFlow saw no GPU" in finding.message
     assert "does not say why" in finding.message
-    assert "whygpu check" in str(finding.remedies)
+    assert command_of(finding.remedies[0]) == "whygpu check"
 
 
 @each(

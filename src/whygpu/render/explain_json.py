@@ -8,7 +8,7 @@ from typing import Any
 from whygpu.model.codec import encode
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Finding
-from whygpu.render.json import FINDING_FIELDS, finding_dict
+from whygpu.render.json import FINDING_FIELDS, finding_dict, remedy_dicts
 
 EXPLANATION_SCHEMA = 1
 LOG_FINDING_FIELDS = (*FINDING_FIELDS, "ask")
@@ -29,8 +29,15 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "unexplained": [encode(evidence) for evidence in explanation.unexplained],
         "crashed": list(explanation.crashed),
         "lines_read": explanation.lines_read,
-        "guidance": encode(explanation.guidance) if explanation.guidance else None,
+        "guidance": _guidance(explanation),
     }
+
+
+def _guidance(explanation: Explanation) -> dict[str, Any] | None:
+    if explanation.guidance is None:
+        return None
+    steps = remedy_dicts(explanation.guidance.steps, explanation.installer)
+    return {**encode(explanation.guidance), "steps": steps}
 
 
 def render(explanation: Explanation) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from whygpu.model.codec import encode
 from whygpu.model.commands import remedy_text, shell_text
 from whygpu.model.derived import installer_of
-from whygpu.model.finding import Finding
+from whygpu.model.finding import Finding, Remedy
 from whygpu.model.report import STATUSES, Report
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Installer
@@ -63,14 +63,15 @@ def as_dict(report: Report) -> dict[str, Any]:
 def finding_dict(finding: Finding, fields: Sequence[str], installer: Installer) -> dict[str, Any]:
     """The fields of a finding that are shown; a remedy's action is shown as its command."""
     encoded = encode(finding)
-    encoded["remedies"] = [
-        {
-            "text": remedy_text(remedy, installer),
-            "command": shell_text(remedy.action, installer),
-        }
-        for remedy in finding.remedies
-    ]
+    encoded["remedies"] = remedy_dicts(finding.remedies, installer)
     return {name: encoded[name] for name in fields}
+
+
+def remedy_dicts(remedies: Iterable[Remedy], installer: Installer) -> list[dict[str, Any]]:
+    return [
+        {"text": remedy_text(remedy, installer), "command": shell_text(remedy.action, installer)}
+        for remedy in remedies
+    ]
 
 
 def render(report: Report) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from whygpu.model.late import late
+from whygpu.model.remedy import Action, command_line
 
 
 class Elsewhere(NamedTuple):
@@ -13,7 +14,7 @@ class Elsewhere(NamedTuple):
     happened: str
     """As a sentence without its end."""
     advice: str
-    command: str | None
+    action: Action | None
 
 
 ADDRESS_IN_USE = late(
@@ -28,7 +29,7 @@ FAILURES: tuple[Elsewhere, ...] = (
         "ended, or a second job with the same port",
         "End the earlier run, or give this one a port of its own (torchrun --master-port, "
         "MASTER_PORT); torchrun --standalone chooses a free one.",
-        "ss -ltnp",
+        command_line("ss -ltnp"),
     ),
     Elsewhere(
         late(r"No session factory registered for the given session options"),

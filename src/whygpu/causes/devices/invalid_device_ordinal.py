@@ -76,7 +76,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match, Status
-from whygpu.model.remedy import PYTHON, shell_script
+from whygpu.model.remedy import PYTHON, SetVariable, command_line, shell_script
 
 CAUSE = cause(
     "WG407",
@@ -164,11 +164,11 @@ def _refused_when_opened(log: Log, statuses: list[Status]) -> Finding:
         remedies=(
             Remedy(
                 "See which GPUs there are, and their compute mode.",
-                "nvidia-smi --query-gpu=index,name,compute_mode --format=csv",
+                command_line("nvidia-smi --query-gpu=index,name,compute_mode --format=csv"),
             ),
             Remedy(
                 "Let the process see one GPU that is free, by its number.",
-                "export CUDA_VISIBLE_DEVICES=0",
+                SetVariable("CUDA_VISIBLE_DEVICES", "0"),
             ),
         ),
         confidence="likely",

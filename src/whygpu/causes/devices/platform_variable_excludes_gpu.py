@@ -200,8 +200,14 @@ def _named_backend(log: Log, named: Match) -> Finding:
         message=f"JAX is told to use the platform {backend!r}, which it does not have{gpu}",
         evidence=log.evidence(named.line, *ended_after(log, named.line)),
         remedies=(
-            Remedy("Let JAX choose; it takes the GPU where there is one.", "unset JAX_PLATFORMS"),
-            Remedy("Or name CUDA, on a machine with an NVIDIA GPU.", "export JAX_PLATFORMS=cuda"),
+            Remedy(
+                "Let JAX choose; it takes the GPU where there is one.",
+                UnsetVariable(("JAX_PLATFORMS",)),
+            ),
+            Remedy(
+                "Or name CUDA, on a machine with an NVIDIA GPU.",
+                SetVariable("JAX_PLATFORMS", "cuda"),
+            ),
         ),
     )
 

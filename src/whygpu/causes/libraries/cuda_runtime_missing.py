@@ -151,7 +151,7 @@ from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
-from whygpu.model.remedy import PYTHON, Install, shell_script
+from whygpu.model.remedy import PYTHON, Install, InstallFramework, SetVariable, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
@@ -250,11 +250,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 _TOOLKIT = Remedy(
     "Install the CUDA toolkit that the framework was built for, and name its folder.",
-    "export CUDA_HOME=/usr/local/cuda",
+    SetVariable("CUDA_HOME", "/usr/local/cuda"),
 )
 _WITH_JAX = Remedy(
     "Install JAX together with the CUDA libraries that its plugin looks for.",
-    "python -m pip install --upgrade 'jax[cuda12]'",
+    InstallFramework("jax"),
 )
 
 

@@ -111,7 +111,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match
-from whygpu.model.remedy import Install, a_number, shell_script
+from whygpu.model.remedy import Install, a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause(
@@ -205,7 +205,9 @@ def _not_loaded(log: Log, told: Match) -> Finding:
         evidence=log.evidence(told.line, *(match.line for match in log.find(NO_DLOPEN))),
         remedies=(
             *_remedies(log, ""),
-            Remedy("See which file is found, and whether it is whole.", "whygpu check"),
+            Remedy(
+                "See which file is found, and whether it is whole.", command_line("whygpu check")
+            ),
         ),
         confidence="likely",
         ask="What does `whygpu check` say of libcudnn in that environment: missing, or damaged?",

@@ -232,7 +232,9 @@ def _perhaps_cudnn(log: Log, told: Match) -> Finding:
         message="a file of cuDNN may be there and damaged: it could not be loaded",
         evidence=log.evidence(told.line, *(match.line for match in log.find(NO_DLOPEN))),
         remedies=(
-            Remedy("See which file is found, and whether it is whole.", "whygpu check"),
+            Remedy(
+                "See which file is found, and whether it is whole.", command_line("whygpu check")
+            ),
             Remedy("Install the package that it belongs to again."),
         ),
         confidence="possible",

@@ -126,6 +126,7 @@ from whygpu.model.derived import display_name
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.log import Log
 from whygpu.model.program import Program
+from whygpu.model.remedy import command_line
 
 CAUSE = cause("WG719", __name__, __doc__, severity="error", effect="broken")
 
@@ -170,7 +171,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             remedies=(
                 Remedy(
                     f"Find out why {name} does not see the GPU, in the same environment.",
-                    "whygpu check",
+                    command_line("whygpu check"),
                 ),
                 Remedy(f"To let the program run without it too, check len({devices}) first."),
             ),
