@@ -23,6 +23,7 @@ from whygpu.model.observed import Absent
 from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
 from whygpu.render.json import render as render_json
+from whygpu.render.marks import MARKS
 from whygpu.render.text import render as render_text
 from whygpu.verdicts import PROBED
 
@@ -78,14 +79,15 @@ def verdicts_findings_and_exit_code_agree(report: Report) -> None:
     if report.exit_code == 0:
         assert report.verdict in ("gpu", "no-gpu")
         assert not report.undetermined
-    assert (report.exit_code == 1) == bool(faults)
+    assert (report.exit_code == 1) == (bool(faults) or report.verdict in ("cpu", "broken"))
+    assert (MARKS[report.standing] == "✓") == (report.exit_code == 0)
     if "nothing to fix" in report.headline:
         assert not faults
     if report.verdict == "gpu":
         assert {f.verdict for f in report.frameworks if f.name in PROBED} <= {"gpu"}
         assert "gpu" in {f.verdict for f in report.frameworks}
     if report.verdict in ("cpu", "broken"):
-        assert report.exit_code != 0
+        assert report.exit_code == 1
         named = {
             code for f in report.frameworks if f.verdict == report.verdict for code in f.because
         }
@@ -94,7 +96,7 @@ def verdicts_findings_and_exit_code_agree(report: Report) -> None:
     if report.verdict == "no-gpu":
         assert "gpu" not in {f.verdict for f in report.frameworks if f.name in PROBED}
     if report.verdict == "cpu" and isinstance(usable_gpu(report.snapshot), Absent):
-        assert any(finding.subject == MACHINE for finding in faults)
+        assert any(f.subject == MACHINE or f.cause == "non-nvidia-backend" for f in faults)
 
 
 @settings(thorough, max_examples=60)

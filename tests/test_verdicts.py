@@ -14,7 +14,7 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.verdicts import judge_frameworks, judge_machine
 
 NO_PROBE = 'probes_left_out = "--no-probe"'
-ON_CPU = "operations = []"
+ON_CPU = 'operations = [{kind = "cpu"}]'
 
 
 def finding(
@@ -75,7 +75,7 @@ def test_the_headline_blames_what_concerns_the_frameworks_it_names() -> None:
             [target.frameworks.torch.build]
             kind = "cpu"
             [probes.torch]
-            operations = []
+            operations = [{kind = "cpu"}]
             """
         ),
         catalogue(),
@@ -127,7 +127,22 @@ def probe_example(text: str) -> Snapshot:
 @each(
     ("text", "verdict", "summary"),
     [
-        ("", "cpu", "computes on the CPU"),
+        ("", "unknown", "its probe finished without computing anything"),
+        (
+            'ended = "signal"\nstage = "import"\nhow = "SIGTERM"',
+            "unknown",
+            "was stopped from outside at import: SIGTERM",
+        ),
+        (
+            'ended = "not-started"\nhow = "Too many open files"',
+            "unknown",
+            "the interpreter could not be started: Too many open files",
+        ),
+        (
+            'ended = "cut-short"\nstage = "import"\nhow = "120 s, and was still at work"',
+            "unknown",
+            "not finished after 120 s, and was still at work (at: import)",
+        ),
         (
             'ended = "exception"\nstage = "import"\nhow = "ImportError: x"',
             "broken",
@@ -158,6 +173,28 @@ def probe_example(text: str) -> Snapshot:
             "broken",
             "its result is wrong",
         ),
+        (
+            "[[probes.torch.operations]]\n"
+            'kind = "cpu"\noperation = "matmul"\nrequested = "cpu"\n'
+            'ran_on = "cpu"\ncorrect = false',
+            "broken",
+            "matmul on cpu fails: its result is wrong",
+        ),
+        (
+            "[[probes.torch.operations]]\n"
+            'kind = "cpu"\noperation = "matmul"\nrequested = "cpu"\n'
+            'ran_on = "cpu"\ncorrect = {unknown = "no NumPy"}',
+            "unknown",
+            "the result of matmul on cpu was not checked: no NumPy",
+        ),
+        (
+            "[[probes.torch.operations]]\n"
+            'kind = "other"\noperation = "matmul"\nrequested = "tpu:0"\n'
+            'ran_on = "tpu:0"\ncorrect = true',
+            "unknown",
+            "neither a CPU nor a GPU",
+        ),
+        ('[[probes.torch.operations]]\nkind = "cpu"', "cpu", "computes on the CPU"),
     ],
 )
 def test_each_end_of_a_probe_has_its_verdict(
@@ -189,7 +226,7 @@ def test_one_operation_that_fails_on_the_gpu_breaks_a_framework_whose_others_suc
     )
     report = judge(machine(f'only = ["torch"]\n{operations}'))["torch"]
     assert report.verdict == "broken"
-    assert report.summary == "convolution on cuda:0 fails"
+    assert report.summary == "convolution on cuda:0 fails: cuDNN"
 
 
 @each(

@@ -32,7 +32,8 @@ def diagnose(snapshot: Snapshot, causes: Sequence[Cause]) -> Report:
     found = [finding for outcome in outcomes for finding in outcome.findings]
     findings = arrange(fold(reconcile(found, snapshot), by_slug, _kin(snapshot)))
     frameworks = judge_frameworks(snapshot, findings)
-    verdict, headline = judge_machine(snapshot, findings, frameworks)
+    gaps = tuple(dict.fromkeys(reason for outcome in outcomes for reason in outcome.gaps))
+    verdict, headline = judge_machine(snapshot, findings, frameworks, gaps)
     return Report(
         snapshot=snapshot,
         outcomes=outcomes,

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from whygpu.model.derived import and_list, display_name, gpu_proven_by, keras_backend, usable_gpu
+from whygpu.model.derived import (
+    MORE_TIME,
+    and_list,
+    display_name,
+    keras_backend,
+    stopped_from_outside,
+    usable_gpu,
+)
 from whygpu.model.finding import MACHINE, Finding
-from whygpu.model.observed import Absent, Known, Unknown
+from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe, ProbeName
 from whygpu.model.report import FrameworkReport, FrameworkVerdict, MachineVerdict
 from whygpu.model.snapshot import Snapshot
@@ -44,11 +51,7 @@ def _judge(
         for finding in findings
         if finding.severity == "error" and finding.effect != "none" and finding.subject in subjects
     ]
-    probe = (
-        machine.probe(cast(ProbeName, framework.name))
-        if framework.name in PROBED
-        else Absent(f"whygpu has no probe for {display_name(framework.name)}")
-    )
+    probe = _probe(machine, framework.name)
     if isinstance(probe, Known):
         verdict, summary = _from_probe(probe.value)
     else:
@@ -73,29 +76,46 @@ def _report(
 
 
 def _from_probe(probe: Probe) -> tuple[FrameworkVerdict, str]:
-    if gpu_proven_by(probe):
-        devices = probe.devices.value if isinstance(probe.devices, Known) else ()
-        names = [device.description or device.name for device in devices if device.kind == "gpu"]
-        failed = [
-            operation
-            for operation in probe.operations
-            if operation.kind == "gpu" and not isinstance(operation.ran_on, Known)
-        ]
-        if failed:
-            return "broken", f"{failed[0].operation} on {failed[0].requested} fails"
-        return "gpu", f"computes on {', '.join(dict.fromkeys(names)) or 'the GPU'}"
     if probe.ended == "not-started":
         return "unknown", f"the interpreter could not be started: {probe.how}"
+    if probe.ended == "cut-short":
+        return "unknown", f"not finished after {probe.how} (at: {probe.stage}); {MORE_TIME}"
+    if stopped_from_outside(probe):
+        return "unknown", f"was stopped from outside at {probe.stage}: {probe.how}"
     if probe.ended == "timed-out":
         return "broken", f"does not finish within {probe.how} (at: {probe.stage})"
     if probe.ended != "finished":
         return "broken", f"fails at {probe.stage}: {probe.how}"
-    wrong = [operation for operation in probe.operations if operation.kind == "gpu"]
-    if wrong:
-        failure = wrong[0].ran_on
-        said = failure.reason if isinstance(failure, Unknown) else "its result is wrong"
-        return "broken", f"{wrong[0].operation} on {wrong[0].requested} fails: {said}"
-    return "cpu", "computes on the CPU"
+    return _from_operations(probe)
+
+
+def _from_operations(probe: Probe) -> tuple[FrameworkVerdict, str]:
+    """Of a probe that finished: only work that was done, and done right, proves anything."""
+    unchecked = ""
+    for operation in probe.operations:
+        name = f"{operation.operation} on {operation.requested}"
+        if not isinstance(operation.ran_on, Known):
+            return "broken", f"{name} fails: {_why_not(operation.ran_on)}"
+        if not isinstance(operation.correct, Known):
+            unchecked = f"the result of {name} was not checked: {_why_not(operation.correct)}"
+        elif not operation.correct.value:
+            return "broken", f"{name} fails: its result is wrong"
+    if unchecked:
+        return "unknown", unchecked
+    kinds = {operation.kind for operation in probe.operations}
+    if "gpu" in kinds:
+        devices = probe.devices.value if isinstance(probe.devices, Known) else ()
+        names = [device.description or device.name for device in devices if device.kind == "gpu"]
+        return "gpu", f"computes on {', '.join(dict.fromkeys(names)) or 'the GPU'}"
+    if "cpu" in kinds:
+        return "cpu", "computes on the CPU"
+    if kinds:
+        return "unknown", "computes on a device that is neither a CPU nor a GPU"
+    return "unknown", "its probe finished without computing anything"
+
+
+def _why_not(observed: Absent | Unknown) -> str:
+    return observed.reason if isinstance(observed, Unknown) else observed.source
 
 
 def _from_files(
@@ -118,13 +138,20 @@ def _from_files(
 
 
 def judge_machine(
-    machine: Snapshot, findings: Sequence[Finding], frameworks: Sequence[FrameworkReport]
+    machine: Snapshot,
+    findings: Sequence[Finding],
+    frameworks: Sequence[FrameworkReport],
+    gaps: Sequence[str] = (),
 ) -> tuple[MachineVerdict, str]:
-    """The worst verdict among the frameworks that matter, and the sentence that says it."""
+    """The worst verdict among the frameworks that matter, and the sentence that says it.
+
+    `gaps` are the reasons for which causes could not be judged: a sentence that says that all is
+    well has to name them.
+    """
     counted = [item for item in frameworks if item.name in PROBED] or list(frameworks)
     gpu = usable_gpu(machine)
     if not counted:
-        return _without_frameworks(machine, findings)
+        return _without_frameworks(machine, findings, gaps)
     roots = [f for f in findings if f.explained_by is None and f.severity == "error"]
     broken = [item for item in counted if item.verdict == "broken"]
     if broken:
@@ -132,36 +159,75 @@ def judge_machine(
         return "broken", said + _blamed(broken, roots)
     on_cpu = [item for item in counted if item.verdict == "cpu"]
     on_gpu = [item for item in counted if item.verdict == "gpu"]
+    unknown = [item for item in counted if item.verdict == "unknown"]
     # What a probe has computed on is there, whatever the files say.
     no_gpu = isinstance(gpu, Absent) and not on_gpu and not any(map(_hides_gpus, roots))
-    if on_cpu and no_gpu:
-        rest = _to_fix(findings)
-        return "no-gpu", f"this machine has no GPU; everything runs on the CPU; {rest}"
     beside = f" ({_names(on_gpu)} {_do(on_gpu, 'does', 'do')})" if on_gpu else ""
+    if no_gpu:
+        return _without_gpu(machine, frameworks, counted, findings, gaps)
+    if on_cpu and isinstance(gpu, Unknown) and not any(item.because for item in on_cpu):
+        said = f"{_names(on_cpu)} {_do(on_cpu, 'runs', 'run')} on the CPU"
+        return "unknown", f"cannot tell whether there is a GPU to use ({gpu.reason}); {said}"
     if on_cpu:
         said = f"{_names(on_cpu)} {_do(on_cpu, 'does', 'do')} not use the GPU"
         return "cpu", said + beside + _blamed(on_cpu, roots)
-    unknown = [item for item in counted if item.verdict == "unknown"]
     if unknown:
         said = f"cannot tell whether {_names(unknown)} {_do(unknown, 'uses', 'use')} the GPU"
         return "unknown", f"{said}{beside}: {unknown[0].summary}"
-    return "gpu", f"{_names(on_gpu)} {_do(on_gpu, 'uses', 'use')} the GPU"
+    rest = _rest(findings, gaps)
+    said = f"{_names(on_gpu)} {_do(on_gpu, 'uses', 'use')} the GPU"
+    return "gpu", f"{said}; {rest}" if rest else said
+
+
+def _without_gpu(
+    machine: Snapshot,
+    frameworks: Sequence[FrameworkReport],
+    counted: Sequence[FrameworkReport],
+    findings: Sequence[Finding],
+    gaps: Sequence[str],
+) -> tuple[MachineVerdict, str]:
+    """No GPU to use: that is fine where every framework was seen at work on the CPU."""
+    none = "this machine has no GPU"
+    unknown = [item for item in counted if item.verdict == "unknown"]
+    if unknown:
+        work = f"cannot tell whether {_names(unknown)} {_do(unknown, 'works', 'work')}"
+        return "unknown", f"{none}; {work}: {unknown[0].summary}"
+    untried = [item for item in counted if not isinstance(_probe(machine, item.name), Known)]
+    if untried:
+        work = f"whether {_names(untried)} {_do(untried, 'works', 'work')} was not tried"
+        probe = _probe(machine, untried[0].name)
+        why = "" if isinstance(probe, Known) else f": {_why_not(probe)}"
+        return "unknown", f"{none}; {work}{why}"
+    all_of_them = "everything runs" if len(counted) == len(frameworks) else _run(counted)
+    rest = _rest(findings, gaps) or "nothing to fix"
+    return "no-gpu", f"{none}; {all_of_them} on the CPU; {rest}"
+
+
+def _run(items: Sequence[FrameworkReport]) -> str:
+    return f"{_names(items)} {_do(items, 'runs', 'run')}"
+
+
+def _probe(machine: Snapshot, framework: str) -> Observed[Probe]:
+    if framework not in PROBED:
+        return Absent(f"whygpu has no probe for {display_name(framework)}")
+    return machine.probe(cast(ProbeName, framework))
 
 
 def _without_frameworks(
-    machine: Snapshot, findings: Sequence[Finding]
+    machine: Snapshot, findings: Sequence[Finding], gaps: Sequence[str]
 ) -> tuple[MachineVerdict, str]:
     frameworks = machine.target.frameworks
     if not isinstance(frameworks, Known):
         reason = frameworks.reason if isinstance(frameworks, Unknown) else frameworks.source
         return "unknown", f"cannot tell: the target environment could not be read: {reason}"
     interpreter = machine.target.interpreter
-    if isinstance(interpreter, Unknown):
-        return "unknown", f"cannot tell: {interpreter.reason}"
+    if not isinstance(interpreter, Known):
+        return "unknown", f"cannot tell: {_why_not(interpreter)}"
     none = "no deep-learning framework is installed in the target environment"
     gpu = usable_gpu(machine)
     if isinstance(gpu, Absent):
-        return "no-gpu", f"this machine has no GPU, and {none}; {_to_fix(findings)}"
+        rest = _rest(findings, gaps) or "nothing to fix"
+        return "no-gpu", f"this machine has no GPU, and {none}; {rest}"
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         return "cpu", f"{none}; and the GPU could not be used ({errors[0].code} {errors[0].cause})"
@@ -184,9 +250,14 @@ def _hides_gpus(finding: Finding) -> bool:
     return concerns_all and finding.effect != "none"
 
 
-def _to_fix(findings: Sequence[Finding]) -> str:
-    odd = any(finding.severity != "info" for finding in findings)
-    return "but see below" if odd else "nothing to fix"
+def _rest(findings: Sequence[Finding], gaps: Sequence[str]) -> str:
+    """What a sentence that all is well has to add; empty where there is nothing."""
+    if any(finding.severity != "info" for finding in findings):
+        return "but see below"
+    if not gaps:
+        return ""
+    more = f" (and {len(gaps) - 1} more, below)" if len(gaps) > 1 else ""
+    return f"but not everything could be looked at: {gaps[0]}{more}"
 
 
 def _names(items: Sequence[FrameworkReport]) -> str:

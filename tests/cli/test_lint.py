@@ -50,7 +50,7 @@ def test_a_file_that_cannot_be_parsed_is_reported(
     folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "old.py").write_text("print 'x'\n")
-    assert cli.main(["lint", "old.py", "good.py"]) == 0
+    assert cli.main(["lint", "old.py", "good.py"]) == 2
     assert "written for Python 2" in capsys.readouterr().out
     assert cli.main(["lint", "old.py"]) == 2
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
 import whygpu
+from tests.unprivileged import unprivileged
 from whygpu.linter.run import lint_files
 from whygpu.linter.settings import Settings
 from whygpu.model.code_finding import LintReport
@@ -195,3 +198,15 @@ def test_a_test_of_several_devices_is_skipped_by_its_runner(tmp_path: pathlib.Pa
 def test_the_same_item_taken_twice_is_told_once() -> None:
     text = "import jax\n\nfirst = jax.devices()[1]\nagain = jax.devices()[1]\n"
     assert codes(whygpu.lint(text)) == ["WG719"]
+
+
+def test_a_folder_that_cannot_be_listed_is_reported(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "good.py").write_text("x = 1\n")
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0)
+    code = "import sys, whygpu; r = whygpu.lint(sys.argv[1]); print(r.standing, r.unread)"
+    done = subprocess.run(
+        [*unprivileged(), sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True
+    )
+    locked.chmod(0o700)
+    assert done.stdout.split() == ["unknown", "1"], done.stderr

@@ -13,6 +13,7 @@ from whygpu.model.codec import decode
 from whygpu.model.comparison import ComparisonReport, Determinism, SettingDifference
 from whygpu.render import compare, compare_json
 from whygpu.render import compare_rows as rows
+from whygpu.render.marks import PLAIN_MARKS
 
 
 def fault() -> ComparisonReport:
@@ -222,7 +223,7 @@ def test_why_nothing_was_compared_comes_first() -> None:
 
 
 def test_a_narrow_terminal_and_plain_marks() -> None:
-    text = compare.render(fault(), width=60, color=False, marks=compare.PLAIN_MARKS)
+    text = compare.render(fault(), width=60, color=False, marks=PLAIN_MARKS)
     assert text.startswith("x gpu")
     assert "parts at" in text
 

@@ -12,7 +12,8 @@ from tests.schemas import obeys
 from whygpu.linter.run import lint_causes
 from whygpu.model.code_finding import FileProblem, LintReport
 from whygpu.render import lint_json
-from whygpu.render.lint import PLAIN_MARKS, render
+from whygpu.render.lint import render
+from whygpu.render.marks import PLAIN_MARKS
 
 SOURCE = """\
 import tensorflow as tf
@@ -35,7 +36,7 @@ def text(made: LintReport, **options: Any) -> str:
 
 def test_the_whole_text() -> None:
     assert text(report(), verbose=True) == (
-        "x 1 finding in 1 of 2 files; --fix mends 1; 1 ignored; 1 problem with reading\n"
+        "x 1 finding in 1 of 2 files; --fix mends 1; 1 ignored; 1 could not be read\n"
         "\n"
         "<source>:4:1: WG712 cpu-visibility-hides-nothing [fixable]\n"
         "  this makes the CPU visible, which it is anyway, and hides no GPU: operations\n"
@@ -59,7 +60,35 @@ def test_nothing_found_is_said_in_one_line() -> None:
 
 def test_nothing_looked_at_is_not_fine() -> None:
     problem = FileProblem("x.py", 1, "syntax", "it is no Python")
-    assert text(LintReport(1, (), (), (problem,))).startswith("? no findings in 1 file; 1 problem")
+    shown = text(LintReport(1, (), (), (problem,)))
+    assert shown.startswith("? no findings in 0 files; 1 could not be read")
+
+
+def test_what_was_not_looked_at_is_in_the_headline_and_takes_the_tick() -> None:
+    cell = FileProblem("x.ipynb", 1, "syntax", "it is no Python", cell=3)
+    bug = FileProblem("y.py", 1, "crashed", "WG700: KeyError")
+    unread = FileProblem("z.py", 1, "unreadable", "Permission denied")
+    cases = (
+        ((unread,), "? no findings in 9 files; 1 could not be read\n", 2),
+        ((cell,), "? no findings in 10 files; 1 cell could not be read\n", 2),
+        ((bug,), "? no findings in 10 files; 1 look failed, by a bug in whygpu\n", 3),
+        ((), "+ no findings in 10 files\n", 0),
+    )
+    for problems, headline, code in cases:
+        made = LintReport(10, (), (), problems)
+        assert text(made).startswith(headline)
+        assert made.exit_code == code
+
+
+def test_remarks_and_nothing_to_look_at_are_no_fault_and_earn_no_tick() -> None:
+    assert text(LintReport(0, (), (), ())) == "- no Python file or notebook found\n"
+    made = whygpu.lint(
+        "import tensorflow as tf\n"
+        "with tf.device('/GPU:0'):\n    d = tf.data.Dataset.from_tensor_slices(x)\n"
+    )
+    assert {found.finding.severity for found in made.findings} == {"info"}
+    assert text(made).startswith("- 1 finding in 1 of 1 file")
+    assert made.exit_code == 0
 
 
 @pytest.mark.parametrize("width", [40, 80, 100])

@@ -16,7 +16,7 @@ version = "2.8.0+cpu"
 [target.frameworks.torch.build]
 kind = "cpu"
 [probes.torch]
-operations = []
+operations = [{kind = "cpu"}]
 """
 
 

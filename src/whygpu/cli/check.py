@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
 
         output.data(report, render)
     else:
-        from whygpu.render.text import MARKS, PLAIN_MARKS
+        from whygpu.render.marks import MARKS, PLAIN_MARKS
         from whygpu.render.text import render as render_text
 
         output.page(

@@ -180,7 +180,8 @@ def _show(report: ComparisonReport, options: argparse.Namespace) -> None:
 
         output.data(report, render_json)
         return
-    from whygpu.render.compare import MARKS, PLAIN_MARKS, PLAIN_SIGNS, render
+    from whygpu.render.compare import PLAIN_SIGNS, render
+    from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     output.page(
         report,

@@ -138,8 +138,8 @@ def _show(
 
         output.data(explanation, render_line if several else render)
         return
-    from whygpu.render.explain import MARKS, PLAIN_MARKS
     from whygpu.render.explain import render as render_text
+    from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     def titled(shown: Explanation, **style: Any) -> str:
         text = render_text(shown, verbose=options.verbose, **style)

@@ -30,7 +30,8 @@ are read from [tool.whygpu.lint] in pyproject.toml.
 
 exit codes:
   0 nothing found   1 something found   3 a bug
-  2 wrong usage, or --fix could not write a file
+  2 wrong usage, or nothing found and some files could not be read, or --fix
+    could not write a file
 """
 
 EXIT_FINE, EXIT_FOUND, EXIT_UNREADABLE, EXIT_BUG = range(4)
@@ -139,7 +140,7 @@ def _diff(paths: Sequence[str], settings: Settings, causes: Sequence[Cause]) -> 
             output.patch(patch(path, content, result))
     if changed:
         return EXIT_FOUND
-    return EXIT_UNREADABLE if paths and unreadable == len(paths) else EXIT_FINE
+    return EXIT_UNREADABLE if unreadable else EXIT_FINE
 
 
 def _show(options: argparse.Namespace, report: LintReport, causes: Sequence[Cause]) -> None:
@@ -155,7 +156,8 @@ def _show(options: argparse.Namespace, report: LintReport, causes: Sequence[Caus
 
         output.text(report, render_github, _NAMES)
     else:
-        from whygpu.render.lint import MARKS, PLAIN_MARKS, marked_lines, render
+        from whygpu.render.lint import marked_lines, render
+        from whygpu.render.marks import MARKS, PLAIN_MARKS
 
         output.page(
             (report, marked_lines(report)),

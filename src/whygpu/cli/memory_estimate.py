@@ -75,7 +75,8 @@ def run(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli import output
     from whygpu.cli.progress import waiting
-    from whygpu.render.memory_estimate import MARKS, PLAIN_MARKS, render, render_json
+    from whygpu.render.marks import MARKS, PLAIN_MARKS
+    from whygpu.render.memory_estimate import render, render_json
 
     with waiting("estimating") as tell:
         found = api.estimate_memory(

@@ -114,18 +114,20 @@ def _plan(
     changes = () if answer.plan else find_changes(machine, wishes, table)
     today = time.strftime("%Y-%m-%d")
     advice = advise(answer, answer.plan, today, target) if answer.plan else None
-    verified, refuted = "", False
+    verified = ""
     if options.verify and answer.plan:
         from whygpu.cli.verify import verify
 
         verified, refuted = verify(answer.plan, machine)
+        answer = answer._replace(refuted=refuted)
     shown = (answer, advice, tuple(changes), verified)
     if options.json:
         from whygpu.render.plan_json import render as render_json
 
         output.data(shown, lambda values: render_json(*values))
     else:
-        from whygpu.render.plan import MARKS, PLAIN_MARKS, render
+        from whygpu.render.marks import MARKS, PLAIN_MARKS
+        from whygpu.render.plan import render
 
         output.page(
             shown,
@@ -133,7 +135,7 @@ def _plan(
             color=options.color,
             marks=(MARKS, PLAIN_MARKS),
         )
-    return 1 if refuted else answer.exit_code
+    return answer.exit_code
 
 
 def _why_not(
@@ -144,7 +146,9 @@ def _why_not(
     table: Table,
 ) -> int:
     from whygpu.cli import output
-    from whygpu.planner.plan import EXIT_NO_PLAN, EXIT_PLAN, EXIT_UNDETERMINED, why_not
+    from whygpu.model.standing import EXIT_CODES
+    from whygpu.planner.constraints import standing
+    from whygpu.planner.plan import why_not
 
     candidate, chain = why_not(machine, asked, wishes, table)
     shown = (candidate, tuple(chain), machine)
@@ -153,7 +157,8 @@ def _why_not(
 
         output.data(shown, lambda values: render_chain_json(*values))
     else:
-        from whygpu.render.plan import MARKS, PLAIN_MARKS, render_chain
+        from whygpu.render.marks import MARKS, PLAIN_MARKS
+        from whygpu.render.plan import render_chain
 
         output.page(
             shown,
@@ -161,10 +166,7 @@ def _why_not(
             color=options.color,
             marks=(MARKS, PLAIN_MARKS),
         )
-    outcomes = {step.outcome for step in chain}
-    if "breaks" in outcomes:
-        return EXIT_NO_PLAN
-    return EXIT_UNDETERMINED if "unchecked" in outcomes else EXIT_PLAN
+    return EXIT_CODES[standing(chain)]
 
 
 def _machine(options: argparse.Namespace) -> tuple[MachineSpec, Installer | None]:

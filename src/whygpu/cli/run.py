@@ -238,7 +238,8 @@ def _estimated(
 
 
 def _show_explanation(explanation: Explanation) -> None:
-    from whygpu.render.explain import MARKS, PLAIN_MARKS, render
+    from whygpu.render.explain import render
+    from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     def below(shown: Explanation, **style: Any) -> str:
         return "\n" + render(shown, verbose=False, **style)

@@ -87,4 +87,8 @@ class Host(Protocol):
     def run(
         self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None
     ) -> Observed[Completed]:
-        """Run a short command with its output bounded. Absent when there is no such command."""
+        """Run a short command with its output bounded. Absent when there is no such command.
+
+        A command that stands still until its time is up has `timed_out`. One that is still at
+        work then is Unknown: it may be slow, or the machine too busy to let it run.
+        """

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from whygpu.host import elf as elf_reader
 from whygpu.host import fatbin
 from whygpu.host.base import Completed, FileFacts, FileKind, Platform
+from whygpu.host.processor_time import in_words, processor_time, was_at_work
 from whygpu.model.libraries import ElfFacts
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 
@@ -120,7 +121,11 @@ class LocalHost:
         try:
             stdout, stderr = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            return Known(_give_up(process), name)
+            spent = processor_time(process.pid)
+            given_up = _give_up(process)
+            if spent is not None and was_at_work(timeout, spent):
+                return Unknown(f"{name} did not answer within {in_words(timeout, spent)}")
+            return Known(given_up, name)
         except BaseException:
             _give_up(process)
             raise

@@ -30,7 +30,8 @@ def find(paths: Sequence[str], settings: Settings) -> list[str]:
 
 
 def _walk(folder: str, settings: Settings) -> Iterator[str]:
-    for place, folders, files in os.walk(folder):
+    unreadable: list[str] = []
+    for place, folders, files in os.walk(folder, onerror=lambda e: unreadable.append(e.filename)):
         folders[:] = sorted(
             name
             for name in folders
@@ -43,3 +44,5 @@ def _walk(folder: str, settings: Settings) -> Iterator[str]:
             path = os.path.join(place, name)
             if name.endswith(_ENDINGS) and not settings.excludes(path):
                 yield path.removeprefix("./")
+    # Named like files, so that the report says that they were not looked at.
+    yield from unreadable

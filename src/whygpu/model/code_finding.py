@@ -6,8 +6,9 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding
 from whygpu.model.program import Edit, Place
+from whygpu.model.standing import EXIT_CODES, Standing
 
-EXIT_FINE, EXIT_FOUND, EXIT_UNREADABLE, EXIT_BUG = range(4)
+EXIT_UNREADABLE, EXIT_BUG = 2, 3
 
 FileProblemKind = Literal["unreadable", "syntax", "python2", "notebook", "too-large", "crashed"]
 
@@ -57,12 +58,19 @@ class LintReport(NamedTuple):
     fixed: int = 0
 
     @property
+    def standing(self) -> Standing:
+        if any(found.finding.severity != "info" for found in self.findings):
+            return "wrong"
+        if self.problems:
+            return "unknown"
+        # Remarks, or not one file to look at: neither is a fault, and neither earns a tick.
+        return "told" if self.findings or not self.files else "fine"
+
+    @property
     def exit_code(self) -> int:
         if any(problem.kind == "crashed" for problem in self.problems):
             return EXIT_BUG
-        if any(found.finding.severity != "info" for found in self.findings):
-            return EXIT_FOUND
-        return EXIT_UNREADABLE if self.files and self.unread == self.files else EXIT_FINE
+        return EXIT_UNREADABLE if self.standing == "unknown" else EXIT_CODES[self.standing]
 
     @property
     def unread(self) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from whygpu.model.standing import EXIT_CODES, Standing
+
 LaneDevice = Literal["cpu", "gpu"]
 LaneOption = Literal["no-cudnn", "deterministic", "no-tf32", "xla"]
 KerasBackend = Literal["tensorflow", "jax", "torch"]
@@ -193,6 +195,12 @@ class LayerDifference(NamedTuple):
 
 
 Verdict = Literal["equal", "rounding", "different", "undetermined"]
+STANDINGS: dict[Verdict, Standing] = {
+    "equal": "fine",
+    "rounding": "fine",
+    "different": "wrong",
+    "undetermined": "unknown",
+}
 
 
 class PairVerdict(NamedTuple):
@@ -291,9 +299,9 @@ class ComparisonReport(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @property
-    def exit_code(self) -> int:
-        from whygpu.model.report import EXIT_FINE, EXIT_FOUND, EXIT_UNDETERMINED
+    def standing(self) -> Standing:
+        return STANDINGS[self.verdict]
 
-        if self.verdict in ("equal", "rounding"):
-            return EXIT_FINE
-        return EXIT_FOUND if self.verdict == "different" else EXIT_UNDETERMINED
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.standing]

@@ -93,6 +93,18 @@ def usable_gpu(machine: Snapshot) -> Observed[str]:
     return nvidia
 
 
+_FROM_OUTSIDE = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGXCPU")
+MORE_TIME = "give it more time: whygpu check --timeout 600"
+
+
+def stopped_from_outside(probe: Probe) -> bool:
+    """Somebody else ended it, or a limit of this shell: that says nothing of the framework.
+
+    Not SIGKILL, which is how the kernel ends what needs more memory than there is.
+    """
+    return probe.ended == "signal" and probe.how in _FROM_OUTSIDE
+
+
 def gpu_proven_by(probe: Probe) -> bool:
     """The framework really computed on a GPU, correctly, and lived to tell."""
     return probe.ended == "finished" and any(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from whygpu.model.standing import EXIT_CODES, Standing
+
 Mode = Literal["train", "infer", "call"]
 """`call`: a function is called, and only its author knows what for."""
 How = Literal["compiled", "measured", "modelled"]
@@ -90,5 +92,15 @@ class MemoryEstimate(NamedTuple):
         return None if self.at is None else self.at.needs_bytes + self.overhead_bytes
 
     @property
+    def standing(self) -> Standing:
+        standings: dict[str, Standing] = {
+            "fits": "fine",
+            "not-asked": "told",
+            "does-not-fit": "wrong",
+            "unknown": "unknown",
+        }
+        return standings[self.verdict]
+
+    @property
     def exit_code(self) -> int:
-        return {"fits": 0, "not-asked": 0, "does-not-fit": 1, "unknown": 4}[self.verdict]
+        return EXIT_CODES[self.standing]

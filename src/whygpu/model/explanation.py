@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Evidence, Finding, Remedy
-from whygpu.model.report import EXIT_FINE, EXIT_FOUND, EXIT_UNDETERMINED
+from whygpu.model.standing import EXIT_CODES, Standing
 from whygpu.model.target import PLAIN_PIP, Installer
 
 LogVerdict = Literal["found", "nothing-wrong", "not-gpu", "unknown"]
@@ -49,7 +49,12 @@ class Explanation(NamedTuple):
     is more to say than its own words."""
 
     @property
-    def exit_code(self) -> int:
+    def standing(self) -> Standing:
         if self.verdict in ("found", "not-gpu"):
-            return EXIT_FOUND
-        return EXIT_FINE if self.verdict == "nothing-wrong" else EXIT_UNDETERMINED
+            return "wrong"
+        # A detector that failed may be the one that would have found something.
+        return "unknown" if self.crashed or self.verdict == "unknown" else "fine"
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.standing]

@@ -8,7 +8,11 @@ from whygpu.model.observed import Observed
 
 DeviceKind = Literal["cpu", "gpu", "other"]
 ProbeName = Literal["cuda", "tensorflow", "keras", "jax", "torch"]
-ProbeEnd = Literal["finished", "exception", "exit", "signal", "timed-out", "not-started"]
+ProbeEnd = Literal[
+    "finished", "exception", "exit", "signal", "timed-out", "cut-short", "not-started"
+]
+"""`timed-out`: it stood still until its time was up, or ran for longer than it can need;
+`cut-short`: its time was up while it was at work, or while the machine was too busy to run it."""
 
 
 class ProbeDevice(NamedTuple):

@@ -6,15 +6,12 @@ from typing import Literal, NamedTuple, get_args
 
 from whygpu.model.finding import Finding
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.standing import EXIT_CODES, Standing
 
 Status = Literal["found", "passed", "not-applicable", "undetermined", "crashed"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 FrameworkVerdict = Literal["gpu", "cpu", "broken", "not-installed", "unknown"]
 MachineVerdict = Literal["gpu", "cpu", "broken", "no-gpu", "unknown"]
-
-EXIT_FINE = 0
-EXIT_FOUND = 1
-EXIT_UNDETERMINED = 4
 
 
 class Outcome(NamedTuple):
@@ -26,6 +23,11 @@ class Outcome(NamedTuple):
     reasons: tuple[str, ...] = ()
     """Why it is undetermined, not applicable, or how it crashed; gaps beside findings."""
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What could not be judged, beside findings too."""
+        return self.reasons if self.status in ("undetermined", "crashed", "found") else ()
 
 
 class FrameworkReport(NamedTuple):
@@ -55,15 +57,16 @@ class Report(NamedTuple):
     @property
     def undetermined(self) -> tuple[Outcome, ...]:
         """Outcomes with something that could not be judged, gaps beside findings included."""
-        return tuple(
-            outcome
-            for outcome in self.outcomes
-            if outcome.status in ("undetermined", "crashed")
-            or (outcome.status == "found" and outcome.reasons)
-        )
+        return tuple(outcome for outcome in self.outcomes if outcome.gaps)
+
+    @property
+    def standing(self) -> Standing:
+        if self.verdict in ("cpu", "broken"):
+            return "wrong"
+        if any(finding.severity != "info" for finding in self.findings):
+            return "attention"
+        return "unknown" if self.undetermined or self.verdict == "unknown" else "fine"
 
     @property
     def exit_code(self) -> int:
-        if any(finding.severity != "info" for finding in self.findings):
-            return EXIT_FOUND
-        return EXIT_UNDETERMINED if self.undetermined or self.verdict == "unknown" else EXIT_FINE
+        return EXIT_CODES[self.standing]

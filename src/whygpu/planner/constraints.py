@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.standing import Standing
 from whygpu.planner.candidates import Candidate
 from whygpu.planner.machine import PLATFORMS, MachineSpec, PlannedGpu, dotted
 from whygpu.planner.wishes import contains
@@ -31,6 +32,14 @@ class Step(NamedTuple):
     outcome: Outcome
     reason: str
     """The rest of a sentence that begins with the release, as in "needs driver 525.60.13"."""
+
+
+def standing(chain: Sequence[Step]) -> Standing:
+    """Of one release that was held against every constraint."""
+    outcomes = {step.outcome for step in chain}
+    if "breaks" in outcomes:
+        return "wrong"
+    return "unknown" if "unchecked" in outcomes else "fine"
 
 
 def steps(candidate: Candidate, machine: MachineSpec) -> Iterator[Step]:

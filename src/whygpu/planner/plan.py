@@ -8,16 +8,13 @@ from typing import NamedTuple
 
 from whygpu.errors import UsageError
 from whygpu.model.observed import Known
+from whygpu.model.standing import EXIT_CODES, Standing
 from whygpu.planner.candidates import Candidate, Table, candidates
 from whygpu.planner.constraints import Constraint, Step, steps
 from whygpu.planner.machine import MachineSpec
 from whygpu.planner.resolve import Conflict, Solution, resolve, unmet
 from whygpu.planner.shelf import Shelf
 from whygpu.planner.wishes import Wish, keras_backend
-
-EXIT_PLAN = 0
-EXIT_NO_PLAN = 1
-EXIT_UNDETERMINED = 4
 
 _INSTALLABLE = ("python", "platform", "glibc")
 _FAR_BEHIND = 0.5
@@ -63,6 +60,8 @@ class Answer(NamedTuple):
     """Of every wish, newest first."""
     conflict: str
     """Why releases that fit do not go together; empty where that is not the trouble."""
+    refuted: bool = False
+    """pip, or uv, was asked as well (--verify) and refused the plan."""
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -71,10 +70,14 @@ class Answer(NamedTuple):
         return tuple(dict.fromkeys(text for verdict in verdicts for text in verdict.unchecked))
 
     @property
+    def standing(self) -> Standing:
+        if self.plan is None or self.refuted:
+            return "wrong"
+        return "unknown" if self.unchecked else "fine"
+
+    @property
     def exit_code(self) -> int:
-        if self.plan is None:
-            return EXIT_NO_PLAN
-        return EXIT_UNDETERMINED if self.unchecked else EXIT_PLAN
+        return EXIT_CODES[self.standing]
 
 
 def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Answer:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 
+from whygpu.host.processor_time import ProcessorTime, processor_time
 from whygpu.probes.excerpt import Excerpt
 from whygpu.probes.result import LineSplitter
 
@@ -42,6 +43,7 @@ class ChildProcess:
         self._lines = LineSplitter()
         self._timeout = timeout
         self._timed_out = False
+        self._spent: ProcessorTime | None = None
         self._killed_at: float | None = None
         self._started = time.monotonic()
         self._deadline = self._started + timeout
@@ -109,6 +111,7 @@ class ChildProcess:
             self._deadline = min(self._deadline, now + rest)
         if now > self._deadline:
             self._timed_out = True
+            self._spent = processor_time(self._process.pid)
             self.kill()
         return False
 

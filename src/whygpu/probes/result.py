@@ -113,7 +113,7 @@ class Result:
         """What to say of a fact that was not reported."""
         if ended == "finished":
             return Absent(self._source)
-        if ended == "timed-out":
+        if ended in ("timed-out", "cut-short"):
             return Unknown(f"the {self._source} was still in stage {self.stage!r} after {how}")
         return Unknown(f"the {self._source} ended in stage {self.stage!r}: {how}")
 

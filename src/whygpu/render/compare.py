@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from whygpu.model.comparison import ComparisonReport, LaneResult, PairVerdict, Verdict
+from whygpu.model.comparison import (
+    STANDINGS,
+    ComparisonReport,
+    LaneResult,
+    PairVerdict,
+    Verdict,
+)
+from whygpu.model.standing import Standing
 from whygpu.render import compare_rows as rows
 from whygpu.render import compare_told as told
 from whygpu.render.compare_advice import advice
 from whygpu.render.compare_table import INDENT, fits, table
 from whygpu.render.layout import BOLD, CYAN, GREEN, RED, YELLOW, Page
+from whygpu.render.marks import MARKS
 
-MARKS: dict[Verdict, str] = {"equal": "✓", "rounding": "✓", "different": "✗", "undetermined": "?"}
-PLAIN_MARKS: dict[Verdict, str] = {
-    "equal": "+",
-    "rounding": "+",
-    "different": "x",
-    "undetermined": "?",
-}
 PLAIN_SIGNS = str.maketrans({"±": "~", "µ": "u"})
 """For a terminal that knows no others, as wide as these."""
 _STYLES: dict[Verdict, str] = {
@@ -46,10 +47,10 @@ def render(
     width: int,
     color: bool,
     verbose: bool = False,
-    marks: Mapping[Verdict, str] = MARKS,
+    marks: Mapping[Standing, str] = MARKS,
 ) -> str:
     page = Page(width, color)
-    page.hanging(marks[report.verdict], report.headline, 2, f"{BOLD};{_STYLES[report.verdict]}")
+    page.hanging(marks[report.standing], report.headline, 2, f"{BOLD};{_STYLES[report.verdict]}")
     explained = told.reasons(report.pairs, each=verbose)
     if explained or report.notes:
         page.section("Because")
@@ -71,9 +72,9 @@ def render(
     return page.text()
 
 
-def _reasons(page: Page, each: told.Told, marks: Mapping[Verdict, str]) -> None:
+def _reasons(page: Page, each: told.Told, marks: Mapping[Standing, str]) -> None:
     verdict = each.pair.verdict
-    page.hanging(f" {marks[verdict]}", told.title(each.pair), INDENT, _STYLES[verdict])
+    page.hanging(f" {marks[STANDINGS[verdict]]}", told.title(each.pair), INDENT, _STYLES[verdict])
     for reason in (*each.pair.reasons, told.the_same_of(each)):
         if reason:
             page.hanging(_BULLET, reason, _BESIDE)

@@ -10,6 +10,8 @@ from rich.text import Text
 
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Evidence, Finding
+from whygpu.model.standing import Standing
+from whygpu.render.marks import MARKS
 from whygpu.render.text import (
     STYLES,
     console_of,
@@ -21,8 +23,6 @@ from whygpu.render.text import (
     text_of,
 )
 
-MARKS = {"found": "✗", "nothing-wrong": "✓", "not-gpu": "✗", "unknown": "?"}
-PLAIN_MARKS = {"found": "x", "nothing-wrong": "+", "not-gpu": "x", "unknown": "?"}
 _VERDICTS = {"found": "error", "nothing-wrong": "gpu", "not-gpu": "warning", "unknown": "unknown"}
 _MOST_EVIDENCE = 5
 
@@ -33,11 +33,11 @@ def render(
     width: int,
     color: bool,
     verbose: bool,
-    marks: Mapping[str, str] = MARKS,
+    marks: Mapping[Standing, str] = MARKS,
 ) -> str:
     console = console_of(width, color)
     with console.capture() as captured:
-        _headline(console, explanation, marks[explanation.verdict])
+        _headline(console, explanation, marks[explanation.standing])
         for number, root in enumerate(explanation.root_causes, 1):
             _root(console, number, root, explanation, verbose)
         _guidance(console, explanation)

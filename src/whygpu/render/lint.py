@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from whygpu.model.code_finding import FileProblem, LintReport, Located
+from whygpu.model.standing import Standing
+from whygpu.render.marks import MARKS
 
-MARKS = {"found": "✗", "fine": "✓", "unknown": "?"}
-PLAIN_MARKS = {"found": "x", "fine": "+", "unknown": "?"}
 _STYLES = {"error": "\033[1;31m", "warning": "\033[1;33m", "info": "\033[1;36m"}
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
@@ -40,7 +40,7 @@ def render(
     width: int,
     color: bool,
     verbose: bool = False,
-    marks: Mapping[str, str] = MARKS,
+    marks: Mapping[Standing, str] = MARKS,
     marked: Sequence[Marked] | None = None,
 ) -> str:
     """`marked` are the marked_lines of the report, as they may be shown."""
@@ -59,14 +59,15 @@ def render(
     return "\n\n".join(blocks) + "\n"
 
 
-def headline(report: LintReport, marks: Mapping[str, str]) -> str:
+def headline(report: LintReport, marks: Mapping[Standing, str]) -> str:
     count, files = len(report.findings), len({found.path for found in report.findings})
-    looked = f"{report.files:,} {'file' if report.files == 1 else 'files'}"
-    if not count:
-        mark = "unknown" if report.files and report.unread == report.files else "fine"
-        said = f"{marks[mark]} no findings in {looked}"
+    said = f"{marks[report.standing]} "
+    if count:
+        said += f"{_number(count, 'finding')} in {files:,} of {_number(report.files, 'file')}"
+    elif report.files:
+        said += f"no findings in {_number(report.files - report.unread, 'file')}"
     else:
-        said = f"{marks['found']} {_number(count, 'finding')} in {files:,} of {looked}"
+        said += "no Python file or notebook found"
     fixable = sum(found.fixable for found in report.findings)
     if fixable:
         said += f"; --fix mends {fixable:,}"
@@ -74,9 +75,19 @@ def headline(report: LintReport, marks: Mapping[str, str]) -> str:
         said += f"; {report.fixed:,} mended"
     if report.ignored:
         said += f"; {len(report.ignored):,} ignored"
-    if report.problems:
-        said += f"; {_number(len(report.problems), 'problem')} with reading"
-    return said
+    return "; ".join((said, *_not_looked_at(report)))
+
+
+def _not_looked_at(report: LintReport) -> Iterator[str]:
+    """What a reader would take for looked at and fine, were it not said."""
+    cells = sum(problem.cell is not None for problem in report.problems)
+    crashes = sum(problem.kind == "crashed" for problem in report.problems)
+    if report.unread:
+        yield f"{report.unread:,} could not be read"
+    if cells:
+        yield f"{_number(cells, 'cell')} could not be read"
+    if crashes:
+        yield f"{_number(crashes, 'look')} failed, by a bug in whygpu"
 
 
 def _number(count: int, word: str) -> str:

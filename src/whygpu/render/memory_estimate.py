@@ -10,14 +10,12 @@ from typing import Any
 from whygpu.model.codec import encode
 from whygpu.model.derived import display_name
 from whygpu.model.estimate import BatchMemory, MemoryEstimate, Mode, PartName
+from whygpu.model.standing import Standing
 from whygpu.render.layout import BOLD, GREEN, RED, YELLOW, Page
+from whygpu.render.marks import MARKS
 from whygpu.render.run import size
 
 ESTIMATE_SCHEMA = 1
-MARKS = {"fits": "✓", "does-not-fit": "✗", "not-asked": "·", "unknown": "?"}
-PLAIN_MARKS = {"fits": "+", "does-not-fit": "x", "not-asked": "-", "unknown": "?"}
-"""For a terminal that knows no others."""
-
 _STYLES = {"fits": GREEN, "does-not-fit": RED, "not-asked": "", "unknown": YELLOW}
 _NAMES: dict[PartName, str] = {
     "weights": "weights",
@@ -59,11 +57,11 @@ def render_json(estimate: MemoryEstimate) -> str:
 
 
 def render(
-    estimate: MemoryEstimate, *, width: int, color: bool, marks: Mapping[str, str] = MARKS
+    estimate: MemoryEstimate, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
 ) -> str:
     page = Page(width, color)
     style = _STYLES[estimate.verdict]
-    mark = marks[estimate.verdict]
+    mark = marks[estimate.standing]
     page.hanging(mark, _headline(estimate), 2, ";".join(filter(None, (BOLD, style))), style)
     if estimate.at is None:
         _failure(page, estimate)

@@ -11,20 +11,31 @@ from typing import Any
 
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.observed import Absent, Known, Observed
+from whygpu.model.standing import Standing
 from whygpu.planner.advice import Advice
 from whygpu.planner.candidates import Candidate
 from whygpu.planner.changes import Change
-from whygpu.planner.constraints import Step
+from whygpu.planner.constraints import Outcome, Step, standing
 from whygpu.planner.machine import PLATFORMS, MachineSpec
 from whygpu.planner.plan import Answer, Plan, Verdict
-from whygpu.render.layout import BOLD, DIM, GREEN, Page
+from whygpu.render.layout import BOLD, DIM, GREEN, RED, YELLOW, Page
+from whygpu.render.marks import MARKS
 from whygpu.tables.driver_floors import driver_floors
 from whygpu.tables.versions import release_numbers
 
-MARKS = {"holds": "✓", "note": "✓", "unchecked": "?", "breaks": "✗"}
-PLAIN_MARKS = {"holds": "+", "note": "+", "unchecked": "?", "breaks": "x"}
-"""For a terminal that knows no others."""
-_STYLES = {"holds": "32", "note": "32", "unchecked": "33", "breaks": "31"}
+_STYLES: dict[Standing, str] = {
+    "fine": GREEN,
+    "told": "",
+    "attention": YELLOW,
+    "wrong": RED,
+    "unknown": YELLOW,
+}
+_STEPS: dict[Outcome, Standing] = {
+    "holds": "fine",
+    "note": "fine",
+    "unchecked": "unknown",
+    "breaks": "wrong",
+}
 _PLURALS = {
     "needs": "need",
     "has": "have",
@@ -43,7 +54,7 @@ def render(
     *,
     width: int,
     color: bool,
-    marks: Mapping[str, str] = MARKS,
+    marks: Mapping[Standing, str] = MARKS,
 ) -> str:
     page = Page(width, color)
     _headline(page, answer, marks)
@@ -62,23 +73,22 @@ def render(
     return page.text()
 
 
-def _headline(page: Page, answer: Answer, marks: Mapping[str, str]) -> None:
+def _headline(page: Page, answer: Answer, marks: Mapping[Standing, str]) -> None:
     if answer.plan is None:
         wanted = and_list([str(wish) for wish in answer.wishes])
         why = f": {answer.conflict}" if answer.conflict else ""
         trouble = "do not go together" if answer.conflict else "cannot use the GPU"
-        _verdict(page, "breaks", f"{wanted} {trouble} on this machine{why}.", marks)
+        _verdict(page, answer.standing, f"{wanted} {trouble} on this machine{why}.", marks)
         return
     names = and_list([f"{display_name(c.framework)} {c.version}" for c in answer.plan.chosen])
     fit = "fits" if len(answer.plan.chosen) == 1 else "go together and fit"
-    if answer.unchecked:
-        _verdict(page, "unchecked", f"{names} {fit} as far as this machine is known.", marks)
-    else:
-        _verdict(page, "holds", f"{names} {fit} this machine.", marks)
+    known = "as far as this machine is known" if answer.unchecked else "this machine"
+    refuted = ", but the package index refuses the plan (see below)" if answer.refuted else ""
+    _verdict(page, answer.standing, f"{names} {fit} {known}{refuted}.", marks)
 
 
-def _verdict(page: Page, outcome: str, text: str, marks: Mapping[str, str]) -> None:
-    page.hanging(marks[outcome], text, 2, f"1;{_STYLES[outcome]}")
+def _verdict(page: Page, standing: Standing, text: str, marks: Mapping[Standing, str]) -> None:
+    page.hanging(marks[standing], text, 2, f"{BOLD};{_STYLES[standing]}")
 
 
 def _machine(page: Page, machine: MachineSpec) -> None:
@@ -187,26 +197,26 @@ def render_chain(
     *,
     width: int,
     color: bool,
-    marks: Mapping[str, str] = MARKS,
+    marks: Mapping[Standing, str] = MARKS,
 ) -> str:
     """One release against every constraint."""
     page = Page(width, color)
     broken = sum(step.outcome == "breaks" for step in chain)
     name = f"{candidate.package} {candidate.version}"
-    if broken:
+    stands = standing(chain)
+    text = f"{name} fits this machine."
+    if stands == "wrong":
         count = "one thing stands" if broken == 1 else f"{broken} things stand"
         text = f"{name} does not fit this machine: {count} in its way."
-        _verdict(page, "breaks", text, marks)
-    elif any(step.outcome == "unchecked" for step in chain):
-        _verdict(page, "unchecked", f"{name} fits as far as this machine is known.", marks)
-    else:
-        _verdict(page, "holds", f"{name} fits this machine.", marks)
+    elif stands == "unknown":
+        text = f"{name} fits as far as this machine is known."
+    _verdict(page, stands, text, marks)
     _machine(page, machine)
     page.line()
     indent = 7 + max(len(step.constraint) for step in chain)
     for step in chain:
-        label = f"  {marks[step.outcome]}  {step.constraint}"
-        page.hanging(label, step.reason, indent, mark=_STYLES[step.outcome])
+        label = f"  {marks[_STEPS[step.outcome]]}  {step.constraint}"
+        page.hanging(label, step.reason, indent, mark=_STYLES[_STEPS[step.outcome]])
     page.line()
     for part in candidate.parts:
         page.line(f"Read from {part.file}", DIM)

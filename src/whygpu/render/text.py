@@ -15,11 +15,10 @@ from whygpu.model.commands import remedy_text, shell_text
 from whygpu.model.derived import display_name, installer_of
 from whygpu.model.finding import MACHINE, Finding, Remedy
 from whygpu.model.report import STATUSES, Outcome, Report
+from whygpu.model.standing import Standing
 from whygpu.model.target import Installer
+from whygpu.render.marks import MARKS
 
-MARKS = {"gpu": "✓", "cpu": "✗", "broken": "✗", "no-gpu": "✓", "unknown": "?"}
-PLAIN_MARKS = {"gpu": "+", "cpu": "x", "broken": "x", "no-gpu": "+", "unknown": "?"}
-"""For a terminal that knows no others."""
 STYLES = {
     "gpu": "bold green",
     "no-gpu": "bold green",
@@ -30,6 +29,12 @@ STYLES = {
     "warning": "bold yellow",
     "info": "bold cyan",
 }
+HEADLINE_STYLES: dict[Standing, str] = {
+    "fine": "bold green",
+    "attention": "bold yellow",
+    "wrong": "bold red",
+    "unknown": "bold yellow",
+}
 _MOST_EVIDENCE = 6
 _LONGEST_EVIDENCE = 360
 """More evidence than this, and longer, is for -v."""
@@ -39,11 +44,16 @@ _NARROWEST_REASON = 32
 
 
 def render(
-    report: Report, *, width: int, color: bool, verbose: bool, marks: Mapping[str, str] = MARKS
+    report: Report,
+    *,
+    width: int,
+    color: bool,
+    verbose: bool,
+    marks: Mapping[Standing, str] = MARKS,
 ) -> str:
     console = console_of(width, color)
     with console.capture() as captured:
-        _headline(console, report, marks[report.verdict])
+        _headline(console, report, marks[report.standing])
         _frameworks(console, report, verbose)
         for number, root in enumerate(report.root_causes, 1):
             _root(console, number, root, report, verbose)
@@ -75,7 +85,7 @@ def text_of(captured: str) -> str:
 
 def _headline(console: Console, report: Report, mark: str) -> None:
     sentence = report.headline[:1].upper() + report.headline[1:]
-    console.print(hanging(mark, Text(sentence, STYLES[report.verdict]), 2))
+    console.print(hanging(mark, Text(sentence, HEADLINE_STYLES[report.standing]), 2))
 
 
 def _frameworks(console: Console, report: Report, verbose: bool) -> None:

@@ -69,7 +69,7 @@ from whygpu.causes.shared_instructions import accounted_for, looked_at
 from whygpu.causes.shared_probes import own_probes, quoted, shortened
 from whygpu.causes.shared_remedies import same_release
 from whygpu.model.cause import cause
-from whygpu.model.derived import display_name
+from whygpu.model.derived import display_name, stopped_from_outside
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.observed import Known, Unknown
@@ -101,6 +101,8 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for framework, probe in own_probes(machine):
         if isinstance(probe, Unknown):
             yield Gap(probe.reason)
+        elif isinstance(probe, Known) and stopped_from_outside(probe.value):
+            yield Gap(f"{titled(framework)} was stopped from outside: {probe.value.how}")
         elif isinstance(probe, Known) and _crashed(machine, framework, probe.value):
             yield _finding(machine, framework, probe.value)
 

@@ -37,6 +37,17 @@ start = "no-gpu"
 probes_left_out = "--no-probe"
 ```
 
+A framework that was still running when its time was up, or that a busy machine did not let run,
+may only be slow.
+
+```toml
+[probes.tensorflow]
+ended = "cut-short"
+how = "120 s, of which this busy machine let it run for 3.1 s"
+stage = "import"
+operations = []
+```
+
 ## Sources
 
 - <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#just-in-time-compilation>
@@ -51,6 +62,7 @@ from collections.abc import Iterator
 from whygpu.causes.shared_builds import titled
 from whygpu.causes.shared_probes import imported, own_probes, quoted, said
 from whygpu.model.cause import cause
+from whygpu.model.derived import MORE_TIME
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
 from whygpu.model.late import late
 from whygpu.model.observed import Known, Unknown
@@ -70,6 +82,9 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for framework, probe in own_probes(machine):
         if isinstance(probe, Unknown):
             yield Gap(probe.reason)
+        elif isinstance(probe, Known) and probe.value.ended == "cut-short":
+            where = f"{probe.value.how} (at: {probe.value.stage})"
+            yield Gap(f"{titled(framework)} was not finished after {where}; {MORE_TIME}")
         elif isinstance(probe, Known) and probe.value.ended == "timed-out":
             yield _finding(framework, probe.value)
 

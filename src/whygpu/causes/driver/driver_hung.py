@@ -124,6 +124,8 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         text = f"no answer within {probe.value.how} (at: {probe.value.stage})"
         evidence.append(Evidence("probe", probe.source, text))
     if not evidence:
+        if isinstance(probe, Known) and probe.value.ended == "cut-short":
+            yield Gap(f"whether the driver answers: not finished after {probe.value.how}")
         if not isinstance(probe, Known):
             need(state)
         return

@@ -1,0 +1,21 @@
+"""The mark before a headline. A tick stands before an answer that is fine, and no other."""
+
+from __future__ import annotations
+
+from whygpu.model.standing import Standing
+
+MARKS: dict[Standing, str] = {
+    "fine": "✓",
+    "told": "·",
+    "attention": "!",
+    "wrong": "✗",
+    "unknown": "?",
+}
+PLAIN_MARKS: dict[Standing, str] = {
+    "fine": "+",
+    "told": "-",
+    "attention": "!",
+    "wrong": "x",
+    "unknown": "?",
+}
+"""For a terminal that cannot show the others."""
