@@ -195,9 +195,8 @@ def _without_gpu(
     untried = [item for item in counted if not isinstance(_probe(machine, item.name), Known)]
     if untried:
         work = f"whether {_names(untried)} {_do(untried, 'works', 'work')} was not tried"
-        probe = _probe(machine, untried[0].name)
-        why = "" if isinstance(probe, Known) else f": {_why_not(probe)}"
-        return "unknown", f"{none}; {work}{why}"
+        why = machine.probes_left_out or _no_probe(untried[0].name)
+        return "unknown", f"{none}; {work}: {why}"
     all_of_them = "everything runs" if len(counted) == len(frameworks) else _run(counted)
     rest = _rest(findings, gaps) or "nothing to fix"
     return "no-gpu", f"{none}; {all_of_them} on the CPU; {rest}"
@@ -209,8 +208,12 @@ def _run(items: Sequence[FrameworkReport]) -> str:
 
 def _probe(machine: Snapshot, framework: str) -> Observed[Probe]:
     if framework not in PROBED:
-        return Absent(f"whygpu has no probe for {display_name(framework)}")
+        return Absent(_no_probe(framework))
     return machine.probe(cast(ProbeName, framework))
+
+
+def _no_probe(framework: str) -> str:
+    return f"whygpu has no probe for {display_name(framework)}"
 
 
 def _without_frameworks(

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pathlib
+import subprocess
 import sys
+import venv
+import zipfile
+from typing import Any
 
 import pytest
 
+from tests.cases import each
+from tests.collectors.transcripts import host
+from tests.unprivileged import unprivileged
 from whygpu.collectors import interpreter
+from whygpu.host.base import Completed
 from whygpu.host.local import LocalHost
+from whygpu.model.codec import decode, encode
 from whygpu.model.observed import Absent, Known, Unknown, need
+from whygpu.model.target import Interpreter
 
 
 def program(path: pathlib.Path, text: str) -> pathlib.Path:
@@ -207,3 +219,155 @@ def test_what_cannot_be_resolved_says_why(
     (tmp_path / "note.txt").write_text("")
     with pytest.raises(interpreter.NoInterpreter, match=message):
         interpreter.resolve(LocalHost(), given.format(here=tmp_path))
+
+
+def answer_of(python: str) -> dict[str, Any]:
+    """What a real interpreter answers, to be spoiled."""
+    done = need(LocalHost().run([python, "-c", interpreter._SCRIPT], timeout=60))
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def replayed(stdout: str, *, code: int = 0, stderr: str = "", timed_out: bool = False) -> Any:
+    question = f"run /env/bin/python -c {interpreter._SCRIPT}"
+    machine = host({question: Completed(code, stdout, stderr, timed_out)})
+    return interpreter.collect(machine, "/env/bin/python")
+
+
+WRONG: tuple[Any, ...] = (
+    None, True, -1, 10**400, 1.5, float("inf"), "", "x" * 10_000, "\x00", "\udcff",
+    [], [1], ["a", 1], [[]], [None], {}, {"known": 1},
+)  # fmt: skip
+
+
+def test_an_answer_that_lies_is_taken_as_it_is_or_refused_and_never_crashes() -> None:
+    true = answer_of(sys.executable)
+    for field in true:
+        for lie in WRONG:
+            for spoiled in ({**true, field: lie}, {**true, f"{field}s": lie}):
+                seen = replayed(json.dumps(spoiled))
+                assert isinstance(seen, Known | Unknown)
+                if isinstance(seen, Known):
+                    decode(Interpreter, encode(seen.value))
+        less = {key: value for key, value in true.items() if key != field}
+        assert isinstance(replayed(json.dumps(less)), Unknown) or field == "modules"
+
+
+@each(
+    "answer",
+    [
+        {"stdout": "{}"},
+        {"stdout": "[" * 100_000},
+        {"stdout": "null"},
+        {"stdout": "hello"},
+        {"stdout": "", "code": 1},
+        {"stdout": "", "code": -11},
+        {"stdout": "{}", "timed_out": True, "code": -9},
+    ],
+)
+def test_an_answer_that_is_none_is_unknown(answer: dict[str, Any]) -> None:
+    assert isinstance(replayed(**answer), Unknown)
+
+
+def test_an_answer_after_which_it_does_not_end_is_unknown() -> None:
+    true = json.dumps(answer_of(sys.executable))
+    assert isinstance(replayed(true, timed_out=True, code=-9), Unknown)
+    assert isinstance(replayed(true, code=1), Unknown)
+    assert isinstance(replayed(true), Known)
+
+
+def test_entries_of_the_path_that_are_no_text_are_left_out(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import sys, pathlib\nsys.path[:0] = [None, 1, b'x', pathlib.Path('/')]\n"
+    (tmp_path / "sitecustomize.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert str(tmp_path) in need(interpreter.collect(LocalHost(), sys.executable)).paths
+
+
+def test_a_start_up_file_that_fails_is_told(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("raise RuntimeError('boom')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    seen = need(interpreter.collect(LocalHost(), sys.executable))
+    assert seen.complaints == ("sitecustomize: RuntimeError: boom",)
+
+
+def environment(folder: pathlib.Path) -> pathlib.Path:
+    """A virtual environment with one package in it; returns its site-packages."""
+    venv.create(folder, symlinks=True, with_pip=False)
+    (site,) = (folder / "lib").glob("python3*/site-packages")
+    (site / "torch-2.8.0.dist-info").mkdir()
+    return site
+
+
+def seen_by(*words: str | pathlib.Path) -> str:
+    """Known or Unknown, and why, as a process without root's rights sees it."""
+    code = (
+        "import sys; from whygpu.collectors import interpreter as i;"
+        "from whygpu.host.local import LocalHost as H;"
+        "seen = i.collect(H(), sys.argv[1]); print(type(seen).__name__, seen)"
+    )
+    command = [*unprivileged(), sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_packages_that_may_not_be_looked_at_are_not_packages_that_are_not_there(
+    tmp_path: pathlib.Path,
+) -> None:
+    environment(tmp_path / "venv")
+    python = tmp_path / "venv/bin/python"
+    assert seen_by(python).startswith("Known")
+    (tmp_path / "venv/lib").chmod(0)
+    answer = seen_by(python)
+    (tmp_path / "venv/lib").chmod(0o755)
+    assert answer.startswith("Unknown")
+    assert "permission denied" in answer
+
+
+def test_an_environment_without_its_settings_is_not_the_one_it_was_made_from(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = environment(tmp_path / "venv")
+    python = str(tmp_path / "venv/bin/python")
+    (tmp_path / "venv/pyvenv.cfg").unlink()
+    seen = interpreter.collect(LocalHost(), python)
+    assert isinstance(seen, Unknown)
+    assert str(site) in seen.reason
+    assert "no pyvenv.cfg" in seen.reason
+
+
+def test_a_link_to_an_interpreter_is_that_interpreter(tmp_path: pathlib.Path) -> None:
+    real = os.path.realpath(sys.executable)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python").symlink_to(real)
+    assert isinstance(interpreter.collect(LocalHost(), str(tmp_path / "bin/python")), Known)
+
+
+def place_of(name: str, python: str = sys.executable) -> Any:
+    seen = need(interpreter.collect(LocalHost(), python))
+    return next(module.place for module in seen.modules if module.name == name)
+
+
+def test_the_target_says_where_an_import_finds_a_framework(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/__init__.py").touch()
+    (tmp_path / "jax").mkdir()
+    with zipfile.ZipFile(tmp_path / "zipped.zip", "w") as archive:
+        archive.writestr("keras/__init__.py", "")
+    finder = (
+        "import importlib.util as u, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'tensorflow': raise KeyError('broken finder')\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(finder)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{tmp_path / 'zipped.zip'}")
+    assert need(place_of("torch")) == str(tmp_path / "torch")
+    assert need(place_of("keras")) == str(tmp_path / "zipped.zip/keras")
+    assert isinstance(place_of("jax"), Absent), "a mere folder is no framework"
+    assert place_of("tensorflow") == Unknown("KeyError: 'broken finder'")

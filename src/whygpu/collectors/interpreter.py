@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os.path
 import re
-from typing import Any
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-from whygpu.host.base import Completed, Host
+from whygpu.host.base import Completed, FileFacts, Host
+from whygpu.model.codec import decode
 from whygpu.model.observed import Absent, Known, Observed, Unknown
-from whygpu.model.target import Interpreter
+from whygpu.model.target import FoundModule, Interpreter
 
 TIME_LIMIT = 10.0
 OLDEST = (3, 6)
@@ -19,7 +22,7 @@ OLDEST = (3, 6)
 _SCRIPT = r"""
 import sys
 sys.path[:] = [path for path in sys.path if path]  # the current folder may hold a json.py
-import json, os
+import importlib.util, json, os
 site = sys.modules.get("site")
 enabled = bool(getattr(site, "ENABLE_USER_SITE", False))
 try:
@@ -31,6 +34,17 @@ if sys.platform == "linux":
 else:
     import sysconfig
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+def place_of(name):
+    # The target's own finders know archives, editable installs and whatever else there is. A
+    # package without an origin is a mere folder of that name, and no framework.
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin in (None, "namespace"):
+            return {"absent": name}
+        found = list(spec.submodule_search_locations or [spec.origin])
+        return {"known": str(found[0]), "source": "the target's import system"}
+    except Exception as error:
+        return {"unknown": "%s: %s" % (type(error).__name__, error)}
 print("\n" + json.dumps({
     "executable": sys.executable,
     "version": sys.version.split()[0],
@@ -39,14 +53,39 @@ print("\n" + json.dumps({
     "prefix": sys.prefix,
     "base_prefix": getattr(sys, "base_prefix", sys.prefix),
     "user_site": site.getusersitepackages() if enabled else None,
-    "paths": sys.path,
+    "paths": [path for path in sys.path if isinstance(path, str)],
     "abi_flags": getattr(sys, "abiflags", ""),
     "platform": platform,
     "libc": libc,
+    "modules": [{"name": name, "place": place_of(name)} for name in (
+        "tensorflow", "keras", "jax", "torch"
+    )],
 }))
 """
 
-_FACTS = set(re.findall(r'^    "(\w+)":', _SCRIPT, re.MULTILINE))
+
+class _Facts(NamedTuple):
+    """What the script tells. The types are checked: what is started may be any program."""
+
+    executable: str | None
+    version: str
+    numbers: tuple[int, int]
+    implementation: str
+    prefix: str
+    base_prefix: str
+    user_site: str | None
+    paths: tuple[str, ...]
+    abi_flags: str
+    platform: str
+    libc: str
+    modules: tuple[FoundModule, ...] = ()
+
+
+_START_UP = re.compile(
+    r"^Error (?:in (?P<module>\w+customize)|processing line (?P<line>\d+) of (?P<file>.+?))[:;]"
+)
+"""What Python's site module says of a file that it runs at the start and that fails."""
+_MOST_COMPLAINTS = 8
 LONGEST_REASON = 160
 LOST_BASE = "was made from a Python that is no longer there: make the environment anew"
 
@@ -113,10 +152,69 @@ def collect(host: Host, python: str) -> Observed[Interpreter]:
     facts = _parse(answer.value)
     if facts is None:
         return Unknown(f"{python} does not start: {_failure(answer.value)}")
-    if tuple(facts["numbers"]) < OLDEST:
-        return Unknown(f"{python} is Python {facts['version']}; whygpu examines 3.6 and later")
+    if facts.numbers < OLDEST:
+        return Unknown(f"{python} is Python {facts.version}; whygpu examines 3.6 and later")
+    unseen = _out_of_sight(host, python, facts)
+    if unseen is not None:
+        return unseen
     # What was started may be a wrapper, such as pyenv's shims.
-    return Known(_interpreter(host, facts["executable"] or python, facts), python)
+    found = _interpreter(host, facts.executable or python, facts)
+    return Known(found._replace(complaints=_complaints(answer.value.stderr)), python)
+
+
+def _out_of_sight(host: Host, python: str, facts: _Facts) -> Unknown | None:
+    """Whether the environment has packages that this interpreter does not see.
+
+    Python leaves a folder that it cannot look at off its path without a word, and takes a
+    virtual environment that has lost its pyvenv.cfg for the installation it was made from. "No
+    framework is installed" would be true of what it sees, and not of the environment.
+    """
+    around = os.path.dirname(os.path.dirname(python))
+    lost = around != facts.prefix and around != os.path.join(host.platform.home, ".local")
+    for prefix in dict.fromkeys((facts.prefix, *((around,) if lost else ()))):
+        folder = os.path.join(prefix, "lib", "python{}.{}".format(*facts.numbers), "site-packages")
+        seen = host.stat(folder)
+        if isinstance(seen, Unknown):
+            return Unknown(f"the packages of {python} cannot be looked at: {seen.reason}")
+        # A system's own Python may well keep its packages elsewhere.
+        own = lost or facts.prefix != facts.base_prefix
+        if own and isinstance(seen, Known) and not _leads_to(host, facts.paths, seen.value):
+            return Unknown(
+                f"{python} does not look into {folder}: "
+                f"{_why_out_of_sight(host, around)}; make the environment anew"
+            )
+    return None
+
+
+def _leads_to(host: Host, paths: tuple[str, ...], folder: FileFacts) -> bool:
+    return any(
+        isinstance(facts, Known) and facts.value.identity == folder.identity
+        for facts in map(host.stat, paths)
+    )
+
+
+def _why_out_of_sight(host: Host, environment: str) -> str:
+    if host.environ.get("PYTHONHOME"):
+        return "PYTHONHOME is set, and leads it elsewhere"
+    settings = host.stat(os.path.join(environment, "pyvenv.cfg"))
+    if isinstance(settings, Known):
+        return "it is not on its sys.path"
+    return f"{environment} has no pyvenv.cfg, and so is no environment"
+
+
+def _complaints(errors: str) -> tuple[str, ...]:
+    """Start-up files that fail, each with its exception; Python goes on without them."""
+    return tuple(_complaints_in(errors.splitlines()))[:_MOST_COMPLAINTS]
+
+
+def _complaints_in(lines: list[str]) -> Iterator[str]:
+    starts = [number for number, line in enumerate(lines) if _START_UP.match(line)]
+    for start, end in pairwise([*starts, len(lines)]):
+        match = _START_UP.match(lines[start])
+        assert match is not None
+        what = match["module"] or f"line {match['line']} of {match['file']}"
+        error = _telling_line("\n".join(line.strip() for line in lines[start + 1 : end]))
+        yield f"{what}: {error[:LONGEST_REASON]}" if error else what
 
 
 def layout(host: Host, python: str) -> Observed[Interpreter]:
@@ -131,74 +229,87 @@ def layout(host: Host, python: str) -> Observed[Interpreter]:
         return Unknown(f"{python} does not start, and {library} has {len(versions)} Pythons in it")
     settings = pyvenv(host, prefix)
     major, minor = (int(number) for number in versions[0][len("python") :].split("."))
-    facts = {
-        "version": settings.get("version_info") or settings.get("version") or f"{major}.{minor}",
-        "numbers": (major, minor),
-        "implementation": settings.get("implementation", "cpython").lower(),
-        "prefix": prefix,
-        "base_prefix": os.path.dirname(settings["home"]) if "home" in settings else prefix,
-        "user_site": None,
-        "paths": [os.path.join(library, versions[0], "site-packages")],
-        "abi_flags": "",
-        "platform": f"linux_{host.platform.machine}",
-        "libc": "",
-    }
+    facts = _Facts(
+        executable=python,
+        version=settings.get("version_info") or settings.get("version") or f"{major}.{minor}",
+        numbers=(major, minor),
+        implementation=settings.get("implementation", "cpython").lower(),
+        prefix=prefix,
+        base_prefix=os.path.dirname(settings["home"]) if "home" in settings else prefix,
+        user_site=None,
+        paths=(os.path.join(library, versions[0], "site-packages"),),
+        abi_flags="",
+        platform=f"linux_{host.platform.machine}",
+        libc="",
+    )
     return Known(_interpreter(host, python, facts), f"files under {prefix}")
 
 
-def _interpreter(host: Host, python: str, facts: dict[str, Any]) -> Interpreter:
-    prefix = facts["prefix"]
-    conda = host.stat(os.path.join(prefix, "conda-meta"))
+def _interpreter(host: Host, python: str, facts: _Facts) -> Interpreter:
+    conda = host.stat(os.path.join(facts.prefix, "conda-meta"))
     return Interpreter(
         path=python,
-        version=facts["version"],
-        implementation=facts["implementation"],
-        prefix=prefix,
-        isolated=prefix != facts["base_prefix"] or isinstance(conda, Known),
-        user_site=_user_site(facts["user_site"], facts["paths"]),
-        paths=tuple(facts["paths"]),
+        version=facts.version,
+        implementation=facts.implementation,
+        prefix=facts.prefix,
+        isolated=facts.prefix != facts.base_prefix or isinstance(conda, Known),
+        user_site=_user_site(host, facts),
+        paths=facts.paths,
         wheel_tags=_wheel_tags(facts),
+        modules=facts.modules,
     )
 
 
-def _user_site(folder: str | None, paths: list[str]) -> Observed[str]:
+def _user_site(host: Host, facts: _Facts) -> Observed[str]:
+    folder = facts.user_site
     if folder is None:
         return Absent("site.ENABLE_USER_SITE, which is off")
-    if folder not in paths:
-        return Absent(f"{folder}, which is not on sys.path")
+    if folder not in facts.paths:
+        there = host.stat(folder)
+        return there if isinstance(there, Unknown) else Absent(f"{folder}, not on sys.path")
     return Known(folder, "site.getusersitepackages()")
 
 
-def _wheel_tags(facts: dict[str, Any]) -> tuple[str, ...]:
-    major, minor = facts["numbers"]
-    prefix = {"cpython": "cp", "pypy": "pp"}.get(facts["implementation"], facts["implementation"])
+def _wheel_tags(facts: _Facts) -> tuple[str, ...]:
+    major, minor = facts.numbers
+    prefix = {"cpython": "cp", "pypy": "pp"}.get(facts.implementation, facts.implementation)
     python = f"{prefix}{major}{minor}"
     tags = [python]
-    if facts["abi_flags"]:
-        tags.append(python + facts["abi_flags"])
-    if prefix == "cp" and "t" not in facts["abi_flags"]:
+    if facts.abi_flags:
+        tags.append(python + facts.abi_flags)
+    if prefix == "cp" and "t" not in facts.abi_flags:
         tags.append("abi3")
     tags.append(f"py{major}")
-    platform = facts["platform"]
-    glibc = re.fullmatch(r"glibc (\d+)\.(\d+).*", facts["libc"])
+    platform = facts.platform
+    glibc = re.fullmatch(r"glibc (\d+)\.(\d+).*", facts.libc)
     if glibc and platform.startswith("linux_"):
         tags.append(f"manylinux_{glibc[1]}_{glibc[2]}_{platform[len('linux_') :]}")
     tags.append(platform)
     return tuple(tags)
 
 
-def _parse(completed: Completed) -> dict[str, Any] | None:
+def _parse(completed: Completed) -> _Facts | None:
     if completed.code != 0 or completed.timed_out:
         return None
     # What is registered to run at the exit may print as well.
     for line in reversed(completed.stdout.splitlines()):
         try:
-            facts = json.loads(line)
+            told = json.loads(line)
+            decode(_Facts, told)
         except (ValueError, RecursionError):
             continue
-        if isinstance(facts, dict) and facts.keys() == _FACTS:
-            return facts
+        # Not what was decoded, which is made fit to be printed: a path must lead to its file.
+        return _as_told(told)
     return None
+
+
+def _as_told(told: dict[str, Any]) -> _Facts:
+    lists: dict[str, Any] = {
+        "numbers": tuple(told["numbers"]),
+        "paths": tuple(told["paths"]),
+        "modules": decode(tuple[FoundModule, ...], told.get("modules", [])),
+    }
+    return _Facts(**{**told, **lists})
 
 
 def _failure(completed: Completed) -> str:

@@ -34,6 +34,8 @@ def collect(host: Host, interpreter: Interpreter) -> Observed[tuple[Package, ...
         for entry in _entries(host, folder, names.value if isinstance(names, Known) else ()):
             location = first_location.setdefault(entry.name, folder)
             found.append(_package(host, interpreter, entry, shadowed=location != folder))
+    if isinstance(interpreter.user_site, Unknown):
+        unreadable.append(interpreter.user_site.reason)
     if unreadable:
         # A package in a folder that cannot be read would be reported as not installed.
         return Unknown("; ".join(unreadable))

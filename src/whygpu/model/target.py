@@ -12,6 +12,14 @@ FrameworkName = Literal["tensorflow", "keras", "jax", "torch", "cupy", "onnxrunt
 BuildKind = Literal["cpu", "cuda", "rocm", "metal", "directml", "other"]
 
 
+class FoundModule(NamedTuple):
+    """Where an import in the target would find a framework, by the word of its own finders."""
+
+    name: str
+    place: Observed[str]
+    """The package's folder, or its place in an archive; absent when an import finds nothing."""
+
+
 class Interpreter(NamedTuple):
     path: str
     version: str
@@ -25,6 +33,10 @@ class Interpreter(NamedTuple):
     """sys.path, in order."""
     wheel_tags: tuple[str, ...]
     """The interpreter's own tags, most specific first: cp311, abi3, ..., and its platform."""
+    modules: tuple[FoundModule, ...] = ()
+    """Of the frameworks that can be run; empty where the target was not asked."""
+    complaints: tuple[str, ...] = ()
+    """Errors of files that Python runs at every start: sitecustomize, usercustomize, .pth."""
 
 
 class Package(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from whygpu.collectors.frameworks import bare, jax, keras, others, tensorflow, torch
 from whygpu.collectors.frameworks.shared import Loader, Scene
 from whygpu.host.base import Host
-from whygpu.model.observed import Known, Observed
+from whygpu.model.observed import Known, Observed, Undetermined, Unknown
 from whygpu.model.target import Framework, Interpreter, Package
 
 
@@ -26,5 +26,7 @@ def collect(
     found: list[Framework] = []
     for collector in (tensorflow, keras, jax, torch, others):
         found.extend(collector.collect(scene))
-    found.extend(bare.collect(scene, {framework.name for framework in found}))
-    return Known(tuple(found), packages.source)
+    try:
+        return Known(tuple(bare.as_imported(scene, found)), packages.source)
+    except Undetermined as error:
+        return Unknown(error.reason)
