@@ -63,6 +63,8 @@ def _judge(
             below = others.get(backend.value)
             if below is not None and not isinstance(probe, Known) and verdict != "broken":
                 verdict, summary = below.verdict, f"as its backend {display_name(backend.value)}"
+                if verdict == "gpu":
+                    verdict, summary = "unknown", f"not run itself; its backend is: {below.summary}"
             if below is not None and not blamed and verdict == below.verdict:
                 return _report(framework, verdict, below.because, summary)
     codes = tuple(dict.fromkeys(finding.explained_by or finding.code for finding in blamed))

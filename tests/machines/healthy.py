@@ -233,6 +233,8 @@ TARGET = Target(
             user_site=Absent("switched off in a virtual environment"),
             paths=("/usr/lib/python3.11", SITE),
             wheel_tags=("cp311-cp311-linux_x86_64",),
+            modules=known(()),
+            complaints=known(()),
         )
     ),
     packages=known(PACKAGES),

@@ -7,7 +7,7 @@ import re
 from whygpu.collectors.system import apple_chip
 from whygpu.host.base import Host
 from whygpu.model.driver import GraphicsDevice, Vendor
-from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.observed import Absent, Known, Observed, Undetermined, Unknown, need_or
 
 PCI = "/sys/bus/pci/devices"
 DEVICE_TREE = "/proc/device-tree/compatible"
@@ -29,9 +29,10 @@ def collect(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
         return Unknown(f"graphics hardware is read on Linux and macOS only; this is {system}")
     on_chip = _tegra(host)
     on_bus = _pci(host)
-    if not on_chip:
-        return on_bus
-    return Known(on_chip + (on_bus.value if isinstance(on_bus, Known) else ()), DEVICE_TREE)
+    if isinstance(on_chip, Known):
+        others = on_bus.value if isinstance(on_bus, Known) else ()
+        return Known(on_chip.value + others, DEVICE_TREE)
+    return on_bus if isinstance(on_chip, Absent) or isinstance(on_bus, Known) else on_chip
 
 
 def _pci(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
@@ -44,7 +45,11 @@ def _pci(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
         return Unknown(f"{PCI} is not there")
     if isinstance(addresses, Unknown):
         return addresses
-    devices = tuple(filter(None, (_pci_device(host, address) for address in addresses.value)))
+    try:
+        devices = tuple(filter(None, (_pci_device(host, address) for address in addresses.value)))
+    except Undetermined as error:
+        # The device that may not be looked at may be the GPU.
+        return Unknown(error.reason)
     return Known(devices, PCI) if devices else Absent(f"graphics device in {PCI}")
 
 
@@ -66,8 +71,7 @@ def _pci_device(host: Host, address: str) -> GraphicsDevice | None:
 
 def _hexadecimal(host: Host, path: str) -> str:
     """What a sysfs file says, without its 0x; empty where the device went away meanwhile."""
-    text = host.read(path)
-    return text.value.strip().removeprefix("0x") if isinstance(text, Known) else ""
+    return need_or(host.read(path), "").strip().removeprefix("0x")
 
 
 def _kernel_driver(host: Host, folder: str) -> Observed[str]:
@@ -77,23 +81,22 @@ def _kernel_driver(host: Host, folder: str) -> Observed[str]:
     return link
 
 
-def _tegra(host: Host) -> tuple[GraphicsDevice, ...]:
+def _tegra(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
     """NVIDIA's own boards (Jetson), whose GPU sits on the chip and not on a bus."""
     compatible = host.read(DEVICE_TREE)
     if not isinstance(compatible, Known):
-        return ()
+        return compatible
     chip = re.search(r"nvidia,(tegra\d+)", compatible.value)
     if chip is None:
-        return ()
+        return Absent(f"a chip of NVIDIA's in {DEVICE_TREE}")
     driver = host.stat("/sys/module/nvgpu")
-    return (
-        GraphicsDevice(
-            vendor="nvidia",
-            address="",
-            device_id=chip[1],
-            kernel_driver=Known("nvgpu", driver.source) if isinstance(driver, Known) else driver,
-        ),
+    device = GraphicsDevice(
+        vendor="nvidia",
+        address="",
+        device_id=chip[1],
+        kernel_driver=Known("nvgpu", driver.source) if isinstance(driver, Known) else driver,
     )
+    return Known((device,), DEVICE_TREE)
 
 
 def _apple(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:

@@ -78,7 +78,7 @@ class _Facts(NamedTuple):
     abi_flags: str
     platform: str
     libc: str
-    modules: tuple[FoundModule, ...] = ()
+    modules: tuple[FoundModule, ...]
 
 
 _START_UP = re.compile(
@@ -86,6 +86,7 @@ _START_UP = re.compile(
 )
 """What Python's site module says of a file that it runs at the start and that fails."""
 _MOST_COMPLAINTS = 8
+_NOT_ASKED = Unknown("the interpreter was not asked")
 LONGEST_REASON = 160
 LOST_BASE = "was made from a Python that is no longer there: make the environment anew"
 
@@ -159,7 +160,11 @@ def collect(host: Host, python: str) -> Observed[Interpreter]:
         return unseen
     # What was started may be a wrapper, such as pyenv's shims.
     found = _interpreter(host, facts.executable or python, facts)
-    return Known(found._replace(complaints=_complaints(answer.value.stderr)), python)
+    told = found._replace(
+        modules=Known(facts.modules, "the target's import system"),
+        complaints=Known(_complaints(answer.value.stderr), f"standard error of {python}"),
+    )
+    return Known(told, python)
 
 
 def _out_of_sight(host: Host, python: str, facts: _Facts) -> Unknown | None:
@@ -241,6 +246,7 @@ def layout(host: Host, python: str) -> Observed[Interpreter]:
         abi_flags="",
         platform=f"linux_{host.platform.machine}",
         libc="",
+        modules=(),
     )
     return Known(_interpreter(host, python, facts), f"files under {prefix}")
 
@@ -256,7 +262,8 @@ def _interpreter(host: Host, python: str, facts: _Facts) -> Interpreter:
         user_site=_user_site(host, facts),
         paths=facts.paths,
         wheel_tags=_wheel_tags(facts),
-        modules=facts.modules,
+        modules=_NOT_ASKED,
+        complaints=_NOT_ASKED,
     )
 
 
@@ -307,7 +314,7 @@ def _as_told(told: dict[str, Any]) -> _Facts:
     lists: dict[str, Any] = {
         "numbers": tuple(told["numbers"]),
         "paths": tuple(told["paths"]),
-        "modules": decode(tuple[FoundModule, ...], told.get("modules", [])),
+        "modules": decode(tuple[FoundModule, ...], told["modules"]),
     }
     return _Facts(**{**told, **lists})
 

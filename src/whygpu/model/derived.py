@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe
@@ -22,6 +23,10 @@ DISPLAY_NAMES = {
 
 _ANSWERS_OF_A_DRIVER = ("mismatched", "denied", "lost", "hung")
 """What only a kernel driver can say, and that is loaded only where there is a GPU."""
+
+
+_WITHOUT_ANSWER = ("missing", "not-loaded", "failed")
+"""States in which there is no list of GPUs to be had, with a GPU or without: the bus shows it."""
 
 
 def display_name(framework: str) -> str:
@@ -67,9 +72,18 @@ def nvidia_gpu(machine: Snapshot) -> Observed[str]:
                 return Known(f"the device node {node.path}", driver.device_nodes.source)
     if isinstance(driver.cuda_library, Known) and driver.cuda_library.value.kind == "wsl":
         return Known("the Windows host's NVIDIA driver", driver.cuda_library.source)
-    if isinstance(machine.graphics, Unknown):
-        return machine.graphics
-    return Absent("the PCI bus and the NVIDIA driver")
+    places: list[Observed[Any]] = [
+        machine.graphics,
+        driver.state,
+        driver.kernel_module,
+        driver.device_nodes,
+        driver.cuda_library,
+    ]
+    if not (isinstance(driver.state, Known) and driver.state.value in _WITHOUT_ANSWER):
+        places.append(driver.gpus)
+    # Each of them could have shown a GPU: none is there only where all were looked at.
+    unseen = (place for place in places if isinstance(place, Unknown))
+    return next(unseen, Absent("the PCI bus and the NVIDIA driver"))
 
 
 _BUILDS_FOR = {"amd": "rocm", "apple": "metal"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from whygpu.model.driver import NOT_LOOKED
 from whygpu.model.libraries import Resolution
 from whygpu.model.observed import Observed, Unknown
 
@@ -33,9 +34,9 @@ class Interpreter(NamedTuple):
     """sys.path, in order."""
     wheel_tags: tuple[str, ...]
     """The interpreter's own tags, most specific first: cp311, abi3, ..., and its platform."""
-    modules: tuple[FoundModule, ...] = ()
-    """Of the frameworks that can be run; empty where the target was not asked."""
-    complaints: tuple[str, ...] = ()
+    modules: Observed[tuple[FoundModule, ...]] = NOT_LOOKED
+    """Of the frameworks that can be run, as the target itself finds them."""
+    complaints: Observed[tuple[str, ...]] = NOT_LOOKED
     """Errors of files that Python runs at every start: sitecustomize, usercustomize, .pth."""
 
 

@@ -34,8 +34,8 @@ complaints = []
 ## Cannot tell on (machine)
 
 ```toml
-[target]
-interpreter = {unknown = "python does not start: exit code 1"}
+[target.interpreter]
+complaints = {unknown = "the interpreter was not asked"}
 ```
 
 ## Sources
@@ -48,8 +48,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.model.cause import cause
-from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy
-from whygpu.model.observed import Known, need
+from whygpu.model.driver import NOT_LOOKED
+from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.observed import NotApplicable, need
 from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG321", __name__, __doc__, severity="warning", effect="none")
@@ -57,16 +58,18 @@ CAUSE = cause("WG321", __name__, __doc__, severity="warning", effect="none")
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
-    interpreter = need(machine.target.interpreter)
-    if not interpreter.complaints or not isinstance(machine.target.interpreter, Known):
+    observed = need(machine.target.interpreter).complaints
+    if observed == NOT_LOOKED:
+        raise NotApplicable("start-up files in a snapshot that is older than this cause")
+    complaints = need(observed)
+    if not complaints:
         return
-    source = machine.target.interpreter.source
     yield CAUSE.finding(
         subject=MACHINE,
         message=(
             "a file that Python runs at every start fails, and what it would have set up is "
-            f"missing: {interpreter.complaints[0]}"
+            f"missing: {complaints[0]}"
         ),
-        evidence=tuple(Evidence("machine", source, text) for text in interpreter.complaints),
+        evidence=tuple(seen(observed, text) for text in complaints),
         remedies=(Remedy("Mend the file, or remove it if nobody needs it."),),
     )

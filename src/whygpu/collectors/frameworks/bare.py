@@ -35,9 +35,9 @@ def as_imported(scene: Scene, described: Iterable[Framework]) -> Iterator[Framew
 
 def _place(scene: Scene, name: FrameworkName) -> Observed[str]:
     """Where an import finds a module, as the target says; where it was not asked, by its path."""
-    for module in scene.interpreter.modules:
-        if module.name == name:
-            return module.place
+    told = _told(scene, name)
+    if told is not None:
+        return told
     for path in scene.interpreter.paths:
         folder = os.path.join(path, name)
         # A folder alone may hold anything, such as a project's notes about the framework.
@@ -46,9 +46,15 @@ def _place(scene: Scene, name: FrameworkName) -> Observed[str]:
     return Absent(f"{name} on sys.path")
 
 
+def _told(scene: Scene, name: FrameworkName) -> Observed[str] | None:
+    modules = scene.interpreter.modules
+    found = modules.value if isinstance(modules, Known) else ()
+    return next((module.place for module in found if module.name == name), None)
+
+
 def _other_copy(scene: Scene, framework: Framework) -> str | None:
     """The place of what an import finds, where it is not what was described."""
-    place = next((m.place for m in scene.interpreter.modules if m.name == framework.name), None)
+    place = _told(scene, framework.name)
     if not isinstance(place, Known):
         return None
     # Metadata without files are described by the folder that holds them: an editable install.
