@@ -12,7 +12,7 @@ from whygpu.errors import UsageError
 from whygpu.host.local import LocalHost
 from whygpu.model.codec import DecodeError, decode
 from whygpu.model.derived import installer_of, nvidia_gpu
-from whygpu.model.observed import Absent, Known
+from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.report import Report
 from whygpu.model.snapshot import SCHEMA, Snapshot
 from whygpu.model.target import PLAIN_PIP
@@ -285,6 +285,7 @@ def estimate_memory(
 
     host = LocalHost()
     room: MemoryRoom | None
+    no_room = ""
     if limit is not None:
         room = gpu_rooms.of_limit(limit if isinstance(limit, int) else parse_limit(limit))
     elif gpu is not None:
@@ -292,7 +293,9 @@ def estimate_memory(
     else:
         from whygpu.collectors import driver
 
-        room = gpu_rooms.of_machine(driver.collect(host)[0].gpus)
+        seen = gpu_rooms.of_machine(driver.collect(host)[0].gpus)
+        room = seen.value if isinstance(seen, Known) else None
+        no_room = seen.reason if isinstance(seen, Unknown) else ""
     wanted = estimate.Wanted(
         name=what,
         what=parse_what(what, ("model-file", "function")),
@@ -303,6 +306,7 @@ def estimate_memory(
         backend=backend,
         input=input,
         room=room,
+        no_room=no_room,
         timeout=estimate.DEFAULT_TIMEOUT if timeout is None else timeout,
     )
     estimate.check(wanted)

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 from whygpu.causes.shared_logs import excerpt
 from whygpu.engine import fold
-from whygpu.guidance import for_other_failure, for_unknown
+from whygpu.guidance import for_incomplete, for_other_failure, for_unknown
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation, Guidance, LogVerdict
 from whygpu.model.finding import MACHINE, Evidence, Finding
 from whygpu.model.log import Failure, Log
+from whygpu.readers.cut_off import cut_off
 
 _CONFIDENCE = ("certain", "likely", "possible")
 _NOISE_FAMILY = "9"
@@ -53,13 +54,18 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     symptoms = [f for f in folded if f.explained_by is not None]
     unexplained = _unexplained_failures(log, found)
     verdict = _verdict(log, roots, noise, unexplained)
+    cut = cut_off(log)
+    if cut and verdict != "found":
+        verdict = "unknown"
+    elif crashed and verdict == "nothing-wrong":
+        verdict, cut = "unknown", "a part of whygpu failed on it, which is a bug"
     beside = _beside_the_point(roots, log)
     roots, symptoms = [r for r in roots if r not in beside], [*symptoms, *beside]
     if verdict != "found":
         # What the log says of the GPU is true, and beside the point.
         symptoms, roots = [*roots, *symptoms], []
     shown = _shown(log, verdict, found, unexplained)
-    guidance = _guidance(verdict, unexplained, log, suspicious=bool(shown))
+    guidance = _guidance(verdict, unexplained, log, suspicious=bool(shown), incomplete=cut)
     return Explanation(
         verdict=verdict,
         headline=_headline(verdict, roots, unexplained, guidance, log),
@@ -189,8 +195,15 @@ def _has_gpu(log: Log) -> bool:
 
 
 def _guidance(
-    verdict: LogVerdict, unexplained: Sequence[Failure], log: Log, *, suspicious: bool
+    verdict: LogVerdict,
+    unexplained: Sequence[Failure],
+    log: Log,
+    *,
+    suspicious: bool,
+    incomplete: str,
 ) -> Guidance | None:
+    if verdict == "unknown" and incomplete:
+        return for_incomplete(incomplete)
     if verdict == "unknown":
         return for_unknown(log, unexplained, suspicious=suspicious)
     return for_other_failure(_stranger(unexplained, log)) if verdict == "not-gpu" else None

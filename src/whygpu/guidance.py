@@ -27,6 +27,11 @@ _CHECK = Remedy(
 )
 
 
+def for_incomplete(what: str) -> Guidance:
+    """Where the part of the log that would tell is missing; `what` says which."""
+    return Guidance(what, ask="Is there more of the output?", steps=(_WHOLE_OUTPUT, _CHECK))
+
+
 def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> Guidance:
     """Where nobody can tell the cause. `failures` are those that no finding accounts for."""
     if not log.lines:

@@ -14,6 +14,7 @@ from whygpu.errors import UsageError
 from whygpu.memory import gpu_rooms
 from whygpu.memory.estimate import Wanted, check, judge
 from whygpu.model.estimate import MemoryEstimate, MemoryRoom
+from whygpu.model.observed import Absent, Unknown, need
 from whygpu.model.work import TaskEnd, TaskEnding, What
 from whygpu.render.memory_estimate import render, render_json
 from whygpu.tables.process_overheads import overhead
@@ -241,8 +242,22 @@ def test_names_that_tell_nothing(name: str, words: str) -> None:
 
 
 def test_this_machine_has_the_room_that_is_free() -> None:
-    room = gpu_rooms.of_machine(machine("").driver.gpus)
-    assert room is not None
+    room = need(gpu_rooms.of_machine(machine("").driver.gpus))
     assert room.where.startswith("free on GPU 0")
     assert room.bytes > 0
-    assert gpu_rooms.of_machine(machine('start = "no-gpu"').driver.gpus) is None
+    assert isinstance(gpu_rooms.of_machine(machine('start = "no-gpu"').driver.gpus), Absent)
+
+
+def test_a_gpu_whose_memory_nobody_tells_is_not_a_machine_without_one() -> None:
+    for toml in (
+        '[driver]\ngpus = {unknown = "NVML could not be asked"}',
+        '[driver.gpus.0]\nmemory_used_bytes = {unknown = "NVML could not be asked"}',
+    ):
+        room = gpu_rooms.of_machine(machine(toml).driver.gpus)
+        assert room == Unknown("NVML could not be asked")
+    wanted = Wanted("model.keras", WHAT, 64, no_room="NVML could not be asked")
+    found = judge(wanted, ended(told(64, GIB)))
+    assert (found.verdict, found.exit_code) == ("unknown", 4)
+    text = render(found, width=200, color=False)
+    assert text.startswith("? ")
+    assert "cannot be told: NVML could not be asked" in text

@@ -49,6 +49,8 @@ class Wanted(NamedTuple):
     backend: str | None = None
     input: str | None = None
     room: MemoryRoom | None = None
+    no_room: str = ""
+    """Why the memory of this machine's GPU is not known; empty where there is none, or it is."""
     search: bool = True
     """Look for the largest batch that fits."""
     ways: bool = True
@@ -137,7 +139,7 @@ def judge(wanted: Wanted, end: TaskEnd) -> MemoryEstimate:
         raise UsageError(f"{wanted.name}: {end.how.removeprefix(_UNUSABLE)}")
     told = {message["batch"]: message for message in end.sent("estimate")}
     asked = told.get(wanted.batch)
-    why = "" if asked is not None else _why(end)
+    why = wanted.no_room if asked is not None else _why(end)
     framework = "" if asked is None else str(asked["framework"])
     beside = wanted.beside_arrays(framework) if framework else 0
     at = None if asked is None else _memory(asked)
@@ -148,7 +150,7 @@ def judge(wanted: Wanted, end: TaskEnd) -> MemoryEstimate:
         framework=framework,
         mode="call" if asked is not None and asked["is_function"] else wanted.mode,
         mixed=wanted.mixed,
-        verdict=_verdict(at, beside, wanted.room),
+        verdict="unknown" if wanted.no_room else _verdict(at, beside, wanted.room),
         why=why,
         at=at,
         overhead_bytes=beside,

@@ -6,7 +6,7 @@ from whygpu.errors import UsageError
 from whygpu.memory.room import free_of
 from whygpu.model.driver import Gpu
 from whygpu.model.estimate import MemoryRoom
-from whygpu.model.observed import Known, Observed
+from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.tables import gpu_memory, gpus
 
 _USABLE = 0.99
@@ -42,15 +42,19 @@ def of_name(name: str) -> MemoryRoom:
     return MemoryRoom(f"on the {models[0][0]}", int(sizes[0] * _USABLE), capability, note)
 
 
-def of_machine(seen: Observed[tuple[Gpu, ...]]) -> MemoryRoom | None:
-    """The GPU with the most free memory; None where none is known to have any."""
+def of_machine(seen: Observed[tuple[Gpu, ...]]) -> Observed[MemoryRoom]:
+    """The GPU with the most free memory."""
     if not isinstance(seen, Known):
-        return None
-    free = [(each.value, gpu) for gpu in seen.value if isinstance(each := free_of(gpu), Known)]
+        return seen
+    rooms = [(gpu, free_of(gpu)) for gpu in seen.value]
+    free = [(room.value, gpu) for gpu, room in rooms if isinstance(room, Known)]
     if not free:
-        return None
+        # A GPU whose memory nobody tells is not a machine without one.
+        untold = (room for _, room in rooms if isinstance(room, Unknown))
+        return next(untold, Absent("GPU memory in the driver's list"))
     amount, gpu = max(free, key=lambda pair: pair[0])
-    return MemoryRoom(f"free on GPU {gpu.number}, {gpu.name}", amount, capability_of(gpu), "")
+    name = f"free on GPU {gpu.number}, {gpu.name}"
+    return Known(MemoryRoom(name, amount, capability_of(gpu), ""), seen.source)
 
 
 def capability_of(gpu: Gpu) -> tuple[int, int] | None:

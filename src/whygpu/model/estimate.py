@@ -68,7 +68,7 @@ class MemoryEstimate(NamedTuple):
     mixed: bool
     verdict: FitVerdict
     why: str
-    """Why it cannot be told; empty where it can."""
+    """Why it cannot be told, or not whether it fits; empty where it can."""
     at: BatchMemory | None
     """For the batch that was asked for."""
     overhead_bytes: int

@@ -81,7 +81,8 @@ def _headline(estimate: MemoryEstimate) -> str:
     if estimate.mode == "call" and estimate.room is not None and not _other_batches(estimate):
         subject = f"{estimate.what}, called once"
     if estimate.room is None:
-        return f"{subject}, takes about {total} on a GPU."
+        unknown = f"; whether it fits here cannot be told: {estimate.why}" if estimate.why else "."
+        return f"{subject}, takes about {total} on a GPU{unknown}"
     there = f"{size(estimate.room.bytes)} {estimate.room.where}"
     if estimate.verdict == "fits":
         return f"{subject}, fits: it takes about {total}, and there are {there}."

@@ -1,0 +1,48 @@
+"""Whether a log was cut in the middle of a traceback, so that what ended the program is missing."""
+
+from __future__ import annotations
+
+import re
+
+from whygpu.model.log import Log
+
+MISSING = "the exception's own line is missing"
+_HEADER = re.compile(
+    r"^[\s|]{0,12}(?:\+ )?(?:[\w.]{0,80}\s{0,80})Traceback \(most recent call last\)"
+)
+_FRAME = re.compile(r"^[\s|]{0,16}File \"[^\"\n]{1,400}(?:\", line \d{1,9}(?:, in |$)|$)")
+"""Of a traceback, whole or cut short. Not faulthandler's, which has no comma before its `in`."""
+_BY_THE_USER = re.compile(r"^[\s|]{0,12}(?:KeyboardInterrupt|SystemExit)\b")
+_WHOLE_NAME = re.compile(
+    r"(?:Error|Exception|Warning|Group|Iteration|Exit|Interrupt|Empty|Full|Timeout|Expired)$"
+)
+"""How names of exceptions end. Another one in the last line of a log may be the half of a name."""
+
+
+def cut_off(log: Log) -> str:
+    """What is missing, as a sentence without its end; empty where no traceback lacks its end."""
+    start = _last_traceback(log)
+    if start is None:
+        return ""
+    last = log.lines[-1].number
+    ends = [raised for raised in log.raised if raised.line >= start]
+    if any(raised.line < last or raised.message or _is_whole(raised.type) for raised in ends):
+        return ""
+    if any(_BY_THE_USER.match(line.text) for line in log.lines if line.number > start):
+        return ""
+    if _HEADER.match(log.line(start).text):
+        return f"it ends in the middle of a traceback; {MISSING}"
+    return f"it is only the middle of a traceback; {MISSING}"
+
+
+def _is_whole(name: str) -> bool:
+    return _WHOLE_NAME.search(name) is not None
+
+
+def _last_traceback(log: Log) -> int | None:
+    """The line that the last traceback begins with; one that begins the log may lack its first."""
+    headers = [line.number for line in log.lines if _HEADER.match(line.text)]
+    if headers:
+        return headers[-1]
+    first = next((line for line in log.lines[:2] if _FRAME.match(line.text)), None)
+    return None if first is None or log.raised else first.number
