@@ -278,3 +278,11 @@ def test_why_not_in_company() -> None:
     assert chain[-1].reason.startswith("needs nvidia-cudnn-cu12==8.9.4.25; jax-cuda12-plugin")
     _, chain = why_not(machine(), parse("tensorflow==2.20"), parse_all(["jax"]), TABLE)
     assert chain[-1].reason == "goes together with jax 0.7.2"
+
+
+@each("wishes", ["tensorflow", "torch", "jax", "keras"])
+def test_a_fact_of_the_machine_that_is_unknown_takes_the_tick(wishes: str) -> None:
+    assert plan(wishes).standing == "fine"
+    for fact in MachineSpec._fields:
+        where = machine()._replace(**{fact: Unknown("it could not be looked at")})  # type: ignore[arg-type]
+        assert plan(wishes, where).standing == "unknown", fact

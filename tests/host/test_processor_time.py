@@ -1,0 +1,65 @@
+"""Hung, slow, or not let run: what a process did until its time was up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.cases import each
+from whygpu.host.local import LocalHost
+from whygpu.host.processor_time import ENOUGH, ProcessorTime, in_words, processor_time, was_at_work
+from whygpu.model.observed import Known, Unknown
+
+
+@each(
+    ("wall", "ran", "waited", "at_work"),
+    [
+        (120, 0.5, 0.0, False),  # it stands still: in the driver, at a lock
+        (120, 0.5, 10.0, False),  # the same on a machine with other work
+        (120, 2.0, 110.0, True),  # it was not let run
+        (120, 50.0, 65.0, True),  # it had half of a processor, and may need longer
+        (120, ENOUGH, 60.0, False),  # it ran for longer than it can need
+        (120, 119.0, 0.0, False),
+        (5, 4.8, 0.0, True),  # the limit is shorter than an import may take
+        (5, 0.0, 4.8, True),
+        (5, 0.1, 0.1, False),
+    ],
+)
+def test_standing_still_is_told_from_being_at_work(
+    wall: float, ran: float, waited: float, at_work: bool
+) -> None:
+    assert was_at_work(wall, ProcessorTime(ran, waited)) == at_work
+
+
+def test_where_the_kernel_does_not_tell_nothing_is_claimed_of_being_at_work() -> None:
+    assert processor_time(2**30) is None
+    assert not was_at_work(5, None)
+
+
+def test_a_busy_machine_is_named() -> None:
+    assert in_words(120, ProcessorTime(3.14, 110)) == (
+        "120 s, of which this busy machine let it run for 3.1 s"
+    )
+    assert in_words(5, ProcessorTime(4.8, 0.1)) == "5 s, and was still at work"
+
+
+def test_the_time_of_children_counts() -> None:
+    """A framework that waits for the compiler that it has started is at work."""
+    spin = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()\n"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {spin!r}])"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", parent], **pipes) as process:  # type: ignore[call-overload]
+        process.stdout.readline()
+        spent = processor_time(process.pid)
+        process.stdin.write(b"\n")
+    assert spent is not None
+    assert spent.ran > 0.2
+
+
+def test_a_command_that_is_still_at_work_is_unknown_and_one_that_stands_still_timed_out() -> None:
+    busy = LocalHost().run([sys.executable, "-c", "while True: pass"], timeout=1.0)
+    assert isinstance(busy, Unknown)
+    assert "did not answer within 1 s" in busy.reason
+    asleep = LocalHost().run(["/bin/sleep", "600"], timeout=1.0)
+    assert isinstance(asleep, Known)
+    assert asleep.value.timed_out
