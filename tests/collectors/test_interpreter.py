@@ -371,3 +371,17 @@ def test_the_target_says_where_an_import_finds_a_framework(
     assert need(place_of("keras")) == str(tmp_path / "zipped.zip/keras")
     assert isinstance(place_of("jax"), Absent), "a mere folder is no framework"
     assert place_of("tensorflow") == Unknown("KeyError: 'broken finder'")
+
+
+def test_an_active_environment_without_a_python_is_not_passed_over(
+    tmp_path: pathlib.Path, nothing_active: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next Python on PATH is another environment: an answer about it would be misleading."""
+    on_path = program(nothing_active / "python3", "")
+    monkeypatch.setenv("CONDA_PREFIX", str(tmp_path / "conda"))
+    (tmp_path / "conda/bin").mkdir(parents=True)
+    assert interpreter.find_default(LocalHost()) == str(on_path)
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
+    (tmp_path / "venv/bin").mkdir(parents=True)
+    with pytest.raises(interpreter.NoInterpreter, match="VIRTUAL_ENV names"):
+        interpreter.find_default(LocalHost())

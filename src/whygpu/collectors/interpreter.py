@@ -105,6 +105,11 @@ def find_default(host: Host) -> str:
         if folder and _lost_base(host, folder):
             # The next Python on PATH would be another environment than the one that is meant.
             raise NoInterpreter(f"the active environment, {folder}, {LOST_BASE}")
+        if folder and _hides_its_python(host, folder, variable):
+            raise NoInterpreter(
+                f"{variable} names {folder} as the active environment, which has no Python that "
+                "can be started; deactivate it, or name another with --python"
+            )
     python = on_path(host, "python") or on_path(host, "python3")
     if python is None:
         raise NoInterpreter(
@@ -112,6 +117,17 @@ def find_default(host: Host) -> str:
             "python nor python3; name one with --python"
         )
     return python
+
+
+def _hides_its_python(host: Host, folder: str, variable: str) -> bool:
+    """Whether an environment is there, and what is in it is not for us to see or to start.
+
+    One that was deleted leaves the Python on PATH as the one that is meant. A conda environment
+    may have no Python of its own; a virtual environment always has one.
+    """
+    if variable == "VIRTUAL_ENV" and isinstance(host.stat(folder), Known):
+        return True
+    return isinstance(host.stat(os.path.join(folder, "bin", "python")), Unknown)
 
 
 def resolve(host: Host, given: str) -> str:
