@@ -7,33 +7,42 @@ import sys
 
 from tests.cases import each
 from whygpu.host.local import LocalHost
-from whygpu.host.processor_time import ENOUGH, ProcessorTime, in_words, processor_time, was_at_work
+from whygpu.host.processor_time import (
+    ENOUGH,
+    ProcessorTime,
+    Watch,
+    in_words,
+    processor_time,
+    was_at_work,
+)
 from whygpu.model.observed import Known, Unknown
 
 
 @each(
-    ("wall", "ran", "waited", "at_work"),
+    ("limit", "before", "spent", "at_work"),
     [
-        (120, 0.5, 0.0, False),  # it stands still: in the driver, at a lock
-        (120, 0.5, 10.0, False),  # the same on a machine with other work
-        (120, 2.0, 110.0, True),  # it was not let run
-        (120, 50.0, 65.0, True),  # it had half of a processor, and may need longer
-        (120, ENOUGH, 60.0, False),  # it ran for longer than it can need
-        (120, 119.0, 0.0, False),
-        (5, 4.8, 0.0, True),  # the limit is shorter than an import may take
-        (5, 0.0, 4.8, True),
-        (5, 0.1, 0.1, False),
+        (120, (0.5, 0.0), (0.5, 0.1), False),  # it stands still: in the driver, at a lock
+        (6, (3.5, 1.0), (3.5, 1.0), False),  # the same, after an import that took long
+        (120, (2.0, 80.0), (2.5, 109.0), True),  # it was not let run
+        (120, (40.0, 49.0), (55.0, 64.0), True),  # it had half of a processor, and may need longer
+        (120, (50.0, 40.0), (ENOUGH, 60.0), False),  # it ran for longer than it can need
+        (120, (89.0, 0.0), (119.0, 0.0), False),
+        (5, (3.6, 0.0), (4.8, 0.0), True),  # the limit is shorter than an import may take
+        (5, (0.0, 3.6), (0.0, 4.8), True),
     ],
 )
 def test_standing_still_is_told_from_being_at_work(
-    wall: float, ran: float, waited: float, at_work: bool
+    limit: float, before: tuple[float, float], spent: tuple[float, float], at_work: bool
 ) -> None:
-    assert was_at_work(wall, ProcessorTime(ran, waited)) == at_work
+    assert was_at_work(limit, ProcessorTime(*before), ProcessorTime(*spent)) == at_work
 
 
 def test_where_the_kernel_does_not_tell_nothing_is_claimed_of_being_at_work() -> None:
     assert processor_time(2**30) is None
-    assert not was_at_work(5, None)
+    assert not was_at_work(5, None, ProcessorTime(5, 0))
+    watch = Watch(2**30, 5)
+    watch.begin_last_part()
+    assert watch.at_work() == ""
 
 
 def test_a_busy_machine_is_named() -> None:

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from whygpu.host import elf as elf_reader
 from whygpu.host import fatbin
 from whygpu.host.base import Completed, FileFacts, FileKind, Platform
-from whygpu.host.processor_time import in_words, processor_time, was_at_work
+from whygpu.host.processor_time import Watch
 from whygpu.model.libraries import ElfFacts
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 
@@ -118,13 +118,14 @@ class LocalHost:
             return Absent(name)
         except OSError as error:
             return Unknown(f"{name} cannot be started: {error.strerror}")
+        watch = Watch(process.pid, timeout)
         try:
-            stdout, stderr = process.communicate(timeout=timeout)
+            stdout, stderr = _watched(process, watch)
         except subprocess.TimeoutExpired:
-            spent = processor_time(process.pid)
+            at_work = watch.at_work()
             given_up = _give_up(process)
-            if spent is not None and was_at_work(timeout, spent):
-                return Unknown(f"{name} did not answer within {in_words(timeout, spent)}")
+            if at_work:
+                return Unknown(f"{name} did not answer within {at_work}")
             return Known(given_up, name)
         except BaseException:
             _give_up(process)
@@ -211,6 +212,14 @@ def _libc() -> str:
         import platform
 
         return " ".join(platform.libc_ver()).strip()
+
+
+def _watched(process: subprocess.Popen[bytes], watch: Watch) -> tuple[bytes, bytes]:
+    try:
+        return process.communicate(timeout=watch.seconds_before_last_part)
+    except subprocess.TimeoutExpired:
+        watch.begin_last_part()
+        return process.communicate(timeout=watch.seconds_of_last_part)
 
 
 def _give_up(process: subprocess.Popen[bytes]) -> Completed:

@@ -58,18 +58,47 @@ def _threads(pid: int, seen: set[int]) -> Iterator[str]:
                 yield from _threads(child, seen)
 
 
-def was_at_work(wall: float, spent: ProcessorTime | None) -> bool:
-    """Whether a process whose time was up was still running, or waiting for its turn to run.
+LAST_PART = 0.25
+"""Of the limit: what a process does then tells whether it still goes on."""
 
-    Not where it stood still for most of its time, nor where it ran for longer than it can need.
+
+class Watch:
+    """Looks at a process when the last part of its time begins, and when its time is up."""
+
+    def __init__(self, pid: int, limit: float) -> None:
+        self._pid = pid
+        self._limit = limit
+        self._before: ProcessorTime | None = None
+        self.seconds_before_last_part = limit * (1 - LAST_PART)
+        self.seconds_of_last_part = limit * LAST_PART
+
+    def begin_last_part(self) -> None:
+        """To be called when it begins; a second call changes nothing."""
+        if self._before is None:
+            self._before = processor_time(self._pid)
+
+    def at_work(self) -> str:
+        """Why it is not finished, where its time is up and it was still at work; else empty."""
+        spent = processor_time(self._pid)
+        if spent is None or not was_at_work(self._limit, self._before, spent):
+            return ""
+        return in_words(self._limit, spent)
+
+
+def was_at_work(limit: float, before: ProcessorTime | None, spent: ProcessorTime) -> bool:
+    """Whether a process whose time is up was still running, or waiting for its turn to run.
+
+    `before` is what it had spent when the last part of its time began. Not at work is one that
+    stood still for most of that part, or that has run for longer than it can need.
     """
-    if spent is None or spent.ran >= ENOUGH:
+    if before is None or spent.ran >= ENOUGH:
         return False
-    return spent.ran + spent.waited > wall / 2
+    busy = (spent.ran + spent.waited) - (before.ran + before.waited)
+    return busy > limit * LAST_PART / 2
 
 
-def in_words(wall: float, spent: ProcessorTime) -> str:
+def in_words(limit: float, spent: ProcessorTime) -> str:
     """Why a process that was at work did not finish."""
     if spent.waited > spent.ran:
-        return f"{wall:g} s, of which this busy machine let it run for {spent.ran:.1f} s"
-    return f"{wall:g} s, and was still at work"
+        return f"{limit:g} s, of which this busy machine let it run for {spent.ran:.1f} s"
+    return f"{limit:g} s, and was still at work"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 
-from whygpu.host.processor_time import ProcessorTime, processor_time
+from whygpu.host.processor_time import Watch
 from whygpu.probes.excerpt import Excerpt
 from whygpu.probes.result import LineSplitter
 
@@ -43,7 +43,8 @@ class ChildProcess:
         self._lines = LineSplitter()
         self._timeout = timeout
         self._timed_out = False
-        self._spent: ProcessorTime | None = None
+        self._at_work = ""
+        """Why it was not finished when its time was up, where it did not stand still."""
         self._killed_at: float | None = None
         self._started = time.monotonic()
         self._deadline = self._started + timeout
@@ -67,6 +68,7 @@ class ChildProcess:
         finally:
             os.close(theirs)
         assert self._process.stdout is not None
+        self._watch = Watch(self._process.pid, timeout)
         self.log_fd = self._process.stdout.fileno()
         os.set_blocking(self.result_fd, False)
         os.set_blocking(self.log_fd, False)
@@ -109,9 +111,11 @@ class ChildProcess:
         rest = self.rest()
         if rest is not None:
             self._deadline = min(self._deadline, now + rest)
+        if now > self._started + self._watch.seconds_before_last_part:
+            self._watch.begin_last_part()
         if now > self._deadline:
             self._timed_out = True
-            self._spent = processor_time(self._process.pid)
+            self._at_work = self._watch.at_work()
             self.kill()
         return False
 

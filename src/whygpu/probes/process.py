@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from whygpu.host.processor_time import in_words, was_at_work
 from whygpu.model.probe import Probe, ProbeEnd, ProbeName
 from whygpu.probes.child import ChildProcess, Words, signal_name
 from whygpu.probes.result import Result
@@ -62,8 +61,8 @@ class ProbeProcess(ChildProcess):
             return "finished", ""
         if self.result.exception is not None:
             return "exception", self.result.exception
-        if self._timed_out and self._spent is not None and was_at_work(self._timeout, self._spent):
-            return "cut-short", in_words(self._timeout, self._spent)
+        if self._timed_out and self._at_work:
+            return "cut-short", self._at_work
         if self._timed_out:
             return "timed-out", stopped
         if code is not None and code < 0:
