@@ -155,6 +155,11 @@ def probe_example(text: str) -> Snapshot:
         ),
         ('ended = "exit"\nstage = "import"\nhow = "exit code 1"', "broken", "exit code 1"),
         (
+            'ended = "over-limit"\nstage = "import"\nhow = "more than 2 GiB of main memory"',
+            "unknown",
+            "was ended at import: it took more than 2 GiB of main memory",
+        ),
+        (
             'ended = "timed-out"\nstage = "devices"\nhow = "120 s"',
             "broken",
             "does not finish within 120 s (at: devices)",

@@ -270,24 +270,26 @@ def estimate_memory(
     input: str | None = None,
     python: str | None = None,
     timeout: float | None = None,
+    host_memory: str | int | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> MemoryEstimate:
     """What a model takes on a GPU, whether it fits there, and the largest batch that would.
 
     `what` is "model.keras" or "file.py:function". It is held against a `gpu` ("RTX 4090"), a
     `limit` (bytes, or "8GiB"), or else the free memory of this machine's GPU; none has to be there.
+    `host_memory` (bytes, or "32GiB") is the main memory that the estimating process may take.
     """
     import os
 
     from whygpu.memory import estimate, gpu_rooms
-    from whygpu.memory.amounts import parse_limit
+    from whygpu.memory.amounts import in_bytes
     from whygpu.work.what import parse_what
 
     host = LocalHost()
     room: MemoryRoom | None
     no_room = ""
     if limit is not None:
-        room = gpu_rooms.of_limit(limit if isinstance(limit, int) else parse_limit(limit))
+        room = gpu_rooms.of_limit(in_bytes(limit))
     elif gpu is not None:
         room = gpu_rooms.of_name(gpu)
     else:
@@ -308,6 +310,7 @@ def estimate_memory(
         room=room,
         no_room=no_room,
         timeout=estimate.DEFAULT_TIMEOUT if timeout is None else timeout,
+        host_limit=None if host_memory is None else in_bytes(host_memory, "--host-memory"),
     )
     estimate.check(wanted)
     return estimate.estimate(

@@ -84,6 +84,8 @@ def _from_probe(probe: Probe) -> tuple[FrameworkVerdict, str]:
         return "unknown", f"not finished after {probe.how} (at: {probe.stage}); {MORE_TIME}"
     if stopped_from_outside(probe):
         return "unknown", f"was stopped from outside at {probe.stage}: {probe.how}"
+    if probe.ended == "over-limit":
+        return "unknown", f"was ended at {probe.stage}: it took {probe.how}"
     if probe.ended == "timed-out":
         return "broken", f"does not finish within {probe.how} (at: {probe.stage})"
     if probe.ended != "finished":

@@ -135,6 +135,24 @@ def test_the_tightest_group_around_the_process_limits_its_memory() -> None:
     machine.assert_consumed()
 
 
+def test_a_larger_group_that_others_have_nearly_filled_leaves_less() -> None:
+    group = "/sys/fs/cgroup/team"
+    machine = host(
+        {
+            "read /proc/meminfo": MEMINFO,
+            "read /proc/self/cgroup": "0::/team/mine\n",
+            f"read {group}/mine/memory.max": f"{8 * GIB}\n",
+            f"read {group}/mine/memory.current": f"{GIB}\n",
+            f"read {group}/memory.max": f"{16 * GIB}\n",
+            f"read {group}/memory.current": f"{14 * GIB}\n",
+        }
+    )
+    facts = memory.collect(machine)
+    assert facts.total_bytes == Known(8 * GIB, f"{group}/mine/memory.max")
+    assert facts.available_bytes == Known(2 * GIB, "transcript")
+    assert memory.spare_bytes(machine) == 2 * GIB - (512 << 20)
+
+
 def test_a_container_of_the_first_version_of_control_groups() -> None:
     root = "/sys/fs/cgroup/memory"
     machine = host(

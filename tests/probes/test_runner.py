@@ -91,6 +91,22 @@ def test_a_probe_that_ends_well(write: Callable[..., Path]) -> None:
     assert 0 < probe.seconds < 20
 
 
+def test_a_probe_that_takes_more_memory_than_the_machine_can_spare(
+    write: Callable[..., Path],
+) -> None:
+    script = write('report.stage("import"); held = bytearray(300 << 20); time.sleep(20)')
+    (probe,) = run_probes(
+        sys.executable,
+        ["torch"],
+        timeout=20.0,
+        environ=os.environ,
+        memory_available=400 << 20,
+        scripts={"torch": script},
+    )
+    assert (probe.ended, probe.stage) == ("over-limit", "import")
+    assert probe.how == "more than 200 MiB of main memory"
+
+
 def test_work_that_fails_is_a_result_and_the_probe_goes_on(write: Callable[..., Path]) -> None:
     probe = run(
         write("""
@@ -459,7 +475,9 @@ class OutOfReach(ProbeProcess):
 
 def test_a_process_that_cannot_be_killed_is_let_go(write: Callable[..., Path]) -> None:
     script = write('report.stage("devices"); time.sleep(60)')
-    process = OutOfReach("torch", sys.executable, script, timeout=0.3, environ=os.environ)
+    process = OutOfReach(
+        "torch", sys.executable, script, timeout=0.3, environ=os.environ, memory_limit=None
+    )
     began = time.monotonic()
     assert wait_for(process.tend)
     probe = process.end()

@@ -104,7 +104,52 @@ def test_more_memory_than_the_limit(run: Run) -> None:
     end = run("held = bytearray(300 << 20); time.sleep(20)", host_limit=100 << 20)
     assert (end.ended, end.seconds < 10) == ("over-limit", True)
     assert end.peak_host_bytes > 100 << 20
-    assert end.how == f"{end.peak_host_bytes} of {100 << 20} bytes"
+    assert end.how == "100 MiB"
+
+
+def test_memory_of_what_it_starts_counts_as_its_own(run: Run) -> None:
+    end = run(
+        """
+        hold = "held = bytearray(150 << 20); import time; time.sleep(20)"
+        children = [subprocess.Popen([sys.executable, "-c", hold]) for _ in range(2)]
+        time.sleep(20)
+        """,
+        host_limit=200 << 20,
+    )
+    assert (end.ended, end.how) == ("over-limit", "200 MiB")
+
+
+def test_pages_that_forked_processes_share_count_once(run: Run) -> None:
+    end = run(
+        """
+        held = bytearray(b"x") * (100 << 20)
+        children = []
+        for _ in range(4):
+            children.append(os.fork())
+            if children[-1] == 0:
+                time.sleep(1)
+                os._exit(0)
+        for child in children:
+            os.waitpid(child, 0)
+        """,
+        host_limit=250 << 20,
+    )
+    assert end.ended == "finished", end.how
+
+
+def test_memory_that_is_only_reserved_does_not_count(run: Run) -> None:
+    """CUDA and XLA reserve far more addresses than the machine has memory."""
+    end = run(
+        "import mmap; held = mmap.mmap(-1, 64 << 30, mmap.MAP_PRIVATE | 0x4000)",
+        host_limit=200 << 20,
+    )
+    assert end.ended == "finished", end.how
+
+
+def test_without_a_limit_it_may_take_what_the_machine_can_spare(run: Run) -> None:
+    """And where the kernel has to choose, it ends the task and not somebody else's program."""
+    end = run("print('score', open('/proc/self/oom_score_adj').read())")
+    assert "score 1000" in end.error_text
 
 
 def test_less_memory_than_the_limit(run: Run) -> None:

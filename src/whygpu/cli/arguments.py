@@ -22,6 +22,15 @@ def add_input_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_host_memory_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--host-memory",
+        metavar="AMOUNT",
+        help="main memory that one process of it may take, such as 32GiB (default: what is free "
+        "now, less a reserve)",
+    )
+
+
 def whole_number(text: str) -> int:
     try:
         return int(text)

@@ -9,7 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from whygpu.cli import output
-from whygpu.cli.arguments import add_color_argument, seconds, whole_number
+from whygpu.cli.arguments import (
+    add_color_argument,
+    add_host_memory_argument,
+    seconds,
+    whole_number,
+)
 from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -104,6 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1800.0,
         help="for one run of one lane (default: 1800)",
     )
+    add_host_memory_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write the report with plots")
     parser.add_argument("-v", "--verbose", action="store_true", help="every layer, every reason")
@@ -133,6 +139,7 @@ def run(options: argparse.Namespace) -> int:
             train=options.train,
             python=options.python,
             timeout=options.timeout,
+            host_memory=options.host_memory,
             on_progress=tell,
         )
     try:

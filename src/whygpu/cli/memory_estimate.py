@@ -6,6 +6,7 @@ import argparse
 
 from whygpu.cli.arguments import (
     add_color_argument,
+    add_host_memory_argument,
     add_input_argument,
     seconds,
     whole_number,
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the interpreter (or virtual environment) that has the framework; default: the "
         "active environment, else python on PATH",
     )
+    add_host_memory_argument(parser)
     parser.add_argument("--timeout", metavar="S", type=seconds, help="seconds for all of it")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     add_color_argument(parser)
@@ -91,6 +93,7 @@ def run(options: argparse.Namespace) -> int:
             input=options.input,
             python=options.python,
             timeout=options.timeout,
+            host_memory=options.host_memory,
             on_progress=tell,
         )
     if options.json:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.host.base import Host
+from whygpu.host.limits import spare
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.system import Memory
 
@@ -20,12 +21,21 @@ def collect(host: Host) -> Memory:
         return Memory(reason, reason, shared)
     text = host.read("/proc/meminfo")
     total, available = _field(text, "MemTotal"), _field(text, "MemAvailable")
-    if isinstance(total, Known) and isinstance(available, Known):
-        limit = min(_limits(host), key=lambda limit: limit.bytes, default=None)
-        if limit and limit.bytes < total.value:
-            total = Known(limit.bytes, limit.source)
+    if isinstance(total, Known):
+        limits = [limit for limit in _limits(host) if limit.bytes < total.value]
+        if limits:
+            least = min(limits, key=lambda limit: limit.bytes)
+            total = Known(least.bytes, least.source)
+        # A larger group around it may be nearer to its limit, because of others in it.
+        for limit in limits:
             available = _smaller(available, limit.free(host))
     return Memory(total, available, shared)
+
+
+def spare_bytes(host: Host) -> int | None:
+    """What a process that runs the user's code may take now; None where nothing tells."""
+    available = collect(host).available_bytes
+    return spare(available.value) if isinstance(available, Known) else None
 
 
 def oom_kills(host: Host) -> Observed[int]:
@@ -121,10 +131,11 @@ def _upwards(root: str, group: str) -> Iterator[str]:
         yield "/".join([root, *parts[:length]])
 
 
-def _smaller(first: Known[int], second: Observed[int]) -> Observed[int]:
-    if isinstance(second, Known):
+def _smaller(first: Observed[int], second: Observed[int]) -> Observed[int]:
+    """Unknown where either is: the one that is not known may be the smaller."""
+    if isinstance(first, Known) and isinstance(second, Known):
         return min(first, second, key=lambda known: known.value)
-    return second
+    return second if isinstance(first, Known) else first
 
 
 def _field(text: Observed[str], name: str) -> Observed[int]:

@@ -13,7 +13,7 @@ from whygpu.launch.run import prepare, staged
 from whygpu.model.comparison import Lane, Reference
 from whygpu.model.policy import DeviceChoice, DevicePolicy
 from whygpu.model.work import TaskEnd
-from whygpu.work.process import run_task
+from whygpu.work.process import run_task, too_much_memory
 
 NO_MODEL = (
     "float64 needs a model whose layers can be computed again, or (function, arguments), and this "
@@ -56,7 +56,7 @@ def reference(
     end = _on_cpu("reference", asked, job, environ, progress, "float64 reference", stop)
     sent = end.sent("reference")
     if not sent:
-        reason = end.how or end.ended
+        reason = why_ended(end)
         return ReferenceRun(Reference(False, lane.backend or "", reason))
     told = Reference(sent[0]["ran"], sent[0]["backend"], sent[0]["reason"])
     written = {name: place for name, place in local.items() if os.path.isdir(place)}
@@ -123,6 +123,7 @@ def _on_cpu(
             python=job.python,
             environ=stage.environ,
             timeout=job.timeout,
+            host_limit=job.host_limit,
             on_message=tell,
             stop=stop,
         )
@@ -132,4 +133,8 @@ def notes(found: Found) -> list[str]:
     """What is to be said where comparing itself went wrong."""
     if found.end is None or found.end.ended == "finished":
         return []
-    return [f"what was recorded could not be compared: {found.end.how or found.end.ended}"]
+    return [f"what was recorded could not be compared: {why_ended(found.end)}"]
+
+
+def why_ended(end: TaskEnd) -> str:
+    return too_much_memory(end) if end.ended == "over-limit" else end.how or end.ended

@@ -19,7 +19,7 @@ from whygpu.model.comparison import Lane, LaneRun, Timing
 from whygpu.model.derived import display_name
 from whygpu.model.policy import DeviceUsed
 from whygpu.model.work import TaskEnd, What
-from whygpu.work.process import run_task
+from whygpu.work.process import run_task, too_much_memory
 
 PACKAGE = str(Path(__file__).resolve().parent.parent)
 MEASURED_SECONDS = 1.5
@@ -46,6 +46,8 @@ class Job(NamedTuple):
     train: int = 0
     repeat: int | None = None
     timeout: float = 1800.0
+    host_limit: int | None = None
+    """Main memory that one process may hold; None for what the machine can spare."""
 
     @property
     def shared(self) -> str:
@@ -236,6 +238,7 @@ def run_once(
             python=job.python,
             environ=stage.environ,
             timeout=job.timeout,
+            host_limit=job.host_limit,
             on_message=tell,
             stop=stop,
         )
@@ -318,6 +321,8 @@ def _failure(task: TaskEnd) -> str:
             return _telling(how)
         case "timed-out":
             return f"it was not done after {how}; --timeout gives it more"
+        case "over-limit":
+            return too_much_memory(task)
         case "signal":
             return f"it died of {how}{_last_words(task)}"
         case _:

@@ -17,6 +17,7 @@ from whygpu.comparer.side_by_side import Piece, all_done, room_here
 from whygpu.comparer.tolerance import Tolerance, parse
 from whygpu.errors import UsageError
 from whygpu.launch import command, preflight
+from whygpu.memory.amounts import in_bytes
 from whygpu.model.comparison import ComparisonReport, Lane
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.observed import Absent, Known
@@ -42,6 +43,7 @@ def compare(
     train: int = 0,
     python: str | None = None,
     timeout: float = TIMEOUT,
+    host_memory: str | int | None = None,
     on_progress: Progress = lambda text: None,
 ) -> ComparisonReport:
     """The same work on several lanes: how far apart are they, and is it more than rounding?
@@ -50,12 +52,14 @@ def compare(
     "cpu,gpu:no-cudnn"; None takes those that say most on this machine. `inputs` is a file of
     numpy.savez; without it inputs are made from the seed `random`, `batch` of them, of the shapes
     that the model says or that `shapes` gives ("3x224x224"). `python` is an interpreter, a virtual
-    environment, or None for the active one.
+    environment, or None for the active one. `host_memory` (bytes, or "32GiB") is the main memory
+    that one process may take; None is what the machine can spare.
     """
     named = parse_what(what, get_args(WhatKind))
     within = parse(tolerance)
     wanted = parse_lanes(lanes) if lanes is not None else None
     _check(inputs, batch, repeat, train)
+    host_limit = None if host_memory is None else in_bytes(host_memory, "--host-memory")
     with tempfile.TemporaryDirectory(prefix="whygpu-compare-") as folder:
         on_progress("looking at this machine")
         seen = preflight.examine(python, os.environ, proving=False)
@@ -72,6 +76,7 @@ def compare(
             train=train,
             repeat=repeat,
             timeout=timeout,
+            host_limit=host_limit,
         )
         _check_keras(job)
         chosen = wanted or _default_lanes(job, seen)

@@ -1,15 +1,103 @@
-"""What the kernel tells of a process."""
+"""What the kernel tells about running processes: their descendants and their memory."""
 
 from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+MOST_MEMBERS = 64
+"""Processes of one family that are looked at."""
+LOOK_SECONDS = 0.02
+"""Between two looks at a process whose memory is limited."""
+_THOROUGH_TURN = 8
+"""Looks between two searches for processes that threads have started; those of the main thread are
+found at every look."""
+_WORST_CHILD = "1000"
 
 
 def peak_resident(pid: int) -> int:
     """The most resident memory that the process had so far, in bytes; 0 when it is gone."""
+    return sum(_fields(f"/proc/{pid}/status", b"VmHWM:"))
+
+
+def family(pid: int, *, thorough: bool) -> list[int]:
+    """The process and its descendants; `thorough`: also those that other threads have started."""
+    found: list[int] = []
+    waiting = [pid]
+    while waiting and len(found) < MOST_MEMBERS:
+        parent = waiting.pop(0)
+        found.append(parent)
+        # It may have ended since its parent was asked.
+        with suppress(OSError):
+            threads = os.listdir(f"/proc/{parent}/task") if thorough else [str(parent)]
+            for thread in threads:
+                with open(f"/proc/{parent}/task/{thread}/children", encoding="ascii") as file:
+                    waiting += [int(word) for word in file.read().split()]
+    return found
+
+
+def first_to_be_killed(pid: int) -> None:
+    """When the machine runs out of memory, the kernel ends this process and its descendants first,
+    and not the programs of other people."""
+    with suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w", encoding="ascii") as file:
+        file.write(_WORST_CHILD)
+
+
+class MemoryWatch:
+    """Watches the memory of a process and its descendants against a limit.
+
+    Files that are mapped do not count: the kernel takes their pages back when it needs them. This
+    is no limit of the address space, because CUDA and XLA reserve far more of that than they use.
+    """
+
+    def __init__(self, pid: int, limit: int | None) -> None:
+        self.limit = limit
+        self.peak = 0
+        """The largest resident memory that was seen, in bytes: of the process, mapped files
+        included, or of the family without them."""
+        self.exceeded = False
+        self._pid = pid
+        self._turn = 0
+        self._members = [pid]
+
+    def look(self) -> bool:
+        """Measure once; True when the limit is exceeded, now or before."""
+        thorough = self._turn % _THOROUGH_TURN == 0
+        members = family(self._pid, thorough=thorough)
+        if thorough:
+            self._members = members
+        else:
+            members = list(dict.fromkeys([*self._members, *members]))
+        self._turn += 1
+        held = sum(map(_held, members))
+        self.peak = max(self.peak, peak_resident(self._pid))
+        if self.limit is not None and held > self.limit and len(members) > 1:
+            # Forked processes share pages, which count once for each of them.
+            held = sum(map(_share, members))
+        self.peak = max(self.peak, held if len(members) > 1 else 0)
+        self.exceeded = self.exceeded or (self.limit is not None and held > self.limit)
+        return self.exceeded
+
+
+def _held(pid: int) -> int:
+    """What ending the process would free at most."""
+    return sum(_fields(f"/proc/{pid}/status", b"RssAnon:", b"RssShmem:"))
+
+
+def _share(pid: int) -> int:
+    """The same, with each page divided by the number of processes that have it."""
+    fields = _fields(f"/proc/{pid}/smaps_rollup", b"Pss_Anon:", b"Pss_Shmem:")
+    return sum(fields) if fields else _held(pid)
+
+
+def _fields(path: str, *names: bytes) -> list[int]:
+    """These fields of a file of the kernel, in bytes; none when the process is gone."""
+    found = []
     try:
-        with open(f"/proc/{pid}/status", "rb") as file:
+        with open(path, "rb") as file:
             for line in file:
-                if line.startswith(b"VmHWM:"):
-                    return int(line.split()[1]) * 1024
+                if line.startswith(names):
+                    found.append(int(line.split()[1]) * 1024)
     except (OSError, ValueError, IndexError):
         pass
-    return 0
+    return found

@@ -13,7 +13,7 @@ from threading import Event, Thread
 
 from whygpu.collectors import memory
 from whygpu.host.local import LocalHost
-from whygpu.host.processes import peak_resident
+from whygpu.host.processes import family, peak_resident
 from whygpu.model.memory_use import Curve, HostMemory, Point, ProcessLimit
 from whygpu.model.observed import Known, Observed
 
@@ -24,7 +24,6 @@ _MOST_POINTS = 200
 _FAMILY_TURN = 8
 """Looks between two searches for processes that threads have started; the main thread's are seen at
 every look."""
-_MOST_PROCESSES = 64
 _LONGEST_WAIT = 1.0
 _LIMIT_NAME = 26
 """The width of the first column of /proc/PID/limits."""
@@ -82,14 +81,14 @@ class _Watch:
         )
 
     def _look_until_stopped(self) -> None:
-        family = [self._pid]
+        members = [self._pid]
         while True:
             thorough = self._looks % _FAMILY_TURN == 0
             with suppress(OSError, ValueError):
-                family = _family(self._pid, thorough=thorough)
-                self._add(sum(_resident(pid) for pid in family))
+                members = family(self._pid, thorough=thorough)
+                self._add(sum(_resident(pid) for pid in members))
             self._peak = max(self._peak, peak_resident(self._pid))
-            for pid in family if thorough else ():
+            for pid in members if thorough else ():
                 with suppress(OSError, ValueError):
                     self._compare(_limits(pid))
             with suppress(OSError, ValueError, StopIteration):
@@ -119,22 +118,6 @@ def joined(points: list[Point]) -> list[Point]:
         Point(pair[0].seconds, min(p.low for p in pair), max(p.high for p in pair))
         for pair in pairs
     ]
-
-
-def _family(pid: int, *, thorough: bool) -> list[int]:
-    """The process and its descendants."""
-    found: list[int] = []
-    waiting = [pid]
-    while waiting and len(found) < _MOST_PROCESSES:
-        parent = waiting.pop(0)
-        found.append(parent)
-        # It may have ended since its parent was asked.
-        with suppress(OSError):
-            threads = os.listdir(f"/proc/{parent}/task") if thorough else [str(parent)]
-            for thread in threads:
-                with open(f"/proc/{parent}/task/{thread}/children", encoding="ascii") as file:
-                    waiting += [int(word) for word in file.read().split()]
-    return found
 
 
 def _resident(pid: int) -> int:

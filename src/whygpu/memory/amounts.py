@@ -6,18 +6,23 @@ from whygpu.errors import UsageError
 from whygpu.launch.words import parse_memory
 
 
-def parse_limit(text: str) -> int:
+def parse_limit(text: str, option: str = "--limit") -> int:
     """--limit 8GiB, in bytes."""
-    expected = f"--limit {text}: expected an amount such as 8GiB"
+    expected = f"{option} {text}: expected an amount such as 8GiB"
     try:
         amount = parse_memory(text)
     except UsageError as error:
-        words = str(error).replace("--memory", "--limit")
+        words = str(error).replace("--memory", option)
         # Other words for it, such as growth, are those of a policy.
         raise UsageError(expected if "growth" in words else words) from error
     if amount.kind != "bytes":
         raise UsageError(expected)
     return int(amount.amount)
+
+
+def in_bytes(amount: str | int, option: str = "--limit") -> int:
+    """An amount as programs give it, or in a user's words."""
+    return amount if isinstance(amount, int) else parse_limit(amount, option)
 
 
 def parse_part(text: str) -> float:

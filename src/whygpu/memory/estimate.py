@@ -63,6 +63,8 @@ class Wanted(NamedTuple):
     beside: int | None = None
     """What the process has beside its arrays; None for what CUDA and its libraries take."""
     timeout: float = DEFAULT_TIMEOUT
+    host_limit: int | None = None
+    """Main memory that the estimating process may hold; None for what the machine can spare."""
     search_seconds: float | None = None
     """After so long, the largest batch that is known to fit by then is the answer."""
 
@@ -127,6 +129,7 @@ def _run(
         python=python,
         environ=variables,
         timeout=wanted.timeout,
+        host_limit=wanted.host_limit,
         on_message=tell,
     )
 
@@ -212,6 +215,10 @@ def _is_close(asked: Mapping[str, Any], wanted: Wanted) -> bool:
 def _why(end: TaskEnd) -> str:
     if end.ended == "timed-out":
         return f"it took longer than {end.how}"
+    if end.ended == "over-limit":
+        from whygpu.work.process import too_much_memory
+
+        return too_much_memory(end)
     if end.ended == "signal":
         return f"its process was ended by {end.how}{_last_words(end)}"
     if end.ended == "exit":

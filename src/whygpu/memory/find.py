@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from whygpu.errors import PolicyError, UsageError
+from whygpu.host.limits import spare
 from whygpu.memory import batch_cache, search
 from whygpu.memory.answer import answer, is_irregular, with_margin
 from whygpu.memory.room import free_of
@@ -21,9 +22,6 @@ from whygpu.model.work import TaskEnd, What
 DEFAULT_TIMEOUT = 600.0
 IN_TRIAL = "WHYGPU_IN_TRIAL"
 """Set in a trial's process: a file that searches while it is loaded must not do so in there."""
-_KEPT_FREE = 0.05
-_LEAST_KEPT_FREE = 512 << 20
-"""Of main memory, where no limit is given: other programs go on living."""
 _REGULAR = "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1048576"
 _OVERSHOOT = 1.25
 """Times the limit."""
@@ -159,7 +157,7 @@ def _limits(wanted: Wanted, machine: Snapshot) -> Limits:
     available = machine.system.memory.available_bytes
     memory = None
     if isinstance(available, Known):
-        memory = available.value - max(int(_KEPT_FREE * available.value), _LEAST_KEPT_FREE)
+        memory = spare(available.value)
     gpu = wanted.limit if on_gpu else None
     if on_gpu and gpu is None:
         gpus = machine.driver.gpus

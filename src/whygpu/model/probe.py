@@ -9,10 +9,18 @@ from whygpu.model.observed import Observed
 DeviceKind = Literal["cpu", "gpu", "other"]
 ProbeName = Literal["cuda", "tensorflow", "keras", "jax", "torch"]
 ProbeEnd = Literal[
-    "finished", "exception", "exit", "signal", "timed-out", "cut-short", "not-started"
+    "finished",
+    "exception",
+    "exit",
+    "signal",
+    "timed-out",
+    "cut-short",
+    "over-limit",
+    "not-started",
 ]
 """`timed-out`: it stood still until its time was up, or ran for longer than it can need;
-`cut-short`: its time was up while it was at work, or while the machine was too busy to run it."""
+`cut-short`: its time was up while it was at work, or while the machine was too busy to run it;
+`over-limit`: it took more memory than it may have."""
 
 
 class ProbeDevice(NamedTuple):
@@ -40,7 +48,8 @@ class Probe(NamedTuple):
     name: ProbeName
     ended: ProbeEnd
     how: str
-    """SIGILL, exit code 3, 60 s, the exception's last line; empty when it finished."""
+    """SIGILL, exit code 3, 60 s, more than 5 GiB of main memory, the exception's last line; empty
+    when it finished."""
     stage: str
     """What it was doing last: start, import, devices, matmul GPU:0, ..."""
     seconds: float

@@ -31,7 +31,7 @@ TaskEnding = Literal[
 class TaskEnd(NamedTuple):
     ended: TaskEnding
     how: str
-    """The exception, the signal's name, the limit; empty when it finished."""
+    """The exception, the signal's name, the limit of time or memory; empty when it finished."""
     messages: tuple[dict[str, Any], ...]
     """What the task sent, in order; kept however it ended."""
     error_text: str

@@ -1,4 +1,7 @@
-"""A process started apart from us, watched without blocking, and ended for certain."""
+"""A process started apart from us, watched without blocking, and ended for certain.
+
+It runs other people's code, so its time and its memory have limits.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 
+from whygpu.host.processes import MemoryWatch, first_to_be_killed
 from whygpu.host.processor_time import Watch
 from whygpu.probes.excerpt import Excerpt
 from whygpu.probes.result import LineSplitter
@@ -36,9 +40,14 @@ class ChildProcess:
         *,
         timeout: float,
         environ: Mapping[str, str],
+        memory_limit: int | None,
         folder: str | None = None,
     ) -> None:
-        """Start the command that `words` makes of its descriptor; OSError when that fails."""
+        """Start the command that `words` makes of its descriptor; OSError when that fails.
+
+        `memory_limit` is what it and its descendants may hold of main memory, in bytes; None where
+        nobody knows how much there is.
+        """
         self._log = Excerpt()
         self._lines = LineSplitter()
         self._timeout = timeout
@@ -69,6 +78,8 @@ class ChildProcess:
             os.close(theirs)
         assert self._process.stdout is not None
         self._watch = Watch(self._process.pid, timeout)
+        first_to_be_killed(self._process.pid)
+        self._memory = MemoryWatch(self._process.pid, memory_limit)
         self.log_fd = self._process.stdout.fileno()
         os.set_blocking(self.result_fd, False)
         os.set_blocking(self.log_fd, False)
@@ -108,6 +119,9 @@ class ChildProcess:
         now = time.monotonic()
         if self._killed_at is not None:
             return now > self._killed_at + self.dying_seconds
+        if self._memory.look():
+            self.kill()
+            return False
         rest = self.rest()
         if rest is not None:
             self._deadline = min(self._deadline, now + rest)

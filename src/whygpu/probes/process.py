@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from whygpu.host.limits import size_in_words
 from whygpu.model.probe import Probe, ProbeEnd, ProbeName
 from whygpu.probes.child import ChildProcess, Words, signal_name
 from whygpu.probes.result import Result
@@ -26,6 +27,7 @@ class ProbeProcess(ChildProcess):
         *,
         timeout: float,
         environ: Mapping[str, str],
+        memory_limit: int | None,
     ) -> None:
         """Start it; raises OSError when the interpreter cannot be started."""
         self.name = name
@@ -36,7 +38,7 @@ class ProbeProcess(ChildProcess):
             # target, least of all by root.
             return [target_python, "-u", "-B", HARNESS, script, str(descriptor), str(timeout)]
 
-        super().__init__(words, timeout=timeout, environ=environ)
+        super().__init__(words, timeout=timeout, environ=environ, memory_limit=memory_limit)
 
     def take(self, line: bytes) -> None:
         self.result.take(line)
@@ -61,6 +63,8 @@ class ProbeProcess(ChildProcess):
             return "finished", ""
         if self.result.exception is not None:
             return "exception", self.result.exception
+        if self._memory.exceeded:
+            return "over-limit", stopped
         if self._timed_out and self._at_work:
             return "cut-short", self._at_work
         if self._timed_out:
@@ -72,6 +76,8 @@ class ProbeProcess(ChildProcess):
 
     def _description(self, code: int | None) -> str:
         """How the process itself ended, in words; empty when it simply exited."""
+        if self._memory.exceeded:
+            return f"more than {size_in_words(self._memory.limit or 0)} of main memory"
         if self._timed_out:
             limit = f"{self._timeout:g} s"
             stuck = "" if code is not None else f"; process {self._process.pid} cannot be killed"

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from whygpu.host.limits import spare
+from whygpu.host.processes import LOOK_SECONDS
 from whygpu.model.probe import Probe, ProbeName
 from whygpu.model.target import FrameworkName
 from whygpu.probes import DEFAULT_TIMEOUT
@@ -22,7 +24,6 @@ SCRIPTS: Mapping[ProbeName, Path] = {
     name: HARNESS.parent / f"{name}.py" for name in get_args(ProbeName)
 }
 
-_TICK = 0.05
 _CLEAN_UP_SECONDS = 1.0
 _GB = 1_000_000_000
 _MEMORY_NEED: Mapping[ProbeName, int] = {
@@ -79,8 +80,10 @@ def run_probes(
     """Run probes side by side as far as cores and memory allow; the results are in order of names.
 
     However a probe ends, it ends as a Probe. On KeyboardInterrupt, and whatever else ends us,
-    the processes are killed first.
+    the processes are killed first. None of them may take more than what the machine can spare of
+    `memory_available`.
     """
+    memory_limit = None if memory_available is None else spare(memory_available)
     with _traceless(environ) as traceless, _Crew(on_progress or (lambda event: None)) as crew:
         environ = {**environ, **traceless}
         waiting = list(names)
@@ -88,7 +91,14 @@ def run_probes(
             while waiting and _has_room(waiting[0], crew.at_work, memory_available):
                 name = waiting.pop(0)
                 patched = {**environ, **_ENVIRONMENT[name]}
-                crew.start(name, target_python, scripts[name], timeout=timeout, environ=patched)
+                crew.start(
+                    name,
+                    target_python,
+                    scripts[name],
+                    timeout=timeout,
+                    environ=patched,
+                    memory_limit=memory_limit,
+                )
             crew.watch()
     return tuple(crew.ended[name] for name in names)
 
@@ -158,10 +168,18 @@ class _Crew:
         *,
         timeout: float,
         environ: Mapping[str, str],
+        memory_limit: int | None,
     ) -> None:
         self._tell(ProgressEvent(name, "started", ""))
         try:
-            process = ProbeProcess(name, target_python, script, timeout=timeout, environ=environ)
+            process = ProbeProcess(
+                name,
+                target_python,
+                script,
+                timeout=timeout,
+                environ=environ,
+                memory_limit=memory_limit,
+            )
         except (OSError, ValueError) as error:
             how = f"{target_python}: {getattr(error, 'strerror', None) or error}"
             self._end(Result(name).probe("not-started", how, 0.0, (), False))
@@ -172,7 +190,7 @@ class _Crew:
 
     def watch(self) -> None:
         """Take in what there is to read, for a moment, and see which probes have ended."""
-        for key, _ in self._selector.select(_TICK):
+        for key, _ in self._selector.select(LOOK_SECONDS):
             process: ProbeProcess = key.data
             before = process.result.stage
             if not process.read(key.fd):

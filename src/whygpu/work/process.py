@@ -16,7 +16,10 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from whygpu.host.processes import peak_resident
+from whygpu.collectors import memory
+from whygpu.host.limits import size_in_words
+from whygpu.host.local import LocalHost
+from whygpu.host.processes import LOOK_SECONDS
 from whygpu.model.work import TaskEnd, TaskEnding
 from whygpu.probes.child import ChildProcess, Words, signal_name
 
@@ -24,12 +27,19 @@ MAIN = (Path(__file__).parent / "inside" / "whygpu_work" / "main.py").resolve()
 TEARDOWN_SECONDS = 20.0
 """How long a process whose task is done may take to exit: CUDA's own end can be slow."""
 
-_TICK = 0.02
-"""Seconds between two looks at its memory. A limit is overshot by what is taken in between, and
-that is no harm: the process is ended for it."""
 _CLEAN_UP_SECONDS = 5.0
 
 OnMessage = Callable[[dict[str, Any]], None]
+
+
+def too_much_memory(end: TaskEnd) -> str:
+    """What to say about a task that ended as over-limit, and how to get past it."""
+    return (
+        f"its process took more than {end.how} of main memory and was ended, so that other "
+        "programs keep theirs. Build the model without its data (PyTorch: with "
+        'torch.device("meta"); JAX: shapes from jax.eval_shape), end other programs, or allow '
+        "more with --host-memory"
+    )
 
 
 def run_task(
@@ -46,9 +56,12 @@ def run_task(
 ) -> TaskEnd:
     """Do the task to its end. On KeyboardInterrupt, and whatever else ends us, it is killed first.
 
-    `host_limit` is the resident memory in bytes beyond which it is ended as over-limit. `stop` is
-    for somebody who waits in another thread: once it is set, the task is killed.
+    `host_limit` is the main memory in bytes that it and its descendants may hold; None for what
+    this machine can spare now. With more it is ended as over-limit. `stop` is for somebody who
+    waits in another thread: once it is set, the task is killed.
     """
+    if host_limit is None:
+        host_limit = memory.spare_bytes(LocalHost())
     descriptor, path = tempfile.mkstemp(prefix="whygpu-task-", suffix=".json")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
@@ -91,9 +104,6 @@ class _TaskProcess(ChildProcess):
     ) -> None:
         self._on_message = on_message
         self._stop = stop or Event()
-        self._host_limit = host_limit
-        self._over_limit = False
-        self._peak = 0
         self._messages: list[dict[str, Any]] = []
         self._exception: dict[str, Any] | None = None
         self._finished = False
@@ -101,7 +111,9 @@ class _TaskProcess(ChildProcess):
         def words(descriptor: int) -> Words:
             return [python, "-u", MAIN, request, str(descriptor)]
 
-        super().__init__(words, timeout=timeout, environ=environ, folder=folder)
+        super().__init__(
+            words, timeout=timeout, environ=environ, memory_limit=host_limit, folder=folder
+        )
 
     def take(self, line: bytes) -> None:
         """One message; what is none of ours, or cut short by the process's end, is left out."""
@@ -128,24 +140,16 @@ class _TaskProcess(ChildProcess):
                 selector.register(descriptor, selectors.EVENT_READ)
             while True:
                 began = time.monotonic()
-                for key, _ in selector.select(_TICK):
+                for key, _ in selector.select(LOOK_SECONDS):
                     if not self.read(key.fd):
                         selector.unregister(key.fd)
-                self._weigh()
                 if self._stop.is_set() and self._killed_at is None:
                     self.kill()
                 if self.tend():
                     return
                 if not selector.get_map():
                     # Nothing left to read: select() would return at once.
-                    time.sleep(max(0.0, _TICK - (time.monotonic() - began)))
-
-    def _weigh(self) -> None:
-        self._peak = max(self._peak, peak_resident(self._process.pid))
-        over = self._host_limit is not None and self._peak > self._host_limit
-        if over and not self._over_limit:
-            self._over_limit = True
-            self.kill()
+                    time.sleep(max(0.0, LOOK_SECONDS - (time.monotonic() - began)))
 
     def end(self) -> TaskEnd:
         seconds = time.monotonic() - self._started
@@ -159,12 +163,12 @@ class _TaskProcess(ChildProcess):
             "\n".join(self._log.lines()),
             str(exception.get("traceback", "")),
             round(seconds, 3),
-            self._peak,
+            self._memory.peak,
         )
 
     def _ending(self, code: int | None) -> tuple[TaskEnding, str]:
-        if self._over_limit and not self._finished:
-            return "over-limit", f"{self._peak} of {self._host_limit} bytes"
+        if self._memory.exceeded and not self._finished:
+            return "over-limit", size_in_words(self._memory.limit or 0)
         if self._finished:
             return "finished", ""
         if self._exception is not None:

@@ -49,6 +49,16 @@ how = "SIGKILL"
 stage = "import"
 ```
 
+A probe that whygpu itself ended, before the machine ran out of memory.
+
+```toml
+only = ["torch"]
+[probes.torch]
+ended = "over-limit"
+how = "more than 1.5 GiB of main memory"
+stage = "import"
+```
+
 ## Quiet on (machine)
 
 Little shared memory matters only where PyTorch is.
@@ -144,6 +154,11 @@ _LITTLE = 4 * GIB
 
 _KILLED = ("signal", "SIGKILL")
 
+_MORE = Remedy(
+    "Give it more: end other programs, raise the container's limit (docker run --memory), or ask "
+    "the scheduler for more (srun --mem)."
+)
+
 _SHARED_FLOOR = 64 << 20
 """Docker's default. Real work passes single batches larger than this."""
 
@@ -174,6 +189,21 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for _, probe in own_probes(machine):
         if isinstance(probe, Known) and (probe.value.ended, probe.value.how) == _KILLED:
             yield from _killed(machine, probe.value)
+        elif isinstance(probe, Known) and probe.value.ended == "over-limit":
+            yield _stopped(probe.value)
+
+
+def _stopped(probe: Probe) -> Finding:
+    """The limit is what the machine could spare when the probe began."""
+    name = display_name(probe.name)
+    return CAUSE.finding(
+        subject=probe.name,
+        message=f"{name} took {probe.how} (at: {probe.stage}), which is all that this machine can "
+        "spare; whygpu ended it so that other programs keep their memory",
+        evidence=(Evidence("probe", f"{name} probe", f"took {probe.how} at {probe.stage}"),),
+        remedies=(_MORE,),
+        severity="error",
+    )
 
 
 def _killed(machine: Snapshot, probe: Probe) -> Iterator[Finding | Gap]:
@@ -195,10 +225,7 @@ def _killed(machine: Snapshot, probe: Probe) -> Iterator[Finding | Gap]:
                     "See whether the kernel says so.",
                     shell_script("sudo dmesg | grep -i 'out of memory'"),
                 ),
-                Remedy(
-                    "Give it more: end other programs, raise the container's limit (docker run "
-                    "--memory), or ask the scheduler for more (srun --mem)."
-                ),
+                _MORE,
             ),
             confidence="likely",
             severity="error",

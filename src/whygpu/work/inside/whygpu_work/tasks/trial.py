@@ -29,7 +29,6 @@ step."""
 
 def run(request, channel):
     began = time.time()
-    first_to_go()
     channel.tell("loading")
     channel.send("start", **reading())
     value = steps.named(request)
@@ -99,15 +98,6 @@ def watch_updates():
             return apply(self, *args, **kwargs)
 
         optimizers.Optimizer.apply = noted
-
-
-def first_to_go():
-    """Should the kernel run out of memory, it is this process that it is to end, and no other."""
-    try:
-        with open("/proc/self/oom_score_adj", "w") as stream:
-            stream.write("1000")
-    except OSError:
-        pass
 
 
 def after_step(channel, number, seconds):
