@@ -11,6 +11,9 @@ import time
 
 import pytest
 
+from tests import bounded
+from whygpu.host.base import Completed
+from whygpu.host.files import names_in
 from whygpu.host.local import LocalHost
 from whygpu.model.observed import Known, Unknown
 
@@ -72,3 +75,56 @@ def _runs(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def test_a_file_that_is_too_large_is_unknown_unless_its_start_is_enough(
+    tmp_path: pathlib.Path,
+) -> None:
+    path = tmp_path / "METADATA"
+    path.write_bytes(b"x" * 2000)
+    host = LocalHost()
+    assert host.read(str(path), 1024) == Unknown(f"{path}: it is larger than 1 KiB")
+    assert host.read(str(path), 1024, whole=False) == Known("x" * 1024, str(path))
+    assert isinstance(host.read(str(path), 2000), Known)
+
+
+def test_a_folder_with_too_many_entries_is_unknown(tmp_path: pathlib.Path) -> None:
+    for number in range(11):
+        (tmp_path / str(number)).touch()
+    with pytest.raises(OSError, match="more than 10 entries"):
+        names_in(str(tmp_path), 10)
+    assert len(names_in(str(tmp_path), 11)) == 11
+
+
+PRINTS_FOR_EVER = "import os\nwhile True: os.write({stream}, b'x' * 65536)"
+TAKES_ALL_MEMORY = "held = []\nwhile True: held.append(bytearray(1 << 24))"
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (PRINTS_FOR_EVER.format(stream=1), "printed more than 1 MiB"),
+        (PRINTS_FOR_EVER.format(stream=2), "printed more than 1 MiB"),
+        (TAKES_ALL_MEMORY, "took more than 2 GiB of memory"),
+    ],
+)
+def test_a_command_that_does_not_know_when_to_stop(program: str, reason: str) -> None:
+    ask = """
+        from whygpu.host.local import LocalHost
+        print(LocalHost().run([sys.executable, "-c", sys.argv[1]], timeout=60))
+    """
+    ended = bounded.run(ask, program)
+    assert reason in ended.stdout, ended.stderr
+    assert ended.peak < bounded.LARGEST
+
+
+def test_both_streams_and_the_exit_code_of_a_short_command() -> None:
+    program = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
+    done = LocalHost().run([sys.executable, "-c", program], timeout=20)
+    assert done == Known(Completed(3, "out\n", "err\n", False), sys.executable)
+
+
+def test_what_a_command_printed_before_its_time_was_up_is_kept() -> None:
+    program = "import time; print('first', flush=True); time.sleep(60)"
+    done = LocalHost().run([sys.executable, "-c", program], timeout=1)
+    assert done == Known(Completed(-9, "first\n", "", True), sys.executable)

@@ -255,7 +255,7 @@ class Searcher:
 
     def _foreign(self, path: str, reason: str) -> _File | None:
         """The loader passes over files for other machines before it sees what else is wrong."""
-        header = self._host.read_bytes(path, 64)
+        header = self._host.read_bytes(path, 64, whole=False)
         found = identity(header.value) if isinstance(header, Known) else None
         if found is None or found == self._own:
             return None

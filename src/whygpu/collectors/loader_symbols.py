@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from whygpu.collectors.loader_search import Loaded
 from whygpu.host.base import Host
-from whygpu.model.observed import Known
+from whygpu.model.observed import Known, Unknown
 
 _CUDA_NAME = re.compile(r"lib(cu|nv|nccl)", re.I)
 """Only these are checked symbol by symbol: framework libraries have hundreds of thousands."""
@@ -47,6 +47,8 @@ class SymbolChecker:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._tables: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
+        self._unread: set[str] = set()
+        """Files whose symbols could not be read: they may define anything."""
 
     def unmet_symbol(
         self, new: Sequence[Loaded], tree: Sequence[Loaded], scope: Sequence[Loaded]
@@ -67,7 +69,8 @@ class SymbolChecker:
                 if not version and _is_among_unversioned(name, defined):
                     continue
                 if not self._is_defined_elsewhere(name, version, others):
-                    return _unmet(file, symbol, scope)
+                    unread = any(_place(each) in self._unread for each in scope)
+                    return None if unread else _unmet(file, symbol, scope)
         return None
 
     def _is_defined_elsewhere(self, name: str, version: str, files: Sequence[Loaded]) -> bool:
@@ -79,12 +82,18 @@ class SymbolChecker:
         return any(_is_among_unversioned(name, self._table(file)[0]) for file in files)
 
     def _table(self, file: Loaded) -> tuple[frozenset[str], tuple[str, ...]]:
-        path = file.path or file.search.name
+        path = _place(file)
         if path not in self._tables:
             answer = self._host.symbols(path)
+            if isinstance(answer, Unknown):
+                self._unread.add(path)
             defined, required = answer.value if isinstance(answer, Known) else ((), ())
             self._tables[path] = (frozenset(defined), required)
         return self._tables[path]
+
+
+def _place(file: Loaded) -> str:
+    return file.path or file.search.name
 
 
 def _is_among(name: str, version: str, defined: frozenset[str]) -> bool:

@@ -128,10 +128,11 @@ def _package(host: Host, interpreter: Interpreter, entry: _Entry, *, shadowed: b
 def _headers(host: Host, metadata: str, file: str = "") -> Iterator[tuple[str, str]]:
     """The header lines of METADATA, WHEEL or PKG-INFO; none when it cannot be read."""
     name = file or ("METADATA" if metadata.endswith(".dist-info") else "PKG-INFO")
-    text = host.read(os.path.join(metadata, name), METADATA_LIMIT)
+    # The headers come first; the description behind them may be long.
+    text = host.read(os.path.join(metadata, name), METADATA_LIMIT, whole=False)
     if not isinstance(text, Known) and not file:
         # An egg-info made by distutils is one file.
-        text = host.read(metadata, METADATA_LIMIT)
+        text = host.read(metadata, METADATA_LIMIT, whole=False)
     if not isinstance(text, Known):
         return
     for line in text.value.splitlines():

@@ -45,7 +45,7 @@ def processor(host: Host) -> Cpu:
 
 
 def _linux_cpu(host: Host) -> tuple[Observed[str], Observed[tuple[str, ...]]]:
-    text = host.read("/proc/cpuinfo", FIRST_PROCESSOR)
+    text = host.read("/proc/cpuinfo", FIRST_PROCESSOR, whole=False)
     if isinstance(text, Unknown):
         return text, text
     if isinstance(text, Absent):

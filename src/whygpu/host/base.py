@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
+from whygpu.host import limits
 from whygpu.model.libraries import ElfFacts
 from whygpu.model.observed import Observed
 
@@ -61,10 +62,17 @@ class Host(Protocol):
     @property
     def environ(self) -> Mapping[str, str]: ...
 
-    def read(self, path: str, limit: int = 1 << 20) -> Observed[str]:
-        """The text of a file, at most `limit` bytes; bytes that are not UTF-8 are replaced."""
+    def read(
+        self, path: str, limit: int = limits.TEXT_FILE, *, whole: bool = True
+    ) -> Observed[str]:
+        """The text of a file; bytes that are not UTF-8 are replaced.
 
-    def read_bytes(self, path: str, limit: int = 1 << 24) -> Observed[bytes]: ...
+        A file of more than `limit` bytes is Unknown, unless its start is enough (not `whole`).
+        """
+
+    def read_bytes(
+        self, path: str, limit: int = limits.BINARY_FILE, *, whole: bool = True
+    ) -> Observed[bytes]: ...
 
     def list(self, path: str) -> Observed[tuple[str, ...]]:
         """The names in a folder, sorted."""
@@ -87,7 +95,8 @@ class Host(Protocol):
     def run(
         self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None
     ) -> Observed[Completed]:
-        """Run a short command with its output bounded. Absent when there is no such command.
+        """Run a short command. Absent when there is no such command; Unknown when it prints or
+        takes more than a short command may.
 
         A command that stands still until its time is up has `timed_out`. One that is still at
         work then is Unknown: it may be slow, or the machine too busy to let it run.

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple, Union
 
+from whygpu.host import limits
 from whygpu.model.libraries import ElfFacts, VersionNeed
 
 Buffer = Union[bytes, mmap.mmap]
@@ -69,9 +70,6 @@ _GLOBAL, _WEAK, _UNIQUE = 1, 2, 10
 _FIRST_OWN_VERSION = 2
 """Version indices 0 and 1 stand for local and unversioned symbols."""
 
-_MAX_RECORDS = 1 << 16
-"""No real file has more version records; a hostile one could chain them for ever."""
-
 
 class Identity(NamedTuple):
     machine: str
@@ -129,6 +127,7 @@ class _Image:
             raise BadElf("object file has no dynamic section")
         self._needed: list[int] = []
         self._tags: dict[int, int] = {}
+        self._strings_left = limits.ELF_STRINGS
         if dynamic is not None:
             self._read_dynamic(dynamic)
         self._strings, self._strings_end = self._string_table()
@@ -161,6 +160,7 @@ class _Image:
         for name, binding, is_defined, version in self._symbol_table():
             version_name = versions.get(version & ~_HIDDEN_VERSION)
             has_version = version & ~_HIDDEN_VERSION >= _FIRST_OWN_VERSION and version_name
+            self._spend(len(version_name) if version_name else 0)
             if not is_defined:
                 if binding == _GLOBAL:
                     required.append(f"{name}@{version_name}" if has_version else name)
@@ -200,14 +200,17 @@ class _Image:
         if offset is None:
             raise BadElf("the dynamic section lies outside the file")
         layout = _DYNAMIC[self._bits]
-        content = self._buffer[offset : offset + dynamic.size]
-        for tag, value in layout.iter_unpack(content[: len(content) // layout.size * layout.size]):
+        count = min(dynamic.size, len(self._buffer) - offset) // layout.size
+        content = self._buffer[offset : offset + min(count, limits.ELF_RECORDS) * layout.size]
+        for tag, value in layout.iter_unpack(content):
             if tag == _DT_NULL:
                 return
             if tag == _DT_NEEDED:
                 self._needed.append(value)
             else:
                 self._tags[tag] = value
+        if count > limits.ELF_RECORDS:
+            raise BadElf(f"its dynamic section has more than {limits.ELF_RECORDS:,} entries")
 
     def _string_table(self) -> tuple[int, int]:
         """Where it begins and ends. Not copied: TensorFlow's has 90 MB."""
@@ -231,10 +234,22 @@ class _Image:
 
     def _string(self, offset: int) -> str:
         start = min(self._strings + offset, self._strings_end)
-        end = self._buffer.find(b"\0", start, self._strings_end)
-        return self._buffer[start : end if end >= 0 else self._strings_end].decode(
-            "utf-8", "replace"
-        )
+        furthest = min(start + limits.ELF_STRING + 1, self._strings_end)
+        end = self._buffer.find(b"\0", start, furthest)
+        if end < 0:
+            end = furthest
+        if end - start > limits.ELF_STRING:
+            most = limits.size_in_words(limits.ELF_STRING)
+            raise BadElf(f"a name in it is longer than {most}")
+        self._spend(end - start)
+        return self._buffer[start:end].decode("utf-8", "replace")
+
+    def _spend(self, count: int) -> None:
+        """Names may overlap, so that a small file can hold a huge number of long ones."""
+        self._strings_left -= count
+        if self._strings_left < 0:
+            most = limits.size_in_words(limits.ELF_STRINGS)
+            raise BadElf(f"the names in it are longer than {most} together")
 
     def _folders(self, tag: int) -> tuple[str, ...]:
         text = self._string(self._tags[tag]) if tag in self._tags else ""
@@ -248,8 +263,8 @@ class _Image:
     def _version_needs(self) -> Iterator[tuple[str, list[tuple[int, str, bool]]]]:
         """Each library, with (index, version, weak) for every version required of it."""
         place = self._table(_DT_VERNEED)
-        left = _MAX_RECORDS
-        for _ in range(min(self._tags.get(_DT_VERNEEDNUM, 0), _MAX_RECORDS)):
+        left = limits.ELF_RECORDS
+        for _ in range(min(self._tags.get(_DT_VERNEEDNUM, 0), limits.ELF_RECORDS)):
             record = None if place is None else self._unpack(_VERSION_NEED, place)
             if place is None or record is None:
                 return
@@ -276,7 +291,7 @@ class _Image:
         """The names of the versions that this file defines, by their index."""
         names: dict[int, str] = {}
         place = self._table(_DT_VERDEF)
-        for _ in range(min(self._tags.get(_DT_VERDEFNUM, 0), _MAX_RECORDS)):
+        for _ in range(min(self._tags.get(_DT_VERDEFNUM, 0), limits.ELF_RECORDS)):
             record = None if place is None else self._unpack(_VERSION_DEFINITION, place)
             if place is None or record is None:
                 break
@@ -296,9 +311,10 @@ class _Image:
             return
         layout = _SYMBOL[self._bits]
         count = min(self._symbol_count(), (len(self._buffer) - offset) // layout.size)
+        if count > limits.ELF_SYMBOLS:
+            raise BadElf(f"it has more than {limits.ELF_SYMBOLS:,} symbols")
         table = self._buffer[offset : offset + count * layout.size]
         versions = self._version_indices(count)
-        strings = self._buffer[self._strings : self._strings_end]
         for index, fields in enumerate(layout.iter_unpack(table)):
             if self._bits == 64:
                 name, info, other, section, _, _ = fields
@@ -306,8 +322,7 @@ class _Image:
                 name, _, _, info, other, section = fields
             binding, visible = info >> 4, other & 3 in (0, 3)
             if name and visible and binding in (_GLOBAL, _WEAK, _UNIQUE):
-                text = strings[name : strings.find(b"\0", name)].decode("utf-8", "replace")
-                yield text, binding, section != 0, versions[index]
+                yield self._string(name), binding, section != 0, versions[index]
 
     def _version_indices(self, count: int) -> tuple[int, ...]:
         offset = self._table(_DT_VERSYM)
@@ -333,10 +348,12 @@ class _Image:
         chains = buckets + 4 * bucket_count
         if chains > len(self._buffer):
             return 0
+        if bucket_count > limits.ELF_SYMBOLS:
+            raise BadElf(f"its hash table has more than {limits.ELF_SYMBOLS:,} buckets")
         last = max(struct.unpack_from(f"<{bucket_count}I", self._buffer, buckets), default=0)
         if last < first_symbol:
             return 0
-        for index in range(last, last + _MAX_RECORDS):
+        for index in range(last, last + limits.ELF_RECORDS):
             link = self._unpack(struct.Struct("<I"), chains + 4 * (index - first_symbol))
             if link is None:
                 return 0

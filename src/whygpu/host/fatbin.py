@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from whygpu.host import limits
 from whygpu.host.elf import BadElf, Buffer, identity
 
 _SECTION_NAMES = (b".nv_fatbin", b"__nv_relfatbin")
@@ -20,9 +21,6 @@ _PTX, _CUBIN = 1, 2
 _ARCHITECTURE_SPECIFIC = 0x100000
 """The flag of code for one architecture only: sm_90a."""
 
-_MAX_ENTRIES = 1 << 20
-"""Many times what the largest libraries hold; bounds the walk through hostile data."""
-
 
 def architectures(buffer: Buffer) -> tuple[str, ...]:
     """Machine code as sm_80, intermediate code as compute_90; machine code first, by number.
@@ -37,8 +35,10 @@ def architectures(buffer: Buffer) -> tuple[str, ...]:
                 suffix = "a" if flags & _ARCHITECTURE_SPECIFIC else ""
                 found.add((kind == _PTX, number, suffix))
             entries += 1
-            if entries >= _MAX_ENTRIES:
-                break
+            if entries > limits.GPU_CODE_ENTRIES:
+                raise BadElf(f"it has more than {limits.GPU_CODE_ENTRIES:,} pieces of GPU code")
+            if len(found) > limits.GPU_ARCHITECTURES:
+                raise BadElf("its GPU code names more architectures than there are")
     return tuple(
         f"{'compute' if intermediate else 'sm'}_{number}{suffix}"
         for intermediate, number, suffix in sorted(found)

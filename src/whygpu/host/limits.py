@@ -23,17 +23,19 @@ imports a framework in its sitecustomize takes less than half of that."""
 
 ELF_STRING = 1 << 16
 """Bytes of one name in an ELF file. The longest real ones are search paths with many folders."""
-ELF_STRINGS = 1 << 26
-"""Bytes of all names that are taken from one ELF file together. A hostile file lets a million
-records point at one long name."""
+ELF_STRINGS = 1 << 27
+"""Bytes of all names that are taken from one ELF file together. TensorFlow's largest library has
+88 MB; in a hostile file, a million records point at one long name."""
 ELF_RECORDS = 1 << 16
 """Records of one kind (needed libraries, versions) in an ELF file."""
-ELF_SYMBOLS = 1 << 19
-"""Dynamic symbols of one ELF file. TensorFlow's largest library has about 300,000."""
+ELF_SYMBOLS = 1 << 20
+"""Dynamic symbols of one ELF file. TensorFlow's largest library has 483,000."""
 GPU_CODE_ENTRIES = 1 << 20
 """Pieces of GPU code in an ELF file; libcublasLt has about 60,000."""
 GPU_ARCHITECTURES = 1024
 """Different architectures among them; there are not 100 in the world."""
+CACHE_ENTRIES = 200_000
+"""Libraries in the loader's cache; a large workstation has some thousands."""
 CACHE_STRING = 4096
 """Bytes of a name or path in the loader's cache: PATH_MAX of Linux."""
 CACHE_STRINGS = 1 << 25

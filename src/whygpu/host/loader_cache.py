@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
+
+from whygpu.host import limits
 
 _OLD_MAGIC = b"ld.so-1.7.0\0"
 _NEW_MAGIC = b"glibc-ld.so.cache1.1"
@@ -43,8 +46,15 @@ class BadCache(ValueError):
 
 def parse(content: bytes) -> tuple[CacheEntry, ...]:
     """The entries in the file's order; the loader takes the first that fits."""
+    entries = tuple(islice(_entries(content), limits.CACHE_ENTRIES + 1))
+    if len(entries) > limits.CACHE_ENTRIES:
+        raise BadCache(f"it has more than {limits.CACHE_ENTRIES:,} entries")
+    return entries
+
+
+def _entries(content: bytes) -> Iterator[CacheEntry]:
     if content.startswith(_NEW_MAGIC):
-        return tuple(_new_entries(content))
+        return _new_entries(content)
     if not content.startswith(_OLD_MAGIC):
         raise BadCache("it begins with neither of the two known marks")
     start = len(_OLD_MAGIC) + 4
@@ -52,15 +62,16 @@ def parse(content: bytes) -> tuple[CacheEntry, ...]:
     strings = start + count * _OLD_ENTRY.size
     aligned = -(-strings // 8) * 8
     if content.startswith(_NEW_MAGIC, aligned):
-        return tuple(_new_entries(content[aligned:]))
-    return tuple(_old_entries(content, start, strings))
+        return _new_entries(content[aligned:])
+    return _old_entries(content, start, strings)
 
 
 def _old_entries(content: bytes, start: int, strings: int) -> Iterator[CacheEntry]:
     if strings > len(content):
         raise BadCache("it is cut short")
+    texts = _Texts(content)
     for flags, name, path in _OLD_ENTRY.iter_unpack(content[start:strings]):
-        yield CacheEntry(_text(content, strings + name), _text(content, strings + path), flags, "")
+        yield CacheEntry(texts.at(strings + name), texts.at(strings + path), flags, "")
 
 
 def _new_entries(content: bytes) -> Iterator[CacheEntry]:
@@ -70,7 +81,8 @@ def _new_entries(content: bytes) -> Iterator[CacheEntry]:
     end = _NEW_HEADER.size + count * _NEW_ENTRY.size
     if end > len(content):
         raise BadCache("it is cut short")
-    names = _capability_names(content, extension)
+    texts = _Texts(content)
+    names = _capability_names(content, extension, texts)
     for flags, name, path, _, capabilities in _NEW_ENTRY.iter_unpack(
         content[_NEW_HEADER.size : end]
     ):
@@ -83,10 +95,10 @@ def _new_entries(content: bytes) -> Iterator[CacheEntry]:
         elif capabilities:
             # The bit masks of old releases; an ordinary entry always stands beside such a one.
             continue
-        yield CacheEntry(_text(content, name), _text(content, path), flags, capability)
+        yield CacheEntry(texts.at(name), texts.at(path), flags, capability)
 
 
-def _capability_names(content: bytes, extension: int) -> tuple[str, ...]:
+def _capability_names(content: bytes, extension: int, texts: _Texts) -> tuple[str, ...]:
     if not extension or extension + 8 > len(content):
         return ()
     magic, count = struct.unpack_from("<2I", content, extension)
@@ -96,10 +108,22 @@ def _capability_names(content: bytes, extension: int) -> tuple[str, ...]:
     for tag, _, offset, size in _EXTENSION_SECTION.iter_unpack(content[extension + 8 : end]):
         if tag == _CAPABILITY_SECTION and offset + size <= len(content):
             offsets = struct.unpack_from(f"<{size // 4}I", content, offset)
-            return tuple(_text(content, place) for place in offsets)
+            return tuple(texts.at(place) for place in offsets)
     return ()
 
 
-def _text(content: bytes, offset: int) -> str:
-    end = content.find(b"\0", offset)
-    return content[offset : end if end >= 0 else None].decode("utf-8", "replace")
+class _Texts:
+    """The names and paths of one cache, which together have a limit."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._left = limits.CACHE_STRINGS
+
+    def at(self, offset: int) -> str:
+        end = self._content.find(b"\0", offset, offset + limits.CACHE_STRING + 1)
+        if end < 0:
+            end = min(offset + limits.CACHE_STRING + 1, len(self._content))
+        self._left -= max(end - offset, 0)
+        if end - offset > limits.CACHE_STRING or self._left < 0:
+            raise BadCache("its names are longer than names can be")
+        return self._content[offset:end].decode("utf-8", "replace")

@@ -7,10 +7,12 @@ import grp
 import mmap
 import os
 import pwd
+import selectors
 import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -18,16 +20,20 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from whygpu.host import elf as elf_reader
-from whygpu.host import fatbin
+from whygpu.host import fatbin, files, limits
 from whygpu.host.base import Completed, FileFacts, FileKind, Platform
+from whygpu.host.processes import LOOK_SECONDS, MemoryWatch, first_to_be_killed
 from whygpu.host.processor_time import Watch
 from whygpu.model.libraries import ElfFacts
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 
 T = TypeVar("T")
 
-OUTPUT_LIMIT = 1 << 20
-"""A short command that prints more than this is not one we can use."""
+_PIECE = 1 << 16
+_MOST_OUTPUT = limits.size_in_words(limits.COMMAND_OUTPUT)
+_MOST_MEMORY = limits.size_in_words(limits.COMMAND_MEMORY)
+_DYING_SECONDS = 0.5
+"""How long a killed command may take to die before it counts as stuck in the kernel."""
 
 _running: set[subprocess.Popen[bytes]] = set()
 _starting = Lock()
@@ -64,21 +70,22 @@ class LocalHost:
     def environ(self) -> Mapping[str, str]:
         return dict(os.environ)
 
-    def read(self, path: str, limit: int = 1 << 20) -> Observed[str]:
-        content = self.read_bytes(path, limit)
+    def read(
+        self, path: str, limit: int = limits.TEXT_FILE, *, whole: bool = True
+    ) -> Observed[str]:
+        content = self.read_bytes(path, limit, whole=whole)
         if isinstance(content, Known):
             return Known(content.value.decode("utf-8", "replace"), path)
         return content
 
-    def read_bytes(self, path: str, limit: int = 1 << 24) -> Observed[bytes]:
-        def read() -> bytes:
-            with open(path, "rb", opener=_open_file) as file:
-                return file.read(limit)
-
-        return _ask(path, read)
+    def read_bytes(
+        self, path: str, limit: int = limits.BINARY_FILE, *, whole: bool = True
+    ) -> Observed[bytes]:
+        read = files.read_whole if whole else files.read_start
+        return _ask(path, lambda: read(path, limit))
 
     def list(self, path: str) -> Observed[tuple[str, ...]]:
-        return _ask(path, lambda: tuple(sorted(os.listdir(path))))
+        return _ask(path, lambda: tuple(files.names_in(path)))
 
     def stat(self, path: str) -> Observed[FileFacts]:
         return _ask(path, lambda: _facts(path))
@@ -120,19 +127,12 @@ class LocalHost:
             return Unknown(f"{name} cannot be started: {error.strerror}")
         watch = Watch(process.pid, timeout)
         try:
-            stdout, stderr = _watched(process, watch)
-        except subprocess.TimeoutExpired:
-            at_work = watch.at_work()
-            given_up = _give_up(process)
-            if at_work:
-                return Unknown(f"{name} did not answer within {at_work}")
-            return Known(given_up, name)
+            return _completed(process, name, watch)
         except BaseException:
-            _give_up(process)
+            _kill(process)
             raise
         finally:
             _running.discard(process)
-        return Known(Completed(process.returncode, _text(stdout), _text(stderr), False), name)
 
 
 def _ask(path: str, question: Callable[[], T]) -> Observed[T]:
@@ -151,19 +151,9 @@ def _ask(path: str, question: Callable[[], T]) -> Observed[T]:
         return Unknown(f"{path}: {reason}")
 
 
-def _open_file(path: str, flags: int) -> int:
-    """Open a file, and nothing else: a pipe would make us wait for a writer for ever."""
-    descriptor = os.open(path, flags | os.O_NONBLOCK)
-    kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
-    if kind not in (stat.S_IFREG, stat.S_IFDIR):
-        os.close(descriptor)
-        raise OSError("not a regular file")
-    return descriptor
-
-
 def _mapped(path: str, read: Callable[[Any], T]) -> T:
     """Read a file through a memory map: of a 1 GB library only a few pages are touched."""
-    with open(path, "rb", opener=_open_file) as file:
+    with open(path, "rb", opener=files.open_regular) as file:
         if os.fstat(file.fileno()).st_size == 0:
             raise elf_reader.BadElf("file too short")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as buffer:
@@ -214,21 +204,89 @@ def _libc() -> str:
         return " ".join(platform.libc_ver()).strip()
 
 
-def _watched(process: subprocess.Popen[bytes], watch: Watch) -> tuple[bytes, bytes]:
-    try:
-        return process.communicate(timeout=watch.seconds_before_last_part)
-    except subprocess.TimeoutExpired:
-        watch.begin_last_part()
-        return process.communicate(timeout=watch.seconds_of_last_part)
+def _completed(
+    process: subprocess.Popen[bytes], name: str, time_used: Watch
+) -> Observed[Completed]:
+    """What a short command printed and how it ended."""
+    first_to_be_killed(process.pid)
+    memory = MemoryWatch(process.pid, limits.COMMAND_MEMORY)
+    last_part = time.monotonic() + time_used.seconds_before_last_part
+    deadline = last_part + time_used.seconds_of_last_part
+    with _Output(process) as output:
+        while not output.ended and time.monotonic() < deadline:
+            if output.is_too_long:
+                _end(process)
+                return Unknown(f"{name} was stopped: it printed more than {_MOST_OUTPUT}")
+            if memory.look():
+                _end(process)
+                return Unknown(f"{name} was stopped: it took more than {_MOST_MEMORY} of memory")
+            now = time.monotonic()
+            if now > last_part:
+                time_used.begin_last_part()
+            output.read(min(LOOK_SECONDS, max(0.0, deadline - now)))
+        if output.ended:
+            with suppress(subprocess.TimeoutExpired):
+                code = process.wait(max(0.0, deadline - time.monotonic()))
+                return Known(Completed(code, output.stdout, output.stderr, False), name)
+        at_work = time_used.at_work()
+        _end(process)
+        output.read(0)
+        if at_work:
+            return Unknown(f"{name} did not answer within {at_work}")
+        return Known(Completed(-signal.SIGKILL, output.stdout, output.stderr, True), name)
 
 
-def _give_up(process: subprocess.Popen[bytes]) -> Completed:
-    """Kill the whole group. A child stuck in the kernel is left behind, not waited for."""
+class _Output:
+    """What a process prints on its two streams, in bounded memory."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._streams = (process.stdout, process.stderr)
+        self._selector = selectors.DefaultSelector()
+        self._content = (bytearray(), bytearray())
+        for stream, content in zip(self._streams, self._content, strict=True):
+            self._selector.register(stream, selectors.EVENT_READ, content)
+
+    def __enter__(self) -> _Output:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._selector.close()
+        for stream in self._streams:
+            stream.close()
+
+    @property
+    def ended(self) -> bool:
+        """Both streams are closed by everyone who could write to them."""
+        return not self._selector.get_map()
+
+    @property
+    def is_too_long(self) -> bool:
+        return any(len(content) > limits.COMMAND_OUTPUT for content in self._content)
+
+    @property
+    def stdout(self) -> str:
+        return _text(self._content[0])
+
+    @property
+    def stderr(self) -> str:
+        return _text(self._content[1])
+
+    def read(self, seconds: float) -> None:
+        """Take what comes within this time."""
+        for key, _ in self._selector.select(seconds):
+            piece = os.read(key.fd, _PIECE)
+            key.data.extend(piece)
+            if not piece:
+                self._selector.unregister(key.fileobj)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the whole group. A child that is stuck in the kernel is left behind, not waited for."""
     _kill(process)
-    stdout = stderr = b""
     with suppress(subprocess.TimeoutExpired):
-        stdout, stderr = process.communicate(timeout=0.5)
-    return Completed(-signal.SIGKILL, _text(stdout), _text(stderr), True)
+        process.wait(_DYING_SECONDS)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -236,5 +294,5 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _text(output: bytes) -> str:
-    return output[:OUTPUT_LIMIT].decode("utf-8", "replace")
+def _text(output: bytearray) -> str:
+    return output[: limits.COMMAND_OUTPUT].decode("utf-8", "replace")

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from whygpu.host import limits
 from whygpu.host.base import Completed, FileFacts, Host, Platform
 from whygpu.model.codec import decode, decode_observed, encode
 from whygpu.model.libraries import ElfFacts
@@ -47,10 +48,14 @@ class ReplayHost:
     def environ(self) -> Mapping[str, str]:
         return self._environ
 
-    def read(self, path: str, limit: int = 1 << 20) -> Observed[str]:
+    def read(
+        self, path: str, limit: int = limits.TEXT_FILE, *, whole: bool = True
+    ) -> Observed[str]:
         return self._answer(str, f"read {path}")
 
-    def read_bytes(self, path: str, limit: int = 1 << 24) -> Observed[bytes]:
+    def read_bytes(
+        self, path: str, limit: int = limits.BINARY_FILE, *, whole: bool = True
+    ) -> Observed[bytes]:
         coded = self._answer(str, f"read_bytes {path}")
         if isinstance(coded, Known):
             return Known(base64.b64decode(coded.value), coded.source)
@@ -118,14 +123,19 @@ class RecordingHost:
     def environ(self) -> Mapping[str, str]:
         return self._host.environ
 
-    def read(self, path: str, limit: int = 1 << 20) -> Observed[str]:
-        return self._keep(f"read {path}", self._host.read(path, limit))
+    def read(
+        self, path: str, limit: int = limits.TEXT_FILE, *, whole: bool = True
+    ) -> Observed[str]:
+        return self._keep(f"read {path}", self._host.read(path, limit, whole=whole))
 
-    def read_bytes(self, path: str, limit: int = 1 << 24) -> Observed[bytes]:
+    def read_bytes(
+        self, path: str, limit: int = limits.BINARY_FILE, *, whole: bool = True
+    ) -> Observed[bytes]:
         def coded(value: bytes) -> str:
             return base64.b64encode(value).decode("ascii")
 
-        return self._keep(f"read_bytes {path}", self._host.read_bytes(path, limit), coded)
+        answer = self._host.read_bytes(path, limit, whole=whole)
+        return self._keep(f"read_bytes {path}", answer, coded)
 
     def list(self, path: str) -> Observed[tuple[str, ...]]:
         return self._keep(f"list {path}", self._host.list(path))
