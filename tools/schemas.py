@@ -304,6 +304,7 @@ def lint_schema() -> dict[str, Any]:
         "problems": {"type": "array", "items": _object(problem)},
         "files": number,
         "fixed": number,
+        "left_out": number,
     }
     return {"$schema": DRAFT, "title": "whygpu lint --json", **_object(fields)}
 

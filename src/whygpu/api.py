@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
 from whygpu.causes import catalogue, machine_catalogue
 from whygpu.engine import diagnose as _diagnose
 from whygpu.errors import UsageError
+from whygpu.host.files import read_given
 from whygpu.host.local import LocalHost
 from whygpu.model.codec import DecodeError, decode
 from whygpu.model.derived import installer_of, nvidia_gpu
@@ -18,6 +18,7 @@ from whygpu.model.snapshot import SCHEMA, Snapshot
 from whygpu.model.target import PLAIN_PIP
 from whygpu.privacy import Redactor
 from whygpu.probes import DEFAULT_TIMEOUT
+from whygpu.readers import bounded_json
 
 if TYPE_CHECKING:
     import os
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from whygpu.planner.remedies import Place
     from whygpu.probes.runner import Progress
 
-LARGEST_SNAPSHOT = 1 << 26
+LARGEST_SNAPSHOT = 1 << 24
+"""Bytes. With all probes and what they printed, a snapshot has less than 1 MiB."""
 
 
 def check(
@@ -332,16 +334,14 @@ def load_snapshot(path: str) -> Snapshot:
     try:
         if path == "-":
             content = sys.stdin.buffer.read(LARGEST_SNAPSHOT + 1)
+            if len(content) > LARGEST_SNAPSHOT:
+                raise ValueError(f"it is larger than {LARGEST_SNAPSHOT >> 20} MiB")
         else:
-            with open(path, "rb") as file:
-                content = file.read(LARGEST_SNAPSHOT + 1)
-        if len(content) > LARGEST_SNAPSHOT:
-            raise ValueError(f"it is larger than {LARGEST_SNAPSHOT >> 20} MiB")
-        # Bytes, because a Windows shell writes what is redirected to a file as UTF-16.
-        data = json.loads(content)
+            content = read_given(path, LARGEST_SNAPSHOT)
+        data = bounded_json.loads(content)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError(
             f"{path} is no snapshot: {error}; `whygpu snapshot -o FILE` writes one"
         ) from error

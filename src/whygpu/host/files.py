@@ -46,6 +46,11 @@ def read_whole(path: str, limit: int) -> bytes:
     return _within(read_start(path, limit + 1), path, limit)
 
 
+def is_substituted(path: str) -> bool:
+    """Whether a shell has made this name, for the output of a command: `<(command)`."""
+    return path.startswith(("/dev/fd/", "/proc/self/fd/")) or path == "/dev/stdin"
+
+
 def read_given(path: str, limit: int) -> bytes:
     """A file that the user has named: it may be a pipe, as `<(command)` gives one.
 

@@ -33,6 +33,9 @@ def judge(program: Program, causes: Sequence[Cause]) -> tuple[list[CodeFinding],
         try:
             for item in detector(program):
                 found.setdefault((cause.code, item.place.start), item)
+        except RecursionError:
+            # No bug: the program nests too deeply, for this detector and perhaps for others.
+            raise
         except Exception as error:
             crashes.append(f"{cause.code}: {type(error).__name__}: {error}")
     ordered = sorted(found.values(), key=lambda item: (item.place.start, item.finding.code))

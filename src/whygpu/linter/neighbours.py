@@ -7,6 +7,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from whygpu.host.files import read_start
+
 _ONE = re.compile(
     r"^from __future__ import [^\n]*(?:absolute_import|print_function|division)"
     r"|\btf\.contrib\.|\btensorflow\.contrib\b",
@@ -60,7 +62,6 @@ def _votes(folder: str) -> _Votes:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(_LARGEST)
+        return read_start(path, _LARGEST).decode("utf-8", "replace")
     except OSError:
         return ""

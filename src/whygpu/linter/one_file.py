@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from whygpu.host.files import is_substituted, read_given, read_start
 from whygpu.linter.files import STDIN
 from whygpu.linter.ignores import Ignores
 from whygpu.linter.judge import judge, relevant
@@ -16,9 +17,10 @@ from whygpu.linter.pins import tensorflow_pin, tensorflow_said
 from whygpu.linter.settings import Settings
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding, FileProblem, Located
-from whygpu.model.program import TensorFlowLine
+from whygpu.model.program import TensorFlowLine, excerpt_of
+from whygpu.readers import limits
+from whygpu.readers.code.evaluate import TooComplex
 from whygpu.readers.code.source import (
-    LARGEST_FILE,
     Source,
     SourceProblem,
     is_python_2,
@@ -44,10 +46,12 @@ class Analysis(NamedTuple):
 
 
 def read(path: str) -> bytes:
+    """The content, or one byte more than a source may have."""
     if path == STDIN:
-        return sys.stdin.buffer.read(LARGEST_FILE + 1)
-    with open(path, "rb") as file:
-        return file.read(LARGEST_FILE + 1)
+        return sys.stdin.buffer.read(limits.SOURCE_FILE + 1)
+    if is_substituted(path):
+        return read_given(path, limits.SOURCE_FILE)
+    return read_start(path, limits.SOURCE_FILE + 1)
 
 
 def analyse(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]) -> Analysis:
@@ -58,7 +62,12 @@ def analyse(path: str, content: bytes, settings: Settings, causes: Sequence[Caus
     chosen = relevant(settings.causes_for(path, causes), source.text)
     if not chosen:
         return Analysis(source, [], problems)
-    found, crashes = _judged(source, tree, settings, chosen)
+    try:
+        found, crashes = _judged(source, tree, settings, chosen)
+    except RecursionError:
+        raise SourceProblem("too-large", "its code nests too deeply to be followed") from None
+    except TooComplex as error:
+        raise SourceProblem("too-large", f"its code cannot be followed: {error}") from error
     problems += [FileProblem(path, 1, "crashed", crash) for crash in crashes]
     ignores = Ignores(source.text)
     return Analysis(
@@ -79,13 +88,9 @@ def _judged(
     target = settings.tensorflow or (
         tensorflow_pin(folder) if "tensorflow" in source.text and in_project else None
     )
-    try:
-        return judge(
-            program(source, tree, target, lambda: _said(source.path) if in_project else None),
-            causes,
-        )
-    except RecursionError:
-        return [], ["the program nests too deeply to be followed"]
+    return judge(
+        program(source, tree, target, lambda: _said(source.path) if in_project else None), causes
+    )
 
 
 def _said(path: str) -> TensorFlowLine | None:
@@ -118,7 +123,10 @@ def lint_content(
         return FileResult(
             problems=(FileProblem(path, problem.line, problem.kind, problem.message),)
         )
-    located = [(_located(analysis.source, item, reason), reason) for item, reason in analysis.found]
+    lines = analysis.source.text.split("\n") if analysis.found else []
+    located = [
+        (_located(analysis.source, lines, item, reason), reason) for item, reason in analysis.found
+    ]
     return FileResult(
         tuple(item for item, reason in located if reason is None),
         tuple(item for item, reason in located if reason is not None),
@@ -135,10 +143,12 @@ def lint_file(path: str, settings: Settings, causes: Sequence[Cause]) -> FileRes
     return lint_content(path, content, settings, causes)
 
 
-def _located(source: Source, item: CodeFinding, reason: str | None) -> Located:
+def _located(
+    source: Source, lines: Sequence[str], item: CodeFinding, reason: str | None
+) -> Located:
     start, end = item.place
     cell = None
-    text = source.text.split("\n")[start[0] - 1]
+    text = lines[start[0] - 1]
     finding = item.finding
     if source.notebook is not None:
         last, end = source.notebook.position(end)
@@ -150,6 +160,7 @@ def _located(source: Source, item: CodeFinding, reason: str | None) -> Located:
         finding = finding._replace(
             evidence=tuple(evidence._replace(where=where) for evidence in finding.evidence)
         )
+    shown = excerpt_of(text, start[1])
     return Located(
         finding,
         source.path,
@@ -158,7 +169,8 @@ def _located(source: Source, item: CodeFinding, reason: str | None) -> Located:
         end[0],
         end[1],
         cell,
-        text,
+        shown.text,
         bool(item.edits),
         reason,
+        shown.column,
     )

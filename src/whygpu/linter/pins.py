@@ -6,6 +6,7 @@ import os
 import re
 from functools import lru_cache
 
+from whygpu.host.files import read_start
 from whygpu.model.program import TensorFlowLine
 
 _FILES = re.compile(
@@ -94,8 +95,7 @@ def _line(majors: set[int]) -> TensorFlowLine:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(_LARGEST)
+        return read_start(path, _LARGEST).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -19,6 +19,10 @@ OnProgress = Callable[[int, int], None]
 _WORTH_A_POOL = 48
 """Starting processes takes as long as linting so many files."""
 _CHUNK = 16
+_BATCH = 4096
+"""Files that are given to the processes together."""
+MOST_REPORTED = 10_000
+"""Findings of one report, and as many problems; each takes some kilobytes."""
 
 
 def lint_causes() -> tuple[Cause, ...]:
@@ -37,15 +41,21 @@ def lint_files(
 
 
 def report(count: int, results: Iterable[FileResult]) -> LintReport:
-    """One report from the files' results; their order is the files' own."""
+    """One report from the files' results; their order is the files' own.
+
+    What is more than a report can hold is counted.
+    """
     findings: list[Located] = []
     ignored: list[Located] = []
     problems: list[FileProblem] = []
+    total = 0
     for result in results:
-        findings += result.findings
-        ignored += result.ignored
-        problems += result.problems
-    return LintReport(count, tuple(findings), tuple(ignored), tuple(problems))
+        total += len(result.findings) + len(result.problems)
+        findings += result.findings[: MOST_REPORTED - len(findings)]
+        ignored += result.ignored[: MOST_REPORTED - len(ignored)]
+        problems += result.problems[: MOST_REPORTED - len(problems)]
+    left_out = total - len(findings) - len(problems)
+    return LintReport(count, tuple(findings), tuple(ignored), tuple(problems), left_out=left_out)
 
 
 def _counted(
@@ -78,7 +88,13 @@ class _pool:  # noqa: N801
         )
 
     def __enter__(self) -> Callable[[Sequence[str]], Iterator[FileResult]]:
-        return lambda files: self._executor.map(_work, files, chunksize=_CHUNK)
+        return self._results
+
+    def _results(self, files: Sequence[str]) -> Iterator[FileResult]:
+        # Not all at once: a million files would be as many promises of a result.
+        for start in range(0, len(files), _BATCH):
+            batch = files[start : start + _BATCH]
+            yield from self._executor.map(_work, batch, chunksize=_CHUNK)
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         import multiprocessing

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from whygpu.errors import UsageError
+from whygpu.host.files import read_whole
 from whygpu.model.cause import Cause
 from whygpu.model.program import TensorFlowLine
 
@@ -19,6 +20,8 @@ else:
     import tomli as tomllib
 
 FILE = "pyproject.toml"
+LARGEST = 1 << 20
+"""Bytes of it; the largest projects have some ten thousand."""
 TABLE = "[tool.whygpu.lint]"
 _KEYS = ("select", "ignore", "exclude", "per-file-ignores", "tensorflow")
 
@@ -73,12 +76,13 @@ def load(paths: Sequence[str], causes: Sequence[Cause]) -> Settings:
     if file is None:
         return Settings()
     try:
-        with open(file, "rb") as stream:
-            data = tomllib.load(stream)
+        data = tomllib.loads(read_whole(file, LARGEST).decode("utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} is no TOML: {error}") from error
+    except RecursionError:
+        raise UsageError(f"{file} cannot be read: it nests too deeply") from None
     table = data.get("tool", {})
     for name in ("whygpu", "lint"):
         table = table.get(name, {}) if isinstance(table, dict) else {}

@@ -96,7 +96,9 @@ class Cause:
             subject=subject,
             message=message,
             evidence=(
-                Evidence("code", f"{program.path}:{line}:{column}", program.lines[line - 1]),
+                Evidence(
+                    "code", f"{program.path}:{line}:{column}", program.excerpt(place.start).text
+                ),
             ),
             remedies=(Remedy(fix),),
             confidence=confidence,

@@ -32,10 +32,12 @@ class Located(NamedTuple):
     cell: int | None
     """The number of a notebook's cell; lines are counted within it."""
     source: str
-    """The line of source that it is on."""
+    """The line of source that it is on; of a very long line, the part around it."""
     fixable: bool
     reason: str | None = None
     """Why it is ignored, where a comment says so; empty where the comment gives no reason."""
+    source_column: int = 1
+    """The column at which `source` begins; more than 1 for a part of a very long line."""
 
 
 class FileProblem(NamedTuple):
@@ -56,6 +58,8 @@ class LintReport(NamedTuple):
     """Findings that a comment in the source takes back."""
     problems: tuple[FileProblem, ...]
     fixed: int = 0
+    left_out: int = 0
+    """Findings and problems beyond those that one report can hold."""
 
     @property
     def standing(self) -> Standing:

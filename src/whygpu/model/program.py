@@ -6,6 +6,7 @@ The reader of source code makes it; a cause's code detector asks it. Nothing her
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, TypeVar
 
@@ -21,6 +22,11 @@ from whygpu.model.events import (
 )
 from whygpu.model.values import Value
 
+_WORD_AT_START = re.compile(r"^[\w+/=.-]{1,200}")
+_WORD_AT_END = re.compile(r"[\w+/=.-]{1,200}$")
+LONGEST_EXCERPT = 1_000
+"""Characters of a line of source that a finding holds."""
+
 Position = tuple[int, int]
 """Line and column, both counted from 1, the column in characters."""
 
@@ -30,6 +36,29 @@ class Place(NamedTuple):
 
     start: Position
     end: Position
+
+
+class Excerpt(NamedTuple):
+    """A line of source, or a part of a long one."""
+
+    text: str
+    column: int
+    """At which the text begins, counted from 1."""
+
+
+def excerpt_of(line: str, column: int) -> Excerpt:
+    """The part of a line around a column; the whole line where it has a usual length.
+
+    Generated files have lines of megabytes, and each may have thousands of findings.
+    """
+    if len(line) <= LONGEST_EXCERPT:
+        return Excerpt(line, 1)
+    start = max(0, min(column - 1 - LONGEST_EXCERPT // 4, len(line) - LONGEST_EXCERPT))
+    text = line[start : start + LONGEST_EXCERPT]
+    # Half of a word may be half of a key, which nobody would recognise and remove.
+    first = len(text) - len(_WORD_AT_START.sub("", text)) if start else 0
+    last = len(_WORD_AT_END.sub("", text)) if start + len(text) < len(line) else len(text)
+    return Excerpt(text[first:last], start + first + 1)
 
 
 class Edit(NamedTuple):
@@ -80,6 +109,11 @@ class Program:
             # Not splitlines(), which also splits at form feeds, where Python does not.
             self._lines = self.text.split("\n")
         return self._lines
+
+    def excerpt(self, place: Position) -> Excerpt:
+        """The line of source that a place is on."""
+        line, column = place
+        return excerpt_of(self.lines[line - 1], column)
 
     def calls(self, *paths: str) -> Iterator[Call]:
         """The calls of these full names, or all of them, in order."""

@@ -28,9 +28,9 @@ def marked_lines(report: LintReport) -> tuple[Marked, ...]:
 
 
 def _marked(found: Located) -> Marked:
-    text = found.source
-    start = found.column - 1
-    end = found.end_column - 1 if found.end_line == found.line else len(text)
+    text, before = found.source, found.source_column
+    start = found.column - before
+    end = found.end_column - before if found.end_line == found.line else len(text)
     return Marked(text[:start], text[start:end], text[end:])
 
 
@@ -75,6 +75,8 @@ def headline(report: LintReport, marks: Mapping[Standing, str]) -> str:
         said += f"; {report.fixed:,} mended"
     if report.ignored:
         said += f"; {len(report.ignored):,} ignored"
+    if report.left_out:
+        said += f"; {report.left_out:,} more findings and problems are not shown"
     return "; ".join((said, *_not_looked_at(report)))
 
 

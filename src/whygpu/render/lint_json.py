@@ -27,6 +27,7 @@ def as_dict(report: LintReport) -> dict[str, Any]:
         ],
         "files": report.files,
         "fixed": report.fixed,
+        "left_out": report.left_out,
     }
 
 

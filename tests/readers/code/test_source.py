@@ -7,8 +7,9 @@ import json
 import pytest
 
 from tests.cases import each
+from whygpu.readers import limits
 from whygpu.readers.code import notebook
-from whygpu.readers.code.source import LARGEST_FILE, Source, SourceProblem, load, parse, program
+from whygpu.readers.code.source import Source, SourceProblem, load, parse, program
 
 
 def problem(path: str, content: bytes) -> SourceProblem:
@@ -50,7 +51,7 @@ def test_encodings_are_obeyed() -> None:
 
 
 def test_what_is_too_large_or_too_deep_is_told() -> None:
-    assert problem("x.py", b"#" * (LARGEST_FILE + 1)).kind == "too-large"
+    assert problem("x.py", b"#" * (limits.SOURCE_FILE + 1)).kind == "too-large"
     assert problem("x.py", b"(" * 5000 + b")" * 5000).kind == "syntax"
     assert problem("x.py", b"x = 1\0\n").kind == "syntax"
 
@@ -166,5 +167,5 @@ def test_magics_and_paths_say_which_tensorflow_too() -> None:
 
 
 def test_the_reader_of_notebooks_keeps_the_number_of_lines() -> None:
-    made = notebook.parse(book("a = 1\n\n!x\n", "b = 2").decode())
+    made = notebook.parse(book("a = 1\n\n!x\n", "b = 2"))
     assert made.text.split("\n")[made.cells[1].first_line - 1] == "b = 2"

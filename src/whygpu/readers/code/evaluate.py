@@ -33,17 +33,27 @@ from whygpu.model.values import (
     Several,
     Value,
 )
+from whygpu.readers import limits
 from whygpu.readers.code.facts import facts_of
 from whygpu.readers.code.scope import Scope
+from whygpu.readers.code.value_sizes import ValueSizes
 
 FRAMEWORKS = frozenset({"tensorflow", "keras", "tf_keras", "torch", "jax"})
 _ENVIRON = Name("os.environ")
+
+
+class TooComplex(Exception):
+    """Following the program would take more than a reader may take; the message says what."""
 
 
 class Evaluator:
     """Walks expressions in the order of evaluation and notes what they do."""
 
     def __init__(self, tree: ast.Module) -> None:
+        self.sizes = ValueSizes()
+        self._quiet = False
+        self._frames = 0
+        self._counted: Context = ()
         self.events: list[Event] = []
         self.scope = Scope(None)
         self.context: Context = ()
@@ -52,6 +62,11 @@ class Evaluator:
     def note(self, event: type[Event], path: str, node: ast.AST, **more: Any) -> Any:
         made = event(path, node, len(self.events), self.context, self.owner, **more)
         self.events.append(made)
+        if self.context is not self._counted:
+            self._counted = self.context
+            self._frames += len(self.context)
+            if self._frames > limits.CONTEXT_FRAMES:
+                raise TooComplex("it has too many conditions one after the other")
         return made
 
     def value(self, node: ast.expr | None) -> Value:
@@ -67,10 +82,20 @@ class Evaluator:
 
     def quietly(self, node: ast.expr) -> Value:
         """The value of an expression that has been walked already."""
-        length = len(self.events)
+        length, quiet = len(self.events), self._quiet
+        self._quiet = True
         value = self.value(node)
+        self._quiet = quiet
         del self.events[length:]
         return value
+
+    def facts(self, test: ast.expr, holds: bool) -> tuple[Fact, ...]:
+        """What is known where a test holds, or where it does not.
+
+        Events that are thrown away need no facts. To look for them all the same would double the
+        work with every level of nesting.
+        """
+        return () if self._quiet else facts_of(test, holds, self.quietly)
 
     def run_definition(self, target: Defined, call: Call) -> Value:
         """Walk the body of a function of this file where it is called."""
@@ -99,10 +124,10 @@ class Evaluator:
         of = self.chain(node.value)
         kind = type(of)
         if kind is Name:
-            return Name(f"{of.path}.{node.attr}")  # type: ignore[union-attr]
+            return self.sizes.bounded(Name(f"{of.path}.{node.attr}"))  # type: ignore[union-attr]
         if kind is Instance:
             return self._instance_attribute(of, node.attr)  # type: ignore[arg-type]
-        return Member(of, node.attr)
+        return self.sizes.bounded(Member(of, node.attr))
 
     def _instance_attribute(self, of: Instance, name: str) -> Value:
         if name in of.definition.members:
@@ -112,7 +137,7 @@ class Evaluator:
         return Member(of, name)
 
     def _constant(self, node: ast.Constant) -> Value:
-        return Constant(node.value)
+        return self.sizes.bounded(Constant(node.value))
 
     def _formatted(self, node: ast.JoinedStr) -> Value:
         for part in node.values:
@@ -124,7 +149,9 @@ class Evaluator:
         items = tuple(self.value(item) for item in node.elts)
         if not items:
             return Constant(())
-        return None if any(isinstance(item, ast.Starred) for item in node.elts) else Several(items)
+        if any(isinstance(item, ast.Starred) for item in node.elts):
+            return None
+        return self.sizes.bounded(Several(items))
 
     def _subscript(self, node: ast.Subscript) -> Value:
         of = self.value(node.value)
@@ -134,8 +161,8 @@ class Evaluator:
         if isinstance(index, Constant) and type(index.value) is int:
             if isinstance(of, Several) and -len(of.items) <= index.value < len(of.items):
                 return of.items[index.value]
-            item = Item(of, index.value)
-            if isinstance(node.ctx, ast.Load):
+            item = self.sizes.bounded(Item(of, index.value))
+            if isinstance(node.ctx, ast.Load) and isinstance(item, Item):
                 self.note(Taking, "", node, value=item)
             return item
         return None
@@ -149,13 +176,15 @@ class Evaluator:
     def _binary(self, node: ast.BinOp) -> Value:
         left, right = self.value(node.left), self.value(node.right)
         if isinstance(left, Constant) and isinstance(right, Constant):
-            if isinstance(node.op, ast.Add) and isinstance(left.value, str):
-                return Constant(left.value + right.value) if isinstance(right.value, str) else None
-            return None
+            texts = isinstance(left.value, str) and isinstance(right.value, str)
+            if not texts or not isinstance(node.op, ast.Add):
+                return None
+            return self.sizes.bounded(Constant(left.value + right.value))
         if left is None or right is None or Combined in (type(left), type(right)):
             return None
-        value = Combined(left, right)
-        self.note(Combination, "", node, value=value)
+        value = self.sizes.bounded(Combined(left, right))
+        if isinstance(value, Combined):
+            self.note(Combination, "", node, value=value)
         return value
 
     # Comparisons and dictionaries are frequent; walking them as any other node takes twice as long.
@@ -177,7 +206,7 @@ class Evaluator:
         before = self.context
         for part in node.values:
             values.append(self.value(part))
-            facts = facts_of(part, isinstance(node.op, ast.And), self.quietly)
+            facts = self.facts(part, isinstance(node.op, ast.And))
             self.context = (*self.context, Frame("if", node, 0, facts, part))
         self.context = before
         return None
@@ -187,11 +216,11 @@ class Evaluator:
         before = self.context
         arms = []
         for arm, branch in enumerate((node.body, node.orelse)):
-            facts = facts_of(node.test, arm == 0, self.quietly)
+            facts = self.facts(node.test, arm == 0)
             self.context = (*before, Frame("if", node, arm, facts, node.test))
             arms.append(self.value(branch))
         self.context = before
-        return arms[0] if arms[0] == arms[1] else Either(tuple(arms))
+        return arms[0] if arms[0] == arms[1] else self.sizes.bounded(Either(tuple(arms)))
 
     def _lambda(self, node: ast.Lambda) -> Value:
         scope, context = self.scope, self.context
@@ -209,11 +238,11 @@ class Evaluator:
         over: Value = None
         for generator in node.generators:
             over = self.value(generator.iter)
-            self.bind(generator.target, Item(over, None) if over is not None else None)
+            self.bind(generator.target, self.item_of(over))
             self.context = (*self.context, Frame("loop", node, 0, not_empty(over)))
             for test in generator.ifs:
                 self.value(test)
-                facts = facts_of(test, True, self.quietly)
+                facts = self.facts(test, True)
                 self.context = (*self.context, Frame("if", test, 0, facts, test))
         if isinstance(node, ast.DictComp):
             self.value(node.key)
@@ -222,7 +251,7 @@ class Evaluator:
         else:
             element = self.value(node.elt)
         self.scope, self.context = scope, context
-        return _filtered(node, over) if element == Item(over, None) else None
+        return self.sizes.bounded(_filtered(node, over)) if element == Item(over, None) else None
 
     def _walrus(self, node: ast.NamedExpr) -> Value:
         value = self.value(node.value)
@@ -244,7 +273,7 @@ class Evaluator:
                 keywords[keyword.arg] = value
         path = target.path if type(target) is Name else ""
         if path == "builtins.len" and len(arguments) == 1:
-            return Length(arguments[0]) if arguments[0] is not None else None
+            return self.sizes.bounded(Length(arguments[0])) if arguments[0] is not None else None
         method = node.func.attr if type(node.func) is ast.Attribute else path.rpartition(".")[2]
         call: Call = self.note(
             Call,
@@ -283,6 +312,9 @@ class Evaluator:
             elif verb in ("pop", "unsetenv"):
                 self.note(Setting, name.value, call.node, value=None, unset=True)
 
+    def item_of(self, value: Value, number: int | None = None) -> Value:
+        return self.sizes.bounded(Item(value, number)) if value is not None else None
+
     # Assignment to targets of any shape.
 
     def bind(self, target: ast.expr, value: Value) -> None:
@@ -313,9 +345,9 @@ class Evaluator:
         )
         for place, target in enumerate(targets):
             if enumerated is not None:
-                self.bind(target, Item(enumerated, None) if place == 1 else None)
+                self.bind(target, self.item_of(enumerated) if place == 1 else None)
             else:
-                self.bind(target, Item(value, place) if value is not None else None)
+                self.bind(target, self.item_of(value, place))
 
     def _set_attribute(self, target: ast.Attribute, value: Value) -> None:
         of = self.chain(target.value)

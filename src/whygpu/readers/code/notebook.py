@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 import warnings
 from typing import Any, NamedTuple
 
 from whygpu.model.program import Position
+from whygpu.readers import bounded_json
+from whygpu.readers.code.tokens import check_tokens
 
 _MAGIC = re.compile(
     r"\s{0,80}(?:[%!?]|[\w.]{1,80}(?:\[[^\]]{0,40}\])?\?{1,2}\s{0,9}$|\w[\w, ]{0,79}=\s{0,9}[%!]"
@@ -64,9 +65,9 @@ class Notebook(NamedTuple):
         return cell.number, (place[0] - cell.first_line + 1, place[1] + cell.indent)
 
 
-def parse(content: str) -> Notebook:
+def parse(content: bytes) -> Notebook:
     try:
-        data = json.loads(content)
+        data = bounded_json.loads(content)
     except ValueError as error:
         raise NotANotebook(f"it is no JSON: {error}") from error
     cells = data.get("cells") if isinstance(data, dict) else None
@@ -76,10 +77,14 @@ def parse(content: str) -> Notebook:
     text: list[str] = []
     magics: list[str] = []
     broken: list[tuple[Cell, SyntaxError]] = []
-    for place, cell in enumerate(cells):
-        if not isinstance(cell, dict) or cell.get("cell_type") != "code":
-            continue
-        lines = source_of(cell).split("\n")
+    sources = {
+        place: source_of(cell)
+        for place, cell in enumerate(cells)
+        if isinstance(cell, dict) and cell.get("cell_type") == "code"
+    }
+    check_tokens(*sources.values())
+    for place, source in sources.items():
+        lines = source.split("\n")
         made = Cell(place, len(text) + 1, tuple(lines), _indent(lines))
         found.append(made)
         python = _python([line[made.indent :] for line in lines], magics)
@@ -104,8 +109,9 @@ def syntax_error(text: str) -> SyntaxError | None:
             ast.parse(text)
     except SyntaxError as error:
         return error
-    except ValueError as error:
-        return SyntaxError(str(error))
+    except (ValueError, RecursionError, MemoryError) as error:
+        # The last two: it nests too deeply.
+        return SyntaxError(str(error) or "it nests too deeply")
     return None
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from whygpu.model.program import Program, TensorFlowLine
+from whygpu.readers import limits
 from whygpu.readers.code import notebook
 from whygpu.readers.code.tensorflow_line import line_of
+from whygpu.readers.code.tokens import TooManyTokens, check_tokens
 from whygpu.readers.code.walk import walk
-
-LARGEST_FILE = 8 << 20
 
 ProblemKind = Literal["unreadable", "syntax", "python2", "notebook", "too-large"]
 
@@ -55,14 +55,14 @@ _PYTHON_2_HERE = re.compile(
 
 def load(path: str, content: bytes) -> Source:
     """The text of a file, by its own declaration of how it is encoded."""
-    if len(content) > LARGEST_FILE:
-        raise SourceProblem("too-large", f"it is larger than {LARGEST_FILE >> 20} MiB")
+    if len(content) > limits.SOURCE_FILE:
+        raise SourceProblem("too-large", f"it is larger than {limits.SOURCE_FILE >> 20} MiB")
     if path.endswith(".ipynb"):
         try:
-            book = notebook.parse(content.decode("utf-8-sig"))
-        except notebook.NotANotebook as error:
-            raise SourceProblem("notebook", f"the notebook cannot be read: {error}") from error
-        except (UnicodeDecodeError, RecursionError) as error:
+            book = notebook.parse(content)
+        except TooManyTokens as error:
+            raise SourceProblem("too-large", str(error)) from error
+        except (notebook.NotANotebook, UnicodeDecodeError) as error:
             raise SourceProblem("notebook", f"the notebook cannot be read: {error}") from error
         return Source(path, book.text, book)
     try:
@@ -75,14 +75,19 @@ def load(path: str, content: bytes) -> Source:
 
 def parse(source: Source) -> ast.Module:
     try:
+        check_tokens(source.text)
         with warnings.catch_warnings():
             # An old escape sequence in somebody's file is not our message.
             warnings.simplefilter("ignore")
             return ast.parse(source.text)
+    except TooManyTokens as error:
+        raise SourceProblem("too-large", str(error)) from error
     except SyntaxError as error:
         raise _syntax_problem(source, error) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise SourceProblem("syntax", f"it cannot be parsed: {error}") from error
+        # The parser's own words, but for a MemoryError, which has none: its stack was full.
+        why = str(error) or "it nests too deeply"
+        raise SourceProblem("syntax", f"it cannot be parsed: {why}") from error
 
 
 def _syntax_problem(source: Source, error: SyntaxError) -> SourceProblem:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from whygpu.model.events import Call, Event, Frame, Import, Setting
-from whygpu.model.values import Constant, Defined, Definition, Instance, Item, Name, Result, Value
+from whygpu.model.values import Constant, Defined, Definition, Instance, Name, Result, Value
+from whygpu.readers import limits
 from whygpu.readers.code.evaluate import Evaluator, not_empty, parameters_of
-from whygpu.readers.code.facts import facts_of
 from whygpu.readers.code.scope import Scope, joined, recovered
 
 DEEPEST = 3
@@ -40,6 +40,9 @@ class Walker(Evaluator):
         self.stack: list[Definition] = []
         self.returned: list[Value] = []
         self.owning_class: Definition | None = None
+        self.nodes: dict[ast.AST, int] = {}
+        """How many nodes the functions have that were called."""
+        self.followed = 0
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Walk statements; whether the end of the block cannot be reached."""
@@ -76,7 +79,7 @@ class Walker(Evaluator):
         definition = target.definition
         if definition in self.stack or len(self.stack) >= DEEPEST:
             return Result(call)
-        if len(self.events) > MOST_EVENTS:
+        if len(self.events) > MOST_EVENTS or not self._may_follow(definition.node):
             return Result(call)
         before = self.context
         self.context = (*before, Frame("call", call.node))
@@ -90,6 +93,13 @@ class Walker(Evaluator):
             value = self._run(definition, target.bound_to, call.arguments, call.keywords)
         self.context = before
         return value
+
+    def _may_follow(self, node: ast.AST) -> bool:
+        """Whether walking this function once more stays within the limit for all calls."""
+        if node not in self.nodes:
+            self.nodes[node] = sum(1 for _ in ast.walk(node))
+        self.followed += self.nodes[node]
+        return self.followed <= limits.FOLLOWED_NODES
 
     def _run(
         self,
@@ -216,7 +226,7 @@ class Walker(Evaluator):
     def _assert(self, node: ast.Assert) -> None:
         self.value(node.test)
         self.value(node.msg)
-        facts = facts_of(node.test, True, self.quietly)
+        facts = self.facts(node.test, True)
         self.context = (*self.context, Frame("if", node, 0, facts, node.test))
 
     # Branches.
@@ -227,7 +237,7 @@ class Walker(Evaluator):
         ends: list[bool] = []
         arms: list[dict[str, Value]] = []
         for arm, body in enumerate((node.body, node.orelse)):
-            facts = facts_of(node.test, arm == 0, self.quietly)
+            facts = self.facts(node.test, arm == 0)
             self.context = (*before, Frame("if", node, arm, facts, node.test))
             self.scope.names = dict(names)
             ends.append(self.block(body))
@@ -241,7 +251,7 @@ class Walker(Evaluator):
         for arm, ended in enumerate(ends):
             if ended and not all(ends):
                 # What follows is reached through the other arm alone.
-                facts = facts_of(node.test, arm == 1, self.quietly)
+                facts = self.facts(node.test, arm == 1)
                 self.context = (*before, Frame("if", node, 1 - arm, facts, node.test))
         return all(ends)
 
@@ -249,7 +259,7 @@ class Walker(Evaluator):
         over = self.value(node.iter)
         before = self.context
         self.context = (*before, Frame("loop", node, 0, not_empty(over)))
-        self.bind(node.target, Item(over, None) if over is not None else None)
+        self.bind(node.target, self.item_of(over))
         self.block(node.body)
         self.context = before
         self.block(node.orelse)
@@ -257,7 +267,7 @@ class Walker(Evaluator):
     def _while(self, node: ast.While) -> None:
         self.value(node.test)
         before = self.context
-        facts = facts_of(node.test, True, self.quietly)
+        facts = self.facts(node.test, True)
         self.context = (*before, Frame("loop", node, 0, facts, node.test))
         self.block(node.body)
         self.context = before

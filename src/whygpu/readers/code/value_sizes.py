@@ -1,0 +1,85 @@
+"""How large the values of a program are, so that none is followed that grows without end.
+
+Values share their parts. As a tree, which is how two of them are compared, a value that is made in
+sixty lines can have more parts than there are atoms; so that is what is counted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from whygpu.model.values import (
+    Combined,
+    Constant,
+    Either,
+    Filtered,
+    Item,
+    Length,
+    Member,
+    Name,
+    Several,
+    Value,
+)
+from whygpu.readers import limits
+
+_SMALL = 16
+"""Parts that are counted anew each time; the size of a larger value is remembered."""
+
+
+class Size(NamedTuple):
+    parts: int
+    depth: int
+
+
+_ONE = Size(1, 1)
+
+
+class ValueSizes:
+    """The sizes of the values of one program."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Value, Size]] = {}
+        """By identity, with the value itself, so that no other gets its identity."""
+
+    def bounded(self, value: Value) -> Value:
+        """The value, or None (unknown) where it is larger than what is followed."""
+        kind = type(value)
+        if kind is Name:
+            return value if len(value.path) <= limits.NAME_LENGTH else None  # type: ignore[union-attr]
+        if kind is Constant:
+            return value if _is_short(value.value) else None  # type: ignore[union-attr]
+        size = self.of(value)
+        most = limits.VALUE_PARTS
+        if kind is Several:
+            # A long list that is written out is no larger than its text.
+            most += 2 * len(value.items)  # type: ignore[union-attr]
+        return value if size.parts <= most and size.depth <= limits.VALUE_DEPTH else None
+
+    def of(self, value: Value) -> Size:
+        parts = _parts(value)
+        if not parts:
+            return _ONE
+        known = self._known.get(id(value))
+        if known is not None:
+            return known[1]
+        sizes = [self.of(part) for part in parts]
+        size = Size(1 + sum(each.parts for each in sizes), 1 + max(each.depth for each in sizes))
+        if size.parts > _SMALL:
+            self._known[id(value)] = (value, size)
+        return size
+
+
+def _is_short(value: Any) -> bool:
+    return not isinstance(value, (str, bytes)) or len(value) <= limits.TEXT_VALUE
+
+
+def _parts(value: Value) -> tuple[Value, ...]:
+    if isinstance(value, (Member, Item, Length, Filtered)):
+        return (value.of,)
+    if isinstance(value, Several):
+        return value.items
+    if isinstance(value, Combined):
+        return (value.left, value.right)
+    if isinstance(value, Either):
+        return value.values
+    return ()

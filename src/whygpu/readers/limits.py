@@ -1,0 +1,34 @@
+"""How much of a source file or a log is read and followed: every limit of the readers.
+
+Source and logs are input that whygpu does not control: a few hundred bytes can describe a value of
+gigabytes. What exceeds a limit is unknown, or the file is reported as not looked at.
+"""
+
+from __future__ import annotations
+
+SOURCE_FILE = 8 << 20
+"""Bytes of a source file or notebook."""
+SOURCE_TOKENS = 200_000
+"""Words, signs and line ends in the code of a file. Each takes up to 900 bytes as a syntax tree;
+the largest modules of TensorFlow have about 130,000."""
+JSON_VALUES = 1_200_000
+"""Values in a notebook or snapshot. Each takes up to 120 bytes once it is parsed."""
+
+TEXT_VALUE = 10_000
+"""Characters of a string that is followed through a program. Device names and flags are short."""
+NAME_LENGTH = 500
+"""Characters of an imported name with all its parts: tensorflow.config.list_physical_devices."""
+VALUE_PARTS = 2_000
+"""Parts of a value that is made of values. `b = (a, a)`, repeated, doubles them with each line."""
+VALUE_DEPTH = 40
+"""How deep such a value may nest: two of them are compared recursively."""
+FOLLOWED_NODES = 1_000_000
+"""Nodes of function bodies that are walked again because they are called."""
+CONTEXT_FRAMES = 2_000_000
+"""Conditions that all events of a file stand under, together. With every `assert`, what follows
+stands under one more."""
+
+UNPACKED_LOG = 2 << 30
+"""Bytes of a compressed log that are read. Unpacking and reading so much takes some ten seconds."""
+UNPACKING_MEMORY = 1 << 27
+"""Bytes that a decompressor may ask for; what xz -9 and zstd --long=27 need fits."""
