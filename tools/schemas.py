@@ -146,6 +146,7 @@ def explain_schema() -> dict[str, Any]:
         "crashed": {"type": "array", "items": text},
         "lines_read": {"type": "integer"},
         "guidance": schema_of(Guidance | None, definitions),
+        "unread": text,
     }
     top = _object(fields)
     return {"$schema": DRAFT, "title": "whygpu explain --json", **top, "$defs": definitions}

@@ -352,7 +352,7 @@ def load_snapshot(path: str) -> Snapshot:
     if found != SCHEMA:
         raise UsageError(
             f"{path} is no snapshot that this version reads: expected schema {SCHEMA}, "
-            f"received {found!r}; take it again with this version, or update whygpu"
+            f"received {repr(found)[:40]}; take it again with this version, or update whygpu"
         )
     try:
         return decode(Snapshot, data)

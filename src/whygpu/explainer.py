@@ -54,18 +54,24 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     symptoms = [f for f in folded if f.explained_by is not None]
     unexplained = _unexplained_failures(log, found)
     verdict = _verdict(log, roots, noise, unexplained)
-    cut = cut_off(log)
-    if cut and verdict != "found":
+    missing = cut_off(log)
+    if missing and verdict != "found":
         verdict = "unknown"
-    elif crashed and verdict == "nothing-wrong":
-        verdict, cut = "unknown", "a part of whygpu failed on it, which is a bug"
+    elif verdict == "nothing-wrong" and (log.unread or crashed):
+        # A log tells of a failure at its end, and that may be the part that was not read.
+        verdict = "unknown"
+        missing = (
+            f"a part of it was not read: {log.unread}"
+            if log.unread
+            else "a part of whygpu failed on it, which is a bug"
+        )
     beside = _beside_the_point(roots, log)
     roots, symptoms = [r for r in roots if r not in beside], [*symptoms, *beside]
     if verdict != "found":
         # What the log says of the GPU is true, and beside the point.
         symptoms, roots = [*roots, *symptoms], []
     shown = _shown(log, verdict, found, unexplained)
-    guidance = _guidance(verdict, unexplained, log, suspicious=bool(shown), incomplete=cut)
+    guidance = _guidance(verdict, unexplained, log, suspicious=bool(shown), incomplete=missing)
     return Explanation(
         verdict=verdict,
         headline=_headline(verdict, roots, unexplained, guidance, log),
@@ -77,6 +83,7 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
         name=log.name,
         lines_read=log.lines_read,
         guidance=guidance,
+        unread=log.unread,
     )
 
 

@@ -163,6 +163,7 @@ def test_the_keys_of_the_json() -> None:
         "crashed",
         "lines_read",
         "guidance",
+        "unread",
     ]
     assert {"cause", "code", "confidence", "evidence", "ask"} <= set(answer["root_causes"][0])
     assert answer["root_causes"][0]["evidence"][0]["line"] == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ examples:
   whygpu explain train.log               a log from any machine, of any year
   python train.py 2>&1 | whygpu explain  a program's output, as it comes
   whygpu explain --here train.log        compare it with what is on this machine
+  whygpu explain train.log.gz            compressed: gzip, bzip2, xz, zstd
   whygpu explain --json *.log            one line of JSON for each file
   whygpu explain notebook.ipynb          the output that a notebook holds
 
@@ -29,6 +31,7 @@ exit codes:
   2 a file cannot be read   4 cannot tell
 """
 PIECE = 1 << 18
+_NULL = os.makedev(1, 3)
 UNREADABLE = 2
 
 
@@ -96,6 +99,7 @@ def _pieces_of_input() -> Iterator[bytes]:
 
     with reading("-", 0) as show:
         try:
+            _refuse_endless("standard input", sys.stdin.fileno())
             # As it comes: a buffered read would wait until a piece is full.
             while piece := os.read(sys.stdin.fileno(), PIECE):
                 show(len(piece))
@@ -109,6 +113,7 @@ def _pieces_of_file(name: str) -> Iterator[bytes]:
 
     try:
         with open(name, "rb", buffering=0) as file:
+            _refuse_endless(name, file.fileno())
             size = os.fstat(file.fileno()).st_size
             with reading(name, size) as show:
                 for piece in _first_bytes(file.read, size):
@@ -118,6 +123,13 @@ def _pieces_of_file(name: str) -> Iterator[bytes]:
         raise UsageError(f"{name} is a folder; name the logs in it: {name.rstrip('/')}/*") from None
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from error
+
+
+def _refuse_endless(name: str, descriptor: int) -> None:
+    """Of the devices, a terminal and /dev/null are read; /dev/zero would never end."""
+    facts = os.fstat(descriptor)
+    if stat.S_ISCHR(facts.st_mode) and not os.isatty(descriptor) and facts.st_rdev != _NULL:
+        raise UsageError(f"{name} is a device, not a log")
 
 
 def _first_bytes(read: Callable[[int], bytes | None], size: int) -> Iterator[bytes]:

@@ -47,6 +47,8 @@ class Explanation(NamedTuple):
     guidance: Guidance | None = None
     """Always there where the verdict is unknown; for a failure that is not the GPU's, where there
     is more to say than its own words."""
+    unread: str = ""
+    """Why a part of the log was not read; empty where all of it was."""
 
     @property
     def standing(self) -> Standing:

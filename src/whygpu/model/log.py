@@ -171,6 +171,8 @@ class Log(NamedTuple):
     lines_read: int = 0
     lines_left_out: int = 0
     """Ordinary lines of a long log that were looked at and not kept."""
+    unread: str = ""
+    """Why a part of it could not be read, such as a damaged archive; empty where all was read."""
     text: str = ""
     """The kept lines, joined by newlines: what phrases are searched in."""
     starts: tuple[int, ...] = ()

@@ -19,6 +19,7 @@ from whygpu.readers.sieve import Sieve, Sifted
 from whygpu.readers.statuses import statuses
 from whygpu.readers.traceback_code import with_programs
 from whygpu.readers.tracebacks import raised
+from whygpu.readers.unpacking import Unpacked
 from whygpu.readers.versions import versions
 
 _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], ...] = (
@@ -70,11 +71,12 @@ def read_text(text: str | bytes, name: str = "") -> Log:
 
 
 def read_pieces(pieces: Iterable[bytes], name: str = "") -> Log:
-    """A log of any size, as it comes."""
+    """A log of any size, as it comes, compressed or not."""
     sieve = Sieve()
-    for piece in pieces:
+    unpacked = Unpacked(pieces, name)
+    for piece in unpacked:
         sieve.feed(piece)
-    return read(sieve.finish(), name)
+    return read(sieve.finish(), name)._replace(unread=unpacked.unread)
 
 
 def read(sifted: Sifted, name: str = "") -> Log:

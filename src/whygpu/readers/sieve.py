@@ -117,7 +117,7 @@ class Sieve:
     def _feed_block(self, data: bytes) -> None:
         if b"\0" in data:
             # UTF-16 appended to another encoding, or a hole in a file: the zeros say nothing.
-            data = data.replace(b"\0", b"")
+            data = data.translate(None, b"\0")
         if self._carry:
             data = self._carry + data
         end = data.rfind(b"\n") + 1

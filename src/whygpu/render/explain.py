@@ -55,6 +55,9 @@ def _headline(console: Console, explanation: Explanation, mark: str) -> None:
     sentence = explanation.headline[:1].upper() + explanation.headline[1:]
     style = STYLES[_VERDICTS[explanation.verdict]]
     console.print(hanging(mark, Text(sentence, style), 2))
+    if explanation.unread:
+        note = f"Not all of this log was read: {explanation.unread}."
+        console.print(hanging("", Text(note), 2))
 
 
 def _root(

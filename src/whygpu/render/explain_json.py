@@ -30,6 +30,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "crashed": list(explanation.crashed),
         "lines_read": explanation.lines_read,
         "guidance": _guidance(explanation),
+        "unread": explanation.unread,
     }
 
 

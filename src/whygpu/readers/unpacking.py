@@ -1,0 +1,284 @@
+"""Compressed logs as plain bytes, unpacked as they come and never more than a limit of them.
+
+A format is recognised by its first bytes, not by a file's name: logs come through pipes, and are
+renamed. What could be unpacked of a damaged or endless archive is read, and the rest is reported.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple, Protocol
+
+from whygpu.errors import UsageError
+from whygpu.readers import limits
+
+_PEEK = 512
+"""Bytes that tell every format; a tar archive by its first block."""
+_PIECE = 1 << 18
+_ZSTD_INPUT = 1 << 10
+"""Bytes given to a decompressor that knows no limit of its output. They become 32 MB at most."""
+_TAR = slice(257, 262)
+
+
+class Unpacked:
+    """The bytes of a log. Go through them once; then `unread` says what was not read, and why."""
+
+    def __init__(self, pieces: Iterable[bytes], name: str = "") -> None:
+        self._pieces = iter(pieces)
+        self._name = name
+        self.unread = ""
+
+    def __iter__(self) -> Iterator[bytes]:
+        start, pieces = _peeked(self._pieces)
+        self._refuse_archives(start)
+        form = next((each for each in _FORMATS if start.startswith(each.marks)), None)
+        if form is None:
+            yield from pieces
+            return
+        unpacked = self._within_limit(self._unpacked(form, pieces))
+        start, unpacked = _peeked(unpacked)
+        self._refuse_archives(start)
+        yield from unpacked
+
+    def _within_limit(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        left = limits.UNPACKED_LOG
+        for piece in pieces:
+            yield piece[:left]
+            left -= len(piece)
+            if left < 0:
+                most = f"{limits.UNPACKED_LOG >> 30} GiB"
+                self.unread = f"only the first {most} of it, unpacked, were read"
+                return
+
+    def _unpacked(self, form: _Format, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """All members of an archive, one after the other, as their tools write them out."""
+        decoder = self._decoder(form)
+        begun = False
+        held = b""
+        for piece in pieces:
+            data, held = held + piece, b""
+            while data:
+                if not begun and not data.startswith(form.marks):
+                    if any(mark.startswith(data) for mark in form.marks):
+                        held = data
+                        break
+                    if data.strip(b"\0"):
+                        self.unread = f"what comes behind its {form.name} data was left out"
+                    return
+                begun = True
+                try:
+                    yield from decoder.feed(data)
+                except Exception as error:
+                    # Each library has exceptions of its own; none of them is a bug of ours.
+                    self.unread = f"the rest cannot be unpacked ({form.name}: {error})"
+                    return
+                data = b""
+                if decoder.ended:
+                    data, decoder, begun = decoder.behind, self._decoder(form), False
+        if begun or held:
+            self.unread = f"the {form.name} data is cut short: its end is missing"
+
+    def _decoder(self, form: _Format) -> _Decoder:
+        decoder = form.decoder()
+        if decoder is not None:
+            return decoder
+        raise UsageError(
+            f"{self._subject()} is compressed with {form.name}, which this Python cannot read; "
+            f"unpack it first: {self._piped(form.tool)}"
+        )
+
+    def _refuse_archives(self, start: bytes) -> None:
+        kinds = [kind for kind in _ARCHIVES if start.startswith(kind.marks)]
+        if start[_TAR] == b"ustar":
+            kinds.append(_TAR_ARCHIVE)
+        if kinds:
+            raise UsageError(
+                f"{self._subject()} is {kinds[0].name}, not a log; give a log out of it: "
+                f"{self._piped(kinds[0].tool)}"
+            )
+
+    def _subject(self) -> str:
+        return self._name or "standard input"
+
+    def _piped(self, tool: str) -> str:
+        return f"{tool} {shlex.quote(self._name or 'FILE')} | whygpu explain"
+
+
+def _peeked(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """The first bytes, and all of the pieces."""
+    held: list[bytes] = []
+    while sum(map(len, held)) < _PEEK and (piece := next(pieces, None)) is not None:
+        held.append(piece)
+    start = b"".join(held)
+    return start[:_PEEK], chain([start] if start else [], pieces)
+
+
+class _Decoder(Protocol):
+    """Unpacks one member. Its output comes in pieces, however much the input becomes."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]: ...
+
+    @property
+    def ended(self) -> bool: ...
+
+    @property
+    def behind(self) -> bytes:
+        """What was fed beyond the member's end."""
+
+
+class _Zlib:
+    def __init__(self) -> None:
+        import zlib
+
+        self._object = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while not self._object.eof:
+            piece = self._object.decompress(data, _PIECE)
+            data = self._object.unconsumed_tail
+            if piece:
+                yield piece
+            if not data and len(piece) < _PIECE:
+                return
+
+    @property
+    def ended(self) -> bool:
+        return self._object.eof
+
+    @property
+    def behind(self) -> bytes:
+        return self._object.unused_data
+
+
+class _LimitedObject(Protocol):
+    """The decompressors of bz2, lzma and compression.zstd."""
+
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+
+class _Limited:
+    def __init__(self, decompressor: _LimitedObject) -> None:
+        self._object = decompressor
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while not self._object.eof:
+            piece = self._object.decompress(data, _PIECE)
+            data = b""
+            if piece:
+                yield piece
+            if self._object.needs_input:
+                return
+
+    @property
+    def ended(self) -> bool:
+        return self._object.eof
+
+    @property
+    def behind(self) -> bytes:
+        return self._object.unused_data
+
+
+class _Zstandard:
+    """The package of that name, for Pythons that have no zstd themselves."""
+
+    def __init__(self) -> None:
+        import zstandard  # type: ignore[import-not-found, unused-ignore]
+
+        window = limits.UNPACKING_MEMORY
+        self._object = zstandard.ZstdDecompressor(max_window_size=window).decompressobj()
+        self._after = b""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        for place in range(0, len(data), _ZSTD_INPUT):
+            yield self._object.decompress(data[place : place + _ZSTD_INPUT])
+            if self._object.eof:
+                self._after = self._object.unused_data + data[place + _ZSTD_INPUT :]
+                return
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._object.eof)
+
+    @property
+    def behind(self) -> bytes:
+        return self._after
+
+
+def _bzip2() -> _Decoder | None:
+    try:
+        import bz2
+    except ImportError:
+        # A Python that was built without the library.
+        return None
+    return _Limited(bz2.BZ2Decompressor())
+
+
+def _gzip() -> _Decoder | None:
+    try:
+        return _Zlib()
+    except ImportError:
+        return None
+
+
+def _xz() -> _Decoder | None:
+    try:
+        import lzma
+    except ImportError:
+        return None
+    return _Limited(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.UNPACKING_MEMORY))
+
+
+def _zstd() -> _Decoder | None:
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        try:
+            return _Zstandard()
+        except ImportError:
+            return None
+    longest = limits.UNPACKING_MEMORY.bit_length() - 1
+    options = {zstd.DecompressionParameter.window_log_max: longest}
+    return _Limited(zstd.ZstdDecompressor(options=options))
+
+
+class _Format(NamedTuple):
+    name: str
+    marks: tuple[bytes, ...]
+    """What it begins with."""
+    tool: str
+    """The command that unpacks it to standard output."""
+    decoder: Callable[[], _Decoder | None] = lambda: None
+
+
+_BZIP2_MARKS = tuple(
+    b"BZh%d%b" % (level, block)
+    for level in range(1, 10)
+    # The first block of data, or the end of an empty file.
+    for block in (b"1AY&SY", b"\x17rE8P\x90")
+)
+_FORMATS = (
+    _Format("gzip", (b"\x1f\x8b\x08",), "zcat", _gzip),
+    _Format("bzip2", _BZIP2_MARKS, "bzcat", _bzip2),
+    _Format("xz", (b"\xfd7zXZ\0",), "xzcat", _xz),
+    _Format("zstd", (b"\x28\xb5\x2f\xfd",), "zstdcat", _zstd),
+    _Format("lz4", (b"\x04\x22\x4d\x18",), "lz4cat"),
+    _Format("lzip", (b"LZIP\1",), "lzip -dc"),
+    _Format("compress", (b"\x1f\x9d",), "zcat"),
+)
+_ARCHIVES = (
+    _Format("a zip archive", (b"PK\3\4", b"PK\5\6", b"PK\7\x08"), "unzip -p"),
+    _Format("a 7z archive", (b"7z\xbc\xaf\x27\x1c",), "7z x -so"),
+    _Format("a RAR archive", (b"Rar!\x1a\x07",), "unrar p -inul"),
+)
+_TAR_ARCHIVE = _Format("a tar archive", (), "tar -xOf")
