@@ -8,7 +8,10 @@ import os
 from collections.abc import Collection
 
 from whygpu.errors import UsageError
+from whygpu.host.files import TooLarge, read_whole
 from whygpu.model.work import What, WhatKind
+from whygpu.readers import limits
+from whygpu.readers.code.tokens import check_tokens
 
 MODEL_ENDINGS = (".keras", ".h5", ".hdf5")
 _SAVED_MODELS = (b"PK\x03\x04", b"\x89HDF\r\n\x1a\n")
@@ -107,12 +110,16 @@ def _check_model(what: What) -> None:
 def _check_name(what: What) -> None:
     """The name is looked for without running the file; what it imports may define it as well."""
     try:
-        with open(what.path, "rb") as file:
-            tree = ast.parse(file.read(), what.path)
+        content = read_whole(what.path, limits.SOURCE_FILE)
+        check_tokens(content.decode("latin-1"))
+        tree = ast.parse(content, what.path)
+    except TooLarge:
+        # The target runs it anyway, and will tell.
+        return
     except OSError as error:
         raise UsageError(f"cannot read {what.path}: {error.strerror}") from error
-    except (SyntaxError, ValueError):
-        # Written for another Python, perhaps the target's: that one will tell.
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # Written for another Python, perhaps the target's, or too large: that one will tell.
         return
     names = {node.name for node in ast.walk(tree) if isinstance(node, _DEFINITIONS)}
     words = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

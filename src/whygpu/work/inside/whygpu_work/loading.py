@@ -6,6 +6,8 @@ import inspect
 import os
 import sys
 
+from . import archives
+
 
 class Unusable(Exception):
     """What the user named cannot be used so; the message says what would do."""
@@ -34,6 +36,10 @@ def load(what, batch_size=None):
 
 
 def load_model(path):
+    try:
+        archives.check(path)
+    except archives.Bomb as error:
+        raise Unusable("%s is not loaded: %s" % (path, error))
     import keras
 
     load = keras.saving.load_model if hasattr(keras, "saving") else keras.models.load_model

@@ -4,6 +4,7 @@ import inspect
 
 import numpy
 
+from .. import archives
 from ..inputs import rows_of
 from ..loading import Unusable
 
@@ -11,11 +12,12 @@ from ..loading import Unusable
 def read(path, batch):
     """[(name, array)] in the order of the file, with as many rows as wanted."""
     try:
+        archives.check(path)
         with numpy.load(path, allow_pickle=False) as file:
             if not hasattr(file, "files"):
                 raise Unusable("--inputs %s: expected a file of numpy.savez, with names" % path)
             arrays = [(name, file[name]) for name in file.files]
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, archives.Bomb) as error:
         raise Unusable("--inputs %s cannot be read: %s" % (path, error))
     if not arrays:
         raise Unusable("--inputs %s: there is no array in it" % path)

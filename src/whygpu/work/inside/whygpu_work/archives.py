@@ -1,0 +1,54 @@
+"""Zip archives that unpack to far more than what anybody has written into them.
+
+A .keras file and a file of numpy.savez are zip archives. Whoever loads one unpacks its members into
+memory; what they claim to hold is checked before.
+"""
+
+import os
+import zipfile
+
+MOST_ENTRIES = 20000
+"""Members; a .keras file has three and its assets, a file of inputs one for each array."""
+LARGEST_TEXT = 64 << 20
+"""Bytes of a member that is text, such as config.json; those of the largest models have 10 MB."""
+HARMLESS = 1 << 30
+"""Bytes that may be unpacked from however little: arrays of zeros are compressed well."""
+LARGEST_RATIO = 100
+"""Times the size of the file. Weights hardly shrink when they are compressed."""
+
+
+class Bomb(Exception):
+    """The archive claims more than it can hold; the message says what."""
+
+
+def check(path):
+    """Raise Bomb for such an archive. What is no zip archive is left to whoever loads it."""
+    if not zipfile.is_zipfile(path):
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        return
+    if len(members) > MOST_ENTRIES:
+        raise Bomb("it has %d members; more than %d are not read" % (len(members), MOST_ENTRIES))
+    for member in members:
+        if member.filename.endswith(".json") and member.file_size > LARGEST_TEXT:
+            raise Bomb(
+                "its %s unpacks to %s; more than %s are not read"
+                % (member.filename, _size(member.file_size), _size(LARGEST_TEXT))
+            )
+    size = sum(member.file_size for member in members)
+    packed = os.path.getsize(path)
+    if size > HARMLESS and size > LARGEST_RATIO * packed:
+        raise Bomb(
+            "its %s unpack to %s, which is no size of real data" % (_size(packed), _size(size))
+        )
+
+
+def _size(count):
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return "%.3g %s" % (count, unit)
+        count /= 1000
+    return "%.3g GB" % count
