@@ -115,3 +115,40 @@ def test_a_pipe_as_a_snapshot_is_not_waited_for_unless_somebody_writes(
         sys.exit(main(["check", "--snapshot", f"/dev/fd/{ours}"]))
     """
     assert "received 99" in bounded.run(program).stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("exec yes", "printed more than 1 MiB"),
+        ("exec cat /dev/zero >&2", "printed more than 1 MiB"),
+    ],
+)
+def test_an_interpreter_that_prints_for_ever(tmp_path: pathlib.Path, script: str, why: str) -> None:
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    ended = bounded.whygpu("check", "--no-probe", "--json", "--python", str(python))
+    assert why in ended.stdout
+
+
+def test_an_environment_full_of_what_is_no_file(tmp_path: pathlib.Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
+    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    for number, name in enumerate(("torch", "jax", "jaxlib", "tensorflow", "keras")):
+        metadata = site / f"{name}-2.{number}.0.dist-info"
+        metadata.mkdir()
+        os.mkfifo(metadata / "METADATA")
+        (metadata / "RECORD").symlink_to("/dev/zero")
+        (site / name).mkdir()
+        os.mkfifo(site / name / "version.py")
+        os.mkfifo(site / name / "__init__.py")
+    # A megabyte of source takes most of a gigabyte as a syntax tree.
+    (site / "jax" / "version.py").unlink()
+    (site / "jax" / "version.py").write_text("a\n" * 500_000)
+    (site / "torch" / "lib").mkdir()
+    os.mkfifo(site / "torch" / "lib" / "libtorch_cuda.so")
+    (site / "tensorflow" / "libtensorflow_framework.so.2").symlink_to("/dev/zero")
+    ended = bounded.whygpu("check", "--no-probe", "--python", str(tmp_path / "env"))
+    assert "PyTorch" in ended.stdout

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from whygpu.model.observed import Known
+from whygpu.host.base import Completed
+from whygpu.host.local import LocalHost
+from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.planner.advice import requirements
 from whygpu.planner.machine import MachineSpec
 from whygpu.planner.plan import Plan, python_of
@@ -35,24 +36,18 @@ def verify(plan: Plan, machine: MachineSpec) -> Verified:
     with tempfile.TemporaryDirectory(prefix="whygpu-") as folder:
         command = _uv(uv, wanted, machine, folder) if uv else _pip(wanted, machine, folder)
         name = "uv pip compile" if uv else "pip install --dry-run"
-        try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=TIME_LIMIT,
-            )
-        except subprocess.TimeoutExpired:
-            return Verified(f"{name} did not finish within {TIME_LIMIT:.0f} s", False)
-        except OSError as error:
-            return Verified(f"{name} could not be started: {error.strerror}", False)
-    return _outcome(name, done)
+        answer = LocalHost().run(command, timeout=TIME_LIMIT)
+    if isinstance(answer, Absent):
+        return Verified(f"{name} could not be started: there is no {answer.source}", False)
+    if isinstance(answer, Unknown):
+        return Verified(f"{name} gave no answer: {answer.reason}", False)
+    if answer.value.timed_out:
+        return Verified(f"{name} did not finish within {TIME_LIMIT:.0f} s", False)
+    return _outcome(name, answer.value)
 
 
-def _outcome(name: str, done: subprocess.CompletedProcess[str]) -> Verified:
-    if done.returncode == 0:
+def _outcome(name: str, done: Completed) -> Verified:
+    if done.code == 0:
         return Verified(f"{name} finds every package and no conflict", False)
     words = " ".join((done.stderr or done.stdout).split())
     said = words[-LONGEST_WORDS:]

@@ -101,7 +101,7 @@ def _told(text: str, pids: Sequence[int]) -> Answers | None:
         try:
             told = json.loads(line)
             return {pid: told[str(pid)] for pid in pids}
-        except (ValueError, TypeError, LookupError):
+        except (ValueError, TypeError, LookupError, RecursionError):
             continue
     return None
 
@@ -171,7 +171,7 @@ def _in_use(host: Host, pid: int, environ: Observed[dict[str, str]]) -> Observed
         age = max(time.time() - float(told["time"]), 0)
         devices = {device for _, device, _ in told["in_use"]}
         total = sum(int(count) for _, _, count in told["in_use"])
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         return Unknown("what the program has told cannot be read")
     if len(devices) != 1:
         return _SEVERAL_GPUS

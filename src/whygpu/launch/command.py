@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from whygpu.host.files import read_start
+
 _PYTHON = re.compile(r"(?:python|pypy)(?:\d+(?:\.\d+)*)?[td]?")
 _LONGEST_SHEBANG = 512
 _LONGEST_SCRIPT = 1 << 20
@@ -100,8 +102,8 @@ def _shebang(program: str) -> list[str]:
 
 def _head(path: str, size: int) -> str:
     try:
-        with open(path, "rb") as file:
-            return file.read(size).decode("utf-8", "replace")
+        # Not from a pipe: what is read here, the program would miss.
+        return read_start(path, size).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from whygpu.host.files import open_regular, read_whole
 from whygpu.host.writing import write_file
 from whygpu.memory.trial import Limits
 from whygpu.model.batch import BatchResult
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 _KEPT = ("found", "at-largest")
 _ABOUT = 0.05
+_LARGEST = 1 << 20
+"""Bytes of an entry; a search of many trials has some ten thousand."""
 _VARIABLES = ("KERAS_", "XLA_", "TF_", "JAX_", "PYTORCH_", "TORCH", "CUDA_", "CUBLAS_", "OMP_")
 """Beginnings of the names of variables that change what a framework takes."""
 
@@ -76,7 +79,7 @@ def _gpus(machine: Snapshot) -> tuple[Any, ...]:
 def digest_of(path: str) -> str | None:
     digest = hashlib.sha256()
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             while piece := file.read(1 << 20):
                 digest.update(piece)
     except OSError:
@@ -87,12 +90,11 @@ def digest_of(path: str) -> str | None:
 def load(path: str, limits: Limits) -> BatchResult | None:
     """What was found, if it is there, sound, and still true."""
     try:
-        with open(path, encoding="utf-8") as file:
-            entry = json.load(file)
+        entry = json.loads(read_whole(path, _LARGEST))
         result = decode(BatchResult, entry["result"])
         then = decode(Limits, entry["limits"])
         sources = dict(entry["sources"])
-    except (OSError, ValueError, KeyError, TypeError, DecodeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, DecodeError):
         return None
     if any(digest_of(source) != digest for source, digest in sources.items()):
         return None

@@ -20,6 +20,7 @@ from whygpu.model.target import (
     Package,
     active,
 )
+from whygpu.readers.code.tokens import check_tokens
 from whygpu.tables.cpu_features import features_of
 from whygpu.tables.cuda_libraries import is_cuda_library
 from whygpu.tables.distributions import provider
@@ -82,6 +83,7 @@ def constants(host: Host, path: str) -> Observed[dict[str, Any]]:
     if not isinstance(text, Known):
         return text
     try:
+        check_tokens(text.value)
         module = ast.parse(text.value)
     except UNPARSABLE as error:
         return Unknown(f"{path}: {error or 'too complex to be read'}")
@@ -197,7 +199,7 @@ def wheel_requirement(host: Host, package: Package, pattern: str) -> Known[str] 
     """A version in what the wheel requires, extras included: the first group of `pattern`."""
     name = f"{package.name.replace('-', '_')}-{package.version}.dist-info"
     path = os.path.join(package.location, name, "METADATA")
-    text = host.read(path)
+    text = host.read(path, whole=False)
     match = re.search(f"Requires-Dist: {pattern}", text.value) if isinstance(text, Known) else None
     return Known(match[1], path) if match else None
 
