@@ -24,7 +24,7 @@ LAYERS = (
     ),
     ("explainer", "corroboration", "guidance"),
     ("api",),
-    ("cli", "__main__", "__init__"),
+    ("cli", "start", "__main__", "__init__"),
 )
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 APART = {"render": {"collectors", "probes", "host"}, "causes": {"host", "readers"}}

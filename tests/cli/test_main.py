@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 import types
 from typing import Any
@@ -160,7 +161,8 @@ def a_verb_that(monkeypatch: pytest.MonkeyPatch) -> Any:
         verb = types.SimpleNamespace(
             __doc__="A verb.", EXAMPLES="", add_arguments=lambda parser: None, run=action
         )
-        monkeypatch.setitem(cli.VERBS, "made-up", verb)
+        monkeypatch.setitem(cli.VERBS, "made-up", "A verb.")
+        monkeypatch.setitem(sys.modules, "whygpu.cli.made-up", verb)
 
     return install
 
@@ -181,6 +183,43 @@ def test_a_bug_leaves_a_report_without_private_data(
     assert f"whygpu {VERSION}" in text
     assert "def fail" in text or "in fail" in text
     assert "abcdefgh12345678" not in text + said
+
+
+def raise_in_thread(options: object) -> int:
+    thread = threading.Thread(target=lambda: [][1])
+    thread.start()
+    thread.join()
+    return 0
+
+
+def recurse(options: object) -> int:
+    return recurse(options)
+
+
+def take_all_memory(options: object) -> int:
+    raise MemoryError
+
+
+def library_exits(options: object) -> int:
+    sys.exit(1)
+
+
+@pytest.mark.parametrize("crash", [raise_in_thread, recurse, take_all_memory, library_exits])
+def test_no_crash_has_the_exit_code_of_a_finding(
+    a_verb_that: Any, crash: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_verb_that(crash)
+    assert cli.main(["made-up"]) == 3
+    said = capsys.readouterr().err
+    pathlib.Path(said.splitlines()[-1].strip()).unlink()
+    assert "this is a bug in whygpu" in said
+
+
+def test_the_list_of_verbs_is_that_of_their_modules() -> None:
+    for name, summary in cli.VERBS.items():
+        assert cli.module_of(name).__doc__.startswith(f"{summary}\n") or (
+            cli.module_of(name).__doc__ == summary
+        )
 
 
 def test_an_interrupt_is_clean(a_verb_that: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 from tests.collectors.transcripts import PLATFORM, printed
 from whygpu.collectors import nvml
 from whygpu.host.base import Completed
+from whygpu.host.own_process import own_command
 
 GIB = 1 << 30
-ASK = f"run {PLATFORM['python']} -c {nvml.WORKER}"
+ASK = f"run {' '.join(own_command(str(PLATFORM['python']), nvml.WORKER))}"
 
 NOT_SUPPORTED = {"error": 3, "text": "Not Supported"}
 LOST = {"error": 15, "text": "GPU is lost"}

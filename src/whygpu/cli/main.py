@@ -10,35 +10,41 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from whygpu.cli import check, compare, explain, lint, memory, output, plan, rule, snapshot
-from whygpu.cli import run as run_verb
 from whygpu.cli.meant import Parser
 from whygpu.cli.surroundings import (
     FOLDER_IS_GONE,
+    Ending,
     folder_is_gone,
     open_streams,
     stopped_cleanly,
+    watched_threads,
 )
 from whygpu.errors import UsageError
+from whygpu.start import EXIT_RUN_FAILED, failed
 from whygpu.version import VERSION
 
+TYPE_CHECKING = False  # importing typing for it would cost `whygpu --help` a tenth of its time
+if TYPE_CHECKING:
+    from typing import Any
+
 EXIT_USAGE = 2
-EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
 VERBS = {
-    "check": check,
-    "compare": compare,
-    "explain": explain,
-    "lint": lint,
-    "memory": memory,
-    "plan": plan,
-    "rule": rule,
-    "run": run_verb,
-    "snapshot": snapshot,
+    "check": "Does each framework use the GPU? If not: the root cause, the evidence, the fix.",
+    "compare": "The same work on CPU, GPU and other lanes: the same results, and how fast?",
+    "explain": "What does this log mean? The root cause, the lines that prove it, the fix.",
+    "lint": "Which lines of my program mishandle devices?",
+    "memory": "Who holds GPU memory, and what would a new process take?",
+    "plan": "Which releases can use the GPU of this machine, or of one that options describe?",
+    "rule": "The page of one cause: why it happens, what it looks like, how to fix it.",
+    "run": "Run a program under a device policy, repair what can be, prove where it ran.",
+    "snapshot": "Save what is seen of this machine and environment, private data removed.",
 }
+"""The first line of each verb's module: the modules themselves take too long to import for it."""
 
 EPILOG = """\
 examples:
@@ -71,7 +77,8 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=min(columns, 100) - 2)
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(verb: str) -> argparse.ArgumentParser:
+    """The whole parser, as far as the words after one verb need it."""
     top = Parser(
         prog="whygpu",
         description="Tells why a deep-learning program does or does not use its GPU.",
@@ -80,17 +87,19 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"whygpu {VERSION}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs")
-    for name, module in VERBS.items():
-        summary = (module.__doc__ or "").partition("\n")[0]
-        verb = verbs.add_parser(
-            name,
-            help=summary,
-            description=summary,
-            epilog=module.EXAMPLES,
-            formatter_class=HelpFormatter,
+    for name, summary in VERBS.items():
+        below = verbs.add_parser(
+            name, help=summary, add_help=name == verb, formatter_class=HelpFormatter
         )
-        module.add_arguments(verb)
+        if name == verb:
+            module = module_of(name)
+            below.description, below.epilog = summary, module.EXAMPLES
+            module.add_arguments(below)
     return top
+
+
+def module_of(verb: str) -> Any:
+    return import_module(f"whygpu.cli.{verb}")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -99,12 +108,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
         words.insert(0, "check")
     try:
-        return parser().parse_args(words)
+        return parser(words[0]).parse_args(words)
     except SystemExit as stop:
         if stop.code == EXIT_USAGE and words[0] == "run":
             # There, 2 would be the program's.
-            raise SystemExit(run_verb.EXIT_FAILED) from None
-        raise
+            raise Ending(EXIT_RUN_FAILED) from None
+        raise Ending(stop.code) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -115,34 +124,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(words)
         except Exception as error:
             # Telling of a failure has failed in turn. Python's own end would be exit code 1.
-            output.say_own(f"whygpu: this is a bug in whygpu: {type(error).__name__}\n")
-            return run_verb.EXIT_FAILED if list(words[:1]) == ["run"] else EXIT_BUG
+            return failed(error, words)
+
+
+def _output() -> Any:
+    """Imported where something is said: `whygpu --help` does without what it needs."""
+    return import_module("whygpu.cli.output")
 
 
 def _run(words: Sequence[str]) -> int:
     try:
         options = parse(words)
-        code: int = VERBS[options.verb].run(options)
+        with watched_threads() as failures:
+            code: int = module_of(options.verb).run(options)
         sys.stdout.flush()
+        if failures:
+            # What the thread was to find out is missing in the answer. A program's exit code is
+            # its own all the same.
+            bug_code = failed(failures[0], words)
+            return code if options.verb == "run" else bug_code
         return code
     except UsageError as error:
-        output.say(str(error))
+        _output().say(str(error))
         return EXIT_USAGE
     except KeyboardInterrupt:
-        output.say_own("\nwhygpu: interrupted\n")
+        _output().say_own("\nwhygpu: interrupted\n")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader has gone: `whygpu | head`.
-        output.discard(sys.stdout)
+        _output().discard(sys.stdout)
         return EXIT_PIPE_CLOSED
-    except Exception as error:
+    except Ending:
+        raise
+    except (Exception, SystemExit) as error:
         if isinstance(error, OSError) and folder_is_gone():
-            output.say(FOLDER_IS_GONE)
+            _output().say(FOLDER_IS_GONE)
             return EXIT_USAGE
-        from whygpu.cli import bug
-
-        bug.report(error, words)
-        return EXIT_BUG
+        return failed(error, words)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Collection
-from typing import Any, NoReturn
 
 from whygpu.cli import output
 from whygpu.errors import UsageError
+
+TYPE_CHECKING = False  # importing typing for it would cost `whygpu --help` a tenth of its time
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 _KINDS = {
     "model": r".+\.(?:keras|h5|hdf5)|.+\.py:[\w.]+",

@@ -31,16 +31,18 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 from whygpu.errors import UsageError
 
+TYPE_CHECKING = False  # importing typing for it would cost `whygpu --help` a tenth of its time
 if TYPE_CHECKING:
+    from typing import Any, TextIO, TypeVar
+
     from whygpu.host.base import Platform
     from whygpu.privacy import Redactor
 
-T = TypeVar("T")
-Marks = Mapping[Any, str]
+    T = TypeVar("T")
+    Marks = Mapping[Any, str]
 
 NARROWEST = 40
 WIDEST = 100
@@ -62,7 +64,8 @@ def public(value: T, names: Collection[str] = (), *, exact_names: bool = False) 
     def change(text: str, field: str) -> str:
         if field in names:
             return text if exact_names else one_line(text)
-        clean = printable(cast(str, redactor.tree(text, field)))
+        redacted: str = redactor.tree(text, field)
+        clean = printable(redacted)
         return with_home_unquoted(clean) if field in _COMMAND_FIELDS else clean
 
     return with_texts(value, change)

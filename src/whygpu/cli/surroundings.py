@@ -7,12 +7,16 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
 IMPATIENCE = 2.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Ending(SystemExit):
+    """An end that whygpu has decided on. SystemExit itself may come from any module we use."""
 
 
 def open_streams() -> None:
@@ -22,9 +26,25 @@ def open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+    encoding = _wanted_encoding(os.environ)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def _wanted_encoding(environ: Mapping[str, str]) -> str | None:
+    """The encoding that the user wants of Python programs; None for that of the locale.
+
+    An isolated Python ignores the variables, and any other dies of an encoding that it has not got.
+    """
+    name = environ.get("PYTHONIOENCODING", "").partition(":")[0]
+    if not name:
+        return "utf-8" if environ.get("PYTHONUTF8") == "1" else None
+    try:
+        "".encode(name)
+    except LookupError:
+        return None
+    return name
 
 
 FOLDER_IS_GONE = "the current folder does not exist any more; change to another one"
@@ -55,7 +75,7 @@ def stopped_cleanly() -> Iterator[None]:
         if now - told < IMPATIENCE:
             return
         told = now
-        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+        raise KeyboardInterrupt if number == signal.SIGINT else Ending(128 + number)
 
     for number in ours:
         signal.signal(number, stop)
@@ -64,3 +84,22 @@ def stopped_cleanly() -> Iterator[None]:
     finally:
         for number in ours:
             signal.signal(number, handlers[number])
+
+
+@contextmanager
+def watched_threads() -> Iterator[list[BaseException]]:
+    """The exceptions that threads of ours end with; they are reported by whoever looks at them."""
+    import threading
+
+    before = threading.excepthook
+    failures: list[BaseException] = []
+
+    def keep(told: threading.ExceptHookArgs) -> None:
+        if told.exc_value is not None:
+            failures.append(told.exc_value)
+
+    threading.excepthook = keep
+    try:
+        yield failures
+    finally:
+        threading.excepthook = before

@@ -94,6 +94,7 @@ def _pip(wanted: Sequence[str], machine: MachineSpec, folder: str) -> tuple[str,
     python = python_of(machine)
     return (
         sys.executable,
+        "-I",
         "-m",
         "pip",
         "install",

@@ -17,16 +17,13 @@ from typing import Any
 
 from whygpu.collectors.proc_worker import Fact
 from whygpu.host.base import Host
+from whygpu.host.own_process import own_command, own_environ
 from whygpu.model.driver import Gpu, GpuProcess
 from whygpu.model.observed import Absent, Known, Observed, Unknown, transform
 from whygpu.tables.loaded_libraries import DRIVER_LIBRARY, GPU_LIBRARIES
 from whygpu.tables.memory_defaults import VARIABLES
 
-WORKER = (
-    # The folder of the moment is no place to import from: it may hold a json.py of the user's.
-    "import sys; sys.path[:] = [path for path in sys.path if path]; "
-    "from whygpu.collectors.proc_worker import main; main()"
-)
+WORKER = "whygpu.collectors.proc_worker"
 TIME_LIMIT = 3.0
 """Seconds for all processes, and then for each alone."""
 
@@ -75,14 +72,14 @@ def _processes(gpu: Gpu) -> tuple[GpuProcess, ...]:
 def command(host: Host, pids: Sequence[int]) -> tuple[str, ...]:
     """What is run to read of these processes."""
     names = ",".join(sorted({*VARIABLES, UNDER_RUN}))
-    return (host.platform.python, "-c", WORKER, names, *map(str, pids))
+    return own_command(host.platform.python, WORKER, (names, *map(str, pids)))
 
 
 def _ask(host: Host, pids: Sequence[int]) -> Answers:
     if host.platform.system != "Linux":
         unread = Unknown(f"processes are read on Linux only; this is {host.platform.system}")
         return dict.fromkeys(pids, unread)
-    env = {**host.environ, "PYTHONSAFEPATH": "1"}
+    env = own_environ(host.environ)
     done = host.run(command(host, pids), timeout=TIME_LIMIT, env=env)
     if not isinstance(done, Known):
         return dict.fromkeys(pids, Unknown("no process could be started that reads /proc"))

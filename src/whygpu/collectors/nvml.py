@@ -10,17 +10,14 @@ from typing import Any, Literal, TypeVar
 from whygpu.collectors.driver_answer import DriverAnswer, GpuIds, bus_address
 from whygpu.collectors.nvml_worker import LIBRARY_NOT_FOUND, NO_BINDINGS
 from whygpu.host.base import Completed, Host
+from whygpu.host.own_process import own_command, own_environ
 from whygpu.model.driver import DriverState, Gpu, GpuProcess
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 
 T = TypeVar("T")
 
 SOURCE = "NVML"
-WORKER = (
-    # The folder of the moment is no place to import from: it may hold a json.py of the user's.
-    "import sys; sys.path[:] = [path for path in sys.path if path]; "
-    "from whygpu.collectors.nvml_worker import main; main()"
-)
+WORKER = "whygpu.collectors.nvml_worker"
 
 NOT_SUPPORTED = 3
 DRIVER_NOT_LOADED = 9
@@ -53,9 +50,8 @@ class NotAsked(Exception):
 
 def ask(host: Host, *, timeout: float) -> DriverAnswer:
     """Run the worker. Raises NotAsked when this Python cannot reach any NVML."""
-    # Keeps a pynvml.py in the current folder out of the worker's way (Python 3.11 and later).
-    env = {**host.environ, "PYTHONSAFEPATH": "1"}
-    answer = host.run((host.platform.python, "-c", WORKER), timeout=timeout, env=env)
+    command = own_command(host.platform.python, WORKER)
+    answer = host.run(command, timeout=timeout, env=own_environ(host.environ))
     if isinstance(answer, Known):
         return _read(answer.value, timeout)
     raise NotAsked(answer.reason if isinstance(answer, Unknown) else f"no {answer.source}")
