@@ -246,6 +246,7 @@ def run_schema() -> dict[str, Any]:
         "trace": {"anyOf": [_object(trace), {"type": "null"}]},
         "explanation": {"type": ["object", "null"]},
         "out_of_memory": schema_of(MemoryEnd | None, definitions),
+        "notes": schema_of(tuple[str, ...], definitions),
     }
     title = "whygpu run --report"
     return {"$schema": DRAFT, "title": title, **_object(fields), "$defs": definitions}

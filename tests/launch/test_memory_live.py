@@ -27,7 +27,7 @@ def told(folder: Path, code: str) -> list[tuple[str, object]]:
     """The files that the code leaves, with what they hold."""
     reports = folder / "reports"
     settings = folder / "settings.json"
-    settings.write_text(json.dumps({"report_folder": str(reports)}))
+    settings.write_text("{}")
     environ = {**os.environ, "PYTHONPATH": str(BOOTSTRAP)}
     environ["WHYGPU_BOOTSTRAP_SETTINGS"] = str(settings)
     done = subprocess.run(

@@ -144,5 +144,6 @@ def test_reports_have_their_schema() -> None:
         "trace",
         "explanation",
         "out_of_memory",
+        "notes",
     ]
     assert data["repairs"] == [{"code": "WG203", "what": "a folder", "why": "a reason"}]

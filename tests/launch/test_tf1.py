@@ -64,7 +64,7 @@ class Machine:
     def __init__(self, folder: pathlib.Path, packages: dict[str, str]) -> None:
         self.folder = folder
         self.packages = folder / "lib" / "site-packages"
-        self.records = folder / "records"
+        self.records = folder / "reports"
         self.records.mkdir()
         for name, text in packages.items():
             path = self.packages / name
@@ -74,7 +74,7 @@ class Machine:
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         settings = self.folder / "settings.json"
         policy = {"deterministic": False}
-        content = {"policy": policy, "tf1": True, "report_folder": str(self.records)}
+        content = {"policy": policy, "tf1": True}
         settings.write_text(json.dumps(content))
         environment = {
             **os.environ,

@@ -6,11 +6,21 @@ import argparse
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
-from whygpu.cli.surroundings import FOLDER_IS_GONE, folder_is_gone
+from whygpu.cli.surroundings import (
+    FOLDER_IS_GONE,
+    Ending,
+    folder_is_gone,
+    hold_stops,
+    stops_heeded,
+)
 from whygpu.errors import PolicyError, UsageError
+from whygpu.start import EXIT_RUN_FAILED as EXIT_FAILED
+from whygpu.start import failed
 
 if TYPE_CHECKING:
     from whygpu.launch.process import Ended
@@ -39,7 +49,6 @@ exit codes:
   1 where the program succeeded and --require gpu was not met
 """
 
-EXIT_FAILED = 125
 EXIT_UNMET = 126
 
 
@@ -107,10 +116,7 @@ def run(options: argparse.Namespace) -> int:
         if isinstance(error, OSError) and folder_is_gone():
             output.say(FOLDER_IS_GONE)
             return EXIT_FAILED
-        from whygpu.cli import bug
-
-        bug.report(error, ["run", *options.command])
-        return EXIT_FAILED
+        return failed(error, ["run", *options.command])
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -132,14 +138,43 @@ def _run(options: argparse.Namespace) -> int:
         _say_before(prepared)
     sys.stdout.flush()
     sys.stderr.flush()
-    report, ended = execute(prepared.plan, os.environ)
-    report = _explained(report, ended, prepared, options)
-    code = _finish(report, prepared, options, report_file)
+    report, ended = execute(prepared.plan, os.environ, at_end=hold_stops)
+    code = _reported(report, ended, prepared, options, report_file)
     if ended.signal == signal.SIGINT:
         # A shell stops its script only if it sees that Ctrl-C has ended the command.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     return code
+
+
+def _reported(
+    report: RunReport,
+    ended: Ended,
+    prepared: Prepared,
+    options: argparse.Namespace,
+    report_file: str | None,
+) -> int:
+    """Say what there is to say of the run. Whatever fails or stops us here, its exit code stays."""
+    unmet = report.policy.require_gpu and report.device == "cpu"
+    if unmet and report.exit_code == 0:
+        report = report._replace(exit_code=1)
+    with _exit_code_kept(options), stops_heeded():
+        report = _explained(report, ended, prepared, options)
+    is_saved = True
+    with _exit_code_kept(options):
+        is_saved = _finish(report, prepared, options, report_file)
+    return report.exit_code or (0 if is_saved else EXIT_FAILED)
+
+
+@contextmanager
+def _exit_code_kept(options: argparse.Namespace) -> Iterator[None]:
+    try:
+        yield
+    except (KeyboardInterrupt, Ending):
+        # Told to stop: what the program ended with can be said without an explanation.
+        pass
+    except Exception as error:
+        failed(error, ["run", *options.command])
 
 
 def _policy(options: argparse.Namespace) -> DevicePolicy:
@@ -192,7 +227,7 @@ def _explained(
     report: RunReport, ended: Ended, prepared: Prepared, options: argparse.Namespace
 ) -> RunReport:
     """What `whygpu explain` says of a failure: printed below it, and part of the report."""
-    if report.exit_code == 0 or ended.signal in _ASKED_TO_STOP:
+    if ended.code == 0 or ended.signal in _ASKED_TO_STOP:
         return report
     if options.quiet and options.report is None:
         # Nobody would see it.
@@ -258,20 +293,16 @@ def _last_words(report: RunReport, ended: Ended) -> str:
 
 def _finish(
     report: RunReport, prepared: Prepared, options: argparse.Namespace, report_file: str | None
-) -> int:
+) -> bool:
+    """Say how it ended; False where the report that was asked for could not be saved."""
     trace = _trace_of(report)
-    unmet = report.policy.require_gpu and report.device == "cpu"
-    if unmet and report.exit_code == 0:
-        report = report._replace(exit_code=1)
     if not options.quiet:
         _say_after(report, trace, prepared)
-    if unmet:
+    if report.policy.require_gpu and report.device == "cpu":
         output.say(f"--require gpu: the program ran on the CPU{prepared.because}")
     elif report.policy.require_gpu and report.device == "none":
         output.say("--require gpu: nothing shows on which device the program ran")
-    if report_file is not None and not _write_report(report_file, report, trace):
-        return report.exit_code or EXIT_FAILED
-    return report.exit_code
+    return report_file is None or _write_report(report_file, report, trace)
 
 
 def _trace_of(report: RunReport) -> dict[str, Any] | None:
@@ -298,7 +329,7 @@ def _say_after(report: RunReport, trace: dict[str, Any] | None, prepared: Prepar
         memory = output.public(report.out_of_memory)
         output.say(memory_text(memory, script, width=output.width(sys.stderr)))
     output.say(end_text(report, prepared.because))
-    for note in dict.fromkeys(note for record in report.records for note in record.notes):
+    for note in report.notes:
         output.say(note)
 
 

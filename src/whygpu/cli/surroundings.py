@@ -59,6 +59,27 @@ def folder_is_gone() -> bool:
     return False
 
 
+_state = {"held": False}
+
+
+def hold_stops() -> None:
+    """From now on, what tells us to stop is not heeded.
+
+    After a program has ended, the few words on it are worth more than the moment that they take.
+    """
+    _state["held"] = True
+
+
+@contextmanager
+def stops_heeded() -> Iterator[None]:
+    """For what takes long, after hold_stops()."""
+    _state["held"] = False
+    try:
+        yield
+    finally:
+        _state["held"] = True
+
+
 @contextmanager
 def stopped_cleanly() -> Iterator[None]:
     """Whatever tells us to stop, what we have started is ended first, and temporary files go."""
@@ -71,12 +92,15 @@ def stopped_cleanly() -> Iterator[None]:
         # Ending takes a moment, and an impatient second Ctrl-C must not cut it short. A later one
         # counts: Python drops an exception that comes while it is clearing up an object.
         nonlocal told
+        if _state["held"]:
+            return
         now = time.monotonic()
         if now - told < IMPATIENCE:
             return
         told = now
         raise KeyboardInterrupt if number == signal.SIGINT else Ending(128 + number)
 
+    _state["held"] = False
     for number in ours:
         signal.signal(number, stop)
     try:

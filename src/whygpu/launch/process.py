@@ -12,7 +12,7 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -67,8 +67,10 @@ class NotStarted(Exception):
         self.code = code
 
 
-def run(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
-    """Run a command to its end."""
+def run(
+    argv: Sequence[str], environ: Mapping[str, str], at_end: Callable[[], None] = lambda: None
+) -> Ended:
+    """Run a command to its end, and call `at_end` before signals reach us again."""
     waited = {signal.SIGCHLD, signal.SIGWINCH, *_PASSED_ON}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     # Where its news are ignored, a child's end is not told, and its exit code is lost.
@@ -84,6 +86,8 @@ def run(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
         seen = watch(process.pid)
         status, told = _wait(process, stream, waited)
         memory = seen()
+        at_end()
+        _drop(waited)
     finally:
         signal.signal(signal.SIGCHLD, on_child)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -165,6 +169,12 @@ def _wait(
             _send(process, signal.SIGWINCH)
         elif told.si_code != _FROM_KERNEL:
             _send(process, told.si_signo)
+
+
+def _drop(waited: set[signal.Signals]) -> None:
+    """Signals that came for the program after its end. Left pending, they would end us instead."""
+    while signal.sigtimedwait(waited, 0) is not None:
+        pass
 
 
 def _send(process: subprocess.Popen[bytes], number: int) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from whygpu.host.local import LocalHost
+from whygpu.model.codec import DecodeError, decode, decode_partial, encode
 from whygpu.model.memory_use import (
     Allocator,
     Curve,
@@ -18,69 +20,206 @@ from whygpu.model.memory_use import (
     ProcessMemory,
     Rounds,
 )
-from whygpu.model.observed import Absent, Known, Observed
+from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.policy import DeviceUsed, FrameworkUse, ProcessRecord
+from whygpu.model.wire import CurveEntry, FrameworkEntry, Trace
+
+LARGEST_FILE = 64 << 20
+"""Bytes of one record; a model without its weights is the largest part, and has 8 MiB at most."""
+MOST_RECORDS = 10_000
+LONGEST_NOTE = 500
+MOST_NOTES = 50
+
+T = TypeVar("T")
+
+
+class _Unreadable(Exception):
+    """A file holds no JSON object that could be read; the message says why."""
 
 
 def read(folder: str) -> tuple[ProcessRecord, ...]:
-    """Every process's record, oldest first. One that was cut short while writing has none."""
+    """Every process's record, oldest first. One that was cut short while writing has none.
+
+    The program can write to the folder as well as we can: whatever it holds, and whatever is wrong
+    with it, comes back as a note.
+    """
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
     except FileNotFoundError:
         return ()
-    return tuple(_record(os.path.join(folder, name)) for name in names)
+    except OSError as error:
+        return unreadable(error)
+    found = tuple(_record(folder, name) for name in names[:MOST_RECORDS])
+    if len(names) > MOST_RECORDS:
+        left_out = f"of {len(names)} processes, {MOST_RECORDS} have been looked at"
+        found = (*found, _without_content(0, left_out))
+    return found
 
 
-def _record(path: str) -> ProcessRecord:
-    with open(path, encoding="utf-8") as file:
-        data = json.load(file)
-    return ProcessRecord(
-        pid=data["pid"],
-        complete=data["complete"],
-        frameworks=tuple(_use(name, entry) for name, entry in data["frameworks"].items()),
-        notes=tuple(data["notes"]),
-        trace=data["trace"],
-        imported=data.get("imported"),
-        ended=data.get("ended"),
-        memory=_memory(data.get("memory") or _begun(os.path.dirname(path), data["pid"])),
+def unreadable(error: Exception) -> tuple[ProcessRecord, ...]:
+    """In place of the records, where reading them has failed in a way that nobody expected."""
+    return (_without_content(0, f"the records cannot be read: {type(error).__name__}: {error}"),)
+
+
+def _without_content(pid: int, note: str) -> ProcessRecord:
+    return ProcessRecord(pid, False, (), (note,), {})
+
+
+def _record(folder: str, name: str) -> ProcessRecord:
+    number = name.partition("-")[0]
+    pid = int(number) if number.isdecimal() and len(number) < 10 else 0
+    try:
+        data = _object(os.path.join(folder, name))
+    except _Unreadable as error:
+        return _without_content(pid, f"the record of process {pid} cannot be read: {error}")
+    parts = _Parts(data)
+    record = ProcessRecord(
+        pid=parts.get("pid", _typed(int), pid),
+        complete=parts.get("complete", _typed(bool), False),
+        frameworks=parts.get("frameworks", _frameworks, ()),
+        notes=(),
+        trace=parts.get("trace", _traces, {}),
+        imported=parts.get("imported", _typed(float | None), None),
+        ended=parts.get("ended", _typed(float | None), None),
     )
+    notes: tuple[str, ...] = parts.get("notes", _typed(tuple[str, ...]), ())
+    memory = _Parts(parts.get("memory", _dictionary, {}))
+    if memory.is_empty:
+        try:
+            memory = _Parts(_begun(folder, pid))
+        except _Unreadable as error:
+            parts.errors.append(f"what it had begun: {error}")
+    record = record._replace(memory=_memory(memory))
+    kept = [note[:LONGEST_NOTE] for note in notes[:MOST_NOTES]]
+    broken = [*parts.errors, *(f"memory.{error}" for error in memory.errors)]
+    kept += [f"a part of the record of process {pid} cannot be read: {why}" for why in broken]
+    return record._replace(notes=tuple(kept))
+
+
+class _Parts:
+    """A JSON object whose parts are read one by one: one that is broken costs no other."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self._data = data
+        self.is_empty = not data
+        self.errors: list[str] = []
+
+    def get(self, name: str, read: Callable[[Any, str], T], missing: T) -> T:
+        if name not in self._data:
+            return missing
+        try:
+            return read(self._data[name], name)
+        except (DecodeError, RecursionError) as error:
+            self.errors.append(str(error))
+            return missing
+
+
+def _typed(kind: Any) -> Callable[[Any, str], Any]:
+    return lambda data, path: decode(kind, data, path)
+
+
+def _optional(kind: Any) -> Callable[[Any, str], Any]:
+    return lambda data, path: decode_partial(kind, data, path) if data else None
+
+
+def _several(kind: Any) -> Callable[[Any, str], Any]:
+    return lambda data, path: tuple(decode_partial(kind, each, path) for each in _list(data, path))
+
+
+def _list(data: Any, path: str) -> list[Any]:
+    if not isinstance(data, list):
+        raise DecodeError(path, "a list", data)
+    return data
+
+
+def _dictionary(data: Any, path: str) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise DecodeError(path, "an object", data)
+    return data
+
+
+def _frameworks(data: Any, path: str) -> tuple[FrameworkUse, ...]:
+    entries = {
+        decode(str, name, path): decode_partial(FrameworkEntry, entry, f"{path}.{name}")
+        for name, entry in _dictionary(data, path).items()
+    }
+    return tuple(
+        FrameworkUse(
+            name, entry.version, tuple(used.device for used in entry.used), entry.peak_memory_bytes
+        )
+        for name, entry in entries.items()
+    )
+
+
+def _traces(data: Any, path: str) -> dict[str, Any]:
+    return {
+        decode(str, name, path): encode(decode_partial(Trace, trace, f"{path}.{name}"))
+        for name, trace in _dictionary(data, path).items()
+    }
+
+
+def _memory(parts: _Parts) -> ProcessMemory:
+    return ProcessMemory(
+        error=parts.get("error", _typed(str), ""),
+        curves=parts.get("curves", _curves, ()),
+        allocators=parts.get("allocators", _several(Allocator), ()),
+        steps=parts.get("steps", _typed(int | None), None),
+        rounds=parts.get("rounds", _several(Rounds), ()),
+        in_loop=parts.get("in_loop", _typed(bool), True),
+        kept=parts.get("kept", _several(Kept), ()),
+        batch=parts.get("batch", _typed(int | None), None),
+        limit=parts.get("limit", _optional(ProcessLimit), None),
+        work=parts.get("work", _work, None),
+        imported=parts.get("imported", _optional(Footprint), None),
+    )
+
+
+def _curves(data: Any, path: str) -> tuple[Curve, ...]:
+    entries = decode(tuple[CurveEntry, ...], data, path)
+    return tuple(
+        Curve(each.of, each.device, each.began, tuple(Point(*point) for point in each.points))
+        for each in entries
+    )
+
+
+_UNCHANGED = ("data", "python", "program", "package", "search_path", "input")
+"""Parts of the noted work that another process is given: a path may hold any byte."""
+
+
+def _work(data: Any, path: str) -> NotedWork | None:
+    if not data:
+        return None
+    work = decode_partial(NotedWork, data, path)
+    given = {name: data[name] for name in _UNCHANGED if name in data}
+    if "search_path" in given:
+        given["search_path"] = tuple(given["search_path"])
+    return work._replace(**given)
 
 
 def _begun(folder: str, pid: int) -> dict[str, Any]:
     """What a process noted on its way that ended without a word."""
+    path = os.path.join(folder, f"{pid}.work")
+    return _object(path) if os.path.lexists(path) else {}
+
+
+def _object(path: str) -> dict[str, Any]:
+    """A JSON object from a file of a size that can be."""
+    content = LocalHost().read_bytes(path, LARGEST_FILE + 1)
+    if not isinstance(content, Known):
+        raise _Unreadable(content.reason if isinstance(content, Unknown) else "it has gone")
+    if len(content.value) > LARGEST_FILE:
+        raise _Unreadable(f"it has more than {LARGEST_FILE >> 20} MiB")
     try:
-        with open(os.path.join(folder, f"{pid}.work"), encoding="utf-8") as file:
-            found: dict[str, Any] = json.load(file)
-    except FileNotFoundError:
-        return {}
-    return found
+        data = json.loads(content.value.decode("utf-8"), parse_constant=_no_number)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise _Unreadable(f"{type(error).__name__}: {error!s:.200}") from error
+    if not isinstance(data, dict):
+        raise _Unreadable("it holds no JSON object")
+    return data
 
 
-def _memory(entry: dict[str, Any]) -> ProcessMemory:
-    parts: dict[str, Any] = {
-        **entry,
-        "curves": tuple(_curve(curve) for curve in entry.get("curves", ())),
-        "allocators": tuple(Allocator(**each) for each in entry.get("allocators", ())),
-        "rounds": tuple(Rounds(**each) for each in entry.get("rounds", ())),
-        "kept": tuple(Kept(**each) for each in entry.get("kept", ())),
-        "limit": ProcessLimit(**entry["limit"]) if entry.get("limit") else None,
-        "work": _work(entry["work"]) if entry.get("work") else None,
-        "imported": Footprint(**entry["imported"]) if entry.get("imported") else None,
-    }
-    return ProcessMemory(**parts)
-
-
-def _work(entry: dict[str, Any]) -> NotedWork:
-    return NotedWork(**{**entry, "search_path": tuple(entry.get("search_path", ()))})
-
-
-def _curve(entry: dict[str, Any]) -> Curve:
-    return Curve(**{**entry, "points": tuple(Point(*point) for point in entry["points"])})
-
-
-def _use(name: str, entry: dict[str, Any]) -> FrameworkUse:
-    devices = tuple(device["device"] for device in entry.get("used", ()))
-    return FrameworkUse(name, entry["version"], devices, entry.get("peak_memory_bytes"))
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no JSON")
 
 
 def device_used(records: Sequence[ProcessRecord]) -> DeviceUsed:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +12,7 @@ from whygpu.errors import PolicyError, UsageError
 from whygpu.launch import command, process, records
 from whygpu.launch.environment import changed
 from whygpu.launch.plan import SETTINGS_VARIABLE, Look, make_plan, needs_look, proves
+from whygpu.launch.run_folder import REPORTS, SETTINGS, NoFolder, run_folder
 from whygpu.model.finding import MACHINE
 from whygpu.model.observed import Known
 from whygpu.model.policy import DevicePolicy, LaunchPlan, ProcessRecord, Repair, RunReport
@@ -127,6 +126,8 @@ class Stage(NamedTuple):
     """The folder that its processes write their records to."""
 
     def records(self) -> tuple[ProcessRecord, ...]:
+        if not os.path.isdir(self.reports):
+            return records.unreadable(FileNotFoundError("the program has removed their folder"))
         return records.read(self.reports)
 
 
@@ -134,30 +135,35 @@ class Stage(NamedTuple):
 def staged(plan: LaunchPlan, environ: Mapping[str, str]) -> Iterator[Stage]:
     """The plan in effect for whoever starts a process with this environment."""
     try:
-        folder = tempfile.mkdtemp(prefix="whygpu-run-")
-    except OSError as error:
+        with run_folder() as folder:
+            reports = os.path.join(folder, REPORTS)
+            os.mkdir(reports)
+            settings = os.path.join(folder, SETTINGS)
+            with open(settings, "w", encoding="ascii") as file:
+                json.dump(dict(plan.settings), file)
+            given = changed(environ, plan.all_actions)
+            given[SETTINGS_VARIABLE] = settings
+            yield Stage(given, reports)
+    except NoFolder as error:
         raise UsageError(
-            f"no temporary folder can be made ({error.strerror}): set TMPDIR to a folder with room"
+            f"no temporary folder can be made ({error}): set TMPDIR to a folder with room"
         ) from error
-    try:
-        reports = os.path.join(folder, "reports")
-        os.mkdir(reports)
-        settings = os.path.join(folder, "settings.json")
-        with open(settings, "w", encoding="utf-8") as file:
-            content = dict(plan.settings)
-            json.dump({**content, "report_folder": reports, "launcher_pid": os.getpid()}, file)
-        given = changed(environ, plan.all_actions)
-        given[SETTINGS_VARIABLE] = settings
-        yield Stage(given, reports)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
-def execute(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[RunReport, Ended]:
-    """Carry the plan out. Raises NotStarted when the command cannot be."""
+def execute(
+    plan: LaunchPlan, environ: Mapping[str, str], at_end: Callable[[], None] = lambda: None
+) -> tuple[RunReport, Ended]:
+    """Carry the plan out. Raises NotStarted when the command cannot be.
+
+    `at_end` is called when the program has ended, before any signal can reach us again.
+    """
     with staged(plan, environ) as stage:
-        ended = process.run(plan.argv, stage.environ)
-        left = stage.records()
+        ended = process.run(plan.argv, stage.environ, at_end)
+        try:
+            left = stage.records()
+        except Exception as error:
+            # The program has ended, and its exit code is to be had whatever fails here.
+            left = records.unreadable(error)
     device = records.device_used(left)
     report = RunReport(
         exit_code=ended.code,

@@ -45,6 +45,18 @@ def decode(kind: type[T], data: Any, path: str = "") -> T:
     return result
 
 
+def decode_partial(kind: type[T], data: Any, path: str = "") -> T:
+    """The same, where a field that has a default may be missing.
+
+    For what a process of the user's sends: it leaves out what it does not know.
+    """
+    if not isinstance(data, dict):
+        raise DecodeError(path, f"an object ({kind.__name__})", data)
+    defaults: dict[str, Any] = kind._field_defaults  # type: ignore[attr-defined]
+    missing = {name: encode(value) for name, value in defaults.items() if name not in data}
+    return decode(kind, {**missing, **data}, path)
+
+
 def is_record(kind: Any) -> bool:
     """Whether a type is one of the model's: a named tuple."""
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
@@ -67,6 +79,8 @@ def vocabulary(kind: Any) -> frozenset[str]:
 
 
 def _decode(kind: Any, data: Any, path: str) -> Any:
+    if kind is Any:
+        return data
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         return _decode_union(kind, data, path)
@@ -77,6 +91,8 @@ def _decode(kind: Any, data: Any, path: str) -> Any:
         return data
     if origin is tuple:
         return _decode_tuple(kind, data, path)
+    if origin is dict:
+        return _decode_dict(kind, data, path)
     if is_record(kind):
         return _decode_record(kind, data, path)
     if kind in (int, float) and type(data) in (int, kind) and not abs(data) < _LARGEST:
@@ -143,6 +159,14 @@ def _decode_tuple(kind: Any, data: Any, path: str) -> Any:
         raise DecodeError(path, f"a list of {len(arguments)}", data)
     pairs = enumerate(zip(arguments, data, strict=True))
     return tuple(_decode(argument, item, f"{path}[{i}]") for i, (argument, item) in pairs)
+
+
+def _decode_dict(kind: Any, data: Any, path: str) -> Any:
+    """By names, which JSON has as the only keys."""
+    if not isinstance(data, dict):
+        raise DecodeError(path, "an object", data)
+    _, inner = get_args(kind)
+    return {printable(key): _decode(inner, value, f"{path}.{key}") for key, value in data.items()}
 
 
 def _decode_record(kind: type, data: Any, path: str) -> Any:

@@ -129,3 +129,8 @@ class RunReport(NamedTuple):
     """What `whygpu explain` says of a failure, as its JSON."""
     out_of_memory: MemoryEnd | None = None
     """How memory ended the run, if it did."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What failed in whygpu's part, or in reading what it left; each said once."""
+        return tuple(dict.fromkeys(note for record in self.records for note in record.notes))

@@ -45,6 +45,7 @@ def report_json(report: RunReport, trace: dict[str, Any] | None) -> str:
         "out_of_memory": (
             memory_dict(report.out_of_memory) if report.out_of_memory is not None else None
         ),
+        "notes": list(report.notes),
     }
     return json.dumps(data, indent=2) + "\n"
 

@@ -8,13 +8,13 @@ def start():
     """Called once at the start of every Python process below `whygpu run`."""
     from whygpu_bootstrap import settings
 
-    read = settings.load()
-    if read is None:
+    folder = settings.report_folder()
+    if folder is None:
         return
     from whygpu_bootstrap import record
 
-    record.open_in(read["report_folder"], read.get("launcher_pid"))
+    record.open_in(folder)
     with record.noted("the start of whygpu's part"):
         from whygpu_bootstrap import frameworks
 
-        frameworks.install(read)
+        frameworks.install(settings.load())

@@ -91,10 +91,8 @@ def left():
 
 
 def _path():
-    folder = (settings.load() or {}).get("report_folder")
-    if folder is None or not os.path.isdir(folder):
-        return None
-    return os.path.join(folder, "%d.work" % os.getpid())
+    folder = settings.report_folder()
+    return None if folder is None else os.path.join(folder, "%d.work" % os.getpid())
 
 
 def _leave(work):

@@ -8,7 +8,7 @@ from whygpu_bootstrap import settings
 INTERVAL = 1.0
 """Seconds between two words, at least."""
 
-_state = {"folder": None, "next": 0.0}
+_state = {"next": 0.0}
 
 
 def tell(counts):
@@ -17,14 +17,13 @@ def tell(counts):
     if now < _state["next"]:
         return
     _state["next"] = now + INTERVAL
-    if _state["folder"] is None:
-        _state["folder"] = (settings.load() or {}).get("report_folder")
-    if _state["folder"] is None or not os.path.isdir(_state["folder"]):
+    folder = settings.report_folder()
+    if folder is None:
         return
     # Late: a program that imports no framework may have a module of this name of its own.
     import json
 
-    path = os.path.join(_state["folder"], "%d.in-use" % os.getpid())
+    path = os.path.join(folder, "%d.in-use" % os.getpid())
     with open(path + ".part", "w", encoding="utf-8") as file:
         json.dump({"time": round(now, 3), "in_use": counts}, file)
     os.rename(path + ".part", path)

@@ -15,17 +15,16 @@ MOST_NOTES = 50
 _state = {"folder": None}
 
 
-def open_in(folder, launcher_pid=None):
+def open_in(folder):
     """Begin this process's record, to be written into the folder."""
-    _begin(folder, launcher_pid)
+    _begin(folder)
     _watch_ends()
 
 
-def _begin(folder, launcher_pid):
+def _begin(folder):
     _state.clear()
     _state.update(
         folder=folder,
-        launcher_pid=launcher_pid,
         pid=os.getpid(),
         name="%d-%d.json" % (os.getpid(), time.time() * 1000000),
         frameworks={},
@@ -171,17 +170,10 @@ def _write(complete, ended=None, memory=None):
 
 def _tidy():
     """Whoever would have read and removed the folder may have been killed."""
-    pid = _state["launcher_pid"]
-    if not pid:
-        return
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        import shutil
+    with noted("looking for whygpu"):
+        from whygpu_bootstrap import abandoned
 
-        shutil.rmtree(os.path.dirname(_state["folder"]), ignore_errors=True)
-    except OSError:
-        pass
+        abandoned.remove_if_abandoned(os.path.dirname(_state["folder"]))
 
 
 def _after_fork():
@@ -189,7 +181,7 @@ def _after_fork():
     parent = dict(_state)
     if parent["folder"] is None:
         return
-    _begin(parent["folder"], parent["launcher_pid"])
+    _begin(parent["folder"])
     _state["frameworks"] = {
         name: {"version": entry["version"]} for name, entry in parent["frameworks"].items()
     }

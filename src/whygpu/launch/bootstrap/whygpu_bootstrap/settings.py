@@ -1,22 +1,28 @@
 """The settings that `whygpu run` hands to every process below it, in one JSON file.
 
-Keys: `policy` (what was asked for, see policy_*.py), `trace`, `tf1` (both true or false),
-`report_folder` (where records go), `launcher_pid` (the process that will read and remove them).
+Keys: `policy` (what was asked for, see policy_*.py), `trace`, `tf1` (both true or false). Records
+go into the folder `reports` beside the file. That path is not in the file: the variable holds it as
+the operating system does, whatever the characters in it and the locale.
 """
 
 import os
 
+from whygpu_bootstrap import plain_json
+
 VARIABLE = "WHYGPU_BOOTSTRAP_SETTINGS"
-_JSON = {"__builtins__": {}, "true": True, "false": False, "null": None}
+LARGEST = 1 << 20
+
+
+def report_folder():
+    """Where records go; None where there is no run, or it has ended and taken the folder along."""
+    path = os.environ.get(VARIABLE)
+    if not path:
+        return None
+    folder = os.path.join(os.path.dirname(path), "reports")
+    return folder if os.path.isdir(folder) else None
 
 
 def load():
-    """The settings; None where the run that wrote them has ended and taken them along."""
-    try:
-        with open(os.environ[VARIABLE], encoding="utf-8") as file:
-            text = file.read()
-    except (KeyError, OSError):
-        return None
-    # The module json would bring ten others along, and a program may have one of that name. What
-    # json writes is Python, too, but for three words.
-    return eval(text, dict(_JSON))
+    """The settings. Raises OSError or ValueError where they cannot be read."""
+    with open(os.environ[VARIABLE], "rb") as file:
+        return plain_json.loads(file.read(LARGEST).decode("ascii"))

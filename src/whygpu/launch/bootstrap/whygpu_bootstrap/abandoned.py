@@ -1,0 +1,39 @@
+"""Removes the folder of a run whose launcher was killed.
+
+The launcher holds a lock on a file in the folder for as long as it lives (launch/run_folder.py).
+"""
+
+import os
+
+LOCK = "lock"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def remove_if_abandoned(folder):
+    """Remove a run's folder if its launcher is certainly gone."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        with open(BOOT_ID, "rb") as file:
+            boot_id = file.read(64)
+        descriptor = os.open(os.path.join(folder, LOCK), flags)
+    except OSError:
+        # No lock, or no way to know which machine it is of: then it may be in use.
+        return
+    try:
+        # On a file system that several machines share, another one's locks may not show here.
+        if boot_id and os.read(descriptor, 64) == boot_id and _can_lock(descriptor):
+            import shutil
+
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+def _can_lock(descriptor):
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

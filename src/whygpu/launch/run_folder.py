@@ -1,0 +1,71 @@
+"""The folder of a run, which its processes write their records to.
+
+It goes when the run ends. Where whygpu was killed, the last of the program's processes removes it
+(abandoned.py in the bootstrap). Whether a run is still alive shows in a lock that its launcher
+holds, and not in a process number, which means nothing in another PID namespace such as a
+container's.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+REPORTS = "reports"
+SETTINGS = "settings.json"
+"""Names in the folder; the part inside the program knows them, too."""
+
+_PREFIX = "whygpu-run-"
+_LOCK = "lock"
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+class NoFolder(Exception):
+    """No temporary folder can be made; the message says why."""
+
+
+@contextmanager
+def run_folder() -> Iterator[str]:
+    """A folder that nobody removes before the block ends."""
+    try:
+        folder = tempfile.mkdtemp(prefix=_PREFIX)
+    except OSError as error:
+        raise NoFolder(error.strerror or str(error)) from error
+    try:
+        with _locked(folder):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Hold the folder's lock. On a file system without locks, nobody removes it but us."""
+    path = os.path.join(folder, _LOCK)
+    descriptor = -1
+    try:
+        try:
+            descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.write(descriptor, _boot_id())
+            # Only now does it have the name by which others find it: it is never seen unlocked.
+            os.rename(path + ".new", path)
+        except OSError:
+            pass
+        yield
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _boot_id() -> bytes:
+    """Names this boot of this machine: locks are certain among its processes alone."""
+    try:
+        with open(_BOOT_ID, "rb") as file:
+            return file.read(64)
+    except OSError:
+        return b""
