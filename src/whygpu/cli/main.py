@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 
 from whygpu.cli.meant import Parser
@@ -132,10 +133,19 @@ def _output() -> Any:
     return import_module("whygpu.cli.output")
 
 
+def _processes_ended(verb: str) -> AbstractContextManager[None]:
+    """Nothing that a verb starts survives it, but for what a program under `run` has started."""
+    if verb == "run":
+        return nullcontext()
+    from whygpu.host.orphans import no_survivors
+
+    return no_survivors()
+
+
 def _run(words: Sequence[str]) -> int:
     try:
         options = parse(words)
-        with watched_threads() as failures:
+        with watched_threads() as failures, _processes_ended(options.verb):
             code: int = module_of(options.verb).run(options)
         sys.stdout.flush()
         if failures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import suppress
 
@@ -13,6 +14,8 @@ _THOROUGH_TURN = 8
 """Looks between two searches for processes that threads have started; those of the main thread are
 found at every look."""
 _WORST_CHILD = "1000"
+LARGEST_ENVIRONMENT = 8 << 20
+"""Bytes; the kernel's own limit for arguments and variables together is 6 MiB."""
 
 
 def peak_resident(pid: int) -> int:
@@ -20,20 +23,34 @@ def peak_resident(pid: int) -> int:
     return sum(_fields(f"/proc/{pid}/status", b"VmHWM:"))
 
 
-def family(pid: int, *, thorough: bool) -> list[int]:
-    """The process and its descendants; `thorough`: also those that other threads have started."""
+def children(pid: int, *, thorough: bool = True) -> list[int]:
+    """The processes that this one has started, or that were handed to it, and that are there.
+
+    `thorough`: also those that threads other than the main one have started.
+    """
     found: list[int] = []
-    waiting = [pid]
-    while waiting and len(found) < MOST_MEMBERS:
-        parent = waiting.pop(0)
-        found.append(parent)
-        # It may have ended since its parent was asked.
-        with suppress(OSError):
-            threads = os.listdir(f"/proc/{parent}/task") if thorough else [str(parent)]
-            for thread in threads:
-                with open(f"/proc/{parent}/task/{thread}/children", encoding="ascii") as file:
-                    waiting += [int(word) for word in file.read().split()]
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task") if thorough else [str(pid)]:
+            # It may have ended since it was listed.
+            with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
     return found
+
+
+def family(pid: int, *, thorough: bool, most: float = MOST_MEMBERS) -> list[int]:
+    """The process and its descendants, parents before their children; `thorough` as above."""
+    found = [pid]
+    for each in found:
+        # The list grows while it is gone through.
+        if len(found) >= most:
+            break
+        found += [child for child in children(each, thorough=thorough) if child not in found]
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below this one, however many, without itself."""
+    return family(pid, thorough=True, most=math.inf)[1:]
 
 
 def first_to_be_killed(pid: int) -> None:
@@ -101,3 +118,12 @@ def _fields(path: str, *names: bytes) -> list[int]:
     except (OSError, ValueError, IndexError):
         pass
     return found
+
+
+def has_variable(pid: int, assignment: bytes) -> bool:
+    """Whether the process was started with this `NAME=value`; false where it cannot be seen."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return assignment in file.read(LARGEST_ENVIRONMENT).split(b"\0")
+    except OSError:
+        return False

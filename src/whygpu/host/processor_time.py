@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
+
+from whygpu.host.processes import family
 
 ENOUGH = 60.0
 """Seconds of processor time after which no framework is merely slow: the slowest that was
@@ -28,7 +31,7 @@ def processor_time(pid: int) -> ProcessorTime | None:
     """What the kernel has counted so far; None where it does not tell."""
     ran = waited = 0.0
     told = False
-    for folder in _threads(pid, set()):
+    for folder in _threads(pid):
         try:
             with open(f"{folder}/schedstat", encoding="ascii") as file:
                 numbers = file.read().split()
@@ -39,23 +42,11 @@ def processor_time(pid: int) -> ProcessorTime | None:
     return ProcessorTime(ran, waited) if told else None
 
 
-def _threads(pid: int, seen: set[int]) -> Iterator[str]:
-    seen.add(pid)
-    folder = f"/proc/{pid}/task"
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return
-    for name in names:
-        yield f"{folder}/{name}"
-        try:
-            with open(f"{folder}/{name}/children", encoding="ascii") as file:
-                children = [int(word) for word in file.read().split()]
-        except (OSError, ValueError):
-            continue
-        for child in children:
-            if child not in seen:
-                yield from _threads(child, seen)
+def _threads(pid: int) -> Iterator[str]:
+    """The kernel's folder of every thread of the process and its descendants."""
+    for member in family(pid, thorough=True):
+        with suppress(OSError):
+            yield from (entry.path for entry in os.scandir(f"/proc/{member}/task"))
 
 
 LAST_PART = 0.25

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 
-from whygpu.host.processes import MemoryWatch, first_to_be_killed
+from whygpu.host.orphans import Orphans, kill_all
+from whygpu.host.processes import MemoryWatch, descendants, first_to_be_killed
 from whygpu.host.processor_time import Watch
 from whygpu.probes.excerpt import Excerpt
 from whygpu.probes.result import LineSplitter
@@ -58,6 +59,7 @@ class ChildProcess:
         self._started = time.monotonic()
         self._deadline = self._started + timeout
 
+        self._orphans = Orphans()
         self.result_fd, theirs = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -66,16 +68,18 @@ class ChildProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 bufsize=0,
-                env=dict(environ),
+                env=self._orphans.marked(environ),
                 cwd=folder,
                 pass_fds=(theirs,),
                 start_new_session=True,
             )
         except BaseException:
             os.close(self.result_fd)
+            self._orphans.end()
             raise
         finally:
             os.close(theirs)
+        self._orphans.parent = self._process.pid
         assert self._process.stdout is not None
         self._watch = Watch(self._process.pid, timeout)
         first_to_be_killed(self._process.pid)
@@ -134,20 +138,24 @@ class ChildProcess:
         return False
 
     def kill(self) -> None:
-        """Kill the process and all that it started and that did not leave its group."""
+        """Kill the process and all that it started."""
         self._killed_at = time.monotonic()
         self._send_kill()
 
     def _send_kill(self) -> None:
+        if self._process.poll() is None:
+            kill_all(descendants(self._process.pid))
         # Gone already, or become someone else's: then there is nothing for us to kill.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        self._orphans.kill()
 
     def close(self, seconds: float = 0.0) -> None:
-        """Leave nothing behind: the group, the zombie (waited for so long), the descriptors."""
+        """Leave nothing behind: processes, the zombie (waited for so long), the descriptors."""
         self.kill()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
+        self._orphans.end()
         os.close(self.result_fd)
         assert self._process.stdout is not None
         self._process.stdout.close()
