@@ -55,7 +55,8 @@ def is_subreaper() -> bool:
 
 
 def escape(folder: Path, how: str) -> str:
-    return f"import os, subprocess, sys, time\nSLEEP = {sleep_words(folder)!r}\nARGS = SLEEP[0], SLEEP\n{how}\n"
+    words = f"SLEEP = {sleep_words(folder)!r}\nARGS = SLEEP[0], SLEEP\n"
+    return f"import os, subprocess, sys, time\n{words}{how}\n"
 
 
 @pytest.mark.parametrize("how", ESCAPES.values(), ids=ESCAPES)

@@ -36,19 +36,42 @@ def load(what, batch_size=None):
 
 
 def load_model(path):
+    from . import model_file
+
     try:
         archives.check(path)
     except archives.Bomb as error:
         raise Unusable("%s is not loaded: %s" % (path, error))
+    model_file.check(path)
     import keras
 
     load = keras.saving.load_model if hasattr(keras, "saving") else keras.models.load_model
+    # Since Keras 2.13. It is the default there, unless the environment's own code has changed it.
+    safely = {"safe_mode": True} if _has_parameter(load, "safe_mode") else {}
     try:
-        return load(path)
+        return load(path, **safely)
     except (TypeError, ValueError, OSError) as error:
         raise Unusable(
             "%s cannot be loaded by Keras %s: %s; if it has layers of your own, name a function "
             "that builds it: file.py:build_model" % (path, keras.__version__, error)
+        )
+
+
+def _has_parameter(function, name):
+    try:
+        return name in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def need_keras_3():
+    """Raise Unusable where the installed Keras is an older one."""
+    import keras
+
+    if int(keras.__version__.split(".")[0]) < 3:
+        raise Unusable(
+            "Keras %s: estimates are made for Keras 3, which TensorFlow has since 2.16"
+            % keras.__version__
         )
 
 

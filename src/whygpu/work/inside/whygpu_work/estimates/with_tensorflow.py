@@ -7,7 +7,7 @@ TensorFlow runs its graph operation by operation, and the graph is looked at.
 
 import warnings
 
-from ..loading import CannotTell, Unusable
+from ..loading import CannotTell, Unusable, need_keras_3
 from ..work_keras import KerasWork, all_layers
 from . import jit_choice, tensorflow_graph
 from .half_precision import in_half_precision
@@ -35,13 +35,7 @@ class KerasEstimator(object):
     def __init__(
         self, model, train=True, optimizer=None, mixed=False, shapes=None, gpu=None, tell=None
     ):
-        import keras
-
-        if int(keras.__version__.split(".")[0]) < 3:
-            raise Unusable(
-                "Keras %s: estimates are made for Keras 3, which TensorFlow has since 2.16"
-                % keras.__version__
-            )
+        need_keras_3()
         obstacle = _obstacle(model)
         if obstacle:
             raise CannotTell(

@@ -95,6 +95,9 @@ class Work(object):
 
 def load(request, channel):
     """The work. Where it wants a GPU that is not there, it is loaded again, believing in one."""
+    if request["what"]["kind"] == "model-file":
+        # Before the file is opened: what is refused anyway is not loaded first.
+        loading.need_keras_3()
     if request["what"]["kind"] != "function":
         return _as_work(loading.load(request["what"], request["batch"]), request, channel)
     try:

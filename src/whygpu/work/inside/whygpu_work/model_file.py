@@ -1,0 +1,139 @@
+"""A Keras model's file, looked at before Keras loads it: what code would be executed for that?
+
+A file may come from anybody. Keras refuses the code of a Lambda layer in some releases and formats,
+and executes it in others (Keras 2, and HDF5 files in Keras 3 before 3.11.3); some releases import
+whatever module a file names. So the file's configuration is read here, without Keras, and what
+would execute code of the file is refused.
+"""
+
+import importlib.util
+import json
+import os
+import zipfile
+
+from .loading import Unusable
+
+CONFIGURATION = "config.json"
+LARGEST = 256 << 20
+"""Bytes of a configuration; a model of thousands of layers has a few million."""
+HDF5 = b"\x89HDF\r\n\x1a\n"
+ATTRIBUTES = ("model_config", "training_config")
+LAMBDA = "a Lambda layer (%s)"
+WAY_OUT = "if you trust it, name a function of yours that loads it: file.py:load_it"
+
+
+def check(path):
+    """Raise Unusable if loading the file would execute code that it holds."""
+    for configuration in configurations(path):
+        found = first_code(configuration)
+        if found is not None:
+            raise Unusable(
+                "%s has %s, which is code that Keras would execute, and whygpu executes none out "
+                "of a model's file; %s" % (path, found, WAY_OUT)
+            )
+
+
+def configurations(path):
+    """The JSON values in the file that say what the model is made of.
+
+    A file can be an archive and HDF5 at once, and releases of Keras differ in which they take it
+    for: both are looked at.
+    """
+    found = None
+    try:
+        if zipfile.is_zipfile(path):
+            found = _of_zip(path)
+        if _is_hdf5(path):
+            found = (found or []) + _of_hdf5(path)
+    except (OSError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile) as error:
+        raise Unusable("%s cannot be read: %s: %s" % (path, type(error).__name__, error))
+    if found is None:
+        raise Unusable("%s is no file of Keras: expected a .keras archive or HDF5" % path)
+    return found
+
+
+def _of_zip(path):
+    with zipfile.ZipFile(path) as archive, archive.open(CONFIGURATION) as stream:
+        text = stream.read(LARGEST + 1)
+    if len(text) > LARGEST:
+        raise ValueError("its configuration has more than %d MiB" % (LARGEST >> 20))
+    return [json.loads(text.decode("utf-8"))]
+
+
+def _is_hdf5(path):
+    with open(path, "rb") as stream:
+        if stream.read(len(HDF5)) == HDF5:
+            return True
+    try:
+        import h5py
+    except ImportError:
+        return False
+    # It may begin after a block of something else.
+    return h5py.is_hdf5(path)
+
+
+def _of_hdf5(path):
+    try:
+        import h5py
+    except ImportError:
+        raise Unusable("%s is an HDF5 file, and h5py is not installed beside Keras" % path)
+    found = []
+    with h5py.File(path, "r") as file:
+        for name in ATTRIBUTES:
+            text = file.attrs.get(name)
+            if text is not None:
+                text = text.decode("utf-8") if isinstance(text, bytes) else str(text)
+                found.append(json.loads(text))
+    return found
+
+
+def first_code(value):
+    """What would execute code of the file, in words; None where nothing would."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            found = _code_of(each)
+            if found is not None:
+                return found
+            waiting.extend(each.values())
+        elif isinstance(each, list):
+            waiting.extend(each)
+    return None
+
+
+def _code_of(node):
+    kind = str(node.get("class_name") or "").replace(">", ".").rpartition(".")[2]
+    settings = node.get("config")
+    settings = settings if isinstance(settings, dict) else {}
+    if kind == "__lambda__":
+        return LAMBDA % "a lambda of Python"
+    function = settings.get("function")
+    is_code = settings.get("function_type", "lambda") == "lambda"
+    if kind == "Lambda" and isinstance(function, (list, str)) and is_code:
+        return LAMBDA % settings.get("name", "without a name")
+    # As Keras 2 marks code: function_type, output_shape_type and mask_type.
+    if any(name.endswith("_type") and part == "lambda" for name, part in node.items()):
+        return LAMBDA % node.get("name", "without a name")
+    module = node.get("module") if "class_name" in node and kind != "function" else None
+    if isinstance(module, str) and _is_of_python_itself(module):
+        return "a layer of Python's own module %s" % module
+    return None
+
+
+def _is_of_python_itself(module):
+    """No layer is in the standard library, but much that can do harm."""
+    top = module.partition(".")[0]
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError, AttributeError):
+        return False
+    origin = getattr(spec, "origin", None)
+    if origin in ("built-in", "frozen"):
+        return True
+    if not origin:
+        return False
+    library = os.path.dirname(os.path.realpath(os.__file__))
+    folder = os.path.dirname(os.path.realpath(origin))
+    parts = os.path.relpath(folder, library).split(os.sep)
+    return ".." not in parts and "site-packages" not in parts and "dist-packages" not in parts
