@@ -251,3 +251,29 @@ def test_a_file_is_loaded_as_what_it_is(tmp_path: Path) -> None:
         "main.py",
         "sizes.py",
     }
+
+
+LIES = (
+    '{"kind": "step", "number": "one", "step_seconds": 1.0}',
+    '{"kind": "step", "number": 1}',
+    '{"kind": "step", "number": 1, "step_seconds": 1.0, "host": {"now": 1}}',
+    '{"kind": "step", "number": 1, "step_seconds": 1.0, "device": [1]}',
+    '{"kind": "step", "number": 1, "step_seconds": 1e400}',
+    '{"kind": "loaded", "sources": "everything"}',
+    '{"kind": "progress", "text": null}',
+    '{"kind": "estimate", "batch": 4, "parts": {}}',
+    '{"kind": "largest", "batch": [], "next_batch": null}',
+    '{"kind": "way", "name": 1, "batch": 1, "needs_bytes": 1}',
+    '{"kind": "reference", "ran": "yes", "backend": null, "reason": ""}',
+)
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_task_that_sends_what_it_should_not_is_not_believed(run: Run, lie: str) -> None:
+    end = run(f"""
+        descriptor = int(open("/proc/self/cmdline").read().split("\\0")[-2])
+        os.write(descriptor, {lie.encode()!r} + b"\\n")
+    """)
+    assert end.ended == "exception"
+    assert end.how.startswith("what the task has sent cannot be read: ")
+    assert all("number" in message for message in end.sent("step"))

@@ -20,6 +20,8 @@ from whygpu.collectors import memory
 from whygpu.host.limits import size_in_words
 from whygpu.host.local import LocalHost
 from whygpu.host.processes import LOOK_SECONDS
+from whygpu.model.codec import DecodeError
+from whygpu.model.wire import check_message
 from whygpu.model.work import TaskEnd, TaskEnding
 from whygpu.probes.child import ChildProcess, Words, signal_name
 
@@ -107,6 +109,8 @@ class _TaskProcess(ChildProcess):
         self._messages: list[dict[str, Any]] = []
         self._exception: dict[str, Any] | None = None
         self._finished = False
+        self._unreadable = ""
+        """What is wrong with a message that could not be taken."""
 
         def words(descriptor: int) -> Words:
             return [python, "-u", MAIN, request, str(descriptor)]
@@ -122,6 +126,11 @@ class _TaskProcess(ChildProcess):
         except (ValueError, RecursionError):
             return
         if not isinstance(message, dict) or not isinstance(message.get("kind"), str):
+            return
+        try:
+            check_message(message)
+        except (DecodeError, RecursionError) as error:
+            self._unreadable = self._unreadable or str(error)
             return
         if message["kind"] == "finished":
             self._finished = True
@@ -169,6 +178,9 @@ class _TaskProcess(ChildProcess):
     def _ending(self, code: int | None) -> tuple[TaskEnding, str]:
         if self._memory.exceeded and not self._finished:
             return "over-limit", size_in_words(self._memory.limit or 0)
+        if self._unreadable:
+            # Whatever follows would rest on less than the task has told.
+            return "exception", f"what the task has sent cannot be read: {self._unreadable}"
         if self._finished:
             return "finished", ""
         if self._exception is not None:
