@@ -34,7 +34,7 @@ EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
-VERBS = {
+SUMMARIES = {
     "check": "Does each framework use the GPU? If not: the root cause, the evidence, the fix.",
     "compare": "The same work on CPU, GPU and other lanes: the same results, and how fast?",
     "explain": "What does this log mean? The root cause, the lines that prove it, the fix.",
@@ -46,6 +46,17 @@ VERBS = {
     "snapshot": "Save what is seen of this machine and environment, private data removed.",
 }
 """The first line of each verb's module: the modules themselves take too long to import for it."""
+
+
+class Verbs(dict[str, "Any"]):
+    """The modules of the verbs by their names, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        module = super().__getitem__(name)
+        return import_module(f"whygpu.cli.{name}") if module is None else module
+
+
+VERBS = Verbs((name, None) for name in SUMMARIES)
 
 EPILOG = """\
 examples:
@@ -88,19 +99,16 @@ def parser(verb: str) -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"whygpu {VERSION}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs")
-    for name, summary in VERBS.items():
+    for name in VERBS:
+        summary = SUMMARIES.get(name) or VERBS[name].__doc__.partition("\n")[0]
         below = verbs.add_parser(
             name, help=summary, add_help=name == verb, formatter_class=HelpFormatter
         )
         if name == verb:
-            module = module_of(name)
+            module = VERBS[name]
             below.description, below.epilog = summary, module.EXAMPLES
             module.add_arguments(below)
     return top
-
-
-def module_of(verb: str) -> Any:
-    return import_module(f"whygpu.cli.{verb}")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -146,7 +154,7 @@ def _run(words: Sequence[str]) -> int:
     try:
         options = parse(words)
         with watched_threads() as failures, _processes_ended(options.verb):
-            code: int = module_of(options.verb).run(options)
+            code: int = VERBS[options.verb].run(options)
         sys.stdout.flush()
         if failures:
             # What the thread was to find out is missing in the answer. A program's exit code is

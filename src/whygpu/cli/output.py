@@ -64,8 +64,7 @@ def public(value: T, names: Collection[str] = (), *, exact_names: bool = False) 
     def change(text: str, field: str) -> str:
         if field in names:
             return text if exact_names else one_line(text)
-        redacted = str(redactor.tree(text, field))
-        clean = printable(redacted)
+        clean = printable(str(redactor.tree(text, field)))
         return with_home_unquoted(clean) if field in _COMMAND_FIELDS else clean
 
     return with_texts(value, change)

@@ -24,6 +24,7 @@ _SET_SUBREAPER, _GET_SUBREAPER = 36, 37
 _PATIENCE = 2.0
 """Seconds for killed processes to go; one that is stuck in the kernel takes longer."""
 _TURN = 0.005
+_ENOUGH_LOOKS = 4
 
 
 class Orphans:
@@ -99,17 +100,23 @@ def _is_zombie(pid: int) -> bool:
 
 
 def _kill_until_gone(kill: Callable[[], set[int]]) -> None:
-    """A process may start another while it is being killed, so once is not enough."""
+    """Look again until nothing has been found a few times in a row.
+
+    A process may start another while it is being killed; one that is in the middle of exec has no
+    variables for a moment; and the kernel's list of children may leave one out while others end.
+    """
     deadline = time.monotonic() + _PATIENCE
     killed: set[int] = set()
+    looks_in_vain = 0
     while True:
         found = kill()
+        looks_in_vain = 0 if found else looks_in_vain + 1
         killed |= found
         for pid in killed:
             # Those that were handed to us are ours to wait for, the others are not.
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
-        if not found or time.monotonic() > deadline:
+        if looks_in_vain == _ENOUGH_LOOKS or time.monotonic() > deadline:
             return
         time.sleep(_TURN)
 
