@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-FAST := -n auto --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware
+FAST := -n auto --ignore=tests/real --ignore=tests/lab --ignore=tests/hardware --ignore=tests/faults
 # Two files at a time: each test starts a framework, which keeps one core busy and takes up to 2 GB,
 # and the tests of a file share what took one long to do.
 REAL := -n 2 --dist loadfile
@@ -13,7 +13,7 @@ REAL := -n 2 --dist loadfile
 # Byte code is wanted: some environments switch it off, and every import then takes thrice as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: check test test-fast test-lab-full lint fix docs new-cause targets targets-cuda benchmark clean
+.PHONY: check test test-fast fuzz test-lab-full lint fix docs new-cause targets targets-cuda benchmark clean
 
 check: $(VENV)/ready ## Diagnose this machine
 	@$(BIN)/whygpu check; code=$$?; \
@@ -21,10 +21,14 @@ check: $(VENV)/ready ## Diagnose this machine
 
 test: lint targets ## Everything: style, types, and all tests, real frameworks included
 	$(BIN)/python -m pytest $(FAST)
+	$(BIN)/python -m pytest tests/faults
 	$(BIN)/python -m pytest $(REAL) tests/lab tests/real
 
 test-lab-full: targets-cuda ## The fault lab with NVIDIA's real wheels as well
 	$(BIN)/python -m pytest $(REAL) tests/lab
+
+fuzz: $(VENV)/dev ## 10,000 hostile inputs for every verb (some 20 minutes)
+	$(BIN)/python -m tools.fuzz --inputs 10000
 
 test-fast: $(VENV)/dev ## The everyday suite: no frameworks, under a minute
 	$(BIN)/python -m pytest $(FAST)

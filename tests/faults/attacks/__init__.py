@@ -1,0 +1,1 @@
+"""The inputs: one module for each thing that whygpu reads."""
