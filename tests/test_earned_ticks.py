@@ -37,6 +37,7 @@ NOT_FOR_CPU = "there is no GPU for it to matter to"
 
 NEVER_DECIDES = {
     "system.cpu.model": SHOWN,
+    "target.installer": "it words commands in remedies",
     "system.distribution": "it words commands in remedies",
     "system.memory.total_bytes": SHOWN,
     "system.memory.available_bytes": "it decides how many probes run at a time",
