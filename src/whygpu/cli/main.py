@@ -128,7 +128,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     open_streams()
-    with stopped_cleanly():
+    with stopped_cleanly(process_ends=arguments is None):
         try:
             return _run(words)
         except Exception as error:

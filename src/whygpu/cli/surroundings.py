@@ -81,8 +81,11 @@ def stops_heeded() -> Iterator[None]:
 
 
 @contextmanager
-def stopped_cleanly() -> Iterator[None]:
-    """Whatever tells us to stop, what we have started is ended first, and temporary files go."""
+def stopped_cleanly(*, process_ends: bool = False) -> Iterator[None]:
+    """Whatever tells us to stop, what we have started is ended first, and temporary files go.
+
+    `process_ends`: nothing follows but Python's own end, whose exit code no signal is to replace.
+    """
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
     # One that is ignored stays so: that is what nohup is for.
     ours = [number for number, handler in handlers.items() if handler is not signal.SIG_IGN]
@@ -107,7 +110,7 @@ def stopped_cleanly() -> Iterator[None]:
         yield
     finally:
         for number in ours:
-            signal.signal(number, handlers[number])
+            signal.signal(number, signal.SIG_IGN if process_ends else handlers[number])
 
 
 @contextmanager

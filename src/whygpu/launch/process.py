@@ -23,6 +23,9 @@ EXIT_NOT_STARTED = 126
 EXIT_NOT_FOUND = 127
 _LAST_WORDS = 0.5
 """Seconds for what the program wrote before its end to pass."""
+_LONGEST_WAIT = 0.5
+"""Seconds between two looks at the program. A thread of ours that was started before does not block
+SIGCHLD, and if the kernel gives the signal to that thread, it is lost."""
 _BEFORE_EXEC = 4 << 20
 """Bytes that our copy may come to have before the program takes its place."""
 _FROM_KERNEL = 0x80
@@ -157,8 +160,8 @@ def _wait(
     process: subprocess.Popen[bytes], stream: ErrorStream, waited: set[signal.Signals]
 ) -> tuple[int, int]:
     while True:
-        told = signal.sigwaitinfo(waited)
-        if told.si_signo == signal.SIGCHLD:
+        told = signal.sigtimedwait(waited, _LONGEST_WAIT)
+        if told is None or told.si_signo == signal.SIGCHLD:
             pid, status, used = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 # Popen is not to wait for it a second time.
