@@ -63,7 +63,8 @@ def password(random: Random) -> str:
 
 
 def octet(random: Random) -> str:
-    return str(random.randrange(100, 250))
+    """Not 127: addresses of one's own machine are nobody's."""
+    return str(random.randrange(130, 250))
 
 
 def ipv4(random: Random) -> str:

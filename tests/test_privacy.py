@@ -65,6 +65,7 @@ SECRETS = {
 
 
 SECRETS_AS_WRITTEN = [
+    ("DB_PASS=letmein", "letmein"),
     ("peer 10.0.0.4", "10.0.0.4"),
     ("10.0.0.4", "10.0.0.4"),
     ("--password hunter2", "hunter2"),
@@ -291,6 +292,8 @@ conda-forge/linux-64::cudatoolkit-11.8.0-h6a678d5_0
 (user='u', port=1)
 -H 'Authorization: basic ...'
 # Forward pass: per-channel dequantization
+custom_pass: torch._inductor.custom_graph_pass.CustomGraphPassType = None
+MultiWorkerMirrored2x2GPUNoMergeCall
 "known": "12.9.2.10"
 """
 

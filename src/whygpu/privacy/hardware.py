@@ -9,18 +9,17 @@ from whygpu.privacy.rules import REMOVED, pattern_rule
 
 _DIGIT = late(r"\d")
 _LETTER = late(r"[A-Fa-f]")
-_INDEX = 7
-"""Up to this many digits and no letter: a number of a GPU, or its model."""
 _TELLING = 6
 """Fewer digits of a UUID than this do not tell one GPU from all others (GPU-1a2b)."""
+_WHOLE = 8
+"""Shorter words of the right letters, and shorter numbers, are no UUIDs (GPU-added, GPU-1080)."""
 
 
 def _gpu(match: re.Match[str]) -> str:
     """GPU-8932f937, but not GPU-0, GPU-1080 and GPU-accelerated."""
     first = match["first"]
-    if len(first) < _TELLING or not _DIGIT.search(first):
-        return match[0]
-    if len(first) <= _INDEX and not _LETTER.search(first):
+    is_mixed = _DIGIT.search(first) and _LETTER.search(first)
+    if len(first) < _WHOLE and not is_mixed:
         return match[0]
     return f"{match['kind']}-{REMOVED}"
 
@@ -34,7 +33,7 @@ def _uuid(match: re.Match[str]) -> str:
 HARDWARE = (
     pattern_rule(
         "gpu- mig-",
-        r"(?i)(?<![A-Za-z0-9])(?P<kind>GPU|MIG(?:-GPU)?)-(?P<first>[0-9a-f]{6,32})"
+        rf"(?i)(?<![A-Za-z0-9])(?P<kind>GPU|MIG(?:-GPU)?)-(?P<first>[0-9a-f]{{{_TELLING},32}})"
         r"(?:-[0-9a-f]{1,12}){0,4}(?:/\d{1,3}){0,2}(?![0-9A-Za-z])",
         _gpu,
     ),

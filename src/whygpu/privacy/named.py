@@ -118,9 +118,13 @@ def _is_token(mention: Mention) -> bool:
         return False
     if _VARIABLE.fullmatch(value) and "token" in value.lower():
         return False
-    # Prose and code speak of tokens too.
-    may_be_a_word = not mention.quoted and not mention.is_option
-    return not (may_be_a_word and _WORDS_ONLY.fullmatch(value))
+    if mention.quoted or mention.is_option:
+        return True
+    # Prose and code speak of tokens and passes too; a variable of the environment does not.
+    is_variable = mention.between == "=" and not mention.is_spaced
+    if mention.name.endswith("pass"):
+        return is_variable or not (_VARIABLE.fullmatch(value) or _WORDS_ONLY.fullmatch(value))
+    return not _WORDS_ONLY.fullmatch(value)
 
 
 def _is_named_key(mention: Mention) -> bool:
@@ -225,9 +229,9 @@ KINDS = (
         r"shared_?access_?signature|connection_?string",
         _is_password,
     ),
-    Kind("token|(?:^|_)(?:pass|pw|pat)$", _is_token),
+    Kind("token|cookie|(?:^|_)(?:pass|pw|pat)$", _is_token),
     Kind(
-        r"key(?:_?id)?$|(?:^|_)(?:auth|sig|signature|jwt|sas)$|cookie|session",
+        r"key(?:_?id)?$|(?:^|_)(?:auth|sig|signature|jwt|sas)$|session",
         _is_named_key,
     ),
     Kind("user|logname|login_name", _is_person, "<user>", _USER_NAME),
@@ -351,9 +355,9 @@ def _is_a_value(mention: Mention) -> bool:
 def _belongs(mention: Mention, between: re.Match[str], before: str) -> bool:
     """Whether that is a value of this name, and not merely what follows it."""
     if mention.between == ">":
-        end = between.end() + len(mention.value)
-        rest = between.string[end : end + 2]
-        return before.rstrip(_NAME_CHARACTERS).endswith("<") and rest == "</"
+        value = _BARE.match(between.string, between.end())
+        is_closed = value is not None and between.string.startswith("</", value.end())
+        return is_closed and before.rstrip(_NAME_CHARACTERS).endswith("<")
     if mention.between == ",":
         names_follow = _PLAIN_WORD.fullmatch(mention.value) and not mention.is_option
         return bool(between["close"] and mention.quoted and not names_follow)

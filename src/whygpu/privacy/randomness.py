@@ -16,11 +16,13 @@ _CHANGES = {"aA": 1, "Aa": 1, "a0": 2, "0a": 2, "A0": 2, "0A": 2}
 """Names in camel case have capitals everywhere, but few digits between letters."""
 _LOOKED_AT = 256
 _SPELT = late(r"[a-z]{4,64}")
+_UNSPEAKABLE = late(r"[bcdfghjklmnpqrstvwxz]{4}")
 
 _HEX_KEY = late(r"(?=[0-9]{0,128}[a-f])(?=[a-f]{0,128}[0-9])[0-9a-f]{32,128}")
 _CAPITALS = late(r"(?=[A-Z]{0,128}[0-9])(?=[0-9]{0,128}[A-Z])[A-Z0-9]{20,128}")
 _SYMBOL = late(r"_{1,3}Z")
 _LENGTH = late(r"(?:St|[PKRNS]){0,4}(\d{1,3})(?=[A-Za-z_])")
+_LETTERS = late(r"[a-z]{3}")
 _ENOUGH_WORDS = 2
 _TILE = late(r"\dx\d")
 _ENOUGH_TILES = 3
@@ -37,11 +39,12 @@ def changes(text: str) -> float:
 def is_software(text: str, spelt: float) -> bool:
     """Names of functions, symbols, types and kernels look random and are not.
 
-    Names are spelt: more than the given part of them is runs of small letters. In a key it is a
-    tenth, with a wide spread.
+    Names are spelt: more than the given part of them is runs of small letters that can be
+    spoken. In a key it is less than a tenth.
     """
     head = text[:_LOOKED_AT]
-    if sum(map(len, _SPELT.findall(head))) > spelt * len(head):
+    words = (word for word in _SPELT.findall(head) if not _UNSPEAKABLE.search(word))
+    if sum(map(len, words)) > spelt * len(head):
         return True
     if _SYMBOL.match(text) or len(_TILE.findall(head)) >= _ENOUGH_TILES:
         return True
@@ -53,7 +56,8 @@ def _is_mangled(text: str) -> bool:
     at = words = 0
     while words < _ENOUGH_WORDS and (length := _LENGTH.match(text, at)):
         at = length.end() + int(length[1])
-        if at > len(text) or changes(text[length.end() : at]) > 0.4:
+        word = text[length.end() : at]
+        if at > len(text) or changes(word) > 0.3 or not _LETTERS.search(word):
             return False
         words += 1
     return words == _ENOUGH_WORDS
@@ -77,7 +81,7 @@ def has_every_class(text: str) -> bool:
 
 def is_surely_random(text: str) -> bool:
     """For a run of letters and digits that stands alone: nothing but a key looks like this."""
-    shortest, least = (40, 0.55) if "/" in text else (32, 0.5)
+    shortest = 40 if "/" in text else 32
     if len(text) < shortest:
         return False
-    return has_every_class(text) and changes(text) >= least and not is_software(text, spelt=0.4)
+    return has_every_class(text) and changes(text) >= 0.45 and not is_software(text, spelt=0.4)
