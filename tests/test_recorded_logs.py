@@ -1,8 +1,8 @@
 """Logs of programs that really ran and failed, each made on purpose, and what they must mean.
 
-Those named h200 were made on an NVIDIA H200, driver 580.159.04, with PyTorch 2.11, JAX 0.11, CuPy
-and Keras 3.15; those named cpu without a GPU, with TensorFlow 2.21 and Keras 3.15, under
-`ulimit -v`. The name says what was done to the program.
+Those named h200 were made on an NVIDIA H200, driver 580.159.04, with PyTorch 2.11, JAX 0.11, CuPy,
+Keras 3.15 and TensorFlow 2.21; those named cpu without a GPU, with TensorFlow 2.21 and Keras 3.15,
+under `ulimit -v`. The name says what was done to the program.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ MEANINGS = {
     "h200-jax-platform-cpu": {"cpu-only-build", "platform-variable-excludes-gpu"},
     "h200-nccl-same-gpu": {"nccl-failure"},
     "h200-nvidia-smi": {"nothing-wrong"},
+    "h200-tensorflow-dlopen-index-error": {"cuda-runtime-missing", "library-path-conflict"},
+    "h200-tensorflow-hidden-index-error": {"visible-devices-hides-gpu"},
+    "h200-tensorflow-session-exclusive": {"nvidia-kernel-module-state", "compute-mode-blocks"},
+    "h200-tensorflow-session-full": {"oom-other-process"},
+    "h200-tensorflow-visible-device-list": {"invalid-device-ordinal"},
     "h200-torch-assert-embedding": {"device-assert-bad-input"},
     "h200-torch-assert-labels": {"device-assert-bad-input"},
     "h200-torch-assert-then-matmul": {"device-assert-bad-input"},

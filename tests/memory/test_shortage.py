@@ -197,6 +197,28 @@ def test_the_limit_of_a_policy_is_in_force_with_tensorflow(told: int | None) -> 
     assert (found.limit, found.limit_is, found.free) == (3 * GIB, "--memory", GIB)
 
 
+def test_nobody_else_is_blamed_for_what_a_limit_keeps_from_the_program() -> None:
+    log = (
+        "I0000 00:00:1794787924.470175    2553 gpu_device.cc:2043] Created device "
+        "/job:localhost/replica:0/task:0/device:GPU:0 with 3072 MB memory:  -> device: 0, name: "
+        "NVIDIA H200, pci bus id: 0000:00:06.0, compute capability: 9.0a\n"
+        "W0000 00:00:1794787925.470175    2553 bfc_allocator.cc:501] Allocator (GPU_0_bfc) ran out "
+        "of memory trying to allocate 512.00MiB (rounded to 536870912)requested by op AddV2\n"
+        "tensorflow.python.framework.errors_impl.ResourceExhaustedError: failed to allocate memory "
+        "[Op:AddV2] name:\n"
+    )
+    memory = ProcessMemory(
+        error=log.splitlines()[-1],
+        allocators=(Allocator("tensorflow", "gpu:0", live=5 * GIB // 2, limit=3 * GIB),),
+    )
+    gpu = gpus(memory_total_bytes=Known(140 * GIB, "NVML"), memory_used_bytes=Known(0, "NVML"))
+    policy = DevicePolicy(memory=MemoryLimit("bytes", 3 * GIB))
+    end = end_of(log, record(memory, "tensorflow"), gpus=gpu, policy=policy)
+    found = api.explain(log, memory=end)
+    assert found.root_causes[0].cause == "oom-model-too-big"
+    assert "others hold" not in found.headline
+
+
 def test_a_limit_that_the_program_set_itself_outranks_the_policy() -> None:
     found = tensorflow_run(DevicePolicy(memory=MemoryLimit("bytes", 30 * GIB)), 5 * GIB)
     assert (found.limit, found.limit_is) == (5 * GIB, "its framework's share of the GPU")

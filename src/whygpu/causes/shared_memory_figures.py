@@ -12,9 +12,12 @@ from whygpu.model.log import Allocation, Log
 from whygpu.tables.gpu_memory import sizes_of
 from whygpu.tables.out_of_memory import bytes_of_shape
 
-_LIMIT = late(r"\b(?:Limit: {1,24}|memory_limit_: )(?P<bytes>\d{1,15})")
-_IN_USE = late(r"\bInUse: {1,24}(?P<bytes>\d{1,15})")
-_REGIONS = late(r"total_region_allocated_bytes_: (?P<bytes>\d{1,15})")
+_AMOUNT = r"(?P<number>\d{1,15}(?:\.\d{1,3})?) ?(?P<unit>[KMGT]iB)?"
+_LIMIT = late(rf"\b(?:Limit: {{1,24}}|memory_limit_: ){_AMOUNT}")
+_IN_USE = late(rf"\bInUse: {{1,24}}{_AMOUNT}")
+_REGIONS = late(rf"total_region_allocated_bytes_: {_AMOUNT}")
+_UNITS = {None: 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+"""TensorFlow's allocator writes plain bytes, and in newer releases amounts for people."""
 _ROUND = 512 << 20
 _MOST_RECORDS = 8
 """Of one line that are looked at."""
@@ -73,7 +76,9 @@ def _at_start(log: Log) -> tuple[int | None, int | None, int | None]:
 
 def _number(log: Log, pattern: re.Pattern[str]) -> int | None:
     match = log.first(pattern)
-    return int(match.groups["bytes"] or 0) if match else None
+    if match is None:
+        return None
+    return int(float(match.groups["number"] or 0) * _UNITS[match.groups["unit"]])
 
 
 def size_of_shape(log: Log, allocation: Allocation) -> int | None:

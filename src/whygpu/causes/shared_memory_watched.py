@@ -18,10 +18,13 @@ def completed(figures: Figures, seen: MemoryEnd | None) -> Figures:
     """The figures of a log with what it leaves out and watching has shown."""
     if seen is None:
         return figures
+    if seen.limit is not None and None in (figures.free, figures.held):
+        # What is free and held is then counted within the limit in force, which may be less than
+        # what a GPU of that name has.
+        figures = figures._replace(total_least=seen.limit, total_most=seen.limit)
     return figures._replace(
         requested=figures.requested if figures.requested is not None else seen.asked,
         free=figures.free if figures.free is not None else seen.free,
-        total_most=figures.total_most if figures.total_most is not None else seen.limit,
         held=figures.held if figures.held is not None else seen.held,
     )
 

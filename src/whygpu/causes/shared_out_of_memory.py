@@ -39,6 +39,8 @@ _CONTEXT_FAILED = late(
     # The frames of a program in Java follow the error.
     r"|CUDA_ERROR_OUT_OF_MEMORY[^\n]{0,80}\n[^\n]{0,160}\n?[^\n]{0,160}cu(?:CtxCreate"
     r"|DevicePrimaryCtxRetain)\b"
+    # TensorFlow 2 opens the GPU with a call of the runtime.
+    r"|cuda(?:SetDevice|GetDevice)\(\)[^\n]{0,40} failed\. Status: out of memory"
 )
 _DUMPED = late(r"\bSum Total of in-use chunks: |\d Chunks of size \d{1,15} totalling ")
 """TensorFlow lists what it holds only when it cannot give what it is asked for."""

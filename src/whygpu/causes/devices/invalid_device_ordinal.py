@@ -76,7 +76,7 @@ from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.late import late
 from whygpu.model.log import Log, Match, Status
-from whygpu.model.remedy import PYTHON, SetVariable, command_line, shell_script
+from whygpu.model.remedy import SetVariable, command_line, shell_script
 
 CAUSE = cause(
     "WG407",
@@ -208,12 +208,8 @@ def _message(said: Match | None) -> str:
 
 def _remedies(said: list[Match], *, many: bool) -> tuple[Remedy, ...]:
     count = Remedy(
-        "See how many GPUs the process has.",
-        shell_script(
-            PYTHON,
-            " -c 'import torch; print(torch.cuda.device_count())'; nvidia-smi -L; "
-            'echo "$CUDA_VISIBLE_DEVICES"',
-        ),
+        "See how many GPUs there are, and which of them the process may see.",
+        shell_script('nvidia-smi -L; echo "$CUDA_VISIBLE_DEVICES"'),
     )
     if any(match.groups["saved"] for match in said):
         return (

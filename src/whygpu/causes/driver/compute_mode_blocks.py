@@ -202,7 +202,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     lines = (*lines_of(statuses), *((mode.line,) if mode else ()))
     yield CAUSE.finding(
         subject=subject_of(log),
-        message="the driver lets this process not onto the GPU (busy or unavailable): another "
+        message="the driver does not let this process use the GPU (busy or unavailable): another "
         "process holds it alone, its compute mode forbids it, or the GPU is in a bad state",
         evidence=log.evidence(*lines),
         remedies=(

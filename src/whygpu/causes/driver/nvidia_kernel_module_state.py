@@ -442,6 +442,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     )
 
 
+_SEE_MODE = Remedy(
+    "See whether the GPU's compute mode is Default, and who is on it; another mode is the reason "
+    "then, and `sudo nvidia-smi -c DEFAULT` ends it.",
+    shell_script("nvidia-smi --query-gpu=index,compute_mode --format=csv; nvidia-smi"),
+)
 _ASK_RESTART = "Does it work after a restart of the machine? Then the driver was in a bad state."
 
 
@@ -464,7 +469,7 @@ def _log_message(log: Log, errors: tuple[int, ...]) -> str:
         )
     if errors and named(log, _BUSY):
         return (
-            f"{driver} lets the process not onto the GPU (busy or unavailable): the GPU is in a "
+            f"{driver} does not let the process use the GPU (busy or unavailable): the GPU is in a "
             "bad state, or another process holds it alone"
         )
     if errors:
@@ -496,7 +501,10 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
                 "current one from NVIDIA."
             ),
         )
+    # It changes nothing, and tells the other cause of "busy or unavailable" from this one.
+    first = (_SEE_MODE,) if named(log, _BUSY) else ()
     return (
+        *first,
         Remedy(
             "Load the modules and create the device nodes; the package nvidia-modprobe does it "
             "for every user.",
