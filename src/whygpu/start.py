@@ -12,6 +12,7 @@ Nothing is imported here at first but what is built into Python: anything else c
 import sys
 
 EXIT_BUG = 3
+EXIT_INTERRUPTED = 130
 EXIT_RUN_FAILED = 125
 """A bug in whygpu, under `whygpu run`: there, 3 would be the program's exit code."""
 
@@ -31,6 +32,9 @@ def main() -> int:
             # Ours are of a class of their own: this is one of a module that we use.
             return failed(stop, sys.argv[1:])
         raise
+    except KeyboardInterrupt:
+        # Before the command line could take care of it: as every program ends by Ctrl-C.
+        return EXIT_INTERRUPTED
     except BaseException as error:
         return failed(error, sys.argv[1:])
 

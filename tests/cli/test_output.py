@@ -505,3 +505,16 @@ def test_json_is_ascii_whatever_is_in_it() -> None:
     stream.write(output._json_text(text))
     assert stream.getvalue().isascii()
     assert json.loads(stream.getvalue()) == {"a": "é🙂\x7f\u202e"}
+
+
+def test_a_plan_shows_no_password_that_is_a_word_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--password", "hunter2hunter", "--api-key", "abcdef12345", "--epochs", "37"]
+    for form in ([], ["--json"]):
+        cli.main(["run", "--dry-run", "--no-repair", *form, "--", "python", "t.py", *words])
+        shown = capsys.readouterr().out
+        assert "hunter2" not in shown
+        assert "abcdef" not in shown
+        assert "--password" in shown
+        assert "37" in shown

@@ -128,3 +128,12 @@ def test_what_a_command_printed_before_its_time_was_up_is_kept() -> None:
     program = "import time; print('first', flush=True); time.sleep(60)"
     done = LocalHost().run([sys.executable, "-c", program], timeout=1)
     assert done == Known(Completed(-9, "first\n", "", True), sys.executable)
+
+
+def test_what_a_command_leaves_in_another_session_ends_with_it(tmp_path: pathlib.Path) -> None:
+    command = tmp_path / "command"
+    command.write_text("#!/bin/sh\n(setsid sleep 7654 >/dev/null 2>&1 &)\nexit 0\n")
+    command.chmod(0o755)
+    LocalHost().run([str(command)], timeout=20)
+    alive = [path.read_bytes() for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")]
+    assert b"sleep\x007654\x00" not in alive

@@ -99,11 +99,14 @@ def test_what_is_wrong_only_as_a_whole_is_no_rounding() -> None:
     assert all(each.units is not None for each in trained)
 
 
-def test_lanes_that_name_no_backend_have_the_same_one() -> None:
+def test_lanes_that_name_no_backend_have_the_same_one(tmp_path: pathlib.Path) -> None:
+    (tmp_path / ".keras").mkdir()
+    (tmp_path / ".keras" / "keras.json").write_text('{"backend": "torch"}')
+    inherited = {name: value for name, value in os.environ.items() if name != "KERAS_BACKEND"}
     job = Job(
         What("function", str(PROGRAMS), "model"),
         python_of("jax"),
-        {**os.environ, "KERAS_BACKEND": "torch"},
+        {**inherited, "HOME": str(tmp_path)},
         {"keras": "3.15.1", "jax": "0.10.2"},
         "",
     )

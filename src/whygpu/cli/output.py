@@ -28,9 +28,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import pairwise
 
 from whygpu.errors import UsageError
 
@@ -68,6 +69,17 @@ def public(value: T, names: Collection[str] = (), *, exact_names: bool = False) 
         return with_home_unquoted(clean) if field in _COMMAND_FIELDS else clean
 
     return with_texts(value, change)
+
+
+def public_words(words: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command as they may be shown: an option gives its value away."""
+    clean = _redactor(_this_platform()).text
+    shown = list(words)
+    for place, (option, value) in enumerate(pairwise(words), 1):
+        together = clean(f"{option} {value}")
+        if option.startswith("-") and together.startswith(f"{option} "):
+            shown[place] = together[len(option) + 1 :]
+    return tuple(map(clean, shown))
 
 
 def _this_platform() -> Platform:

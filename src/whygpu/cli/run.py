@@ -198,14 +198,15 @@ def _policy(options: argparse.Namespace) -> DevicePolicy:
 
 
 def _show_plan(prepared: Prepared, options: argparse.Namespace) -> int:
+    plan = prepared.plan._replace(argv=output.public_words(prepared.plan.argv))
     if options.json:
         from whygpu.render.run_json import plan_json
 
-        output.data(prepared.plan, plan_json)
+        output.data(plan, plan_json)
     else:
         from whygpu.render.run import plan_text
 
-        output.text(prepared.plan, plan_text)
+        output.text(plan, plan_text)
     return 0
 
 

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from whygpu.host import elf as elf_reader
 from whygpu.host import fatbin, files, limits
 from whygpu.host.base import Completed, FileFacts, FileKind, Platform
+from whygpu.host.orphans import Orphans
 from whygpu.host.processes import LOOK_SECONDS, MemoryWatch, first_to_be_killed
 from whygpu.host.processor_time import Watch
 from whygpu.model.libraries import ElfFacts
@@ -109,6 +110,17 @@ class LocalHost:
     def run(
         self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None
     ) -> Observed[Completed]:
+        orphans = Orphans()
+        try:
+            return self._run(
+                command, timeout, orphans.marked(os.environ if env is None else env), orphans
+            )
+        finally:
+            orphans.end(thorough=False)
+
+    def _run(
+        self, command: Sequence[str], timeout: float, env: Mapping[str, str], orphans: Orphans
+    ) -> Observed[Completed]:
         name = command[0]
         try:
             with _starting:
@@ -125,6 +137,7 @@ class LocalHost:
             return Absent(name)
         except OSError as error:
             return Unknown(f"{name} cannot be started: {error.strerror}")
+        orphans.parent = process.pid
         watch = Watch(process.pid, timeout)
         try:
             return _completed(process, name, watch)

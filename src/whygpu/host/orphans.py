@@ -51,11 +51,15 @@ class Orphans:
         kill_all(whole)
         return whole
 
-    def end(self) -> None:
-        """Kill them for good, and adopt no more. The second call does nothing."""
+    def end(self, *, thorough: bool = True) -> None:
+        """Kill them for good, and adopt no more. The second call does nothing.
+
+        `thorough`: look several times, as one does after a program that ran for long.
+        """
         if self._adopting:
             self._adopting = False
-            _kill_until_gone(self.kill)
+            if thorough or self.kill():
+                _kill_until_gone(self.kill)
             _adoption.end()
 
 

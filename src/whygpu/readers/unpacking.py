@@ -6,7 +6,6 @@ renamed. What could be unpacked of a damaged or endless archive is read, and the
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple, Protocol
@@ -86,7 +85,7 @@ class Unpacked:
             return decoder
         raise UsageError(
             f"{self._subject()} is compressed with {form.name}, which this Python cannot read; "
-            f"unpack it first: {self._piped(form.tool)}"
+            f"unpack it first: {_piped(form.tool)}"
         )
 
     def _refuse_archives(self, start: bytes) -> None:
@@ -96,14 +95,16 @@ class Unpacked:
         if kinds:
             raise UsageError(
                 f"{self._subject()} is {kinds[0].name}, not a log; give a log out of it: "
-                f"{self._piped(kinds[0].tool)}"
+                f"{_piped(kinds[0].tool)}"
             )
 
     def _subject(self) -> str:
         return self._name or "standard input"
 
-    def _piped(self, tool: str) -> str:
-        return f"{tool} {shlex.quote(self._name or 'FILE')} | whygpu explain"
+
+def _piped(tool: str) -> str:
+    """Without the name: a message is prose, and what is removed from prose can break quotes."""
+    return f"{tool} FILE | whygpu explain"
 
 
 def _peeked(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:

@@ -247,14 +247,17 @@ def _applies(row: VariableMoment, program: Program) -> bool:
 
 def _read_before(program: Program, setting: Setting, row: VariableMoment) -> Event | None:
     readers = [event for event in MOMENTS[row.moment](program) if surely_before(event, setting)]
-    earlier_setting = any(
+    if not readers or (setting.default and _set_before(program, setting)):
+        # Set in time already; the later line may change nothing.
+        return None
+    return min(readers, key=lambda event: event.index)
+
+
+def _set_before(program: Program, setting: Setting) -> bool:
+    return any(
         other.path == setting.path and other is not setting and surely_before(other, setting)
         for other in program.settings()
     )
-    # Set in time already; the later line may change nothing.
-    if not readers or (earlier_setting and setting.default):
-        return None
-    return min(readers, key=lambda event: event.index)
 
 
 def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Event) -> CodeFinding:
