@@ -52,6 +52,18 @@ def test_every_candidate_with_a_build_can_be_judged(framework: str) -> None:
             machine(python="3.12", gpu=RTX_5090),
             ["tensorflow[and-cuda]==2.20.0", "jax[cuda12]==0.12.0.1", "torch==2.10.0"],
         ),
+        # The newest torch goes with the newest jax, and that with no tensorflow at all: the choice
+        # of the first wish has to be undone.
+        (
+            "torch<2.16 jax<0.11 tensorflow<2.22 keras<=3.15.1",
+            machine(python="3.11", driver="580.65", gpu=RTX_5090),
+            [
+                "torch==2.10.0",
+                "jax[cuda12]==0.10.2",
+                "tensorflow[and-cuda]==2.20.0",
+                "keras==3.15.1",
+            ],
+        ),
     ],
 )
 def test_known_answers(wishes: str, where: MachineSpec, expected: list[str]) -> None:

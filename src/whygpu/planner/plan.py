@@ -12,7 +12,8 @@ from whygpu.model.standing import EXIT_CODES, Standing
 from whygpu.planner.candidates import Candidate, Table, candidates
 from whygpu.planner.constraints import Constraint, Step, steps
 from whygpu.planner.machine import MachineSpec
-from whygpu.planner.resolve import Conflict, Solution, resolve, unmet
+from whygpu.planner.resolve import Conflict, Solution, TooDeep, resolve, unmet
+from whygpu.planner.search import GaveUp, Nothing, search
 from whygpu.planner.shelf import Shelf
 from whygpu.planner.wishes import Wish, keras_backend
 
@@ -60,17 +61,23 @@ class Answer(NamedTuple):
     """Of every wish, newest first."""
     conflict: str
     """Why releases that fit do not go together; empty where that is not the trouble."""
+    gave_up: str = ""
+    """Why it is not known whether there is a plan; empty where it is."""
     refuted: bool = False
     """pip, or uv, was asked as well (--verify) and refused the plan."""
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """What could not be checked of the plan, each once."""
+        """What could not be checked of the plan, each once; or why there may be one."""
+        if self.gave_up:
+            return (self.gave_up,)
         verdicts = self.plan.verdicts if self.plan else ()
         return tuple(dict.fromkeys(text for verdict in verdicts for text in verdict.unchecked))
 
     @property
     def standing(self) -> Standing:
+        if self.gave_up:
+            return "unknown"
         if self.plan is None or self.refuted:
             return "wrong"
         return "unknown" if self.unchecked else "fine"
@@ -159,7 +166,9 @@ def _together(
     shelf: Shelf,
 ) -> Answer:
     solution = _best(fitting, shelf)
-    if isinstance(solution, Conflict):
+    if isinstance(solution, GaveUp):
+        return Answer(shelf.machine, wishes, None, _flat(judged), "", gave_up=str(solution))
+    if isinstance(solution, Nothing):
         named, newest = _named(fitting, shelf)
         marked = {
             name: tuple(_in_company(verdict, newest, shelf) for verdict in verdicts)
@@ -194,7 +203,7 @@ def _named(fitting: Fitting, shelf: Shelf) -> tuple[Conflict, Company]:
     return next((item for item in refused if not item[0].about_files), refused[0])
 
 
-def _alone(company: Company, shelf: Shelf) -> Solution | Conflict:
+def _alone(company: Company, shelf: Shelf) -> Solution | Conflict | TooDeep:
     """Exactly these releases, and no others."""
     return resolve([(name, [item]) for name, item in company.items()], shelf)
 
@@ -209,21 +218,26 @@ def _in_company(verdict: Verdict, company: Company, shelf: Shelf) -> Verdict:
     return verdict._replace(breaks="conflict", reason=found.reason(verdict.candidate))
 
 
-def _best(fitting: Fitting, shelf: Shelf) -> Solution | Conflict:
+def _best(fitting: Fitting, shelf: Shelf) -> Solution | Nothing | GaveUp:
     """Earlier wishes choose first, unless that leaves a later one far behind."""
     solutions: list[tuple[float, int, Solution]] = []
+    gave_up = GaveUp(0)
     for first in range(len(fitting)):
         order = [fitting[first], *fitting[:first], *fitting[first + 1 :]]
-        found = resolve(order, shelf)
-        if isinstance(found, Conflict):
+        found = search(order, shelf)
+        if isinstance(found, Nothing):
+            # Whatever is chosen first, the combinations are the same.
             return found
+        if isinstance(found, GaveUp):
+            gave_up = found
+            continue
         by_name = {candidate.framework: candidate for candidate in found.chosen}
         solution = found._replace(chosen=tuple(by_name[name] for name, _ in fitting))
         age = _age(solution, fitting)
         if age <= _FAR_BEHIND:
             return solution
         solutions.append((age, first, solution))
-    return min(solutions, key=lambda item: item[:2])[2]
+    return min(solutions, key=lambda item: item[:2])[2] if solutions else gave_up
 
 
 def _age(solution: Solution, fitting: Fitting) -> float:
@@ -269,8 +283,10 @@ def why_not(
     if alone:
         reason = f"was not checked: no release of {alone[0]} fits this machine"
         return candidate, (*own, Step("conflict", "unchecked", reason))
-    found = resolve([(wish.framework, [candidate]), *rest], shelf)
-    if isinstance(found, Conflict):
+    found = search([(wish.framework, [candidate]), *rest], shelf)
+    if isinstance(found, GaveUp):
+        return candidate, (*own, Step("conflict", "unchecked", f"was not settled: {found}"))
+    if isinstance(found, Nothing):
         named, _ = _named([(wish.framework, [candidate]), *rest], shelf)
         return candidate, (*own, Step("conflict", "breaks", named.reason(candidate)))
     company = " and ".join(f"{c.package} {c.version}" for c in found.chosen[1:])

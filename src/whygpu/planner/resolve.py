@@ -76,7 +76,13 @@ class Conflict(NamedTuple):
         return "; ".join(said) + self.end
 
 
-def resolve(wishes: Sequence[tuple[str, Sequence[Candidate]]], shelf: Shelf) -> Solution | Conflict:
+class TooDeep(NamedTuple):
+    """The resolver has given up, which says nothing about what is possible."""
+
+
+def resolve(
+    wishes: Sequence[tuple[str, Sequence[Candidate]]], shelf: Shelf
+) -> Solution | Conflict | TooDeep:
     """The newest of each wish's candidates that go together, earlier wishes first."""
     provider = _Provider(dict(wishes), shelf)
     roots = [Need(f"wish:{framework}", "") for framework, _ in wishes]
@@ -85,7 +91,7 @@ def resolve(wishes: Sequence[tuple[str, Sequence[Candidate]]], shelf: Shelf) -> 
     except ResolutionImpossible as error:
         return _conflict(error.causes, shelf)
     except ResolutionTooDeep:
-        return Conflict((), f"no combination was found in {MOST_ROUNDS} steps")
+        return TooDeep()
     choices = tuple(result.mapping.values())
     chosen = [result.mapping[root.name].candidate for root in roots]
     return Solution(
@@ -171,13 +177,24 @@ def _of_package(identifier: str, specifiers: set[str], shelf: Shelf) -> Iterator
 def unmet(candidate: Candidate, shelf: Shelf) -> Conflict | None:
     """What a release asks for and nothing on the shelf meets, whatever else is wished for."""
     for need in shelf.closure(candidate):
-        key = (need.name, need.specifier)
-        if key not in shelf.met:
-            choices = _of_package(need.name, {need.specifier}, shelf)
-            shelf.met[key] = ":" in need.name or any(_meets(need.specifier, c) for c in choices)
-        if not shelf.met[key]:
+        if not can_meet(need.name, frozenset((need.specifier,)), shelf):
             return Conflict((need,), _why_none(need.name, shelf))
     return None
+
+
+def can_meet(name: str, specifiers: frozenset[str], shelf: Shelf) -> bool:
+    """Whether something on the shelf meets all of these at once."""
+    key = (name, specifiers)
+    if key not in shelf.met:
+        shelf.met[key] = (
+            len(specifiers) == 1
+            if name.startswith("folder:")
+            else any(
+                all(_meets(specifier, choice) for specifier in specifiers)
+                for choice in _of_package(name, set(specifiers), shelf)
+            )
+        )
+    return shelf.met[key]
 
 
 def _possible(specifiers: set[str]) -> Iterator[str]:

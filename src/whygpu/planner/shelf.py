@@ -57,8 +57,8 @@ class Shelf:
         self._lines: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self._needs: dict[tuple[str, str], list[Need]] = {}
         self._closures: dict[str, list[Need]] = {}
-        self.met: dict[tuple[str, str], bool] = {}
-        """Needs, by name and specifier, that something here meets, or nothing."""
+        self.met: dict[tuple[str, frozenset[str]], bool] = {}
+        """Needs, by name and specifiers, that something here meets, or nothing."""
 
     def rows(self, package: str, specifiers: Iterable[str] = ()) -> Iterator[Release]:
         """The releases of a package that can be installed and serve the GPU, newest first.
@@ -200,9 +200,10 @@ def _shortest(version: str) -> str:
 def _exact(specifier: str) -> str | None:
     """The one version that a specifier leaves: "==1.2", or "<=1.2,>=1.2" as JAX has it."""
     parts = specifier.split(",")
-    versions = {part.strip("<>=") for part in parts}
-    operators = {part.rstrip("0123456789.") for part in parts}
-    pinned = len(versions) == 1 and operators in ({"=="}, {"<=", ">="})
+    versions = {part.lstrip("<>=!~ ") for part in parts}
+    operators = {part[: len(part) - len(part.lstrip("<>=!~ "))].strip() for part in parts}
+    is_one = len(versions) == 1 and not specifier.endswith("*")
+    pinned = is_one and operators in ({"=="}, {"<=", ">="})
     return versions.pop() if pinned else None
 
 

@@ -78,6 +78,10 @@ def _headline(page: Page, answer: Answer, marks: Mapping[Standing, str]) -> None
         wanted = and_list([str(wish) for wish in answer.wishes])
         why = f": {answer.conflict}" if answer.conflict else ""
         trouble = "do not go together" if answer.conflict else "cannot use the GPU"
+        if answer.gave_up:
+            trouble = f"may or may not go together: {answer.gave_up}"
+            _verdict(page, answer.standing, f"{wanted} {trouble}.", marks)
+            return
         _verdict(page, answer.standing, f"{wanted} {trouble} on this machine{why}.", marks)
         return
     names = and_list([f"{display_name(c.framework)} {c.version}" for c in answer.plan.chosen])
