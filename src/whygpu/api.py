@@ -49,7 +49,8 @@ def check(
 
     `python` is an interpreter, a virtual environment, or None for the active environment.
     """
-    return diagnose(snapshot(python, probe=probe, timeout=timeout, on_progress=on_progress))
+    taken = snapshot(python, probe=probe, timeout=timeout, on_progress=on_progress, to_post=False)
+    return diagnose(taken)
 
 
 def snapshot(
@@ -59,11 +60,13 @@ def snapshot(
     timeout: float = DEFAULT_TIMEOUT,
     on_progress: Progress | None = None,
     try_instructions: bool = False,
+    to_post: bool = True,
 ) -> Snapshot:
     """Everything whygpu sees of this machine and one environment, with private data removed.
 
     `try_instructions`: see which instructions of the processor work here. That is done anyway
-    where there is reason to.
+    where there is reason to. `to_post`: without it, the homes of other users stay, for commands
+    that have to work here.
     """
     from whygpu.collectors.collect import collect
 
@@ -76,7 +79,7 @@ def snapshot(
         from whygpu.collectors.instructions import with_trials
 
         taken = with_trials(host, taken)
-    return Redactor(host.platform).value(taken)
+    return Redactor(host.platform, keeps_other_homes=not to_post).value(taken)
 
 
 def _probed(
@@ -146,7 +149,9 @@ def explain_pieces(
         explanation = corroborate(explanation, log, diagnose(here), catalogue())
     explanation = _ready(explanation, log, here)
     # Answers get posted, and logs are full of home folders and now and then hold a key.
-    return Redactor(LocalHost().platform).value(explanation)
+    platform = LocalHost().platform
+    installer = Redactor(platform, keeps_other_homes=True).value(explanation.installer)
+    return Redactor(platform).value(explanation)._replace(installer=installer)
 
 
 def _ready(explanation: Explanation, log: Log, here: Snapshot | None) -> Explanation:

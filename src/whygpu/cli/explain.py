@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
 def _this_machine(python: str | None) -> Snapshot:
     from whygpu import api
 
-    return api.snapshot(python, probe=False, try_instructions=True)
+    return api.snapshot(python, probe=False, try_instructions=True, to_post=False)
 
 
 def _explained(name: str, here: Snapshot | None) -> Explanation:

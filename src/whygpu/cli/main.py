@@ -163,7 +163,7 @@ def _run(words: Sequence[str]) -> int:
             return code if options.verb == "run" else bug_code
         return code
     except UsageError as error:
-        _output().say(str(error))
+        _output().say_error(str(error), words)
         return EXIT_USAGE
     except KeyboardInterrupt:
         _output().say_own("\nwhygpu: interrupted\n")

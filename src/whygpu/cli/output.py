@@ -20,7 +20,8 @@ Four things are not redacted:
 - what a program under `run` prints, which does not come here at all.
 
 A path in a command to paste may become `~/x`, but never `'~/x'`, which no shell expands
-(`model/shell.py`).
+(`model/shell.py`), and only in one's own home: somebody else's `~/x` would be another file. The
+same goes for a path that the user has typed and that an error is about.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 NARROWEST = 40
 WIDEST = 100
 
-_COMMAND_FIELDS = frozenset(("command", "commands", "preparations"))
+_COMMAND_FIELDS = frozenset(("command", "commands", "preparations", "remedies"))
 _OUR_COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 _GPU_IDENTIFIER = re.compile(r"\b((?:GPU|MIG)-[0-9a-fA-F][0-9a-fA-F/-]{3,})")
 _NOT_FOR_JSON = re.compile(r"[^\n\x20-\x7e]")
@@ -57,18 +58,25 @@ _NOT_FOR_JSON = re.compile(r"[^\n\x20-\x7e]")
 def public(value: T, names: Collection[str] = (), *, exact_names: bool = False) -> T:
     """The value as it may be shown. `names` are fields that hold names of files."""
     from whygpu.model.outside_text import one_line, printable
+    from whygpu.model.remedy import STEPS, Argument
     from whygpu.model.shell import with_home_unquoted
+    from whygpu.model.target import Installer
     from whygpu.model.texts import with_texts
 
-    redactor = _redactor(_this_platform())
+    platform = _this_platform()
+    redactor, of_commands = _redactor(platform), _redactor(platform, keeps_other_homes=True)
 
     def change(text: str, field: str) -> str:
         if field in names:
             return text if exact_names else one_line(text)
-        clean = printable(str(redactor.tree(text, field)))
-        return with_home_unquoted(clean) if field in _COMMAND_FIELDS else clean
+        if field in _COMMAND_FIELDS:
+            return with_home_unquoted(in_command(text, field))
+        return printable(str(redactor.tree(text, field)))
 
-    return with_texts(value, change)
+    def in_command(text: str, field: str) -> str:
+        return printable(str(of_commands.tree(text, field)))
+
+    return with_texts(value, change, in_command, (*STEPS, Argument, Installer))
 
 
 def public_words(words: Sequence[str]) -> tuple[str, ...]:
@@ -89,10 +97,10 @@ def _this_platform() -> Platform:
 
 
 @cache
-def _redactor(platform: Platform) -> Redactor:
+def _redactor(platform: Platform, *, keeps_other_homes: bool = False) -> Redactor:
     from whygpu.privacy import Redactor
 
-    return Redactor(platform)
+    return Redactor(platform, keeps_other_homes=keeps_other_homes)
 
 
 def page(
@@ -213,6 +221,21 @@ def name(path: str) -> str:
 def say(text: str) -> None:
     """A remark on standard error. Where nobody can be told, the work goes on all the same."""
     _write_error(f"whygpu: {plain(text)}\n")
+
+
+def say_error(text: str, typed: Collection[str]) -> None:
+    """What is wrong with the words that were `typed`: paths among them come back as they were."""
+    given = {path for word in typed for path in (word, word.partition("=")[2]) if "/" in path}
+    paths = given | {folder for path in given if len(folder := os.path.dirname(path)) > 1}
+    if not paths:
+        say(text)
+        return
+    redactor = _redactor(_this_platform(), keeps_other_homes=True)
+    # The longest first: one path may be the beginning of another.
+    pattern = "|".join(re.escape(path) for path in sorted(paths, key=len, reverse=True))
+    parts = re.split(f"({pattern})", text)
+    shown = [name(redactor.text(part)) if i % 2 else plain(part) for i, part in enumerate(parts)]
+    _write_error(f"whygpu: {''.join(shown)}\n")
 
 
 def say_choices(text: str) -> None:

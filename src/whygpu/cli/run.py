@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
         output.say_choices(f"{error}\nnothing was run; `whygpu check` says more")
         return EXIT_UNMET
     except UsageError as error:
-        output.say(str(error))
+        output.say_error(str(error), _typed(options))
         return EXIT_FAILED
     except Exception as error:
         # The program's exit codes are its own: a bug of ours must not look like one of them.
@@ -117,6 +117,11 @@ def run(options: argparse.Namespace) -> int:
             output.say(FOLDER_IS_GONE)
             return EXIT_FAILED
         return failed(error, ["run", *options.command])
+
+
+def _typed(options: argparse.Namespace) -> list[str]:
+    words = [value for value in vars(options).values() if isinstance(value, str)]
+    return [*words, *options.command]
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ snapshot or a package's metadata, and whoever wrote those would choose what the 
 from __future__ import annotations
 
 import shlex
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 ArgumentKind = Literal["path", "name", "number", "requirement", "python"]
 
@@ -160,6 +160,9 @@ Step = (
     | Command
     | Script
 )
+
+
+STEPS = get_args(Step)
 
 
 class Steps(NamedTuple):

@@ -6,7 +6,7 @@ something else. Neither do the names of fields and the keys of dictionaries chan
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any, TypeVar
 
@@ -18,41 +18,51 @@ Change = Callable[[str, str], str]
 """From a text and the name of the field that it is in to the new text."""
 
 
-def with_texts(value: T, change: Change) -> T:
-    result: T = _changed(value, change, "", frozenset())
+def with_texts(
+    value: T, change: Change, commands: Change | None = None, kinds: Collection[type] = ()
+) -> T:
+    """`commands` changes the texts of these kinds of records, and of what is in them."""
+    inside = {} if commands is None else dict.fromkeys(kinds, commands)
+    result: T = _Changer(inside).changed(value, change, "", frozenset())
     return result
 
 
-def _changed(value: Any, change: Change, field: str, words: frozenset[str]) -> Any:
-    if isinstance(value, str):
-        return value if value in words else change(value, field)
-    if isinstance(value, tuple):
-        if hasattr(value, "_fields"):
-            return _changed_record(value, change)
-        return tuple(_changed(item, change, field, words) for item in value)
-    if isinstance(value, Known):
-        return Known(_changed(value.value, change, field, words), change(value.source, "source"))
-    if isinstance(value, Absent):
-        return Absent(change(value.source, "source"))
-    if isinstance(value, Unknown):
-        return Unknown(change(value.reason, "reason"))
-    if isinstance(value, list):
-        return [_changed(item, change, field, words) for item in value]
-    if isinstance(value, dict):
-        return {
-            key: _changed(item, change, field if key == "known" else str(key), words)
-            for key, item in value.items()
-        }
-    return value
+class _Changer:
+    def __init__(self, inside: dict[type, Change]) -> None:
+        self._inside = inside
 
+    def changed(self, value: Any, change: Change, field: str, words: frozenset[str]) -> Any:
+        if isinstance(value, str):
+            return value if value in words else change(value, field)
+        if isinstance(value, tuple):
+            if hasattr(value, "_fields"):
+                return self._record(value, change)
+            return tuple(self.changed(item, change, field, words) for item in value)
+        if isinstance(value, Known):
+            return Known(
+                self.changed(value.value, change, field, words), change(value.source, "source")
+            )
+        if isinstance(value, Absent):
+            return Absent(change(value.source, "source"))
+        if isinstance(value, Unknown):
+            return Unknown(change(value.reason, "reason"))
+        if isinstance(value, list):
+            return [self.changed(item, change, field, words) for item in value]
+        if isinstance(value, dict):
+            return {
+                key: self.changed(item, change, field if key == "known" else str(key), words)
+                for key, item in value.items()
+            }
+        return value
 
-def _changed_record(value: Any, change: Change) -> Any:
-    kind: Any = type(value)
-    words = _fixed_words(kind)
-    pairs = zip(value._fields, value, strict=True)
-    return kind._make(
-        _changed(item, change, name, words.get(name, frozenset())) for name, item in pairs
-    )
+    def _record(self, value: Any, change: Change) -> Any:
+        kind: Any = type(value)
+        change = self._inside.get(kind, change)
+        words = _fixed_words(kind)
+        pairs = zip(value._fields, value, strict=True)
+        return kind._make(
+            self.changed(item, change, name, words.get(name, frozenset())) for name, item in pairs
+        )
 
 
 @cache

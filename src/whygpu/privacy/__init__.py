@@ -62,11 +62,12 @@ _PASSES = 4
 class Redactor:
     """Cleans text. Knows whose machine it is, to recognise its user and its name in paths."""
 
-    def __init__(self, platform: Platform) -> None:
+    def __init__(self, platform: Platform, *, keeps_other_homes: bool = False) -> None:
+        """`keeps_other_homes`: for commands, in which ~ would lead into one's own home."""
         host_name = platform.host_name.partition(".")[0]
         # Folders of Windows hold \\n and \\t, which mean something else in all other texts.
         own = _own(platform.home, platform.user, host_name)
-        self._folders = (*own, *HOMES, *NETWORK_SHARES)
+        self._folders = (*own, *(() if keeps_other_homes else HOMES), *NETWORK_SHARES)
         self._cleaned: dict[tuple[str, bool], str] = {}
         names = {platform.user: "<user>", host_name: "<host>", platform.host_name: "<host>"}
         self._names = {name: word for name, word in names.items() if _tells_something(name)}
