@@ -518,3 +518,10 @@ def test_a_plan_shows_no_password_that_is_a_word_of_its_own(
         assert "abcdef" not in shown
         assert "--password" in shown
         assert "37" in shown
+
+
+def test_a_command_that_holds_something_private_is_not_shown_with_half_of_its_quotes() -> None:
+    secret = "'/a/password='\"'\"'[;:>pwned;#]'\"'\"'/bin/python' -m pip install torch"
+    plain = "/usr/bin/python3 -m pip install torch==2.10.0"
+    shown = output.public({"commands": [secret, plain]})
+    assert shown == {"commands": [output.WITHHELD, plain]}

@@ -50,6 +50,8 @@ NARROWEST = 40
 WIDEST = 100
 
 _COMMAND_FIELDS = frozenset(("command", "commands", "preparations", "remedies"))
+WITHHELD = "# not shown: the command holds something private"
+"""In the place of a command; a shell takes it for a remark."""
 _OUR_COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 _GPU_IDENTIFIER = re.compile(r"\b((?:GPU|MIG)-[0-9a-fA-F][0-9a-fA-F/-]{3,})")
 _NOT_FOR_JSON = re.compile(r"[^\n\x20-\x7e]")
@@ -70,11 +72,18 @@ def public(value: T, names: Collection[str] = (), *, exact_names: bool = False) 
         if field in names:
             return text if exact_names else one_line(text)
         if field in _COMMAND_FIELDS:
-            return with_home_unquoted(in_command(text, field))
+            return shell_text(text, field)
         return printable(str(redactor.tree(text, field)))
 
     def in_command(text: str, field: str) -> str:
         return printable(str(of_commands.tree(text, field)))
+
+    def shell_text(text: str, field: str) -> str:
+        """A command that has its quotes already: what is removed would take some of them along."""
+        shown = in_command(text, field)
+        if shown in (text, text.replace(platform.home, "~")):
+            return with_home_unquoted(shown)
+        return WITHHELD
 
     return with_texts(value, change, in_command, (*STEPS, Argument, Installer))
 
