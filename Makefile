@@ -21,7 +21,7 @@ check: $(VENV)/ready ## Diagnose this machine
 
 test: lint targets ## Everything: style, types, and all tests, real frameworks included
 	$(BIN)/python -m pytest $(FAST)
-	$(BIN)/python -m pytest tests/faults
+	$(BIN)/python -m pytest $(REAL) tests/faults
 	$(BIN)/python -m pytest $(REAL) tests/lab tests/real
 
 test-lab-full: targets-cuda ## The fault lab with NVIDIA's real wheels as well
