@@ -176,6 +176,7 @@ KEY_SHAPES: dict[str, tuple[str, Callable[[Random], str]]] = {
         "eyJhbGciOiJIUzI1NiJ9.eyJ{}",
         lambda random: chars(random, URL_SAFE, 60) + "." + chars(random, URL_SAFE, 43),
     ),
+    "aws secret alone": ("{}", of(BASE64, 40)),
     "unlisted key": ("{}", of(ALPHANUMERIC, 40)),
     "unlisted base64 key": ("{}", base64_of(64)),
 }
@@ -292,6 +293,8 @@ ADDRESSES: dict[str, Maker] = {
     "curl user": shaped("curl -u {name}:{} https://example.com", password),
     "sshpass": shaped("sshpass -p {} ssh example", password),
     "mysql": shaped("mysql -u root -p{} db", password),
+    "mysql with a blank": shaped("mysql -u root -p {} db", password),
+    "short option": shaped("connecting with -p {}", password),
     "docker login": shaped("docker login -u {name} -p {} example.com", password),
     "wandb login": shaped("wandb login {}", of(HEX, 40)),
     "aws secret near its id": shaped(

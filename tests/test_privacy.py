@@ -159,6 +159,17 @@ SECRETS_AS_WRITTEN = [
     ("/data/users/bob/x", "bob"),
     ("/home/bob", "bob"),
     ("uid=1000(bob) gid=1000(bob)", "bob"),
+    ("out of memory wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalr"),
+    ("wJalrXUtnrFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalr"),
+    ("npm_abcdefghijklmnopqrstuvwxyz0123456789", "abcdefgh"),
+    ("npm_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", "ABCDEFGH"),
+    ("SG.abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG", "abcdefgh"),
+    ("hf_abcdefghijklmnopqrstuvwxyzABCDEFGH", "abcdefgh"),
+    ("out of memory -p hunter3", "hunter3"),
+    ("mysql -u root -p hunter3 db", "hunter3"),
+    ("connect to 8.8.8.8 failed", "8.8.8.8"),
+    ("server 3.15.22.101 is down", "3.15"),
+    ("node 10.0.0.4 has TensorRT", "10.0.0.4"),
 ]
 
 
@@ -295,6 +306,19 @@ conda-forge/linux-64::cudatoolkit-11.8.0-h6a678d5_0
 custom_pass: torch._inductor.custom_graph_pass.CustomGraphPassType = None
 MultiWorkerMirrored2x2GPUNoMergeCall
 "known": "12.9.2.10"
+TensorRT 8.5.3.1
+linked against nvinfer 8.6.1.6
+have 8.9.7.29, expected 9.1.0.70
+have 10.3.0.26, expected 12.4.5.8
+cuDNN: loaded 8.9.7.29 but compiled with 9.1.0.70
+TensorRT was upgraded from 10.0.1.6 to 10.3.0.26
+slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.0
+slurmstepd: error: task_g_set_affinity: Operation not permitted
+srun: fatal: cannot start
+/etc/passwd: Permission denied
+cat: /run/secrets/db_password: No such file or directory
+srun -p gpu02 -n 1 python train.py
+mkdir -p build12 && docker run -p 8080:80 x
 """
 
 
@@ -396,7 +420,8 @@ def test_a_cleaned_log_means_the_same(path: pathlib.Path) -> None:
     kept = [
         (line, clean)
         for line, clean in zip(log.splitlines(), cleaned.splitlines(), strict=True)
-        if line != clean and "/home/" not in line and "NCCL" not in line
+        if line != clean
+        and not any(word in line for word in ("/home/", "NCCL", "host: ", "hostname"))
     ]
     assert kept == [], "a line without anything private was changed"
 

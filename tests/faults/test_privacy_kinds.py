@@ -30,7 +30,13 @@ contexts = st.sampled_from(sorted(CONTEXTS))
 seeds = st.integers(0, 2**32)
 
 NO_BEGINNING = {
-    *("unlisted key", "unlisted base64 key", "discord bot token", "terraform token"),
+    *(
+        "aws secret alone",
+        "unlisted key",
+        "unlisted base64 key",
+        "discord bot token",
+        "terraform token",
+    ),
     *("twilio key", "mailgun key", "telegram bot token", "azure client secret"),
 }
 """Kinds that only their whole length gives away."""

@@ -84,7 +84,8 @@ _IPV4 = late(
 )
 _BEFORE_VERSION = late(
     r"(?i)(?:\b(?:known|found)[\"']?\s{0,4}[:=]|\bv|versions?|release|requires?|than|[<>=~!]=|cu\d\d|\b(?:nvidia|cu|jax|torch|"
-    r"tensorflow|keras|tf|lib|numpy|protobuf|triton|python|pip|nccl|runtime|driver|plugin|pjrt)"
+    r"tensorflow|keras|tf|lib|numpy|protobuf|triton|python|pip|nccl|runtime|driver|plugin|pjrt|"
+    r"tensorrt|trt|nvinfer|nv|onnx|rocm|hip|miopen|package|wheel)"
     r"[\w.-]{0,40})[\s:=\"'(]{0,40}$"
 )
 _AFTER_VERSION = late(r" (?:is|was) (?:required|installed|needed)| or (?:newer|later|older)\b")
@@ -99,22 +100,59 @@ _OWN_NETWORK = late(
 _NOBODYS = late(r"127\.|0\.|255\.|169\.254\.169\.254$")
 
 
+_SOFTWARE = late(
+    r"(?i)\b(?:have|has|expect(?:s|ed)?|found|got|need(?:s|ed)?|requir(?:es?|ed)|compiled|built|linked|"
+    r"installed|loaded|versions?|runtime|librar(?:y|ies)|packages?|headers?|plugins?|engine|upgrade|"
+    r"downgrade|mismatch|incompatible|(?:lib)?(?:cu(?:da|dnn|blas|fft|rand|sparse|solver)|"
+    r"nv(?:idia|infer|rtc|jitlink|onnxparser)|tensorrt|trt|onnx|rocm|miopen|nccl)[\w.-]{0,40})\b"
+)
+_MACHINES = late(
+    r"(?i)addr|host|\bip\b|inet|server|\bpeer|master|coordinator|endpoint|\bbind|listen|gateway|proxy|"
+    r"client|remote|\bnode|worker|scheduler|socket|connect|\bping|\broute|\bport\b|\brank\b|://|@"
+)
+_FIRST_OF_VERSIONS = 30
+"""Versions of libraries begin with a smaller number."""
+_PART_OF_VERSIONS = 100
+
+
 def _ipv4(match: re.Match[str]) -> str:
-    """Four numbers are an address, unless they start with 0 or the words before name software."""
+    """Four numbers are an address, unless they start with 0 or what is around names software."""
     before = match.string[max(0, match.start() - 40) : match.start()]
     if _NOBODYS.match(match[0]) or _BEFORE_VERSION.search(before):
         return match[0]
     if _AFTER_VERSION.match(match.string, match.end()):
         return match[0]
-    if before.endswith(("=", ":")):
-        # A package and its version are joined like this as well.
-        is_address = (
-            match["service"] is not None
-            or _OWN_NETWORK.match(match[0])
-            or _BEFORE_ADDRESS.search(before)
-        )
-        return "<ip removed>" if is_address else match[0]
-    return "<ip removed>"
+    is_joined = before.endswith(("=", ":"))  # as an address to its name, or a version to its
+    has_service = match["service"] is not None
+    if is_joined and (_OWN_NETWORK.match(match[0]) or _BEFORE_ADDRESS.search(before)):
+        return "<ip removed>"
+    if has_service or not (is_joined or _can_be_version(match)):
+        return "<ip removed>"
+    return match[0]
+
+
+def _can_be_version(match: re.Match[str]) -> bool:
+    """Whether nothing on the line speaks of machines, and the words or the numbers of versions."""
+    parts = [int(part) for part in match[0].split(".")]
+    if parts[0] >= _FIRST_OF_VERSIONS:
+        return False
+    before, after = _around(match)
+    if _MACHINES.search(before) or _MACHINES.search(after):
+        return False
+    is_small = parts[0] < 10 and max(parts) < _PART_OF_VERSIONS
+    return is_small or bool(_SOFTWARE.search(before) or _SOFTWARE.search(after))
+
+
+def _around(match: re.Match[str]) -> tuple[str, str]:
+    """What stands near on the same line."""
+    text = match.string
+    before = text[max(0, match.start() - _NEAR) : match.start()]
+    after = text[match.end() : match.end() + _NEAR]
+    return re.split(_LINE_ENDS, before)[-1], re.split(_LINE_ENDS, after, maxsplit=1)[0]
+
+
+_NEAR = 80
+_LINE_ENDS = r"[\n\r\x1d\x1e]"
 
 
 _IPV6 = late(

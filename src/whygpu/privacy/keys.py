@@ -78,9 +78,15 @@ def _shape_rule(shape: _Shape) -> Rule:
 _SPELT = late(r"[a-z]{1,20}(?:[_.-]?[a-z]{1,20}){0,8}[_.-]?\d{0,4}")
 
 
+_UNBROKEN = late(r"[A-Za-z0-9]{22}")
+"""Longer than any word; keys in documents are often the alphabet, which is not random at all."""
+
+
 def _is_random(body: str) -> bool:
     """Not spelt like words: small letters, perhaps with a number at the end."""
-    return not _SPELT.fullmatch(body) and changes(body) >= 0.25
+    return _UNBROKEN.search(body) is not None or (
+        not _SPELT.fullmatch(body) and changes(body) >= 0.25
+    )
 
 
 LONG_ENOUGH = 32
@@ -96,6 +102,23 @@ def _amazon_secret(match: re.Match[str]) -> str:
 
 
 _PROSE = late(r"[A-Z]?[a-z]{1,30}(?:[-/.][A-Z]?[a-z]{1,30}){0,8}[.,]?")
+_OTHER_P = late(
+    r"(?i)\b(?:srun|sbatch|salloc|s(?:info|queue|acct|control)|docker|podman|nerdctl|mkdir|conda|mamba|"
+    r"micromamba|virtualenv|tox|uv|pytest|cp|tar|ps|top|kill|lsof|ssh|scp|nvidia-smi|ninja|perf|make)"
+    r"\b[^\n|;]{0,200}$"
+)
+"""Commands of which -p is no password, but a partition, port, folder or process."""
+_NO_PASSWORD = late(r"(?i)(?:py|python|pypy|cuda|gpu|cpu|node|rtx|port)[-_]?[\d.]{1,8}")
+
+
+def _short_option(match: re.Match[str]) -> str:
+    before = match.string[max(0, match.start() - 200) : match.start()]
+    value = match[0][len(match["option"]) :]
+    if _OTHER_P.search(before) or _NO_PASSWORD.fullmatch(value):
+        return match[0]
+    return f"{match['option']}{REMOVED}"
+
+
 _TWILIO = late(r"\b(?:SK|AC)[0-9a-f]{32}\b")
 
 
@@ -168,9 +191,16 @@ _PATTERNS = (
     # commands that take a password without naming it
     pattern_rule("sshpass", r"(\bsshpass[ \t]{1,4}-p[ \t]{0,4})[^\s-]\S{0,200}", rf"\1{REMOVED}"),
     pattern_rule(
-        "mysql mariadb",
-        r"(\b(?:mysql|mariadb)\w{0,12}\b[^\n|;]{0,200}?[ \t]-p)(?=[^\s<])\S{1,200}",
+        "mysql mariadb mongo",
+        r"(\b(?:mysql|mariadb|mongo)\w{0,12}\b[^\n|;]{0,200}?[ \t]-p[ \t]{0,4})"
+        r"(?=[^\s<-])\S{1,200}",
         rf"\1{REMOVED}",
+    ),
+    pattern_rule(
+        ("-p ",),
+        r"(?P<option>(?<![\w-])-p[ \t]{1,4})"
+        r"(?=[^\s\d]{0,64}\d)(?=[^\sA-Za-z]{0,64}[A-Za-z])[\w!@#$%^&*+.-]{6,64}(?![\w:/=])",
+        _short_option,
     ),
     pattern_rule(
         "login",

@@ -7,6 +7,8 @@ after `token` only what can be a key, because models have tokens too.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import string
 from collections.abc import Callable, Iterator
@@ -330,6 +332,7 @@ def _place_after(text: str, name: re.Match[str]) -> _Place | None:
         )
         if (
             value
+            and not (mention.between == ":" and _is_about_a_file(text, between.end()))
             and kind.accepts(between["wrapper"])
             and _belongs(mention, between, before)
             and kind.is_private(mention)
@@ -337,6 +340,19 @@ def _place_after(text: str, name: re.Match[str]) -> _Place | None:
             whole = _value(kind, text, between, _LONGEST)
             return _Place(between.end(), between.end() + len(whole), kind.replacement)
     return None
+
+
+@cache
+def _complaints() -> tuple[str, ...]:
+    """What the system says about a file that cannot be used."""
+    return tuple(
+        message for code in errno.errorcode if " " in (message := os.strerror(code).lower())
+    )
+
+
+def _is_about_a_file(text: str, start: int) -> bool:
+    """ "/etc/passwd: Permission denied" names a file, and no password follows."""
+    return text[start : start + 60].lower().startswith(_complaints())
 
 
 def _value(kind: Kind, text: str, between: re.Match[str], longest: int) -> str:

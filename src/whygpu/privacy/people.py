@@ -175,7 +175,10 @@ HOST_LINES = (
     # Slurm and torch.distributed
     pattern_rule(
         "srun slurm",
-        rf"((?:srun|slurmstepd|slurmd|sbatch)(?:-[\w.-]{{1,60}})?: (?:error: )?){_SOME_HOST}(?=: )",
+        rf"((?:srun|slurmstepd|slurmd|sbatch)(?:-[\w.-]{{1,60}})?: (?:error: )?)"
+        # levels and names of functions stand there too; no host has _ in its name
+        r"(?!(?:error|fatal|warning|info|verbose|debug\d?)\b|[A-Za-z0-9]{0,60}_)(?!Warning\b)"
+        rf"{_SOME_HOST}(?=: )",
         r"\1<host>",
     ),
     pattern_rule("slurmstepd-", r"(slurmstepd-)[A-Za-z0-9][\w.-]{1,60}(?=:)", r"\1<host>"),

@@ -79,9 +79,15 @@ def has_every_class(text: str) -> bool:
     return all(not head.isdisjoint(kind) for kind in kinds)
 
 
+_SECRET = late(r"(?=[A-Za-z0-9]{0,44}[+/])[A-Za-z0-9+/]{38,44}")
+"""The secrets of clouds are forty characters of base64, in which paths have _, - and dots."""
+
+
 def is_surely_random(text: str) -> bool:
     """For a run of letters and digits that stands alone: nothing but a key looks like this."""
-    shortest = 40 if "/" in text else 32
-    if len(text) < shortest:
+    is_secret = _SECRET.fullmatch(text) is not None
+    shortest = 38 if is_secret else 40 if "/" in text else 32
+    if len(text) < shortest or not has_every_class(text):
         return False
-    return has_every_class(text) and changes(text) >= 0.45 and not is_software(text, spelt=0.4)
+    enough = 0.3 if is_secret else 0.45
+    return changes(text) >= enough and not is_software(text, spelt=0.4)
