@@ -337,6 +337,14 @@ PEOPLE: dict[str, Maker] = {
     "home folder with a space": shaped(r"C:\Users\{} {name}\project\train.py", name),
     "home folder in wsl": shaped("/mnt/c/Users/{}/project", name),
     "home folder on a cluster": shaped("/nfs/home/{}/project", name),
+    "folder of scratch": shaped("/scratch/{}/project/train.py", name),
+    "folder of users": shaped("/cluster/users/{}", name),
+    "second home": shaped("/home2/{}/project", name),
+    "folder of work": shaped("/work/{}/project", name),
+    "folder in a share": shaped(r"\\srv01\share\{}", name),
+    "login in a sentence": shaped("out of memory for {}@gpuserver", name),
+    "user in a record": shaped('{"user": "{}", "gpu": 0}', name),
+    "user in a dict": shaped("{'user': '{}'}", name),
     "home folder with a slash": shaped("C:/Users/{}/project", name),
     "home folder by name": shaped("~{}/project", name),
     "home folder in a file URL": shaped("file:///home/{}/project", name),
@@ -361,6 +369,7 @@ PEOPLE: dict[str, Maker] = {
 
 HOSTS: dict[str, Maker] = {
     "host in a prompt": shaped("root@{}:/workspace# python train.py", host),
+    "host in a sentence": shaped("out of memory for bob@{}", host),
     "host in ssh": shaped("ssh -i key.pem ubuntu@{}", host),
     "host variable": shaped("HOSTNAME={}", host),
     "host line of tensorflow": shaped(

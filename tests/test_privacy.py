@@ -167,6 +167,21 @@ SECRETS_AS_WRITTEN = [
     ("hf_abcdefghijklmnopqrstuvwxyzABCDEFGH", "abcdefgh"),
     ("out of memory -p hunter3", "hunter3"),
     ("mysql -u root -p hunter3 db", "hunter3"),
+    ("out of memory for bob@gpuserver", "bob"),
+    ("out of memory for bob@gpuserver", "gpuserver"),
+    ("{'user': 'bob'}", "bob"),
+    ('{"user": "bob", "gpu": 0}', "bob"),
+    ("/scratch/bobby/project/x.py", "bobby"),
+    ("/cluster/users/bob", "bob"),
+    ("/cluster/users/bob/x", "bob"),
+    ("\\\\srv\\share\\bob", "bob"),
+    ("\\\\srv\\share\\bob\\x.py", "bob"),
+    ("/home2/bob/x", "bob"),
+    ("/u/bob/x", "bob"),
+    ("/work/bob/x", "bob"),
+    ("/gpfs/home/bob/x", "bob"),
+    ("/lustre/scratch/bob: no space left", "bob"),
+    ("/scratch/users/bob/x", "bob"),
     ("connect to 8.8.8.8 failed", "8.8.8.8"),
     ("server 3.15.22.101 is down", "3.15"),
     ("node 10.0.0.4 has TensorRT", "10.0.0.4"),
@@ -306,6 +321,12 @@ conda-forge/linux-64::cudatoolkit-11.8.0-h6a678d5_0
 custom_pass: torch._inductor.custom_graph_pass.CustomGraphPassType = None
 MultiWorkerMirrored2x2GPUNoMergeCall
 "known": "12.9.2.10"
+/scratch/datasets/imagenet /work/models/llama /users/shared/x
+https://api.example.com/users/bob/repos
+spack install hdf5@develop
+logits = query@weight
+jax@nightly precision@top5
+{"user": "hello"}
 TensorRT 8.5.3.1
 linked against nvinfer 8.6.1.6
 have 8.9.7.29, expected 9.1.0.70

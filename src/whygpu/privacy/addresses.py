@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from whygpu.model.late import late
+from whygpu.privacy.people import COMMON_FOLDERS
 from whygpu.privacy.rules import REMOVED, Rule, pattern_rule
 
 _NO_SECRET = frozenset(
@@ -65,14 +66,23 @@ URLS = (
 
 def _share(match: re.Match[str]) -> str:
     """\\\\host\\share: whatever escapes it, the first separator is twice as long as the second."""
-    is_share = len(match["first"]) == 2 * len(match["second"])
-    return f"{match['first']}<host>{match['second']}" if is_share else match[0]
+    first, second = match["first"], match["second"]
+    if len(first) != 2 * len(second):
+        return match[0]
+    folder = match["folder"]
+    if folder is None:
+        return f"{first}<host>{second}{match['share']}"
+    is_somebodys = len(match["third"]) == len(second) and folder.lower() not in COMMON_FOLDERS
+    owner = "<user>" if is_somebodys else folder
+    return f"{first}<host>{second}{match['share']}{match['third']}{owner}"
 
 
 NETWORK_SHARES = (
     pattern_rule(
         "\\\\",
-        r"(?<![\w\\:])(?P<first>\\{2,16})[A-Za-z0-9][\w.-]{1,63}(?P<second>\\{1,8})(?=[A-Za-z][\w$-]{2})",
+        r"(?<![\w\\:])(?P<first>\\{2,16})[A-Za-z0-9][\w.-]{1,63}(?P<second>\\{1,8})"
+        r"(?P<share>[A-Za-z][\w$-]{2,63})"
+        r"(?:(?P<third>\\{1,8})(?P<folder>[A-Za-z_][\w-]{1,31})(?=[\\/\s'\"`,;:)]|$))?",
         _share,
     ),
 )

@@ -143,6 +143,10 @@ _NOBODY = _words(
     "true false unknown me you username your_username ec2-user centos debian daemon system self "
     "str int the a postgres redis mysql"
 )
+_SAID = _words(
+    "hi hello hey yes no ok okay thanks thank please stop help string text message assistant human "
+    "content prompt bye continue go what why how who"
+)
 _USER_NAME = late(r"[A-Za-z_][\w.+@\\-]{1,63}")
 _USER_FIELDS = late(r"(?:\w{1,80}_)?(?:username|user_name|logname|login_name)|(?:\w{1,80}_)?user")
 
@@ -150,8 +154,9 @@ _USER_FIELDS = late(r"(?:\w{1,80}_)?(?:username|user_name|logname|login_name)|(?
 def _is_person(mention: Mention) -> bool:
     if not _USER_FIELDS.fullmatch(mention.name) or mention.value.lower() in _NOBODY:
         return False
-    # In a conversation with a model, "user" is who speaks.
-    is_speaker = mention.name.endswith("user") and mention.between != "="
+    # In a conversation with a model, "user" is who speaks; in a record it is a field with a name.
+    is_field = mention.quoted and mention.value.lower() not in _SAID
+    is_speaker = mention.name.endswith("user") and mention.between != "=" and not is_field
     is_code = not mention.quoted and mention.after and mention.after in "([."
     if is_speaker or is_code or mention.between in ("is", ","):
         return False

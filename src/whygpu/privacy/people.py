@@ -31,6 +31,30 @@ def _home(match: re.Match[str]) -> str:
 
 _IN_A_PATH = late(r"(?<![\w-])/[\w./-]{0,200}$")
 
+COMMON_FOLDERS = frozenset(
+    """
+    users user home homes scratch share shared public default group groups project projects data
+    dataset datasets model models weights checkpoint checkpoints ckpt cache caches tmp temp log logs
+    run runs output outputs result results env envs venv virtualenv conda miniconda miniconda3
+    anaconda anaconda3 miniforge miniforge3 mambaforge code src source sources repo repos git app
+    apps application software modules module spack tools bin lib lib64 opt etc local global build
+    dist container containers images image singularity apptainer docker jobs job slurm main test
+    tests train training experiments experiment notebooks workspace torch pytorch tensorflow jax
+    keras cuda nvidia python python3 pip wheels admin root system staff students people gpfs lustre
+    nfs work archive backup downloads documents desktop list login me all
+    """.split()  # noqa: SIM905
+)
+"""Folders that are called by what is in them."""
+
+
+def _folder_of_somebody(match: re.Match[str]) -> str:
+    before = match.string[max(0, match.start() - _REACH) : match.start()]
+    name = match["name"]
+    if name.lower() in COMMON_FOLDERS or _FILE.fullmatch(name) or _IN_A_URL.search(before):
+        return match[0]
+    return match[0] if "site-packages" in match["folder"] else f"{match['folder']}<user>"
+
+
 HOMES = (
     pattern_rule(
         "users",
@@ -45,11 +69,13 @@ HOMES = (
     ),
     pattern_rule("/root", r"(?<![\w./-])/root(?=/|\b(?![\w.-]))", "~"),
     pattern_rule("~", r"(?<![\w/~.])~[a-z_][a-z0-9_-]{1,31}(?=/)", "~"),
+    # disks of clusters, where everybody has a folder
     pattern_rule(
-        "/users/",
-        r"(?<![\w.])(/(?:data|scratch|work|nfs|mnt|export|gpfs|lustre|projects?|storage|net)\w{0,8}"
-        r"/(?:[\w-]{1,32}/)?users/)[A-Za-z_][\w-]{1,31}(?=/)",
-        r"\1<user>",
+        "/users/ /user/ /home /scratch /gscratch /lscratch /work /u/ /people/ /staff/ /students/",
+        r"(?<![\w.~/-])(?P<folder>(?:/[\w.-]{1,32}){0,4}/(?:users?|home[-_]?\w{1,8}|"
+        r"[gl]?scratch[-_]?\w{0,8}|people|staff|students)/(?:[a-z]/)?|/(?:work\d{0,2}|u\d{0,2})/(?:[a-z]/)?)"
+        r"(?P<name>[A-Za-z_][\w.@-]{2,31})(?=[/:;,'\"`)\]}>\s\\]|$)",
+        _folder_of_somebody,
     ),
     pattern_rule(
         "/media/",
@@ -79,6 +105,20 @@ def _login(match: re.Match[str]) -> str:
         return match[0] if match["user"] == "git" else f"<user>@{match['host']}"
     user = match["user"] if re.fullmatch(_NOBODYS_USER, match["user"]) else "<user>"
     return f"{user}@<host>"
+
+
+_REVISION = late(
+    r"main|master|latest|develop|dev|devel|stable|nightly|next|head|trunk|alpha|beta|rc\d{0,3}|"
+    r"release[\w-]{0,40}|v\d[\w-]{0,40}|[0-9a-f]{7,40}|sha\d{3}|top-?\d{1,4}|iou\d{0,3}|gpu|cpu|device"
+)
+_CODE = late(r"(?:[=+*(-]|\breturn) {0,4}$|\b(?:pip|uv|npm|npx|yarn|spack|brew|uses)\b")
+
+
+def _login_alone(match: re.Match[str]) -> str:
+    """user@host in a sentence; package@revision and products of matrices look the same."""
+    before = match.string[max(0, match.start() - 60) : match.start()].rpartition("\n")[2]
+    is_code = _REVISION.fullmatch(match["host"]) or _CODE.search(before)
+    return match[0] if is_code else _login(match)
 
 
 _FILE = late(
@@ -122,6 +162,12 @@ _LOGINS = (
         rf"(?P<command>{BOUNDARY}(?:auto)?(?:ssh|scp|rsync|sftp|mosh|sshfs)\b[^\n@]{{0,200}}[ ])"
         rf"(?P<user>{_USER})@(?P<host>{_HOST})(?![\w@.]|://)",
         lambda match: match["command"] + _login(match),
+    ),
+    pattern_rule(
+        "@",
+        r"(?<![^\s'\"`(\[<,;:|])(?P<user>[a-z_][a-z0-9_.-]{1,31})@(?P<host>[a-z][a-z0-9-]{2,62})"
+        r"(?=[\s'\"`)\]>,;:|\\]|[.!?](?:\s|$)|$)",
+        _login_alone,
     ),
     pattern_rule("ssh- ecdsa-", rf"(?<=> )(?P<user>{_USER})@(?P<host>{_HOST})", _login),
 )
