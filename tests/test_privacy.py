@@ -384,6 +384,7 @@ UNITS = [
     *("a.", "token", "a+", "+A1", "1:", "1.", "/home/", "GPU-a", "-", "=", "eyJ-", "eyJa.", "key="),
     *('password="', "tokens=", "://a@", "ssh a", "-----BEGIN A-----", "\\\\a\\", "host ", "A b <"),
     *("Aa1/", "ff:", "ff::", "drwxr-xr-x 1 a ", "a 1 0.0 0.0 1 1 ", "mysql -u ", "login ", "\\n"),
+    *("/home/alina ", "zelda@gpubox42:~$ ", "USER=zelda\n", "hostname: a1b2 ", "/scratch/zed1 "),
     *(
         "\x1b[",
         "?key=",
@@ -517,3 +518,38 @@ def test_a_clean_snapshot_passes_unchanged_and_twice_is_once() -> None:
     once = Redactor(ALICE).value(machine)
     assert Redactor(ALICE).value(once) == once
     assert once == machine
+
+
+NAMES_SAID_AGAIN = [
+    ("zelda@gpubox42:~$ python x.py", "out of memory on gpubox42"),
+    ("zelda@gpubox42:~$ python x.py", "started by zelda"),
+    ("driver does not appear to be running on this host (gpubox42): /proc", "gpubox42 is down"),
+    ("cuda_diagnostics.cc:166] hostname: gpubox42", "on gpubox42.lab.example.org, again"),
+    ("/home/zelda/x.py", "job of zelda"),
+    ("/scratch/zelda/x.py", "zelda"),
+    ("USER=zelda", "(zelda)"),
+    ("zelda@merlin:~$ python x.py", "node merlin, user zelda"),
+]
+
+
+@each(("form", "prose"), NAMES_SAID_AGAIN)
+def test_a_name_that_a_form_shows_is_removed_everywhere(form: str, prose: str) -> None:
+    for lines in ([form, prose], [prose, form]):
+        together = Redactor(ALICE).text("\n".join(lines))
+        apart = Redactor(ALICE).tree({"a": lines[0], "b": [lines[1]]})
+        for name in ("zelda", "gpubox42", "merlin", "lab.example"):
+            assert name not in together
+            assert name not in json.dumps(apart)
+        assert Redactor(ALICE).text(together) == together
+
+
+@pytest.mark.parametrize("word", ["memory", "cuda", "worker", "training", "master", "will", "gpu"])
+def test_an_ordinary_word_is_not_learnt_as_a_name(word: str) -> None:
+    cleaned = Redactor(ALICE).tree([f"{word}@{word}:~$ python x.py", f"the {word} is lost"])
+    assert cleaned == ["<user>@<host>:~$ python x.py", f"the {word} is lost"]
+
+
+def test_a_name_is_learnt_for_one_answer() -> None:
+    redactor = Redactor(ALICE)
+    assert redactor.for_one_answer().text("zelda@gpubox42:~$ ls") == "<user>@<host>:~$ ls"
+    assert redactor.for_one_answer().text("the story of zelda") == "the story of zelda"

@@ -66,7 +66,8 @@ def public(value: T, names: Collection[str] = (), *, exact_names: bool = False) 
     from whygpu.model.texts import with_texts
 
     platform = _this_platform()
-    redactor, of_commands = _redactor(platform), _redactor(platform, keeps_other_homes=True)
+    redactor = _redactor(platform).for_one_answer()
+    of_commands = _redactor(platform, keeps_other_homes=True).for_one_answer()
 
     def change(text: str, field: str) -> str:
         if field in names:
@@ -85,12 +86,17 @@ def public(value: T, names: Collection[str] = (), *, exact_names: bool = False) 
             return with_home_unquoted(shown)
         return WITHHELD
 
-    return with_texts(value, change, in_command, (*STEPS, Argument, Installer))
+    def shown() -> T:
+        return with_texts(value, change, in_command, (*STEPS, Argument, Installer))
+
+    first = shown()
+    # What one text shows to be a name goes from the texts before it as well.
+    return shown() if redactor.has_learnt else first
 
 
 def public_words(words: Sequence[str]) -> tuple[str, ...]:
     """The words of a command as they may be shown: an option gives its value away."""
-    clean = _redactor(_this_platform()).text
+    clean = _redactor(_this_platform()).for_one_answer().text
     shown = list(words)
     for place, (option, value) in enumerate(pairwise(words), 1):
         together = clean(f"{option} {value}")

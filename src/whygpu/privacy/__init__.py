@@ -3,14 +3,15 @@
 A snapshot is made to be posted in a public issue. Home folders become ~, and names of users and
 hosts, network addresses, hardware identifiers and anything shaped like a key are removed from
 values; names of fields are never touched, and neither is a word in prose that happens to equal a
-user's name.
+user's name, unless a text of the same answer shows that it is one (`learnt.py`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from copy import copy
+from typing import Any, TypeVar
 
 from whygpu.host.base import Platform
 from whygpu.model.codec import decode, encode, vocabulary
@@ -25,16 +26,13 @@ from whygpu.privacy.keys import (
     opens_frame,
     without_random_runs,
 )
+from whygpu.privacy.learnt import MOST_NAMES, NOBODYS_NAMES, learnt_from, without
 from whygpu.privacy.named import NAMED, replacement_for
 from whygpu.privacy.people import HOMES, PEOPLE
 from whygpu.privacy.rules import REMOVED, Rule, RuleBook, apply
 
 T = TypeVar("T")
 
-_NOBODYS_NAMES = frozenset(
-    ("", "root", "localhost", "nvidia", "python", "lib", "bin", "numpy", "conda", "ubuntu", "user")
-)
-"""Names that tell nothing of anyone, and parts of every path and package name."""
 _HARMLESS = re.compile(r"[a-z_.-]{0,15}|(?:[a-z-]{1,40} )?\d{0,6}(?:[.+]\d{1,6}){0,2}")
 """Short words and versions, which are most of a snapshot and cannot hold anything private. Four
 numbers with dots may be an address."""
@@ -48,7 +46,7 @@ _SAME_FIELD = frozenset(("known",))
 
 def _tells_something(name: str) -> bool:
     """A machine may be called gpu and its user nvidia; a snapshot without these words is none."""
-    return len(name) > 1 and name not in _NOBODYS_NAMES | vocabulary(Snapshot)
+    return len(name) > 1 and name not in NOBODYS_NAMES | vocabulary(Snapshot)
 
 
 GENERAL = RuleBook((*URLS, *KEYS, NAMED, *PEOPLE, *HARDWARE, *NETWORK))
@@ -68,7 +66,9 @@ class Redactor:
         # Folders of Windows hold \\n and \\t, which mean something else in all other texts.
         own = _own(platform.home, platform.user, host_name)
         self._folders = (*own, *(() if keeps_other_homes else HOMES), *NETWORK_SHARES)
-        self._cleaned: dict[tuple[str, bool], str] = {}
+        self._cleaned: dict[tuple[str, bool], tuple[str, dict[str, str]]] = {}
+        self._learnt: dict[str, str] = {}
+        self._fixed_words: frozenset[str] = frozenset()
         names = {platform.user: "<user>", host_name: "<host>", platform.host_name: "<host>"}
         self._names = {name: word for name, word in names.items() if _tells_something(name)}
 
@@ -77,24 +77,43 @@ class Redactor:
         if text in self._names:
             return self._names[text]
         if _HARMLESS.fullmatch(text):
-            return text
+            return self._learnt.get(text, text)
         # Two thirds of a snapshot's strings are said more than once.
-        cleaned = self._cleaned.get((text, versions))
-        if cleaned is None:
-            cleaned = self._cleaned[text, versions] = self._clean(text, versions)
-        return cleaned
+        found = self._cleaned.get((text, versions))
+        if found is None:
+            found = self._cleaned[text, versions] = self._clean(text, versions)
+        cleaned, names = found
+        if names and len(self._learnt) < MOST_NAMES:
+            self._learnt.update((name, names[name]) for name in names.keys() - self._fixed_words)
+        return without(self._learnt, cleaned) if self._learnt else cleaned
 
-    def _clean(self, text: str, versions: bool) -> str:
+    def for_one_answer(self) -> Redactor:
+        """One that has learnt no names yet, and need not clean again what this one has cleaned."""
+        fresh = copy(self)
+        fresh._learnt = {}
+        return fresh
+
+    @property
+    def has_learnt(self) -> bool:
+        """Whether texts that were cleaned earlier may say names that were learnt later."""
+        return bool(self._learnt)
+
+    def _clean(self, text: str, versions: bool) -> tuple[str, dict[str, str]]:
+        """The text without what is private, and the names that were removed from it."""
         if "\x1b" in text:
             plain = _COLOURS.sub("", text)
-            cleaned = self._clean(plain, versions)
-            return text if cleaned == plain else cleaned
+            cleaned, names = self._clean(plain, versions)
+            return (text if cleaned == plain else cleaned), names
+        names = {}
         for _ in range(_PASSES):
             cleaned = self._clean_once(text, versions)
+            if cleaned != text:
+                names |= learnt_from(text, cleaned)
+                cleaned = without(names, cleaned)
             if cleaned == text:
                 break
             text = cleaned
-        return text
+        return text, names
 
     def _clean_once(self, text: str, versions: bool) -> str:
         text = apply(self._folders, text)
@@ -104,13 +123,18 @@ class Redactor:
 
     def tree(self, value: object, field: str = "") -> object:
         """A JSON value with every string cleaned; the keys of objects stay as they are."""
+        known = len(self._learnt)
+        cleaned = self._tree(value, field)
+        return cleaned if len(self._learnt) == known else self._tree(value, field)
+
+    def _tree(self, value: object, field: str) -> object:
         if isinstance(value, str):
             return self._named(value, field)
         if isinstance(value, list):
             return self._lines(value, field)
         if isinstance(value, dict):
             return {
-                key: self.tree(item, field if key in _SAME_FIELD else key)
+                key: self._tree(item, field if key in _SAME_FIELD else key)
                 for key, item in value.items()
             }
         return value
@@ -125,12 +149,15 @@ class Redactor:
         for item in items:
             line = item if isinstance(item, str) else ""
             in_frame = in_frame and continues_frame(line)
-            cleaned.append(REMOVED if in_frame else self.tree(item, field))
+            cleaned.append(REMOVED if in_frame else self._tree(item, field))
             in_frame = (in_frame and not closes_frame(line)) or opens_frame(line)
         return cleaned
 
     def value(self, value: T) -> T:
-        """A frozen value of the model, cleaned."""
+        """A frozen value of the model, cleaned; one value is one answer."""
+        self._learnt = {}
+        kind: Any = type(value)
+        self._fixed_words = vocabulary(kind)
         return decode(type(value), self.tree(encode(value)))
 
 

@@ -1,0 +1,99 @@
+"""Names that a text gives away by a form, and then says as plain words.
+
+`alice@gpubox42:~$` names a user and a host. "out of memory on gpubox42" does so only for somebody
+who has read the prompt. What the rules have removed is found by laying the cleaned text over the
+original; names among it are then removed as whole words from everything in the same answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from whygpu.model.codec import vocabulary
+from whygpu.model.late import late
+from whygpu.model.snapshot import Snapshot
+from whygpu.privacy.people import COMMON_FOLDERS
+
+USER, HOST = "<user>", "<host>"
+NOBODYS_NAMES = frozenset(
+    ("", "root", "localhost", "nvidia", "python", "lib", "bin", "numpy", "conda", "ubuntu", "user")
+)
+"""Names that tell nothing of anyone, and parts of every path and package name."""
+_PLACEHOLDER = late(r"(<(?:user|host|removed|ip removed|mac removed|e-mail removed)>|~)")
+_NAME = late(r"[A-Za-z][\w.-]{2,62}[A-Za-z0-9]")
+"""Shorter ones are too often a part of something else."""
+_WORD = late(r"[a-z][\w-]{3,40}")
+_SEPARATORS = late(r"[/\\,]")
+MOST_NAMES = 64
+"""Names to learn from one answer; a list of a cluster's nodes is longer."""
+
+
+def learnt_from(original: str, cleaned: str) -> dict[str, str]:
+    """Names that were removed from a text, with what stands in their place."""
+    if not (USER in cleaned or HOST in cleaned or "~" in cleaned):
+        return {}
+    before, after = original.split("\n"), cleaned.split("\n")
+    pairs = zip(before, after, strict=True) if len(before) == len(after) else ((original, cleaned),)
+    found: dict[str, str] = {}
+    for old, new in pairs:
+        if old != new and len(found) < MOST_NAMES:
+            found.update((name, word) for name, word in _removed(old, new) if _is_a_name(name))
+    return found
+
+
+def _removed(original: str, cleaned: str) -> Iterator[tuple[str, str]]:
+    """What each placeholder stands for. Where the texts do not fit, nothing is learnt."""
+    parts = re.split(_PLACEHOLDER.pattern, cleaned)
+    if not original.startswith(parts[0]):
+        return
+    at = len(parts[0])
+    for place in range(1, len(parts), 2):
+        placeholder, following = parts[place], parts[place + 1]
+        is_last = place + 2 == len(parts)
+        end = len(original) if is_last and not following else original.find(following, at)
+        if end < 0 or not (following or is_last):
+            return
+        gap = original[at:end]
+        if placeholder in (USER, HOST):
+            yield from ((name, placeholder) for name in gap.split(",") if name)
+        elif placeholder == "~":
+            yield re.split(_SEPARATORS.pattern, gap)[-1], USER
+        at = end + len(following)
+
+
+def _is_a_name(text: str) -> bool:
+    """Whether it can be nothing else: machines are called gpu, and people Will."""
+    if not _NAME.fullmatch(text):
+        return False
+    lowered = text.lower()
+    return lowered not in NOBODYS_NAMES | COMMON_FOLDERS and lowered not in _words_of_our_own()
+
+
+@cache
+def _words_of_our_own() -> frozenset[str]:
+    """The words of the pages about causes: English, and what this tool speaks about."""
+    from whygpu.causes import catalogue  # most answers name nobody
+
+    pages = (f"{cause.slug} {cause.page}".lower() for cause in catalogue())
+    words = frozenset(word for page in pages for word in _WORD.findall(page))
+    return words | vocabulary(Snapshot)
+
+
+def without(names: Mapping[str, str], text: str) -> str:
+    """The text without these names where they are whole words."""
+    for name, placeholder in names.items():
+        if name in text:
+            text = _whole_word(name, placeholder).sub(placeholder, text)
+    return text
+
+
+@cache
+def _whole_word(name: str, placeholder: str) -> re.Pattern[str]:
+    word = re.escape(name)
+    if placeholder == HOST:
+        return re.compile(
+            rf"(?<![A-Za-z0-9<-]){word}(?:\.[A-Za-z][\w-]{{0,62}}){{0,8}}(?![A-Za-z0-9>-])"
+        )
+    return re.compile(rf"(?<![\w.<-]){word}(?![\w>-]|\.\w)")
