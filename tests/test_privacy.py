@@ -14,6 +14,7 @@ from tests.kit import Example, examples, explained, machine
 from tests.machines.healthy import healthy
 from tests.readers.test_linear_time import grows_too_fast
 from tests.secrets import KINDS
+from whygpu.api import explain
 from whygpu.causes import catalogue
 from whygpu.host.base import Platform
 from whygpu.model.codec import decode, encode
@@ -553,3 +554,13 @@ def test_a_name_is_learnt_for_one_answer() -> None:
     redactor = Redactor(ALICE)
     assert redactor.for_one_answer().text("zelda@gpubox42:~$ ls") == "<user>@<host>:~$ ls"
     assert redactor.for_one_answer().text("the story of zelda") == "the story of zelda"
+
+
+def test_an_answer_does_not_say_a_name_that_only_the_rest_of_the_log_shows() -> None:
+    log = (
+        "zelda@gpubox42:~$ python x.py\nRuntimeError: CUDA error: out of memory on gpubox42, zelda"
+    )
+    answer = json.dumps(encode(explain(log)))
+    assert "out of memory on <host>, <user>" in answer
+    assert "gpubox42" not in answer
+    assert "zelda" not in answer

@@ -151,7 +151,8 @@ def explain_pieces(
     # Answers get posted, and logs are full of home folders and now and then hold a key.
     platform = LocalHost().platform
     installer = Redactor(platform, keeps_other_homes=True).value(explanation.installer)
-    return Redactor(platform).value(explanation)._replace(installer=installer)
+    cleaned = Redactor(platform).value(explanation, context=log.text)
+    return cleaned._replace(installer=installer)
 
 
 def _ready(explanation: Explanation, log: Log, here: Snapshot | None) -> Explanation:

@@ -26,7 +26,7 @@ from whygpu.privacy.keys import (
     opens_frame,
     without_random_runs,
 )
-from whygpu.privacy.learnt import MOST_NAMES, NOBODYS_NAMES, learnt_from, without
+from whygpu.privacy.learnt import MOST_NAMES, NOBODYS_NAMES, learnt_from, lines_with_names, without
 from whygpu.privacy.named import NAMED, replacement_for
 from whygpu.privacy.people import HOMES, PEOPLE
 from whygpu.privacy.rules import REMOVED, Rule, RuleBook, apply
@@ -153,11 +153,16 @@ class Redactor:
             in_frame = (in_frame and not closes_frame(line)) or opens_frame(line)
         return cleaned
 
-    def value(self, value: T) -> T:
-        """A frozen value of the model, cleaned; one value is one answer."""
+    def value(self, value: T, context: str = "") -> T:
+        """A frozen value of the model, cleaned; one value is one answer.
+
+        `context` is what the answer quotes from: names are learnt from all of it.
+        """
         self._learnt = {}
         kind: Any = type(value)
         self._fixed_words = vocabulary(kind)
+        for line in lines_with_names(context):
+            self.text(line)
         return decode(type(value), self.tree(encode(value)))
 
 

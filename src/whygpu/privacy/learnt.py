@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import islice
 
 from whygpu.model.codec import vocabulary
 from whygpu.model.late import late
@@ -26,6 +27,9 @@ _NAME = late(r"[A-Za-z][\w.-]{2,62}[A-Za-z0-9]")
 """Shorter ones are too often a part of something else."""
 _WORD = late(r"[a-z][\w-]{3,40}")
 _SEPARATORS = late(r"[/\\,]")
+_MAY_NAME = late(r"(?i)@|host|user|node|/home|/scratch|srun|slurm|NVRM|NCCL")
+_LONGEST_LINE = 400
+_MOST_LINES = 300
 MOST_NAMES = 64
 """Names to learn from one answer; a list of a cluster's nodes is longer."""
 
@@ -41,6 +45,12 @@ def learnt_from(original: str, cleaned: str) -> dict[str, str]:
         if old != new and len(found) < MOST_NAMES:
             found.update((name, word) for name, word in _removed(old, new) if _is_a_name(name))
     return found
+
+
+def lines_with_names(text: str) -> list[str]:
+    """The lines that may name somebody or a machine by a form; of a long log not all are needed."""
+    found = (line for line in text.splitlines() if _MAY_NAME.search(line))
+    return list(islice(dict.fromkeys(line[:_LONGEST_LINE] for line in found), _MOST_LINES))
 
 
 def _removed(original: str, cleaned: str) -> Iterator[tuple[str, str]]:
