@@ -183,6 +183,7 @@ SECRETS_AS_WRITTEN = [
     ("/gpfs/home/bob/x", "bob"),
     ("/lustre/scratch/bob: no space left", "bob"),
     ("/scratch/users/bob/x", "bob"),
+    ("slurmstepd: error: *** JOB 123 ON gpu17 CANCELLED AT 2026", "gpu17"),
     ("connect to 8.8.8.8 failed", "8.8.8.8"),
     ("server 3.15.22.101 is down", "3.15"),
     ("node 10.0.0.4 has TensorRT", "10.0.0.4"),
@@ -328,6 +329,8 @@ spack install hdf5@develop
 logits = query@weight
 jax@nightly precision@top5
 {"user": "hello"}
+/sys/fs/cgroup/user/foo.slice
+site/X86/AsmParser/X86AsmInstrumentation
 TensorRT 8.5.3.1
 linked against nvinfer 8.6.1.6
 have 8.9.7.29, expected 9.1.0.70
@@ -564,3 +567,8 @@ def test_an_answer_does_not_say_a_name_that_only_the_rest_of_the_log_shows() -> 
     assert "out of memory on <host>, <user>" in answer
     assert "gpubox42" not in answer
     assert "zelda" not in answer
+
+
+def test_a_command_keeps_its_plain_words() -> None:
+    redactor = Redactor(ALICE, keeps_other_homes=True)
+    assert redactor.text("chown alice /home/alice/x") == "chown alice ~/x"

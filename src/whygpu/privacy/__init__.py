@@ -67,6 +67,8 @@ class Redactor:
         own = _own(platform.home, platform.user, host_name)
         self._folders = (*own, *(() if keeps_other_homes else HOMES), *NETWORK_SHARES)
         self._cleaned: dict[tuple[str, bool], tuple[str, dict[str, str]]] = {}
+        # A command in which a plain word is replaced does something else.
+        self._learns = not keeps_other_homes
         self._learnt: dict[str, str] = {}
         self._fixed_words: frozenset[str] = frozenset()
         names = {platform.user: "<user>", host_name: "<host>", platform.host_name: "<host>"}
@@ -107,7 +109,7 @@ class Redactor:
         names = {}
         for _ in range(_PASSES):
             cleaned = self._clean_once(text, versions)
-            if cleaned != text:
+            if cleaned != text and self._learns:
                 names |= learnt_from(text, cleaned)
                 cleaned = without(names, cleaned)
             if cleaned == text:

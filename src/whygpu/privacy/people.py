@@ -72,7 +72,7 @@ HOMES = (
     # disks of clusters, where everybody has a folder
     pattern_rule(
         "/users/ /user/ /home /scratch /gscratch /lscratch /work /u/ /people/ /staff/ /students/",
-        r"(?<![\w.~/-])(?P<folder>(?:/[\w.-]{1,32}){0,4}/(?:users?|home[-_]?\w{1,8}|"
+        r"(?<![\w.~/-])(?!/(?:usr|var|sys|proc|etc|dev|run)/)(?P<folder>(?:/[\w.-]{1,32}){0,4}/(?:users?|home[-_]?\w{1,8}|"
         r"[gl]?scratch[-_]?\w{0,8}|people|staff|students)/(?:[a-z]/)?|/(?:work\d{0,2}|u\d{0,2})/(?:[a-z]/)?)"
         r"(?P<name>[A-Za-z_][\w.@-]{2,31})(?=[/:;,'\"`)\]}>\s\\]|$)",
         _folder_of_somebody,
@@ -228,7 +228,9 @@ HOST_LINES = (
         r"\1<host>",
     ),
     pattern_rule("slurmstepd-", r"(slurmstepd-)[A-Za-z0-9][\w.-]{1,60}(?=:)", r"\1<host>"),
-    pattern_rule(("step ",), rf"(?i)(\bSTEP [\d.]{{1,20}} ON ){_SOME_HOST}", r"\1<host>"),
+    pattern_rule(
+        ("step ", "job "), rf"(?i)(\b(?:STEP|JOB) [\d.]{{1,20}} ON ){_SOME_HOST}", r"\1<host>"
+    ),
     pattern_rule("]:", r"(\[)[A-Za-z][\w.-]{1,120}(?=\]:\d{2,5})", r"\1<host>"),
     # id
     pattern_rule(

@@ -85,9 +85,11 @@ _SECRET = late(r"(?=[A-Za-z0-9]{0,44}[+/])[A-Za-z0-9+/]{38,44}")
 
 def is_surely_random(text: str) -> bool:
     """For a run of letters and digits that stands alone: nothing but a key looks like this."""
-    is_secret = _SECRET.fullmatch(text) is not None
-    shortest = 38 if is_secret else 40 if "/" in text else 32
-    if len(text) < shortest or not has_every_class(text):
-        return False
-    enough = 0.3 if is_secret else 0.45
-    return changes(text) >= enough and not is_software(text, spelt=0.4)
+    if _SECRET.fullmatch(text) and _is_random(text, enough=0.3, spelt=0.15):
+        return True
+    shortest = 40 if "/" in text else 32
+    return len(text) >= shortest and _is_random(text, enough=0.45, spelt=0.4)
+
+
+def _is_random(text: str, *, enough: float, spelt: float) -> bool:
+    return has_every_class(text) and changes(text) >= enough and not is_software(text, spelt)
