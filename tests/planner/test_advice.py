@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
+
 import pytest
 
+import whygpu
 from tests.planner.small_table import GTX_1080, TABLE, machine
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.target import Installer
@@ -66,8 +70,17 @@ def test_a_pip_that_sees_no_wheels_is_updated_first() -> None:
 def test_a_defect_gets_its_remedy() -> None:
     found = advised("tensorflow==2.21")
     (remedy,) = found.remedies
-    assert remedy.endswith('export LD_LIBRARY_PATH="$NVIDIA/cusolver/lib:$LD_LIBRARY_PATH"')
+    assert remedy.endswith(
+        'export LD_LIBRARY_PATH="$NVIDIA/cusolver/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"'
+    )
     assert any("set LD_LIBRARY_PATH" in note for note in found.notes)
+
+
+def test_no_search_list_of_ours_ends_in_a_bare_variable() -> None:
+    """Empty, it would leave an empty entry, which stands for the current folder."""
+    sources = pathlib.Path(whygpu.__file__).parent.rglob("*.py")
+    bare = re.compile(r"(?<!\+):\$(?:LD_LIBRARY_PATH|PATH|PYTHONPATH)\b(?!\})")
+    assert [path.name for path in sources if bare.search(path.read_text("utf-8"))] == []
 
 
 def test_keras_without_tensorflow_has_to_be_told_its_backend() -> None:

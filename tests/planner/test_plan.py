@@ -139,6 +139,8 @@ def test_a_release_with_a_defect_is_avoided_and_taken_only_when_asked_for() -> N
     assert reasons(plan("tensorflow"))["tensorflow[and-cuda]==2.21.0"][0] == "defect"
     asked = plan("tensorflow==2.21")
     assert chosen(asked) == ["tensorflow[and-cuda]==2.21.0"]
+    assert (asked.standing, asked.exit_code) == ("attention", 0)
+    assert plan("tensorflow==2.20").standing == "fine"
 
 
 def test_cudnn_that_dropped_the_gpu_is_not_taken_and_the_command_pins_one_that_serves_it() -> None:

@@ -28,7 +28,7 @@ examples:
   whygpu plan --snapshot FILE --json       a machine that is far away
 
 exit codes:
-  0 a plan   1 no plan   2 wrong usage   3 a bug   4 facts are missing
+  0 a plan   1 no plan   2 wrong usage   3 a bug   4 cannot tell
 """
 
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")

@@ -14,6 +14,7 @@ from whygpu.model.remedy import (
     a_name,
     a_number,
     a_requirement,
+    and_rest_of,
     shell_script,
 )
 from whygpu.model.target import PLAIN_PIP, Installer
@@ -101,13 +102,14 @@ def _search_remedy(candidate: Candidate, target: Installer) -> str | None:
     if not candidate.unsearched:
         return None
     folders = dict.fromkeys(_folder(library) for library in candidate.unsearched)
-    paths = [part for folder in folders for part in ("$NVIDIA/", a_name(folder), "/lib:")]
+    first, *others = ((a_name(folder), "/lib") for folder in folders)
+    paths = [*first, *(part for other in others for part in (":$NVIDIA/", *other))]
     script = shell_script(
         "NVIDIA=$(",
         PYTHON,
-        " -c 'import nvidia; print(list(nvidia.__path__)[0])'); export LD_LIBRARY_PATH=\"",
+        " -c 'import nvidia; print(list(nvidia.__path__)[0])'); export LD_LIBRARY_PATH=\"$NVIDIA/",
         *paths,
-        '$LD_LIBRARY_PATH"',
+        and_rest_of("LD_LIBRARY_PATH") + '"',
     )
     return shell_text(script, target)
 

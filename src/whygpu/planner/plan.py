@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from whygpu.errors import UsageError
 from whygpu.model.observed import Known
-from whygpu.model.standing import EXIT_CODES, Standing
+from whygpu.model.standing import EXIT_CODES, EXIT_FINE, Standing
 from whygpu.planner.candidates import Candidate, Table, candidates
 from whygpu.planner.constraints import Constraint, Step, steps
 from whygpu.planner.machine import MachineSpec
@@ -75,16 +75,24 @@ class Answer(NamedTuple):
         return tuple(dict.fromkeys(text for verdict in verdicts for text in verdict.unchecked))
 
     @property
+    def needs_remedy(self) -> bool:
+        """As installed, something of the plan finds no GPU; a remedy comes with the commands."""
+        return any(_only_defect(verdict) for verdict in (self.plan.verdicts if self.plan else ()))
+
+    @property
     def standing(self) -> Standing:
         if self.gave_up:
             return "unknown"
         if self.plan is None or self.refuted:
             return "wrong"
-        return "unknown" if self.unchecked else "fine"
+        if self.unchecked:
+            return "unknown"
+        return "attention" if self.needs_remedy else "fine"
 
     @property
     def exit_code(self) -> int:
-        return EXIT_CODES[self.standing]
+        """There is a plan, or there is none: one that needs a remedy is a plan."""
+        return EXIT_FINE if self.standing == "attention" else EXIT_CODES[self.standing]
 
 
 def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Answer:

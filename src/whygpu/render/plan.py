@@ -88,7 +88,8 @@ def _headline(page: Page, answer: Answer, marks: Mapping[Standing, str]) -> None
     fit = "fits" if len(answer.plan.chosen) == 1 else "go together and fit"
     known = "as far as this machine is known" if answer.unchecked else "this machine"
     refuted = ", but the package index refuses the plan (see below)" if answer.refuted else ""
-    _verdict(page, answer.standing, f"{names} {fit} {known}{refuted}.", marks)
+    remedy = ", but only with the remedy shown after the commands" if answer.needs_remedy else ""
+    _verdict(page, answer.standing, f"{names} {fit} {known}{remedy}{refuted}.", marks)
 
 
 def _verdict(page: Page, standing: Standing, text: str, marks: Mapping[Standing, str]) -> None:
