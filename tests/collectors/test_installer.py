@@ -10,7 +10,10 @@ import pytest
 
 from whygpu.collectors import installer, interpreter, packages
 from whygpu.host.local import LocalHost
-from whygpu.model.observed import Known, need
+from whygpu.model.commands import remedy_text, shell_text
+from whygpu.model.finding import Remedy
+from whygpu.model.observed import Known, Unknown, need
+from whygpu.model.remedy import Install
 from whygpu.model.target import Installer, Interpreter, Package
 
 
@@ -26,7 +29,38 @@ def seen(target: Interpreter) -> Installer:
 
 def test_another_environment_is_named_by_its_path(tmp_path: pathlib.Path) -> None:
     target = environment(tmp_path / "other env")
-    assert seen(target) == Installer(str(tmp_path / "other env/bin/python"), "pip", False)
+    assert seen(target).python == str(tmp_path / "other env/bin/python")
+
+
+def test_an_environment_without_pip_gets_it_first_or_is_served_by_uv(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, host = environment(tmp_path), LocalHost()
+    monkeypatch.setenv("PATH", "/nowhere")
+    python = f"{tmp_path}/bin/python"
+    for known in (packages.collect(host, target), Unknown("not looked at")):
+        found = installer.collect(LocalHost(), target, known)
+        assert found == Installer(python, "pip", False, has_pip=False)
+        command = shell_text(Install(("jax",), removes=("jaxlib",)), found)
+        assert command is not None
+        assert command.startswith(f"{python} -m ensurepip --upgrade && {python} -m pip uninstall")
+        assert command.count("ensurepip") == 1
+        assert "no pip" in remedy_text(Remedy("Install it.", Install(("jax",))), found)
+    subprocess.run([python, "-m", "ensurepip"], check=True, capture_output=True)
+    assert installer.collect(LocalHost(), target, Unknown("not looked at")).has_pip
+
+
+def test_uv_on_path_serves_an_environment_without_pip(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = environment(tmp_path / "v")
+    uv = tmp_path / "uv"
+    uv.write_text("")
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = seen(target)
+    assert found.tool == "uv"
+    assert "ensurepip" not in (shell_text(Install(("jax",)), found) or "")
 
 
 def test_what_path_leads_to_is_named_as_one_types_it(

@@ -6,7 +6,7 @@ import os.path
 
 from whygpu.collectors.interpreter import on_path, pyvenv
 from whygpu.host.base import Host
-from whygpu.model.observed import Known, Observed
+from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.target import Installer, Interpreter, Package
 
 _MARKER = "EXTERNALLY-MANAGED"
@@ -16,10 +16,12 @@ _MARKER = "EXTERNALLY-MANAGED"
 def collect(
     host: Host, interpreter: Interpreter, packages: Observed[tuple[Package, ...]]
 ) -> Installer:
+    has_pip = _has_pip(host, interpreter, packages)
     return Installer(
         python=_command(host, interpreter.path),
-        tool="uv" if _made_by_uv(host, interpreter, packages) else "pip",
+        tool="uv" if not has_pip and _served_by_uv(host, interpreter) else "pip",
         externally_managed=_externally_managed(host, interpreter),
+        has_pip=has_pip,
     )
 
 
@@ -31,12 +33,16 @@ def _command(host: Host, path: str) -> str:
     return path
 
 
-def _made_by_uv(
-    host: Host, interpreter: Interpreter, packages: Observed[tuple[Package, ...]]
-) -> bool:
-    if not isinstance(packages, Known) or any(item.name == "pip" for item in packages.value):
-        return False
-    return "uv" in pyvenv(host, interpreter.prefix)
+def _has_pip(host: Host, interpreter: Interpreter, packages: Observed[tuple[Package, ...]]) -> bool:
+    """By its metadata or, where packages were not looked at, by its folder. Unsure, it has."""
+    if isinstance(packages, Known):
+        return any(item.name == "pip" for item in packages.value)
+    found = [host.stat(os.path.join(path, "pip")) for path in interpreter.paths]
+    return not found or not all(isinstance(fact, Absent) for fact in found)
+
+
+def _served_by_uv(host: Host, interpreter: Interpreter) -> bool:
+    return "uv" in pyvenv(host, interpreter.prefix) or on_path(host, "uv") is not None
 
 
 def _externally_managed(host: Host, interpreter: Interpreter) -> bool:

@@ -53,6 +53,12 @@ _MANAGED = (
 )
 
 
+_NO_PIP = (
+    " This environment has no pip: ensurepip, which comes with Python (in Debian and Ubuntu with "
+    "the package python3-venv), installs it first."
+)
+
+
 class _Unfit(ValueError):
     """A value is not what its place asks for."""
 
@@ -71,8 +77,11 @@ def shell_text(action: Action | None, installer: Installer = PLAIN_PIP) -> str |
 
 def remedy_text(remedy: Remedy, installer: Installer) -> str:
     """What a remedy says, with what stands in the way of its command on this target."""
-    installs = any(isinstance(step, Install) for step in steps_of(remedy.action))
-    return remedy.text + _MANAGED if installs and installer.externally_managed else remedy.text
+    if not any(isinstance(step, Install) for step in steps_of(remedy.action)):
+        return remedy.text
+    if installer.externally_managed:
+        return remedy.text + _MANAGED
+    return remedy.text + _NO_PIP if _lacks_pip(installer) else remedy.text
 
 
 def is_requirement(text: str) -> bool:
@@ -151,7 +160,16 @@ def _install(step: Install, installer: Installer) -> str:
         commands.append(_pip_words(words, installer))
     if not commands:
         raise _Unfit("nothing to install")
-    return " && ".join(commands)
+    return " && ".join((*_pip_first(installer), *commands))
+
+
+def _lacks_pip(installer: Installer) -> bool:
+    """The operating system's own Python gets pip from its packages, not from ensurepip."""
+    return installer.tool == "pip" and not installer.has_pip and not installer.externally_managed
+
+
+def _pip_first(installer: Installer) -> tuple[str, ...]:
+    return (f"{_python(installer)} -m ensurepip --upgrade",) if _lacks_pip(installer) else ()
 
 
 def _pip_words(words: tuple[str, ...], installer: Installer) -> str:
@@ -162,7 +180,7 @@ def _pip_words(words: tuple[str, ...], installer: Installer) -> str:
 
 
 def _pip(step: Pip, installer: Installer) -> str:
-    return _pip_words(step.words, installer)
+    return " && ".join((*_pip_first(installer), _pip_words(step.words, installer)))
 
 
 def _wish(step: InstallFramework, _: Installer) -> str:

@@ -109,9 +109,10 @@ class Installer(NamedTuple):
     """What a shell starts the target's interpreter with: python where PATH leads to it, else its
     path."""
     tool: Literal["pip", "uv"]
-    """uv for an environment that uv has made and that has no pip."""
+    """uv for an environment without pip that uv has made, or where uv is on PATH."""
     externally_managed: bool
     """The operating system's own Python, which pip refuses to change."""
+    has_pip: bool = True
 
 
 PLAIN_PIP = Installer("python", "pip", False)
