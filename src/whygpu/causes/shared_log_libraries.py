@@ -18,7 +18,7 @@ from whygpu.model.derived import and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.late import late
 from whygpu.model.log import LibraryEvent, Log, Match
-from whygpu.model.remedy import Install, a_name, a_number, and_rest_of, command_line, shell_script
+from whygpu.model.remedy import Install, a_name, a_number, command_line, shell_script
 from whygpu.tables.cuda_libraries import RELEASES, CudaRelease, soname
 from whygpu.tables.tensorflow_builds import build_of
 from whygpu.tables.versions import release_numbers
@@ -355,7 +355,7 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
                 shell_script(
                     'export LD_LIBRARY_PATH="/usr/local/cuda-',
                     a_number(release) if release and not release.endswith(".x") else "X.Y",
-                    "/lib64" + and_rest_of("LD_LIBRARY_PATH") + '"',
+                    '/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
                 ),
             )
         )

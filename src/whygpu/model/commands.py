@@ -24,7 +24,6 @@ from whygpu.model.remedy import (
     Step,
     Steps,
     UnsetVariable,
-    and_rest_of,
     steps_of,
 )
 from whygpu.model.shell import quoted
@@ -121,7 +120,7 @@ def _unset(step: UnsetVariable, _: Installer) -> str:
 
 def _prepend(step: PrependPath, _: Installer) -> str:
     name = _variable(step.name)
-    before = _search_list(dict.fromkeys(step.folders), and_rest_of(name))
+    before = _search_list(dict.fromkeys(step.folders), f"${{{name}:+:${name}}}")
     return f"export {name}={before}"
 
 

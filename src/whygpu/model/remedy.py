@@ -194,14 +194,6 @@ def command_line(*parts: Word) -> Command:
     return Command(tuple(words[1:] if needs_root else words), needs_root)
 
 
-def and_rest_of(name: str) -> str:
-    """For the end of a search list: what the variable has, after a colon, if it has anything.
-
-    An empty entry in such a list stands for the current folder.
-    """
-    return f"${{{name}:+:${name}}}"
-
-
 def shell_script(*parts: Word) -> Script:
     """Shell text as one types it: shell_script("ls -l ", a_path(folder), " | grep libcuda")."""
     return Script(parts)

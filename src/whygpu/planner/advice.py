@@ -14,7 +14,6 @@ from whygpu.model.remedy import (
     a_name,
     a_number,
     a_requirement,
-    and_rest_of,
     shell_script,
 )
 from whygpu.model.target import PLAIN_PIP, Installer
@@ -109,7 +108,7 @@ def _search_remedy(candidate: Candidate, target: Installer) -> str | None:
         PYTHON,
         " -c 'import nvidia; print(list(nvidia.__path__)[0])'); export LD_LIBRARY_PATH=\"$NVIDIA/",
         *paths,
-        and_rest_of("LD_LIBRARY_PATH") + '"',
+        '${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
     )
     return shell_text(script, target)
 

@@ -93,7 +93,7 @@ from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Rem
 from whygpu.model.late import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown
-from whygpu.model.remedy import UnsetVariable, and_rest_of, command_line, shell_script
+from whygpu.model.remedy import UnsetVariable, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.versions import release_numbers
@@ -268,9 +268,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 "Let the newer libstdc++ of the environment win.",
                 shell_script(
                     "conda install -c conda-forge libstdcxx-ng && "
-                    'export LD_LIBRARY_PATH="$CONDA_PREFIX/lib'
-                    + and_rest_of("LD_LIBRARY_PATH")
-                    + '"'
+                    'export LD_LIBRARY_PATH="$CONDA_PREFIX/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"'
                 ),
             ),
         )
