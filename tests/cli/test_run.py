@@ -25,6 +25,8 @@ from whygpu.cli.main import main
         (["--report", "/", "--", "true"], 125, "this is a folder"),
         (["--device", "cpu", "--require", "gpu", "--", "true"], 126, "opposite"),
         (["--device", "gpu:99", "--", "true"], 126, "GPU"),
+        (["--device", "cpu,gpu", "--", "true"], 125, "expected one of cpu, gpu"),
+        (["--device", "gpu:0,cpu", "--", "true"], 125, "expected one of cpu, gpu"),
     ],
 )
 def test_what_is_refused(

@@ -14,12 +14,13 @@ from tests.schemas import obeys
 from whygpu.causes import catalogue
 from whygpu.collectors.driver_answer import GpuIds
 from whygpu.engine import diagnose
-from whygpu.errors import PolicyError
+from whygpu.errors import PolicyError, UsageError
+from whygpu.launch import devices
 from whygpu.launch.devices import Chosen, find, gpus_of
 from whygpu.launch.environment import changed
 from whygpu.launch.plan import BOOTSTRAP, Look, make_plan, needs_look
 from whygpu.launch.repairs import repairs_for
-from whygpu.launch.words import parse_policy
+from whygpu.launch.words import parse_device, parse_policy
 from whygpu.model.policy import Action, LaunchPlan
 from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
@@ -140,6 +141,18 @@ def test_names_where_the_driver_tells_no_uuid() -> None:
 def test_a_policy_that_cannot_be_met(words: str, reason: str) -> None:
     with pytest.raises(PolicyError, match=f"(?s){reason}"):
         planned(words)
+
+
+@each("words", ["banana", "gpu:x", "gpu:0,banana", "GPU-xyz", "rtx 4090 banana"])
+def test_without_a_gpu_a_word_that_names_none_anywhere_is_wrong_usage(words: str) -> None:
+    with pytest.raises(UsageError, match="expected one of cpu"):
+        devices.show_gpus(parse_device(words), machine(NO_GPU), (), {})
+
+
+@each("words", ["RTX 4090", "H100", "T4", "geforce", "NVIDIA L4", "gpu:7", "GPU-1a2b", "MIG-3c"])
+def test_without_a_gpu_a_word_that_may_name_one_cannot_be_met(words: str) -> None:
+    with pytest.raises(PolicyError, match="no GPU"):
+        devices.show_gpus(parse_device(words), machine(NO_GPU), (), {})
 
 
 def test_without_a_gpu() -> None:

@@ -38,7 +38,7 @@ def test_devices(text: str, choice: DeviceChoice) -> None:
     assert parse_device(text) == choice
 
 
-@each("text", ["", "gpu:", "gpu:0,", "gpu:,1", "1", "0,2", "cpu:0", " "])
+@each("text", ["", "gpu:", "gpu:0,", "gpu:,1", "1", "0,2", "cpu:0", " ", "cpu,gpu", "gpu:0,auto"])
 def test_what_is_no_device(text: str) -> None:
     with pytest.raises(UsageError, match="expected"):
         parse_device(text)

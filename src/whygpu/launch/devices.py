@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,8 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 ORDER = "CUDA_DEVICE_ORDER"
 PCI_ORDER = "PCI_BUS_ID"
 _SHORTEST_UUID = len("GPU-") + 4
+_SHORTEST_NAME = len("L4")
+_UUID = re.compile(r"(?:GPU|MIG)-[0-9a-f/-]*", re.IGNORECASE)
 
 
 def hide_gpus(environ: Mapping[str, str]) -> list[Action]:
@@ -114,6 +117,8 @@ def show_gpus(
     choice: DeviceChoice, machine: Snapshot, ids: Sequence[GpuIds], environ: Mapping[str, str]
 ) -> list[Action]:
     """The program sees the GPUs that were chosen, numbered in PCI bus order or as listed."""
+    if not isinstance(machine.driver.gpus, Known) or not machine.driver.gpus.value:
+        _require_words_for_gpus(choice.gpus)
     gpus = gpus_of(machine)
     wanted = find(choice.gpus, gpus, ids) if choice.gpus else None
     given = machine.environment.visible_gpus
@@ -131,6 +136,25 @@ def show_gpus(
         names = _and_list([f"{gpus[gpu.number].name} (gpu:{gpu.number})" for gpu in wanted])
         actions.append(Action("set", VISIBLE, value, f"--device: {names} and no other{replaced}"))
     return actions + _free_jax(environ)
+
+
+def _require_words_for_gpus(words: Sequence[str]) -> None:
+    """Where there is no GPU to compare a word with, tell one that could name none anywhere."""
+    from whygpu.launch.words import not_a_device
+
+    for word in words:
+        if not (word.isdecimal() or _UUID.fullmatch(word) or _may_be_a_name(word)):
+            raise not_a_device(word)
+
+
+def _may_be_a_name(word: str) -> bool:
+    from whygpu.tables.gpus import MODELS
+    from whygpu.tables.gpus import find as find_model
+
+    if len(word) < _SHORTEST_NAME:
+        return False
+    is_part = any(word.lower() in f"nvidia {model.name}".lower() for model in MODELS)
+    return (len(word) > _SHORTEST_NAME and is_part) or bool(find_model(word))
 
 
 def _and_list(words: list[str]) -> str:

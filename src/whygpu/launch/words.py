@@ -15,6 +15,10 @@ SMALLEST_LIMIT = 64 << 20
 """CUDA's own needs are beyond the limit; below this no framework gets anywhere."""
 
 
+_KINDS = ("cpu", "gpu", "cuda", "auto")
+"""Each is a choice by itself, and none is the name of a GPU."""
+
+
 def parse_device(text: str) -> DeviceChoice:
     """cpu, gpu, auto, gpu:1, gpu:0,2, GPU-1a2b (the beginning of a UUID), or a GPU's name."""
     word = text.strip()
@@ -34,12 +38,16 @@ def parse_device(text: str) -> DeviceChoice:
 
 def _several(text: str, rest: str) -> tuple[str, ...]:
     words = tuple(word.strip() for word in rest.split(","))
-    if not all(words):
-        raise UsageError(
-            f"--device {text}: expected cpu, gpu, auto, gpu:1, gpu:0,2, the beginning of a UUID "
-            "(GPU-1a2b, MIG-3c4d) or a name"
-        )
+    if not all(words) or any(word.lower() in _KINDS for word in words):
+        raise not_a_device(text)
     return words
+
+
+def not_a_device(text: str) -> UsageError:
+    return UsageError(
+        f"--device: {text!r} is none; expected one of cpu, gpu, auto, gpu:1, gpu:0,2, the "
+        "beginning of a UUID (GPU-1a2b, MIG-3c4d) or a part of a GPU's name (RTX 4090)"
+    )
 
 
 def parse_memory(text: str) -> MemoryLimit:
