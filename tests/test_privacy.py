@@ -446,8 +446,7 @@ def test_a_cleaned_log_means_the_same(path: pathlib.Path) -> None:
     kept = [
         (line, clean)
         for line, clean in zip(log.splitlines(), cleaned.splitlines(), strict=True)
-        if line != clean
-        and not any(word in line for word in ("/home/", "NCCL"))
+        if line != clean and not any(word in line for word in ("/home/", "NCCL"))
     ]
     assert kept == [], "a line without anything private was changed"
 

@@ -18,7 +18,9 @@ from tests.schemas import obeys
 
 MOST_MEMORY_KIB = 300 * 1024
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u200b\u3164\U000e0041]"
+)
 _BUG = ("Traceback (most recent call last)", "this is a bug in whygpu", "A bug in whygpu")
 _SCHEMAS = {
     "check": "check",

@@ -1,7 +1,8 @@
 """Text that came from outside (logs, file names, source, metadata), made safe to show.
 
 A terminal obeys what such text holds: escape sequences, their one-character forms (C1), backspaces,
-carriage returns that overwrite a line, and controls that reverse the direction of writing.
+carriage returns that overwrite a line, and controls that reverse the direction of writing. A reader
+is misled by characters that are not seen at all.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ _UNSAFE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"
     # marks, embeddings, overrides and isolates of direction; other line ends
     r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    # what takes no place and is not seen, which makes two names look the same
+    r"\u00ad\u115f\u1160\u180e\u200b\u2060-\u2065\u3164\ufeff\uffa0\U000e0000-\U000e007f"
     # halves of characters, which cannot be written as UTF-8
     r"\ud800-\udfff]"
 )
@@ -36,7 +39,8 @@ def printable(text: str) -> str:
 
     Lines and tabs stay. No character is added or lost, so that columns stay true.
     """
-    return text if text.isprintable() else _UNSAFE.sub(REPLACEMENT, text)
+    harmless = text.isascii() and text.isprintable()
+    return text if harmless else _UNSAFE.sub(REPLACEMENT, text)
 
 
 def one_line(text: str) -> str:

@@ -20,6 +20,7 @@ ESCAPES = (
     "\x7f",
     "\u202egnp.exe\u202c",
     "\u2066x\u2069",
+    "lib\u200bcudnn\u3164.so\U000e0041",
 )
 SHELL = (
     "'&&:>pwned&&echo'",
