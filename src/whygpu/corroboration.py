@@ -54,7 +54,8 @@ def corroborate(
 def _with_roots(
     explanation: Explanation, roots: Sequence[Finding], symptoms: Sequence[Finding]
 ) -> Explanation:
-    headline = roots[0].message if roots else explanation.headline
+    changed = tuple(roots[:1]) != explanation.root_causes[:1]
+    headline = roots[0].message if roots and changed else explanation.headline
     return explanation._replace(
         root_causes=tuple(roots), symptoms=tuple(symptoms), headline=headline
     )

@@ -12,12 +12,19 @@ from collections.abc import Sequence
 
 from whygpu.causes.shared_logs import excerpt
 from whygpu.engine import fold
-from whygpu.guidance import for_incomplete, for_other_failure, for_unknown
+from whygpu.guidance import (
+    for_incomplete,
+    for_lost_numbers,
+    for_other_failure,
+    for_unknown,
+    for_work_without_gpu,
+)
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation, Guidance, LogVerdict
 from whygpu.model.finding import MACHINE, Evidence, Finding
 from whygpu.model.log import Failure, Log
 from whygpu.readers.cut_off import cut_off
+from whygpu.readers.progress import lost_numbers
 
 _CONFIDENCE = ("certain", "likely", "possible")
 _NOISE_FAMILY = "9"
@@ -65,16 +72,25 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
             if log.unread
             else "a part of whygpu failed on it, which is a bug"
         )
+    doubt = _doubt(log, roots) if verdict == "nothing-wrong" else None
+    if doubt is not None:
+        verdict = "unknown"
+    on_cpu = verdict == "nothing-wrong" and _explains_cpu(roots)
     beside = _beside_the_point(roots, log)
     roots, symptoms = [r for r in roots if r not in beside], [*symptoms, *beside]
+    reasons = roots
     if verdict != "found":
         # What the log says of the GPU is true, and beside the point.
         symptoms, roots = [*roots, *symptoms], []
     shown = _shown(log, verdict, found, unexplained)
-    guidance = _guidance(verdict, unexplained, log, suspicious=bool(shown), incomplete=missing)
+    guidance = doubt or _guidance(
+        verdict, unexplained, log, suspicious=bool(shown), incomplete=missing
+    )
     return Explanation(
         verdict=verdict,
-        headline=_headline(verdict, roots, unexplained, guidance, log),
+        headline=_work_on_cpu(reasons)
+        if on_cpu
+        else _headline(verdict, roots, unexplained, guidance, log),
         root_causes=tuple(roots),
         symptoms=tuple(symptoms),
         noise=noise,
@@ -84,6 +100,29 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
         lines_read=log.lines_read,
         guidance=guidance,
         unread=log.unread,
+        on_cpu=on_cpu,
+    )
+
+
+def _doubt(log: Log, roots: Sequence[Finding]) -> Guidance | None:
+    """Why a log in which nothing failed is not fine all the same; None where it is."""
+    lost = lost_numbers(log.lines)
+    if lost:
+        return for_lost_numbers(lost[0])
+    reports = log.without_gpu()
+    return for_work_without_gpu(log, reports) if reports and not _explains_cpu(roots) else None
+
+
+def _explains_cpu(roots: Sequence[Finding]) -> bool:
+    """Whether the log itself says why the work was done on the CPU."""
+    return any(root.effect == "cpu" and root.confidence != "possible" for root in roots)
+
+
+def _work_on_cpu(reasons: Sequence[Finding]) -> str:
+    reason = next(r for r in reasons if r.effect == "cpu" and r.confidence != "possible")
+    return (
+        "the program did its work, on the CPU; that is no fault unless it should use a GPU: "
+        f"{reason.message}"
     )
 
 
@@ -163,7 +202,7 @@ def _verdict(
     weighty = [root for root in roots if root.severity != "info"]
     strangers = [failure for failure in unexplained if not _about_gpus(failure, log)]
     if strangers and not any(_ends_it(root, log) for root in weighty):
-        if all(failure.kind == "signal" or not failure.says_why for failure in strangers):
+        if not any(_gives_reason(failure) for failure in strangers):
             # An end without a reason may have any reason, a GPU's library included.
             return "found" if weighty else "unknown"
         # It went on in spite of all that was said of the GPU, and then something else stopped it.
@@ -175,6 +214,11 @@ def _verdict(
     if roots:
         return "nothing-wrong" if _worked(log, roots) else "found"
     return "nothing-wrong" if noise or log.progress or _has_gpu(log) else "unknown"
+
+
+def _gives_reason(failure: Failure) -> bool:
+    """Whether its words say why; a signal, an exit code and a kill only say that it ended."""
+    return failure.says_why and failure.kind in ("exception", "fatal")
 
 
 def _about_gpus(failure: Failure, log: Log) -> bool:
@@ -218,7 +262,7 @@ def _guidance(
 
 def _stranger(unexplained: Sequence[Failure], log: Log) -> Failure:
     """The failure that is not the GPU's: the last that gives a reason."""
-    telling = [f for f in unexplained if f.says_why and not _about_gpus(f, log)]
+    telling = [f for f in unexplained if _gives_reason(f) and not _about_gpus(f, log)]
     return (telling or list(unexplained))[-1]
 
 
@@ -230,7 +274,7 @@ def _headline(
     log: Log,
 ) -> str:
     if verdict == "found":
-        return roots[0].message
+        return _told_of(roots)
     if verdict == "unknown" and guidance is not None:
         return f"cannot tell from this log: {guidance.understood}"
     if verdict == "not-gpu":
@@ -238,6 +282,19 @@ def _headline(
         told = guidance.understood if guidance else excerpt(failure.text)
         return f"the failure has nothing to do with the GPU; see line {failure.line}: {told}"
     return "nothing in this log shows a fault; what looks like trouble in it is harmless"
+
+
+def _told_of(roots: Sequence[Finding]) -> str:
+    """What is only possible is no answer, and is not to read like one."""
+    if roots[0].confidence != "possible":
+        return roots[0].message
+    if len(roots) == 1:
+        return f"this log alone does not tell the cause; possible is: {roots[0].message}"
+    names = ", ".join(dict.fromkeys(root.cause for root in roots))
+    return (
+        f"this log alone does not tell the cause; possible are {names}. The first: "
+        f"{roots[0].message}"
+    )
 
 
 def _shown(

@@ -8,7 +8,7 @@ from whygpu.causes.shared_logs import excerpt, framework_title
 from whygpu.causes.shared_start_story import story_of
 from whygpu.model.explanation import Guidance
 from whygpu.model.finding import Remedy
-from whygpu.model.log import Failure, Log
+from whygpu.model.log import DeviceReport, Failure, Log
 from whygpu.model.remedy import command_line, shell_script
 from whygpu.tables.failures_elsewhere import elsewhere
 from whygpu.tables.failures_without_reason import unexplained
@@ -25,6 +25,50 @@ _CHECK = Remedy(
     "Look at the machine, in the environment that the program runs in.",
     command_line("whygpu check"),
 )
+
+
+_WHY_NONE_IS_SEEN = (
+    "no driver or no GPU on that machine",
+    "a build without GPU support",
+    "a container that was started without GPUs",
+    "CUDA_VISIBLE_DEVICES",
+)
+
+
+def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
+    """Where the program works and says itself that it has no GPU, or uses none."""
+    sees_none = next((report for report in reports if report.says == "no-gpu"), None)
+    report = sees_none or reports[0]
+    quoted = f"line {report.line}: {excerpt(log.line(report.line).text.strip())}"
+    if sees_none is not None:
+        return Guidance(
+            f"the program did its work without a GPU, because {framework_title(log)} sees none "
+            f"({quoted}); the log does not say why",
+            candidates=_WHY_NONE_IS_SEEN,
+            ask="Is there an NVIDIA GPU in that machine? Then what does `nvidia-smi` print there?",
+            steps=(_CHECK, _WHOLE_OUTPUT),
+        )
+    return Guidance(
+        f"the program says that it works on the CPU ({quoted}), and the log does not say why",
+        candidates=("the program was told to use the CPU", *_WHY_NONE_IS_SEEN),
+        ask="Does the program or its configuration ask for the CPU?",
+        steps=(_CHECK, _WHOLE_OUTPUT),
+    )
+
+
+def for_lost_numbers(line: int) -> Guidance:
+    """Where a loss has become nan or inf."""
+    return Guidance(
+        f"the loss is no number at line {line}; nothing in the log says why",
+        candidates=(
+            "a learning rate that is too high",
+            "float16 without loss scaling",
+            "data with missing or infinite values",
+            "a GPU that computes wrongly",
+        ),
+        ask="Does the loss stay a number on the CPU, with the same data and float32?",
+        steps=(_CHECK,),
+    )
 
 
 def for_incomplete(what: str) -> Guidance:
@@ -58,6 +102,17 @@ def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> G
     failure = failures[-1]
     if not failure.says_why:
         return _without_reason(failure)
+    if failure.kind == "killed":
+        return Guidance(
+            f"line {failure.line} says that the program was ended from outside, and not why",
+            candidates=(
+                "memory of the computer that ran out",
+                "a limit of time or memory that a scheduler or container enforces",
+                "somebody who ended it",
+            ),
+            ask="Does `sudo dmesg | grep -i 'out of memory'` name the process?",
+            steps=(_WHOLE_OUTPUT,),
+        )
     if failure.kind == "signal":
         return Guidance(
             f"the program crashed at line {failure.line}, and nothing says in which code",
@@ -68,12 +123,7 @@ def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> G
         return Guidance(
             f"the program wants a GPU, and {framework_title(log)} saw none; the log does not say "
             "why",
-            candidates=(
-                "no driver or no GPU on that machine",
-                "a build without GPU support",
-                "a container that was started without GPUs",
-                "CUDA_VISIBLE_DEVICES",
-            ),
+            candidates=_WHY_NONE_IS_SEEN,
             ask="Does `nvidia-smi` list the GPU where the program runs?",
             steps=(_CHECK, _WHOLE_OUTPUT),
         )

@@ -49,13 +49,17 @@ class Explanation(NamedTuple):
     is more to say than its own words."""
     unread: str = ""
     """Why a part of the log was not read; empty where all of it was."""
+    on_cpu: bool = False
+    """Nothing is wrong, and the log says that the work was done on the CPU, and why."""
 
     @property
     def standing(self) -> Standing:
         if self.verdict in ("found", "not-gpu"):
             return "wrong"
         # A detector that failed may be the one that would have found something.
-        return "unknown" if self.crashed or self.verdict == "unknown" else "fine"
+        if self.crashed or self.verdict == "unknown":
+            return "unknown"
+        return "told" if self.on_cpu else "fine"
 
     @property
     def exit_code(self) -> int:

@@ -107,6 +107,18 @@ class Device(NamedTuple):
     total: int | None
 
 
+DeviceWord = Literal["no-gpu", "gpu", "gpu-unused", "on-cpu", "on-gpu"]
+"""That there is none, that there is one, that there is one which is left alone, and where the work
+is done."""
+
+
+class DeviceReport(NamedTuple):
+    """A program's own word on the devices it has or uses."""
+
+    line: int
+    says: DeviceWord
+
+
 class Version(NamedTuple):
     line: int
     of: str
@@ -158,6 +170,7 @@ class Log(NamedTuple):
     statuses: tuple[Status, ...] = ()
     allocations: tuple[Allocation, ...] = ()
     devices: tuple[Device, ...] = ()
+    reports: tuple[DeviceReport, ...] = ()
     versions: tuple[Version, ...] = ()
     failures: tuple[Failure, ...] = ()
     """In the order of the log; exceptions that were handled are not among them."""
@@ -212,6 +225,15 @@ class Log(NamedTuple):
         if len(text) > LONGEST_QUOTE:
             text = f"{text[:LONGEST_QUOTE]} ..."
         return Evidence("log", where, text, number)
+
+    def without_gpu(self) -> tuple[DeviceReport, ...]:
+        """Reports of no GPU, or of work on the CPU, that nothing else in the log takes back."""
+        said = {report.says for report in self.reports}
+        if "on-gpu" in said:
+            return ()
+        seen = "gpu" in said or any(device.event == "ready" for device in self.devices)
+        counts = {"gpu-unused", "on-cpu"} if seen else {"gpu-unused", "on-cpu", "no-gpu"}
+        return tuple(report for report in self.reports if report.says in counts)
 
     def version_of(self, name: str) -> str | None:
         """The first version of this that the log mentions."""

@@ -58,6 +58,14 @@ _PREFIXES = tuple(
     )
 )
 _MOST_PREFIXES = 4
+_ENDS = ("ed", "fault", "instruction", "error", "exception", "(core dumped)")
+"""Cheap to ask of every line, before the pattern."""
+_LAST_BAR = re.compile(
+    # A progress bar ends without a newline, and the shell's word on the end is glued to it.
+    r"^.{0,4000}(?:[\d\]%)>=|]|\d\.|(?<=\d)[mu]?s|/s|/it|/step|/epoch|/sample|nan|inf)"
+    r"(?=(?:Killed|Terminated|Segmentation fault|Aborted|Illegal instruction|Bus error"
+    r"|Floating point exception)(?: \(core dumped\))?$)"
+)
 
 _TEXT_KEYS = ("message", "msg", "log", "text", "line", "MESSAGE", "content", "textPayload", "event")
 _TRACE_KEYS = ("exc_info", "exception", "traceback", "stack_trace", "stacktrace", "exc_text")
@@ -74,7 +82,8 @@ def cleaned(raw: bytes) -> list[str]:
     lines: list[str] = []
     for part in _OVERTYPED.split(text) if "\x08" in text else [text]:
         for line in _unpacked(_CONTROL.sub("", part).rstrip()):
-            lines.append(_without_prefixes(_without_entities(_without_colour(line))).rstrip())
+            line = _without_prefixes(_without_entities(_without_colour(line))).rstrip()
+            lines.append(_LAST_BAR.sub("", line) if line.endswith(_ENDS) else line)
     return lines
 
 

@@ -17,6 +17,8 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             rf"{_SHELL}[Kk]illed\b(?! by user)|[Kk]illed by signal|Out of memory: Kill"
             r"|\bOOMKilled\b|\b[Kk]illed process \d|oom-kill|[Ss]ignal 9\b|\bSIGKILL\b"
             r"|exit(?:ed with)? code:? 137\b|exitcode:? -9\b"
+            rf"|{_SHELL}Terminated$|[Tt]erminated by signal 15\b|exit(?:ed with)? code:? 143\b"
+            r"|crashed after using all (?:the )?available RAM"
         ),
     ),
     (
@@ -26,7 +28,11 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|[Ff]loating point exception|Aborted\b(?![!:])|abort\b(?=  ))"
             r"|Segmentation fault|\bSIG(?:SEGV|ILL|FPE|BUS|ABRT)\b|\(core dumped\)"
             r"|EXC_BAD_(?:ACCESS|INSTRUCTION)|Windows fatal exception|STATUS_ACCESS_VIOLATION"
-            r"|exit(?:ed with)? code:? (?:-?1073741819|0xC0000005|139|134|132|-11|-6|-4)\b"
+            r"|[Tt]erminated by signal (?:4|6|7|8|11)\b"
+            r"|exit(?:ed with)? code:? (?:139|134|132|-11|-6|-4)\b"
+            # Windows gives the status of the crash as the exit code; 0xC000013A is Ctrl-C.
+            r"|exit(?:ed with)? code:? (?!-1073741510|3221225786|0xC000013A)"
+            r"(?:-?1073[67]\d{5}|322122\d{4}|0x[Cc]0000[0-9A-Fa-f]{3})\b"
         ),
     ),
     (
@@ -183,7 +189,7 @@ def _with_reasons(lines: Sequence[Line], found: Sequence[Failure]) -> Iterator[F
     """
     last = 0
     for failure in found:
-        row = unexplained(failure.text) if failure.kind == "exception" else None
+        row = unexplained(failure.text) if failure.kind in ("exception", "fatal") else None
         if row is None:
             yield failure
         else:

@@ -9,6 +9,7 @@ from typing import Literal
 from whygpu.model.log import Log
 from whygpu.readers.allocations import allocations
 from whygpu.readers.cleaning import cleaned
+from whygpu.readers.device_reports import device_reports
 from whygpu.readers.devices import devices
 from whygpu.readers.failures import failures
 from whygpu.readers.layout import joined, unprefixed
@@ -102,6 +103,7 @@ def read(sifted: Sifted, name: str = "") -> Log:
         statuses=statuses(lines),
         allocations=allocations(lines),
         devices=devices(lines),
+        reports=device_reports(lines),
         versions=versions(lines),
         failures=failures(lines, exceptions, worked),
         progress=worked,

@@ -33,6 +33,7 @@ _WORK = re.compile(
         )
     )
 )
+_NOT_A_NUMBER = re.compile(r"\b(?:\w{1,20}_)?[Ll]oss['\"]?[ :=]{1,3}-?(?:nan|inf)\b", re.IGNORECASE)
 _SOURCE = "    "
 """What a traceback quotes of a program begins with it."""
 
@@ -40,6 +41,11 @@ _SOURCE = "    "
 def shows_work(text: str) -> bool:
     """Whether a line tells of steps, results, or a service that has started."""
     return not text.startswith(_SOURCE) and _WORK.search(text) is not None
+
+
+def lost_numbers(lines: Sequence[Line]) -> tuple[int, ...]:
+    """Where a loss is no number any more: the program works on, and to no purpose."""
+    return tuple(line.number for line in lines if _NOT_A_NUMBER.search(line.text))
 
 
 def progress(lines: Sequence[Line]) -> tuple[int, ...]:

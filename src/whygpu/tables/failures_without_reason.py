@@ -39,6 +39,18 @@ _LAUNCHED = (
 
 FAILURES: tuple[Unexplained, ...] = (
     Unexplained(
+        late(
+            r"\A[^\n]{0,80}\b(?:[Kk]ernel (?:appears to have )?died|Dead kernel|[Ww]orker died)\b"
+        ),
+        "the process that runs the code has died",
+        "stands in the output of the server that started it (a terminal, Jupyter's log), or in the "
+        "log of the operating system",
+        (
+            "memory of the computer that ran out",
+            "a crash in native code, such as a CUDA or cuDNN library",
+        ),
+    ),
+    Unexplained(
         # TensorFlow 1.0 to 1.15; TensorFlow 2 passes the reason on.
         late(r"\b[Ff]ailed to create session\.?[ \t]{0,9}$", re.MULTILINE),
         "TensorFlow could not create a session",

@@ -121,6 +121,7 @@ from whygpu.causes.shared_start_suspects import suspects
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
+from whygpu.model.late import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Unknown, need
 from whygpu.model.remedy import Install
@@ -223,6 +224,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _loaded(log, loaded, version)
     elif version is not None and log.says(NO_GPU_THERE):
         yield _told(log, version, None)
+    elif version is not None and log.progress and log.without_gpu() and not log.devices:
+        yield _worked_without(log, version)
     elif unavailable is not None:
         yield _unavailable(log, unavailable)
     elif (only := log.first(ONLY_CPU)) is not None and not log.says(TOLD_TO):
@@ -233,13 +236,25 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _without(log, without)
 
 
+_WORDS_OF_TORCH = late(
+    r"Torch not compiled with CUDA|Cannot initialize CUDA without ATen_cuda|torchvision::"
+)
+
+
 def _plugin_is_there(log: Log) -> bool:
     """JAX says the same of a CUDA plugin that is installed and could not start."""
     started = any(status.api in ("driver", "runtime") for status in log.statuses)
     return log.says(JAX_WORD) and (started or log.says(JAX_PLUGIN))
 
 
+def _framework_of(log: Log, told: Match) -> str:
+    """The words themselves say whose they are; a log is often no more than this line."""
+    return "torch" if _WORDS_OF_TORCH.search(told.text) else log.framework
+
+
 def _told(log: Log, told: Match, extra: Match | None) -> Finding:
+    framework = _framework_of(log, told)
+    log = log._replace(framework=framework)
     what = f"{framework_title(log)} is a build without GPU support"
     if extra is not None:
         what += (
@@ -260,6 +275,17 @@ def _told(log: Log, told: Match, extra: Match | None) -> Finding:
             *(() if stranger else ended),
         ),
         remedies=_log_remedies(log),
+    )
+
+
+def _worked_without(log: Log, version: Match) -> Finding:
+    """Nobody complains: the build may have been chosen."""
+    return CAUSE.finding(
+        subject="torch",
+        severity="info",
+        message=f"PyTorch is a build without GPU support: {excerpt(version.text, 80)}",
+        evidence=log.evidence(version.line),
+        remedies=_log_remedies(log._replace(framework="torch")),
     )
 
 

@@ -223,6 +223,38 @@ _CPU_IS_A_GPU = late(r"device:CPU:\d -> device: \d+, name: ")
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
+    yield from _left_alone(log)
+    yield from _misplaced(log)
+
+
+def _left_alone(log: Log) -> Iterator[Finding]:
+    """The program says that there is a GPU, and that it works on the CPU."""
+    reports = log.without_gpu()
+    told = [report.line for report in reports if report.says == "gpu-unused"]
+    on_cpu = [report.line for report in reports if report.says == "on-cpu"]
+    there = [report.line for report in log.reports if report.says == "gpu"]
+    if not told and not (on_cpu and there):
+        return
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message="the program sees a GPU and does not use it: it was not told to",
+        evidence=log.evidence(*(told[:4] or (*there[:2], *on_cpu[:2]))),
+        remedies=(
+            Remedy(
+                "Ask for the GPU where the program chooses its device: Trainer(accelerator='gpu', "
+                "devices=1) in Lightning, .to('cuda') in PyTorch, the program's own option for the "
+                "device elsewhere."
+            ),
+            Remedy("Ask this machine whether the GPU works.", command_line("whygpu check")),
+        ),
+        confidence="likely",
+        severity="warning",
+        ask="Which device do the program's options or configuration name?",
+    )
+
+
+def _misplaced(log: Log) -> Iterator[Finding]:
+    """Operations of TensorFlow that were placed on the CPU."""
     placed = list(log.find(_PLACED))
     on_gpu = [m for m in placed if (m.groups["kind"] or m.groups["where"] or "").upper() == "GPU"]
     if on_gpu:

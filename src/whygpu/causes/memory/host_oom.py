@@ -167,9 +167,11 @@ _ENDED_BY_KERNEL = late(
     r"|exit(?:ed with)?[ _-]?(?:code|status):? {0,2}(?:137|-9)\b|\breturn(?:ed)? code:? (?:137"
     r"|-9)\b"
     r"|exitcode {0,4}: {0,2}-9\b|died with <Signals\.SIGKILL|\(signal:? ?9|signal 9 \(SIGKILL\)"
-    r"|Signal 9 \(SIGKILL\)|SIGKILL received",
+    r"|Signal 9 \(SIGKILL\)|SIGKILL received|[Tt]erminated by signal 9\b",
     re.M,
 )
+_RAM_USED_UP = late(r"crashed after using all (?:the )?available RAM")
+"""A hosted notebook's own word."""
 _LAUNCHER = late(r"(?:ChildFailed|CalledProcess|ProcessExited|ProcessRaised)(?:Error|Exception)")
 """What a launcher raises when a process that it started has ended."""
 _SHARED = late(r"shared memory|\b[Bb]us\b|/dev/shm|/torch_\d|SIGBUS")
@@ -304,6 +306,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             "a process died of a bus error: its shared memory (/dev/shm) is full", _FOR_SHARED
         )
         yield _log_finding(log, story, [bus.line])
+        return
+    used_up = [match.line for match in log.find(_RAM_USED_UP)]
+    if used_up:
+        yield _log_finding(log, _Story("the computer's memory, not the GPU's, is used up"), used_up)
         return
     ends = [match.line for match in log.find(_ENDED_BY_KERNEL)]
     if ends and not _failed_before(log, ends[0]):

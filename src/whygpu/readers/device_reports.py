@@ -1,0 +1,90 @@
+"""What a program says of the devices it has and uses: no GPU, a GPU, the CPU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from whygpu.model.log import DeviceReport, DeviceWord, Line
+
+_NO = r"(?:False\b|No\b|None\b|0\b|\[\])"
+_GAP = r"['\"]?[ ?:=>-]{1,8}"
+_WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
+    (
+        "gpu-unused",
+        # Lightning, in both of its ways.
+        re.compile(
+            r"\bGPU available: True[^\n]{0,40}, used: False|\bGPU (?:is )?available,? but not used"
+        ),
+    ),
+    (
+        "no-gpu",
+        re.compile(
+            r"(?<!\w)(?:CUDA|GPU)s?(?: devices?)?(?: (?:is|are|was|were))?"
+            rf"[ _](?:available|enabled|found|detected|usable|support){_GAP}{_NO}"
+            # Not with a bare number, which is the GPU's own.
+            r"|(?<!\w)(?:CUDA|GPU)s?(?: devices?)?['\"]? ?[:=] ?(?:False\b|None\b|\[\])"
+            rf"|is_available\(\){_GAP}False\b|is_gpu_available\([^)\n]{{0,40}}\){_GAP}False\b"
+            rf"|(?:physical|logical)_devices\(['\"]GPU['\"]\){_GAP}\[\]"
+            rf"|(?<!\w)(?:num(?:ber)?|#|count)(?:[ _]of)?[ _](?:\w{{1,12}}[ _]){{0,2}}GPUs?"
+            rf"(?:[ _]\w{{1,12}}){{0,2}}{_GAP}0\b|(?<!\w)n_gpus?{_GAP}0\b"
+            rf"|device_count\(\){_GAP}0\b"
+            r"|\b0 (?:(?:physical|logical|available|visible) GPUs?|GPUs)\b"
+            r"|\b[Ff]ound 0 (?:CUDA|GPU)|\bCUDA (?:is |was )?(?:not available|unavailable)\b"
+            r"|\b[Nn]o (?:CUDA |NVIDIA |compatible |usable )?GPUs?(?:/TPU)? "
+            r"(?:(?:is|are|was|were) )?(?:found|detected|available)"
+            r"|\b(?:CUDA|GPU) (?:is |was )?not (?:available|found|detected|enabled)\b"
+            r"|\bGPU will not be used\b|Device mapping: no known devices",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "on-cpu",
+        re.compile(
+            r"(?<![/\w.])(?:device|accelerator|backend|platform)(?: (?:is|used|name|type))?"
+            r"['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?cpu\b(?!:\d+ ->)"
+            r"|\b(?:using|running on|training on|runs on|executing on|(?:falling|fell) back to)"
+            r"(?: the)?(?: device)?\W{0,3}cpu\b(?! (?:cores?|threads?|instructions?|offload))"
+            r"|\[(?:Tfrt)?CpuDevice\(|default_backend\(\)\W{1,8}cpu\b"
+            r"|\[PhysicalDevice\(name='/physical_device:CPU:0', device_type='CPU'\)\]"
+            r"|torch\W{1,3}(?:version\W{1,4})?\d+\.\d[\d.]{0,8}\+cpu\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "on-gpu",
+        re.compile(
+            r"\bused: True\b|\[(?:Cuda|Gpu|Rocm)Device\(|default_backend\(\)\W{1,8}(?:gpu|cuda)\b"
+            r"|(?<![/\w.])(?:device|accelerator|backend|platform)(?: (?:is|used|name|type))?"
+            r"['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?(?:cuda|gpu|mps|tpu|xpu|rocm)\b"
+            r"|\b(?:using|running on|training on)(?: the)?(?: device)?\W{0,3}"
+            r"(?:cuda(?! (?:is|toolkit|version|\d))|gpu|mps|tpu)\b(?! (?:is|was) not)",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "gpu",
+        re.compile(
+            r"(?<!\w)(?:CUDA|GPU)s? (?:is )?available['\"]?[ ?:=>-]{1,8}(?:True|Yes|[1-9])"
+            r"|is_available\(\)\W{0,8}True\b"
+            r"|\bNum(?:ber of)? GPUs? Available: +[1-9]|/physical_device:GPU:\d",
+            re.IGNORECASE,
+        ),
+    ),
+)
+_SOURCE = "    "
+"""What a traceback quotes of a program begins with it."""
+
+
+def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
+    return tuple(report for line in lines for report in _of_line(line))
+
+
+def _of_line(line: Line) -> Iterator[DeviceReport]:
+    """The first word that fits; a line that says two things says the stronger one first."""
+    if line.text.startswith(_SOURCE):
+        return
+    for says, pattern in _WORDS:
+        if pattern.search(line.text):
+            yield DeviceReport(line.number, says)
+            return

@@ -1,0 +1,91 @@
+"""How a program ended, where nothing says why: never a tick, and never "not the GPU"."""
+
+from __future__ import annotations
+
+from tests.cases import each
+from tests.kit import explained
+
+KERAS_BAR = " 212/1000 [=====>....] - ETA: 2:13 - loss: 0.4"
+BARS = (
+    KERAS_BAR,
+    " 21%|██   | 21/100 [00:10<00:40, 1.9it/s]",
+    "12/40 [===>...] - ETA: 13s",
+    "40/40 - 3s 70ms/step",
+    "12/40 - loss: nan",
+)
+
+
+@each("bar", BARS)
+def test_killed_is_seen_behind_a_progress_bar(bar: str) -> None:
+    (root,) = explained(f"Epoch 1/2\n{bar}Killed\n").root_causes
+    assert root.cause == "host-oom"
+    assert root.evidence[0].text == "Killed"
+
+
+@each(
+    "end",
+    [
+        "Terminated",
+        "Segmentation fault (core dumped)",
+        "Aborted (core dumped)",
+        "Bus error",
+        "Floating point exception (core dumped)",
+    ],
+)
+def test_other_ends_are_seen_behind_a_progress_bar(end: str) -> None:
+    explanation = explained(f"Epoch 1/2\n{KERAS_BAR}{end}\n")
+    assert explanation.verdict == "unknown"
+    assert explanation.unexplained[0].text == end
+
+
+def test_an_illegal_instruction_behind_a_progress_bar_has_its_cause() -> None:
+    (root, *_) = explained(f"{KERAS_BAR}Illegal instruction (core dumped)").root_causes
+    assert root.cause == "avx-missing-sigill"
+
+
+def test_words_that_end_alike_are_no_ends() -> None:
+    assert explained("Epoch 1/2 loss: 0.1\npodKilled: 0, jobs isTerminated").standing == "fine"
+
+
+@each(
+    "end",
+    [
+        "The kernel appears to have died. It will restart automatically.",
+        "The Jupyter kernel died unexpectedly",
+        "Process finished with exit code -1073740791 (0xC0000409)",
+        "Process finished with exit code -1073741819 (0xC0000005)",
+        "Process finished with exit code 1",
+        "Command terminated by signal 11",
+        "Terminated",
+    ],
+)
+def test_an_end_without_a_reason_may_be_the_gpus(end: str) -> None:
+    for before in ("", "Epoch 1/2\n10/10 loss: 0.3\n"):
+        explanation = explained(before + end)
+        assert explanation.verdict == "unknown"
+        assert explanation.guidance is not None
+        assert explanation.guidance.steps
+
+
+def test_what_a_program_says_before_its_kernel_dies_is_the_reason() -> None:
+    stranger = "ValueError: not enough values to unpack (expected 2, got 1)"
+    assert explained(f"{stranger}\nThe kernel appears to have died.").verdict == "not-gpu"
+
+
+@each(
+    ("end", "confidence"),
+    [
+        ("Command terminated by signal 9", "likely"),
+        ("Your session crashed after using all available RAM.", "certain"),
+    ],
+)
+def test_memory_of_the_computer_that_ran_out(end: str, confidence: str) -> None:
+    (root,) = explained(end).root_causes
+    assert (root.cause, root.confidence) == ("host-oom", confidence)
+
+
+@each("status", ["cuDNN error: CUDNN_STATUS_EXECUTION_FAILED", "CUBLAS_STATUS_EXECUTION_FAILED"])
+def test_what_is_only_possible_does_not_read_like_an_answer(status: str) -> None:
+    explanation = explained(f"RuntimeError: {status}")
+    assert explanation.root_causes[0].confidence == "possible"
+    assert "does not tell the cause" in explanation.headline

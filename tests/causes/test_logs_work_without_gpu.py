@@ -1,0 +1,66 @@
+"""Logs in which nothing fails, and in which the GPU is not used or the work has no result."""
+
+from __future__ import annotations
+
+from tests.cases import each
+from tests.kit import explained
+
+WORK = "Epoch 1/2\n10/10 - loss: 0.1\nEpoch 2/2\n10/10 - loss: 0.05"
+NO_DRIVER = (
+    "2024-01-01 10:00:00.1: I external/local_xla/xla/tsl/cuda/cudart_stub.cc:32] Could not find "
+    "cuda drivers on your machine, GPU will not be used."
+)
+
+
+@each(
+    "line",
+    [
+        "CUDA available: False",
+        "torch.cuda.is_available() False",
+        "Num GPUs Available:  0",
+        "Using device: cpu",
+        "GPU available: False, used: False",
+        "[CpuDevice(id=0)]",
+        "list_physical_devices('GPU') []",
+        "No GPU/TPU found, falling back to CPU.",
+    ],
+)
+def test_work_without_a_gpu_and_without_a_reason_gets_no_tick(line: str) -> None:
+    explanation = explained(f"{line}\n{WORK}")
+    assert explanation.standing == "unknown"
+    assert "line 1" in explanation.headline
+    assert "does not say why" in explanation.headline
+    assert explanation.guidance is not None
+    assert explanation.guidance.steps[0].action is not None
+
+
+@each(
+    "line",
+    [
+        "GPU available: True (cuda), used: False",
+        "GPU available but not used. Set accelerator and devices.",
+        "CUDA available: True\nUsing device: cpu",
+    ],
+)
+def test_a_gpu_that_is_left_alone_is_found(line: str) -> None:
+    (root,) = explained(f"{line}\n{WORK}").root_causes
+    assert (root.cause, root.confidence) == ("gpu-unused", "likely")
+
+
+@each("line", [NO_DRIVER, "torch 2.1.0+cpu", "Ultralytics 8.0 torch-2.1.0+cpu CPU"])
+def test_work_on_the_cpu_with_a_known_reason_is_told_and_gets_no_tick(line: str) -> None:
+    explanation = explained(f"{line}\n{WORK}")
+    assert (explanation.verdict, explanation.standing) == ("nothing-wrong", "told")
+    assert "on the CPU" in explanation.headline
+
+
+@each("line", ["", "Using device: cuda", "CUDA available: True", "Num GPUs Available: 1"])
+def test_work_that_says_nothing_of_the_cpu_is_fine(line: str) -> None:
+    assert explained(f"{line}\n{WORK}").standing == "fine"
+
+
+@each("loss", ["nan", "NaN", "inf", "-inf"])
+def test_a_loss_that_is_no_number_is_not_harmless(loss: str) -> None:
+    explanation = explained(f"Epoch 1/2\n10/10 - loss: {loss}\nEpoch 2/2\n10/10 - loss: {loss}")
+    assert explanation.verdict == "unknown"
+    assert "line 2" in explanation.headline

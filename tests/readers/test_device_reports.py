@@ -1,0 +1,65 @@
+"""What programs say of the devices they have and use."""
+
+from __future__ import annotations
+
+from tests.cases import each
+from whygpu.readers.log import read_text
+
+
+@each(
+    ("line", "says"),
+    [
+        ("CUDA available: False", "no-gpu"),
+        ("Is CUDA available? No", "no-gpu"),
+        ("cuda_available = False", "no-gpu"),
+        ("torch.cuda.is_available(): False", "no-gpu"),
+        ("torch.cuda.device_count() = 0", "no-gpu"),
+        ("Num GPUs Available:  0", "no-gpu"),
+        ("Number of available GPUs: 0", "no-gpu"),
+        ("0 Physical GPUs, 0 Logical GPU", "no-gpu"),
+        ("list_physical_devices('GPU') []", "no-gpu"),
+        ("GPUs: []", "no-gpu"),
+        ("GPU available: False, used: False", "no-gpu"),
+        ("No GPU/TPU found, falling back to CPU.", "no-gpu"),
+        ("GPU not found, continuing", "no-gpu"),
+        ("GPU available: True (cuda), used: False", "gpu-unused"),
+        ("GPU available but not used. Set the --gpus flag.", "gpu-unused"),
+        ("Using device: cpu", "on-cpu"),
+        ("Using cpu device", "on-cpu"),
+        ("device = cpu", "on-cpu"),
+        ("device(type='cpu'): device=device(type='cpu')", "on-cpu"),
+        ("Running on the CPU", "on-cpu"),
+        ("[CpuDevice(id=0)]", "on-cpu"),
+        ("Ultralytics 8.0.20 Python-3.10 torch-2.1.0+cpu CPU", "on-cpu"),
+        ("Using device: cuda:0", "on-gpu"),
+        ("[CudaDevice(id=0)]", "on-gpu"),
+        ("GPU available: True (cuda), used: True", "on-gpu"),
+        ("CUDA available: True", "gpu"),
+        ("Num GPUs Available:  2", "gpu"),
+    ],
+)
+def test_a_program_says_which_devices_it_has(line: str, says: str) -> None:
+    assert [report.says for report in read_text(line).reports] == [says]
+
+
+@each(
+    "line",
+    [
+        "TPU available: False, using: 0 TPU cores",
+        "Tried to allocate 2.00 GiB (GPU 0; 24.00 GiB total capacity)",
+        "GPU 0: Tesla T4",
+        "MatMul: (MatMul): /job:localhost/replica:0/task:0/device:CPU:0",
+        "Using CPU threads: 8",
+        "This TensorFlow binary is optimized to use available CPU instructions",
+        "    device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')",
+        "Epoch 1/2 loss: 0.1",
+    ],
+)
+def test_other_lines_say_nothing_of_it(line: str) -> None:
+    assert not read_text(line).reports
+
+
+def test_work_on_a_gpu_takes_back_what_was_said_before() -> None:
+    assert not read_text("Using device: cpu\nUsing device: cuda:0").without_gpu()
+    assert not read_text("Num GPUs Available: 0\nCUDA available: True").without_gpu()
+    assert read_text("Using device: cpu\nCUDA available: True").without_gpu()
