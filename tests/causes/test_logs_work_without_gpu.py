@@ -64,3 +64,9 @@ def test_a_loss_that_is_no_number_is_not_harmless(loss: str) -> None:
     explanation = explained(f"Epoch 1/2\n10/10 - loss: {loss}\nEpoch 2/2\n10/10 - loss: {loss}")
     assert explanation.verdict == "unknown"
     assert "line 2" in explanation.headline
+
+
+@each("line", ["Running on the CPU", "7/9 - loss: nan"])
+def test_one_such_line_is_found_in_a_long_log(line: str) -> None:
+    work = "\n".join(f"{n}/9000 - loss: 0.{n}" for n in range(9000))
+    assert explained(f"{work}\n{line}\n{work}").verdict == "unknown"

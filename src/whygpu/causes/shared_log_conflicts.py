@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from whygpu.causes.shared_log_libraries import (
     NO_DLOPEN,
+    known_defect,
     missing_libraries,
     names,
     partly_there,
@@ -14,6 +15,7 @@ from whygpu.causes.shared_log_libraries import (
 )
 from whygpu.causes.shared_logs import ended_after, framework_title
 from whygpu.causes.shared_start_suspects import suspected
+from whygpu.model.derived import and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
 from whygpu.model.late import late
 from whygpu.model.log import LibraryEvent, Log, Status
@@ -180,12 +182,19 @@ def _clash(log: Log, line: int) -> Conflict:
 def _unsearched(log: Log) -> Conflict | None:
     """Some CUDA libraries open and others of the same release do not, or none is named."""
     missing = missing_libraries(log)
-    if missing is None or (missing.toolkit and not partly_there(missing)):
+    defect = known_defect(log, missing) if missing is not None else None
+    if missing is None or (missing.toolkit and not partly_there(missing) and defect is None):
         return None
     if missing.cudnn and not missing.toolkit:
         return None
     named = names(missing.toolkit)
-    if named:
+    if defect is not None:
+        lost = and_list([f"lib{library}.so" for library in defect.libraries])
+        message = (
+            f"{framework_title(log)} cannot load some CUDA libraries; this release, as published, "
+            f"does not look into the folder of its own package with {lost}"
+        )
+    elif named:
         message = (
             f"{framework_title(log)} opens {names(missing.opened[:3])} and does not find {named}, "
             "though all belong to one CUDA release: a folder is not searched, or a part of the "
@@ -206,7 +215,7 @@ def _unsearched(log: Log) -> Conflict | None:
                 command_line("whygpu check"),
             ),
         ),
-        confidence="likely" if named else "possible",
+        confidence="likely" if named or defect else "possible",
         severity=missing.severity,
         effect=missing.effect,
         ask=which_question(log, missing),

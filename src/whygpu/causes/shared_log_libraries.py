@@ -20,6 +20,7 @@ from whygpu.model.late import late
 from whygpu.model.log import LibraryEvent, Log, Match
 from whygpu.model.remedy import Install, a_name, a_number, command_line, shell_script
 from whygpu.tables.cuda_libraries import RELEASES, CudaRelease, soname
+from whygpu.tables.release_defects import SearchListDefect, search_list_defect
 from whygpu.tables.tensorflow_builds import build_of
 from whygpu.tables.versions import release_numbers
 
@@ -395,3 +396,13 @@ def loss(log: Log, missing: Missing) -> str:
 
 def judged(missing: Missing, *, proven: bool) -> Confidence:
     return "certain" if proven and (missing.stops or missing.gpu_seen) else "likely"
+
+
+def known_defect(log: Log, missing: Missing) -> SearchListDefect | None:
+    """The release's own defect, where it fits: no library is named, or only those that it loses."""
+    version = log.version_of(log.framework)
+    row = search_list_defect(log.framework, version) if version else None
+    if row is None or missing.cudnn:
+        return None
+    named = {event.library.partition(".so")[0].removeprefix("lib") for event in missing.toolkit}
+    return row if named <= set(row.libraries) else None

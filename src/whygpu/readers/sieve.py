@@ -21,6 +21,7 @@ WORDS = (
     *(b"version", b"shared", b"memory", b"oom", b"rocm", b"directml"),
     *(b"cuda", b"cudnn", b"cublas", b"nvidia", b"nvrm", b"nvml", b"nccl", b"gpu", b"driver"),
     *(b"device", b"dlopen", b"dlerror", b"dll", b"glibc", b"ptxas", b"libdevice", b"xla", b"xid"),
+    *(b"lossnan", b"lossinf", b"oncpu", b"onthecpu", b"usingcpu", b"usingthecpu"),
 )
 """A line that holds none of these, in whatever case, tells nothing about a GPU or a failure."""
 

@@ -92,6 +92,7 @@ step 100 loss 0.5
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
@@ -214,6 +215,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             yield _from_log(log, [listed.line], str(listed), "certain")
         return
     told = log.first(TOLD) or log.first(REFUSED_AND_OLD)
+    if told is not None and (lacking := _DATA_TYPE.search(told.text)) is not None:
+        yield _lacks_type(log, told, lacking["type"])
+        return
     if told is not None:
         ready = any(device.event == "ready" for device in log.devices)
         used = ready and not ended_after(log, told.line)
@@ -226,6 +230,34 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     statuses = log.status_named(*NO_CODE)
     if statuses:
         yield from _no_code(log, [status.line for status in statuses], age, gpu)
+
+
+_DATA_TYPE = late(
+    r"\b(?P<type>bfloat16|bf16|float8\w{0,12}|fp8|float16|fp16|half)\b[^\n]{0,60}"
+    r"(?:only supported on|requires?\b)",
+    re.IGNORECASE,
+)
+
+
+def _lacks_type(log: Log, told: Match, name: str) -> Finding:
+    """The GPU works; it has no instructions for the numbers that the program asks for."""
+    of_16_bits = name.lower() in ("bfloat16", "bf16")
+    other = (
+        "float16 (half): --dtype=half in vLLM, torch_dtype=torch.float16 and fp16=True (not "
+        "bf16=True) in Transformers"
+        if of_16_bits
+        else "a wider type, such as float16 or float32"
+    )
+    return CAUSE.finding(
+        subject=subject_of(log),
+        effect="broken" if log.failures else "none",
+        message=f"this GPU has no arithmetic for {name}, which the program asks for: "
+        f"{excerpt(told.text, 200)}",
+        evidence=log.evidence(told.line, *ended_after(log, told.line)),
+        remedies=(Remedy(f"Let the program compute with {other}."),),
+        confidence="likely",
+        ask="Does it run with the other data type?",
+    )
 
 
 def _ignored(log: Log, told: Match, *, used: bool) -> Finding:

@@ -397,14 +397,26 @@ def _lost_access(machine: Snapshot) -> _Fault | None:
     )
 
 
-_TOOLKIT = Remedy(
-    "If that fails, install the NVIDIA container toolkit on the host and register it.",
+_INSTALL_TOOLKIT = (
+    "install NVIDIA's container toolkit on the host: the package nvidia-container-toolkit of "
+    "NVIDIA's package repository, with the distribution's own tool (apt, dnf, zypper)."
+)
+_REGISTER_TOOLKIT = Remedy(
+    "Register it with Docker.",
     Steps(
         (
             command_line("sudo nvidia-ctk runtime configure --runtime=docker"),
             command_line("sudo systemctl restart docker"),
         )
     ),
+)
+_TOOLKIT_IF_THAT_FAILS = (Remedy(f"If that fails, {_INSTALL_TOOLKIT}"), _REGISTER_TOOLKIT)
+_TOOLKIT_IF_THAT_WORKS = (
+    Remedy(
+        f"If that works, {_INSTALL_TOOLKIT}",
+        command_line("sudo apt-get install -y nvidia-container-toolkit"),
+    ),
+    _REGISTER_TOOLKIT,
 )
 
 
@@ -452,7 +464,7 @@ def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
     if runtime == "containerd":
         return (
             Remedy("Start the container with GPUs.", command_line("nerdctl run --gpus all ...")),
-            _TOOLKIT,
+            *_TOOLKIT_IF_THAT_FAILS,
         )
     if runtime == "nspawn":
         return (
@@ -466,7 +478,7 @@ def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
         )
     return (
         Remedy("Start the container with GPUs.", command_line("docker run --gpus all ...")),
-        _TOOLKIT,
+        *_TOOLKIT_IF_THAT_FAILS,
     )
 
 
@@ -560,11 +572,18 @@ def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
         return _ways_to_pass_in("kubernetes")
     host = Remedy("First see that the driver works on the host itself.", command_line("nvidia-smi"))
     if _HOST_DRIVER.search(text):
-        return (host, _TOOLKIT)
+        return (
+            host,
+            Remedy(
+                "If that fails, install or mend the driver on the host; the container has it "
+                "from there."
+            ),
+            Remedy(f"If that works, {_INSTALL_TOOLKIT}"),
+        )
     if text:
         return (
             host,
-            _TOOLKIT,
+            *_TOOLKIT_IF_THAT_WORKS,
             Remedy("Then start the container.", command_line("docker run --gpus all ...")),
         )
     return (host, *_ways_to_pass_in("docker"))

@@ -135,6 +135,7 @@ from whygpu.causes.shared_log_libraries import (
     Missing,
     cuda_remedies,
     foreign_releases,
+    known_defect,
     loss,
     missing_libraries,
     names,
@@ -269,7 +270,7 @@ def _not_found(log: Log, missing: Missing) -> Finding:
         + ("only profiling needs it" if profiling else loss(log, missing)),
         evidence=log.evidence(*missing.lines),
         remedies=cuda_remedies(log, missing),
-        confidence="possible" if partly_there(missing) else "likely",
+        confidence="possible" if partly_there(missing) or known_defect(log, missing) else "likely",
         ask=which_question(log, missing),
     )
 
