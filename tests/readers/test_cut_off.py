@@ -11,9 +11,9 @@ from whygpu.model.explanation import Explanation
 TRAINING = "Epoch 1/5\n  1/100 [...] - loss: 2.30\n 99/100 [...] - loss: 0.31\n"
 TRACEBACK = (
     "Traceback (most recent call last):\n"
-    '  File "/work/train.py", line 31, in <module>\n'
+    '  File "/srv/train.py", line 31, in <module>\n'
     "    main()\n"
-    '  File "/work/train.py", line 20, in main\n'
+    '  File "/srv/train.py", line 20, in main\n'
     "    model.fit(x, y)\n"
     "    ^^^^^^^^^^^^^^^\n"
 )
@@ -57,7 +57,7 @@ def test_the_dump_of_a_crash_is_no_traceback() -> None:
     dump = (
         "Fatal Python error: Segmentation fault\n\n"
         "Current thread 0x00007f (most recent call first):\n"
-        '  File "/work/train.py", line 20 in main\n'
+        '  File "/srv/train.py", line 20 in main\n'
     )
     assert not is_cut(explain(dump))
 

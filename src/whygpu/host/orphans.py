@@ -1,6 +1,6 @@
 """Processes that leave the group and the session of the one that started them.
 
-Killing a process group misses whoever has called setsid(), and a process whose parent has ended
+Killing a process group misses a process that has called setsid(), and one whose parent has ended
 belongs to no tree that leads to us. So for as long as a child of ours runs, Linux is told to hand
 such orphans to us (PR_SET_CHILD_SUBREAPER). Those that carry the child's mark in their variables
 are killed with it. No other process is touched: in a program that calls whygpu's functions, other

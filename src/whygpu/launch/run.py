@@ -162,7 +162,7 @@ def execute(
         try:
             left = stage.records()
         except Exception as error:
-            # The program has ended, and its exit code is to be had whatever fails here.
+            # The program has ended: whatever fails here, its exit code is returned.
             left = records.unreadable(error)
     device = records.device_used(left)
     report = RunReport(
@@ -183,7 +183,7 @@ def seen_by_program(
 ) -> Snapshot:
     """The machine as the program found it, repairs included; private data removed.
 
-    `illegal_instruction`: the program died of one, and it is to be found out which ones work.
+    `illegal_instruction`: the program died of one; then each listed instruction set is tried.
     """
     from whygpu.host.local import LocalHost
     from whygpu.launch import preflight

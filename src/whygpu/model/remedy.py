@@ -1,7 +1,7 @@
 """What a remedy does, as data. `model/commands.py` writes it as a command, with every value quoted.
 
 A cause never writes shell text around a value that it has read: such a value comes from a log, a
-snapshot or a package's metadata, and whoever wrote those would choose what the user's shell runs.
+snapshot or a package's metadata, and their author would choose what the user's shell runs.
 """
 
 from __future__ import annotations

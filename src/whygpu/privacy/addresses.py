@@ -31,7 +31,7 @@ def _host_of_url(match: re.Match[str]) -> str:
 URLS = (
     # user:password@ and token@; a password may hold @ itself
     pattern_rule("://", r"(?<=://)([^\s/\"'`<>]{1,512})@", _credentials),
-    # signed addresses: whoever has one has what it points to
+    # signed addresses: the signature alone opens what they point to
     pattern_rule(
         "= %3d",
         r"(?i)((?:[?&;]|\\u0026|%3F|%26)(?:amp;)?"

@@ -22,7 +22,7 @@ class Bomb(Exception):
 
 
 def check(path):
-    """Raise Bomb for such an archive. What is no zip archive is left to whoever loads it."""
+    """Raise Bomb for such an archive. What is not a zip archive is left to the loader."""
     if not zipfile.is_zipfile(path):
         return
     try:
