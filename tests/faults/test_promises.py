@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pathlib
 
 import pytest
 
@@ -50,6 +51,17 @@ def test_a_promise_sees_when_it_is_broken(promise: promises.Promise) -> None:
 def test_a_quoted_word_is_no_attack() -> None:
     harmless = KEPT._replace(stdout=_offering("pip install 'x;:>pwned;'"))
     assert not list(promises.commands_do_what_they_say(harmless))
+
+
+def test_no_program_is_started_by_its_path(tmp_path: pathlib.Path) -> None:
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\n: > {tmp_path}/started\n")
+    program.chmod(0o755)
+    for command in (str(program), f"cd {tmp_path} && ./program", f"exec {program}"):
+        assert not list(
+            promises.commands_do_what_they_say(KEPT._replace(stdout=_offering(command)))
+        )
+    assert not (tmp_path / "started").exists()
 
 
 def test_a_process_that_outlives_its_start_is_seen_and_ended() -> None:
