@@ -25,9 +25,12 @@ _SHELL = r"""
 log() { printf '%s\0' "$#" "$@" >&3; }
 command_not_found_handle() { log unexpected "$@"; return 127; }
 for name in $EXPECTED; do eval "function $name { log ran $name \"\$@\"; }"; done
+# A program that is named by its path is not started: it may be this machine's own interpreter.
+shopt -s extdebug
+by_name() { case ${BASH_COMMAND%%[[:space:]]*} in *=*) ;; */*) return 1 ;; esac; }
 while IFS= read -r -d '' command; do
     log pasted "$command"
-    ( eval "$command" ) 2>&1 >/dev/null </dev/null |
+    ( trap by_name DEBUG; eval "$command" ) 2>&1 >/dev/null </dev/null |
         while IFS= read -r line; do
             case $line in *"syntax error"* | *"unexpected EOF"*) log broken "$line" ;; esac
         done
