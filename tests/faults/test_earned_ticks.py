@@ -27,7 +27,7 @@ from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
 
 Path = tuple[str | int, ...]
-FOLDER = pathlib.Path(__file__).parent / "machines"
+FOLDER = pathlib.Path(__file__).parent.parent / "machines"
 RECORDED = ("h200-healthy-keras-jax", "h200-healthy-keras-torch")
 UNKNOWN = {"unknown": "this could not be looked at"}
 
