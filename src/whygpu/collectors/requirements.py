@@ -28,7 +28,7 @@ def holds_in(platform: Platform, interpreter: Interpreter, line: str) -> bool:
 
     try:
         return Marker(marker).evaluate(_marker_environment(platform, interpreter))
-    except InvalidMarker:
+    except (InvalidMarker, RecursionError):
         # Nobody can say; keeping the line lets its version be checked rather than overlooked.
         return True
 

@@ -89,7 +89,7 @@ def is_requirement(text: str) -> bool:
 
     try:
         parsed = Requirement(text)
-    except InvalidRequirement:
+    except (InvalidRequirement, RecursionError):
         return False
     return text.isprintable() and parsed.url is None and parsed.marker is None
 

@@ -211,7 +211,7 @@ def _exact(specifier: str) -> str | None:
 def _parsed(line: str) -> Requirement | None:
     try:
         return Requirement(line)
-    except InvalidRequirement:
+    except (InvalidRequirement, RecursionError):
         return None
 
 
