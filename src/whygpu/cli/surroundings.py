@@ -115,7 +115,7 @@ def stopped_cleanly(*, process_ends: bool = False) -> Iterator[None]:
 
 @contextmanager
 def watched_threads() -> Iterator[list[BaseException]]:
-    """The exceptions that threads of ours end with; whoever reads the list reports them."""
+    """Exceptions that ended threads of ours; the caller reports them."""
     import threading
 
     before = threading.excepthook
