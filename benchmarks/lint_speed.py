@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 
 from whygpu.linter.files import find
-from whygpu.linter.run import cores
+from whygpu.linter.lint_files import cores
 from whygpu.linter.settings import Settings
 
 WHYGPU = str(pathlib.Path(sys.executable).with_name("whygpu"))

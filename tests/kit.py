@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from tests.machines import healthy as machines
 from whygpu.causes import catalogue
-from whygpu.engine import outcome_of
-from whygpu.explainer import explain
+from whygpu.diagnosis.engine import outcome_of
+from whygpu.diagnosis.explainer import explain
 from whygpu.linter.judge import judge, relevant
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding

@@ -17,12 +17,11 @@ LAYERS = (
     ("model", "version", "errors"),
     ("tables",),
     ("host", "readers"),
-    ("causes", "privacy", "verdicts"),
+    ("causes", "privacy"),
     (
-        *("engine", "collectors", "probes", "planner", "linter", "render"),
+        *("diagnosis", "collectors", "probes", "planner", "linter", "render"),
         *("launch", "work", "memory", "guard", "comparer"),
     ),
-    ("explainer", "corroboration", "guidance"),
     ("api",),
     ("cli", "start", "__main__", "__init__"),
 )
@@ -100,7 +99,15 @@ def test_importing_whygpu_imports_nothing_heavy() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    heavy = {"dataclasses", "rich", "pynvml", "packaging", "json", "subprocess", "whygpu.engine"}
+    heavy = {
+        "dataclasses",
+        "rich",
+        "pynvml",
+        "packaging",
+        "json",
+        "subprocess",
+        "whygpu.diagnosis.engine",
+    }
     assert heavy.isdisjoint(loaded)
 
 

@@ -16,16 +16,16 @@ from tests.machines.healthy import healthy, without_gpu
 from tests.mutation import mutants
 from tests.schemas import obeys
 from whygpu import diagnose
+from whygpu.diagnosis.verdicts import PROBED
 from whygpu.model.codec import decode, encode
 from whygpu.model.derived import usable_gpu
 from whygpu.model.finding import MACHINE
 from whygpu.model.observed import Absent
 from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
-from whygpu.render.json import render as render_json
+from whygpu.render.check_json import render as render_json
+from whygpu.render.check_text import render as render_text
 from whygpu.render.marks import MARKS
-from whygpu.render.text import render as render_text
-from whygpu.verdicts import PROBED
 
 RECORDED = sorted((pathlib.Path(__file__).parent / "machines").glob("*.json"))
 

@@ -22,9 +22,9 @@ from whygpu.model.policy import Action, DeviceUsed, LogLevel
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
 from whygpu.model.snapshot import Snapshot
 from whygpu.planner.machine import MachineSpec
+from whygpu.render.check_json import FINDING_FIELDS
 from whygpu.render.compare_json import COMPARE_SCHEMA
 from whygpu.render.explain_json import EXPLANATION_SCHEMA, LOG_FINDING_FIELDS
-from whygpu.render.json import FINDING_FIELDS
 from whygpu.render.memory_estimate import ESTIMATE_SCHEMA
 from whygpu.render.memory_find import FIND_SCHEMA
 from whygpu.render.memory_holders import HOLDERS_SCHEMA

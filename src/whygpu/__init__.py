@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whygpu.api import load_snapshot as load_snapshot
     from whygpu.api import plan as plan
     from whygpu.api import snapshot as snapshot
-    from whygpu.comparer.run import compare as compare
+    from whygpu.comparer.compare import compare as compare
     from whygpu.errors import PolicyError as PolicyError
     from whygpu.guard.guard import OomGuard as OomGuard
     from whygpu.guard.guard import oom_guard as oom_guard
@@ -30,7 +30,7 @@ __version__ = _version.VERSION
 _LAZY = {
     "apply": "whygpu.launch.inprocess",
     "check": "whygpu.api",
-    "compare": "whygpu.comparer.run",
+    "compare": "whygpu.comparer.compare",
     "device": "whygpu.launch.inprocess",
     "diagnose": "whygpu.api",
     "estimate_memory": "whygpu.api",

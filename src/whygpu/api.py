@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from whygpu.causes import catalogue, machine_catalogue
-from whygpu.engine import diagnose as _diagnose
+from whygpu.diagnosis.engine import diagnose as _diagnose
 from whygpu.errors import UsageError
 from whygpu.host.files import read_given
 from whygpu.host.local import LocalHost
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from whygpu.model.finding import Finding
     from whygpu.model.log import Log
     from whygpu.model.memory_use import MemoryEnd
-    from whygpu.planner.plan import Answer
+    from whygpu.planner.planning import Answer
     from whygpu.planner.remedies import Place
     from whygpu.probes.runner import Progress
 
@@ -137,14 +137,14 @@ def explain_pieces(
     memory: MemoryEnd | None = None,
 ) -> Explanation:
     """The same for a log of any size, as it comes."""
-    from whygpu.explainer import explain as _explain
+    from whygpu.diagnosis.explainer import explain as _explain
     from whygpu.readers.log import read_pieces
 
     processor = here.system.cpu if here is not None else None
     log = read_pieces(pieces, name)._replace(memory=memory, processor=processor)
     explanation = _explain(log, catalogue())
     if here is not None:
-        from whygpu.corroboration import corroborate
+        from whygpu.diagnosis.corroboration import corroborate
 
         explanation = corroborate(explanation, log, diagnose(here), catalogue())
     explanation = _ready(explanation, log, here)
@@ -201,7 +201,7 @@ def _explanation_of(error: BaseException) -> str:
     explanation = explain(error, here=snapshot(sys.executable, probe=False))
     if explanation.verdict != "found":
         return ""
-    from whygpu.render.explain import render
+    from whygpu.render.explain_text import render
 
     return render(explanation, width=80, color=False, verbose=False)
 
@@ -222,7 +222,7 @@ def plan(
     """
     from whygpu.planner.candidates import Table
     from whygpu.planner.machine import described, from_snapshot
-    from whygpu.planner.plan import make_plan
+    from whygpu.planner.planning import make_plan
     from whygpu.planner.wishes import parse_all
     from whygpu.tables.releases import versions_of
 
@@ -249,20 +249,20 @@ def lint(
     """
     import os
 
-    from whygpu.linter import files, one_file, run, settings
+    from whygpu.linter import files, lint_files, one_file, settings
 
-    causes = run.lint_causes()
+    causes = lint_files.lint_causes()
     line = settings.tensorflow_line(tensorflow, "tensorflow") if tensorflow else None
     if isinstance(what, str) and "\n" in what:
         chosen = settings.Settings(tensorflow=line)
         result = one_file.lint_content("<source>", what.encode(), chosen, causes)
-        return run.report(1, [result])
+        return lint_files.report(1, [result])
     given = [what] if isinstance(what, (str, os.PathLike)) else what
     paths = [os.fspath(path) for path in given]
     chosen = settings.load(paths, causes)
     if line is not None:
         chosen = chosen._replace(tensorflow=line)
-    return run.lint_files(files.find(paths, chosen), chosen)
+    return lint_files.lint_files(files.find(paths, chosen), chosen)
 
 
 def estimate_memory(
@@ -291,7 +291,7 @@ def estimate_memory(
 
     from whygpu.memory import estimate, gpu_rooms
     from whygpu.memory.amounts import in_bytes
-    from whygpu.work.what import parse_what
+    from whygpu.work.named_work import parse_what
 
     host = LocalHost()
     room: MemoryRoom | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.cases import each
 from tests.kit import cause_named, command_of, machine, run
 from whygpu.causes import catalogue
-from whygpu.engine import diagnose
+from whygpu.diagnosis.engine import diagnose
 
 MISMATCH = cause_named("cudnn-version-mismatch")
 DIFFERS = cause_named("cudnn-copy-differs")

@@ -24,7 +24,7 @@ from tests.causes.driver_machines import (
 )
 from tests.machines.healthy import known
 from whygpu.causes import catalogue
-from whygpu.engine import diagnose
+from whygpu.diagnosis.engine import diagnose
 from whygpu.model.driver import DriverState
 from whygpu.model.environment import Environment, GpuSelection, IgnoredEntry
 from whygpu.model.observed import Absent, Known

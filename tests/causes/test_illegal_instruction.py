@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit import cause_named, command_of, explained, machine, run
 from whygpu.causes import catalogue
-from whygpu.engine import diagnose
+from whygpu.diagnosis.engine import diagnose
 
 REFUSED = '[probes.torch]\nended = "signal"\nhow = "SIGILL"\nstage = "convolution cpu"'
 LISTED = '[system.cpu]\ninstruction_sets = ["amx_bf16", "amx_tile", "avx", "avx512f"]'

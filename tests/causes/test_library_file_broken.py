@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.kit import cause_named, command_of, machine, run
 from whygpu.causes import catalogue
-from whygpu.engine import diagnose
+from whygpu.diagnosis.engine import diagnose
 
 CAUSE = cause_named("library-file-broken")
 SITE = "~/venv/lib/python3.11/site-packages"

@@ -7,8 +7,8 @@ import pytest
 from tests.cases import each
 from tests.kit import cause_named, command_of, machine, run
 from whygpu.causes import catalogue
-from whygpu.causes.shared_libraries import base_name
-from whygpu.engine import diagnose
+from whygpu.causes.evidence.library_faults import base_name
+from whygpu.diagnosis.engine import diagnose
 from whygpu.model.finding import Finding
 
 RUNTIME = cause_named("cuda-runtime-missing")

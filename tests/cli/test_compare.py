@@ -97,6 +97,6 @@ def test_recording_outside_a_comparison_does_nothing() -> None:
 
 
 def test_the_function_is_not_hidden_by_the_package() -> None:
-    import whygpu.comparer.run
+    import whygpu.comparer.compare
 
-    assert whygpu.compare is whygpu.comparer.run.compare
+    assert whygpu.compare is whygpu.comparer.compare.compare

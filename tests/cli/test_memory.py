@@ -13,7 +13,7 @@ import pytest
 from tests.kit import machine
 from whygpu.cli import main as cli
 from whygpu.cli import memory
-from whygpu.render.json import render_snapshot
+from whygpu.render.check_json import render_snapshot
 
 MACHINES = pathlib.Path(__file__).parent.parent / "machines"
 HELD = str(MACHINES / "h200-memory-held.json")

@@ -37,22 +37,22 @@ from whygpu.model.remedy import a_path, command_line
 from whygpu.model.report import Report
 from whygpu.model.shell import quoted, with_home_unquoted
 from whygpu.model.snapshot import Snapshot
+from whygpu.render import check_json as report_json
+from whygpu.render import check_text as report_text
 from whygpu.render import (
-    compare,
     compare_html,
     compare_json,
-    explain,
+    compare_text,
     explain_json,
-    lint,
+    explain_text,
     lint_json,
+    lint_text,
     memory_estimate,
     memory_find,
     memory_holders,
     run_json,
 )
-from whygpu.render import json as report_json
-from whygpu.render import run as run_text
-from whygpu.render import text as report_text
+from whygpu.render import run_text as run_text
 
 SECRET = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz"
 SEQUENCES = {
@@ -102,12 +102,12 @@ LINES: dict[type, tuple[Callable[..., str], ...]] = {
 }
 PAGES: dict[type, tuple[Callable[..., str], ...]] = {
     Report: (functools.partial(report_text.render, verbose=True),),
-    Explanation: (functools.partial(explain.render, verbose=True),),
-    LintReport: (functools.partial(lint.render, verbose=True),),
+    Explanation: (functools.partial(explain_text.render, verbose=True),),
+    LintReport: (functools.partial(lint_text.render, verbose=True),),
     HoldersReport: (memory_holders.render,),
     MemoryEstimate: (memory_estimate.render,),
     BatchResult: (memory_find.render,),
-    ComparisonReport: (functools.partial(compare.render, verbose=True),),
+    ComparisonReport: (functools.partial(compare_text.render, verbose=True),),
 }
 DATA: dict[type, tuple[Callable[..., str], ...]] = {
     Report: (report_json.render,),
@@ -413,13 +413,13 @@ def test_a_caret_is_left_out_where_the_line_has_changed_under_it() -> None:
     found = made(LintReport, "text").findings[0]
     found = found._replace(source=f"a = {SECRET}", column=7, end_line=1, end_column=12)
     report = LintReport(1, (found._replace(line=1),), (), ())
-    shown, marked = output.public((report, lint.marked_lines(report)))
-    text = lint.render(shown, width=80, color=False, marked=marked)
+    shown, marked = output.public((report, lint_text.marked_lines(report)))
+    text = lint_text.render(shown, width=80, color=False, marked=marked)
     assert "1 | a = <removed>\n" in text
     assert "^" not in text
     whole = report._replace(findings=(found._replace(column=5, end_column=5 + len(SECRET)),))
-    shown, marked = output.public((whole, lint.marked_lines(whole)))
-    text = lint.render(shown, width=80, color=False, marked=marked)
+    shown, marked = output.public((whole, lint_text.marked_lines(whole)))
+    text = lint_text.render(shown, width=80, color=False, marked=marked)
     assert "|     ^~~~~~~~~" in text
 
 

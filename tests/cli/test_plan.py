@@ -11,7 +11,7 @@ import pytest
 from tests.machines.healthy import without_gpu
 from whygpu.cli import plan
 from whygpu.errors import UsageError
-from whygpu.render.json import render_snapshot
+from whygpu.render.check_json import render_snapshot
 
 MACHINES = pathlib.Path(__file__).parent.parent / "machines"
 

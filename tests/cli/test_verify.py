@@ -8,7 +8,7 @@ import pytest
 
 from tests.planner.small_table import TABLE, machine
 from whygpu.cli.verify import verify
-from whygpu.planner.plan import Plan, make_plan
+from whygpu.planner.planning import Plan, make_plan
 from whygpu.planner.wishes import parse_all
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from whygpu.comparer.side_by_side import Piece, Room, all_done, room_here
-from whygpu.work.process import run_task
+from whygpu.work.task_process import run_task
 
 WIDE = Room(cores=8, host_bytes=1000)
 

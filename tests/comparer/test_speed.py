@@ -9,8 +9,8 @@ import pytest
 from tests.cases import each
 from tests.comparer.kit import run
 from whygpu.comparer import speed
-from whygpu.comparer.words import figure, seconds
 from whygpu.model.comparison import Timing
+from whygpu.model.figures import figure, seconds
 
 CPU = run("cpu", timing=Timing(0.1, (0.010, 0.010, 0.011), items=32))
 

@@ -17,7 +17,7 @@ from tests.cases import each
 from tests.kit import command_of, examples, machine, machine_examples, run
 from tests.pasting import parses_in_posix_shell, paste
 from whygpu.causes import catalogue
-from whygpu.engine import outcome_of
+from whygpu.diagnosis.engine import outcome_of
 from whygpu.model.cause import Cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.observed import need

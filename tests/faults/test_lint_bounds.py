@@ -10,7 +10,7 @@ import pathlib
 import pytest
 
 from tests import bounded
-from whygpu.linter import run
+from whygpu.linter import lint_files
 from whygpu.linter.one_file import FileResult
 from whygpu.model.code_finding import FileProblem
 
@@ -168,6 +168,6 @@ def test_settings_that_are_bombs(tmp_path: pathlib.Path, content: str, why: str)
 
 def test_what_is_more_than_a_report_can_hold_is_counted() -> None:
     problem = FileProblem("a.py", 1, "unreadable", "it cannot be read")
-    results = [FileResult(problems=(problem,))] * (run.MOST_REPORTED + 5)
-    made = run.report(len(results), results)
-    assert (len(made.problems), made.left_out) == (run.MOST_REPORTED, 5)
+    results = [FileResult(problems=(problem,))] * (lint_files.MOST_REPORTED + 5)
+    made = lint_files.report(len(results), results)
+    assert (len(made.problems), made.left_out) == (lint_files.MOST_REPORTED, 5)

@@ -6,7 +6,7 @@ from tests.launch.programs import PYTHON, run
 
 CODE = """
 import threading, time
-from whygpu.launch.process import run
+from whygpu.launch.program_process import run
 # A thread that does not block SIGCHLD, and that the kernel may choose for it.
 threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
 for _ in range(20):

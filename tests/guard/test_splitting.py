@@ -6,7 +6,7 @@ import pytest
 
 from tests.cases import each
 from whygpu.errors import UsageError
-from whygpu.guard.record import Record
+from whygpu.guard.guard_report import Record
 from whygpu.guard.splitting import CannotSplit, Sizes, Splitter, balanced
 
 

@@ -16,7 +16,7 @@ import pytest
 from whygpu.host.orphans import MARK, Orphans
 from whygpu.host.processes import children, descendants
 from whygpu.probes.runner import run_probes
-from whygpu.work.process import run_task
+from whygpu.work.task_process import run_task
 
 ESCAPES = {
     "new session": "subprocess.Popen([*SLEEP], start_new_session=True)",

@@ -28,7 +28,7 @@ from tests.lab.stage import Stage
 from tests.lab.wheels import NotFetched
 from tests.patience import PATIENCE
 from whygpu.causes import catalogue
-from whygpu.engine import diagnose
+from whygpu.diagnosis.engine import diagnose
 from whygpu.model.cause import Cause
 from whygpu.model.codec import decode
 from whygpu.model.snapshot import Snapshot

@@ -13,8 +13,8 @@ from whygpu.launch.trace_merge import merge
 from whygpu.model.memory_use import Curve, Kept, Point, ProcessLimit, ProcessMemory, Rounds
 from whygpu.model.observed import Absent, Known
 from whygpu.model.policy import DevicePolicy, FrameworkUse, ProcessRecord, Repair, RunReport
-from whygpu.render.run import end_text, size
 from whygpu.render.run_json import report_json
+from whygpu.render.run_text import end_text, size
 
 
 def use(*devices: str, name: str = "torch", peak: int | None = None) -> FrameworkUse:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit import machine
 from whygpu.causes import catalogue
-from whygpu.engine import diagnose
+from whygpu.diagnosis.engine import diagnose
 from whygpu.launch.environment import changed
 from whygpu.launch.repairs import REPAIRERS, repairs_for
 from whygpu.model.policy import Repair

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.launch.programs import PYTHON, QUIET, WHYGPU, environment, run, script
-from whygpu.launch.plan import BOOTSTRAP
+from whygpu.launch.launch_plan import BOOTSTRAP
 from whygpu.launch.run_folder import run_folder
 
 sys.path.insert(0, BOOTSTRAP)

@@ -10,8 +10,8 @@ import pytest
 from tests.cases import each
 from tests.kit import examples
 from whygpu.linter.fix import fixed, replaced
+from whygpu.linter.lint_files import lint_causes
 from whygpu.linter.one_file import lint_content
-from whygpu.linter.run import lint_causes
 from whygpu.linter.settings import Settings
 from whygpu.model.program import Edit, Place
 

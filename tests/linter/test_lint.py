@@ -11,7 +11,7 @@ import pytest
 
 import whygpu
 from tests.unprivileged import unprivileged
-from whygpu.linter.run import lint_files
+from whygpu.linter.lint_files import lint_files
 from whygpu.linter.settings import Settings
 from whygpu.model.code_finding import LintReport
 

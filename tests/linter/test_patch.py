@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from whygpu.linter.fix import fixed
-from whygpu.linter.run import lint_causes
+from whygpu.linter.lint_files import lint_causes
 from whygpu.linter.settings import Settings
 
 DEFECT = b"import tensorflow as tf\ntf.config.set_memory_growth(1, True)\n"

@@ -9,8 +9,8 @@ import pytest
 from tests.cases import each
 from whygpu.errors import UsageError
 from whygpu.linter import files
+from whygpu.linter.lint_files import lint_causes
 from whygpu.linter.pins import _search, tensorflow_pin
-from whygpu.linter.run import lint_causes
 from whygpu.linter.settings import Settings, load, tensorflow_line
 
 CAUSES = lint_causes()

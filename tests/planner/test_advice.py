@@ -13,7 +13,7 @@ from whygpu.model.observed import Known, Unknown
 from whygpu.model.target import Installer
 from whygpu.planner.advice import Advice, advice
 from whygpu.planner.machine import MachineSpec
-from whygpu.planner.plan import make_plan
+from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import parse_all
 
 TODAY = "2026-11-15"

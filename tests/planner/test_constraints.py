@@ -8,7 +8,7 @@ from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.planner.candidates import Candidate, candidates
 from whygpu.planner.constraints import Step, steps
 from whygpu.planner.machine import MachineSpec, PlannedGpu
-from whygpu.planner.plan import judge
+from whygpu.planner.planning import judge
 
 
 def candidate(framework: str, version: str, extra: str | None = None) -> Candidate:

@@ -6,10 +6,10 @@ import pytest
 
 from tests.cases import each
 from tests.planner.small_table import GTX_1080, RTX_5090, machine
+from whygpu.planner.candidate_cache import Shelf
 from whygpu.planner.candidates import Table, candidates
 from whygpu.planner.machine import MachineSpec, PlannedGpu
-from whygpu.planner.plan import Answer, make_plan
-from whygpu.planner.shelf import Shelf
+from whygpu.planner.planning import Answer, make_plan
 from whygpu.planner.wishes import FRAMEWORKS, parse_all
 from whygpu.tables.architectures import parse_code
 from whygpu.tables.driver_floors import driver_floors

@@ -15,7 +15,7 @@ import pytest
 
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe, ProbeName
-from whygpu.probes.process import ProbeProcess
+from whygpu.probes.probe_process import ProbeProcess
 from whygpu.probes.runner import ProgressEvent, probes_for, run_probes
 
 PLENTY = 10**12

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cases import each
-from whygpu.probes.process import HARNESS
+from whygpu.probes.probe_process import HARNESS
 from whygpu.probes.runner import SCRIPTS
 
 FILES = [HARNESS, *SCRIPTS.values()]

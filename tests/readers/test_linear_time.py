@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from whygpu import causes, privacy, readers
-from whygpu.model.late import compiled
+from whygpu.model.lazy_regex import compiled
 
 NEW = sys.version_info >= (3, 11)
 parser = import_module("re._parser" if NEW else "sre_parse")

@@ -9,8 +9,8 @@ import pytest
 
 from tests.targets import python_of
 from whygpu.comparer.collect import Job, on_one_backend
+from whygpu.comparer.compare import compare
 from whygpu.comparer.lanes import parse_lanes
-from whygpu.comparer.run import compare
 from whygpu.errors import UsageError
 from whygpu.model.comparison import ComparisonReport
 from whygpu.model.work import What

@@ -18,7 +18,7 @@ import pytest
 from tests.patience import PATIENCE
 from tests.targets import python_of
 from tools.schemas import find_schema
-from whygpu.memory.search import MOST_TRIALS
+from whygpu.memory.batch_search import MOST_TRIALS
 
 MIB = 1 << 20
 # What a batch takes on the CPU is smooth where its tensors stay on one side of malloc's threshold:

@@ -20,7 +20,7 @@ import pytest
 
 from tests.patience import PATIENCE
 from tools.schemas import find_schema
-from whygpu.memory.search import MOST_TRIALS
+from whygpu.memory.batch_search import MOST_TRIALS
 
 MIB = 1 << 20
 LIMIT = 200

@@ -7,7 +7,7 @@ from tests.machines import healthy
 from tests.targets import python_of
 from whygpu.causes import catalogue
 from whygpu.collectors.collect import collect
-from whygpu.engine import diagnose
+from whygpu.diagnosis.engine import diagnose
 from whygpu.host.local import LocalHost
 from whygpu.model.finding import Finding
 

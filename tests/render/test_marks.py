@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from tests.memory.test_estimate import GIB, judged, told
 from tests.planner.small_table import TABLE, machine
-from tests.render.test_compare import fault
+from tests.render.test_compare_text import fault
 from whygpu.model.code_finding import LintReport
 from whygpu.model.comparison import Verdict
 from whygpu.model.estimate import FitVerdict
@@ -15,9 +15,9 @@ from whygpu.model.explanation import Explanation, LogVerdict
 from whygpu.model.observed import Unknown
 from whygpu.model.standing import EXIT_CODES, Standing
 from whygpu.planner.constraints import standing
-from whygpu.planner.plan import make_plan, why_not
+from whygpu.planner.planning import make_plan, why_not
 from whygpu.planner.wishes import parse, parse_all
-from whygpu.render import compare, explain, lint, memory_estimate, plan
+from whygpu.render import compare_text, explain_text, lint_text, memory_estimate, plan_text
 from whygpu.render.marks import MARKS, PLAIN_MARKS
 
 PLAIN: dict[str, Any] = {"width": 100, "color": False}
@@ -35,16 +35,16 @@ def answers() -> Iterator[tuple[str, int]]:
     for verdict in get_args(LogVerdict):
         for crashed in ((), ("WG101: KeyError",)):
             answer = Explanation(verdict, "a headline", (), (), (), (), crashed)
-            yield explain.render(answer, verbose=False, **PLAIN), answer.exit_code
+            yield explain_text.render(answer, verbose=False, **PLAIN), answer.exit_code
     for verdict in get_args(Verdict):
         report = fault()._replace(verdict=verdict)
-        yield compare.render(report, **PLAIN), report.exit_code
+        yield compare_text.render(report, **PLAIN), report.exit_code
     for verdict in get_args(FitVerdict):
         found = judged(told(64, GIB), room=8 * GIB)._replace(verdict=verdict)
         yield memory_estimate.render(found, **PLAIN), found.exit_code
     for files in (0, 3):
         linted = LintReport(files, (), (), ())
-        yield lint.render(linted, **PLAIN), linted.exit_code
+        yield lint_text.render(linted, **PLAIN), linted.exit_code
     yield from plans()
 
 
@@ -57,9 +57,9 @@ def plans() -> Iterator[tuple[str, int]]:
         made = make_plan(where, parse_all(wishes.split()), TABLE)
         for refuted in (False, True):
             answer = made._replace(refuted=refuted)
-            yield plan.render(answer, None, (), "", **PLAIN), answer.exit_code
+            yield plan_text.render(answer, None, (), "", **PLAIN), answer.exit_code
         candidate, chain = why_not(where, parse(wishes), (), TABLE)
-        yield plan.render_chain(candidate, chain, where, **PLAIN), EXIT_CODES[standing(chain)]
+        yield plan_text.render_chain(candidate, chain, where, **PLAIN), EXIT_CODES[standing(chain)]
 
 
 def test_a_tick_and_the_exit_code_never_contradict_each_other() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.schemas import obeys
 from whygpu.memory.answer import answer
-from whygpu.memory.search import StopReason
+from whygpu.memory.batch_search import StopReason
 from whygpu.model.batch import BatchResult, Gauge, Trial, TrialOutcome
 from whygpu.model.codec import decode
 from whygpu.render.memory_find import as_dict, render

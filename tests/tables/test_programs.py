@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each
-from whygpu.causes.shared_starts import MOMENTS
+from whygpu.causes.evidence.runtime_starts import MOMENTS
 from whygpu.tables.device_names import ROWS as WRONG_NAMES
 from whygpu.tables.device_names import right_name
 from whygpu.tables.tensorflow_names import EVER, REMOVED, SESSION_API, SINCE_2

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from whygpu.work.process import run_task
+from whygpu.work.task_process import run_task
 
 DENSE: dict[str, Any] = {"module": "keras.layers", "class_name": "Dense", "config": {"units": 4}}
 CODE = base64.b64encode(marshal.dumps(compile("1", "x", "eval"))).decode()

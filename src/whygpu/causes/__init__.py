@@ -11,6 +11,9 @@ from whygpu.model.cause import Cause
 UNSEEN_ON_MACHINES = frozenset(("noise", "programs"))
 """Families that only logs and source can show: whoever asks about a machine need not load them."""
 
+NO_FAMILY = "evidence"
+"""The package of what several causes share."""
+
 
 @lru_cache(maxsize=1)
 def catalogue() -> tuple[Cause, ...]:
@@ -27,7 +30,7 @@ def machine_catalogue() -> tuple[Cause, ...]:
 def _load(left_out: frozenset[str]) -> tuple[Cause, ...]:
     found: list[Cause] = []
     for family in pkgutil.iter_modules(__path__):
-        if not family.ispkg or family.name in left_out:
+        if not family.ispkg or family.name in left_out or family.name == NO_FAMILY:
             continue
         package = import_module(f"{__name__}.{family.name}")
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):

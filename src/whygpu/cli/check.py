@@ -78,12 +78,12 @@ def run(options: argparse.Namespace) -> int:
                 on_progress=show,
             )
     if options.json:
-        from whygpu.render.json import render
+        from whygpu.render.check_json import render
 
         output.data(report, render)
     else:
+        from whygpu.render.check_text import render as render_text
         from whygpu.render.marks import MARKS, PLAIN_MARKS
-        from whygpu.render.text import render as render_text
 
         output.page(
             report,

@@ -124,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
     html = output.require_writable("--html", options.html)
     _check(options)
     from whygpu.cli.progress import told
-    from whygpu.comparer.run import compare
+    from whygpu.comparer.compare import compare
 
     with told("looking at this machine") as tell:
         report = compare(
@@ -187,7 +187,7 @@ def _show(report: ComparisonReport, options: argparse.Namespace) -> None:
 
         output.data(report, render_json)
         return
-    from whygpu.render.compare import PLAIN_SIGNS, render
+    from whygpu.render.compare_text import PLAIN_SIGNS, render
     from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     output.page(

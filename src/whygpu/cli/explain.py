@@ -150,7 +150,7 @@ def _show(
 
         output.data(explanation, render_line if several else render)
         return
-    from whygpu.render.explain import render as render_text
+    from whygpu.render.explain_text import render as render_text
     from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     def titled(shown: Explanation, **style: Any) -> str:

@@ -67,16 +67,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from whygpu.cli.progress import counting
-    from whygpu.linter import files, run, settings
+    from whygpu.linter import files, lint_files, settings
 
-    causes = run.lint_causes()
+    causes = lint_files.lint_causes()
     paths = options.paths or ["."]
     chosen = _with_options(settings.load(paths, causes), options, causes)
     found = files.find(paths, chosen)
     if options.diff:
         return _diff(found, chosen, causes)
     fixed = _fix(found, paths, chosen, causes) if options.fix else None
-    report = run.lint_files(found, chosen, counting())
+    report = lint_files.lint_files(found, chosen, counting())
     if fixed is None:
         _show(options, report, causes)
         return report.exit_code
@@ -156,7 +156,7 @@ def _show(options: argparse.Namespace, report: LintReport, causes: Sequence[Caus
 
         output.text(report, render_github, _NAMES)
     else:
-        from whygpu.render.lint import marked_lines, render
+        from whygpu.render.lint_text import marked_lines, render
         from whygpu.render.marks import MARKS, PLAIN_MARKS
 
         output.page(

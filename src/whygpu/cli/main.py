@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 
-from whygpu.cli.meant import Parser
-from whygpu.cli.surroundings import (
+from whygpu.cli.process_setup import (
     FOLDER_IS_GONE,
     Ending,
     folder_is_gone,
@@ -22,6 +21,7 @@ from whygpu.cli.surroundings import (
     stopped_cleanly,
     watched_threads,
 )
+from whygpu.cli.suggestions import Parser
 from whygpu.errors import UsageError
 from whygpu.start import EXIT_RUN_FAILED, failed
 from whygpu.version import VERSION

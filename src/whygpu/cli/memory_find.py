@@ -105,11 +105,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
-    from whygpu.launch.words import parse_device
+    from whygpu.launch.policy_options import parse_device
     from whygpu.memory.amounts import parse_limit, parse_part
+    from whygpu.memory.batch_search import FIRST
     from whygpu.memory.find import DEFAULT_TIMEOUT, Wanted
-    from whygpu.memory.search import FIRST
-    from whygpu.work.what import parse_what
+    from whygpu.work.named_work import parse_what
 
     return Wanted(
         name=options.what,

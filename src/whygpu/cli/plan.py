@@ -99,11 +99,11 @@ def _plan(
     from whygpu.cli import output
     from whygpu.planner.advice import advice as advise
     from whygpu.planner.changes import changes as find_changes
-    from whygpu.planner.plan import make_plan
+    from whygpu.planner.planning import make_plan
 
     answer = make_plan(machine, wishes, table)
     if options.matrix:
-        from whygpu.render.plan import render_matrix
+        from whygpu.render.plan_text import render_matrix
 
         output.page(
             answer,
@@ -127,7 +127,7 @@ def _plan(
         output.data(shown, lambda values: render_json(*values))
     else:
         from whygpu.render.marks import MARKS, PLAIN_MARKS
-        from whygpu.render.plan import render
+        from whygpu.render.plan_text import render
 
         output.page(
             shown,
@@ -148,7 +148,7 @@ def _why_not(
     from whygpu.cli import output
     from whygpu.model.standing import EXIT_CODES
     from whygpu.planner.constraints import standing
-    from whygpu.planner.plan import why_not
+    from whygpu.planner.planning import why_not
 
     candidate, chain = why_not(machine, asked, wishes, table)
     shown = (candidate, tuple(chain), machine)
@@ -158,7 +158,7 @@ def _why_not(
         output.data(shown, lambda values: render_chain_json(*values))
     else:
         from whygpu.render.marks import MARKS, PLAIN_MARKS
-        from whygpu.render.plan import render_chain
+        from whygpu.render.plan_text import render_chain
 
         output.page(
             shown,
@@ -215,7 +215,6 @@ def _this_machine(options: argparse.Namespace, version: str | None) -> Snapshot:
     machine, graphics = system.collect(host), told if options.gpu else _graphics(host)
     driver = _untold() if options.driver and options.gpu else _driver(host)
     # Importing the planner takes about as long as the interpreter takes to answer.
-    from whygpu.planner import advice, plan  # noqa: F401
 
     unread = Unknown("not looked at for a plan")
     return Snapshot(

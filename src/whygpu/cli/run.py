@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
-from whygpu.cli.surroundings import (
+from whygpu.cli.process_setup import (
     FOLDER_IS_GONE,
     Ending,
     folder_is_gone,
@@ -23,8 +23,8 @@ from whygpu.start import EXIT_RUN_FAILED as EXIT_FAILED
 from whygpu.start import failed
 
 if TYPE_CHECKING:
-    from whygpu.launch.process import Ended
-    from whygpu.launch.run import Prepared
+    from whygpu.launch.execution import Prepared
+    from whygpu.launch.program_process import Ended
     from whygpu.model.explanation import Explanation
     from whygpu.model.memory_use import MemoryEnd
     from whygpu.model.policy import DevicePolicy, RunReport
@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from whygpu.launch.process import NotStarted
+    from whygpu.launch.program_process import NotStarted
 
     try:
         return _run(options)
@@ -125,7 +125,7 @@ def _typed(options: argparse.Namespace) -> list[str]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from whygpu.launch.run import execute, prepare
+    from whygpu.launch.execution import execute, prepare
 
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not argv:
@@ -183,19 +183,21 @@ def _exit_code_kept(options: argparse.Namespace) -> Iterator[None]:
 
 
 def _policy(options: argparse.Namespace) -> DevicePolicy:
-    from whygpu.launch import words
+    from whygpu.launch import policy_options
     from whygpu.model.policy import DevicePolicy
 
     return DevicePolicy(
-        device=words.parse_device(options.device) if options.device is not None else None,
-        require_gpu=options.require is not None and words.parse_require(options.require),
-        memory=words.parse_memory(options.memory) if options.memory is not None else None,
-        cudnn_off=options.cudnn is not None and words.parse_off("cudnn", options.cudnn),
+        device=policy_options.parse_device(options.device) if options.device is not None else None,
+        require_gpu=options.require is not None and policy_options.parse_require(options.require),
+        memory=policy_options.parse_memory(options.memory) if options.memory is not None else None,
+        cudnn_off=options.cudnn is not None and policy_options.parse_off("cudnn", options.cudnn),
         deterministic=options.deterministic,
-        tf32_off=options.tf32 is not None and words.parse_off("tf32", options.tf32),
-        xla_off=options.xla is not None and words.parse_off("xla", options.xla),
+        tf32_off=options.tf32 is not None and policy_options.parse_off("tf32", options.tf32),
+        xla_off=options.xla is not None and policy_options.parse_off("xla", options.xla),
         log_level=(
-            words.parse_log_level(options.log_level) if options.log_level is not None else None
+            policy_options.parse_log_level(options.log_level)
+            if options.log_level is not None
+            else None
         ),
         isolate=options.isolate,
         tf1=options.tf1,
@@ -209,14 +211,14 @@ def _show_plan(prepared: Prepared, options: argparse.Namespace) -> int:
 
         output.data(plan, plan_json)
     else:
-        from whygpu.render.run import plan_text
+        from whygpu.render.run_text import plan_text
 
         output.text(plan, plan_text)
     return 0
 
 
 def _say_before(prepared: Prepared) -> None:
-    from whygpu.render.run import repair_text
+    from whygpu.render.run_text import repair_text
 
     for repair in prepared.plan.repairs:
         if prepared.concerns(repair):
@@ -242,9 +244,9 @@ def _explained(
     if not text.strip():
         return report
     from whygpu import api
-    from whygpu.causes.shared_instructions import SIGNAL
+    from whygpu.causes.evidence.illegal_instructions import SIGNAL
     from whygpu.launch.aftermath import memory_end_of
-    from whygpu.launch.run import seen_by_program
+    from whygpu.launch.execution import seen_by_program
     from whygpu.render.explain_json import as_dict
 
     refused = SIGNAL.search(text) is not None
@@ -279,7 +281,7 @@ def _estimated(
 
 
 def _show_explanation(explanation: Explanation) -> None:
-    from whygpu.render.explain import render
+    from whygpu.render.explain_text import render
     from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     def below(shown: Explanation, **style: Any) -> str:
@@ -321,8 +323,8 @@ def _trace_of(report: RunReport) -> dict[str, Any] | None:
 
 def _say_after(report: RunReport, trace: dict[str, Any] | None, prepared: Prepared) -> None:
     from whygpu.launch.command import script_of
-    from whygpu.render.run import end_text, repair_text
     from whygpu.render.run_memory import memory_text
+    from whygpu.render.run_text import end_text, repair_text
 
     if trace is not None:
         _show_trace(trace)

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli import output
     from whygpu.cli.progress import progress
-    from whygpu.render.json import render_snapshot
+    from whygpu.render.check_json import render_snapshot
 
     with progress() as show:
         taken = api.snapshot(

@@ -14,7 +14,7 @@ from whygpu.host.local import LocalHost
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.planner.advice import requirements
 from whygpu.planner.machine import MachineSpec
-from whygpu.planner.plan import Plan, python_of
+from whygpu.planner.planning import Plan, python_of
 from whygpu.tables.versions import release_numbers
 
 TIME_LIMIT = 600.0

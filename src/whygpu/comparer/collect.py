@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from whygpu.comparer.lanes import policy_of
 from whygpu.errors import PolicyError
 from whygpu.launch import ability, records
-from whygpu.launch.run import Prepared, prepare, staged
+from whygpu.launch.execution import Prepared, prepare, staged
 from whygpu.model.comparison import Lane, LaneRun, Timing
 from whygpu.model.derived import display_name
 from whygpu.model.policy import DeviceUsed
 from whygpu.model.work import TaskEnd, What
-from whygpu.work.process import run_task, too_much_memory
+from whygpu.work.task_process import run_task, too_much_memory
 
 PACKAGE = str(Path(__file__).resolve().parent.parent)
 MEASURED_SECONDS = 1.5

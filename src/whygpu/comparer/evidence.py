@@ -10,7 +10,6 @@ from whygpu.comparer.layers import Lanes, LayerJudgement
 from whygpu.comparer.measures import PairMeasures
 from whygpu.comparer.output_evidence import all_the_same
 from whygpu.comparer.tolerance import fitting_precision
-from whygpu.comparer.words import PRECISIONS, figure, share, times
 from whygpu.model.comparison import (
     LaneRun,
     LayerDifference,
@@ -19,6 +18,7 @@ from whygpu.model.comparison import (
     WholeOutput,
 )
 from whygpu.model.derived import and_list
+from whygpu.model.figures import PRECISIONS, figure, share, times
 
 
 class Witness(NamedTuple):

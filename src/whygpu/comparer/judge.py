@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.comparer import as_a_whole, evidence, layers, output_evidence
+from whygpu.comparer import evidence, layers, output_evidence, whole_model
 from whygpu.comparer.layers import COARSER_FIRST, Lanes
 from whygpu.comparer.measures import PairMeasures
 from whygpu.comparer.tolerance import (
@@ -129,11 +129,11 @@ def _by_layers(result: _Pair, witnesses: Sequence[evidence.Witness]) -> PairVerd
             f"{output_evidence.not_finite(odd[0])}, though every layer by itself is as it should be"
         )
         return result.verdict("different", said, first=odd[0].name)
-    stray = as_a_whole.stray(result.measured, lanes)
+    stray = whole_model.stray(result.measured, lanes)
     if stray is not None:
-        reasons = as_a_whole.reasons(stray, lanes, witnesses)
+        reasons = whole_model.reasons(stray, lanes, witnesses)
         return result.verdict("different", *reasons, first=stray.output, off=stray.off)
-    unfounded = as_a_whole.unfounded(result.measured, lanes)
+    unfounded = whole_model.unfounded(result.measured, lanes)
     if unfounded is not None:
         return result.verdict("undetermined", output_evidence.unfounded(unfounded))
     level = _coarsest([each.precision for each in judged])

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from whygpu.comparer.layers import Lanes
 from whygpu.comparer.tolerance import UNITS, digits_lost, fitting_precision, overall
-from whygpu.comparer.words import PRECISIONS, figure, times
 from whygpu.model.comparison import TensorDifference
+from whygpu.model.figures import PRECISIONS, figure, times
 
 AMPLIFIED = 0.01
 """Outputs that differ by this part of their size, though no layer is at fault, need a word."""

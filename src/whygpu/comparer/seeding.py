@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 from whygpu.comparer import judge, measures, steadiness
 from whygpu.comparer import report as reports
-from whygpu.comparer.against import ReferenceRun, differences
 from whygpu.comparer.collect import Collected, Job, Progress, environment_of, request, run_once
 from whygpu.comparer.lanes import policy_of
-from whygpu.launch.run import prepare
+from whygpu.comparer.reference_tasks import ReferenceRun, differences
+from whygpu.launch.execution import prepare
 from whygpu.model.comparison import ComparisonReport, PairVerdict, Reference
 
 OWN_NUMBERS = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 
-from whygpu.comparer.words import seconds, times
 from whygpu.model.comparison import LaneRun, SpeedSummary, Timing
+from whygpu.model.figures import seconds, times
 
 MOST = 0.5
 """What takes half of the time decides it."""

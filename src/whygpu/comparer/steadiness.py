@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from whygpu.comparer.layers import Lanes
 from whygpu.comparer.tolerance import LAST_BITS, UNITS, digits_lost, explaining_precision, overall
-from whygpu.comparer.words import figure
 from whygpu.model.comparison import Determinism, LaneRun, TensorDifference, Units
+from whygpu.model.figures import figure
 
 
 def judge(

@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any
 
 from whygpu.errors import UsageError
+from whygpu.guard.guard_report import GuardReport, Record, say
 from whygpu.guard.jax_loop import JaxLoop
 from whygpu.guard.keras_fit import KerasFit, in_fit, is_keras_model, refuse_old_keras
-from whygpu.guard.record import GuardReport, Record, say
 from whygpu.guard.splitting import Splitter
 from whygpu.guard.torch_gradients import Work
 from whygpu.guard.torch_loop import TorchLoop

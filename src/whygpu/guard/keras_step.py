@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from whygpu.guard.batches import bounds, samples_in
+from whygpu.guard.difference_messages import RANDOM_NUMBERS, batch_norm_words, changed_words
 from whygpu.guard.freeing import add_note
 from whygpu.guard.keras_checks import Plan, close, examine, same, seed_states
 from whygpu.guard.keras_engine import Batch, Engine, Predictions
 from whygpu.guard.splitting import CannotSplit, Sizes, Splitter
-from whygpu.guard.words import RANDOM_NUMBERS, batch_norm_words, changed_words
 from whygpu.memory.recognise import shortage_in
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from whygpu.errors import UsageError
 from whygpu.guard.freeing import add_note, release
-from whygpu.guard.record import Cut, Record, say, shortage_words
+from whygpu.guard.guard_report import Cut, Record, say, shortage_words
 from whygpu.model.shortage import Shortage
 
 T = TypeVar("T")

@@ -8,11 +8,11 @@ from typing import Any
 
 from whygpu.errors import UsageError
 from whygpu.guard.batches import bounds
+from whygpu.guard.difference_messages import RANDOM_NUMBERS, batch_norm_words, changed_words
 from whygpu.guard.splitting import Sizes, Splitter
 from whygpu.guard.torch_gradients import Gradients, Work
 from whygpu.guard.torch_sameness import TorchLossCheck
 from whygpu.guard.torch_state import ModuleState, RandomState, batch_norms
-from whygpu.guard.words import RANDOM_NUMBERS, batch_norm_words, changed_words
 
 
 class TorchLoop:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from whygpu.diagnosis.verdicts import PROBED
 from whygpu.errors import PolicyError
 from whygpu.launch.devices import VISIBLE, gpus_of
 from whygpu.model.commands import remedy_text, shell_text
@@ -12,7 +13,6 @@ from whygpu.model.finding import MACHINE, Finding
 from whygpu.model.observed import Absent, Known
 from whygpu.model.report import FrameworkReport, Report
 from whygpu.model.snapshot import Snapshot
-from whygpu.verdicts import PROBED
 
 
 def machine_lacks(report: Report) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from whygpu.host.local import LocalHost
-from whygpu.launch.process import Ended
+from whygpu.launch.program_process import Ended
 from whygpu.memory.shortage import Run, memory_end
 from whygpu.model.driver import Gpu
 from whygpu.model.memory_use import MemoryEnd, ProcessMemory

@@ -140,7 +140,7 @@ def show_gpus(
 
 def _require_words_for_gpus(words: Sequence[str]) -> None:
     """Where there is no GPU to compare a word with, tell one that could name none anywhere."""
-    from whygpu.launch.words import not_a_device
+    from whygpu.launch.policy_options import not_a_device
 
     for word in words:
         if not (word.isdecimal() or _UUID.fullmatch(word) or _may_be_a_name(word)):

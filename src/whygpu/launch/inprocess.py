@@ -12,9 +12,9 @@ from typing import Any
 
 from whygpu.errors import PolicyError, UsageError
 from whygpu.launch.environment import changed
-from whygpu.launch.plan import BOOTSTRAP
-from whygpu.launch.run import prepare
-from whygpu.launch.words import parse_device, parse_policy
+from whygpu.launch.execution import prepare
+from whygpu.launch.launch_plan import BOOTSTRAP
+from whygpu.launch.policy_options import parse_device, parse_policy
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.policy import DevicePolicy, LaunchPlan
 

@@ -10,7 +10,7 @@ from whygpu.collectors import driver
 from whygpu.collectors.background import Background
 from whygpu.collectors.collect import collect
 from whygpu.collectors.driver_answer import GpuIds
-from whygpu.engine import diagnose
+from whygpu.diagnosis.engine import diagnose
 from whygpu.host.base import Completed
 from whygpu.host.local import LocalHost
 from whygpu.model.observed import Known, Observed

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os.path
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from whygpu.causes.shared_instructions import trapping_in_use
-from whygpu.causes.shared_keras import BACKENDS, choice_of
-from whygpu.causes.shared_libraries import (
+from whygpu.causes.evidence.illegal_instructions import trapping_in_use
+from whygpu.causes.evidence.keras_backend import BACKENDS, choice_of
+from whygpu.causes.evidence.library_faults import (
     Failure,
     LibraryFault,
     copies_or_none,
@@ -20,7 +20,7 @@ from whygpu.causes.shared_libraries import (
     libraries_of,
     usable_copies,
 )
-from whygpu.causes.shared_search import found_through
+from whygpu.causes.evidence.library_search import found_through
 from whygpu.launch.environment import LIBRARY_PATH, changed, folders, same
 from whygpu.model.derived import and_list, display_name, keras_backend
 from whygpu.model.finding import MACHINE, Finding, Gap

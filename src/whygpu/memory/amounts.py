@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whygpu.errors import UsageError
-from whygpu.launch.words import parse_memory
+from whygpu.launch.policy_options import parse_memory
 
 
 def parse_limit(text: str, option: str = "--limit") -> int:

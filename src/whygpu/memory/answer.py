@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from whygpu.memory import search
+from whygpu.memory import batch_search
+from whygpu.memory.batch_search import StopReason
 from whygpu.memory.forecast import forecast
-from whygpu.memory.search import StopReason
 from whygpu.model.batch import BatchOutcome, BatchResult, Gauge, SearchWishes, Trial
 
 _OUTCOMES: dict[StopReason, BatchOutcome] = {
@@ -27,7 +27,7 @@ _USABLE = ("found", "at-largest", "unsettled", "too-slow")
 
 def answer(what: str, trials: Sequence[Trial], stop: StopReason) -> BatchResult:
     """The answer without a margin, as far as the trials alone tell."""
-    low, high = search.bracket(trials)
+    low, high = batch_search.bracket(trials)
     outcome = _OUTCOMES[stop]
     return BatchResult(
         what=what,
@@ -68,7 +68,7 @@ def is_irregular(trials: Sequence[Trial]) -> bool:
     seen = forecast(trials)
     if seen is None or seen.gauge.on_gpu:
         return False
-    low, _ = search.bracket(trials)
+    low, _ = batch_search.bracket(trials)
     fell = any(t.outcome == "does-not-fit" and t.batch <= (low or 0) for t in trials)
     return fell or seen.scatter > _IRREGULAR
 
@@ -109,4 +109,4 @@ def with_margin(result: BatchResult, wishes: SearchWishes, margin: float) -> Bat
         edge = limit if seen.gauge.decides else min(limit, peak + seen.slope * (top - low))
         too_much = peak - (edge - margin * limit)
         batch = low - max(too_much, 0.0) / seen.slope
-    return result._replace(margin=margin, batch=search.on_grid(batch, wishes))
+    return result._replace(margin=margin, batch=batch_search.on_grid(batch, wishes))

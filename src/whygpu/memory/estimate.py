@@ -98,7 +98,7 @@ def check(wanted: Wanted) -> None:
 def _run(
     wanted: Wanted, python: str, environ: Mapping[str, str], on_progress: OnProgress
 ) -> TaskEnd:
-    from whygpu.work.process import run_task
+    from whygpu.work.task_process import run_task
 
     def tell(message: Mapping[str, Any]) -> None:
         if message["kind"] == "progress":
@@ -216,7 +216,7 @@ def _why(end: TaskEnd) -> str:
     if end.ended == "timed-out":
         return f"it took longer than {end.how}"
     if end.ended == "over-limit":
-        from whygpu.work.process import too_much_memory
+        from whygpu.work.task_process import too_much_memory
 
         return too_much_memory(end)
     if end.ended == "signal":

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from whygpu.errors import PolicyError, UsageError
 from whygpu.host.limits import spare
-from whygpu.memory import batch_cache, search
+from whygpu.memory import batch_cache, batch_search
 from whygpu.memory.answer import answer, is_irregular, with_margin
 from whygpu.memory.room import free_of
 from whygpu.memory.trial import Limits, judge
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
     device: DeviceChoice | None = None
     limit: int | None = None
     margin: float = 0.0
-    start: int = search.FIRST
+    start: int = batch_search.FIRST
     largest: int | None = None
     multiple_of: int = 1
     infer: bool = False
@@ -54,7 +54,7 @@ class Wanted(NamedTuple):
     @property
     def wishes(self) -> SearchWishes:
         return SearchWishes(
-            self.start, self.largest, self.multiple_of, search.MOST_TRIALS, self.timeout
+            self.start, self.largest, self.multiple_of, batch_search.MOST_TRIALS, self.timeout
         )
 
     @property
@@ -88,7 +88,7 @@ def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) ->
         return with_margin(known, wanted.wishes, wanted.margin)
     python = _python(machine)
     plan = _plan(wanted, limits, python, environ)
-    from whygpu.launch.run import staged
+    from whygpu.launch.execution import staged
 
     with staged(plan, environ) as stage:
         tries = _Tries(wanted, limits, python, {**stage.environ, IN_TRIAL: "1"}, on_progress)
@@ -191,7 +191,7 @@ def has_gpu(machine: Snapshot) -> bool:
 
 def _plan(wanted: Wanted, limits: Limits, python: str, environ: Mapping[str, str]) -> LaunchPlan:
     """The policy that every trial runs under, as `whygpu run` would have it."""
-    from whygpu.launch.run import prepare
+    from whygpu.launch.execution import prepare
 
     limited = wanted.limit is not None and limits.gpu is not None
     memory = MemoryLimit("bytes", float(wanted.limit or 0)) if limited else None
@@ -228,8 +228,8 @@ class _Tries:
 
     def to_the_end(self) -> BatchResult:
         while True:
-            move = search.next_move(self._trials, self._wanted.wishes)
-            if isinstance(move, search.Stop):
+            move = batch_search.next_move(self._trials, self._wanted.wishes)
+            if isinstance(move, batch_search.Stop):
                 break
             self._try(move.batch)
         result = answer(self._wanted.name, self._trials, move.reason)
@@ -243,7 +243,7 @@ class _Tries:
     def _try(self, batch: int) -> None:
         end = self._run(batch)
         self._hear(end)
-        near_limit = search.comes_near_refusal(self._trials, batch)
+        near_limit = batch_search.comes_near_refusal(self._trials, batch)
         trial = judge(batch, end, self._limits, near_limit=near_limit)
         if trial.outcome == "failed":
             kind, _, words = end.how.partition(": ")
@@ -253,7 +253,7 @@ class _Tries:
         self._trials.append(trial)
 
     def _run(self, batch: int) -> TaskEnd:
-        from whygpu.work.process import run_task
+        from whygpu.work.task_process import run_task
 
         def tell(message: Mapping[str, Any]) -> None:
             if message["kind"] == "progress":

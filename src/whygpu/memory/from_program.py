@@ -16,8 +16,8 @@ from typing import Any
 
 from whygpu.errors import UsageError
 from whygpu.memory.amounts import parse_limit
+from whygpu.memory.batch_search import FIRST
 from whygpu.memory.find import DEFAULT_TIMEOUT, IN_TRIAL, OnProgress, Wanted, find
-from whygpu.memory.search import FIRST
 from whygpu.model.batch import BatchResult
 from whygpu.model.work import What
 
@@ -49,7 +49,7 @@ def find_batch_size(
             "find_batch_size was called while its file was being loaded for a trial: put the call "
             'under `if __name__ == "__main__":`, so that it is the program alone that makes it'
         )
-    from whygpu.launch.words import parse_device
+    from whygpu.launch.policy_options import parse_device
 
     with _named(step) as (name, what, pickled):
         wanted = Wanted(
@@ -78,7 +78,7 @@ def find_batch_size(
 def _named(step: Any) -> Iterator[tuple[str, What | None, str | None]]:
     """The step's name, and the file that it is in or the pickle that it is in."""
     if isinstance(step, str):
-        from whygpu.work.what import parse_what
+        from whygpu.work.named_work import parse_what
 
         yield step, parse_what(step, ("model-file", "function")), None
         return

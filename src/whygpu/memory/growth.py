@@ -15,9 +15,9 @@ from itertools import combinations, pairwise
 from statistics import median
 from typing import NamedTuple
 
-from whygpu.causes.shared_logs import in_gib
+from whygpu.causes.evidence.log_subjects import in_gib
 from whygpu.model.finding import Confidence
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.memory_use import Kept, Point, Reason
 from whygpu.model.shortage import MemoryPlace
 

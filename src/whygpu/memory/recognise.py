@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Allocation, Line
 from whygpu.model.shortage import MemoryPlace, Shortage
 from whygpu.readers.allocations import allocations

@@ -7,11 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from whygpu.causes.shared_memory import described, holders
+from whygpu.causes.evidence.gpu_memory import described, holders
 from whygpu.memory.growth import Course, judge
 from whygpu.memory.recognise import shortage_in_text
 from whygpu.model.driver import Gpu
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.memory_use import (
     Allocator,
     Curve,

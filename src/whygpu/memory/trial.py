@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from whygpu.memory.recognise import perhaps_in, shortage_in_text
 from whygpu.model.batch import Gauge, Trial, TrialOutcome
 from whygpu.model.work import TaskEnd
-from whygpu.render.run import size
+from whygpu.render.run_text import size
 
 _FEWEST_RISES = 5
 """Steps by which memory rose: fewer can be a beginning that takes its time to settle."""

@@ -1,7 +1,7 @@
 """What processes of the user's tell us: records of a run, and messages of a task.
 
 launch/bootstrap and work/inside write them without knowing these types; launch/records.py and
-work/process.py hold what comes against them.
+work/task_process.py hold what comes against them.
 """
 
 from __future__ import annotations

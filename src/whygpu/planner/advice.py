@@ -19,7 +19,7 @@ from whygpu.model.remedy import (
 from whygpu.model.target import PLAIN_PIP, Installer
 from whygpu.planner.candidates import Candidate
 from whygpu.planner.machine import MachineSpec
-from whygpu.planner.plan import Answer, Plan, python_of
+from whygpu.planner.planning import Answer, Plan, python_of
 from whygpu.planner.wishes import BACKENDS
 from whygpu.tables.cudnn_floors import cudnn_floor
 from whygpu.tables.driver_branches import branch_of

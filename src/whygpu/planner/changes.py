@@ -10,7 +10,7 @@ from whygpu.model.observed import Known
 from whygpu.planner.candidates import Candidate, Table, candidates
 from whygpu.planner.constraints import first_branch_knowing
 from whygpu.planner.machine import MachineSpec
-from whygpu.planner.plan import make_plan, python_of
+from whygpu.planner.planning import make_plan, python_of
 from whygpu.planner.wishes import Wish
 from whygpu.tables.driver_branches import last_branch_for
 from whygpu.tables.driver_floors import FLOORS

@@ -19,7 +19,7 @@ from whygpu.model.remedy import Install, InstallFramework, Step, Steps, steps_of
 from whygpu.model.snapshot import Snapshot
 from whygpu.planner.candidates import Candidate, Table
 from whygpu.planner.machine import MachineSpec, from_snapshot
-from whygpu.planner.plan import Answer, make_plan
+from whygpu.planner.planning import Answer, make_plan
 from whygpu.planner.wishes import FRAMEWORKS, Wish
 from whygpu.tables.releases import versions_of
 from whygpu.tables.versions import release_numbers

@@ -16,9 +16,9 @@ from resolvelib import (
     Resolver,
 )
 
+from whygpu.planner.candidate_cache import Need, Shelf
 from whygpu.planner.candidates import Candidate
 from whygpu.planner.machine import dotted
-from whygpu.planner.shelf import Need, Shelf
 from whygpu.planner.wishes import contains
 from whygpu.tables.cudnn_support import cudnn_support
 from whygpu.tables.releases import Release

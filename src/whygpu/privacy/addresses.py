@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.privacy.people import COMMON_FOLDERS
 from whygpu.privacy.rules import REMOVED, Rule, pattern_rule
 

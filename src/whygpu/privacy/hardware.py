@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.privacy.rules import REMOVED, pattern_rule
 
 _DIGIT = late(r"\d")

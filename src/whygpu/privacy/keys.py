@@ -6,7 +6,7 @@ import re
 from itertools import product
 from typing import NamedTuple
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.privacy.randomness import changes, has_every_class, is_surely_random
 from whygpu.privacy.rules import BOUNDARY, REMOVED, Rule, pattern_rule
 

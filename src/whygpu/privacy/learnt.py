@@ -13,7 +13,7 @@ from functools import cache
 from itertools import islice
 
 from whygpu.model.codec import vocabulary
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.snapshot import Snapshot
 from whygpu.privacy.people import COMMON_FOLDERS
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.privacy.randomness import is_key_like
 from whygpu.privacy.rules import CONTAINER, REMOVED, Rule
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.privacy.rules import BOUNDARY, CONTAINER, Rule, pattern_rule
 
 _SEPARATOR = r"(?:/|\\{1,4}|%2[Ff]|%5[Cc])"

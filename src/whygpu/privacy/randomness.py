@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 _CLASSES = {
     **dict.fromkeys(map(ord, string.ascii_lowercase), "a"),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 REMOVED = "<removed>"
 

@@ -17,7 +17,7 @@ from whygpu.host.processes import LOOK_SECONDS
 from whygpu.model.probe import Probe, ProbeName
 from whygpu.model.target import FrameworkName
 from whygpu.probes import DEFAULT_TIMEOUT
-from whygpu.probes.process import HARNESS, ProbeProcess
+from whygpu.probes.probe_process import HARNESS, ProbeProcess
 from whygpu.probes.result import Result
 
 SCRIPTS: Mapping[ProbeName, Path] = {

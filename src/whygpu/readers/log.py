@@ -14,7 +14,6 @@ from whygpu.readers.devices import devices
 from whygpu.readers.failures import failures
 from whygpu.readers.layout import joined, unprefixed
 from whygpu.readers.libraries import events
-from whygpu.readers.progress import progress
 from whygpu.readers.records import records
 from whygpu.readers.sieve import Sieve, Sifted
 from whygpu.readers.statuses import statuses
@@ -22,6 +21,7 @@ from whygpu.readers.traceback_code import with_programs
 from whygpu.readers.tracebacks import raised
 from whygpu.readers.unpacking import Unpacked
 from whygpu.readers.versions import versions
+from whygpu.readers.work_progress import progress
 
 _PLATFORMS: tuple[tuple[Literal["linux", "windows", "macos"], re.Pattern[str]], ...] = (
     ("windows", re.compile(r"\b[A-Za-z]:\\\\?\w|\.dll\b|\[WinError|win_amd64|\.pyd\b")),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from whygpu.model.log import Line, Raised
-from whygpu.readers.progress import shows_work
+from whygpu.readers.work_progress import shows_work
 
 _NAME = (
     r"(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}?(?:Error|Exception)"

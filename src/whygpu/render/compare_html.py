@@ -8,8 +8,8 @@ from html import escape
 from whygpu.model.comparison import ComparisonReport, PairVerdict
 from whygpu.render import compare_plots as plots
 from whygpu.render import compare_rows as rows
+from whygpu.render import compare_summary as told
 from whygpu.render import compare_svg as svg
-from whygpu.render import compare_told as told
 from whygpu.render.compare_advice import advice
 from whygpu.render.compare_style import POLICY, STYLE
 from whygpu.render.compare_table import telling

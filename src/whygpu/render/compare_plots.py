@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from whygpu.comparer.words import figure, seconds
 from whygpu.model.comparison import LaneResult, LayerDifference, PairVerdict
+from whygpu.model.figures import figure, seconds
+from whygpu.render import compare_summary as told
 from whygpu.render import compare_svg as svg
-from whygpu.render import compare_told as told
 
 _TOP, _RIGHT = 30, 20
 _LEFT = 84

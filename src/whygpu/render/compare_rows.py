@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whygpu.comparer.tolerance import fitting_precision
-from whygpu.comparer.words import figure, seconds
 from whygpu.model.comparison import (
     DeterminismKind,
     LaneEnd,
@@ -17,7 +16,8 @@ from whygpu.model.comparison import (
     Units,
     Verdict,
 )
-from whygpu.render.run import size
+from whygpu.model.figures import figure, seconds
+from whygpu.render.run_text import size
 
 ENDS: dict[LaneEnd, str] = {
     "ran": "ran",

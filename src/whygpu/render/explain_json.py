@@ -8,7 +8,7 @@ from typing import Any
 from whygpu.model.codec import encode
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Finding
-from whygpu.render.json import FINDING_FIELDS, finding_dict, remedy_dicts
+from whygpu.render.check_json import FINDING_FIELDS, finding_dict, remedy_dicts
 
 EXPLANATION_SCHEMA = 1
 LOG_FINDING_FIELDS = (*FINDING_FIELDS, "ask")

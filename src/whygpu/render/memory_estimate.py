@@ -13,7 +13,7 @@ from whygpu.model.estimate import BatchMemory, MemoryEstimate, Mode, PartName
 from whygpu.model.standing import Standing
 from whygpu.render.layout import BOLD, GREEN, RED, YELLOW, Page
 from whygpu.render.marks import MARKS
-from whygpu.render.run import size
+from whygpu.render.run_text import size
 
 ESTIMATE_SCHEMA = 1
 _STYLES = {"fits": GREEN, "does-not-fit": RED, "not-asked": "", "unknown": YELLOW}

@@ -9,7 +9,7 @@ from whygpu.model.batch import BatchResult, GaugeName, Trial
 from whygpu.model.codec import encode
 from whygpu.model.derived import and_list, display_name
 from whygpu.render.layout import BOLD, GREEN, RED, YELLOW, Page
-from whygpu.render.run import size
+from whygpu.render.run_text import size
 
 FIND_SCHEMA = 1
 _KINDS: dict[GaugeName, str] = {

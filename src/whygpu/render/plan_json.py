@@ -12,7 +12,7 @@ from whygpu.planner.candidates import Candidate
 from whygpu.planner.changes import Change
 from whygpu.planner.constraints import Step
 from whygpu.planner.machine import MachineSpec
-from whygpu.planner.plan import Answer, Plan, Verdict
+from whygpu.planner.planning import Answer, Plan, Verdict
 
 PLAN_SCHEMA = 1
 

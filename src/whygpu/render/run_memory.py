@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from whygpu.causes.shared_logs import in_gib
+from whygpu.causes.evidence.log_subjects import in_gib
 from whygpu.model.codec import encode
 from whygpu.model.derived import DISPLAY_NAMES, display_name
 from whygpu.model.memory_use import FitEstimate, MemoryEnd

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 SOURCES = (
     "https://docs.nvidia.com/cuda/ada-compatibility-guide/index.html",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 _RELEASE_NOTES = "https://docs.nvidia.com/cuda/archive/{}/cuda-toolkit-release-notes/"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.remedy import Action, command_line
 
 

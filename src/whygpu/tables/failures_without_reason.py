@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 _NO_FILES: frozenset[str] = frozenset()
 _OF_A_SESSION = frozenset({"direct_session.cc", "session.cc", "c_api.cc"})

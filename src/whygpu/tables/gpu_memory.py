@@ -10,7 +10,7 @@ figures without this comparison. To check:
 
 from __future__ import annotations
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 _GIB = 1 << 30
 

@@ -9,7 +9,7 @@ To check: import the framework, use the GPU, and read /proc/self/maps.
 
 from __future__ import annotations
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 GPU_LIBRARIES = (
     ("tensorflow", late(r"/_pywrap_tensorflow_internal\.so|/libtensorflow_framework\.so")),

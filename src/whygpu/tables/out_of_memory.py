@@ -6,7 +6,7 @@ import math
 import re
 from typing import Literal, NamedTuple
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.shortage import MemoryPlace
 
 Outcome = Literal["refused", "retried"]

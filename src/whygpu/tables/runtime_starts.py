@@ -8,7 +8,7 @@ at the devices.
 
 from __future__ import annotations
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 TENSORFLOW_LOOKS = frozenset(
     [

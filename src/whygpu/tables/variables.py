@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.tables.variable_readings import (
     Files,
     Flags,

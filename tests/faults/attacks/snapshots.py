@@ -19,7 +19,7 @@ from tests.secrets import KINDS
 from whygpu import diagnose
 from whygpu.model.codec import DecodeError, decode, encode
 from whygpu.model.snapshot import Snapshot
-from whygpu.render.json import as_dict
+from whygpu.render.check_json import as_dict
 
 _VERBS = (
     ("check", "--snapshot"),

@@ -112,8 +112,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_instructions import (
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.illegal_instructions import (
     ASK,
     SIGNAL,
     WHICH_SETS,
@@ -124,11 +124,11 @@ from whygpu.causes.shared_instructions import (
     refused_in,
     without_avx,
 )
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
-from whygpu.causes.shared_probes import failed_saying, imported, own_probes, quoted
+from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.probe_ends import failed_saying, imported, own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.probe import Probe

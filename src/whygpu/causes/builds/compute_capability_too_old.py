@@ -95,15 +95,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
-from whygpu.causes.shared_log_gpus import REFUSED_AND_OLD, LogGpu, age_of, judged_by_list
-from whygpu.causes.shared_log_libraries import WITHOUT_GPU
-from whygpu.causes.shared_logs import ended_after, excerpt, framework_title, subject_of
-from whygpu.causes.shared_remedies import gpu_build_of, pytorch_index
+from whygpu.causes.evidence.framework_builds import CodeFit, code_fits, gpu_names, titled
+from whygpu.causes.evidence.framework_installs import gpu_build_of, pytorch_index
+from whygpu.causes.evidence.log_gpu_generations import (
+    REFUSED_AND_OLD,
+    LogGpu,
+    age_of,
+    judged_by_list,
+)
+from whygpu.causes.evidence.log_libraries import WITHOUT_GPU
+from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.remedy import Install
 from whygpu.model.snapshot import Snapshot

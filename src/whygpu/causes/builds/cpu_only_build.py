@@ -93,7 +93,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_log_cpu_builds import (
+from whygpu.causes.evidence.cuda_start_suspects import suspects
+from whygpu.causes.evidence.framework_installs import gpu_build_in_log, gpu_build_of, pytorch_index
+from whygpu.causes.evidence.log_cpu_builds import (
     CPU_VERSION,
     FELL_BACK,
     JAX_PLUGIN,
@@ -109,19 +111,17 @@ from whygpu.causes.shared_log_cpu_builds import (
     UNAVAILABLE,
     WITHOUT_GPU,
 )
-from whygpu.causes.shared_logs import (
+from whygpu.causes.evidence.log_subjects import (
     ended_after,
     excerpt,
     failed_elsewhere,
     framework_title,
     subject_of,
 )
-from whygpu.causes.shared_remedies import gpu_build_in_log, gpu_build_of, pytorch_index
-from whygpu.causes.shared_start_suspects import suspects
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Unknown, need
 from whygpu.model.remedy import Install

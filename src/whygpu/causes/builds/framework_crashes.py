@@ -64,14 +64,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_instructions import accounted_for, looked_at
-from whygpu.causes.shared_probes import own_probes, quoted, shortened
-from whygpu.causes.shared_remedies import same_release
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.framework_installs import same_release
+from whygpu.causes.evidence.illegal_instructions import accounted_for, looked_at
+from whygpu.causes.evidence.probe_ends import own_probes, quoted, shortened
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, stopped_from_outside
 from whygpu.model.finding import Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import (

@@ -59,12 +59,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_probes import imported, own_probes, quoted, said
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.probe_ends import imported, own_probes, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.derived import MORE_TIME
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import PYTHON, a_name, command_line, shell_script

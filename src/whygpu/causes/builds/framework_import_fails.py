@@ -48,8 +48,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_probes import (
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.framework_installs import again
+from whygpu.causes.evidence.probe_ends import (
     GPU_USERS,
     first_error,
     imported,
@@ -57,11 +58,10 @@ from whygpu.causes.shared_probes import (
     quoted,
     shortened,
 )
-from whygpu.causes.shared_remedies import again
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import Pip

@@ -82,15 +82,15 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
-from whygpu.causes.shared_packages import package_named
-from whygpu.causes.shared_probes import failed_saying, own_probes, quoted
-from whygpu.causes.shared_remedies import newest_release
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.framework_installs import newest_release
+from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.packages import package_named
+from whygpu.causes.evidence.probe_ends import failed_saying, own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.remedy import UnsetVariable, command_line, shell_script

@@ -116,19 +116,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_log_raised import code_of, raised_by, told_by
-from whygpu.causes.shared_logs import ended_after, subject_of
-from whygpu.causes.shared_packages import (
+from whygpu.causes.evidence.log_exceptions import code_of, raised_by, told_by
+from whygpu.causes.evidence.log_subjects import ended_after, subject_of
+from whygpu.causes.evidence.packages import (
     conflict_evidence,
     framework_name_of,
     package_named,
     required_name,
 )
-from whygpu.causes.shared_probes import failed_saying, quoted, said
+from whygpu.causes.evidence.probe_ends import failed_saying, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.derived import gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need
 from whygpu.model.probe import Probe

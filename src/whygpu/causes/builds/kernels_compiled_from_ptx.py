@@ -75,8 +75,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.builds.compute_capability_too_new import COMPILED
-from whygpu.causes.shared_builds import CodeFit, code_fits, gpu_names, titled
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.framework_builds import CodeFit, code_fits, gpu_names, titled
+from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy, seen
 from whygpu.model.log import Log

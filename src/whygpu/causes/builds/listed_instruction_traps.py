@@ -96,19 +96,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_instructions import (
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.illegal_instructions import (
     ASK,
     refused_in,
     trapping,
     trapping_in_use,
 )
-from whygpu.causes.shared_logs import ended_after, subject_of
-from whygpu.causes.shared_probes import own_probes, quoted
+from whygpu.causes.evidence.log_subjects import ended_after, subject_of
+from whygpu.causes.evidence.probe_ends import own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.probe import Probe

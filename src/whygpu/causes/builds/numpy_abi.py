@@ -118,21 +118,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_log_raised import INSTALLED, raised_by
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
-from whygpu.causes.shared_packages import (
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.framework_installs import newer_release
+from whygpu.causes.evidence.log_exceptions import INSTALLED, raised_by
+from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.packages import (
     ImportFault,
     import_faults,
     package_named,
     requirement_of,
     tidy,
 )
-from whygpu.causes.shared_probes import framework_probes, quoted, said
-from whygpu.causes.shared_remedies import newer_release
+from whygpu.causes.evidence.probe_ends import framework_probes, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known
 from whygpu.model.remedy import Install, Pip

@@ -63,7 +63,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_packages import framework_name_of
+from whygpu.causes.evidence.packages import framework_name_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
 from whygpu.model.observed import Known, need

@@ -104,10 +104,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_log_raised import INSTALLED, raised_by, told_by
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
-from whygpu.causes.shared_packages import (
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.log_exceptions import INSTALLED, raised_by, told_by
+from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.packages import (
     ImportFault,
     import_faults,
     package_named,
@@ -116,7 +116,7 @@ from whygpu.causes.shared_packages import (
 )
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.remedy import Install, Pip
 from whygpu.model.snapshot import Snapshot

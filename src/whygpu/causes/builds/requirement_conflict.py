@@ -69,20 +69,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes import shared_packages
 from whygpu.causes.builds import jax_plugin_mismatch, numpy_abi, protobuf_conflict
-from whygpu.causes.keras import keras_tf_version_mismatch
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_packages import (
+from whygpu.causes.evidence import packages
+from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.packages import (
     conflict_evidence,
     framework_name_of,
     package_named,
     required_name,
     tidy,
 )
+from whygpu.causes.keras import keras_tf_version_mismatch
 from whygpu.model.cause import cause
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.remedy import Install, Pip, Steps
@@ -110,7 +110,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 def _has_cause_of_its_own(machine: Snapshot, conflict: RequirementConflict) -> bool:
     return (
         any(
-            shared_packages.claims(machine, conflict, module.PACKAGE, module.MESSAGES)
+            packages.claims(machine, conflict, module.PACKAGE, module.MESSAGES)
             for module in (protobuf_conflict, numpy_abi)
             if required_name(conflict.requirement) == module.PACKAGE
         )

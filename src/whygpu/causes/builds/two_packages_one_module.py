@@ -53,8 +53,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_packages import required_name
-from whygpu.causes.shared_remedies import gpu_build
+from whygpu.causes.evidence.framework_installs import gpu_build
+from whygpu.causes.evidence.packages import required_name
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, Severity, seen

@@ -52,13 +52,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_packages import framework_name_of, requirement_of
-from whygpu.causes.shared_probes import framework_probes, imported
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.packages import framework_name_of, requirement_of
+from whygpu.causes.evidence.probe_ends import framework_probes, imported
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, need
 from whygpu.model.remedy import Install, UnsetVariable
 from whygpu.model.snapshot import Snapshot

@@ -89,10 +89,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import ended_after
+from whygpu.causes.evidence.log_subjects import ended_after
 from whygpu.model.cause import cause
 from whygpu.model.finding import MACHINE, Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.remedy import PYTHON, Install, InstallFramework, command_line
 from whygpu.tables.distributions import matters, normalised

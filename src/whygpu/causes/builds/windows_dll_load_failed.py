@@ -76,11 +76,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_log_libraries import missing_libraries
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.log_libraries import missing_libraries
+from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.remedy import command_line, shell_script
 from whygpu.tables.out_of_memory import PAGING_FILE

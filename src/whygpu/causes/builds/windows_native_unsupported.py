@@ -79,13 +79,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_logs import failed_elsewhere, framework_title, subject_of
-from whygpu.causes.shared_packages import package_named
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.log_subjects import failed_elsewhere, framework_title, subject_of
+from whygpu.causes.evidence.packages import package_named
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import need
 from whygpu.model.remedy import Install, command_line

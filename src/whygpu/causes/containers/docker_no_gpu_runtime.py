@@ -144,7 +144,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.shared_driver import (
+from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines, suspected
+from whygpu.causes.evidence.driver_state import (
     CONSEQUENCES,
     CONTROL_NODES,
     WSL_NODE,
@@ -157,14 +158,13 @@ from whygpu.causes.shared_driver import (
     real_library,
     withheld_at_start,
 )
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_start_story import failed_at
-from whygpu.causes.shared_start_suspects import mismatch_lines, suspected
+from whygpu.causes.evidence.log_cuda_start import failed_at
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DeviceNode
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.remedy import Steps, command_line, shell_script

@@ -125,13 +125,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_remedies import gpu_build_of, pytorch_index
+from whygpu.causes.evidence.framework_installs import gpu_build_of, pytorch_index
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import GraphicsDevice
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Failure, Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.remedy import PYTHON, Action, Install, SetVariable, command_line, shell_script

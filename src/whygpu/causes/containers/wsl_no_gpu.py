@@ -122,7 +122,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import (
+from whygpu.causes.evidence.cuda_start_suspects import suspected
+from whygpu.causes.evidence.driver_state import (
     CONSEQUENCES,
     WSL_NODE,
     cu_init,
@@ -130,13 +131,12 @@ from whygpu.causes.shared_driver import (
     device_nodes,
     probed,
 )
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_start_story import ends_after, failed_at, lines_saying, story_of
-from whygpu.causes.shared_start_suspects import suspected
+from whygpu.causes.evidence.log_cuda_start import ends_after, failed_at, lines_saying, story_of
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.driver import DriverLibrary
 from whygpu.model.finding import MACHINE, Confidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need
 from whygpu.model.remedy import PrependPath, Steps, command_line, shell_script

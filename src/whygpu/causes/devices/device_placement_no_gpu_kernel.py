@@ -64,11 +64,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_placement_logs import misplaced, placements
+from whygpu.causes.evidence.log_placement import misplaced, placements
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 
 CAUSE = cause("WG408", __name__, __doc__, severity="error", effect="broken")

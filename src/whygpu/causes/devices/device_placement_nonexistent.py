@@ -66,12 +66,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import excerpt, subject_of
-from whygpu.causes.shared_placement_logs import misplaced, placements
-from whygpu.causes.shared_start_story import failed_at
+from whygpu.causes.evidence.log_cuda_start import failed_at
+from whygpu.causes.evidence.log_placement import misplaced, placements
+from whygpu.causes.evidence.log_subjects import excerpt, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.remedy import command_line
 

@@ -101,13 +101,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import framework_title, subject_of
-from whygpu.causes.shared_probes import GPU_USERS, imported, shortened
-from whygpu.causes.shared_start_story import lines_saying
+from whygpu.causes.evidence.log_cuda_start import lines_saying
+from whygpu.causes.evidence.log_subjects import framework_title, subject_of
+from whygpu.causes.evidence.probe_ends import GPU_USERS, imported, shortened
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Effect, Evidence, Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.probe import Probe, ProbeOperation

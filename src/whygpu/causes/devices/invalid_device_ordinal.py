@@ -70,11 +70,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import gpu_ends_after, subject_of
-from whygpu.causes.shared_start_story import MAKES_CONTEXT, lines_of
+from whygpu.causes.evidence.log_cuda_start import MAKES_CONTEXT, lines_of
+from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Status
 from whygpu.model.remedy import SetVariable, command_line, shell_script
 

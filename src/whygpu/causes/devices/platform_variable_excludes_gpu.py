@@ -84,12 +84,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import ended_after
-from whygpu.causes.shared_remedies import gpu_build_in_log
+from whygpu.causes.evidence.framework_installs import gpu_build_in_log
+from whygpu.causes.evidence.log_subjects import ended_after
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, need
 from whygpu.model.remedy import SetVariable, UnsetVariable

@@ -145,15 +145,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import CONSEQUENCES, withheld_at_start
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_start_story import story_of
-from whygpu.causes.shared_start_suspects import suspected
+from whygpu.causes.evidence.cuda_start_suspects import suspected
+from whygpu.causes.evidence.driver_state import CONSEQUENCES, withheld_at_start
+from whygpu.causes.evidence.log_cuda_start import story_of
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.environment import GpuSelection
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Observed, Unknown, need
 from whygpu.model.remedy import (

@@ -63,7 +63,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_remedies import again
+from whygpu.causes.evidence.framework_installs import again
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy

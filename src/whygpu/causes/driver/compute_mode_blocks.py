@@ -85,20 +85,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import CONSEQUENCES, selected_gpus
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_start_story import (
+from whygpu.causes.evidence.driver_state import CONSEQUENCES, selected_gpus
+from whygpu.causes.evidence.log_cuda_start import (
     INVALID_DEVICE,
     MAKES_CONTEXT,
     failed_at,
     lines_of,
     named,
 )
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Gpu, GpuProcess
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, Severity, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.remedy import a_number, command_line, shell_script

@@ -107,10 +107,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import CuInit, cu_init, probed, real_library
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_start_story import COMPAT, STUB, failed_at, lines_of, story_of, weight
-from whygpu.causes.shared_start_suspects import mismatch_lines, suspects
+from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines, suspects
+from whygpu.causes.evidence.driver_state import CuInit, cu_init, probed, real_library
+from whygpu.causes.evidence.log_cuda_start import (
+    COMPAT,
+    STUB,
+    failed_at,
+    lines_of,
+    story_of,
+    weight,
+)
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen

@@ -90,7 +90,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import (
+from whygpu.causes.evidence.driver_state import (
     CONSEQUENCES,
     CONTROL_NODES,
     WSL_NODE,
@@ -99,13 +99,13 @@ from whygpu.causes.shared_driver import (
     gpu_nodes,
     place_of,
 )
-from whygpu.causes.shared_logs import excerpt, subject_of
-from whygpu.causes.shared_start_story import failed_at, lines_saying, story_of
+from whygpu.causes.evidence.log_cuda_start import failed_at, lines_saying, story_of
+from whygpu.causes.evidence.log_subjects import excerpt, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DeviceNode
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.remedy import a_name, command_line, shell_script

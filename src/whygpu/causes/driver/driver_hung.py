@@ -84,13 +84,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import CONSEQUENCES
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_start_story import lines_saying, lost_gpu_lines
+from whygpu.causes.evidence.driver_state import CONSEQUENCES
+from whygpu.causes.evidence.log_cuda_start import lines_saying, lost_gpu_lines
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.remedy import command_line, shell_script

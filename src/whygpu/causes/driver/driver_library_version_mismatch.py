@@ -119,7 +119,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import (
+from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines
+from whygpu.causes.evidence.driver_state import (
     CONSEQUENCES,
     cu_init,
     differing_libraries,
@@ -128,15 +129,21 @@ from whygpu.causes.shared_driver import (
     place_of,
     probed,
 )
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_search import search_without
-from whygpu.causes.shared_start_story import COMPAT, failed_at, lines_of, named, story_of, weight
-from whygpu.causes.shared_start_suspects import mismatch_lines
+from whygpu.causes.evidence.library_search import search_without
+from whygpu.causes.evidence.log_cuda_start import (
+    COMPAT,
+    failed_at,
+    lines_of,
+    named,
+    story_of,
+    weight,
+)
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import DriverLibrary
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, NotApplicable, need
 from whygpu.model.remedy import Steps, a_path, command_line, shell_script

@@ -106,10 +106,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.shared_builds import cuda_builds, titled
-from whygpu.causes.shared_logs import framework_title, subject_of
-from whygpu.causes.shared_remedies import gpu_build_of, pytorch_index
-from whygpu.causes.shared_start_story import (
+from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines, suspected
+from whygpu.causes.evidence.framework_builds import cuda_builds, titled
+from whygpu.causes.evidence.framework_installs import gpu_build_of, pytorch_index
+from whygpu.causes.evidence.log_cuda_start import (
     COMPAT,
     INSUFFICIENT,
     failed_at,
@@ -118,11 +118,11 @@ from whygpu.causes.shared_start_story import (
     story_of,
     weight,
 )
-from whygpu.causes.shared_start_suspects import mismatch_lines, suspected
+from whygpu.causes.evidence.log_subjects import framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, Unknown, need
 from whygpu.model.remedy import Install, command_line

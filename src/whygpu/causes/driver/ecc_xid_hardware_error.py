@@ -86,13 +86,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import CONSEQUENCES
-from whygpu.causes.shared_logs import gpu_ends_after, subject_of
+from whygpu.causes.evidence.driver_state import CONSEQUENCES
+from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import MACHINE, Confidence, Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need, need_or
 from whygpu.model.remedy import a_number, command_line, shell_script

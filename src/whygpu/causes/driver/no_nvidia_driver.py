@@ -123,16 +123,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import (
+from whygpu.causes.evidence.cuda_start_suspects import suspected
+from whygpu.causes.evidence.driver_state import (
     CONSEQUENCES,
     install_driver,
     nvidia_hardware,
     other_holders,
     place_of,
 )
-from whygpu.causes.shared_logs import framework_title, subject_of
-from whygpu.causes.shared_start_story import INSUFFICIENT, named, story_of
-from whygpu.causes.shared_start_suspects import suspected
+from whygpu.causes.evidence.log_cuda_start import INSUFFICIENT, named, story_of
+from whygpu.causes.evidence.log_subjects import framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy, seen

@@ -138,7 +138,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import (
+from whygpu.causes.evidence.cuda_start_suspects import mismatch_lines, suspected
+from whygpu.causes.evidence.driver_state import (
     CONSEQUENCES,
     CONTROL_NODES,
     CuInit,
@@ -153,8 +154,7 @@ from whygpu.causes.shared_driver import (
     probed,
     real_library,
 )
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_start_story import (
+from whygpu.causes.evidence.log_cuda_start import (
     NOT_READY,
     UNKNOWN,
     failed_at,
@@ -166,11 +166,11 @@ from whygpu.causes.shared_start_story import (
     story_of,
     weight,
 )
-from whygpu.causes.shared_start_suspects import mismatch_lines, suspected
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, NotApplicable, need
 from whygpu.model.remedy import Steps, command_line, shell_script

@@ -73,8 +73,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import on_tegra, place_of, real_library
-from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.evidence.driver_state import on_tegra, place_of, real_library
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen

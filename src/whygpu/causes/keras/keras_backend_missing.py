@@ -84,16 +84,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_keras import BACKENDS, Choice, choice_of
-from whygpu.causes.shared_logs import ended_after
-from whygpu.causes.shared_packages import package_named
-from whygpu.causes.shared_probes import imported, quoted, said
-from whygpu.causes.shared_remedies import gpu_build
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.framework_installs import gpu_build
+from whygpu.causes.evidence.keras_backend import BACKENDS, Choice, choice_of
+from whygpu.causes.evidence.log_subjects import ended_after
+from whygpu.causes.evidence.packages import package_named
+from whygpu.causes.evidence.probe_ends import imported, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Observed, need
 from whygpu.model.probe import Probe

@@ -75,9 +75,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_keras import BACKENDS, Choice, choice_of
-from whygpu.causes.shared_remedies import gpu_build_of
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.framework_installs import gpu_build_of
+from whygpu.causes.evidence.keras_backend import BACKENDS, Choice, choice_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, display_name, gpu_proven_by, keras_backend, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen

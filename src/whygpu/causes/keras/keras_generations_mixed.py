@@ -53,9 +53,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_keras import LEGACY_SWITCH, Choice, choice_of, uses_legacy_keras
-from whygpu.causes.shared_packages import package_named
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.keras_backend import LEGACY_SWITCH, Choice, choice_of, uses_legacy_keras
+from whygpu.causes.evidence.packages import package_named
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Finding, Gap, Remedy, seen

@@ -68,13 +68,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_keras import LEGACY_SWITCH, uses_legacy_keras
-from whygpu.causes.shared_logs import ended_after
-from whygpu.causes.shared_probes import imported, quoted
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.keras_backend import LEGACY_SWITCH, uses_legacy_keras
+from whygpu.causes.evidence.log_subjects import ended_after
+from whygpu.causes.evidence.probe_ends import imported, quoted
 from whygpu.model.cause import cause
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Observed, need
 from whygpu.model.probe import Probe

@@ -151,21 +151,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_log_keras import MESSAGES as MESSAGES_IN_LOG
-from whygpu.causes.shared_log_keras import told_in
-from whygpu.causes.shared_logs import ended_after, excerpt
-from whygpu.causes.shared_packages import (
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.log_keras_mismatch import MESSAGES as MESSAGES_IN_LOG
+from whygpu.causes.evidence.log_keras_mismatch import told_in
+from whygpu.causes.evidence.log_subjects import ended_after, excerpt
+from whygpu.causes.evidence.packages import (
     conflict_evidence,
     framework_name_of,
     required_name,
     requirement_of,
     tidy,
 )
-from whygpu.causes.shared_probes import failed_saying, imported, own_probes, quoted, said
+from whygpu.causes.evidence.probe_ends import failed_saying, imported, own_probes, quoted, said
 from whygpu.model.cause import cause
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Observed, Unknown, need
 from whygpu.model.probe import Probe

@@ -69,8 +69,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from whygpu.causes.shared_builds import cuda_builds, titled
-from whygpu.causes.shared_libraries import copy_at, is_driver_library, libraries_of
+from whygpu.causes.evidence.framework_builds import cuda_builds, titled
+from whygpu.causes.evidence.library_faults import copy_at, is_driver_library, libraries_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy

@@ -128,9 +128,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_installs import install_remedies
-from whygpu.causes.shared_libraries import (
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.framework_installs import pytorch_index
+from whygpu.causes.evidence.library_faults import (
     consequence,
     copies_or_none,
     effect_on,
@@ -138,7 +138,9 @@ from whygpu.causes.shared_libraries import (
     other_versions,
     to_install,
 )
-from whygpu.causes.shared_log_libraries import (
+from whygpu.causes.evidence.library_installs import install_remedies
+from whygpu.causes.evidence.library_search import dlopen_warning, listed, requests_seen
+from whygpu.causes.evidence.log_libraries import (
     Missing,
     asked_release,
     cuda_remedies,
@@ -151,13 +153,11 @@ from whygpu.causes.shared_log_libraries import (
     other_release_opened,
     which_question,
 )
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
-from whygpu.causes.shared_remedies import pytorch_index
-from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
+from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.libraries import LibraryCopy
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known

@@ -93,9 +93,14 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 
-from whygpu.causes.shared_builds import cuda_builds, titled
-from whygpu.causes.shared_libraries import base_name, copy_at, libraries_of
-from whygpu.causes.shared_search import found_through, how_found, search_first, search_without
+from whygpu.causes.evidence.framework_builds import cuda_builds, titled
+from whygpu.causes.evidence.library_faults import base_name, copy_at, libraries_of
+from whygpu.causes.evidence.library_search import (
+    found_through,
+    how_found,
+    search_first,
+    search_without,
+)
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy

@@ -92,10 +92,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_installs import install_remedies
-from whygpu.causes.shared_libraries import consequence, effect_on, failures, no_copy, to_install
-from whygpu.causes.shared_log_libraries import (
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.library_faults import (
+    consequence,
+    effect_on,
+    failures,
+    no_copy,
+    to_install,
+)
+from whygpu.causes.evidence.library_installs import install_remedies
+from whygpu.causes.evidence.library_search import dlopen_warning, listed, requests_seen
+from whygpu.causes.evidence.log_libraries import (
     NO_DLOPEN,
     Missing,
     cudnn_unusable,
@@ -105,11 +112,10 @@ from whygpu.causes.shared_log_libraries import (
     names,
     other_cudnn,
 )
-from whygpu.causes.shared_logs import ended_after, excerpt, framework_title, subject_of
-from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
+from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.remedy import Install, a_number, command_line, shell_script
 from whygpu.model.snapshot import Snapshot

@@ -113,9 +113,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import cuda_builds, titled
-from whygpu.causes.shared_installs import install_remedies
-from whygpu.causes.shared_libraries import (
+from whygpu.causes.evidence.framework_builds import cuda_builds, titled
+from whygpu.causes.evidence.library_faults import (
     consequence,
     copies_or_none,
     copy_at,
@@ -126,9 +125,8 @@ from whygpu.causes.shared_libraries import (
     other_versions,
     to_install,
 )
-from whygpu.causes.shared_log_libraries import Missing, missing_libraries, names, other_cudnn
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
-from whygpu.causes.shared_search import (
+from whygpu.causes.evidence.library_installs import install_remedies
+from whygpu.causes.evidence.library_search import (
     dlopen_warning,
     found_through,
     how_found,
@@ -136,10 +134,12 @@ from whygpu.causes.shared_search import (
     requests_seen,
     search_without,
 )
+from whygpu.causes.evidence.log_libraries import Missing, missing_libraries, names, other_cudnn
+from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.libraries import LibraryCopy, Resolution
 from whygpu.model.log import Log, Match
 from whygpu.model.observed import Known, Unknown

@@ -68,10 +68,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import framework_title, gpu_ends_after, is_tensorflow, subject_of
+from whygpu.causes.evidence.log_subjects import (
+    framework_title,
+    gpu_ends_after,
+    is_tensorflow,
+    subject_of,
+)
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Status
 from whygpu.model.remedy import command_line, shell_script
 

@@ -70,9 +70,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_installs import install_remedies, reinstall
-from whygpu.causes.shared_libraries import (
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.library_faults import (
     Failure,
     consequence,
     copies_or_none,
@@ -80,9 +79,10 @@ from whygpu.causes.shared_libraries import (
     effect_on,
     failures,
 )
-from whygpu.causes.shared_log_libraries import NO_DLOPEN, cudnn_unusable
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
-from whygpu.causes.shared_search import dlopen_warning, listed, requests_seen
+from whygpu.causes.evidence.library_installs import install_remedies, reinstall
+from whygpu.causes.evidence.library_search import dlopen_warning, listed, requests_seen
+from whygpu.causes.evidence.log_libraries import NO_DLOPEN, cudnn_unusable
+from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Finding, Gap, Remedy

@@ -122,9 +122,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 
-from whygpu.causes.shared_builds import titled
-from whygpu.causes.shared_installs import install_remedies
-from whygpu.causes.shared_libraries import (
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.framework_installs import gpu_build_of
+from whygpu.causes.evidence.library_faults import (
     Failure,
     base_name,
     consequence,
@@ -134,10 +134,8 @@ from whygpu.causes.shared_libraries import (
     libraries_of,
     usable_copies,
 )
-from whygpu.causes.shared_log_conflicts import conflict_in
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_remedies import gpu_build_of
-from whygpu.causes.shared_search import (
+from whygpu.causes.evidence.library_installs import install_remedies
+from whygpu.causes.evidence.library_search import (
     dlopen_warning,
     found_through,
     how_found,
@@ -146,6 +144,8 @@ from whygpu.causes.shared_search import (
     search_first,
     search_without,
 )
+from whygpu.causes.evidence.log_library_conflicts import conflict_in
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, nvidia_gpu
 from whygpu.model.finding import MACHINE, Evidence, Finding, Gap, Remedy

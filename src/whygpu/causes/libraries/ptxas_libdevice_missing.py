@@ -96,13 +96,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_builds import cuda_builds, titled
-from whygpu.causes.shared_libraries import cuda_major
-from whygpu.causes.shared_logs import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.framework_builds import cuda_builds, titled
+from whygpu.causes.evidence.library_faults import cuda_major
+from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
 from whygpu.model.remedy import Install, SetVariable

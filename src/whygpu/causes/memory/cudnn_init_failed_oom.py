@@ -115,22 +115,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import selected_gpus
-from whygpu.causes.shared_log_libraries import cudnn_unusable
-from whygpu.causes.shared_logs import (
+from whygpu.causes.evidence.driver_state import selected_gpus
+from whygpu.causes.evidence.gpu_memory import gibibytes, named_holders, share_used
+from whygpu.causes.evidence.log_libraries import cudnn_unusable
+from whygpu.causes.evidence.log_out_of_memory import shortage
+from whygpu.causes.evidence.log_subjects import (
     framework_title,
     gpu_ends_after,
     in_gib,
     is_tensorflow,
     subject_of,
 )
-from whygpu.causes.shared_memory import gibibytes, named_holders, share_used
-from whygpu.causes.shared_out_of_memory import shortage
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Known, Undetermined, Unknown, need
 from whygpu.model.probe import Probe

@@ -125,14 +125,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from whygpu.causes.shared_logs import gpu_ends_after, in_gib, subject_of
-from whygpu.causes.shared_memory import GIB, gibibytes
-from whygpu.causes.shared_memory_remedies import for_leaks
-from whygpu.causes.shared_probes import own_probes
+from whygpu.causes.evidence.gpu_memory import GIB, gibibytes
+from whygpu.causes.evidence.log_subjects import gpu_ends_after, in_gib, subject_of
+from whygpu.causes.evidence.memory_remedies import for_leaks
+from whygpu.causes.evidence.probe_ends import own_probes
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Allocation, Log
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.probe import Probe

@@ -59,10 +59,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import framework_title, subject_of
-from whygpu.causes.shared_memory_remedies import for_leaks
-from whygpu.causes.shared_memory_watched import by_watching
-from whygpu.causes.shared_out_of_memory import how_far, seen_in
+from whygpu.causes.evidence.log_out_of_memory import how_far, seen_in
+from whygpu.causes.evidence.log_subjects import framework_title, subject_of
+from whygpu.causes.evidence.memory_remedies import for_leaks
+from whygpu.causes.evidence.watched_memory import by_watching
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.log import Log

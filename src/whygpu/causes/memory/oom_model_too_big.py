@@ -66,12 +66,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import framework_title, is_tensorflow, subject_of
-from whygpu.causes.shared_memory_remedies import ANOTHER_GPU, SEE_HOLDERS
-from whygpu.causes.shared_out_of_memory import Shortage, how_far, seen_in
+from whygpu.causes.evidence.log_out_of_memory import Shortage, how_far, seen_in
+from whygpu.causes.evidence.log_subjects import framework_title, is_tensorflow, subject_of
+from whygpu.causes.evidence.memory_remedies import ANOTHER_GPU, SEE_HOLDERS
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 
 CAUSE = cause(

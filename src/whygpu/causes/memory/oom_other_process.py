@@ -85,11 +85,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_driver import selected_gpus
-from whygpu.causes.shared_logs import framework_title, subject_of
-from whygpu.causes.shared_memory import described, gibibytes, holders, named_holders, share_used
-from whygpu.causes.shared_memory_remedies import ANOTHER_GPU, SEE_HOLDERS, share_remedy
-from whygpu.causes.shared_out_of_memory import how_far, seen_in
+from whygpu.causes.evidence.driver_state import selected_gpus
+from whygpu.causes.evidence.gpu_memory import (
+    described,
+    gibibytes,
+    holders,
+    named_holders,
+    share_used,
+)
+from whygpu.causes.evidence.log_out_of_memory import how_far, seen_in
+from whygpu.causes.evidence.log_subjects import framework_title, subject_of
+from whygpu.causes.evidence.memory_remedies import ANOTHER_GPU, SEE_HOLDERS, share_remedy
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Gpu

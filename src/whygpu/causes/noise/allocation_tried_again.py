@@ -37,9 +37,9 @@ step 200 loss = 1.87 (0.409 sec/step)
 
 from __future__ import annotations
 
-from whygpu.causes.shared_logs import harmless
+from whygpu.causes.evidence.log_subjects import harmless
 from whygpu.model.cause import cause
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 CAUSE = cause("WG911", __name__, __doc__, severity="info", effect="none")
 

@@ -39,9 +39,9 @@ E0000 00:00:1732000000.123456   4321 gpu_timer.cc:183] Delay kernel timed out: m
 
 from __future__ import annotations
 
-from whygpu.causes.shared_logs import harmless
+from whygpu.causes.evidence.log_subjects import harmless
 from whygpu.model.cause import cause
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 CAUSE = cause("WG918", __name__, __doc__, severity="info", effect="none")
 

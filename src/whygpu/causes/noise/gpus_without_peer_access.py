@@ -35,9 +35,9 @@ RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:859, invalid usage, NCCL versi
 
 from __future__ import annotations
 
-from whygpu.causes.shared_logs import harmless
+from whygpu.causes.evidence.log_subjects import harmless
 from whygpu.model.cause import cause
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 CAUSE = cause("WG920", __name__, __doc__, severity="info", effect="none")
 

@@ -38,9 +38,9 @@ W0000 00:00:1745000000.640000   91820 computation_placer.cc:177] computation pla
 
 from __future__ import annotations
 
-from whygpu.causes.shared_logs import harmless
+from whygpu.causes.evidence.log_subjects import harmless
 from whygpu.model.cause import cause
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 CAUSE = cause("WG901", __name__, __doc__, severity="info", effect="none")
 

@@ -33,9 +33,9 @@ tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocat
 
 from __future__ import annotations
 
-from whygpu.causes.shared_logs import harmless
+from whygpu.causes.evidence.log_subjects import harmless
 from whygpu.model.cause import cause
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 
 CAUSE = cause("WG916", __name__, __doc__, severity="info", effect="none")
 

@@ -88,11 +88,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import tf_name
+from whygpu.causes.evidence.device_code import tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Event, Mention
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
 
 CAUSE = cause("WG713", __name__, __doc__, severity="error", effect="none")

@@ -154,16 +154,16 @@ import ast
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import path_of, text_of
-from whygpu.causes.shared_logs import framework_title, gpu_ends_after, subject_of
-from whygpu.causes.shared_processes import children
-from whygpu.causes.shared_starts import puts_on_cuda, torch_looks
-from whygpu.causes.shared_tensors import tensor_device
+from whygpu.causes.evidence.child_processes import children
+from whygpu.causes.evidence.device_code import path_of, text_of
+from whygpu.causes.evidence.log_subjects import framework_title, gpu_ends_after, subject_of
+from whygpu.causes.evidence.runtime_starts import puts_on_cuda, torch_looks
+from whygpu.causes.evidence.torch_tensors import tensor_device
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.finding import Confidence, Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.program import Program, surely_before
 from whygpu.model.remedy import SetVariable

@@ -56,10 +56,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import keras_name, text_of
+from whygpu.causes.evidence.device_code import keras_name, text_of
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
 
 CAUSE = cause("WG718", __name__, __doc__, severity="warning", effect="none")

@@ -50,7 +50,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import guarded_by_attribute_error, tf_name
+from whygpu.causes.evidence.device_code import guarded_by_attribute_error, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Edit, Program

@@ -98,8 +98,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import is_broad, only_talks, tf_name
-from whygpu.causes.shared_starts import is_keras_model, puts_on_cuda
+from whygpu.causes.evidence.device_code import is_broad, only_talks, tf_name
+from whygpu.causes.evidence.runtime_starts import is_keras_model, puts_on_cuda
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call

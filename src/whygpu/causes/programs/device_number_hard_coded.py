@@ -128,11 +128,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from whygpu.causes.shared_code import catches, text_of, tf_name
+from whygpu.causes.evidence.device_code import catches, text_of, tf_name
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program, handlers_around
 from whygpu.model.values import Constant, Either, Several, Value
 

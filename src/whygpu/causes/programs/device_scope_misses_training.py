@@ -70,8 +70,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import device_scopes, text_of
-from whygpu.causes.shared_starts import eager, is_keras_model
+from whygpu.causes.evidence.device_code import device_scopes, text_of
+from whygpu.causes.evidence.runtime_starts import eager, is_keras_model
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call

@@ -135,15 +135,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import tf_name
-from whygpu.causes.shared_logs import framework_title, subject_of
-from whygpu.causes.shared_selection import partial_growth
-from whygpu.causes.shared_starts import tensorflow_starts
+from whygpu.causes.evidence.device_code import tf_name
+from whygpu.causes.evidence.device_selection import partial_growth
+from whygpu.causes.evidence.log_subjects import framework_title, subject_of
+from whygpu.causes.evidence.runtime_starts import tensorflow_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.program import Edit, Place, Program, surely_before
 from whygpu.model.remedy import SetVariable, set_variables

@@ -56,8 +56,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import gpus_listed
-from whygpu.causes.shared_starts import is_keras_model
+from whygpu.causes.evidence.device_code import gpus_listed
+from whygpu.causes.evidence.runtime_starts import is_keras_model
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call

@@ -118,8 +118,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_missing_gpu import MissingGpu, missing_gpus
-from whygpu.causes.shared_selection import unchecked_items
+from whygpu.causes.evidence.device_selection import unchecked_items
+from whygpu.causes.evidence.missing_gpu_statements import MissingGpu, missing_gpus
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.derived import display_name

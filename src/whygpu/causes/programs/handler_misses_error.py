@@ -73,8 +73,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import catches, caught, tf_name
-from whygpu.causes.shared_selection import partial_growth, unchecked_items
+from whygpu.causes.evidence.device_code import catches, caught, tf_name
+from whygpu.causes.evidence.device_selection import partial_growth, unchecked_items
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Event

@@ -103,11 +103,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import guarded_by_attribute_error
+from whygpu.causes.evidence.device_code import guarded_by_attribute_error
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.program import Edit, Program
 from whygpu.tables.device_names import right_name

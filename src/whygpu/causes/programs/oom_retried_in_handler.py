@@ -108,10 +108,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import caught, only_talks
+from whygpu.causes.evidence.device_code import caught, only_talks
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
 
 CAUSE = cause("WG723", __name__, __doc__, severity="warning", effect="broken")

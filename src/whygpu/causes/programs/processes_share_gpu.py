@@ -77,11 +77,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.shared_processes import children, run_several
-from whygpu.causes.shared_starts import jax_starts, tensorflow_starts
+from whygpu.causes.evidence.child_processes import children, run_several
+from whygpu.causes.evidence.runtime_starts import jax_starts, tensorflow_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program
 
 CAUSE = cause("WG724", __name__, __doc__, severity="warning", effect="broken")

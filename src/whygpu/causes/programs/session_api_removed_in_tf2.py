@@ -127,13 +127,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import exists_only_in, guarded_by_attribute_error
-from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.evidence.device_code import exists_only_in, guarded_by_attribute_error
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Event, Import
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.program import Program
 from whygpu.model.remedy import command_line

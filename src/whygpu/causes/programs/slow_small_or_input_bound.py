@@ -46,10 +46,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from whygpu.causes.shared_logs import subject_of
+from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.remedy import command_line
 

@@ -167,13 +167,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_logs import subject_of
-from whygpu.causes.shared_tensors import module_device, plain, tensor_device
+from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.torch_tensors import module_device, plain, tensor_device
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call, Combination
 from whygpu.model.finding import Finding, Remedy
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.program import Program
 from whygpu.model.values import Several, Value

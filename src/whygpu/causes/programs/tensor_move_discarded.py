@@ -65,7 +65,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.shared_tensors import is_tensor
+from whygpu.causes.evidence.torch_tensors import is_tensor
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.program import Edit, Place, Program

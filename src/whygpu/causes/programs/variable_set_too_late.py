@@ -139,12 +139,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import text_of
-from whygpu.causes.shared_starts import MOMENTS, jax_starts
+from whygpu.causes.evidence.device_code import text_of
+from whygpu.causes.evidence.runtime_starts import MOMENTS, jax_starts
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Event, Import, Setting
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.model.program import Program, surely_before
 from whygpu.tables.variable_moments import ROWS, VariableMoment
 

@@ -69,8 +69,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.shared_code import device_scopes, path_of, text_of, tf_name
-from whygpu.causes.shared_starts import may_be_cuda
+from whygpu.causes.evidence.device_code import device_scopes, path_of, text_of, tf_name
+from whygpu.causes.evidence.runtime_starts import may_be_cuda
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call

@@ -1,0 +1,310 @@
+"""Why CUDA did not start, judged once for all the causes that look alike in a log.
+
+No driver, a hidden GPU, a container without one, WSL, a broken kernel module and an outdated driver
+share most of their messages; what tells them apart stands in other lines. Each of these causes asks
+here whether it is a suspect, and how strong a one, so that they never contradict each other.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from whygpu.causes.evidence.log_cuda_start import (
+    DSO_DIFFERS,
+    INSUFFICIENT,
+    INVALID_DEVICE,
+    LIBRARY_MISSING,
+    MISMATCHED,
+    NO_DEVICE,
+    NOT_FOUND,
+    NOT_READY,
+    NVML_MISMATCH,
+    NVML_MISSING,
+    STUB,
+    SYSTEM_REFUSED,
+    UNKNOWN,
+    Story,
+    halves_apart,
+    in_order,
+    lines_of,
+    lines_saying,
+    named,
+    story_of,
+    weight,
+)
+from whygpu.model.finding import Confidence, Severity
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log
+
+
+class Suspect(NamedTuple):
+    """A cause that would explain why CUDA did not start."""
+
+    slug: str
+    confidence: Confidence
+    lines: tuple[int, ...]
+    ask: str | None = None
+    severity: Severity = "error"
+
+
+_ASK_SMI = "Does `nvidia-smi` list the GPU on that machine?"
+_ASK_HIDDEN = (
+    "What do `nvidia-smi -L` and `echo $CUDA_VISIBLE_DEVICES` say there? A GPU that is listed and "
+    "not named was hidden; one that is not listed is a matter of the driver."
+)
+_ASK_CONTAINER = (
+    "Did it run in a container? Then `nvidia-smi` works on the host and not inside, and the "
+    "container has to be started with GPUs."
+)
+_ASK_DRIVER = (
+    "Which driver does `nvidia-smi` show? If it shows one, it is too old; if the command is not "
+    "there or fails, there is no driver."
+)
+_NO_DEVICE_TEXTS = late(r"No CUDA GPUs are available|No visible GPU devices")
+_LOADED_THE_DRIVER = ("tensorflow", "torch", "jax", "cupy")
+"""Frameworks that have other words for a missing library: NO_DEVICE means it was there."""
+_DRIVER_DLL = ("cuda", "nvcuda")
+
+
+def suspected(log: Log, slug: str) -> Suspect | None:
+    """How strongly this cause is suspected of having kept CUDA from starting, if at all."""
+    return next((suspect for suspect in suspects(log) if suspect.slug == slug), None)
+
+
+@lru_cache(maxsize=1)
+def suspects(log: Log) -> tuple[Suspect, ...]:
+    """Whom the evidence points to, strongest first."""
+    story = story_of(log)
+    if mismatch_lines(log) or any(device.event == "ready" for device in log.devices):
+        return ()
+    for judge in (
+        _not_ready,
+        _stub,
+        _library_missing,
+        _no_device,
+        _unknown,
+        _outdated,
+        _tools_only,
+        _unavailable,
+    ):
+        found = judge(log, story)
+        if found:
+            return _weighed(log, story, found)
+    return ()
+
+
+def mismatch_lines(log: Log) -> tuple[int, ...]:
+    """Lines that say or show that the two halves of the driver are of different versions."""
+    said = (*lines_of(named(log, MISMATCHED, NVML_MISMATCH)), *lines_saying(log, DSO_DIFFERS))
+    return in_order(said or halves_apart(log))
+
+
+def _weighed(log: Log, story: Story, found: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
+    """With the failures for want of a GPU among the lines, and as serious as these make it.
+
+    A crash is none of them unless its stack says so: frameworks go on without a GPU, and what
+    crashes next may be anything, want of memory for one.
+    """
+    return tuple(
+        suspect._replace(
+            lines=in_order((*suspect.lines, *story.wanted)),
+            severity=weight(log, (*suspect.lines, *story.wanted), suspect.severity),
+        )
+        for suspect in found
+    )
+
+
+def _not_ready(log: Log, story: Story) -> tuple[Suspect, ...]:
+    lines = lines_of(named(log, NOT_READY))
+    return (Suspect("nvidia-kernel-module-state", "likely", lines),) if lines else ()
+
+
+def _stub(log: Log, story: Story) -> tuple[Suspect, ...]:
+    """An image that was built against the toolkit's stub finds it where no driver was passed in."""
+    lines = lines_of(named(log, STUB))
+    evidence = (*lines, *story.no_node, *story.no_kernel, *story.place_lines)
+    if not lines or not (story.place == "container" or story.no_node or story.no_kernel):
+        return ()
+    return (Suspect("docker-no-gpu-runtime", "likely", evidence, _ASK_CONTAINER, "warning"),)
+
+
+def _library_missing(log: Log, story: Story) -> tuple[Suspect, ...]:
+    lines = in_order((*story.no_library, *lines_of(named(log, LIBRARY_MISSING))))
+    if not lines:
+        return ()
+    if story.gpus and not log.library_events("not-found", _DRIVER_DLL) and not story.no_kernel:
+        # The driver is there; what this framework misses is CUDA's runtime.
+        return ()
+    evidence = (*lines, *story.no_kernel, *story.no_node)
+    driver = Suspect("no-nvidia-driver", "likely", evidence, _ASK_SMI, "info")
+    module = [seen.line for seen in log.versions if seen.of == "kernel-module"]
+    if story.place == "wsl":
+        return (Suspect("wsl-no-gpu", "likely", (*evidence, *story.place_lines), None, "warning"),)
+    if story.place == "container":
+        lines = (*evidence, *story.place_lines)
+        return (Suspect("docker-no-gpu-runtime", "likely", lines, None, "info"),)
+    container = Suspect("docker-no-gpu-runtime", "possible", evidence, _ASK_CONTAINER, "info")
+    if module or story.gpus:
+        # Half of the driver reaches the program: what is missing was not passed in.
+        lines = (*evidence, *module, *story.gpus[:1])
+        strong = container._replace(confidence="likely", lines=lines, severity="warning")
+        return strong, _weaker(driver)
+    return (driver, container) if log.platform != "windows" else (driver,)
+
+
+def _no_device(log: Log, story: Story) -> tuple[Suspect, ...]:
+    # JAX says so after any refusal of cuInit; only by itself does it mean that none is visible.
+    other = [s for s in log.statuses if s.call == "cuInit" and s.name not in NO_DEVICE]
+    said = () if other else lines_saying(log, _NO_DEVICE_TEXTS)
+    lines = in_order((*lines_of(named(log, NO_DEVICE)), *said))
+    if not lines:
+        return ()
+    hidden = Suspect("visible-devices-hides-gpu", "likely", lines, _ASK_HIDDEN, "warning")
+    driver = Suspect("no-nvidia-driver", "likely", lines, _ASK_HIDDEN, "info")
+    module = Suspect("nvidia-kernel-module-state", "likely", lines, None, "warning")
+    if story.no_kernel or story.no_node:
+        return _without_kernel(story, lines)
+    if story.hiding:
+        evidence = (*lines, *story.hiding)
+        return (Suspect("visible-devices-hides-gpu", "certain", evidence, None, "info"),)
+    if story.smi_failed or story.no_card:
+        return (module._replace(lines=(*lines, *story.smi_failed, *story.no_card)),)
+    if story.matching or story.gpus:
+        evidence = (*lines, *story.matching, *story.gpus[:2], *_setting_lines(story))
+        return (
+            hidden._replace(lines=evidence),
+            module._replace(confidence="possible", lines=evidence, ask=_ASK_HIDDEN),
+        )
+    if story.setting and story.setting[1] not in ("0", ""):
+        return (hidden._replace(lines=(*lines, *_setting_lines(story))), _weaker(driver))
+    if story.place == "wsl":
+        return (Suspect("wsl-no-gpu", "likely", (*lines, *story.place_lines)), _weaker(driver))
+    if story.place == "container":
+        evidence = (*lines, *story.place_lines)
+        return (
+            Suspect("docker-no-gpu-runtime", "likely", evidence, _ASK_HIDDEN, "warning"),
+            _weaker(hidden),
+        )
+    if said or log.framework in _LOADED_THE_DRIVER:
+        return (hidden, _weaker(driver))
+    return (driver, _weaker(hidden))
+
+
+def _weaker(suspect: Suspect) -> Suspect:
+    return suspect._replace(confidence="possible")
+
+
+def _setting_lines(story: Story) -> tuple[int, ...]:
+    return (story.setting[0],) if story.setting else ()
+
+
+def _without_kernel(story: Story, lines: tuple[int, ...]) -> tuple[Suspect, ...]:
+    evidence = (*lines, *story.no_kernel, *story.no_node)
+    driver = Suspect("no-nvidia-driver", "likely", evidence, _ASK_SMI, "info")
+    if story.place == "wsl":
+        return (Suspect("wsl-no-gpu", "likely", (*evidence, *story.place_lines)), _weaker(driver))
+    if story.place == "container":
+        lines = (*evidence, *story.place_lines)
+        return (
+            Suspect("docker-no-gpu-runtime", "likely", lines, None, "info"),
+            _weaker(driver),
+        )
+    if story.smi_failed:
+        lines = (*evidence, *story.smi_failed)
+        return (Suspect("nvidia-kernel-module-state", "likely", lines), _weaker(driver))
+    return (driver,)
+
+
+_STARTING = (
+    "cuInit",
+    "cudaGetDeviceCount",
+    "cudaGetDevice",
+    "cuDeviceGetCount",
+    "cuDeviceGet",
+    "cuDevicePrimaryCtxRetain",
+    "cuCtxCreate",
+    "cudaSetDevice",
+)
+_TORCH_GAVE_UP = late(r"CUDA driver initialization failed, you might not have a CUDA gpu")
+_COUNTING = ("cuInit", "cudaGetDeviceCount")
+_TORCH_STARTING = late(
+    r"CUDA unknown error - this may be due|CUDA initialization: |_cuda_init\(\)|_lazy_init"
+)
+
+
+def _unknown(log: Log, story: Story) -> tuple[Suspect, ...]:
+    """The driver gave no reason. Later in a run that is another matter: a kernel went wrong."""
+    # TensorFlow names the call; others print this error where they start, and hardly elsewhere.
+    starting = log.says(_TORCH_STARTING) or (log.framework != "tensorflow" and not log.progress)
+    lines = lines_of(
+        status
+        for status in named(log, UNKNOWN, SYSTEM_REFUSED)
+        if status.call in _STARTING or starting or (status.api == "runtime" and not log.progress)
+    )
+    lines += lines_of(s for s in named(log, INVALID_DEVICE) if s.call in _COUNTING)
+    lines += lines_saying(log, _TORCH_GAVE_UP)
+    if story.place == "wsl":
+        lines += lines_of(named(log, NOT_FOUND))
+    if not lines:
+        return ()
+    evidence = (*lines, *story.matching, *story.smi_failed)
+    module = Suspect("nvidia-kernel-module-state", "likely", evidence)
+    if story.no_kernel and not story.matching:
+        return _without_kernel(story, lines)
+    if story.place == "wsl":
+        return (Suspect("wsl-no-gpu", "likely", (*evidence, *story.place_lines)), _weaker(module))
+    return (module,)
+
+
+def _outdated(log: Log, story: Story) -> tuple[Suspect, ...]:
+    lines = lines_of(named(log, INSUFFICIENT))
+    if not lines:
+        return ()
+    old = Suspect("driver-too-old-for-cuda", "likely", lines, _ASK_DRIVER)
+    known = log.version_of("driver") or log.version_of("cuda-of-driver") or story.gpus
+    if known:
+        seen = [item.line for item in log.versions if item.of in ("driver", "cuda-of-driver")]
+        return (old._replace(ask=None, lines=(*lines, *seen[:2], *story.gpus[:1])),)
+    driver = Suspect("no-nvidia-driver", "possible", lines, _ASK_DRIVER)
+    if story.no_kernel or story.no_node or story.smi_failed:
+        evidence = (*lines, *story.no_kernel, *story.no_node, *story.smi_failed)
+        return (driver._replace(confidence="likely", lines=evidence),)
+    if any(status.call == "cudaGetDevice" for status in named(log, INSUFFICIENT)):
+        # TensorFlow gets there only after the driver has shown it a GPU.
+        return (old._replace(ask=None),)
+    return (old, driver)
+
+
+_UNAVAILABLE = late(r"CUDA device but torch\.cuda\.is_available\(\) is False")
+
+
+def _unavailable(log: Log, story: Story) -> tuple[Suspect, ...]:
+    """PyTorch sees no GPU and keeps the reason to itself: a build without CUDA, or none to see."""
+    lines = lines_saying(log, _UNAVAILABLE)
+    ask = (
+        "What do `python -c 'import torch; print(torch.version.cuda)'` and `echo "
+        "$CUDA_VISIBLE_DEVICES` print? None is a build without CUDA; otherwise the GPU is hidden."
+    )
+    if not lines:
+        return ()
+    return (Suspect("visible-devices-hides-gpu", "possible", lines, ask),)
+
+
+def _tools_only(log: Log, story: Story) -> tuple[Suspect, ...]:
+    """Nothing but the driver's own tools has spoken, or TensorFlow's look around the machine."""
+    loaded = lines_of(log.status_named("NVML_ERROR_DRIVER_NOT_LOADED"))
+    failed = in_order((*story.smi_failed, *story.no_card, *loaded))
+    if failed:
+        evidence = (*failed, *story.no_kernel)
+        module = Suspect("nvidia-kernel-module-state", "likely", evidence, _ASK_SMI)
+        if story.place == "wsl":
+            return (Suspect("wsl-no-gpu", "likely", (*failed, *story.place_lines)), _weaker(module))
+        if story.place == "container" and not story.smi_failed:
+            lines = (*failed, *story.place_lines)
+            return (Suspect("docker-no-gpu-runtime", "likely", lines), _weaker(module))
+        return (module, Suspect("no-nvidia-driver", "possible", evidence, _ASK_SMI))
+    nvml = lines_saying(log, NVML_MISSING)
+    if nvml or story.no_kernel or story.no_node:
+        return _without_kernel(story, nvml)
+    return ()

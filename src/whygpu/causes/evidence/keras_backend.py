@@ -1,0 +1,82 @@
+"""Keras's choice of a backend: who made it, and how to make another."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from whygpu.model.derived import display_name
+from whygpu.model.finding import Evidence, Remedy
+from whygpu.model.lazy_regex import late
+from whygpu.model.observed import Known
+from whygpu.model.remedy import SetVariable, a_name, a_path, shell_script
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework
+
+VARIABLE = "KERAS_BACKEND"
+LEGACY_SWITCH = "TF_USE_LEGACY_KERAS"
+BACKENDS = ("tensorflow", "jax", "torch")
+"""Backends that can use a GPU, each a framework of its own."""
+
+_CONFIG_FILE = late(r"[^;]{0,400}keras\.json")
+"""A source that is the file itself, and not a remark about it."""
+
+_LEGACY_VALUES = ("1", "true", "True")
+"""The spellings that TensorFlow accepts; any other leaves the switch off."""
+
+
+class Choice(NamedTuple):
+    """What made Keras use the backend it has."""
+
+    backend: str
+    by: Literal["variable", "file", "default"]
+    where: str
+    """The variable's setting, the file's path, or why nothing else applies."""
+
+    @property
+    def evidence(self) -> Evidence:
+        return Evidence("machine", self.where, f"backend {self.backend}")
+
+    @property
+    def sentence(self) -> str:
+        return {
+            "variable": f"chosen by {self.where}",
+            "file": f'chosen by "backend" in {self.where}',
+            "default": "its default",
+        }[self.by]
+
+    def switch_to(self, backend: str) -> tuple[Remedy, ...]:
+        """How to use another backend, for this shell and, where a file chose, for good."""
+        now = Remedy(
+            f"Let Keras use {display_name(backend)}; the variable outranks keras.json.",
+            SetVariable(VARIABLE, backend),
+        )
+        if self.by != "file":
+            return (now,)
+        edit = shell_script(
+            """sed -i 's/"backend": *\"""",
+            a_name(self.backend),
+            '"/"backend": "',
+            a_name(backend),
+            """"/' """,
+            a_path(self.where),
+        )
+        lasting = Remedy("Or change the file, for all programs.", edit)
+        return (now, lasting)
+
+
+def choice_of(machine: Snapshot, keras: Framework, backend: str) -> Choice:
+    """Who chose the backend that Keras runs on."""
+    variable = machine.environment.get(VARIABLE)
+    if isinstance(variable, Known) and variable.value == backend:
+        return Choice(backend, "variable", f"{VARIABLE}={variable.value}")
+    configured = keras.keras.backend if keras.keras is not None else None
+    if isinstance(configured, Known) and _CONFIG_FILE.fullmatch(configured.source):
+        return Choice(backend, "file", configured.source)
+    where = configured.source if isinstance(configured, Known) else "nothing else is configured"
+    return Choice(backend, "default", where)
+
+
+def uses_legacy_keras(machine: Snapshot) -> bool:
+    """Whether tf.keras is to be the package tf-keras."""
+    switch = machine.environment.get(LEGACY_SWITCH)
+    return isinstance(switch, Known) and switch.value in _LEGACY_VALUES

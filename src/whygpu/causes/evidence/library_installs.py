@@ -1,0 +1,172 @@
+"""How to give a framework the CUDA libraries it was built for: commands that fit its release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whygpu.causes.evidence.framework_installs import again, gpu_build_of, pytorch_index
+from whygpu.causes.evidence.library_faults import base_name, cuda_major
+from whygpu.model.derived import and_list, nvidia_gpu
+from whygpu.model.finding import Remedy
+from whygpu.model.observed import Absent, Known
+from whygpu.model.remedy import Install, a_number, shell_script
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework, Package, active
+from whygpu.tables.cuda_wheels import wheel_of
+from whygpu.tables.release_defects import search_list_defect
+from whygpu.tables.versions import release_numbers
+
+_WITH_CUDA_EXTRA = (2, 14)
+"""The first TensorFlow release that can bring its CUDA libraries along, and finds them."""
+
+
+def install_remedies(
+    machine: Snapshot, framework: Framework, libraries: Sequence[str]
+) -> tuple[Remedy, ...]:
+    """What to install so that these libraries are there, in the order to try."""
+    if isinstance(nvidia_gpu(machine), Absent):
+        return (_cpu_build(framework),)
+    wheels = wheels_of(framework, libraries)
+    gutted = [
+        f"{package.name}=={package.version}"
+        for package in _packages(machine)
+        if package.name in wheels
+    ]
+    if gutted and len(gutted) == len(wheels):
+        names = and_list([item.partition("==")[0] for item in gutted])
+        text = f"Install {names} again: the package is there, but its files are not."
+        return (Remedy(text, reinstall(gutted)),)
+    return (*_for_framework(framework), *_for_libraries(framework, libraries, wheels))
+
+
+def _cpu_build(framework: Framework) -> Remedy:
+    """Without a GPU nobody needs the libraries, only a build that does not ask for them."""
+    text = "This machine has no GPU: install the build that does without CUDA."
+    if framework.name == "tensorflow":
+        return Remedy(
+            text,
+            Install((f"tensorflow=={framework.version}",), removes=(framework.distribution,)),
+        )
+    release = framework.version.partition("+")[0]
+    cpu = pytorch_index("cpu")
+    without = Install((f"torch=={release}",), index_url=cpu, options=("force-reinstall",))
+    return Remedy(text, without)
+
+
+def wheels_of(framework: Framework, libraries: Sequence[str]) -> tuple[str, ...]:
+    """The wheels that bring these libraries for the framework's CUDA release."""
+    major = cuda_major(framework)
+    if major is None:
+        return ()
+    found = (wheel_of(base_name(library), major) for library in libraries)
+    return tuple(dict.fromkeys(wheel for wheel in found if wheel is not None))
+
+
+def reinstall(requirements: Sequence[str]) -> Install:
+    """Unpack the same distributions again and touch nothing else."""
+    return Install(tuple(requirements), options=("force-reinstall", "no-deps"))
+
+
+def tensorflow_release(release: str, distribution: str = "tensorflow") -> Install:
+    return Install((f"{distribution}[and-cuda]=={release}",))
+
+
+def _packages(machine: Snapshot) -> list[Package]:
+    packages = machine.target.packages
+    return list(active(packages.value)) if isinstance(packages, Known) else []
+
+
+def _for_framework(framework: Framework) -> tuple[Remedy, ...]:
+    if framework.name == "tensorflow":
+        return _for_tensorflow(framework)
+    if framework.name == "jax":
+        major = cuda_major(framework)
+        extra = f"cuda{major}" if major in (12, 13) else "cuda12"
+        return (
+            Remedy(
+                "Install JAX together with the CUDA libraries of its release.",
+                Install((f"jax[{extra}]=={framework.version}",)),
+            ),
+        )
+    if framework.name == "torch":
+        return (
+            Remedy(
+                "Install PyTorch again; its wheel requires the CUDA libraries it was built with.",
+                again(framework),
+            ),
+        )
+    return ()
+
+
+def _for_tensorflow(framework: Framework) -> tuple[Remedy, ...]:
+    version = framework.version
+    defect = search_list_defect("tensorflow", version)
+    if defect is not None:
+        names = and_list([f"lib{name}" for name in defect.libraries])
+        return (
+            Remedy(
+                "Install another release with its CUDA libraries: "
+                f"{version} does not search the folder of its own {names}.",
+                gpu_build_of(framework),
+            ),
+        )
+    if release_numbers(version) >= _WITH_CUDA_EXTRA:
+        return (
+            Remedy(
+                "Install the CUDA libraries that belong to this release.",
+                tensorflow_release(version, framework.distribution),
+            ),
+        )
+    return _for_old_tensorflow(framework)
+
+
+def _for_old_tensorflow(framework: Framework) -> tuple[Remedy, ...]:
+    """Releases without an extra, which look for CUDA only where the system has it."""
+    version = framework.version
+    release = release_numbers(version)
+    image = Remedy(
+        "Use the container image of this release, which has the CUDA libraries it was built for.",
+        shell_script(
+            "docker run --gpus all -it tensorflow/tensorflow:",
+            a_number(version),
+            "-gpu-py3" if release < (2, 1) else "-gpu",
+        ),
+    )
+    cuda, cudnn = framework.build.cuda, framework.build.cudnn
+    if not isinstance(cuda, Known) or not isinstance(cudnn, Known):
+        return (image,)
+    toolkit = release_numbers(cuda.value)[:2]
+    return (
+        image,
+        Remedy(
+            "Or install that CUDA release in a conda environment.",
+            shell_script(
+                "conda install -c ",
+                "conda-forge" if toolkit >= (11, 0) else "anaconda",
+                " cudatoolkit=",
+                a_number(".".join(map(str, toolkit))),
+                " cudnn=",
+                a_number(cudnn.value),
+                ' && export LD_LIBRARY_PATH="$CONDA_PREFIX/lib"',
+            ),
+        ),
+    )
+
+
+def _for_libraries(
+    framework: Framework, libraries: Sequence[str], wheels: Sequence[str]
+) -> tuple[Remedy, ...]:
+    if framework.name == "tensorflow" and not _finds_wheels(framework.version):
+        return ()
+    if wheels:
+        text = f"Add just what is missing: {and_list(list(libraries))}."
+        return (Remedy(text, Install(tuple(wheels))),)
+    return (Remedy(f"Install the package that brings {and_list(list(libraries))}."),)
+
+
+def _finds_wheels(version: str) -> bool:
+    """Whether a TensorFlow release searches the folders of all its wheels."""
+    return (
+        release_numbers(version) >= _WITH_CUDA_EXTRA
+        and search_list_defect("tensorflow", version) is None
+    )

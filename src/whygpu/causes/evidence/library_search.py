@@ -1,0 +1,133 @@
+"""What to say of the loader's search for a library, and the actions that change it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from whygpu.causes.evidence.library_faults import Failure
+from whygpu.model.derived import and_list
+from whygpu.model.finding import Evidence
+from whygpu.model.lazy_regex import late
+from whygpu.model.libraries import Resolution, SearchedFolder
+from whygpu.model.observed import Known
+from whygpu.model.remedy import DropPath, PrependPath
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework
+
+_HOW_FOUND = {
+    "loaded": "a library loaded before",
+    "rpath": "RPATH",
+    "ld-library-path": "LD_LIBRARY_PATH",
+    "runpath": "RUNPATH",
+    "cache": "the loader's cache",
+    "default": "a default folder",
+    "absolute": "its full path",
+}
+
+
+def listed(failing: Sequence[Failure]) -> str:
+    """The libraries that fail, each with what needs it where that is another library."""
+    texts = []
+    for failure in failing:
+        needing = dict.fromkeys(
+            posixpath.basename(request.chain[-2])
+            for request in failure.requests
+            if len(request.chain) > 1
+        )
+        suffix = f" (for {and_list(list(needing))})" if needing else ""
+        texts.append(failure.library + suffix)
+    return and_list(texts)
+
+
+def requests_seen(failing: Sequence[Failure]) -> tuple[Evidence, ...]:
+    """Who asks for what, with the loader's answer and the folders it looked into."""
+    evidence = []
+    for failure in failing:
+        for request in failure.requests:
+            chain = " -> ".join(posixpath.basename(name) for name in request.chain)
+            through = f" (through {chain})" if len(request.chain) > 1 else ""
+            said = request.detail.removeprefix(f"{failure.library}: ")
+            answer = f"; the loader says: {said}" if said else ""
+            text = f"asks for {request.library}{through}{answer}"
+            evidence.append(Evidence("machine", request.requester, text))
+    searched = search_text(failing[0].first.searched)
+    if searched:
+        library = failing[0].library
+        evidence.append(Evidence("machine", "the loader", f"looked for {library} in {searched}"))
+    return tuple(evidence)
+
+
+_SHOWN_FOLDERS = 8
+_WHEEL_FOLDER = late(r"([^\n]{0,400}/nvidia)/([\w.-]{1,60})/lib")
+
+
+def search_text(folders: Sequence[SearchedFolder]) -> str:
+    """The folders of a search in order, with whose setting put them there."""
+    groups: dict[str, list[str]] = {}
+    for folder in folders:
+        title = _HOW_FOUND[folder.kind]
+        if folder.owner:
+            title = f"{title} of {posixpath.basename(folder.owner)}"
+        groups.setdefault(title, []).append(folder.path)
+    texts = []
+    for title, paths in groups.items():
+        shown = _merged(paths)
+        more = f" and {len(shown) - _SHOWN_FOLDERS} more" if len(shown) > _SHOWN_FOLDERS else ""
+        texts.append(f"{title}: {', '.join(shown[:_SHOWN_FOLDERS])}{more}")
+    return "; ".join(texts)
+
+
+def _merged(paths: Sequence[str]) -> list[str]:
+    """Each folder once; the many wheel folders of one place as one: nvidia/{nccl,cudnn}/lib."""
+    places: dict[str, list[str]] = {}
+    for path in paths:
+        match = _WHEEL_FOLDER.fullmatch(path)
+        wheels = places.setdefault(match[1] if match else path, [])
+        if match and match[2] not in wheels:
+            wheels.append(match[2])
+    return [_place(place, wheels) for place, wheels in places.items()]
+
+
+def _place(place: str, wheels: Sequence[str]) -> str:
+    if not wheels:
+        return place
+    inside = wheels[0] if len(wheels) == 1 else f"{{{','.join(wheels)}}}"
+    return f"{place}/{inside}/lib"
+
+
+def found_through(resolution: Resolution) -> SearchedFolder | None:
+    """The folder in which the search for a library, or for the last of its chain, ended."""
+    found = [folder for folder in resolution.searched if folder.result == "found"]
+    return found[-1] if found else None
+
+
+def how_found(folder: SearchedFolder) -> str:
+    """Which search list gave a file: LD_LIBRARY_PATH (/opt/cuda/lib64)."""
+    return f"{_HOW_FOUND[folder.kind]} ({folder.path})"
+
+
+def search_first(folders: Sequence[str]) -> PrependPath:
+    """Folders at the head of LD_LIBRARY_PATH."""
+    return PrependPath("LD_LIBRARY_PATH", tuple(dict.fromkeys(folders)))
+
+
+def search_without(machine: Snapshot, folder: str) -> DropPath | None:
+    """A folder off LD_LIBRARY_PATH; None when it is not on it."""
+    value = machine.environment.get("LD_LIBRARY_PATH")
+    if not isinstance(value, Known):
+        return None
+    folders = value.value.split(":")
+    rest = tuple(item for item in folders if posixpath.normpath(item or ".") != folder)
+    return DropPath("LD_LIBRARY_PATH", folder, rest) if len(rest) < len(folders) else None
+
+
+def dlopen_warning(machine: Snapshot, framework: Framework) -> tuple[Evidence, ...]:
+    """TensorFlow's own words, which name no library, where its probe has them."""
+    if framework.name != "tensorflow":
+        return ()
+    probe = machine.probe("tensorflow")
+    if not isinstance(probe, Known):
+        return ()
+    line = next((text for text in probe.value.log if "Cannot dlopen some GPU" in text), None)
+    return (Evidence("probe", "TensorFlow's log", line),) if line else ()

@@ -1,0 +1,93 @@
+"""What frameworks say when they have no GPU code, or were not given a GPU: phrases of logs."""
+
+from __future__ import annotations
+
+import re
+
+from whygpu.model.lazy_regex import late
+
+WITHOUT_GPU = late(
+    r"Torch not compiled with CUDA enabled"
+    r"|Backend '(?:cuda|gpu)' is not in the list of known backends"
+    r"|a CUDA-enabled jaxlib is not installed|jaxlib (?:is|was) (?:not )?built with(?:out)? CUDA"
+    r"|provider '(?:CUDA|Tensorrt|TensorRT)ExecutionProvider' is not in available "
+    r"provider\s{1,8}names"
+    r"|CUDAExecutionProvider (?:is )?not available"
+    r"|This ORT build has \['(?!CUDA|Tensorrt|ROCM)[^\n]{0,80}"
+    r"|[Cc]ompile with USE_CUDA=1 to enable GPU|Please compile with CUDA enabled"
+    r"|(?:Check failed|MXNetError)[^\n]{0,120}GPU is not enabled"
+    r"|installed CPU version PaddlePaddle"
+    r"|[Pp]addle(?:Paddle)?,? (?:is|was) not compiled with CUDA"
+    r"|Cannot use (?:CUDA|GPU) because you have"
+    r"|(?:GPU|CUDA) Tree Learner was not enabled in this build"
+    r"|[Nn]ot compiled with (?:GPU|CUDA|cuda)(?: offload)? support"
+    r"|was compiled without (?:GPU|CUDA) support"
+    r"|library is compiled without (?:CUDA|GPU) support|[Nn]ot compiled with GPU support"
+    r"|Cannot use GPU in CPU-only Caffe|cuda is not enabled in this build"
+    r"|was not (?:built|compiled) with (?:CUDA|GPU)(?: support)?\b(?! kernel)"
+    r"|Could not run 'torchvision::\w{2,40}' with arguments from the 'CUDA' backend"
+    r"|This (?:\w+ )?package was not compiled with CUDA|dlib was not compiled with CUDA"
+    r"|implementation for device cuda(?::\d)? not found|Device API (?:cuda|gpu) is not enabled"
+    r"|Environment for task type \[GPU\] not found|\(-216:No CUDA support\)"
+    r"|Cannot initialize CUDA without ATen_cuda library|wasn't build with CUDA support"
+    r"|RuntimeError: Unknown backend (?:gpu|cuda)$"
+    r"|Cannot use GPU, CuPy is not installed"
+    r"|no usable GPU found, --gpu-layers option will be ignored"
+    r"|xFormers was built for:\s{1,12}PyTorch [^\n]{1,60}\(you have [\d.]{3,12}\+cpu\)",
+    re.MULTILINE,
+)
+LOADED_WITHOUT = late(
+    r"Attempting to deserialize object on (?:a CUDA|CUDA) device(?! \d)[^\n]{0,40}"
+    r"torch\.cuda\.is_available\(\) is False"
+)
+NO_SUCH_EXTRA = late(
+    r"(?P<package>jax|tensorflow|jaxlib|onnxruntime-gpu) \S{1,24} does not provide the extra "
+    r"'(?P<extra>(?:cuda|gpu|and-cuda)[\w-]{0,20})'"
+)
+CPU_VERSION = late(
+    r"CUDA used to build PyTorch: (?:None|N/A|Could not collect)"
+    r"|\bpytorch\b[^\n]{0,40}\bpy\d[\d.]{0,4}_cpu_\d"
+    r"|(?i:torch|pytorch)\W{1,3}(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)"
+)
+NO_GPU_THERE = late(
+    r"is_available\(\)\W{0,8}False|^False$|CUDA available\W{1,4}False|Found no NVIDIA"
+    r"|expected (?:a )?cuda|device type[^\n]{0,20}cuda|invalid device string: 'cuda",
+    re.MULTILINE | re.IGNORECASE,
+)
+UNAVAILABLE = late(
+    r"CUDA unavailable, invalid device \S{1,12} requested|Torch is not able to use GPU; add --skip"
+    r"|assert torch\.cuda\.is_available\(\)[^\n]{0,80}\n\W{0,4}AssertionError"
+    r"|Invalid CUDA 'device=[^'\n]{1,20}' requested(?:[^\n]{0,300}\n){1,4}?[^\n]{0,20}"
+    r"is_available\(\): False"
+)
+NOT_AVAILABLE = late(
+    r"\bCUDA (?:is |was )?(?:not available|unavailable)\b"
+    r"|torch\.cuda\.is_available\(\)(?:\W{1,8}|\W{1,3}(?:returns?|returned|is|gives) )False\b"
+    r"|\"\w{0,40}(?:_cpu|KernelImpl|_kernel_impl)\w{0,12}\" not implemented for '(?:Half|BFloat16)'"
+)
+"""PyTorch has no GPU and does not say why; the last is how 16 bits fail on a CPU."""
+LOOKED_FOR_CUDA = late(
+    r"ggml_cuda_init: failed|CUDA[_ ]SETUP: (?:WARNING|CUDA|PyTorch|Required|Something|Defaulting)"
+)
+"""llama.cpp and bitsandbytes say they have no GPU code when theirs did not find CUDA."""
+JAX_WORD = late(
+    r"a CUDA-enabled jaxlib is not installed|Backend '(?:cuda|gpu)' is not in the list of known"
+)
+JAX_PLUGIN = late(
+    r"jax_plugins[./\\]xla_cuda|jax_cuda\d{1,2}_plugin|Unable to load \w{3,12}\. Is it installed\?"
+)
+TORCH_STARTED_CUDA = late(
+    r"CUDA initialization: |error from cudaGetDeviceCount|CUDA unknown error - this may be"
+    r"|THCudaCheck FAIL|c10[/\\]cuda"
+)
+"""Words of PyTorch's own code for CUDA: this build has it."""
+ONLY_CPU = late(
+    r"Unknown backend:? '?(?:gpu|cuda)'? requested, but no platforms [^\n]{0,60}are present\."
+    r" Platforms present are: cpu(?:,interpreter)?\s{0,2}$",
+    re.MULTILINE,
+)
+TOLD_TO = late(r"JAX_PLATFORM|jax_platform|cuInit|CUDA_ERROR|plugin configuration error")
+FELL_BACK = late(
+    r"No GPU/TPU found, falling back to CPU"
+    r"|Applied providers: \['CPUExecutionProvider'\], with options"
+)

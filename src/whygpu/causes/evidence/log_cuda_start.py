@@ -1,0 +1,243 @@
+"""What a log tells about the start of CUDA: the halves of the driver, the place, the settings.
+
+The facts only; shared_start_suspects judges them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from whygpu.causes.evidence.missing_gpu_statements import lines_for_want_of_a_gpu
+from whygpu.model.finding import Severity
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Failure, Log, Status
+
+_NO_KERNEL = late(
+    r"kernel driver does not appear to be (?:running|installed)"
+    r"|/proc/driver/nvidia/version (?:does not exist|not found)|[Dd]river [Nn]ot [Ll]oaded"
+)
+_NO_NODE = late(r"no NVIDIA GPU device is present: \S{1,40} does not exist")
+_NO_LIBRARY = late(
+    r"CUDA driver library cannot be found|Could not find cuda drivers on your machine"
+    r"|Failed to dlopen libcuda|unable to find libcuda"
+    r"|libcuda reported version is: (?:Not found|NOT_FOUND)"
+    r"|Found no NVIDIA driver on your system|no NVIDIA driver was (?:found|detected)"
+    r"|nvidia-smi: (?:command )?not found|'nvidia-smi' is not recognized"
+    r"|[Cc]ommand 'nvidia-smi' not found|No such file or directory:? '?nvidia-smi'?"
+    r"|CUDA driver was not found"
+    r"|[Nn]o NVIDIA (?:driver|GPU)s? (?:was |were |is )?(?:found|detected)"
+    r"|[Uu]nable to load the \"?nvcuda\.dll|Failed to (?:load|find) (?:the )?nvcuda\.dll"
+    r"|cuInit failed: The CUDA driver library"
+)
+NVML_MISSING = late(
+    r"NVIDIA-SMI couldn't find libnvidia-ml|NVML Shared Library Not Found|NVMLError_LibraryNotFound"
+    r"|could not load NVML library|ERROR_LIBRARY_NOT_FOUND"
+)
+_SMI_FAILED = late(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA")
+_NO_CARD = late(r"^\W{0,3}No devices were found", re.MULTILINE)
+DSO_DIFFERS = late(r"kernel version [\d.]{3,20} does not match DSO version")
+_MATCHING = late(r"kernel version seems to match DSO: (?P<version>[\d.]{3,20})")
+_SET_HIDING = late(
+    r"CUDA_VISIBLE_DEVICES is set to (?:-1|an empty string)|this hides all GPUs"
+    r"|CUDA_VISIBLE_DEVICES\W{1,8}NoDevFiles"
+)
+_SETTING = late(
+    r"(?:CUDA|HIP|NVIDIA)_VISIBLE_DEVICES(?:['\"]?\]?\)? ?[=:,] ?"
+    r"(?P<value>\"[^\"\n]{0,60}\"|'[^'\n]{0,60}'|[\w,-]{1,60})|=(?P<empty>)(?=\s|$))",
+    re.MULTILINE,
+)
+_GPU_WANTED = late(
+    r"[Nn]o (?:CUDA |Nvidia |NVIDIA )?GPUs? (?:(?:is|are|was|were) )?(?:found|available|detected)"
+    r"|visible device count is (?:-1|0)\b|CUDA (?:is|was) not available|CUDA unavailable"
+    r"|[Nn]ot enough GPUs?\b|GPU (?:is |was )?(?:required|not (?:found|available|detected))"
+    r"|requires? (?:a |an )?(?:CUDA|NVIDIA|GPU)|without (?:a )?(?:GPU|CUDA)"
+    r"|[Cc]an(?:not|'t) (?:find|access|use) (?:a |any |the )?(?:CUDA|GPU)"
+    r"|torch\.cuda\.is_available\(\) is False|no CUDA-capable device|Found no NVIDIA driver"
+    r"|Unable to initialize backend '(?:cuda|gpu)'|Unknown backend:? '?(?:gpu|cuda)"
+    r"|CUDA driver (?:library cannot|version is insufficient)|CudaSupportError|NVML"
+    r"|[Dd]evices? (?:GPU|cuda)\S{0,12} (?:is |are )?not (?:found|available)|machine only has: \[\]"
+)
+_CRASH_AT_START = late(r"(?:CUDA|Gpu)Driver::Init\(|cuda::Diagnostician::|in cuInit\b")
+_OF_GPUS = late(
+    r"cuda|cudnn|cublas|gpu|nvidia|nccl|nvml|\bxla\b|\bdevice\b|out of memory|rocm|driver|libcu",
+    re.IGNORECASE,
+)
+_CONTAINER = late(
+    r"\bdocker\b|nvidia-docker|nvidia-container|\bpodman\b|[Kk]ubernetes|\bkubectl\b|\bk8s\b|\.dockerenv"
+    r"|\bapptainer\b|\bsingularity\b|docker-compose|/var/lib/docker|\bnerdctl\b|/usr/local/nvidia/lib"
+    r"|root@[0-9a-f]{12}:|hostname: [0-9a-f]{12}\b|on this host \([0-9a-f]{12}\)"
+    r"|(?:in|inside|into|within|of) (?:the|a|my|this|our) container"
+)
+_WSL = late(
+    r"/usr/lib/wsl|(?<!non-)(?<!\()\bWSL ?[12]?\b|microsoft-standard|[ :'\"(]/mnt/[cd]/"
+    r"|libdxcore|/dev/dxg|\bdxgk|(?<!running under )Windows Subsystem for Linux"
+)
+
+NO_DEVICE = ("CUDA_ERROR_NO_DEVICE", "cudaErrorNoDevice")
+UNKNOWN = ("CUDA_ERROR_UNKNOWN", "cudaErrorUnknown")
+INSUFFICIENT = ("CUDA_ERROR_INSUFFICIENT_DRIVER", "cudaErrorInsufficientDriver")
+LIBRARY_MISSING = ("CUDA_ERROR_SHARED_OBJECT_INIT_FAILED",)
+STUB = ("CUDA_ERROR_STUB_LIBRARY", "cudaErrorStubLibrary")
+MISMATCHED = ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "cudaErrorSystemDriverMismatch")
+COMPAT = ("CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", "cudaErrorCompatNotSupportedOnDevice")
+NOT_READY = ("CUDA_ERROR_SYSTEM_NOT_READY", "cudaErrorSystemNotReady")
+NVML_MISMATCH = ("NVML_ERROR_LIB_RM_VERSION_MISMATCH",)
+INVALID_DEVICE = ("CUDA_ERROR_INVALID_DEVICE", "cudaErrorInvalidDevice")
+NOT_FOUND = ("CUDA_ERROR_NOT_FOUND",)
+MAKES_CONTEXT = ("cuDevicePrimaryCtxRetain", "cuCtxCreate")
+"""Calls that open a GPU which the driver has listed before."""
+SYSTEM_REFUSED = ("CUDA_ERROR_OPERATING_SYSTEM", "cudaErrorOperatingSystem")
+
+Place = Literal["wsl", "container", "unknown"]
+
+
+class Story(NamedTuple):
+    """What a log tells about the start of CUDA. Numbers are lines."""
+
+    no_library: tuple[int, ...]
+    """libcuda is not there."""
+    no_kernel: tuple[int, ...]
+    """The kernel's half of the driver is not there."""
+    no_node: tuple[int, ...]
+    smi_failed: tuple[int, ...]
+    no_card: tuple[int, ...]
+    """The driver runs and has no GPU."""
+    matching: tuple[int, ...]
+    """Both halves are there, of one version."""
+    hiding: tuple[int, ...]
+    """A setting that leaves no GPU."""
+    setting: tuple[int, str] | None
+    """CUDA_VISIBLE_DEVICES as the log shows it, whatever it does."""
+    gpus: tuple[int, ...]
+    """A GPU is there: the driver's tools, or a program, saw it."""
+    wanted: tuple[int, ...]
+    """Failures for want of a GPU."""
+    strangers: tuple[int, ...]
+    """Failures over something that is not the GPU's."""
+    place: Place
+    place_lines: tuple[int, ...]
+
+
+@lru_cache(maxsize=1)
+def story_of(log: Log) -> Story:
+    container = lines_saying(log, _CONTAINER)
+    wsl = lines_saying(log, _WSL)
+    settings = [(match.line, _value(match.groups["value"])) for match in log.find(_SETTING)]
+    hiding = {*lines_saying(log, _SET_HIDING), *(line for line, value in settings if _hides(value))}
+    of_library = (event.line for event in log.library_events("not-found", ("cuda", "nvcuda")))
+    crashed = log.says(_CRASH_AT_START)
+    taken = lines_for_want_of_a_gpu(log)
+    return Story(
+        no_library=in_order((*of_library, *lines_saying(log, _NO_LIBRARY))),
+        no_kernel=lines_saying(log, _NO_KERNEL),
+        no_node=lines_saying(log, _NO_NODE),
+        smi_failed=lines_saying(log, _SMI_FAILED),
+        no_card=lines_saying(log, _NO_CARD),
+        matching=lines_saying(log, _MATCHING),
+        hiding=in_order(hiding),
+        setting=next(iter(settings), None),
+        gpus=tuple(device.line for device in log.devices if device.event != "ignored"),
+        wanted=in_order(
+            failure.line
+            for failure in log.failures
+            if failure.line in taken or _for_want(failure, crashed)
+        ),
+        strangers=tuple(
+            failure.line
+            for failure in log.failures
+            if failure.kind in ("exception", "fatal")
+            and not _OF_GPUS.search(failure.text)
+            and failure.line not in taken
+        ),
+        place="wsl" if wsl else "container" if container else "unknown",
+        place_lines=(wsl or container)[:2],
+    )
+
+
+def _for_want(failure: Failure, crashed: bool) -> bool:
+    return bool(_GPU_WANTED.search(failure.text)) or (crashed and failure.kind == "signal")
+
+
+def lines_saying(log: Log, pattern: re.Pattern[str]) -> tuple[int, ...]:
+    return in_order(match.line for match in log.find(pattern))
+
+
+def in_order(lines: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(set(lines)))
+
+
+def _value(text: str | None) -> str:
+    return (text or "").strip("'\" ")
+
+
+def _hides(value: str) -> bool:
+    return value in ("", "-1", "NoDevFiles", "none", "void")
+
+
+def named(log: Log, *groups: tuple[str, ...]) -> tuple[Status, ...]:
+    """The statuses that bear one of these names."""
+    return log.status_named(*(name for group in groups for name in group))
+
+
+_LIBRARY_SAYS = late(r"libcuda reported version is: (?P<version>[\d.]{2,19}\d)")
+_KERNEL_SAYS = late(r"kernel reported version is: (?P<version>[\d.]{2,19}\d)")
+
+
+def halves_apart(log: Log) -> tuple[int, ...]:
+    """Where TensorFlow's look around the machine shows two versions of one driver."""
+    library, kernel = log.first(_LIBRARY_SAYS), log.first(_KERNEL_SAYS)
+    if library is None or kernel is None:
+        return ()
+    # Some write a missing third number as a zero.
+    same = {(match.groups["version"] or "").removesuffix(".0") for match in (library, kernel)}
+    return () if len(same) == 1 else (library.line, kernel.line)
+
+
+def lines_of(statuses: Iterable[Status]) -> tuple[int, ...]:
+    return tuple(status.line for status in statuses)
+
+
+def weight(log: Log, lines: Iterable[int], otherwise: Severity) -> Severity:
+    """How serious it is that the GPU is not used.
+
+    An error where the program ended of it. Where it went on and ended of something else, the GPU is
+    beside the point.
+    """
+    numbers = tuple(lines)
+    if failed_at(log, numbers):
+        return "error"
+    went_on = any(line > min(numbers, default=0) for line in story_of(log).strangers)
+    return "info" if went_on else otherwise
+
+
+_AT_ONCE = 3
+
+
+def ends_after(log: Log, lines: Iterable[int]) -> tuple[int, ...]:
+    """The abort or crash that follows one of these lines at once."""
+    starts = tuple(lines)
+    return tuple(
+        failure.line
+        for failure in log.failures
+        if failure.kind == "signal" and any(0 < failure.line - line <= _AT_ONCE for line in starts)
+    )
+
+
+def failed_at(log: Log, lines: Iterable[int]) -> bool:
+    """Whether one of these lines is where the program ended."""
+    ends = {n for failure in log.failures for n in range(failure.line, failure.last + 1)}
+    return bool(ends.intersection(lines))
+
+
+_LOST = late(
+    r"fallen off the bus|GPU is lost|GPU_IS_LOST|Unable to determine the device handle"
+    r"|NVRM: Xid|ECC_?[Uu]ncorrectable|uncorrectable ECC"
+)
+
+
+def lost_gpu_lines(log: Log) -> tuple[int, ...]:
+    """Lines in which the driver reports a fault of the hardware."""
+    return lines_saying(log, _LOST)

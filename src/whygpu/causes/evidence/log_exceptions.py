@@ -1,0 +1,42 @@
+"""Exceptions in a log, judged by where they were raised and by the code that raised them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log, Match, Raised
+
+INSTALLED = late(r"[/\\](?:site|dist)-packages[/\\]")
+"""Files of packages, not of the program."""
+_UNDERLINE = late(r"[\s^~]{0,300}$")
+_POINTED_AT = late(r"-{1,6}> ?\d{1,6}\s(?P<code>[^\n]{0,300})")
+_MOST_LINES_BACK = 14
+
+
+def code_of(log: Log, raised: Raised) -> str:
+    """The line of code that raised it, as the traceback shows it; empty where it shows none."""
+    end = bisect_left(log.lines, raised.line, key=lambda line: line.number)
+    before = [line.text for line in log.lines[max(0, end - _MOST_LINES_BACK) : end]]
+    for text in reversed(before):
+        pointed = _POINTED_AT.match(text.strip())
+        if pointed:
+            return pointed["code"].strip()
+    for text in reversed(before[-3:]):
+        if not _UNDERLINE.match(text):
+            return text.strip()
+    return ""
+
+
+def raised_by(raised: Raised, files: re.Pattern[str], *, below: str = "") -> bool:
+    """Whether the innermost frame is in these files; frames of the package below do not count."""
+    frames = raised.frames
+    while below and frames and f"-packages/{below}/" in frames[-1].replace("\\", "/"):
+        frames = frames[:-1]
+    return bool(frames) and files.search(frames[-1]) is not None
+
+
+def told_by(log: Log, raised: Raised) -> Match:
+    """The exception as if a phrase had found it."""
+    return Match(raised.line, log.line(raised.line).text, {})

@@ -1,0 +1,151 @@
+"""The GPU of a log and the CUDA its framework was built with: is the one too new or too old?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log
+from whygpu.tables.architectures import parse_capability, parse_code
+from whygpu.tables.cuda_architectures import built_for
+from whygpu.tables.gpus import find
+from whygpu.tables.tensorflow_builds import build_of
+
+Age = Literal["too-new", "too-old", "fits", "unknown"]
+
+_NAMED = late(
+    r"\b(?:GeForce |NVIDIA |Tesla |Quadro ){0,2}(?P<name>"
+    r"(?:RTX|GTX|GT|[Gg]e[Ff]orce|GEFORCE)[ -]?(?P<series>\d{1,2})\d\d[Mm]?(?: ?Ti)?\b|RTX A\d{4}"
+    r"|TITAN (?:RTX|V|Xp)|(?:[Tt]esla )?[KMPVAH]\d{2,3}(?=[cmst]?\b)|Quadro [A-Z]{0,3} ?\d{3,4})"
+)
+_SERIES = dict(
+    [
+        *(("4", (2, 0)), ("5", (2, 1)), ("6", (3, 0)), ("7", (3, 5)), ("8", (5, 0))),
+        *(("9", (5, 2)), ("10", (6, 1)), ("16", (7, 5)), ("20", (7, 5)), ("30", (8, 6))),
+        *(("40", (8, 9)), ("50", (12, 0))),
+    ]
+)
+"""GeForce numbers without their last two digits, for the many models that are in no table."""
+_TORCH_BUILD = late(r"\btorch\S{0,12}[=-]{1,2}\d[\d.]{1,8}\+cu(?P<torch>\d{2,3})\b")
+_TOOLKIT = late(
+    r"\bcudatoolkit[ =]{1,4}v?(?P<conda>\d{1,2}\.\d)|\bcuda[ :-]?v?(?P<said>\d{1,2}\.\d)\b", re.I
+)
+
+
+REFUSED_AND_OLD = late(
+    r"invalid value for --gpu-architecture[^\n]{0,40}(?:\n[^\n]{0,400}){1,6}?"
+    r"-arch[= ](?:compute|sm)_[1-4]\d\b"
+)
+"""The compiler refuses an architecture that it no longer knows; in other cases, not yet."""
+
+
+class LogGpu(NamedTuple):
+    line: int
+    name: str
+    capability: tuple[int, int]
+
+    def __str__(self) -> str:
+        major, minor = self.capability
+        return f"{self.name} (compute capability {major}.{minor})"
+
+
+def gpus_of(log: Log) -> Iterator[LogGpu]:
+    """The GPUs that the log tells about with their capability, then those it only names."""
+    for device in log.devices:
+        numbers = parse_capability(device.capability)
+        if numbers is not None:
+            yield LogGpu(device.line, device.name, numbers)
+    for match in log.find(_NAMED):
+        name = match.groups["name"] or ""
+        models = find(name)
+        capabilities = {model.capability for model in models}
+        if len(capabilities) == 1:
+            yield LogGpu(match.line, name, capabilities.pop())
+        elif (series := _SERIES.get(match.groups["series"] or "")) is not None:
+            yield LogGpu(match.line, name, series)
+
+
+def cuda_of(log: Log) -> str | None:
+    """The CUDA release that the framework of the log uses, as far as it tells."""
+    for event in log.library_events("opened", ("cudart",)):
+        if event.version:
+            return event.version
+    version = log.version_of("tensorflow")
+    row = build_of(version) if version and log.framework in ("tensorflow", "keras") else None
+    if row is not None:
+        return row.cuda
+    match = log.first(_TORCH_BUILD)
+    if match is not None and match.groups["torch"]:
+        digits = match.groups["torch"]
+        return f"{digits[:-1]}.{digits[-1]}"
+    match = log.first(_TOOLKIT)
+    return next((value for value in match.groups.values() if value), None) if match else None
+
+
+def age_for(capability: tuple[int, int], cuda: str | None) -> Age:
+    """Whether builds for this CUDA release serve such a GPU.
+
+    Code for 8.0 runs on every 8.x; the libraries of CUDA 9 were seen to fail on 7.5 all the same,
+    though the numbers promise it.
+    """
+    row = built_for(cuda) if cuda else None
+    if row is None:
+        return "unknown"
+    if capability < row.oldest:
+        return "too-old"
+    if capability[0] > row.newest[0] or (capability[0] == 7 and capability > row.newest):
+        return "too-new"
+    return "fits"
+
+
+def age_of(log: Log) -> tuple[Age, LogGpu | None]:
+    """The first GPU of the log, judged; by its generation where the CUDA release is not told."""
+    cuda = cuda_of(log)
+    first: LogGpu | None = None
+    for gpu in gpus_of(log):
+        first = first or gpu
+        age = age_for(gpu.capability, cuda)
+        if age != "fits":
+            return age, gpu
+    return ("fits" if first is not None else "unknown"), first
+
+
+_LIST = late(
+    r"with CUDA capability sm_(?P<own>\d{2,3})\w? is not compatible with the current PyTorch"
+    r"[^\n]{0,80}(?:\n[^\n]{0,100}){0,2}?supports CUDA capabilities (?P<codes>[^\n]{1,200})"
+    r"|with CUDA capability sm_(?P<alone>\d{2,3})\w? is not compatible with the current PyTorch"
+)
+
+
+class Listed(NamedTuple):
+    """PyTorch's own comparison of a GPU with the code it has."""
+
+    line: int
+    name: str
+    own: tuple[int, int]
+    codes: tuple[str, ...]
+
+    @property
+    def age(self) -> Age:
+        known = [parse_code(code) for code in self.codes]
+        capabilities = [code.capability for code in known if code is not None]
+        if not capabilities:
+            return "too-new" if self.own >= (7, 5) else "too-old"
+        return "too-old" if self.own < min(capabilities) else "too-new"
+
+    def __str__(self) -> str:
+        major, minor = self.own
+        codes = f"; it has {' '.join(self.codes)}" if self.codes else ""
+        return f"PyTorch has no code for {self.name} (compute capability {major}.{minor}){codes}"
+
+
+def judged_by_list(log: Log) -> Listed | None:
+    match = log.first(_LIST)
+    if match is None:
+        return None
+    own = match.groups["own"] or match.groups["alone"] or ""
+    name = match.text.partition(" with CUDA")[0].rpartition("UserWarning:")[2].strip(" :")
+    codes = tuple((match.groups["codes"] or "").strip(" .").split())
+    return Listed(match.line, name, (int(own[:-1]), int(own[-1])), codes)

@@ -1,0 +1,408 @@
+"""CUDA libraries that a log says did not load: which cause that speaks for, and how strongly.
+
+A library that is not found means one of three things: no CUDA at all, another CUDA release, or a
+folder that the loader does not search. What else the log opened, which folders it names and what
+the name belongs to decide between them; where nothing does, the finding says so and asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from whygpu.causes.evidence.framework_installs import gpu_build_in_log
+from whygpu.causes.evidence.log_subjects import failed_elsewhere, framework_title, is_tensorflow
+from whygpu.causes.evidence.missing_gpu_statements import lines_for_want_of_a_gpu
+from whygpu.model.commands import shell_text
+from whygpu.model.derived import and_list
+from whygpu.model.finding import Confidence, Effect, Remedy, Severity
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import LibraryEvent, Log, Match
+from whygpu.model.remedy import Install, a_name, a_number, command_line, shell_script
+from whygpu.tables.cuda_libraries import RELEASES, CudaRelease, soname
+from whygpu.tables.release_defects import SearchListDefect, search_list_defect
+from whygpu.tables.tensorflow_builds import build_of
+from whygpu.tables.versions import release_numbers
+
+TOOLKIT = frozenset(
+    {
+        *("cudart", "cublas", "cublasLt", "cufft", "cufftw", "curand", "cusolver", "cusolverMg"),
+        *("cusparse", "cusparseLt", "cupti", "nppc", "nvJitLink", "nvToolsExt", "nvjpeg"),
+        *("nvrtc", "nvrtc-builtins", "nvvm"),
+    }
+)
+"""Libraries of the CUDA toolkit, by the name between lib and .so."""
+
+_PROFILER_ONLY = ("cupti", "nvToolsExt")
+NO_DLOPEN = late(r"Cannot dlopen some GPU libraries|Error loading CUDA libraries")
+"""TensorFlow says the first only after it has found a GPU."""
+CUDNN_UNUSABLE = late(r"Failed to determine cuDNN version[^\n]{0,160}CUDNN_STATUS_\w{4,60}")
+"""TensorFlow's stand-in for cuDNN answers, because the library itself could not be loaded."""
+_NO_RUNTIME = late(r"Error loading CUDA libraries|cudart_stub\.cc")
+NO_CUDART = late(
+    r"Could not find cuda drivers on your machine, GPU will not be used"
+    r"|Ignore above cudart dlerror if you do not have a GPU set up"
+)
+WITHOUT_GPU = late(
+    r"available devices are \[ ?/job:localhost/replica:0/task:0/(?:device:)?(?i:cpu):0 ?\]"
+    r"|Registered devices: \[CPU(?:, XLA_CPU)?\]|Physical (?:GPU|devices?) \S{0,40} does not exist"
+    r"|Num GPUs Available: +0|enable_soft_placement=0\. Supported device types \[CPU\]"
+)
+"""What becomes of a program whose GPU was not registered."""
+_INSTALLED = late(
+    r"[/\\]cuda-(?P<path>\d{1,2}\.\d)\b|\\CUDA\\v(?P<windows>\d{1,2}\.\d)\b"
+    r"|\brelease (?P<nvcc>\d{1,2}\.\d), V\d"
+)
+"""A CUDA release that is on the machine: a folder of its own, or the compiler's version."""
+_BUILD_OF_TORCH = late(r"\d\+cu(?P<major>9|1\d)(?P<minor>\d)\b")
+"""The CUDA that a PyTorch brings along, which its extensions have to share."""
+_DRIVER_TROUBLE = late(
+    r"failed call to cuInit|Failed call to cuInit|Could not dlopen library 'libcuda\."
+)
+_SEES_A_GPU = late(
+    r"Found device 0 with properties|Adding visible gpu devices|\| NVIDIA-SMI |Driver Version: \d"
+    r"|Skipping registering GPU devices"
+)
+
+
+_CUDNN_FILE = late(
+    r"(?P<library>libcudnn\w{0,40}\.so\.(?P<major>\d{1,2})\b|cudnn64_(?P<windows>\d)\.dll)"
+)
+_SELF_CHECK = late(r"Failed to import the TensorFlow module\.")
+"""The script of 2017 that looks for what TensorFlow for Windows needs."""
+_BUNDLED = late(r"or one of its dependencies")
+
+
+_ASKED_FOR_A_GPU = ("cupy", "numba", "onnxruntime")
+"""These look for CUDA only when a program wants a GPU of them; TensorFlow always does."""
+
+
+class Missing(NamedTuple):
+    """What a log misses of CUDA, and how it bears on the program."""
+
+    toolkit: tuple[LibraryEvent, ...]
+    cudnn: tuple[LibraryEvent, ...]
+    opened: tuple[LibraryEvent, ...]
+    """Libraries of the toolkit that did open."""
+    installed: tuple[str, ...]
+    """CUDA releases that the log shows to be on the machine."""
+    lines: tuple[int, ...]
+    """All that belongs to it: the loader's answers, the summary, and what ended the program."""
+    stops: bool
+    gpu_seen: bool
+    elsewhere: bool
+    """The program went on and failed of something that has nothing to do with a device."""
+    ended_it: bool = False
+    """The program went on, and ended for want of the GPU."""
+
+    @property
+    def severity(self) -> Severity:
+        if self.stops or self.ended_it:
+            return "error"
+        if self.elsewhere or not (self.gpu_seen or self.installed):
+            return "info"
+        return "error" if self.gpu_seen else "warning"
+
+    @property
+    def effect(self) -> Effect:
+        return "broken" if self.stops else "cpu"
+
+
+def missing_libraries(log: Log) -> Missing | None:
+    """None when the log misses nothing of CUDA, or when the driver itself is the trouble."""
+    lost = [
+        event
+        for event in log.library_events("not-found")
+        if (event.component in TOOLKIT or is_cudnn(event)) and not _is_bundled(log, event)
+    ]
+    opened_since = {event.library: event.line for event in log.library_events("opened")}
+    # A library that opens later was only looked for in the wrong folder first.
+    lost = [event for event in lost if opened_since.get(event.library, 0) < event.line]
+    summary = [match.line for match in log.find(NO_DLOPEN)]
+    stops = any(event.stops for event in lost) or (bool(lost) and log.says(_SELF_CHECK))
+    if not stops and _driver_is_the_trouble(log):
+        return None
+    if not lost and (not summary or _found_but_unfit(log)):
+        return None
+    first = min([*(event.line for event in lost), *summary])
+    seen = bool(log.devices) or bool(summary) or log.says(_SEES_A_GPU)
+    followers = [match.line for match in log.find(WITHOUT_GPU) if match.line > first]
+    # TensorFlow looks for all of them and goes on without: what crashes it later is something else.
+    goes_on = is_tensorflow(log)
+    for_want = lines_for_want_of_a_gpu(log)
+    ends = [
+        failure
+        for failure in log.failures
+        if stops
+        or (failure.kind == "signal" and not goes_on)
+        or failure.line in for_want
+        or WITHOUT_GPU.search(failure.text)
+    ]
+    return Missing(
+        toolkit=tuple(e for e in lost if e.component in TOOLKIT),
+        cudnn=tuple(e for e in lost if is_cudnn(e)),
+        opened=tuple(e for e in log.library_events("opened") if e.component in TOOLKIT),
+        installed=_installed(log),
+        lines=(
+            *(event.line for event in lost),
+            *summary,
+            *followers,
+            *(match.line for pattern in (NO_CUDART, _SELF_CHECK) for match in log.find(pattern)),
+            *(failure.line for failure in ends if failure.line >= first),
+        ),
+        stops=stops,
+        gpu_seen=seen
+        or log.framework in _ASKED_FOR_A_GPU
+        or any(event.component == "cuda" for event in log.library_events("opened")),
+        elsewhere=failed_elsewhere(log, first),
+        ended_it=bool(for_want),
+    )
+
+
+def _found_but_unfit(log: Log) -> bool:
+    """TensorFlow's summary is about a library that is there and cannot be used."""
+    unfit = (*log.library_events("broken"), *log.library_events("wrong-symbols"))
+    return cudnn_unusable(log) is not None or any(
+        event.component in TOOLKIT or is_cudnn(event) for event in unfit
+    )
+
+
+def cudnn_unusable(log: Log) -> Match | None:
+    """Where cuDNN alone could not be loaded, and that kept TensorFlow off the GPU."""
+    alone = log.says(NO_DLOPEN) and not log.says(_NO_RUNTIME)
+    return log.first(CUDNN_UNUSABLE) if alone else None
+
+
+def _is_bundled(log: Log, event: LibraryEvent) -> bool:
+    """PyTorch for Windows names the DLL of its own that fails; what that one lacks is not said."""
+    text = log.line(event.line).text
+    return "site-packages" in text and _BUNDLED.search(text) is not None
+
+
+def is_cudnn(event: LibraryEvent) -> bool:
+    return event.component.partition("_")[0] == "cudnn"
+
+
+def other_cudnn(log: Log, missing: Missing) -> Match | None:
+    """Where the log shows a cuDNN of another major release than the one that is missed."""
+    wanted = {event.version.partition(".")[0] for event in missing.cudnn}
+    return next(
+        (
+            match
+            for match in log.find(_CUDNN_FILE)
+            if (match.groups["major"] or match.groups["windows"]) not in wanted
+        ),
+        None,
+    )
+
+
+def _driver_is_the_trouble(log: Log) -> bool:
+    if any(event.component == "cuda" for event in log.library_events("not-found")):
+        return True
+    return log.says(_DRIVER_TROUBLE)
+
+
+def _installed(log: Log) -> tuple[str, ...]:
+    found = [next(v for v in match.groups.values() if v) for match in log.find(_INSTALLED)]
+    if log.framework == "torch":
+        found += [f"{m.groups['major']}.{m.groups['minor']}" for m in log.find(_BUILD_OF_TORCH)]
+    return tuple(dict.fromkeys(found))
+
+
+def foreign_releases(missing: Missing) -> tuple[str, ...]:
+    """Installed CUDA releases that do not have what is missed under the name asked for."""
+    return tuple(
+        release
+        for release in missing.installed
+        if not any(_has(release, event) for event in missing.toolkit)
+    )
+
+
+def _has(release: str, event: LibraryEvent) -> bool:
+    name = soname(event.component, release)
+    if name is None:
+        # A library that this release does not have, or that is not on record; only in the first
+        # case is the release another one than was asked for.
+        known = any(event.component in row.suffixes for row in RELEASES)
+        return not known
+    wanted = event.version
+    return wanted == "" or name == f"lib{event.component}.so.{wanted}"
+
+
+def other_release_opened(missing: Missing) -> bool:
+    """What opened belongs to a release that does not have what is missed, by that name."""
+    lost, opened = _told_apart(missing)
+    return bool(lost and opened) and any(
+        all(_in_row(row, event) for event in opened)
+        and not any(_in_row(row, event) for event in lost)
+        for row in RELEASES
+    )
+
+
+def partly_there(missing: Missing) -> bool:
+    """Some opened and others did not, all of one release: folders, or half an installation."""
+    lost, opened = _told_apart(missing)
+    return bool(lost and opened) and not other_release_opened(missing)
+
+
+def _told_apart(missing: Missing) -> tuple[list[LibraryEvent], list[LibraryEvent]]:
+    return (
+        [event for event in missing.toolkit if event.component not in _PROFILER_ONLY],
+        [event for event in missing.opened if event.component not in _PROFILER_ONLY],
+    )
+
+
+def _in_row(row: CudaRelease, event: LibraryEvent) -> bool:
+    suffix = row.suffixes.get(event.component)
+    return suffix is not None and event.version in ("", suffix)
+
+
+def only_for_profiling(missing: Missing) -> bool:
+    return bool(missing.toolkit) and all(
+        event.component in _PROFILER_ONLY for event in missing.toolkit
+    )
+
+
+def names(events: Iterable[LibraryEvent]) -> str:
+    """The libraries as the log calls them, each once; empty where it names none."""
+    told = list(dict.fromkeys(event.library for event in events))
+    return and_list(told) if told else ""
+
+
+def asked_release(events: Sequence[LibraryEvent]) -> str:
+    """The CUDA release that the names belong to, as far as they tell: 9.0, 11.x."""
+    for event in events:
+        if "." in event.version and event.component in ("cudart", "cublas", "cusolver", "cufft"):
+            major = release_numbers(event.version)[0]
+            # From 11 on libcudart.so.11.0 serves every release of its major number.
+            return f"{major}.x" if event.component == "cudart" and major >= 11 else event.version
+    for event in events:
+        if event.component in ("cudart", "cublas", "cublasLt", "nvrtc", "nvJitLink"):
+            return f"{event.version.partition('.')[0]}.x" if event.version else ""
+    return ""
+
+
+def needed_release(log: Log, missing: Missing) -> str:
+    """The CUDA that this build wants: by TensorFlow's table, or by the names it asked for."""
+    version = log.version_of("tensorflow") if log.framework in ("tensorflow", "keras") else None
+    row = build_of(version) if version else None
+    by_name = asked_release(missing.toolkit)
+    if row is not None and by_name.partition(".")[0] in ("", row.cuda.partition(".")[0]):
+        return row.cuda
+    asked = [*missing.toolkit, *missing.opened]
+    fitting = [row for row in RELEASES if all(_in_row(row, event) for event in asked)]
+    if len(fitting) == 1 and fitting[0].first == fitting[0].last:
+        return ".".join(map(str, fitting[0].first))
+    return by_name
+
+
+def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
+    """What brings the libraries, the simplest first."""
+    release = needed_release(log, missing)
+    of = f"CUDA {release}" if release else "the CUDA release that this build was made for"
+    major = int(release.partition(".")[0] or 0) if release else 0
+    remedies: list[Remedy] = []
+    if log.framework in ("tensorflow", "keras") and log.platform != "windows":
+        if major == 0 or major >= 11:
+            remedies.append(
+                Remedy(
+                    "Install TensorFlow together with its CUDA libraries.",
+                    gpu_build_in_log(log),
+                )
+            )
+        else:
+            remedies.append(
+                Remedy(
+                    f"Let conda bring {of} into this environment.",
+                    shell_script(
+                        "conda install cudatoolkit=", a_number(release.removesuffix(".x")), " cudnn"
+                    ),
+                )
+            )
+    elif log.framework == "jax":
+        remedies.append(
+            Remedy(
+                "Install JAX together with its CUDA libraries.",
+                gpu_build_in_log(log),
+            )
+        )
+    elif log.framework == "cupy" and major >= 11:
+        remedies.append(
+            Remedy(
+                "Install the CuPy of the CUDA that is there, with its libraries.",
+                Install((f"cupy-cuda{major}x[ctk]",)),
+            )
+        )
+    elif log.framework == "onnxruntime":
+        remedies.append(
+            Remedy(
+                "Install ONNX Runtime together with its CUDA libraries.",
+                Install(("onnxruntime-gpu[cuda,cudnn]",)),
+            )
+        )
+    if log.platform == "windows":
+        remedies.append(
+            Remedy(
+                f"Install {of} and put its bin folder on PATH, then open a new terminal.",
+                command_line("where", a_name(missing.toolkit[0].library))
+                if missing.toolkit
+                else None,
+            )
+        )
+    else:
+        remedies.append(
+            Remedy(
+                f"If {of} is installed, tell the loader where its libraries are.",
+                shell_script(
+                    'export LD_LIBRARY_PATH="/usr/local/cuda-',
+                    a_number(release) if release and not release.endswith(".x") else "X.Y",
+                    '/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
+                ),
+            )
+        )
+    return tuple(remedies)
+
+
+_ANY_CUDART = "where cudart64_*.dll"
+_ANY_LIBRARY = "find / -name 'libcudart.so*' 2>/dev/null"
+
+
+def _first_name(missing: Missing) -> str:
+    return missing.toolkit[0].library if missing.toolkit else ""
+
+
+def which_question(log: Log, missing: Missing) -> str:
+    """The one command that tells a missing CUDA from another one and from a folder not searched."""
+    if log.platform == "windows":
+        asked = shell_text(command_line("where", a_name(_first_name(missing)))) or _ANY_CUDART
+        return (
+            f"What does `{asked}` find? Nothing: CUDA is missing, or another release is "
+            "installed (look in C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA)."
+        )
+    stem = _first_name(missing).partition(".so")[0]
+    search = shell_script("find / -name '", a_name(stem), ".so*' 2>/dev/null")
+    asked = shell_text(search) or _ANY_LIBRARY
+    return (
+        f"What does `{asked}` print? Nothing: no CUDA; another "
+        "number: another release; the very name: a folder that the loader does not search."
+    )
+
+
+def loss(log: Log, missing: Missing) -> str:
+    """What the framework does without."""
+    name = framework_title(log)
+    return f"importing {name} fails" if missing.stops else f"{name} goes on without the GPU"
+
+
+def judged(missing: Missing, *, proven: bool) -> Confidence:
+    return "certain" if proven and (missing.stops or missing.gpu_seen) else "likely"
+
+
+def known_defect(log: Log, missing: Missing) -> SearchListDefect | None:
+    """The release's own defect, where it fits: no library is named, or only those that it loses."""
+    version = log.version_of(log.framework)
+    row = search_list_defect(log.framework, version) if version else None
+    if row is None or missing.cudnn:
+        return None
+    named = {event.library.partition(".so")[0].removeprefix("lib") for event in missing.toolkit}
+    return row if named <= set(row.libraries) else None

@@ -1,0 +1,222 @@
+"""The wrong copy of a library in a log: releases mixed, a stub, a folder that is not searched."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from whygpu.causes.evidence.cuda_start_suspects import suspected
+from whygpu.causes.evidence.log_libraries import (
+    NO_DLOPEN,
+    known_defect,
+    missing_libraries,
+    names,
+    partly_there,
+    which_question,
+)
+from whygpu.causes.evidence.log_subjects import ended_after, framework_title
+from whygpu.model.derived import and_list
+from whygpu.model.finding import Confidence, Effect, Remedy, Severity
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import LibraryEvent, Log, Status
+from whygpu.model.remedy import PYTHON, Steps, UnsetVariable, command_line, shell_script
+from whygpu.tables.cuda_libraries import is_cuda_library
+
+_TWO_FRAMEWORKS = late(
+    r"Inconsistency detected by ld\.so|cannot allocate memory in static TLS block"
+)
+_SYMBOL_OF_CUDA = late(
+    r"undefined symbol: (?:iJIT_Notify|nccl|cuda|cudnn|cublas|cusparse|cusolver|(?:__)?nvJitLink)"
+    r"[A-Z_]\w"
+)
+_NO_LINK_NAME = late(r"ld: cannot find -lcuda(?::|$)|libcuda\.so cannot found!", re.MULTILINE)
+"""Triton links against libcuda.so, of which a driver alone brings libcuda.so.1 only."""
+_OF_TORCH = late(r"lib(?:torch|c10)(?:_(?!cuda_c)\w{1,20})?\.so: cannot open shared object file")
+_STUBS = ("CUDA_ERROR_STUB_LIBRARY", "cudaErrorStubLibrary")
+_WHEELS_FIRST = shell_script(
+    "export LD_LIBRARY_PATH=$(",
+    PYTHON,
+    ' -c \'import nvidia, glob; print(":".join(glob.glob(nvidia.__path__[0] + "/*/lib")))\')',
+)
+
+
+class Conflict(NamedTuple):
+    message: str
+    lines: tuple[int, ...]
+    """All that it accounts for, what ended the program included."""
+    remedies: tuple[Remedy, ...]
+    confidence: Confidence
+    severity: Severity = "error"
+    effect: Effect | None = None
+    ask: str | None = None
+
+
+def conflict_in(log: Log) -> Conflict | None:
+    mixed = [
+        event
+        for event in log.library_events("wrong-symbols")
+        if is_cuda_library(event.library) or _SYMBOL_OF_CUDA.search(event.detail)
+    ]
+    if mixed:
+        return _mixed(log, mixed)
+    stubs = log.status_named(*_STUBS)
+    if stubs:
+        return _stub(log, stubs)
+    clash = log.first(_TWO_FRAMEWORKS)
+    if clash is not None:
+        return _clash(log, clash.line)
+    unlinked = log.first(_NO_LINK_NAME)
+    if unlinked is not None:
+        return _no_link_name(log, unlinked.line)
+    apart = log.first(_OF_TORCH)
+    if apart is not None:
+        return _without_torch(log, apart.line)
+    return _unsearched(log)
+
+
+def _mixed(log: Log, mixed: list[LibraryEvent]) -> Conflict:
+    lines = [event.line for event in mixed]
+    return Conflict(
+        message=f"{framework_title(log)} is given CUDA libraries that do not belong together: "
+        f"{mixed[0].detail}",
+        lines=(*lines, *(m.line for m in log.find(NO_DLOPEN)), *ended_after(log, min(lines))),
+        remedies=(
+            Remedy(
+                "Let the copies that came with the framework win: take the system's CUDA folders "
+                "off the search path.",
+                UnsetVariable(("LD_LIBRARY_PATH",)),
+            ),
+            Remedy("Or put the framework's own first.", _WHEELS_FIRST),
+        ),
+        confidence="likely",
+        effect="broken" if log.failures else None,
+    )
+
+
+def _stub(log: Log, stubs: tuple[Status, ...]) -> Conflict:
+    lines = [status.line for status in stubs]
+    return Conflict(
+        message="the libcuda.so.1 that was loaded is the CUDA toolkit's stub, which serves linking "
+        "only and reaches no GPU",
+        lines=(*lines, *ended_after(log, min(lines))),
+        remedies=(
+            Remedy(
+                "Take the toolkit's stubs folder off LD_LIBRARY_PATH.",
+                shell_script(
+                    "export LD_LIBRARY_PATH=$(echo \"$LD_LIBRARY_PATH\" | tr ':' '\\n' | "
+                    "grep -v stubs | paste -sd:)"
+                ),
+            ),
+            Remedy(
+                "See which one the loader knows.", shell_script("ldconfig -p | grep libcuda.so")
+            ),
+        ),
+        # In an image that is started without a GPU the stub is what is left.
+        confidence="possible" if suspected(log, "docker-no-gpu-runtime") else "certain",
+        effect="broken" if log.failures else None,
+    )
+
+
+def _no_link_name(log: Log, line: int) -> Conflict:
+    return Conflict(
+        message="the linker does not find libcuda.so: the driver's library is there under another "
+        "name (libcuda.so.1), or in a folder that is not searched",
+        lines=(*(m.line for m in log.find(_NO_LINK_NAME)), *ended_after(log, line)),
+        remedies=(
+            Remedy(
+                "See where the driver's library is.", shell_script("ldconfig -p | grep libcuda.so")
+            ),
+            Remedy(
+                "Give it the name that is linked against.",
+                Steps(
+                    (
+                        command_line(
+                            "sudo ln -s libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so"
+                        ),
+                        command_line("sudo ldconfig"),
+                    )
+                ),
+            ),
+        ),
+        confidence="likely",
+        effect="broken",
+    )
+
+
+def _without_torch(log: Log, line: int) -> Conflict:
+    return Conflict(
+        message="a native extension of PyTorch does not find PyTorch's own libraries: the loader "
+        "knows them only after `import torch`, and only those of the PyTorch that is imported",
+        lines=(line, *ended_after(log, line)),
+        remedies=(
+            Remedy("Import torch before the extension."),
+            Remedy(
+                "Or tell the loader where they are.",
+                shell_script(
+                    "export LD_LIBRARY_PATH=$(",
+                    PYTHON,
+                    " -c 'import torch; print(torch.__path__[0])')/lib",
+                ),
+            ),
+            Remedy("If that does not help, build the extension for the PyTorch that is installed."),
+        ),
+        confidence="likely",
+        effect="broken",
+    )
+
+
+def _clash(log: Log, line: int) -> Conflict:
+    return Conflict(
+        message="the loader itself gives up while it loads native libraries into a process that "
+        "has many already: libraries made for different frameworks or systems meet there",
+        lines=(line, *ended_after(log, line)),
+        remedies=(
+            Remedy("Import the framework first, before other packages with native code."),
+            Remedy("Or use an image or environment that was made for this framework alone."),
+        ),
+        confidence="likely",
+        effect="broken",
+    )
+
+
+def _unsearched(log: Log) -> Conflict | None:
+    """Some CUDA libraries open and others of the same release do not, or none is named."""
+    missing = missing_libraries(log)
+    defect = known_defect(log, missing) if missing is not None else None
+    if missing is None or (missing.toolkit and not partly_there(missing) and defect is None):
+        return None
+    if missing.cudnn and not missing.toolkit:
+        return None
+    named = names(missing.toolkit)
+    if defect is not None:
+        lost = and_list([f"lib{library}.so" for library in defect.libraries])
+        message = (
+            f"{framework_title(log)} cannot load some CUDA libraries; this release, as published, "
+            f"does not look into the folder of its own package with {lost}"
+        )
+    elif named:
+        message = (
+            f"{framework_title(log)} opens {names(missing.opened[:3])} and does not find {named}, "
+            "though all belong to one CUDA release: a folder is not searched, or a part of the "
+            "installation is missing"
+        )
+    else:
+        message = (
+            f"{framework_title(log)} cannot load some CUDA libraries and does not say which; with "
+            "those of pip's or conda's packages, their folders are often not searched"
+        )
+    return Conflict(
+        message=message,
+        lines=(*missing.lines, *(event.line for event in missing.opened)),
+        remedies=(
+            Remedy("Tell the loader where the packages' libraries are.", _WHEELS_FIRST),
+            Remedy(
+                "See which libraries are missing, and where copies of them are.",
+                command_line("whygpu check"),
+            ),
+        ),
+        confidence="likely" if named or defect else "possible",
+        severity=missing.severity,
+        effect=missing.effect,
+        ask=which_question(log, missing),
+    )

@@ -1,0 +1,92 @@
+"""The figures of a log on GPU memory: what was asked for, what was free, and who held the rest."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Allocation, Log
+from whygpu.tables.gpu_memory import sizes_of
+from whygpu.tables.out_of_memory import bytes_of_shape
+
+_AMOUNT = r"(?P<number>\d{1,15}(?:\.\d{1,3})?) ?(?P<unit>[KMGT]iB)?"
+_LIMIT = late(rf"\b(?:Limit: {{1,24}}|memory_limit_: ){_AMOUNT}")
+_IN_USE = late(rf"\bInUse: {{1,24}}{_AMOUNT}")
+_REGIONS = late(rf"total_region_allocated_bytes_: {_AMOUNT}")
+_UNITS = {None: 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+"""TensorFlow's allocator writes plain bytes, and in newer releases amounts for people."""
+_ROUND = 512 << 20
+_MOST_RECORDS = 8
+"""Of one line that are looked at."""
+
+
+class Figures(NamedTuple):
+    requested: int | None
+    free: int | None
+    total_least: int | None
+    total_most: int | None
+    held: int | None
+    reserved: int | None
+    free_at_start: int | None
+    limit: int | None
+    in_use: int | None
+    regions: int | None
+
+
+def figures_of(log: Log, refused: Sequence[Allocation]) -> Figures:
+    telling = max(refused, key=lambda a: (a.total is not None, a.requested or 0), default=None)
+    asked = [size for a in refused if (size := a.requested or size_of_shape(log, a)) is not None]
+    free_at_start, least, most = _at_start(log)
+    if telling is not None and telling.total:
+        least = most = telling.total
+        asked = [telling.requested] if telling.requested else asked
+    return Figures(
+        requested=max(asked, default=None),
+        free=telling.free if telling else None,
+        total_least=least,
+        total_most=most,
+        held=telling.held if telling else None,
+        reserved=telling.reserved if telling else None,
+        free_at_start=free_at_start,
+        limit=_number(log, _LIMIT),
+        in_use=_number(log, _IN_USE),
+        regions=_number(log, _REGIONS),
+    )
+
+
+def _at_start(log: Log) -> tuple[int | None, int | None, int | None]:
+    """What was free on the first GPU, and the least and the most that it can have in all.
+
+    What was free says more than what TensorFlow's device was created with: a program can limit
+    that, and does so in round numbers.
+    """
+    for device in log.devices:
+        if device.memory is not None and device.total and device.capability:
+            return device.memory, device.total, device.total
+    for device in log.devices:
+        if device.event == "ready" and device.memory is not None:
+            least, most = sizes_of(device.name) or (None, None)
+            limited = device.memory % _ROUND == 0
+            return None if limited else device.memory, least, most
+    return None, None, None
+
+
+def _number(log: Log, pattern: re.Pattern[str]) -> int | None:
+    match = log.first(pattern)
+    if match is None:
+        return None
+    return int(float(match.groups["number"] or 0) * _UNITS[match.groups["unit"]])
+
+
+def size_of_shape(log: Log, allocation: Allocation) -> int | None:
+    return bytes_of_shape(allocation.shape, text_of(log, allocation))
+
+
+def text_of(log: Log, allocation: Allocation) -> str:
+    """The whole line, of which a progress bar may be the first record."""
+    start = bisect_left(log.lines, allocation.line, key=lambda line: line.number)
+    records = log.lines[start : start + _MOST_RECORDS]
+    return " ".join(line.text for line in records if line.number == allocation.line)

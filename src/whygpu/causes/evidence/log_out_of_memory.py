@@ -1,0 +1,452 @@
+"""Why GPU memory ran out, judged by a log's own numbers, for the causes of the memory family."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import NamedTuple
+
+from whygpu.causes.evidence.log_memory_figures import Figures, figures_of, size_of_shape, text_of
+from whygpu.causes.evidence.log_subjects import in_gib
+from whygpu.causes.evidence.watched_memory import (
+    Judgement,
+    Reason,
+    by_watching,
+    completed,
+    doubted,
+)
+from whygpu.model.finding import Confidence, Severity
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Allocation, Log, Match
+
+GIB = 1 << 30
+_CONTEXT = GIB // 2
+"""What a process has on a GPU beside its tensors: context, kernels, library workspaces."""
+_SMALL = 64 << 20
+_SMALLEST_NOTE = 10 << 20
+_WORKED = 2
+"""So many lines of progress show that the program went on."""
+_AT_ONCE = 4
+_LEAST_AT_START = GIB // 2
+"""TensorFlow takes what is free; less than this is left on no GPU that is not in use."""
+_MOST_LINES = 6
+"""Of one kind among the evidence; a log can have thousands."""
+
+_CONTEXT_FAILED = late(
+    r"(?:cuDevicePrimaryCtxRetain|cuCtxCreate|cuInit|[Ff]ailed to create stream executor"
+    r"|[Ff]ailed initializing StreamExecutor|could not create context)[^\n]{0,160}\n?[^\n]{0,160}"
+    r"CUDA_ERROR_OUT_OF_MEMORY"
+    # The frames of a program in Java follow the error.
+    r"|CUDA_ERROR_OUT_OF_MEMORY[^\n]{0,80}\n[^\n]{0,160}\n?[^\n]{0,160}cu(?:CtxCreate"
+    r"|DevicePrimaryCtxRetain)\b"
+    # TensorFlow 2 opens the GPU with a call of the runtime.
+    r"|cuda(?:SetDevice|GetDevice)\(\)[^\n]{0,40} failed\. Status: out of memory"
+)
+_DUMPED = late(r"\bSum Total of in-use chunks: |\d Chunks of size \d{1,15} totalling ")
+"""TensorFlow lists what it holds only when it cannot give what it is asked for."""
+_LAZY_START = late(r"_lazy_(?:new|init)\b|torch\._C\._cuda_init|in set_device\b|THCGeneral\.cpp")
+_STARTING = late(
+    r"\.cuda\(|\.to\(|torch\.load|load_state_dict|from_pretrained"
+    r"|\bin (?:__init__|_apply|convert)\b"
+)
+_SINCE_1_8 = late(r"might be asynchronously reported|CUDA_LAUNCH_BLOCKING|TORCH_USE_CUDA_DSA")
+"""PyTorch's words since 1.8. Its allocator has had words of its own since 1.0, with sizes."""
+_AT_WORK = late(r"\b(?:backward|forward|optimizer\.step|generate|train_step|training_step)\b")
+_GROWING = late(
+    r"memory leak|memory (?:usage |consumption )?(?:keeps|is|was) (?:on |steadily |slowly )?"
+    r"(?:growing|increasing|rising)|(?:growing|increasing) (?:GPU )?memory",
+    re.I,
+)
+_EPOCH = late(r"\b[Ee]poch[ :=\[(]{0,3}(?P<number>\d{1,5})")
+_MEMORY_NOTE = late(
+    r"(?:allocated|reserved|memory|mem|vram)(?:_\w{1,12})?[^\w\n]{1,4}"
+    r"(?P<number>\d{1,6}(?:\.\d{1,6})?) ?"
+    r"(?P<unit>[GM])(?:i?B)?\b",
+    re.I,
+)
+_BY_DRIVER = late(r"cudaErrorMemoryAllocation|CUDA (?:error|failure \d+): ?'?out of memory", re.I)
+_ONE_COPY = late(r"_EagerConst|from_tensor_slices|in order to run _EagerConst")
+_EVALUATION = late(r"\b(?:eval|predict|test|valid|infer|accuracy)", re.I)
+_ABOUT_MEMORY = late(
+    r"memory|oom|resource[ _]?exhausted|alloc|cudnn|cublas|DNN library|Blas \w{1,12} launch", re.I
+)
+_PIN = late(r"pin_memory")
+
+
+class Shortage(NamedTuple):
+    """What the log tells about GPU memory that was not given."""
+
+    reason: Reason
+    confidence: Confidence
+    because: str
+    """In words that can end a sentence: what shows it."""
+    also: Reason | None
+    """What the log does not exclude."""
+    refused: tuple[Allocation, ...]
+    lines: tuple[int, ...]
+    requested: int | None
+    free: int | None
+    total: int | None
+    held: int | None
+    severity: Severity
+
+
+def shortage(log: Log) -> Shortage | None:
+    """Why GPU memory ran out in this log; None if it did not."""
+    if log.memory is not None and log.memory.place != "gpu":
+        # XLA has the same words for the computer's memory; whoever watched the run knows better.
+        return None
+    refused = [a for a in log.allocations if a.place == "gpu" and a.final and not _pinned(log, a)]
+    ladder = [a for a in log.allocations if a.place == "gpu" and not a.final and _is_ladder(log, a)]
+    dumps = [] if log.allocations else [match.line for match in log.find(_DUMPED)]
+    ends_of_memory = any(_ABOUT_MEMORY.search(failure.text) for failure in log.failures)
+    if not refused and (not (ladder or dumps) or (log.failures and not ends_of_memory)):
+        # A reservation was tried again with less, and what failed is something else.
+        return None
+    figures = completed(figures_of(log, refused), log.memory)
+    reason, confidence, because, also = by_watching(log) or doubted(
+        log, _judge(log, refused, ladder, figures)
+    )
+    lines = [a.line for a in refused[:_MOST_LINES] + refused[-_MOST_LINES:]]
+    lines += [a.line for a in ladder[:_MOST_LINES]] + dumps[:_MOST_LINES]
+    lines += [f.line for f in log.failures if _ABOUT_MEMORY.search(f.text)][:_MOST_LINES]
+    lines += _aborts(log, refused)
+    return Shortage(
+        reason,
+        confidence,
+        because,
+        also,
+        tuple(refused),
+        tuple(lines),
+        figures.requested,
+        figures.free,
+        figures.total_most,
+        figures.held if figures.held is not None else figures.in_use,
+        _severity(log, refused),
+    )
+
+
+def _aborts(log: Log, refused: list[Allocation]) -> list[int]:
+    """How the process ended at once, in programs that check and abort."""
+    return [
+        failure.line
+        for failure in log.failures
+        if failure.kind in ("signal", "exit")
+        and any(0 <= failure.line - a.line <= _AT_ONCE for a in refused[-_MOST_LINES:])
+    ]
+
+
+def _severity(log: Log, refused: list[Allocation]) -> Severity:
+    """An error, unless the program went on: with less memory, or with a smaller batch."""
+    if not refused:
+        return "error" if log.failures else "warning"
+    last = max(allocation.line for allocation in refused)
+    worked = sum(1 for line in log.progress if line > last)
+    return "info" if not log.failures and worked >= _WORKED else "error"
+
+
+def _pinned(log: Log, allocation: Allocation) -> bool:
+    """Page-locked memory of the computer, which CUDA hands out with the same error."""
+    end = bisect_left(log.lines, allocation.line + 1, key=lambda line: line.number)
+    near = log.lines[max(0, end - 8) : end]
+    return allocation.requested is None and any(_PIN.search(line.text) for line in near)
+
+
+def _is_ladder(log: Log, allocation: Allocation) -> bool:
+    """A reservation that the driver refused, and not the allocator's remark on performance."""
+    text = text_of(log, allocation)
+    return "from device" in text or "device memory of" in text
+
+
+def _judge(
+    log: Log, refused: list[Allocation], ladder: list[Allocation], figures: Figures
+) -> Judgement:
+    """The first of these that can tell."""
+    return (
+        _by_check_at_start(refused)
+        or _by_size_alone(figures)
+        or _by_shares_of_others(figures)
+        or _by_gaps(figures)
+        or _by_course(log, refused)
+        or _by_own_share(figures)
+        or _by_allocator(figures)
+        or _by_what_was_left_at_start(figures)
+        or _by_place(log, refused, ladder)
+        or _without_figures(log, figures)
+    )
+
+
+def _by_check_at_start(refused: list[Allocation]) -> Judgement | None:
+    """vLLM looks before it loads anything: what is not free then is others', and its context."""
+    check = next((a for a in refused if a.of == "vllm" and a.free is not None and a.total), None)
+    if check is None or check.free is None or check.total is None:
+        return None
+    others = max(0, check.total - check.free)
+    most = others > 2 * _CONTEXT
+    return (
+        "other-process",
+        "certain" if most else "likely",
+        f"of {in_gib(check.total)}, {in_gib(others)} were taken before it loaded anything",
+        None if most else "too-big",
+    )
+
+
+def _by_size_alone(figures: Figures) -> Judgement | None:
+    asked, most = figures.requested, figures.total_most
+    if asked and most and asked > most:
+        return (
+            "too-big",
+            "certain",
+            f"a single request of {in_gib(asked)} is more than the whole GPU has ({in_gib(most)})",
+            None,
+        )
+    held = figures.held
+    if held and most and held > most:
+        return "too-big", "certain", f"it holds {in_gib(held)} already, of {in_gib(most)}", None
+    return None
+
+
+def _held_by_others(figures: Figures) -> int | None:
+    """PyTorch says what this process has and what is free; the rest is everybody else's."""
+    total, free = figures.total_most, figures.free
+    if total is None or free is None:
+        return None
+    own = max(figures.reserved or 0, figures.held or 0)
+    return max(0, total - free - own)
+
+
+def _by_shares_of_others(figures: Figures) -> Judgement | None:
+    others = _held_by_others(figures)
+    total, free = figures.total_most, figures.free
+    if others is None or total is None or free is None:
+        return None
+    if figures.reserved is None and figures.held is None:
+        # What it holds itself is not known, and so neither is what the others hold.
+        return None
+    own = max(figures.reserved or 0, figures.held or 0)
+    needed = max(0, (figures.requested or 0) - free)
+    if others <= max(own, total // 3) or others - _CONTEXT < needed:
+        return None
+    return (
+        "other-process",
+        "certain" if own < total // 4 else "likely",
+        f"of {in_gib(total)}, this process holds {in_gib(own)} and {in_gib(free)} are free, so "
+        f"others hold about {in_gib(others)}",
+        None if own < total // 4 else "too-big",
+    )
+
+
+def _by_gaps(figures: Figures) -> Judgement | None:
+    """More is reserved and not in use, or even free, than was asked for, and still refused."""
+    asked, held, reserved = figures.requested, figures.held, figures.reserved
+    total, free = figures.total_most, figures.free
+    if not asked or held is None or total is None or free is None:
+        return None
+    unused = (reserved or held) - held
+    if unused >= asked and unused >= total // 50:
+        return (
+            "fragmentation",
+            "likely",
+            f"{in_gib(unused)} are reserved and not in use, more than was asked for, but in pieces "
+            "that are too small",
+            "too-big",
+        )
+    if asked < free // 2:
+        return (
+            "fragmentation",
+            "likely",
+            f"{in_gib(asked)} were refused although {in_gib(free)} are free",
+            "too-big",
+        )
+    return None
+
+
+def _by_own_share(figures: Figures) -> Judgement | None:
+    others = _held_by_others(figures)
+    if others is None or figures.held is None or figures.total_most is None:
+        return None
+    also: Reason | None = "other-process" if others > figures.total_most // 4 else None
+    return (
+        "too-big",
+        "certain" if also is None else "likely",
+        f"this process holds {in_gib(figures.held)} of {in_gib(figures.total_most)}",
+        also,
+    )
+
+
+def _by_allocator(figures: Figures) -> Judgement | None:
+    """TensorFlow's allocator lists its limit, what it got from the driver, and what is in use."""
+    limit, in_use, regions, asked = (
+        figures.limit,
+        figures.in_use,
+        figures.regions,
+        figures.requested or 0,
+    )
+    if not limit:
+        return None
+    if limit < _LEAST_AT_START:
+        return (
+            "other-process",
+            "likely",
+            f"TensorFlow got only {in_gib(limit)} when it started",
+            "too-big",
+        )
+    if in_use is None:
+        return None
+    if in_use + asked >= 0.95 * limit:
+        return (
+            "too-big",
+            "certain",
+            f"{in_gib(in_use)} of TensorFlow's {in_gib(limit)} are in use by its own tensors",
+            None,
+        )
+    if (regions is not None and regions + asked < 0.7 * limit) or in_use < limit // 10:
+        return (
+            "other-process",
+            "likely",
+            f"TensorFlow may take {in_gib(limit)} and uses {in_gib(in_use)}, yet the driver has no "
+            "more to give",
+            "too-big",
+        )
+    if in_use + asked < 0.8 * limit and asked > _SMALL:
+        return (
+            "too-big",
+            "likely",
+            f"{in_gib(in_use)} of {in_gib(limit)} are in use, and no free piece has "
+            f"{in_gib(asked)}",
+            "fragmentation",
+        )
+    return "too-big", "likely", f"{in_gib(in_use)} of {in_gib(limit)} are in use", None
+
+
+def _by_what_was_left_at_start(figures: Figures) -> Judgement | None:
+    left, least = figures.free_at_start, figures.total_least
+    if left is None or least is None or left > least // 2:
+        return None
+    return (
+        "other-process",
+        "likely",
+        f"at its start {in_gib(left)} were left of the GPU's {in_gib(least)}",
+        "too-big",
+    )
+
+
+def _by_place(log: Log, refused: list[Allocation], ladder: list[Allocation]) -> Judgement | None:
+    """What was being done when it was refused."""
+    if log.says(_CONTEXT_FAILED):
+        return "other-process", "likely", "not even a CUDA context could be created", None
+    if any(_ONE_COPY.search(text_of(log, a)) for a in refused):
+        return "too-big", "likely", "a whole data set was to be copied to the GPU at once", None
+    asked = max((a.requested or size_of_shape(log, a) or 0 for a in refused), default=0)
+    reserving = max((a.requested or 0 for a in ladder if _at_start(log, a)), default=0)
+    if ladder and (asked <= _SMALL or asked <= reserving):
+        return (
+            "other-process",
+            "likely",
+            "the driver refused what should have been free at the start",
+            "too-big" if refused else None,
+        )
+    return _by_bare_refusal(log, refused)
+
+
+def _at_start(log: Log, allocation: Allocation) -> bool:
+    """JAX reserves most of the GPU when it starts; TensorFlow may also do it bit by bit."""
+    return "device memory of" in text_of(log, allocation)
+
+
+def _by_bare_refusal(log: Log, refused: list[Allocation]) -> Judgement | None:
+    """The driver's own error without a size, before the program can have taken much itself."""
+    if not refused or log.progress or any(a.requested is not None or a.shape for a in refused):
+        return None
+    gpu = next((d for d in log.devices if d.total and d.memory is not None), None)
+    if gpu and gpu.total and gpu.memory is not None and gpu.memory < gpu.total // 10:
+        left = f"{in_gib(gpu.memory)} of the GPU's {in_gib(gpu.total)} were left"
+        return "other-process", "likely", left, "too-big"
+    raw = any(_BY_DRIVER.search(text_of(log, a)) for a in refused) and log.framework == "torch"
+    starting = log.says(_STARTING) or log.says(_SINCE_1_8)
+    if log.says(_LAZY_START) or (raw and starting and not log.says(_AT_WORK)):
+        return (
+            "other-process",
+            "likely",
+            "the driver itself refused, before the program had much of its own",
+            "too-big",
+        )
+    return None
+
+
+def _by_course(log: Log, refused: list[Allocation]) -> Judgement | None:
+    """Work that went well for a while needs more memory only if something is kept."""
+    first = min((a.line for a in refused), default=0)
+    if log.says(_GROWING):
+        return "leak", "likely", "the memory in use is said to grow while it runs", "too-big"
+    figures = [_noted(match) for match in log.find(_MEMORY_NOTE) if match.line < first]
+    if (
+        len(figures) >= 4
+        and figures == sorted(figures)
+        and figures[-1] >= 2 * max(figures[0], _SMALLEST_NOTE)
+    ):
+        return (
+            "leak",
+            "likely",
+            f"the memory in use grew from {in_gib(figures[0])} to {in_gib(figures[-1])} while it "
+            "ran",
+            "too-big",
+        )
+    epochs = {
+        match.groups["number"]: match.line for match in log.find(_EPOCH) if match.line < first
+    }
+    if len(epochs) >= 4 and not _evaluates(log, max(epochs.values()), first):
+        return (
+            "leak",
+            "likely",
+            f"it went well for {len(epochs) - 1} epochs and needs more memory than before",
+            "too-big",
+        )
+    return None
+
+
+def _noted(match: Match) -> int:
+    """The amount that a line of progress notes."""
+    gigabytes = (match.groups["unit"] or "").upper() == "G"
+    return int(float(match.groups["number"] or 0) * (GIB if gigabytes else GIB >> 10))
+
+
+def _evaluates(log: Log, start: int, end: int) -> bool:
+    """What comes after training may be larger than its steps were: all test data in one batch."""
+    return any(start < line.number <= end and _EVALUATION.search(line.text) for line in log.lines)
+
+
+def _without_figures(log: Log, figures: Figures) -> Judgement:
+    asked = figures.requested
+    small = (asked is None or asked <= _SMALL) and not log.progress
+    because = "it does not say how much was left, or who holds the rest"
+    if figures.free is not None:
+        because = "it does not say who holds the rest"
+    if figures.held:
+        because = f"it holds {in_gib(figures.held)} already"
+    return "too-big", "likely", because, "other-process" if small else None
+
+
+def seen_in(log: Log, reason: Reason) -> Shortage | None:
+    """The shortage, if this is the reason, or one that is not excluded."""
+    found = shortage(log)
+    if found is None:
+        return None
+    if found.reason == reason:
+        return found
+    if found.also == reason:
+        return found._replace(confidence="possible")
+    return None
+
+
+def how_far(found: Shortage) -> str:
+    """Requested against free, where the log tells: asked for 7.02 GiB with 6.07 GiB free."""
+    if found.requested is None:
+        return ""
+    if found.free is None:
+        return f"asked for {in_gib(found.requested)}"
+    asked, free = in_gib(found.requested), in_gib(found.free)
+    if asked == free:
+        # More digits, where rounding hides what was lacking.
+        asked, free = (f"{size / GIB:.5g} GiB" for size in (found.requested, found.free))
+    return f"asked for {asked} with {free} free"

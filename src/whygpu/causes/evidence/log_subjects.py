@@ -1,0 +1,113 @@
+"""What log detectors share: whom a finding is about, sizes in words, and noise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from whygpu.model.cause import Cause
+from whygpu.model.derived import DISPLAY_NAMES, display_name
+from whygpu.model.finding import MACHINE, Finding, Remedy
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log
+
+
+def subject_of(log: Log) -> str:
+    """The framework that the log is about, or the machine."""
+    return log.framework if log.framework in DISPLAY_NAMES else MACHINE
+
+
+def framework_title(log: Log) -> str:
+    """TensorFlow 2.4, PyTorch, or simply the framework."""
+    if log.framework not in DISPLAY_NAMES:
+        return "the framework"
+    version = log.version_of(log.framework)
+    return f"{display_name(log.framework)} {version}" if version else display_name(log.framework)
+
+
+def excerpt(text: str, longest: int = 160) -> str:
+    """The first line of what a log says, cut between words where it is too long."""
+    line = text.strip().partition("\n")[0]
+    if len(line) <= longest:
+        return line
+    head = line[:longest]
+    return f"{head.rpartition(' ')[0] or head} ..."
+
+
+def in_gib(size: int) -> str:
+    """A size as people say it: 8.02 GiB, 138 KiB."""
+    for unit, scale in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= scale:
+            amount = size / scale
+            return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:.0f} {unit}"
+    return f"{size} bytes"
+
+
+def harmless(cause: Cause, pattern: re.Pattern[str], meaning: str) -> None:
+    """Register the detector of a noise: one finding for all the lines that say a harmless thing."""
+
+    @cause.on_log
+    def detect_in_log(log: Log) -> Iterator[Finding]:
+        # What ended the program is not harmless, whatever its words.
+        ends = {n for end in log.failures for n in range(end.line, end.last + 1)}
+        lines = {match.line for match in log.find(pattern)} - ends
+        if lines:
+            times = "" if len(lines) == 1 else f" (on {len(lines)} lines)"
+            yield cause.finding(
+                subject=subject_of(log),
+                message=meaning + times,
+                evidence=log.evidence(*lines),
+                remedies=(Remedy("Nothing needs to be done about it."),),
+            )
+
+
+def ended_after(log: Log, line: int) -> tuple[int, ...]:
+    """The lines at or after this one with which the program ended."""
+    words = log.line(line).text.strip()
+    return tuple(
+        failure.line
+        for failure in log.failures
+        # A message may begin on the line after its exception's name.
+        if failure.last >= line or (words and words in failure.text)
+    )
+
+
+_ABOUT_DEVICES = late(
+    r"cuda|cudnn|gpu|nvidia|device|OpKernel|DNN library|dll|\.so\b|libcu|backend", re.IGNORECASE
+)
+
+
+def failed_elsewhere(log: Log, line: int) -> bool:
+    """Whether the program went on after this line and failed for a reason unrelated to devices."""
+    from whygpu.causes.evidence.missing_gpu_statements import lines_for_want_of_a_gpu
+
+    for_want = lines_for_want_of_a_gpu(log)
+    return any(
+        failure.line > line
+        and failure.kind == "exception"
+        and failure.line not in for_want
+        and not _ABOUT_DEVICES.search(failure.text)
+        for failure in log.failures
+    )
+
+
+def is_tensorflow(log: Log) -> bool:
+    """Whether TensorFlow speaks here: by name, or only in the records of its C++ code."""
+    if log.framework:
+        return log.framework in ("tensorflow", "keras")
+    return any(line.source.endswith(".cc") for line in log.lines)
+
+
+_OF_THE_PROGRAM = late(
+    r"(?:FileNotFound|Permission|ModuleNotFound|Import|Key|Index|Name|Syntax|Attribute|Type|Value"
+    r"|Unicode\w{0,8}|JSONDecode|Connection\w{0,8}|HTTP)Error\b"
+)
+
+
+def gpu_ends_after(log: Log, line: int) -> tuple[int, ...]:
+    """Like ended_after, without exceptions that a GPU's failure does not lead to."""
+    return tuple(
+        failure.line
+        for failure in log.failures
+        if failure.last >= line and not _OF_THE_PROGRAM.match(failure.text)
+    )

@@ -1,0 +1,122 @@
+"""Installed packages and what they require of each other, for the causes that judge them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.probe_ends import failed_saying, own_probes, quoted
+from whygpu.model.derived import and_list
+from whygpu.model.finding import Evidence, Gap, seen
+from whygpu.model.lazy_regex import late
+from whygpu.model.observed import Known, Observed, Unknown
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework, FrameworkName, Package, RequirementConflict, active
+from whygpu.tables.distributions import provider
+
+_NAME = late(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def required_name(requirement: str) -> str:
+    """The package that a requirement is about: required_name("protobuf>=5.28") is "protobuf"."""
+    match = _NAME.match(requirement)
+    return re.sub(r"[-_.]+", "-", match.group()).lower() if match else ""
+
+
+def tidy(requirement: str) -> str:
+    """A requirement as pip takes it today: "numpy (<2,>=1.23)" is an older spelling."""
+    return re.sub(r"[()\s]", "", requirement.partition(";")[0])
+
+
+def framework_name_of(package: str) -> FrameworkName | None:
+    """The framework that a package is, or is a part of."""
+    row = provider(package)
+    if row is not None:
+        return row.framework
+    return "jax" if package == "jaxlib" or package.startswith("jax-") else None
+
+
+def package_named(machine: Snapshot, name: str) -> Package | None:
+    """The installed package that an import reaches."""
+    packages = machine.target.packages
+    if not isinstance(packages, Known):
+        return None
+    return next((package for package in active(packages.value) if package.name == name), None)
+
+
+def requirement_of(machine: Snapshot, framework: Framework, name: str) -> str | None:
+    """What a framework's own metadata says that it needs of another package."""
+    package = package_named(machine, framework.distribution)
+    lines = package.requires if package is not None else ()
+    found = (tidy(line) for line in lines)
+    return next((line for line in found if required_name(line) == name), None)
+
+
+def unmet(
+    machine: Snapshot, framework: FrameworkName, name: str
+) -> Observed[RequirementConflict | None]:
+    """The conflict between a framework's packages and one other package, if there is one."""
+    conflicts = machine.target.conflicts
+    if not isinstance(conflicts, Known):
+        return conflicts
+    found = (
+        conflict
+        for conflict in conflicts.value
+        if framework_name_of(conflict.package) == framework
+        and required_name(conflict.requirement) == name
+    )
+    return Known(next(found, None), conflicts.source)
+
+
+def conflict_evidence(machine: Snapshot, conflict: RequirementConflict) -> Evidence:
+    said = f"{conflict.package} requires {tidy(conflict.requirement)}"
+    version = f"; {conflict.found.value} is installed" if isinstance(conflict.found, Known) else ""
+    return seen(machine.target.conflicts, said + version)
+
+
+class ImportFault(NamedTuple):
+    """A framework that another package keeps from being imported."""
+
+    framework: Framework
+    message: re.Match[str] | None
+    """What the probe printed or raised; None when no probe ran and only metadata speaks."""
+    evidence: tuple[Evidence, ...]
+    conflict: RequirementConflict | None
+
+
+def import_faults(
+    machine: Snapshot, package: str, messages: re.Pattern[str]
+) -> Iterator[ImportFault | Gap]:
+    """Frameworks that `package` breaks: proven by a message, or suspected from metadata alone.
+
+    A probe that got through its import has the last word, whatever the metadata says.
+    """
+    unjudged: list[str] = []
+    for framework, probe in own_probes(machine):
+        found = unmet(machine, framework.name, package)
+        conflict = found.value if isinstance(found, Known) else None
+        evidence = () if conflict is None else (conflict_evidence(machine, conflict),)
+        if isinstance(probe, Known):
+            match = failed_saying(probe.value, messages)
+            if match is not None:
+                line = quoted(probe.value, match.string)
+                yield ImportFault(framework, match, (line, *evidence), conflict)
+        elif isinstance(found, Unknown):
+            unjudged.append(titled(framework))
+        elif conflict is not None and isinstance(conflict.found, Known):
+            yield ImportFault(framework, None, evidence, conflict)
+    if unjudged and isinstance(machine.target.conflicts, Unknown):
+        reason = machine.target.conflicts.reason
+        yield Gap(f"whether {package} suits {and_list(unjudged)}: {reason}")
+
+
+def claims(
+    machine: Snapshot, conflict: RequirementConflict, package: str, messages: re.Pattern[str]
+) -> bool:
+    """Whether import_faults(machine, package, messages) reports this conflict."""
+    return any(
+        isinstance(fault, ImportFault) and fault.conflict == conflict
+        for fault in import_faults(machine, package, messages)
+    )

@@ -1,0 +1,212 @@
+"""`whygpu compare`, from what the user named to the report."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from threading import Lock
+from typing import get_args
+
+from whygpu.comparer import collect, measures, reference_tasks, seeding
+from whygpu.comparer.collect import Begun, Collected, Job, Progress
+from whygpu.comparer.lanes import default_lanes, parse_lanes
+from whygpu.comparer.reference_tasks import ReferenceRun
+from whygpu.comparer.report import report
+from whygpu.comparer.side_by_side import Piece, all_done, room_here
+from whygpu.comparer.tolerance import Tolerance, parse
+from whygpu.errors import UsageError
+from whygpu.launch import command, preflight
+from whygpu.memory.amounts import in_bytes
+from whygpu.model.comparison import ComparisonReport, Lane
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.observed import Absent, Known
+from whygpu.model.report import Report
+from whygpu.model.work import WhatKind
+from whygpu.work.named_work import parse_what
+
+TIMEOUT = 1800.0
+REFERENCE_IS_LARGER = 3
+"""float64 takes twice the room, and there are two models of it for a while."""
+
+
+def compare(
+    what: str,
+    lanes: str | None = None,
+    *,
+    inputs: str | None = None,
+    random: int = 0,
+    batch: int | None = None,
+    shapes: str | None = None,
+    tolerance: str = "auto",
+    repeat: int | None = None,
+    train: int = 0,
+    python: str | None = None,
+    timeout: float = TIMEOUT,
+    host_memory: str | int | None = None,
+    on_progress: Progress = lambda text: None,
+) -> ComparisonReport:
+    """The same work on several lanes: how far apart are they, and is it more than rounding?
+
+    `what` is model.keras, file.py:function or script.py. `lanes` are words such as
+    "cpu,gpu:no-cudnn"; None takes those that say most on this machine. `inputs` is a file of
+    numpy.savez; without it inputs are made from the seed `random`, `batch` of them, of the shapes
+    that the model says or that `shapes` gives ("3x224x224"). `python` is an interpreter, a virtual
+    environment, or None for the active one. `host_memory` (bytes, or "32GiB") is the main memory
+    that one process may take; None is what the machine can spare.
+    """
+    named = parse_what(what, get_args(WhatKind))
+    within = parse(tolerance)
+    wanted = parse_lanes(lanes) if lanes is not None else None
+    _check(inputs, batch, repeat, train)
+    host_limit = None if host_memory is None else in_bytes(host_memory, "--host-memory")
+    with tempfile.TemporaryDirectory(prefix="whygpu-compare-") as folder:
+        on_progress("looking at this machine")
+        seen = preflight.examine(python, os.environ, proving=False)
+        job = Job(
+            named,
+            _interpreter(seen),
+            os.environ,
+            _installed(seen),
+            folder,
+            seed=random,
+            batch=batch,
+            shapes=shapes,
+            inputs=os.path.abspath(inputs) if inputs is not None else None,
+            train=train,
+            repeat=repeat,
+            timeout=timeout,
+            host_limit=host_limit,
+        )
+        _check_keras(job)
+        chosen = wanted or _default_lanes(job, seen)
+        return _compared(what, job, chosen, within, _one_at_a_time(on_progress))
+
+
+def _one_at_a_time(progress: Progress) -> Progress:
+    """For callers that expect to be told by one thread."""
+    lock = Lock()
+
+    def told(text: str) -> None:
+        with lock:
+            progress(text)
+
+    return told
+
+
+def _check(inputs: str | None, batch: int | None, repeat: int | None, train: int) -> None:
+    for option, number in (("--batch", batch), ("--repeat", repeat)):
+        if number is not None and number < 1:
+            raise UsageError(f"{option} {number}: expected 1 or more")
+    if train < 0:
+        raise UsageError(f"--train {train}: expected a number of steps")
+    if inputs is not None and not os.path.isfile(inputs):
+        raise UsageError(f"--inputs {inputs}: there is no such file; expected one of numpy.savez")
+
+
+def _interpreter(seen: Report) -> str:
+    target = seen.snapshot.target.interpreter
+    if isinstance(target, Known):
+        return target.value.path
+    why = target.source if isinstance(target, Absent) else target.reason
+    raise UsageError(f"the Python to run the work with does not start: {why}")
+
+
+def _installed(seen: Report) -> dict[str, str]:
+    found = seen.snapshot.target.frameworks
+    if not isinstance(found, Known):
+        return {}
+    return {each.name: each.version for each in found.value}
+
+
+def _check_keras(job: Job) -> None:
+    if job.what.kind == "model-file" and "keras" not in job.installed:
+        raise UsageError(
+            f"{job.what.path} is a Keras model, and {job.python} has no Keras; --python names the "
+            "environment to use"
+        )
+
+
+def _default_lanes(job: Job, seen: Report) -> tuple[Lane, ...]:
+    named = command.frameworks_named(job.words, job.environ)
+    keras = job.what.kind == "model-file" or "keras" in named
+    return default_lanes(
+        gpu=isinstance(nvidia_gpu(seen.snapshot), Known),
+        keras=keras and collect.has_backends(job.installed),
+        installed=job.installed,
+    )
+
+
+def _compared(
+    what: str, job: Job, lanes: Sequence[Lane], within: Tolerance, progress: Progress
+) -> ComparisonReport:
+    job, agreed = collect.on_one_backend(job, lanes)
+    begun = [collect.begin(job, lane, progress) for lane in lanes]
+    _raise_unusable([each.collected for each in begun])
+    collected, reference = _completed(job, begun, progress)
+    ran = [each for each in collected if each.recorded]
+    found = reference_tasks.differences(job, ran, reference, progress)
+    result = report(
+        what=what,
+        inputs=_inputs_in_words(job, ran),
+        tolerance=within,
+        reference=reference.told,
+        runs=[each.run for each in collected],
+        measures=measures.of_entries(found.entries),
+        notes=[*reference_tasks.notes(found), *_agreed_words(agreed, ran)],
+    )
+    return seeding.told(result, job, ran, progress)
+
+
+def _completed(
+    job: Job, begun: Sequence[Begun], progress: Progress
+) -> tuple[list[Collected], ReferenceRun]:
+    """The second runs, and the reference, which is made from the first ones."""
+    ran = [each for each in begun if each.ran]
+    second = {
+        each.lane.name: collect.again(job, each, progress) for each in ran if each.is_timed_again
+    }
+    untimed = [each for each in ran if each.lane.name not in second]
+    reference, *others = all_done(
+        [_reference_piece(job, ran, progress), *(_second(job, each, progress) for each in untimed)],
+        room_here(),
+    )
+    second.update((each.run.lane.name, each) for each in others)
+    return [second.get(each.lane.name, each.collected) for each in begun], reference
+
+
+def _reference_piece(job: Job, ran: Sequence[Begun], progress: Progress) -> Piece:
+    first = [each.collected for each in ran]
+    largest = max((each.peak_host_bytes for each in ran if each.lane.device == "cpu"), default=0)
+    return Piece(
+        lambda stop: reference_tasks.reference(job, first, progress, stop),
+        REFERENCE_IS_LARGER * largest,
+    )
+
+
+def _second(job: Job, begun: Begun, progress: Progress) -> Piece:
+    return Piece(
+        lambda stop: collect.again(job, begun, progress, stop),
+        begun.peak_host_bytes,
+        begun.lane.device == "gpu",
+    )
+
+
+def _raise_unusable(collected: Sequence[Collected]) -> None:
+    """What no lane can use is the user's to mend; what one lane cannot use is a result."""
+    started = [each for each in collected if each.run.end != "cannot-run"]
+    if started and all(each.unusable for each in started):
+        raise UsageError(started[0].unusable)
+
+
+def _agreed_words(agreed: str, ran: Sequence[Collected]) -> list[str]:
+    """Of no interest to a program without Keras."""
+    return [agreed] if agreed and any(each.kind == "keras" for each in ran) else []
+
+
+def _inputs_in_words(job: Job, ran: Sequence[Collected]) -> str:
+    if job.inputs is not None:
+        return os.path.basename(job.inputs)
+    if any(each.kind in ("keras", "torch") for each in ran):
+        return f"random, seed {job.seed}"
+    return f"the program's own, seed {job.seed}"

@@ -1,0 +1,1 @@
+"""Pure judgement: findings to root causes and verdicts, logs to explanations."""

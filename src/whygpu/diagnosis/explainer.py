@@ -1,0 +1,316 @@
+"""From what a log says to what it means: root causes first, noise apart, and honest doubt.
+
+Several symptoms compete. What explains another comes before it; what ended the program comes before
+what it survived; certain comes before likely, and early before late. A failure that no cause
+accounts for and that has nothing to do with a GPU makes the GPU's lines beside it irrelevant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from whygpu.causes.evidence.log_subjects import excerpt
+from whygpu.diagnosis.engine import fold
+from whygpu.diagnosis.guidance import (
+    for_incomplete,
+    for_lost_numbers,
+    for_other_failure,
+    for_unknown,
+    for_work_without_gpu,
+)
+from whygpu.model.cause import Cause
+from whygpu.model.explanation import Explanation, Guidance, LogVerdict
+from whygpu.model.finding import MACHINE, Evidence, Finding
+from whygpu.model.log import Failure, Log
+from whygpu.readers.cut_off import cut_off
+from whygpu.readers.work_progress import lost_numbers
+
+_CONFIDENCE = ("certain", "likely", "possible")
+_NOISE_FAMILY = "9"
+_ABOUT_GPUS = re.compile(
+    r"cuda|cudnn|cublas|cusolver|cufft|cusparse|curand|engine config|gpu|nvidia|nccl|nvml|\bxla\b"
+    r"|\bdevice\b|out of memory|\boom\b|hip\w*error|rocm|driver|libcu|ptx|kernel image"
+    r"|\bdnn\b|\bblas\b|streamexecutor|stream did not|error state|vram|triton|kv cache|prefill"
+    r"|(?:not enough|insufficient|more) (?:\w{1,12} )?memory",
+    re.IGNORECASE,
+)
+_NATIVE_CODE = re.compile(
+    r"\b(?:c10|aten|ATen|csrc)/(?:\w{1,30}/){0,6}(?:cuda|cudnn|nccl)\w{0,30}[/.]"
+)
+"""A file of PyTorch that has to do with GPUs; folders of users have any name."""
+_ABOUT_GPUS_IN_CODE = re.compile(r"cuda|gpu|nvml|nccl", re.IGNORECASE)
+"""Not `device`: `.to(device)` stands in every other program."""
+_PATH = re.compile(r"[^\s'\"(]{0,400}[/\\][^\s'\"),]{0,400}")
+"""Names of folders say nothing about what went wrong."""
+_SUSPICIOUS = re.compile(
+    r"error|exception|fail|cannot|could not|unable|abort|fatal|not found|invalid|killed",
+    re.IGNORECASE,
+)
+_MOST_UNEXPLAINED = 8
+
+
+def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
+    """The whole judgement. Pure: the same log and catalogue always give the same answer."""
+    found, crashed = _detect(log, causes)
+    by_slug = {cause.slug: cause for cause in causes}
+    noise = tuple(finding for finding in found if finding.code[2] == _NOISE_FAMILY)
+    real = [finding for finding in found if finding.code[2] != _NOISE_FAMILY]
+    folded = _folded(real, by_slug)
+    roots = sorted((f for f in folded if f.explained_by is None), key=lambda f: _rank(f, log))
+    symptoms = [f for f in folded if f.explained_by is not None]
+    unexplained = _unexplained_failures(log, found)
+    verdict = _verdict(log, roots, noise, unexplained)
+    missing = cut_off(log)
+    if missing and verdict != "found":
+        verdict = "unknown"
+    elif verdict == "nothing-wrong" and (log.unread or crashed):
+        # A log tells of a failure at its end, and that may be the part that was not read.
+        verdict = "unknown"
+        missing = (
+            f"a part of it was not read: {log.unread}"
+            if log.unread
+            else "a part of whygpu failed on it, which is a bug"
+        )
+    doubt = _doubt(log, roots) if verdict == "nothing-wrong" else None
+    if doubt is not None:
+        verdict = "unknown"
+    on_cpu = verdict == "nothing-wrong" and _explains_cpu(roots)
+    beside = _beside_the_point(roots, log)
+    roots, symptoms = [r for r in roots if r not in beside], [*symptoms, *beside]
+    reasons = roots
+    if verdict != "found":
+        # What the log says of the GPU is true, and beside the point.
+        symptoms, roots = [*roots, *symptoms], []
+    shown = _shown(log, verdict, found, unexplained)
+    guidance = doubt or _guidance(
+        verdict, unexplained, log, suspicious=bool(shown), incomplete=missing
+    )
+    return Explanation(
+        verdict=verdict,
+        headline=_work_on_cpu(reasons)
+        if on_cpu
+        else _headline(verdict, roots, unexplained, guidance, log),
+        root_causes=tuple(roots),
+        symptoms=tuple(symptoms),
+        noise=noise,
+        unexplained=shown,
+        crashed=crashed,
+        name=log.name,
+        lines_read=log.lines_read,
+        guidance=guidance,
+        unread=log.unread,
+        on_cpu=on_cpu,
+    )
+
+
+def _doubt(log: Log, roots: Sequence[Finding]) -> Guidance | None:
+    """Why a log in which nothing failed is not fine all the same; None where it is."""
+    lost = lost_numbers(log.lines)
+    if lost:
+        return for_lost_numbers(lost[0])
+    reports = log.without_gpu()
+    return for_work_without_gpu(log, reports) if reports and not _explains_cpu(roots) else None
+
+
+def _explains_cpu(roots: Sequence[Finding]) -> bool:
+    """Whether the log itself says why the work was done on the CPU."""
+    return any(root.effect == "cpu" and root.confidence != "possible" for root in roots)
+
+
+def _work_on_cpu(reasons: Sequence[Finding]) -> str:
+    reason = next(r for r in reasons if r.effect == "cpu" and r.confidence != "possible")
+    return (
+        "the program did its work, on the CPU; that is no fault unless it should use a GPU: "
+        f"{reason.message}"
+    )
+
+
+def _detect(log: Log, causes: Sequence[Cause]) -> tuple[list[Finding], tuple[str, ...]]:
+    found: list[Finding] = []
+    crashed: list[str] = []
+    for cause in causes:
+        if cause.log_detector is None:
+            continue
+        try:
+            found.extend(map(_settled, cause.log_detector(log)))
+        except Exception as error:
+            # A bug in one detector must not take the answer down, nor pass in silence.
+            crashed.append(f"{cause.code}: {type(error).__name__}: {error}")
+    return found, tuple(crashed)
+
+
+def _settled(finding: Finding) -> Finding:
+    """What is certain leaves nothing to ask."""
+    return finding._replace(ask=None) if finding.confidence == "certain" else finding
+
+
+def _folded(findings: Sequence[Finding], causes: dict[str, Cause]) -> list[Finding]:
+    """What follows from what. One log is one story, whichever framework each line is about."""
+    alike = fold((finding._replace(subject=MACHINE) for finding in findings), causes)
+    return [
+        finding._replace(explained_by=other.explained_by)
+        for finding, other in zip(findings, alike, strict=True)
+    ]
+
+
+def _rank(finding: Finding, log: Log) -> tuple[bool, bool, bool, int, int, str]:
+    lines = [evidence.line for evidence in finding.evidence if evidence.line is not None]
+    ends_it = _ends_it(finding, log)
+    return (
+        finding.confidence == "possible" and not ends_it,
+        finding.severity == "info",
+        not ends_it,
+        _CONFIDENCE.index(finding.confidence),
+        min(lines, default=0),
+        finding.code,
+    )
+
+
+def _beside_the_point(roots: Sequence[Finding], log: Log) -> list[Finding]:
+    """Where it is known what ended the program: what it did not mind, and what is a mere guess."""
+    if not roots or not _ends_it(roots[0], log):
+        return []
+    return [
+        root
+        for root in roots[1:]
+        if (root.severity == "info" or root.confidence == "possible") and not _ends_it(root, log)
+    ]
+
+
+def _ends_it(finding: Finding, log: Log) -> bool:
+    """Whether what ended the program is among the evidence."""
+    lines = {evidence.line for evidence in finding.evidence}
+    return any(
+        not lines.isdisjoint(range(failure.line, failure.last + 1)) for failure in log.failures
+    )
+
+
+def _unexplained_failures(log: Log, found: Sequence[Finding]) -> list[Failure]:
+    """What ended the program and no finding has among its evidence."""
+    claimed = {evidence.line for finding in found for evidence in finding.evidence}
+    return [
+        failure
+        for failure in log.failures
+        if not claimed.intersection(range(failure.line, failure.last + 1))
+    ]
+
+
+def _verdict(
+    log: Log, roots: Sequence[Finding], noise: Sequence[Finding], unexplained: Sequence[Failure]
+) -> LogVerdict:
+    weighty = [root for root in roots if root.severity != "info"]
+    strangers = [failure for failure in unexplained if not _about_gpus(failure, log)]
+    if strangers and not any(_ends_it(root, log) for root in weighty):
+        if not any(_gives_reason(failure) for failure in strangers):
+            # An end without a reason may have any reason, a GPU's library included.
+            return "found" if weighty else "unknown"
+        # It went on in spite of all that was said of the GPU, and then something else stopped it.
+        return "not-gpu"
+    if weighty:
+        return "found"
+    if unexplained:
+        return "unknown"
+    if roots:
+        return "nothing-wrong" if _worked(log, roots) else "found"
+    return "nothing-wrong" if noise or log.progress or _has_gpu(log) else "unknown"
+
+
+def _gives_reason(failure: Failure) -> bool:
+    """Whether its words say why; a signal, an exit code and a kill only say that it ended."""
+    return failure.says_why and failure.kind in ("exception", "fatal")
+
+
+def _about_gpus(failure: Failure, log: Log) -> bool:
+    """By its own words, by who wrote them (cuda_dnn.cc), or by the line of code that failed."""
+    written_by = log.line(failure.line).source
+    if any(_ABOUT_GPUS.search(text) for text in (_PATH.sub("", failure.text), written_by)):
+        return True
+    if _NATIVE_CODE.search(failure.text):
+        return True
+    if not any(raised.line == failure.line and raised.frames for raised in log.raised):
+        return False
+    # A traceback shows it last; newer Pythons underline the place in a line of its own.
+    code = [line.text for line in log.lines if failure.line - 2 <= line.number < failure.line]
+    return any(_ABOUT_GPUS_IN_CODE.search(_PATH.sub("", text)) for text in code)
+
+
+def _worked(log: Log, roots: Sequence[Finding]) -> bool:
+    """Whether the program did its work after all that was said of the GPU."""
+    last = max((e.line or 0 for root in roots for e in root.evidence), default=0)
+    return any(line > last for line in log.progress)
+
+
+def _has_gpu(log: Log) -> bool:
+    return any(device.event != "ignored" for device in log.devices)
+
+
+def _guidance(
+    verdict: LogVerdict,
+    unexplained: Sequence[Failure],
+    log: Log,
+    *,
+    suspicious: bool,
+    incomplete: str,
+) -> Guidance | None:
+    if verdict == "unknown" and incomplete:
+        return for_incomplete(incomplete)
+    if verdict == "unknown":
+        return for_unknown(log, unexplained, suspicious=suspicious)
+    return for_other_failure(_stranger(unexplained, log)) if verdict == "not-gpu" else None
+
+
+def _stranger(unexplained: Sequence[Failure], log: Log) -> Failure:
+    """The failure that is not the GPU's: the last that gives a reason."""
+    telling = [f for f in unexplained if _gives_reason(f) and not _about_gpus(f, log)]
+    return (telling or list(unexplained))[-1]
+
+
+def _headline(
+    verdict: LogVerdict,
+    roots: Sequence[Finding],
+    unexplained: Sequence[Failure],
+    guidance: Guidance | None,
+    log: Log,
+) -> str:
+    if verdict == "found":
+        return _told_of(roots)
+    if verdict == "unknown" and guidance is not None:
+        return f"cannot tell from this log: {guidance.understood}"
+    if verdict == "not-gpu":
+        failure = _stranger(unexplained, log)
+        told = guidance.understood if guidance else excerpt(failure.text)
+        return f"the failure has nothing to do with the GPU; see line {failure.line}: {told}"
+    return "nothing in this log shows a fault; what looks like trouble in it is harmless"
+
+
+def _told_of(roots: Sequence[Finding]) -> str:
+    """What is only possible is no answer, and is not to read like one."""
+    if roots[0].confidence != "possible":
+        return roots[0].message
+    if len(roots) == 1:
+        return f"this log alone does not tell the cause; possible is: {roots[0].message}"
+    names = ", ".join(dict.fromkeys(root.cause for root in roots))
+    return (
+        f"this log alone does not tell the cause; possible are {names}. The first: "
+        f"{roots[0].message}"
+    )
+
+
+def _shown(
+    log: Log, verdict: LogVerdict, found: Sequence[Finding], unexplained: Sequence[Failure]
+) -> tuple[Evidence, ...]:
+    numbers = [failure.line for failure in unexplained]
+    if verdict == "unknown":
+        claimed = {evidence.line for finding in found for evidence in finding.evidence}
+        numbers += [
+            line.number
+            for line in log.lines
+            if line.number not in claimed
+            and (line.level in ("error", "fatal") or _SUSPICIOUS.search(line.text))
+        ]
+    chosen = sorted(set(numbers))
+    if len(chosen) > _MOST_UNEXPLAINED:
+        half = _MOST_UNEXPLAINED // 2
+        chosen = [*chosen[:half], *chosen[-half:]]
+    return log.evidence(*chosen)

@@ -1,0 +1,207 @@
+"""A command under a policy, from the look at the machine to the report on what was used."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from whygpu.errors import PolicyError, UsageError
+from whygpu.launch import command, program_process, records
+from whygpu.launch.environment import changed
+from whygpu.launch.launch_plan import SETTINGS_VARIABLE, Look, make_plan, needs_look, proves
+from whygpu.launch.run_folder import REPORTS, SETTINGS, NoFolder, run_folder
+from whygpu.model.finding import MACHINE
+from whygpu.model.observed import Known
+from whygpu.model.policy import DevicePolicy, LaunchPlan, ProcessRecord, Repair, RunReport
+
+if TYPE_CHECKING:
+    from whygpu.launch.program_process import Ended
+    from whygpu.model.report import Report
+    from whygpu.model.snapshot import Snapshot
+
+
+class Prepared(NamedTuple):
+    plan: LaunchPlan
+    report: Report | None
+    """What was found on the machine before the run; None where it was not looked at."""
+    named: frozenset[str]
+    """The frameworks that the program's own file imports by name; empty where that is unknown."""
+
+    @property
+    def because(self) -> str:
+        """The root cause that keeps frameworks from the GPU, as far as it was found before."""
+        if self.report is None:
+            return ""
+        mended = {repair.code for repair in self.plan.repairs}
+        for finding in self.report.root_causes:
+            if self.named and finding.subject not in (MACHINE, *self.named):
+                continue
+            if finding.effect != "none" and finding.code not in mended:
+                return f" ({finding.code} {finding.cause}; `whygpu check` says more)"
+        return ""
+
+    def concerns(self, repair: Repair, imported: Collection[str] = ()) -> bool:
+        """Whether a repair is for what the program uses, as far as that is known."""
+        known = {*self.named, *imported}
+        return not known or repair.subject in (MACHINE, *known)
+
+
+def prepare(
+    argv: Sequence[str],
+    policy: DevicePolicy,
+    environ: Mapping[str, str],
+    *,
+    repair: bool = True,
+    trace: bool = False,
+) -> Prepared:
+    """The plan for a command, made by looking at the machine where that matters."""
+    selecting = policy.device is not None and bool(policy.device.gpus)
+    reports: list[Report] = []
+    unknown = command.chooses_environment(argv)
+
+    def look(seen_with: Mapping[str, str]) -> Look:
+        from whygpu.launch import preflight
+
+        proving = proves(policy)
+        python = command.interpreter_of(argv, environ)
+        found = preflight.look(python, seen_with, selecting=selecting, proving=proving)
+        report = _known_of(found.report, unknown)
+        reports.append(report)
+
+        def examine(other: Mapping[str, str]) -> Report:
+            return _known_of(preflight.examine(python, other, proving=proving), unknown)
+
+        return Look(report, found.ids, examine)
+
+    repair = repair and not unknown
+    named = command.frameworks_named(argv, environ)
+    needed = needs_look(policy, environ, named, repair=repair, traps=_instruction_traps)
+    asked = look if needed else None
+    try:
+        plan = make_plan(argv, policy, environ, asked, repair=repair, trace=trace)
+    except PolicyError:
+        raise
+    except Exception as error:
+        # A program that asks for nothing that depends on the machine is not kept from running.
+        if policy.require_gpu or policy.device is not None:
+            raise
+        plan = make_plan(argv, policy, environ, None, repair=False, trace=trace)
+        note = f"nothing is repaired, because the machine could not be examined: {error}"
+        plan = plan._replace(notes=(note, *plan.notes))
+    return Prepared(plan, reports[0] if reports else None, named)
+
+
+def _instruction_traps() -> bool:
+    """Whether an instruction that the processor lists traps here. Tried only if suspected."""
+    from whygpu.collectors import instructions
+    from whygpu.collectors.system import processor
+    from whygpu.host.local import LocalHost
+
+    host = LocalHost()
+    cpu = processor(host)
+    if not instructions.suspected(cpu):
+        return False
+    from whygpu.causes.evidence.illegal_instructions import trapping
+
+    found = trapping(instructions.tried(host, cpu))
+    return isinstance(found, Known) and bool(found.value)
+
+
+def _known_of(report: Report, target_unknown: bool) -> Report:
+    """What holds for the program: without its environment known, only what is the machine's."""
+    if not target_unknown:
+        return report
+    findings = tuple(finding for finding in report.findings if finding.subject == MACHINE)
+    return report._replace(frameworks=(), findings=findings)
+
+
+class Stage(NamedTuple):
+    """What a program is started with, so that it runs under its plan and leaves records."""
+
+    environ: dict[str, str]
+    reports: str
+    """The folder that its processes write their records to."""
+
+    def records(self) -> tuple[ProcessRecord, ...]:
+        if not os.path.isdir(self.reports):
+            return records.unreadable(FileNotFoundError("the program has removed their folder"))
+        return records.read(self.reports)
+
+
+@contextmanager
+def staged(plan: LaunchPlan, environ: Mapping[str, str]) -> Iterator[Stage]:
+    """The plan in effect for whoever starts a process with this environment."""
+    try:
+        with run_folder() as folder:
+            reports = os.path.join(folder, REPORTS)
+            os.mkdir(reports)
+            settings = os.path.join(folder, SETTINGS)
+            with open(settings, "w", encoding="ascii") as file:
+                json.dump(dict(plan.settings), file)
+            given = changed(environ, plan.all_actions)
+            given[SETTINGS_VARIABLE] = settings
+            yield Stage(given, reports)
+    except NoFolder as error:
+        raise UsageError(
+            f"no temporary folder can be made ({error}): set TMPDIR to a folder with room"
+        ) from error
+
+
+def execute(
+    plan: LaunchPlan, environ: Mapping[str, str], at_end: Callable[[], None] = lambda: None
+) -> tuple[RunReport, Ended]:
+    """Carry the plan out. Raises NotStarted when the command cannot be.
+
+    `at_end` is called when the program has ended, before any signal can reach us again.
+    """
+    with staged(plan, environ) as stage:
+        ended = program_process.run(plan.argv, stage.environ, at_end)
+        try:
+            left = stage.records()
+        except Exception as error:
+            # The program has ended: whatever fails here, its exit code is returned.
+            left = records.unreadable(error)
+    device = records.device_used(left)
+    report = RunReport(
+        exit_code=ended.code,
+        device=device,
+        fallback=device == "cpu" and _gpu_wanted(plan),
+        policy=plan.policy,
+        repairs=plan.repairs,
+        peak_memory_bytes=records.peak_memory(left, device, ended.peak_memory_bytes),
+        records=left,
+        traced=bool(dict(plan.settings)["trace"]),
+    )
+    return report, ended
+
+
+def seen_by_program(
+    plan: LaunchPlan, environ: Mapping[str, str], *, illegal_instruction: bool = False
+) -> Snapshot:
+    """The machine as the program found it, repairs included; private data removed.
+
+    `illegal_instruction`: the program died of one; then each listed instruction set is tried.
+    """
+    from whygpu.host.local import LocalHost
+    from whygpu.launch import preflight
+    from whygpu.privacy import Redactor
+
+    python = command.interpreter_of(plan.argv, environ)
+    report = preflight.examine(python, changed(environ, plan.all_actions), proving=False)
+    seen, host = report.snapshot, LocalHost()
+    if illegal_instruction:
+        from whygpu.collectors.instructions import with_trials
+
+        seen = with_trials(host, seen)
+    return Redactor(host.platform).value(seen)
+
+
+def _gpu_wanted(plan: LaunchPlan) -> bool:
+    """A program on the CPU has fallen back where the GPU was asked for, or is there to be used."""
+    device = plan.policy.device
+    if device is not None:
+        return device.kind != "cpu"
+    return plan.policy.require_gpu or plan.gpu_seen

@@ -1,0 +1,138 @@
+"""Chooses one release for each wish, so that they go together; says so where it gave up.
+
+pip's resolver undoes its newest choice first. With many wishes it then tries every release of the
+last one before it doubts the first, and runs out of steps where a solution is at hand. So the
+wishes are chosen here: each choice takes away what does not go with it from the wishes that are
+left, and a wish with nothing left ends a branch at once. The resolver sees to all the rest, for one
+release of each wish at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from whygpu.planner.candidate_cache import Shelf
+from whygpu.planner.candidates import Candidate
+from whygpu.planner.resolve import Conflict, Solution, TooDeep, can_meet, resolve
+
+MOST_TRIES = 200
+"""Companies that are given to the resolver. Most plans need one."""
+MOST_STEPS = 5000
+"""Releases that are put beside what was chosen before."""
+
+Options = Sequence[tuple[str, Sequence[Candidate]]]
+"""For each wish, what may be chosen, best first."""
+Asked = Mapping[str, frozenset[str]]
+"""What was chosen asks for: specifiers by package."""
+
+
+class Nothing(NamedTuple):
+    """Every combination was ruled out."""
+
+
+class GaveUp(NamedTuple):
+    """There may be a combination; it was not found."""
+
+    steps: int
+
+    def __str__(self) -> str:
+        return f"no combination was found in {self.steps} steps, and not every one was tried"
+
+
+def search(options: Options, shelf: Shelf) -> Solution | Nothing | GaveUp:
+    """The newest of each wish's candidates that go together, earlier wishes first."""
+    return _Search(shelf).run(options)
+
+
+class _Search:
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._steps = 0
+        self._tries = 0
+        self._is_complete = True
+        self._refused: list[frozenset[str]] = []
+        """Releases that the resolver has refused together: nothing can be added to them."""
+
+    def run(self, options: Options) -> Solution | Nothing | GaveUp:
+        for company in self._companies((), options, {}):
+            found = self._tried(company)
+            if found is not None:
+                return found
+        return Nothing() if self._is_complete else GaveUp(self._steps)
+
+    def _companies(
+        self, chosen: tuple[Candidate, ...], left: Options, asked: Asked
+    ) -> Iterator[tuple[Candidate, ...]]:
+        if not left:
+            yield chosen
+            return
+        (_, options), rest = left[0], left[1:]
+        for candidate in options:
+            company = (*chosen, candidate)
+            if self._is_spent():
+                return
+            if self._is_refused(company):
+                continue
+            self._steps += 1
+            more = self._with(asked, candidate)
+            still = self._left(rest, more)
+            if still is not None:
+                yield from self._companies(company, still, more)
+
+    def _is_spent(self) -> bool:
+        if self._steps < MOST_STEPS and self._tries < MOST_TRIES:
+            return False
+        self._is_complete = False
+        return True
+
+    def _is_refused(self, company: tuple[Candidate, ...]) -> bool:
+        names = {item.requirement for item in company}
+        return any(refused <= names for refused in self._refused)
+
+    def _left(self, rest: Options, asked: Asked) -> Options | None:
+        """What may still be chosen for the other wishes; None where one has nothing left."""
+        still = []
+        for framework, options in rest:
+            kept = [candidate for candidate in options if self._goes_with(candidate, asked)]
+            if not kept:
+                return None
+            still.append((framework, kept))
+        return still
+
+    def _goes_with(self, candidate: Candidate, asked: Asked) -> bool:
+        return all(
+            can_meet(need.name, asked[need.name] | {need.specifier}, self._shelf)
+            for need in self._shelf.closure(candidate)
+            if need.name in asked and need.specifier not in asked[need.name]
+        )
+
+    def _with(self, asked: Asked, candidate: Candidate) -> Asked:
+        more = dict(asked)
+        for need in self._shelf.closure(candidate):
+            more[need.name] = more.get(need.name, frozenset()) | {need.specifier}
+        return more
+
+    def _tried(self, company: tuple[Candidate, ...]) -> Solution | None:
+        """What the resolver says of it."""
+        self._tries += 1
+        found = self._resolved(company)
+        if isinstance(found, Solution):
+            return found
+        if isinstance(found, TooDeep):
+            self._is_complete = False
+        else:
+            culprits = self._fewest_refused(company)
+            self._refused.append(frozenset(item.requirement for item in culprits))
+        return None
+
+    def _fewest_refused(self, company: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        """Without those that the refusal does not depend on."""
+        for candidate in company:
+            fewer = tuple(item for item in company if item != candidate)
+            if fewer and isinstance(self._resolved(fewer), Conflict):
+                company = fewer
+        return company
+
+    def _resolved(self, company: tuple[Candidate, ...]) -> Solution | Conflict | TooDeep:
+        return resolve([(item.framework, [item]) for item in company], self._shelf)

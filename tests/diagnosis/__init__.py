@@ -1,0 +1,1 @@
+"""Tests of the judgement that findings and logs get."""

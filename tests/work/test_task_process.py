@@ -1,0 +1,279 @@
+"""However a task's process ends, it ends as an answer, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whygpu.model.work import TaskEnd
+from whygpu.work.task_process import run_task
+
+Run = Callable[..., TaskEnd]
+HEAD = "import os, signal, subprocess, sys, time\ndef step(batch_size):\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Does a step of this body, with the running interpreter."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+    def run(body: str, *, python: str = sys.executable, **options: Any) -> TaskEnd:
+        file = tmp_path / "user.py"
+        file.write_text(HEAD + textwrap.indent(textwrap.dedent(body), "    "))
+        what = {"kind": "function", "path": str(file), "name": "step"}
+        request = {"what": what, "batch": 4, "infer": False}
+        options.setdefault("timeout", 20.0)
+        return run_task("trial", request, python=python, environ=dict(os.environ), **options)
+
+    return run
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def dies(pid: int, seconds: float = 5.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not is_alive(pid):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_task_that_is_done(run: Run, tmp_path: Path) -> None:
+    heard: list[Mapping[str, Any]] = []
+    end = run("print('to nobody')", on_message=heard.append)
+    assert (end.ended, end.how, end.traceback) == ("finished", "", "")
+    assert [message["number"] for message in end.sent("step")] == [1, 2, 3]
+    assert list(end.messages) == heard
+    assert end.error_text.count("to nobody") == 3
+    assert 1 << 20 < end.peak_host_bytes < 1 << 30
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("whygpu")] == []
+
+
+def test_an_exception_is_told_with_its_traceback(run: Run) -> None:
+    end = run("raise KeyError('which')")
+    assert (end.ended, end.how) == ("exception", "KeyError: 'which'")
+    assert "raise KeyError('which')" in end.traceback
+    assert end.sent("start")
+
+
+def test_an_exception_that_cannot_be_shown(run: Run) -> None:
+    end = run("""
+        class Odd(Exception):
+            def __str__(self): raise RuntimeError
+        raise Odd
+    """)
+    assert (end.ended, end.how) == (
+        "exception",
+        "Odd: its message cannot be shown (RuntimeError)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "ended", "how"),
+    [
+        ("os.abort()", "signal", "SIGABRT"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "signal", "SIGKILL"),
+        ("import ctypes; ctypes.string_at(0)", "signal", "SIGSEGV"),
+        ("os._exit(7)", "exit", "exit code 7"),
+        ("sys.exit(0)", "exit", "exit code 0"),
+    ],
+)
+def test_an_end_without_a_word(run: Run, body: str, ended: str, how: str) -> None:
+    end = run(body)
+    assert (end.ended, end.how) == (ended, how)
+    assert [message["kind"] for message in end.messages] == ["progress", "start", "named"]
+
+
+def test_more_memory_than_the_limit(run: Run) -> None:
+    end = run("held = bytearray(300 << 20); time.sleep(20)", host_limit=100 << 20)
+    assert (end.ended, end.seconds < 10) == ("over-limit", True)
+    assert end.peak_host_bytes > 100 << 20
+    assert end.how == "100 MiB"
+
+
+def test_memory_of_what_it_starts_counts_as_its_own(run: Run) -> None:
+    end = run(
+        """
+        hold = "held = bytearray(150 << 20); import time; time.sleep(20)"
+        children = [subprocess.Popen([sys.executable, "-c", hold]) for _ in range(2)]
+        time.sleep(20)
+        """,
+        host_limit=200 << 20,
+    )
+    assert (end.ended, end.how) == ("over-limit", "200 MiB")
+
+
+def test_pages_that_forked_processes_share_count_once(run: Run) -> None:
+    end = run(
+        """
+        held = bytearray(b"x") * (100 << 20)
+        children = []
+        for _ in range(4):
+            children.append(os.fork())
+            if children[-1] == 0:
+                time.sleep(1)
+                os._exit(0)
+        for child in children:
+            os.waitpid(child, 0)
+        """,
+        host_limit=250 << 20,
+    )
+    assert end.ended == "finished", end.how
+
+
+def test_memory_that_is_only_reserved_does_not_count(run: Run) -> None:
+    """CUDA and XLA reserve far more addresses than the machine has memory."""
+    end = run(
+        "import mmap; held = mmap.mmap(-1, 64 << 30, mmap.MAP_PRIVATE | 0x4000)",
+        host_limit=200 << 20,
+    )
+    assert end.ended == "finished", end.how
+
+
+def test_without_a_limit_it_may_take_what_the_machine_can_spare(run: Run) -> None:
+    """And where the kernel has to choose, it ends the task and not somebody else's program."""
+    end = run("print('score', open('/proc/self/oom_score_adj').read())")
+    assert "score 1000" in end.error_text
+
+
+def test_less_memory_than_the_limit(run: Run) -> None:
+    assert run("held = bytearray(1 << 20)", host_limit=500 << 20).ended == "finished"
+
+
+def test_more_time_than_the_limit(run: Run, tmp_path: Path) -> None:
+    """What it started goes with it, and signals that it ignores do not save it."""
+    pids = tmp_path / "pids"
+    for timeout in (0.5, 2.5, 12.5):
+        end = run(
+            f"""
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+            open({str(pids)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
+            time.sleep(60)
+            """,
+            timeout=timeout,
+        )
+        assert (end.ended, end.how) == ("timed-out", f"{timeout} s")
+        # On a machine that is busy it may not have come so far.
+        if pids.exists() and pids.read_text():
+            break
+    assert all(dies(int(pid)) for pid in pids.read_text().split())
+
+
+def test_messages_that_are_none_of_ours_or_cut_short(run: Run) -> None:
+    """The descriptor can be found and written to, and the last line may lack its end."""
+    end = run("""
+        pipes = [fd for fd in os.listdir("/proc/self/fd") if int(fd) > 2]
+        for fd in map(int, pipes):
+            try:
+                os.write(fd, b'no json\\n[1]\\n{"kind": 7}\\n{"kind": "step", "numb')
+            except OSError:
+                pass
+        os._exit(0)
+    """)
+    assert end.ended == "exit"
+    assert {message["kind"] for message in end.messages} == {"progress", "start", "named"}
+
+
+def test_output_without_end_is_cut(run: Run) -> None:
+    end = run("print('x' * 50_000_000); sys.stderr.write('the last word')")
+    assert end.ended == "finished"
+    assert len(end.error_text) < 1 << 20
+    assert end.error_text.endswith("the last word")
+
+
+def test_an_interpreter_that_is_not_there(run: Run) -> None:
+    end = run("pass", python="/no/such/python")
+    assert (end.ended, end.messages) == ("not-started", ())
+    assert "/no/such/python: No such file" in end.how
+
+
+def test_ctrl_c_ends_the_task_first(run: Run, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    def interrupt() -> None:
+        deadline = time.monotonic() + 10
+        while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(f"open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)")
+    thread.join()
+    assert dies(int(pid_file.read_text()))
+
+
+def test_a_file_is_loaded_as_what_it_is(tmp_path: Path) -> None:
+    """A part of a package finds its neighbours; the main part of a program does not run."""
+    package = tmp_path / "project" / "inner"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").touch()
+    (package / "sizes.py").write_text("LIMIT = 5\n")
+    main = package / "main.py"
+    main.write_text(
+        "from .sizes import LIMIT\n"
+        "def step(batch_size):\n    print('name', __name__, 'limit', LIMIT)\n"
+        "if __name__ == '__main__':\n    print('main part')\n"
+    )
+    what = {"kind": "function", "path": str(main), "name": "step"}
+    end = run_task(
+        "trial",
+        {"what": what, "batch": 1, "infer": False},
+        python=sys.executable,
+        environ=dict(os.environ),
+        timeout=20.0,
+    )
+    assert end.ended == "finished", end.traceback
+    assert "name project.inner.main limit 5" in end.error_text
+    assert "main part" not in end.error_text
+    (sources,) = end.sent("sources")
+    assert {Path(path).name for path in sources["sources"]} == {
+        "__init__.py",
+        "main.py",
+        "sizes.py",
+    }
+
+
+LIES = (
+    '{"kind": "step", "number": "one", "step_seconds": 1.0}',
+    '{"kind": "step", "number": 1}',
+    '{"kind": "step", "number": 1, "step_seconds": 1.0, "host": {"now": 1}}',
+    '{"kind": "step", "number": 1, "step_seconds": 1.0, "device": [1]}',
+    '{"kind": "step", "number": 1, "step_seconds": 1e400}',
+    '{"kind": "loaded", "sources": "everything"}',
+    '{"kind": "progress", "text": null}',
+    '{"kind": "estimate", "batch": 4, "parts": {}}',
+    '{"kind": "largest", "batch": [], "next_batch": null}',
+    '{"kind": "way", "name": 1, "batch": 1, "needs_bytes": 1}',
+    '{"kind": "reference", "ran": "yes", "backend": null, "reason": ""}',
+)
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_task_that_sends_what_it_should_not_is_not_believed(run: Run, lie: str) -> None:
+    end = run(f"""
+        descriptor = int(open("/proc/self/cmdline").read().split("\\0")[-2])
+        os.write(descriptor, {lie.encode()!r} + b"\\n")
+    """)
+    assert end.ended == "exception"
+    assert end.how.startswith("what the task has sent cannot be read: ")
+    assert all("number" in message for message in end.sent("step"))
