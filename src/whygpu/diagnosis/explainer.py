@@ -28,21 +28,6 @@ from whygpu.readers.work_progress import lost_numbers
 
 _CONFIDENCE = ("certain", "likely", "possible")
 _NOISE_FAMILY = "9"
-_ABOUT_GPUS = re.compile(
-    r"cuda|cudnn|cublas|cusolver|cufft|cusparse|curand|engine config|gpu|nvidia|nccl|nvml|\bxla\b"
-    r"|\bdevice\b|out of memory|\boom\b|hip\w*error|rocm|driver|libcu|ptx|kernel image"
-    r"|\bdnn\b|\bblas\b|streamexecutor|stream did not|error state|vram|triton|kv cache|prefill"
-    r"|(?:not enough|insufficient|more) (?:\w{1,12} )?memory",
-    re.IGNORECASE,
-)
-_NATIVE_CODE = re.compile(
-    r"\b(?:c10|aten|ATen|csrc)/(?:\w{1,30}/){0,6}(?:cuda|cudnn|nccl)\w{0,30}[/.]"
-)
-"""A file of PyTorch that has to do with GPUs; folders of users have any name."""
-_ABOUT_GPUS_IN_CODE = re.compile(r"cuda|gpu|nvml|nccl", re.IGNORECASE)
-"""Not `device`: `.to(device)` stands in every other program."""
-_PATH = re.compile(r"[^\s'\"(]{0,400}[/\\][^\s'\"),]{0,400}")
-"""Names of folders say nothing about what went wrong."""
 _SUSPICIOUS = re.compile(
     r"error|exception|fail|cannot|could not|unable|abort|fatal|not found|invalid|killed",
     re.IGNORECASE,
@@ -200,7 +185,7 @@ def _verdict(
     log: Log, roots: Sequence[Finding], noise: Sequence[Finding], unexplained: Sequence[Failure]
 ) -> LogVerdict:
     weighty = [root for root in roots if root.severity != "info"]
-    strangers = [failure for failure in unexplained if not _about_gpus(failure, log)]
+    strangers = [failure for failure in unexplained if not failure.about_gpu]
     if strangers and not any(_ends_it(root, log) for root in weighty):
         if not any(_gives_reason(failure) for failure in strangers):
             # An end without a reason may have any reason, a GPU's library included.
@@ -219,20 +204,6 @@ def _verdict(
 def _gives_reason(failure: Failure) -> bool:
     """Whether its words say why; a signal, an exit code and a kill only say that it ended."""
     return failure.says_why and failure.kind in ("exception", "fatal")
-
-
-def _about_gpus(failure: Failure, log: Log) -> bool:
-    """By its own words, by who wrote them (cuda_dnn.cc), or by the line of code that failed."""
-    written_by = log.line(failure.line).source
-    if any(_ABOUT_GPUS.search(text) for text in (_PATH.sub("", failure.text), written_by)):
-        return True
-    if _NATIVE_CODE.search(failure.text):
-        return True
-    if not any(raised.line == failure.line and raised.frames for raised in log.raised):
-        return False
-    # A traceback shows it last; newer Pythons underline the place in a line of its own.
-    code = [line.text for line in log.lines if failure.line - 2 <= line.number < failure.line]
-    return any(_ABOUT_GPUS_IN_CODE.search(_PATH.sub("", text)) for text in code)
 
 
 def _worked(log: Log, roots: Sequence[Finding]) -> bool:
@@ -257,12 +228,12 @@ def _guidance(
         return for_incomplete(incomplete)
     if verdict == "unknown":
         return for_unknown(log, unexplained, suspicious=suspicious)
-    return for_other_failure(_stranger(unexplained, log)) if verdict == "not-gpu" else None
+    return for_other_failure(_stranger(unexplained)) if verdict == "not-gpu" else None
 
 
-def _stranger(unexplained: Sequence[Failure], log: Log) -> Failure:
+def _stranger(unexplained: Sequence[Failure]) -> Failure:
     """The failure that is not the GPU's: the last that gives a reason."""
-    telling = [f for f in unexplained if _gives_reason(f) and not _about_gpus(f, log)]
+    telling = [f for f in unexplained if _gives_reason(f) and not f.about_gpu]
     return (telling or list(unexplained))[-1]
 
 
@@ -278,7 +249,7 @@ def _headline(
     if verdict == "unknown" and guidance is not None:
         return f"cannot tell from this log: {guidance.understood}"
     if verdict == "not-gpu":
-        failure = _stranger(unexplained, log)
+        failure = _stranger(unexplained)
         told = guidance.understood if guidance else excerpt(failure.text)
         return f"the failure has nothing to do with the GPU; see line {failure.line}: {told}"
     return "nothing in this log shows a fault; what looks like trouble in it is harmless"

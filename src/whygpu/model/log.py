@@ -140,6 +140,8 @@ class Failure(NamedTuple):
     text: str
     says_why: bool = True
     """Whether its words give a reason; a few only tell that a call or another process failed."""
+    about_gpu: bool = False
+    """By its words, by the source file that wrote them, or by the statement that failed."""
 
 
 class Match(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import Failure, FailureKind, Line, Raised
 from whygpu.tables.failures_without_reason import unexplained
+from whygpu.tables.gpu_vocabulary import code_is_about_gpu, message_is_about_gpu
 
 _SHELL = r"^(?:\S{0,200}: line \d+: +\d+ |\[\d+\][ +-]+\d* *|\W{0,3})"
 _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
@@ -100,7 +101,20 @@ def failures(
         found += _of_operations(lines)
     found.sort(key=lambda failure: (failure.line, failure.kind))
     ends = _without_echoes([f for f in found if not _survived(f, worked)])
-    return tuple(_with_reasons(lines, tuple(ends)))
+    shown_code = {exception.line for exception in raised if exception.frames}
+    return tuple(
+        failure._replace(about_gpu=_about_gpu(lines, failure, failure.line in shown_code))
+        for failure in _with_reasons(lines, tuple(ends))
+    )
+
+
+def _about_gpu(lines: Sequence[Line], failure: Failure, follows_code: bool) -> bool:
+    place = bisect_left(lines, failure.line, key=lambda line: line.number)
+    if message_is_about_gpu(failure.text) or message_is_about_gpu(lines[place].source):
+        return True
+    # A traceback shows the statement last. Newer Pythons underline it in one more line.
+    code = [line for line in lines[max(place - 2, 0) : place] if line.number >= failure.line - 2]
+    return follows_code and any(code_is_about_gpu(line.text) for line in code)
 
 
 def _of_exceptions(lines: Sequence[Line], raised: Sequence[Raised]) -> Iterator[Failure]:

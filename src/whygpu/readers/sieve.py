@@ -18,7 +18,7 @@ WORDS = (
     *(b"found", b"nosuch", b"undefined", b"missing", b"mismatch", b"incompatible", b"support"),
     *(b"killed", b"abort", b"terminate", b"segmentation", b"illegal", b"dumped", b"signal"),
     *(b"died", b"crash", b"exit", b"denied", b"fatal", b"assert", b"warning", b"requires"),
-    *(b"version", b"shared", b"memory", b"oom", b"rocm", b"directml"),
+    *(b"version", b"shared", b"memory", b"oom", b"vram", b"rocm", b"directml"),
     *(b"cuda", b"cudnn", b"cublas", b"nvidia", b"nvrm", b"nvml", b"nccl", b"gpu", b"driver"),
     *(b"device", b"dlopen", b"dlerror", b"dll", b"glibc", b"ptxas", b"libdevice", b"xla", b"xid"),
     *(b"lossnan", b"lossinf", b"oncpu", b"onthecpu", b"usingcpu", b"usingthecpu"),

@@ -113,10 +113,10 @@ from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.model.probe import Probe, ProbeOperation
 from whygpu.model.remedy import PYTHON, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
+from whygpu.tables.gpu_vocabulary import message_is_about_gpu
 
 CAUSE = cause("WG404", __name__, __doc__, severity="error", effect="cpu")
 
-_TELLING = late(r"cuda|cudnn|cublas|nvml|nvidia|gpu|dlopen|libcu", re.IGNORECASE)
 _NOISE = late(
     r"register(?:ing)? \w+ factory|cpu_feature_guard|InitializeLog|oneDNN|NUMA|TF-TRT|"
     r"computation_placer",
@@ -191,7 +191,8 @@ def _trace(probe: Probe) -> Iterator[Evidence]:
     """What the framework itself said that may be to the point."""
     name = display_name(probe.name)
     said = [text for key, text in probe.facts if key in _TELLING_FACTS]
-    printed = [line for line in probe.log if _TELLING.search(line) and not _NOISE.search(line)]
+    about_gpu = filter(message_is_about_gpu, probe.log)
+    printed = [line for line in about_gpu if not _NOISE.search(line)]
     for line in list(dict.fromkeys(said + printed))[:_LINES]:
         yield Evidence("probe", f"{name} probe", line)
 

@@ -61,10 +61,6 @@ _GPU_WANTED = late(
     r"|[Dd]evices? (?:GPU|cuda)\S{0,12} (?:is |are )?not (?:found|available)|machine only has: \[\]"
 )
 _CRASH_AT_START = late(r"(?:CUDA|Gpu)Driver::Init\(|cuda::Diagnostician::|in cuInit\b")
-_OF_GPUS = late(
-    r"cuda|cudnn|cublas|gpu|nvidia|nccl|nvml|\bxla\b|\bdevice\b|out of memory|rocm|driver|libcu",
-    re.IGNORECASE,
-)
 _CONTAINER = late(
     r"\bdocker\b|nvidia-docker|nvidia-container|\bpodman\b|[Kk]ubernetes|\bkubectl\b|\bk8s\b|\.dockerenv"
     r"|\bapptainer\b|\bsingularity\b|docker-compose|/var/lib/docker|\bnerdctl\b|/usr/local/nvidia/lib"
@@ -149,7 +145,7 @@ def story_of(log: Log) -> Story:
             failure.line
             for failure in log.failures
             if failure.kind in ("exception", "fatal")
-            and not _OF_GPUS.search(failure.text)
+            and not failure.about_gpu
             and failure.line not in taken
         ),
         place="wsl" if wsl else "container" if container else "unknown",

@@ -72,11 +72,6 @@ def ended_after(log: Log, line: int) -> tuple[int, ...]:
     )
 
 
-_ABOUT_DEVICES = late(
-    r"cuda|cudnn|gpu|nvidia|device|OpKernel|DNN library|dll|\.so\b|libcu|backend", re.IGNORECASE
-)
-
-
 def failed_elsewhere(log: Log, line: int) -> bool:
     """Whether the program went on after this line and failed for a reason unrelated to devices."""
     from whygpu.causes.evidence.missing_gpu_statements import lines_for_want_of_a_gpu
@@ -86,7 +81,7 @@ def failed_elsewhere(log: Log, line: int) -> bool:
         failure.line > line
         and failure.kind == "exception"
         and failure.line not in for_want
-        and not _ABOUT_DEVICES.search(failure.text)
+        and not failure.about_gpu
         for failure in log.failures
     )
 

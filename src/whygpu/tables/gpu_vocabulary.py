@@ -1,0 +1,47 @@
+"""The words that show that a text is about a GPU. Every judgement on that question uses this table.
+
+A message is read generously: "device" or "out of memory" is enough to suspect the GPU. Source code
+is read strictly, because `.to(device)` is in every other program.
+"""
+
+from __future__ import annotations
+
+import re
+
+UNMISTAKABLE = ("cuda", "gpu", "nccl", "nvml")
+"""Also in source code, where they are names of functions and modules."""
+
+LIBRARIES = ("cudnn", "cublas", "cusolver", "cufft", "cusparse", "curand", "libcu", "ptx", "rocm")
+HARDWARE = ("nvidia", "vram", "driver")
+FRAMEWORK_PARTS = ("streamexecutor", "triton", "engine config", "kernel image", "kv cache")
+PHRASES = (
+    *("stream did not", "error state", "out of memory", "prefill"),
+    *(r"\bxla\b", r"\bdevice\b", r"\boom\b", r"\bdnn\b", r"\bblas\b", r"hip\w*error"),
+    r"(?:not enough|insufficient|more) (?:\w{1,12} )?memory",
+)
+
+_IN_MESSAGES = re.compile(
+    "|".join((*UNMISTAKABLE, *LIBRARIES, *HARDWARE, *FRAMEWORK_PARTS, *PHRASES)), re.IGNORECASE
+)
+_IN_CODE = re.compile("|".join(UNMISTAKABLE), re.IGNORECASE)
+_SURELY = re.compile(
+    r"\b(?:c10|aten|ATen|csrc)/(?:\w{1,30}/){0,6}(?:cuda|cudnn|nccl)\w{0,30}[/.]"
+    r"|/(?:device:)?(?:XLA_)?(?:GPU|gpu):[\d*]"
+)
+"""Source files of PyTorch's GPU code and TensorFlow's names of devices, which look like paths."""
+_PATH = re.compile(r"[^\s'\"(]{0,400}[/\\][^\s'\"),]{0,400}")
+"""The names of a user's folders say nothing about the failure."""
+
+
+def message_is_about_gpu(text: str) -> bool:
+    """Whether a message speaks of a GPU, or of the native code that drives one."""
+    return _uses(_IN_MESSAGES, text)
+
+
+def code_is_about_gpu(text: str) -> bool:
+    """Whether a line of source code names a GPU."""
+    return _uses(_IN_CODE, text)
+
+
+def _uses(words: re.Pattern[str], text: str) -> bool:
+    return _SURELY.search(text) is not None or words.search(_PATH.sub("", text)) is not None
