@@ -164,12 +164,30 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield CAUSE.finding(
                 subject=framework.name,
                 message=(
-                    f"{titled(framework)} is built for CUDA {cuda.value}, which needs {needed}; "
+                    f"{titled(framework)} is built for CUDA {cuda.value}, which needs {needed.driver}; "
                     f"this machine has {driver.said}"
                 ),
                 evidence=(driver.evidence, seen(cuda, f"built for CUDA {cuda.value}")),
                 remedies=_remedies(machine, framework, needed, driver),
             )
+
+
+class _Needed(NamedTuple):
+    """The driver that a CUDA release needs."""
+
+    cuda: str
+    version: str | None
+    """The oldest one; None on Windows, which numbers its drivers differently."""
+
+    @property
+    def driver(self) -> str:
+        if self.version is None:
+            return f"a driver for CUDA {self.cuda.partition('.')[0]}"
+        return f"driver {self.version} or newer"
+
+    @property
+    def release(self) -> str:
+        return self.driver if self.version is None else f"{self.version} or newer"
 
 
 class _Driver(NamedTuple):
@@ -202,7 +220,7 @@ class _Driver(NamedTuple):
         }
         return answers.pop() if len(answers) == 1 else None
 
-    def short_of(self, cuda: str) -> str | Gap | None:
+    def short_of(self, cuda: str) -> _Needed | Gap | None:
         """The driver that would be needed; None when this one will do."""
         runs = self.runs(cuda)
         if runs:
@@ -214,9 +232,7 @@ class _Driver(NamedTuple):
                 f"whether driver {self.linux} is new enough for CUDA {cuda}: "
                 + (f"its builds need {known}" if known else "no driver floor is on record")
             )
-        if self.linux is None:
-            return f"a driver for CUDA {cuda.partition('.')[0]}"
-        return f"driver {floors[-1].driver} or newer"
+        return _Needed(cuda, None if self.linux is None else floors[-1].driver)
 
 
 def _driver(machine: Snapshot) -> _Driver:
@@ -239,28 +255,24 @@ def _driver(machine: Snapshot) -> _Driver:
 
 
 def _remedies(
-    machine: Snapshot, framework: Framework, needed: str, driver: _Driver
+    machine: Snapshot, framework: Framework, needed: _Needed, driver: _Driver
 ) -> tuple[Remedy, ...]:
     if isinstance(machine.system.wsl, Known):
-        update = Remedy(f"Update the NVIDIA driver in Windows: {needed} is required.")
+        update = Remedy(f"Update the NVIDIA driver in Windows: {needed.driver} is required.")
     elif isinstance(machine.system.container, Known):
         update = Remedy(
-            f"Update the NVIDIA driver of the host to {_floor(needed)}; a container uses the "
+            f"Update the NVIDIA driver of the host to {needed.release}; a container uses the "
             "host's driver."
         )
     else:
         distribution = machine.system.distribution
         ubuntu = isinstance(distribution, Known) and distribution.value.startswith("Ubuntu")
         update = Remedy(
-            f"Update the NVIDIA driver to {_floor(needed)}, then restart the machine.",
+            f"Update the NVIDIA driver to {needed.release}, then restart the machine.",
             command_line("sudo ubuntu-drivers install") if ubuntu else None,
         )
     other = _other_build(framework, driver)
     return (update,) if other is None else (update, other)
-
-
-def _floor(needed: str) -> str:
-    return needed.removeprefix("driver ")
 
 
 def _other_build(framework: Framework, driver: _Driver) -> Remedy | None:
