@@ -249,6 +249,19 @@ NAMED_FORMS: dict[str, str] = {
     "arrow": '"{key}" => "{value}"',
     "tuple": "('{key}', '{value}')",
     "xml": "<{key}>{value}</{key}>",
+    "xml with a prefix": "<cfg:{key} xml:space='default'> {value} </cfg:{key}>",
+    "xml on lines": "<{key}>\n  {value}\n</{key}>",
+    "xml that was cut": "<a>1</a><{key}>{value}",
+    "character data of xml": "<{key}><![CDATA[{value}]]></{key}>",
+    "attribute of xml": '<server id="1" {key}="{value}" port="1"/>',
+    "name in an attribute": '<property name="{key}">{value}</property>',
+    "name and value in attributes": '<add key="{key}" value="{value}"/>',
+    "property list": "<key>{key}</key>\n<string>{value}</string>",
+    "escaped xml": "&lt;{key}&gt;{value}&lt;/{key}&gt;",
+    "escaped twice": "&amp;lt;{key}&amp;gt;{value}&amp;lt;/{key}&amp;gt;",
+    "escaped by number": "&#60;{key}&#62;{value}&#60;/{key}&#62;",
+    "escaped attribute": "&lt;x {key}=&quot;{value}&quot; /&gt;",
+    "xml in json": "\\u003c{key}\\u003e{value}\\u003c/{key}\\u003e",
 }
 """How a name and its value are written down."""
 

@@ -16,10 +16,10 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from whygpu.model.lazy_regex import late
+from whygpu.privacy.elements import QUOTE, element_text
 from whygpu.privacy.randomness import is_key_like
 from whygpu.privacy.rules import CONTAINER, REMOVED, Rule
 
-_QUOTE = r"\\{0,7}[\"'`]"
 _LOOKED_AT = 128
 """A value is judged by its beginning; only one that goes is followed to its end."""
 _LONGEST = 8192
@@ -54,6 +54,12 @@ class Kind(NamedTuple):
         return (
             not function or self.is_private is _is_password or _WRAPPER.search(function) is not None
         )
+
+    def survives_a_cut(self, value: str) -> bool:
+        """Whether it is still a value if its closing tag is missing; <host> is a placeholder."""
+        if self.is_private is _is_password:
+            return len(value) >= _SHORTEST_CUT
+        return self.replacement == REMOVED and is_key_like(value)
 
 
 _WRAPPER = late(r"(?i)secret|str|bytes|environ|setenv|set$|header|quote")
@@ -258,13 +264,13 @@ _NAME = late(
 )
 _TYPE = r"(?:Optional\[)?(?:str|bytes|string|Any|(?:pydantic\.)?SecretStr)\]?(?:[ ]?\|[ ]?None)?"
 _BETWEEN = late(
-    rf"(?:(?P<close>{_QUOTE})[\])}}]{{0,2}})?"
-    rf"(?:,?\s{{0,40}}(?:{_QUOTE})?(?P<pair>value)(?:{_QUOTE})?[ \t]{{0,4}}[:=]"
-    rf"|[ \t]{{0,40}}(?P<mark>=>|:=|==?|:(?:[ \t]{{0,4}}{_TYPE}[ \t]{{0,4}}=)?|>|,"
+    rf"(?:(?P<close>{QUOTE})[\])}}]{{0,2}})?"
+    rf"(?:,?\s{{0,40}}(?:{QUOTE})?(?P<pair>value)(?:{QUOTE})?[ \t]{{0,4}}[:=]"
+    rf"|[ \t]{{0,40}}(?P<mark>=>|:=|==?|:(?:[ \t]{{0,4}}{_TYPE}[ \t]{{0,4}}=)?|,"
     r"|is(?=[ \t])|(?<=[ \t])))"
     r"[ \t]{0,40}"
     # what a value is wrapped in: SecretStr('...'), b'...'
-    rf"(?:(?:(?P<wrapper>[A-Za-z_.]{{1,40}})\()?[bBrRuUfF]{{0,2}}(?P<open>{_QUOTE}))?"
+    rf"(?:(?:(?P<wrapper>[A-Za-z_.]{{1,40}})\()?[bBrRuUfF]{{0,2}}(?P<open>{QUOTE}))?"
 )
 _BARE = late(
     r"<[^<>\n]{0,80}>|(?:[^\s\"'`\\,;&<\x00-\x1f]|\\(?![nrt\"'`\\])|<(?!/)"
@@ -272,6 +278,9 @@ _BARE = late(
 )
 _CLOSING = ")]}>.,;:"
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
+_REST_OF_ESCAPE = late(r"^(?:u00|x)3[cCeE](?=[A-Za-z_])")
+"""Of an escaped bracket (\\u003c) that stands directly before a name."""
+_SHORTEST_CUT = 4
 
 
 @cache
@@ -320,8 +329,29 @@ def _places(text: str) -> Iterator[_Place]:
 def _place_after(text: str, name: re.Match[str]) -> _Place | None:
     before = text[max(0, name.start() - 40) : name.start()]
     written = before[len(before.rstrip(_NAME_CHARACTERS)) :] + name[0]
+    written = _REST_OF_ESCAPE.sub("", written)
     kinds = _kinds_of(written)
-    between = _BETWEEN.match(text, name.end()) if kinds else None
+    if not kinds:
+        return None
+    return _in_element(text, written, name.end(), kinds) or _after(text, written, name, kinds)
+
+
+def _in_element(text: str, written: str, end: int, kinds: tuple[Kind, ...]) -> _Place | None:
+    """The name is in a tag, and the value is the text of the element."""
+    element = element_text(text, end - len(written), end, _LOOKED_AT)
+    if element is None:
+        return None
+    mention = Mention(_normal(written), element.text, between=">", quoted=False)
+    for kind in kinds:
+        if (element.is_closed or kind.survives_a_cut(element.text)) and kind.is_private(mention):
+            whole = element_text(text, end - len(written), end, _LONGEST) or element
+            return _Place(whole.start, whole.start + len(whole.text), kind.replacement)
+    return None
+
+
+def _after(text: str, written: str, name: re.Match[str], kinds: tuple[Kind, ...]) -> _Place | None:
+    before = text[max(0, name.start() - 40) : name.start()]
+    between = _BETWEEN.match(text, name.end())
     if between is None:
         return None
     for kind in kinds:
@@ -375,10 +405,6 @@ def _is_a_value(mention: Mention) -> bool:
 
 def _belongs(mention: Mention, between: re.Match[str], before: str) -> bool:
     """Whether that is a value of this name, and not merely what follows it."""
-    if mention.between == ">":
-        value = _BARE.match(between.string, between.end())
-        is_closed = value is not None and between.string.startswith("</", value.end())
-        return is_closed and before.rstrip(_NAME_CHARACTERS).endswith("<")
     if mention.between == ",":
         names_follow = _PLAIN_WORD.fullmatch(mention.value) and not mention.is_option
         return bool(between["close"] and mention.quoted and not names_follow)
