@@ -1,17 +1,20 @@
-"""Runs many attacks side by side and counts what held."""
+"""Runs many attacks, with one process per core, and counts what held."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.faults.case import Attack, Case
+from tests.faults.case import Case
 from tests.faults.promises import broken
-from tests.faults.sandbox import Outcome, Sandbox
-from tests.faults.table import KINDS, cases
+from tests.faults.sandbox import Sandbox
+from tests.faults.table import ATTACKS, KINDS, cases
+
+CORES = os.cpu_count() or 1
+_AT_ONCE = 4
+"""Inputs that a process takes at a time: most take a few hundredths of a second."""
 
 
 class Failure(NamedTuple):
@@ -25,16 +28,35 @@ class Failure(NamedTuple):
         return f"{self.kind}: {self.case}\n    {said}\n    standard error: {self.stderr[-1500:]}"
 
 
+class Held(NamedTuple):
+    """What was seen of one kind of attack."""
+
+    inputs: int = 0
+    failed: int = 0
+    peak_kib: int = 0
+
+
 class Result(NamedTuple):
-    counts: dict[str, int]
-    """Inputs by kind."""
+    kinds: dict[str, Held]
     codes: dict[int, int]
-    peak_kib: int
     failures: tuple[Failure, ...]
 
     @property
     def inputs(self) -> int:
-        return sum(self.counts.values())
+        return sum(held.inputs for held in self.kinds.values())
+
+    @property
+    def peak_kib(self) -> int:
+        return max(held.peak_kib for held in self.kinds.values())
+
+
+class _Start(NamedTuple):
+    """What is kept of one start of whygpu."""
+
+    kind: str
+    code: int
+    peak_kib: int
+    failure: Failure | None
 
 
 def campaign(
@@ -42,47 +64,45 @@ def campaign(
     seed: int,
     *,
     kinds: frozenset[str] = KINDS,
+    jobs: int = CORES,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> Result:
-    """Run so many inputs, drawn with this seed."""
-    supply = (pair for pair in cases(count, seed) if pair[0].kind in kinds)
-    lock = threading.Lock()
-    counts: dict[str, int] = dict.fromkeys(sorted(kinds), 0)
+    """Run so many inputs, drawn with this seed; how many jobs there are changes none of them."""
+    held = {attack.kind: Held() for attack in ATTACKS if attack.kind in kinds}
     codes: dict[int, int] = {}
     failures: list[Failure] = []
-    peak = 0
-
-    def note(attack: Attack, outcome: Outcome) -> None:
-        nonlocal peak
-        problems = tuple(broken(outcome))
-        with lock:
-            counts[attack.kind] += 1
-            codes[outcome.code] = codes.get(outcome.code, 0) + 1
-            peak = max(peak, outcome.peak_kib)
-            if problems:
-                said = outcome.stderr.decode("utf-8", "backslashreplace")
-                failures.append(Failure(attack.kind, outcome.case, problems, said))
-            on_progress(sum(counts.values()))
-
-    def work() -> None:
-        with Sandbox() as sandbox:
-            for attack, case in _shared(supply, lock):
-                note(attack, sandbox.run(case))
-
-    count = os.cpu_count() or 1
-    with ThreadPoolExecutor(count) as pool:
-        for worker in [pool.submit(work) for _ in range(count)]:
-            worker.result()
-    return Result(counts, codes, peak, tuple(failures))
+    supply = ((attack.kind, case) for attack, case in cases(count, seed, kinds))
+    # A fork of a process that has threads, as the tests' own have, can hang.
+    with multiprocessing.get_context("spawn").Pool(jobs, _open_sandbox) as pool:
+        for done, start in enumerate(pool.imap_unordered(_attack, supply, _AT_ONCE), start=1):
+            so_far = held[start.kind]
+            held[start.kind] = Held(
+                so_far.inputs + 1,
+                so_far.failed + (start.failure is not None),
+                max(so_far.peak_kib, start.peak_kib),
+            )
+            codes[start.code] = codes.get(start.code, 0) + 1
+            if start.failure is not None:
+                failures.append(start.failure)
+            on_progress(done)
+        pool.close()
+        pool.join()
+    return Result(held, codes, tuple(failures))
 
 
-def _shared(
-    supply: Iterator[tuple[Attack, Case]], lock: threading.Lock
-) -> Iterator[tuple[Attack, Case]]:
-    """One at a time to whoever asks."""
-    while True:
-        with lock:
-            pair = next(supply, None)
-        if pair is None:
-            return
-        yield pair
+_sandboxes: list[Sandbox] = []
+"""The one of this process. It ends with the process, which holds the pipe that it reads from."""
+
+
+def _open_sandbox() -> None:
+    _sandboxes.append(Sandbox())
+
+
+def _attack(drawn: tuple[str, Case]) -> _Start:
+    kind, case = drawn
+    outcome = _sandboxes[0].run(case)
+    failure = None
+    if problems := tuple(broken(outcome)):
+        said = outcome.stderr.decode("utf-8", "backslashreplace")
+        failure = Failure(kind, case, problems, said)
+    return _Start(kind, outcome.code, outcome.peak_kib, failure)

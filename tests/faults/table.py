@@ -27,11 +27,9 @@ ATTACKS = (
 KINDS = frozenset(attack.kind for attack in ATTACKS)
 
 
-def cases(count: int, seed: int) -> Iterator[tuple[Attack, Case]]:
-    """So many inputs, each kind with its share, the same for the same seed."""
-    supplies = [
-        (attack, attack.cases(random.Random(f"{seed} {attack.kind}"))) for attack in ATTACKS
-    ]
-    for attack, supply in supplies:
-        for _ in range(max(1, count * attack.share // 100)):
+def cases(count: int, seed: int, kinds: frozenset[str] = KINDS) -> Iterator[tuple[Attack, Case]]:
+    """So many inputs, each kind with its share, the same for the same seed; those of some kinds."""
+    for attack in ATTACKS:
+        supply = attack.cases(random.Random(f"{seed} {attack.kind}"))
+        for _ in range(max(1, count * attack.share // 100) if attack.kind in kinds else 0):
             yield attack, next(supply)

@@ -10,7 +10,7 @@ from tests.faults.attacks.hostile import word
 from tests.faults.case import Case
 
 _HEAD = """\
-import json, os, sys, time
+import json, os, shutil, sys, time
 folder = os.path.dirname(os.environ.get("WHYGPU_BOOTSTRAP_SETTINGS", "/nowhere/x"))
 reports = os.path.join(folder, "reports")
 def put(name, content):
@@ -30,7 +30,7 @@ _DEEDS = (
     "put('%d.work' % os.getpid(), b'nonsense')",
     "os.mkdir(os.path.join(reports, '2-2.json')) if os.path.isdir(reports) else None",
     "os.mkfifo(os.path.join(reports, '3-3.json')) if os.path.isdir(reports) else None",
-    "__import__('shutil').rmtree(folder, ignore_errors=True)",
+    "shutil.rmtree(folder, ignore_errors=True)",
     "os.environ.clear()",
     "sys.path.clear()",
     "os.close(2)",
