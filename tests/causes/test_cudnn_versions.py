@@ -51,7 +51,7 @@ def test_the_minor_release_that_tensorflow_was_built_with_is_enough(
 def test_an_older_copy_on_the_search_list_is_taken_off_it() -> None:
     (finding,) = run(MISMATCH, machine(loaded("9.1.0"))).findings
     assert "needs cuDNN 9.3 or newer" in finding.message
-    assert "9.1.0 from /opt/cudnn/lib/libcudnn.so.9, found through LD_LIBRARY_PATH" in (
+    assert "9.1.0 in /opt/cudnn/lib/libcudnn.so.9, found through LD_LIBRARY_PATH" in (
         finding.message
     )
     assert finding.confidence == "likely"
@@ -61,7 +61,7 @@ def test_an_older_copy_on_the_search_list_is_taken_off_it() -> None:
 def test_jax_tells_its_own_floor() -> None:
     build = '[target.frameworks.jax.build]\ncudnn = "9.8.0"'
     (finding,) = run(MISMATCH, machine(loaded("9.5.0", "jax", build))).findings
-    assert "JAX refuses the GPU" in finding.message
+    assert "JAX then refuses to use the GPU" in finding.message
 
 
 def test_without_a_floor_on_record_nothing_is_claimed() -> None:
@@ -79,7 +79,7 @@ def test_too_old_a_copy_explains_that_it_is_another_one() -> None:
 def test_the_difference_names_both_copies() -> None:
     (finding,) = run(DIFFERS, machine(loaded("9.14.0"))).findings
     assert "loads cuDNN 9.14.0 from /opt/cudnn/lib/libcudnn.so.9" in finding.message
-    assert "9.27.0 that nvidia-cudnn-cu12 9.27.0.42 installed" in finding.message
+    assert "nvidia-cudnn-cu12 9.27.0.42 installed 9.27.0" in finding.message
     assert finding.severity == "warning"
     assert command_of(finding.remedies[0]) == "unset LD_LIBRARY_PATH"
 

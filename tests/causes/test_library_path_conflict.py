@@ -16,9 +16,9 @@ def test_tensorflow_2_21_as_it_is_published() -> None:
     assert finding.subject == "tensorflow"
     assert finding.confidence == "certain"
     assert finding.message == (
-        "TensorFlow 2.21.0 needs libcusolver.so.11; it is installed, in "
-        f"{SITE}/nvidia/cusolver/lib, but the loader does not look there when "
-        "libtensorflow_cc.so.2 asks for it (a defect of 2.21.0 as published: its RUNPATH lacks "
+        "TensorFlow 2.21.0 needs libcusolver.so.11; it is installed in "
+        f"{SITE}/nvidia/cusolver/lib, but the loader does not search there when "
+        "libtensorflow_cc.so.2 needs it (a defect of 2.21.0 as published: its RUNPATH lacks "
         'that folder); TensorFlow warns "Cannot dlopen some GPU libraries" without naming any, '
         "and runs on the CPU"
     )
@@ -94,7 +94,7 @@ chain = ["{library}", "libnvJitLink.so.12"]
     )
     (finding,) = run(CAUSE, machine(f'only = ["tensorflow"]\n{chains}')).findings
     assert "libnvJitLink.so.12 (for libcusolver.so.11 and libcusparse.so.12)" in finding.message
-    assert "when libcusolver.so.11 asks for it" in finding.message
+    assert "when libcusolver.so.11 needs it" in finding.message
 
 
 MIXED = """
@@ -111,9 +111,9 @@ searched = [{path = "/opt/cuda-12.1/lib64", kind = "ld-library-path", result = "
 
 def test_an_older_copy_before_the_wheels_is_named_and_taken_off() -> None:
     (finding,) = run(CAUSE, machine(MIXED)).findings
-    assert "do not belong together" in finding.message
+    assert "CUDA libraries of different releases" in finding.message
     assert "undefined symbol: cublasSetEnvironmentMode" in finding.message
-    assert "libcublas.so.12 is the copy found through LD_LIBRARY_PATH" in finding.message
+    assert "libcublas.so.12 was found through LD_LIBRARY_PATH" in finding.message
     assert [command_of(remedy) for remedy in finding.remedies] == [
         'export LD_LIBRARY_PATH="/opt/other"'
     ]

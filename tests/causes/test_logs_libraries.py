@@ -223,7 +223,7 @@ def test_a_newer_cudnn_than_an_old_build_takes_is_said_so() -> None:
         "with 7003 (compatibility version 7000)."
     )
     (finding, *_) = explained(log).root_causes
-    assert "takes 7.0.3 and its patches only" in finding.message
+    assert "accepts only 7.0.3 and its patches" in finding.message
 
 
 def test_a_missing_libcudart_is_not_taken_for_the_drivers_libcuda() -> None:

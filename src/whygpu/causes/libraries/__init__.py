@@ -1,1 +1,1 @@
-"""Causes 2xx: CUDA and cuDNN libraries, and the loader that finds them."""
+"""Causes 2xx: CUDA and cuDNN libraries, and how the dynamic loader finds them."""

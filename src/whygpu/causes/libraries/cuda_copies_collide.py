@@ -1,21 +1,21 @@
-"""Two frameworks of this environment would load different copies of one library into one process.
+"""Two frameworks in this environment load different copies of the same library.
 
 ## Why it happens
 
-A process holds one library per name. When a program imports two frameworks, the first one brings
-its copy of `libcudnn.so.9`, and the second one gets that copy, too, instead of the one it was
-built and tested with. Separate programs are not concerned.
+A process can hold only one library of each name. When a program imports two frameworks, the first
+one loads its copy of `libcudnn.so.9`. The second one then uses that copy as well, and not the copy
+that it was built and tested with. Programs that import only one framework are not affected.
 
 ## What it looks like
 
-TensorFlow first and PyTorch second, each with a cuDNN of its own: the first convolution in PyTorch
-ends the process with SIGFPE and no message. `torch.backends.cudnn.version()` then tells the
-version of TensorFlow's copy. In other pairs: `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH`, or
-`undefined symbol`.
+If a program imports TensorFlow first and PyTorch second, and each has its own cuDNN, the first
+convolution in PyTorch ends the process with SIGFPE and no message. `torch.backends.cudnn.version()`
+then returns the version of TensorFlow's copy. Other pairs fail with
+`CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH` or `undefined symbol`.
 
 ## Fix
 
-Give each framework an environment and a process of its own, or install releases of both that
+Give each framework its own environment and process, or install releases of both frameworks that
 share one copy.
 
 ## Fires on (machine)
@@ -42,7 +42,7 @@ owner = "nvidia-cudnn-cu13 9.19.0.56"
 
 ## Quiet on (machine)
 
-Both find the same copy.
+Both frameworks load the same copy.
 
 ```toml
 only = ["tensorflow", "torch"]
@@ -102,7 +102,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 def _compare(
     one: Framework, two: Framework, copies: Sequence[LibraryCopy]
 ) -> Iterator[Finding | Gap]:
-    """One finding for a pair of frameworks, whatever the number of libraries."""
+    """Yield at most one finding for a pair of frameworks, however many libraries differ."""
     theirs = _loaded(two)
     differing = [
         (library, path, theirs[library])
@@ -116,7 +116,7 @@ def _compare(
             unseen = next(path for path, v in zip(paths, versions, strict=True) if v is None)
             yield Gap(
                 f"whether the copies of {library} that {display_name(one.name)} and "
-                f"{display_name(two.name)} load differ: the version of {unseen} is not known"
+                f"{display_name(two.name)} load differ: the version of {unseen} is unknown"
             )
         elif versions[0] != versions[1]:
             clashes.append((library, paths, versions))
@@ -126,9 +126,9 @@ def _compare(
         yield CAUSE.finding(
             subject=MACHINE,
             message=(
-                f"{titled(one)} and {titled(two)} load different copies of {names}; a program "
-                f"that imports both gets one of them for both. For {library} that is {versions[0]} "
-                f"({paths[0]}) or {versions[1]} ({paths[1]}), whichever is imported first"
+                f"{titled(one)} and {titled(two)} load different copies of {names}. A program "
+                f"that imports both uses the copy of the framework it imports first: for {library} "
+                f"that is {versions[0]} ({paths[0]}) or {versions[1]} ({paths[1]})"
             ),
             evidence=tuple(
                 Evidence("machine", path, f"{library} {version}, for {display_name(owner.name)}")
@@ -138,7 +138,7 @@ def _compare(
             remedies=(
                 Remedy(
                     f"Use {display_name(one.name)} and {display_name(two.name)} in separate "
-                    "processes, best in an environment each.",
+                    "processes, preferably each in its own environment.",
                     command_line(PYTHON, "-m venv another-env"),
                 ),
                 Remedy("Or install releases of both that require the same CUDA and cuDNN wheels."),
@@ -150,7 +150,7 @@ def _compare(
 
 
 def _loaded(framework: Framework) -> dict[str, str]:
-    """Library name to the file that answers to it, without the driver's own."""
+    """Map each library name to the file that the loader finds, without the driver's libraries."""
     return {
         request.library.rpartition("/")[2]: request.path
         for request in libraries_of(framework)
@@ -159,7 +159,7 @@ def _loaded(framework: Framework) -> dict[str, str]:
 
 
 def _version(path: str, copies: Sequence[LibraryCopy]) -> str | None:
-    """To three numbers: a wheel's fourth is its build, which the library does not tell."""
+    """The first three numbers; a wheel adds a build number, which the library does not report."""
     copy = copy_at(path, copies)
     if copy is None or not isinstance(copy.version, Known):
         return None

@@ -1,22 +1,22 @@
-"""A CUDA library that the framework needs is nowhere on this machine.
+"""A CUDA library that the framework needs is not on this machine.
 
 ## Why it happens
 
-The framework's own package brings no CUDA libraries (`pip install tensorflow` without
-`[and-cuda]`), one of the `nvidia-*` packages was removed, or an old release expects a CUDA
-toolkit that was never installed. The NVIDIA driver does not bring these libraries.
+The framework's package does not contain the CUDA libraries (`pip install tensorflow` without
+`[and-cuda]`), one of the `nvidia-*` packages was removed, or an old release expects a CUDA toolkit
+that was never installed. The NVIDIA driver does not contain these libraries.
 
 ## What it looks like
 
-TensorFlow from 1.14 on and JAX go on without the GPU; newer TensorFlow says `Could not find cuda
-drivers on your machine` (which is about `libcudart`, not about the driver) or `Cannot dlopen some
-GPU libraries`. TensorFlow up to 1.13 and PyTorch do not import:
-`ImportError: libcublas.so.9.0: cannot open shared object file: No such file or directory`.
+TensorFlow 1.14 or newer and JAX continue without the GPU. Newer TensorFlow prints `Could not find
+cuda drivers on your machine` (this means `libcudart`, not the driver) or `Cannot dlopen some GPU
+libraries`. TensorFlow up to 1.13 and PyTorch cannot be imported: `ImportError: libcublas.so.9.0:
+cannot open shared object file: No such file or directory`.
 
 ## Fix
 
-Install the libraries of the release that the framework was built for, with the framework's own
-extra where it has one: it picks the versions that fit.
+Install the CUDA libraries that the framework's release was built for. If the framework has an extra
+for them, use it: it selects the matching versions.
 
 ## Fires on (machine)
 
@@ -30,7 +30,7 @@ detail = "libnvJitLink.so.12: cannot open shared object file: No such file or di
 
 ## Quiet on (machine)
 
-A library that only one feature needs does not keep a framework off the GPU.
+A library that only one feature needs does not stop the framework from using the GPU.
 
 ```toml
 only = ["tensorflow"]
@@ -40,7 +40,7 @@ outcome = "not-found"
 chain = ["libnccl.so.2"]
 ```
 
-A library that is there in another major version is another cause.
+If the library is installed in another major version, another cause reports it.
 
 ```toml
 only = ["tensorflow"]
@@ -62,7 +62,7 @@ libraries = {unknown = "xla_cuda_plugin.so: permission denied"}
 
 ## Fires on (log)
 
-TensorFlow up to 1.13 links CUDA and does not import:
+TensorFlow up to 1.13 is linked to CUDA and cannot be imported:
 
 ```
   File "/opt/conda/lib/python3.6/imp.py", line 343, in load_dynamic
@@ -70,7 +70,7 @@ TensorFlow up to 1.13 links CUDA and does not import:
 ImportError: libcublas.so.9.0: cannot open shared object file: No such file or directory
 ```
 
-Later releases look for it when they look for a GPU:
+Later releases load the library when they look for a GPU:
 
 ```
 2021-03-02 10:11:12.100200: W tensorflow/stream_executor/platform/default/dso_loader.cc:60] Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file: No such file or directory
@@ -80,7 +80,7 @@ Later releases look for it when they look for a GPU:
 Skipping registering GPU devices...
 ```
 
-JAX looks for `libcudart` at the first kernel that needs it:
+JAX loads `libcudart` for the first kernel that needs it:
 
 ```
 jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CustomCall failed: jaxlib/gpu/prng_kernels.cc:41: operation gpuGetLastError() failed: cudaGetErrorString symbol not found.
@@ -90,7 +90,7 @@ jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CustomCall failed: jaxlib/gpu/pr
 RuntimeError: CuPy failed to load nvrtc64_112_0.dll: FileNotFoundError: Could not find module 'nvrtc64_112_0.dll' (or one of its dependencies).
 ```
 
-Without the library's name:
+The message does not name the library:
 
 ```
 2024-02-11 09:00:00.1234 [W:onnxruntime:Default, onnxruntime_pybind_state.cc:861 CreateExecutionProviderInstance] Failed to create CUDAExecutionProvider. Please reference the requirements page to ensure all dependencies are met.
@@ -102,7 +102,7 @@ error: [Errno 2] No such file or directory: '/usr/local/cuda/bin/nvcc'
 
 ## Quiet on (log)
 
-The driver itself is missing, so that the CUDA libraries do not matter.
+The driver itself is missing, so the CUDA libraries do not matter.
 
 ```
 2021-03-02 10:11:12.100200: W tensorflow/stream_executor/platform/default/dso_loader.cc:60] Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file: No such file or directory
@@ -110,7 +110,7 @@ The driver itself is missing, so that the CUDA libraries do not matter.
 2021-03-02 10:11:13.100300: W tensorflow/stream_executor/cuda/cuda_driver.cc:326] failed call to cuInit: UNKNOWN ERROR (303)
 ```
 
-TensorRT is optional, and the GPU is used without it.
+TensorRT is optional. TensorFlow uses the GPU without it.
 
 ```
 2022-10-02 10:11:12.100200: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic library 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: cannot open shared object file: No such file or directory
@@ -168,7 +168,7 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    # Whatever brings the CUDA libraries of a release brings its cuDNN as well.
+    # A package that contains the CUDA libraries of a release contains its cuDNN as well.
     explains=(
         "cudnn-missing",
         "device-placement-nonexistent",
@@ -193,7 +193,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             subject=framework.name,
             effect=effect_on(framework),
             message=(
-                f"{titled(framework)}{_built_for(framework)} needs {listed(failing)}, and "
+                f"{titled(framework)}{_built_for(framework)} needs {listed(failing)}, but "
                 f"{where}; {consequence(framework, failing)}"
             ),
             evidence=requests_seen(failing) + dlopen_warning(machine, framework),
@@ -207,7 +207,7 @@ def _built_for(framework: Framework) -> str:
     return f" (built for CUDA {cuda.value})" if isinstance(cuda, Known) else ""
 
 
-_SAYS_SO = late(
+_STATEMENTS = late(
     r"Unable to load cu(?:BLAS|SOLVER|FFT|SPARSE|PTI)\. Is it installed|Unable to load CUDA\. Is it"
     r"|library nvvm not found|libNVVM cannot be found|CUDA_HOME (?:environment variable is not set|does not exist)"
     r"|CUDA Setup failed despite GPU being available|cannot find -l(?:cudart|cublas|curand|cufft)\b"
@@ -224,23 +224,24 @@ _SAYS_SO = late(
     r"|cudaGetErrorString symbol not found"
 )
 NO_PROVIDER = late(r"Failed to create CUDAExecutionProvider")
-"""ONNX Runtime's word when CUDA, cuDNN or a part of them is missing or of another release."""
+"""ONNX Runtime prints this if CUDA or cuDNN, or a part of them, is missing or does not match."""
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     missing = missing_libraries(log)
-    told = log.first(_SAYS_SO)
-    ends = told is not None and bool(ended_after(log, told.line))
+    statement = log.first(_STATEMENTS)
+    ends = statement is not None and bool(ended_after(log, statement.line))
     if not ends and missing is not None and (missing.toolkit or not missing.cudnn):
         if not other_release_opened(missing) and not foreign_releases(missing):
             yield _not_found(log, missing)
         return
-    if told is not None:
+    if statement is not None:
         yield CAUSE.finding(
             subject=subject_of(log),
-            message=f"{framework_title(log)} does not find the CUDA toolkit: {excerpt(told.text)}",
-            evidence=log.evidence(told.line, *ended_after(log, told.line)),
+            message=f"{framework_title(log)} cannot find the CUDA toolkit: "
+            f"{excerpt(statement.text)}",
+            evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
             remedies=(_WITH_JAX if log.framework == "jax" else _TOOLKIT,),
             confidence="likely",
             effect="broken",
@@ -256,11 +257,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 
 _TOOLKIT = Remedy(
-    "Install the CUDA toolkit that the framework was built for, and name its folder.",
+    "Install the CUDA toolkit that the framework was built for, and set CUDA_HOME to its folder.",
     SetVariable("CUDA_HOME", "/usr/local/cuda"),
 )
 _WITH_JAX = Remedy(
-    "Install JAX together with the CUDA libraries that its plugin looks for.",
+    "Install JAX together with the CUDA libraries that its plugin needs.",
     InstallFramework("jax"),
 )
 
@@ -272,7 +273,7 @@ def _not_found(log: Log, missing: Missing) -> Finding:
         subject=subject_of(log),
         effect="none" if profiling else missing.effect,
         severity="info" if profiling else missing.severity,
-        message=f"{framework_title(log)} asks for {which}, which the loader does not find; "
+        message=f"{framework_title(log)} needs {which}, which the loader does not find; "
         + ("only profiling needs it" if profiling else loss(log, missing)),
         evidence=log.evidence(*missing.lines),
         remedies=cuda_remedies(log, missing),
@@ -281,19 +282,19 @@ def _not_found(log: Log, missing: Missing) -> Finding:
     )
 
 
-def _no_provider(log: Log, told: Match) -> Finding:
+def _no_provider(log: Log, statement: Match) -> Finding:
     return CAUSE.finding(
         subject=subject_of(log),
-        message="ONNX Runtime has GPU support and cannot load it: the CUDA or cuDNN libraries of its "
-        "release are missing, or of another number",
-        evidence=log.evidence(told.line, *ended_after(log, told.line)),
+        message="ONNX Runtime has GPU support but cannot load it: its CUDA or cuDNN libraries are "
+        "missing or have the wrong version",
+        evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
         remedies=(
             Remedy(
                 "Install ONNX Runtime together with its CUDA libraries.",
                 Install(("onnxruntime-gpu[cuda,cudnn]",)),
             ),
             Remedy(
-                "Or see which library is not found.",
+                "Or list the libraries that are not found.",
                 shell_script(
                     "ldd $(",
                     PYTHON,
@@ -302,18 +303,18 @@ def _no_provider(log: Log, told: Match) -> Finding:
             ),
         ),
         confidence="likely",
-        ask="Which CUDA and cuDNN are installed? Another major release than the one that this ONNX "
-        "Runtime was built for is a mismatch.",
+        ask="Which CUDA and cuDNN versions are installed? If the major release differs from the "
+        "one that this ONNX Runtime was built for, that is the mismatch.",
     )
 
 
 def _perhaps_missing(log: Log, line: int) -> Finding:
-    """TensorFlow's usual word on a machine without a GPU, and on one without libcudart."""
+    """TensorFlow prints this on a machine without a GPU, and on one without libcudart."""
     return CAUSE.finding(
         subject=subject_of(log),
         severity="info",
-        message=f"{framework_title(log)} does not find libcudart; that matters only where there is "
-        "a GPU to use",
+        message=f"{framework_title(log)} does not find libcudart; this matters only if the machine "
+        "has a GPU",
         evidence=log.evidence(line),
         remedies=(
             Remedy(

@@ -1,21 +1,21 @@
-"""CUDA is installed in another major version than the one the framework was built for.
+"""The installed CUDA has another major version than the one the framework was built for.
 
 ## Why it happens
 
-A framework's build is tied to one CUDA major release: it asks for `libcudart.so.12` by that name.
-The newest toolkit, or the one another program needed, is no substitute, be it older or newer.
+A framework build is tied to one major CUDA release: it asks for `libcudart.so.12` by that name. A
+toolkit of another major release cannot replace it, whether older or newer.
 
 ## What it looks like
 
 `Could not load dynamic library 'libcudart.so.10.0'` on a machine with CUDA 11, an ImportError, or
-just no GPU.
+no message and no GPU.
 
 ## Fix
 
-Install the CUDA libraries of the framework's release beside the ones that are there (as wheels or
-in a conda environment they disturb nothing), or take a release of the framework that was built for
-the installed CUDA. A link from the old name to the new file is no fix: it loads, and then
-crashes or computes wrongly, because the functions behind the names have changed.
+Install the CUDA libraries of the framework's release in addition to the installed ones (as wheels
+or in a conda environment they do not affect other programs), or install a release of the framework
+that was built for the installed CUDA. Do not link the old name to the new file: the file loads, but
+then crashes or computes wrong results, because the functions behind the names have changed.
 
 ## Fires on (machine)
 
@@ -35,7 +35,7 @@ origin = "toolkit"
 
 ## Quiet on (machine)
 
-Another version beside the right one does no harm.
+A second version in addition to the right one does no harm.
 
 ```toml
 only = ["tensorflow"]
@@ -54,7 +54,8 @@ libraries = {unknown = "the CUDA version of tensorflow 2.30.0 is not on record"}
 
 ## Fires on (log)
 
-All of CUDA 11.1 is there, but TensorFlow 2.4 was built for 11.0, whose cuSOLVER has number 10:
+CUDA 11.1 is installed completely, but TensorFlow 2.4 was built for 11.0, whose cuSOLVER is number
+10:
 
 ```
 2021-01-05 09:00:00.100000: I tensorflow/stream_executor/platform/default/dso_loader.cc:49] Successfully opened dynamic library cudart64_110.dll
@@ -63,7 +64,7 @@ All of CUDA 11.1 is there, but TensorFlow 2.4 was built for 11.0, whose cuSOLVER
 2021-01-05 09:00:01.300000: W tensorflow/core/common_runtime/gpu/gpu_device.cc:1757] Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed properly if you would like to use GPU.
 ```
 
-The search path names another release than the library's:
+The search path contains another release than the one the library belongs to:
 
 ```
 2020-02-11 08:00:00.100000: W tensorflow/stream_executor/platform/default/dso_loader.cc:55] Could not load dynamic library 'libcudart.so.10.1'; dlerror: libcudart.so.10.1: cannot open shared object file: No such file or directory; LD_LIBRARY_PATH: /usr/local/cuda-10.2/lib64
@@ -81,7 +82,7 @@ An extension was compiled for another PyTorch:
 ImportError: /opt/env/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZN3c104cuda9SetDeviceEi
 ```
 
-A report that gives versions alone, and they do not fit:
+A report that contains only versions, and they do not match:
 
 ```
 - OS Platform and Distribution: Ubuntu 18.04
@@ -91,7 +92,7 @@ A report that gives versions alone, and they do not fit:
 [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
 ```
 
-An extension asks for another CUDA than the PyTorch beside it was built for:
+An extension needs another CUDA than the one the installed PyTorch was built for:
 
 ```
 >>> torch.__version__
@@ -112,7 +113,7 @@ OSError: libcudart.so.10.1: cannot open shared object file: No such file or dire
 ImportError: /opt/env/lib/python3.8/site-packages/cv2/cv2.abi3.so: undefined symbol: _ZN2cv3MatC1Ev
 ```
 
-No part of this one has to do with a GPU:
+This error is unrelated to a GPU:
 
 ```
 OSError: /opt/env/lib/python3.9/site-packages/torchtext/lib/libtorchtext.so: undefined symbol: _ZN3c107WarningC1ERKS0_
@@ -200,7 +201,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             effect=effect_on(framework),
             message=(
                 f"{titled(framework)} needs {listed(failing)}{_release(framework)}; this machine "
-                f"has another CUDA release instead ({paths}), which cannot stand in; "
+                f"has another CUDA release ({paths}), which cannot replace it; "
                 f"{consequence(framework, failing)}"
             ),
             evidence=(
@@ -222,7 +223,7 @@ def _seen(copy: LibraryCopy) -> Evidence:
     return Evidence("machine", copy.path, f"{copy.soname}{version}")
 
 
-_SAYS_SO = late(
+_STATEMENTS = late(
     r"The detected CUDA version(?: \((?P<there>[\d.]+)\))? mismatches the version that was used to "
     r"compile\s{0,8}PyTorch(?: \((?P<wanted>[\d.]+)\))?"
     r"|Installed CUDA version (?P<there2>[\d.]+) does not match the version torch was compiled with "
@@ -244,13 +245,13 @@ _SAYS_SO = late(
 
 
 _EXTENSION = late(r"undefined symbol|libtorch_cuda|torchvision::|custom C\+\+ ops|xFormers")
-"""A native extension that was compiled against another PyTorch; which CUDA that had is not said."""
+"""An extension compiled against another PyTorch. The error does not name the CUDA of either."""
 _WITHOUT_CUDA_CODE = late(
     r"(?:torchtext|torchaudio|torchdata|torch_sox)[^\n]{0,200}undefined symbol: (?!\w{0,200}4cuda)"
 )
-"""Companions of PyTorch for text and sound: with the wrong release of it they break on any CPU."""
+"""PyTorch packages for text and audio. With the wrong PyTorch release they fail on any CPU too."""
 _STATED = late(r"CUDA/cuDNN version[*: \n]{0,8}(?:CUDA )?v?(?P<release>\d{1,2}\.\d)")
-"""What a reporter fills in; nvidia-smi's "CUDA Version" is the driver's and says nothing of this."""
+"""The form field of a bug report. The "CUDA Version" of nvidia-smi is the driver's: not this."""
 _FILLED_IN = late(
     r"(?i:tensorflow version)(?: \([^)\n]{1,40}\))?[*: ]{1,6}v?(?P<version>\d\.\d{1,2})"
 )
@@ -259,23 +260,23 @@ _NO_GPU_LISTED = late(
     r"|Num GPUs(?: Available)?: {1,4}0\b"
 )
 _LIBRARIES_FROM_WHEELS = (2, 11)
-"""From here on TensorFlow mostly brings its CUDA libraries along, or cannot use them (Windows)."""
+"""From this release on, TensorFlow installs its CUDA libraries, or cannot use any (Windows)."""
 _MINORS_FIT = 11
-"""From this CUDA on a library serves all releases of its major number."""
+"""From this CUDA release on, a library works with every release of its major version."""
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = next(
-        (m for m in log.find(_SAYS_SO) if not _WITHOUT_CUDA_CODE.search(log.line(m.line).text)),
+    statement = next(
+        (m for m in log.find(_STATEMENTS) if not _WITHOUT_CUDA_CODE.search(log.line(m.line).text)),
         None,
     )
-    if told is not None:
-        yield _told(log, told)
+    if statement is not None:
+        yield _stated_mismatch(log, statement)
         return
     missing = missing_libraries(log)
     if missing is None:
-        yield from _by_the_versions(log)
+        yield from _by_reported_versions(log)
         return
     if not missing.toolkit:
         return
@@ -286,22 +287,22 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _perhaps(log, missing)
 
 
-def _told(log: Log, told: Match) -> Finding:
-    groups = told.groups
+def _stated_mismatch(log: Log, statement: Match) -> Finding:
+    groups = statement.groups
     there, wanted = groups["there"] or groups["there2"], groups["wanted"] or groups["wanted2"]
-    versions = f": CUDA {there} is there, CUDA {wanted} is wanted" if there and wanted else ""
-    what = "CUDA" if _EXTENSION.search(told.text) is None else "PyTorch or CUDA"
+    versions = f": CUDA {there} is installed, CUDA {wanted} is needed" if there and wanted else ""
+    what = "CUDA" if _EXTENSION.search(statement.text) is None else "PyTorch or CUDA"
     return CAUSE.finding(
         subject=subject_of(log),
         effect="broken",
         confidence="certain" if what == "CUDA" else "likely",
-        message=f"two parts were made for different releases of {what}{versions}",
-        evidence=log.evidence(told.line, *ended_after(log, told.line)),
+        message=f"two components were built for different releases of {what}{versions}",
+        evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
         remedies=(
             Remedy(
-                f"Use CUDA {wanted} here: install that toolkit and name its folder."
+                f"Use CUDA {wanted}: install that toolkit and set CUDA_HOME to its folder."
                 if wanted
-                else "Install all parts for one CUDA release.",
+                else "Install all components for one CUDA release.",
                 shell_script("export CUDA_HOME=/usr/local/cuda-", a_number(wanted))
                 if wanted
                 else None,
@@ -309,7 +310,7 @@ def _told(log: Log, told: Match) -> Finding:
             Remedy(
                 f"Or install the framework's build for CUDA {there}."
                 if there
-                else "Reinstall them together, from one index.",
+                else "Or install them again together, from one package index.",
                 Install(
                     ("torch", "torchvision", "torchaudio"),
                     index_url=pytorch_index(f"cu{there.replace('.', '')}" if there else "cu126"),
@@ -322,8 +323,8 @@ def _told(log: Log, told: Match) -> Finding:
     )
 
 
-def _by_the_versions(log: Log) -> Iterator[Finding]:
-    """A report that gives the versions and an empty list of GPUs, but not what the loader said."""
+def _by_reported_versions(log: Log) -> Iterator[Finding]:
+    """A report with versions and an empty list of GPUs, but without the loader's messages."""
     stated, empty = log.first(_STATED), log.first(_NO_GPU_LISTED)
     filled_in = log.first(_FILLED_IN)
     version = filled_in.groups["version"] if filled_in else log.version_of("tensorflow")
@@ -345,11 +346,11 @@ def _by_the_versions(log: Log) -> Iterator[Finding]:
         f"report names CUDA {there}, whose libraries have other names",
         evidence=log.evidence(stated.line, empty.line),
         remedies=(
-            Remedy(f"Install CUDA {build.cuda} beside the other; several can be on one machine."),
+            Remedy(f"Install CUDA {build.cuda} as well; a machine can have several releases."),
             Remedy(f"Or install a release of TensorFlow that was built for CUDA {there}."),
         ),
         ask="What does `import tensorflow` print before the list? A line that begins with "
-        '"Could not load dynamic library" names the library, and with it the release, it wants.',
+        '"Could not load dynamic library" names the library that it needs, and its release.',
     )
 
 
@@ -358,15 +359,15 @@ def _another_release(log: Log, missing: Missing, foreign: tuple[str, ...]) -> Fi
     if foreign:
         there = f"the log names CUDA {and_list(list(foreign))} instead"
     else:
-        there = f"{names(missing.opened[:3])} opened, so that a neighbouring release is installed"
+        there = f"{names(missing.opened[:3])} opened, so a neighbouring release is installed"
     return CAUSE.finding(
         subject=subject_of(log),
         effect=missing.effect,
         severity=missing.severity,
         message=(
-            f"{framework_title(log)} asks for {names(missing.toolkit)}"
+            f"{framework_title(log)} needs {names(missing.toolkit)}"
             + (f" of CUDA {wanted}" if wanted else "")
-            + f", which is not there; {there}; {loss(log, missing)}"
+            + f", which is not installed; {there}; {loss(log, missing)}"
         ),
         evidence=log.evidence(*missing.lines, *(event.line for event in missing.opened)),
         remedies=_install_that_release(log, missing, wanted),
@@ -376,11 +377,11 @@ def _another_release(log: Log, missing: Missing, foreign: tuple[str, ...]) -> Fi
 
 def _install_that_release(log: Log, missing: Missing, wanted: str) -> tuple[Remedy, ...]:
     first = Remedy(
-        f"Install CUDA {wanted or 'of the release that the build was made for'} beside the other; "
-        "several releases can be on one machine."
+        f"Install CUDA {wanted or 'of the release that the build was made for'} as well; a "
+        "machine can have several releases."
     )
     other = Remedy(
-        "Or install a release of the framework that was built for the CUDA that is there.",
+        "Or install a release of the framework that was built for the installed CUDA.",
     )
     return (*cuda_remedies(log, missing)[:1], first, other)
 
@@ -393,7 +394,7 @@ def _perhaps(log: Log, missing: Missing) -> Finding:
         severity=missing.severity,
         message=(
             f"{names(missing.toolkit)} may be missing because another CUDA release than "
-            f"{release or 'the wanted one'} is installed"
+            f"{release or 'the needed one'} is installed"
         ),
         evidence=log.evidence(*missing.lines),
         remedies=cuda_remedies(log, missing),

@@ -1,20 +1,21 @@
-"""cuDNN is taken from another copy, of another version, than the one installed for the framework.
+"""The framework loads another cuDNN version than the one installed for it.
 
 ## Why it happens
 
-LD_LIBRARY_PATH comes before the RUNPATH of TensorFlow's libraries, and the loader's cache serves
-whoever has no path of their own. A system-wide cuDNN then stands in for the one that was installed
-as a wheel beside the framework, unnoticed as long as both have the same major release.
+The loader searches LD_LIBRARY_PATH before the RUNPATH of TensorFlow's libraries, and it uses its
+cache for libraries without a RUNPATH. A system-wide cuDNN can therefore be loaded instead of the
+wheel that was installed for the framework. Nobody notices this as long as both have the same major
+release.
 
 ## What it looks like
 
-Nothing, at first: `Loaded cuDNN version 91400` in the log, where 9.27 is installed. Later: results
-or speeds that differ between two machines with the same packages, `CUDNN_STATUS_NOT_SUPPORTED`,
-or crashes, when parts of both copies end up in one process.
+At first only `Loaded cuDNN version 91400` in the log, although 9.27 is installed. Later: results or
+speeds that differ between two machines with the same packages, `CUDNN_STATUS_NOT_SUPPORTED`, or
+crashes when parts of both copies are loaded into one process.
 
 ## Fix
 
-Let the framework have its own copy: take the other one's folder off LD_LIBRARY_PATH.
+Remove the folder of the other copy from LD_LIBRARY_PATH, so that the framework loads its own copy.
 
 ## Fires on (machine)
 
@@ -40,7 +41,7 @@ owner = ""
 
 ## Quiet on (machine)
 
-A second copy that is not used, and a copy of the same version, do no harm.
+A second copy that is not loaded does no harm, nor does a copy of the same version.
 
 ```toml
 only = ["tensorflow"]
@@ -129,19 +130,21 @@ def _judge(
     machine: Snapshot, framework: Framework, request: Resolution, copies: Sequence[LibraryCopy]
 ) -> Iterator[Finding | Gap]:
     used = copy_at(request.path or "", copies)
-    meant = next((c for c in copies if c.origin == "wheel" and c.soname == request.library), None)
-    if meant is None or request.path is None or (used is not None and used.origin == "wheel"):
+    intended = next(
+        (c for c in copies if c.origin == "wheel" and c.soname == request.library), None
+    )
+    if intended is None or request.path is None or (used is not None and used.origin == "wheel"):
         return
     if used is None:
-        yield Gap(f"the version of {request.path}, which {titled(framework)} loads: not seen")
+        yield Gap(f"the version of {request.path}, which {titled(framework)} loads: not found")
         return
-    for copy in (used, meant):
+    for copy in (used, intended):
         if not isinstance(copy.version, Known):
             yield Gap(f"the version of {copy.path}: {_reason(copy.version)}")
             return
     assert isinstance(used.version, Known)
-    assert isinstance(meant.version, Known)
-    if _release(used.version.value) == _release(meant.version.value):
+    assert isinstance(intended.version, Known)
+    if _release(used.version.value) == _release(intended.version.value):
         return
     folder = found_through(request)
     yield CAUSE.finding(
@@ -149,19 +152,19 @@ def _judge(
         message=(
             f"{titled(framework)} loads cuDNN {used.version.value} from {used.path}"
             + (f", found through {how_found(folder)}" if folder is not None else "")
-            + f", and not the {meant.version.value} that {meant.owner or 'a wheel'} installed "
-            f"beside it in {posixpath.dirname(meant.path)}"
+            + f", but {intended.owner or 'a wheel'} installed {intended.version.value} for it "
+            f"in {posixpath.dirname(intended.path)}"
         ),
         evidence=(
-            Evidence("machine", used.path, f"cuDNN {used.version.value}, the copy that is loaded"),
-            Evidence("machine", meant.path, f"cuDNN {meant.version.value}, not loaded"),
+            Evidence("machine", used.path, f"cuDNN {used.version.value}, loaded"),
+            Evidence("machine", intended.path, f"cuDNN {intended.version.value}, not loaded"),
         ),
-        remedies=(_remedy(machine, used, meant),),
+        remedies=(_remedy(machine, used, intended),),
     )
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """A wheel's version has a fourth number, its build, which the library does not tell."""
+    """The first three numbers; a wheel adds a build number, which the library does not report."""
     return release_numbers(version)[:3]
 
 
@@ -169,11 +172,11 @@ def _reason(version: Absent | Unknown) -> str:
     return version.reason if isinstance(version, Unknown) else f"none in {version.source}"
 
 
-def _remedy(machine: Snapshot, used: LibraryCopy, meant: LibraryCopy) -> Remedy:
+def _remedy(machine: Snapshot, used: LibraryCopy, intended: LibraryCopy) -> Remedy:
     action = search_without(machine, posixpath.dirname(used.path))
     if action is not None:
-        return Remedy("Take the other copy's folder off LD_LIBRARY_PATH.", action)
+        return Remedy("Remove the folder of the other copy from LD_LIBRARY_PATH.", action)
     return Remedy(
-        "Have the loader search the wheel's folder first.",
-        search_first([posixpath.dirname(meant.path)]),
+        "Make the loader search the wheel's folder first.",
+        search_first([posixpath.dirname(intended.path)]),
     )

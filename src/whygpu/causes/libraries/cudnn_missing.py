@@ -1,19 +1,19 @@
-"""cuDNN, which the framework needs, is nowhere on this machine.
+"""cuDNN, which the framework needs, is not on this machine.
 
 ## Why it happens
 
-cuDNN is not part of a CUDA toolkit: it is a download and a package of its own, and easily
-forgotten after installing CUDA by hand. Two packages that share a folder (`nvidia-cudnn-cu11` and
-`nvidia-cudnn-cu12`) take each other's files away when one of them is removed.
+cuDNN is not part of the CUDA toolkit. It is a separate download or package, and easy to forget
+after a manual installation of CUDA. Two packages that share a folder (`nvidia-cudnn-cu11` and
+`nvidia-cudnn-cu12`) delete each other's files when one of them is removed.
 
 ## What it looks like
 
-TensorFlow prints `Cannot dlopen some GPU libraries` and runs on the CPU, convolutions or not:
-without cuDNN it gives up the GPU altogether. PyTorch does not import.
+TensorFlow prints `Cannot dlopen some GPU libraries` and runs on the CPU, even if the model has no
+convolutions: without cuDNN it does not use the GPU at all. PyTorch cannot be imported.
 
 ## Fix
 
-Install the cuDNN of the framework's release.
+Install the cuDNN that the framework's release needs.
 
 ## Fires on (machine)
 
@@ -32,7 +32,7 @@ detail = "libcudnn.so.9: cannot open shared object file: No such file or directo
 
 ## Quiet on (machine)
 
-cuDNN is there, but not where the loader looks: that is another cause.
+If cuDNN is installed in a folder that the loader does not search, another cause reports it.
 
 ```toml
 only = ["tensorflow"]
@@ -75,7 +75,7 @@ More than cuDNN is missing:
 ImportError: libcudart.so.10.0: cannot open shared object file: No such file or directory
 ```
 
-cuDNN was found, after a first look in the wrong place:
+cuDNN was found in the second place that was searched:
 
 ```
 I tensorflow/stream_executor/dso_loader.cc:126] Couldn't open CUDA library libcudnn.so.5. LD_LIBRARY_PATH:
@@ -149,7 +149,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             subject=framework.name,
             effect=effect_on(framework),
             message=(
-                f"{titled(framework)} needs {listed(failing)}, and {where}; "
+                f"{titled(framework)} needs {listed(failing)}, but {where}; "
                 f"{consequence(framework, failing)}"
             ),
             evidence=requests_seen(failing) + dlopen_warning(machine, framework),
@@ -158,7 +158,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         )
 
 
-_SAYS_SO = late(
+_STATEMENTS = late(
     r"Unable to load cuDNN\. Is it installed|cuDNN not found\.|Unable to load cuDNN DSO"
     r"|could not find cudnn\w{3,40} in cudnn DSO|Invalid handle\. Cannot load symbol cudnn"
     r"|Could not find cuDNN|cudnn\.h: No such file or directory|Cannot load cudnn shared library"
@@ -169,8 +169,8 @@ _SAYS_SO = late(
 )
 _NUMBER = late(r"\d+")
 _WHERE = (
-    "What does `find / -name 'libcudnn*' 2>/dev/null` print? Nothing: no cuDNN; another number: "
-    "another release; the very name: a folder that the loader does not search."
+    "What does `find / -name 'libcudnn*' 2>/dev/null` print? Nothing: cuDNN is missing. Another "
+    "number: another release. Exactly this name: the loader does not search that folder."
 )
 
 
@@ -185,13 +185,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if missing is None and unusable is not None and not _damaged(log):
         yield _not_loaded(log, unusable)
         return
-    told = log.first(_SAYS_SO)
-    if told is not None and missing is None and not log.version_of("cudnn"):
+    statement = log.first(_STATEMENTS)
+    if statement is not None and missing is None and not log.version_of("cudnn"):
         yield CAUSE.finding(
             subject=subject_of(log),
-            message=f"{framework_title(log)} does not find cuDNN: {excerpt(told.text)}",
+            message=f"{framework_title(log)} cannot find cuDNN: {excerpt(statement.text)}",
             evidence=log.evidence(
-                *(match.line for match in log.find(_SAYS_SO)), *ended_after(log, told.line)
+                *(match.line for match in log.find(_STATEMENTS)), *ended_after(log, statement.line)
             ),
             remedies=_remedies(log, ""),
             confidence="likely",
@@ -202,21 +202,21 @@ def _damaged(log: Log) -> bool:
     return any(is_cudnn(event) for event in log.library_events("broken"))
 
 
-def _not_loaded(log: Log, told: Match) -> Finding:
+def _not_loaded(log: Log, statement: Match) -> Finding:
     name = framework_title(log)
     return CAUSE.finding(
         subject=subject_of(log),
-        message=f"{name} cannot load cuDNN, and goes on without the GPU: the library is not where "
-        "the loader looks, or its file is damaged",
-        evidence=log.evidence(told.line, *(match.line for match in log.find(NO_DLOPEN))),
+        message=f"{name} cannot load cuDNN and continues without the GPU: the library is not in "
+        "a folder that the loader searches, or the file is damaged",
+        evidence=log.evidence(statement.line, *(match.line for match in log.find(NO_DLOPEN))),
         remedies=(
             *_remedies(log, ""),
             Remedy(
-                "See which file is found, and whether it is whole.", command_line("whygpu check")
+                "Check which file is found, and whether it is intact.", command_line("whygpu check")
             ),
         ),
         confidence="likely",
-        ask="What does `whygpu check` say of libcudnn in that environment: missing, or damaged?",
+        ask="What does `whygpu check` report for libcudnn in that environment: missing or damaged?",
     )
 
 
@@ -231,26 +231,26 @@ def _not_found(log: Log, missing: Missing) -> Finding:
         effect="broken" if aborts else missing.effect,
         severity="error" if aborts else missing.severity,
         message=(
-            f"{framework_title(log)} asks for {names(missing.cudnn)}, which the loader does not "
-            f"find; {'it gives up' if aborts else loss(log, missing)}. cuDNN is no part of the "
+            f"{framework_title(log)} needs {names(missing.cudnn)}, which the loader does not "
+            f"find; {'it aborts' if aborts else loss(log, missing)}. cuDNN is not part of the "
             "CUDA toolkit"
         ),
         evidence=log.evidence(
             *missing.lines, *(ended_after(log, missing.cudnn[0].line) if aborts else ())
         ),
         remedies=_remedies(log, number.group() if number else ""),
-        # Not found is not the same as not there: a folder may not be searched.
+        # The file may exist in a folder that the loader does not search.
         confidence="likely",
         ask=_WHERE if log.platform != "windows" else None,
     )
 
 
 def _remedies(log: Log, major: str) -> tuple[Remedy, ...]:
-    of = f"cuDNN {major}" if major else "the cuDNN that this build wants"
+    of = f"cuDNN {major}" if major else "the cuDNN that this build needs"
     if log.platform == "windows":
         return (
             Remedy(
-                f"Install {of} for the CUDA release in use, and put the folder of its DLLs on PATH."
+                f"Install {of} for the CUDA release in use, and add the folder of its DLLs to PATH."
             ),
         )
     wheel = f"nvidia-cudnn-cu12=={major}.*" if major in ("8", "9") else ""
@@ -262,6 +262,7 @@ def _remedies(log: Log, major: str) -> tuple[Remedy, ...]:
             else shell_script("conda install cudnn=", a_number(major or "7")),
         ),
         Remedy(
-            "If it is installed, tell the loader where.", shell_script("ldconfig -p | grep cudnn")
+            "If it is installed, check whether the loader finds it.",
+            shell_script("ldconfig -p | grep cudnn"),
         ),
     )

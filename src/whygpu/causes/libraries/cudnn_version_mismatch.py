@@ -1,21 +1,22 @@
-"""The cuDNN that is there is of another major release, or older than the framework needs.
+"""The installed cuDNN has another major release than the framework needs, or is too old.
 
 ## Why it happens
 
 A build asks for one major release of cuDNN by name (`libcudnn.so.9`), and needs at least the minor
-release it was built with. An upgraded framework beside an older system-wide cuDNN, or a cuDNN
-pinned for another framework, breaks one or the other.
+release it was built with. This fails if the framework was upgraded but the system-wide cuDNN was
+not, or if cuDNN is pinned for another framework.
 
 ## What it looks like
 
 With another major release the library is not found at all. With an older minor release the GPU is
-listed, and the first convolution fails: `Loaded runtime CuDNN library: 8.1.0 but source was
+listed, but the first convolution fails: `Loaded runtime CuDNN library: 8.1.0 but source was
 compiled with: 8.6.0. CuDNN library needs to have matching major version and equal or higher minor
 version`, or `DNN library is not found`.
 
 ## Fix
 
-Install the cuDNN of the framework's release, and take the older copy off LD_LIBRARY_PATH.
+Install the cuDNN that the framework's release needs, and remove the older copy from
+LD_LIBRARY_PATH.
 
 ## Fires on (machine)
 
@@ -34,7 +35,7 @@ origin = "system"
 owner = ""
 ```
 
-The right major release, and too old a minor one:
+The right major release, but the minor release is too old:
 
 ```toml
 only = ["tensorflow"]
@@ -49,7 +50,7 @@ owner = ""
 
 ## Quiet on (machine)
 
-A newer minor release is fine.
+A newer minor release works.
 
 ```toml
 only = ["tensorflow"]
@@ -81,7 +82,7 @@ jaxlib.xla_extension.XlaRuntimeError: FAILED_PRECONDITION: DNN library initializ
 RuntimeError: cuDNN version incompatibility: PyTorch was compiled  against (8, 3, 2) but found runtime version (8, 0, 5). PyTorch already comes bundled with cuDNN.
 ```
 
-cuDNN refuses to start although nearly all of the memory is free:
+cuDNN does not start although nearly all of the memory is free:
 
 ```
 E external/xla/xla/stream_executor/cuda/cuda_dnn.cc:407] Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR
@@ -157,7 +158,7 @@ CAUSE = cause(
     effect="cpu",
     explains=(
         "cudnn-copy-differs",
-        # It has shown that memory is not what cuDNN lacks.
+        # This finding shows that cuDNN does not lack memory.
         "cudnn-init-failed-oom",
         "device-placement-nonexistent",
         "gpu-unused",
@@ -183,7 +184,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             effect=effect_on(framework),
             message=(
                 f"{titled(framework)} needs {listed(failing)}; this machine has another major "
-                f"release of cuDNN instead ({found}); {consequence(framework, failing)}"
+                f"release of cuDNN ({found}); {consequence(framework, failing)}"
             ),
             evidence=(*requests_seen(failing), *dlopen_warning(machine, framework)),
             remedies=install_remedies(machine, framework, to_install(machine, framework)),
@@ -197,7 +198,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 def _older(
     machine: Snapshot, framework: Framework, request: Resolution, copy: LibraryCopy | None
 ) -> Iterator[Finding | Gap]:
-    """The copy that loads, judged by its minor release; silent where no floor is on record."""
+    """Judge the minor release of the copy that loads; silent if the needed one is not on record."""
     floor = _floor(framework)
     if floor is None or copy is None:
         return
@@ -213,7 +214,7 @@ def _older(
             effect=effect_on(framework),
             message=(
                 f"{titled(framework)} needs cuDNN {floor} or newer of the same major release; the "
-                f"loader gives it {copy.version.value} from {copy.path}"
+                f"loader finds {copy.version.value} in {copy.path}"
                 + (f", found through {how_found(folder)}" if folder is not None else "")
                 + f"; {_outcome(framework)}"
             ),
@@ -228,12 +229,12 @@ def _older(
 
 def _outcome(framework: Framework) -> str:
     if framework.name == "jax":
-        return "JAX refuses the GPU then"
-    return "work that uses cuDNN, convolutions first, fails"
+        return "JAX then refuses to use the GPU"
+    return "operations that use cuDNN fail, convolutions first"
 
 
 def _floor(framework: Framework) -> str | None:
-    """The cuDNN a build needs, to its minor number where that is known."""
+    """The cuDNN version that a build needs, with its minor number if that is known."""
     cudnn = framework.build.cudnn
     if isinstance(cudnn, Known) and len(release_numbers(cudnn.value)) > 1:
         return cudnn.value
@@ -246,7 +247,7 @@ def _newer_remedies(
     folder = (request.path or "").rpartition("/")[0]
     action = search_without(machine, folder)
     first = (
-        (Remedy("Take the folder of the older copy off LD_LIBRARY_PATH.", action),)
+        (Remedy("Remove the folder of the older copy from LD_LIBRARY_PATH.", action),)
         if action is not None
         else ()
     )
@@ -282,14 +283,14 @@ _NO_HANDLE = late(
 )
 _FREE = late(r"Memory usage: (?P<free>\d{1,15}) bytes free, (?P<total>\d{1,15}) bytes total")
 _ENOUGH = 0.75
-"""A handle takes some hundred MiB: with so much of the GPU free, memory is not what is lacking."""
+"""A handle needs some hundred MiB. With this share of the memory free, memory is not the cause."""
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = log.first(_LOADED)
-    if told is not None:
-        yield _mismatch(log, told)
+    statement = log.first(_LOADED)
+    if statement is not None:
+        yield _mismatch(log, statement)
         return
     missing = missing_libraries(log)
     other = other_cudnn(log, missing) if missing is not None and missing.cudnn else None
@@ -302,10 +303,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield CAUSE.finding(
             subject=subject_of(log),
             message=(
-                f"cuDNN cannot be started although {int(free.groups['free'] or 0) >> 20} of "
-                f"{int(free.groups['total'] or 0) >> 20} MiB of the GPU's memory are free, so that "
-                "memory is not the reason; most likely the copy that is loaded does not fit the "
-                "CUDA libraries or the driver"
+                f"cuDNN does not start although {int(free.groups['free'] or 0) >> 20} of "
+                f"{int(free.groups['total'] or 0) >> 20} MiB of the GPU's memory are free, so "
+                "memory is not the cause; most likely the loaded copy does not match the CUDA "
+                "libraries or the driver"
             ),
             evidence=log.evidence(refused.line, free.line, *ended_after(log, refused.line)),
             remedies=_log_remedies(log, None),
@@ -320,8 +321,8 @@ def _other_major(log: Log, missing: Missing, other: Match) -> Finding:
         subject=subject_of(log),
         effect=missing.effect,
         severity=missing.severity if log.failures else "error",
-        message=f"{framework_title(log)} asks for {names(missing.cudnn)}; the cuDNN that is there is "
-        f"of another major release ({other.groups['library']})",
+        message=f"{framework_title(log)} needs {names(missing.cudnn)}; the installed cuDNN has "
+        f"another major release ({other.groups['library']})",
         evidence=log.evidence(*missing.lines, other.line, *ended_after(log, missing.cudnn[0].line)),
         remedies=_log_remedies(log, f"{major}.0" if major else None),
         confidence="likely",
@@ -333,8 +334,8 @@ def _plenty(free: Match) -> bool:
     return total > 0 and int(free.groups["free"] or 0) / total >= _ENOUGH
 
 
-def _mismatch(log: Log, told: Match) -> Finding:
-    groups = told.groups
+def _mismatch(log: Log, statement: Match) -> Finding:
+    groups = statement.groups
     jax = log.first(_JAX_VERSIONS)
     makers = ("", "torch_", "caffe_", "jax_")
     loaded = next((groups[f"{by}loaded"] for by in makers if groups[f"{by}loaded"]), None)
@@ -344,17 +345,17 @@ def _mismatch(log: Log, told: Match) -> Finding:
     versions = (
         _compared(_dotted(loaded), _dotted(built))
         if loaded and built
-        else "the cuDNN that is loaded does not fit the build"
+        else "the loaded cuDNN does not match the build"
     )
     return CAUSE.finding(
         subject=subject_of(log),
         effect="broken" if log.failures else None,
         message=f"{framework_title(log)}: {versions}",
         evidence=log.evidence(
-            told.line,
+            statement.line,
             *(match.line for match in log.find(_LOADED)),
             *(match.line for match in log.find(_REFUSED)),
-            *ended_after(log, told.line),
+            *ended_after(log, statement.line),
         ),
         remedies=_log_remedies(log, _dotted(built) if built else None),
     )
@@ -363,10 +364,10 @@ def _mismatch(log: Log, told: Match) -> Finding:
 def _compared(loaded: str, built: str) -> str:
     there, wanted = release_numbers(loaded), release_numbers(built)
     if there[:1] == wanted[:1] and there >= wanted:
-        # Builds of 2017 and before took their own minor release and no other.
-        return f"cuDNN {loaded} is loaded, and the build takes {built} and its patches only"
+        # Builds of 2017 and earlier accept only their own minor release.
+        return f"cuDNN {loaded} is loaded, but the build accepts only {built} and its patches"
     return (
-        f"cuDNN {loaded} is loaded, and the build needs {built} or newer of the same major release"
+        f"cuDNN {loaded} is loaded, but the build needs {built} or newer of the same major release"
     )
 
 
@@ -392,12 +393,12 @@ def _log_remedies(log: Log, built: str | None) -> tuple[Remedy, ...]:
         )
     else:
         install = Remedy(
-            f"Install cuDNN {built} (its major number has to be the same)."
+            f"Install cuDNN {built} (the major number must be the same)."
             if built
             else "Install the cuDNN that the framework's release was built for."
         )
     path = Remedy(
-        "See that no other copy comes first: the folders of LD_LIBRARY_PATH win over the wheels'.",
+        "Check that no other copy is found first: LD_LIBRARY_PATH is searched before the wheels.",
         UnsetVariable(("LD_LIBRARY_PATH",)),
     )
     return (install, path) if log.platform != "windows" else (install,)

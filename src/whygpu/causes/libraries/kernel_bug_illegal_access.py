@@ -1,12 +1,11 @@
-"""A kernel made an illegal access, or could not be launched: a bug in code that runs on the GPU.
+"""GPU code accessed memory illegally or could not be launched: a bug in a kernel.
 
 ## Why it happens
 
-Somewhere in the framework, in an extension or in an algorithm of cuDNN or cuBLAS, a kernel reads or
-writes where it must not, or is launched with arguments that the GPU refuses. Extensions that run on
-GPU 0 while the tensors are on another one, indices that no assertion checks, sizes beyond 2^31
-elements, and regressions of single releases are the usual cases. CUDA reports it late, in whatever
-call comes next.
+A kernel in the framework, in an extension, in cuDNN or in cuBLAS reads or writes an address that it
+must not use, or is launched with arguments that the GPU refuses. Usual cases are extensions that
+run on GPU 0 while the tensors are on another GPU, indices that no assertion checks, sizes beyond
+2^31 elements, and bugs in a single release. CUDA reports the error late, in one of the next calls.
 
 ## What it looks like
 
@@ -15,14 +14,14 @@ call comes next.
 - `cuDNN error: CUDNN_STATUS_BAD_PARAM`, `CUDNN_STATUS_EXECUTION_FAILED`,
   `CUDNN_STATUS_MAPPING_ERROR`.
 - `invalid configuration argument`, `too many resources requested for launch`.
-- TensorFlow's own check of a copy: `dst pointer is not actually on GPU`.
+- TensorFlow checks the addresses of a copy: `dst pointer is not actually on GPU`.
 
 ## Fix
 
-Find the kernel: CUDA_LAUNCH_BLOCKING=1 moves the traceback to it, compute-sanitizer names the
-access. Then update or downgrade what contains it, rebuild extensions for the installed framework,
-select the GPU with CUDA_VISIBLE_DEVICES instead of an index, or switch the algorithm off
-(`torch.backends.cudnn.benchmark = False`, MXNET_CUDNN_AUTOTUNE_DEFAULT=0).
+Find the kernel: with CUDA_LAUNCH_BLOCKING=1 the traceback ends at it, and compute-sanitizer prints
+the access. Then update or downgrade the package that contains it, rebuild extensions for the
+installed framework, select the GPU with CUDA_VISIBLE_DEVICES instead of an index, or disable the
+algorithm (`torch.backends.cudnn.benchmark = False`, MXNET_CUDNN_AUTOTUNE_DEFAULT=0).
 
 ## Fires on (log)
 
@@ -31,7 +30,7 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
 ```
 
-PyTorch 2 offers device-side assertions below most errors; none has fired here.
+PyTorch 2 mentions device-side assertions below most errors. None has failed here.
 
 ```
 RuntimeError: CUDA error: an illegal memory access was encountered
@@ -50,7 +49,7 @@ RuntimeError: cuDNN error: CUDNN_STATUS_BAD_PARAM
 
 ## Quiet on (log)
 
-The assertion says what is wrong: the data.
+The assertion names the reason: the data.
 
 ```
 ../aten/src/ATen/native/cuda/ScatterGatherKernel.cu:144: operator(): block: [0,0,0], thread: [3,0,0] Assertion `idx_dim >= 0 && idx_dim < index_size && "index out of bounds"` failed.
@@ -129,7 +128,7 @@ _LIBRARY = (
     "CUSPARSE_STATUS_EXECUTION_FAILED",
     "CUSPARSE_STATUS_INTERNAL_ERROR",
 )
-_NEVER_OF_MEMORY = (
+_NEVER_ABOUT_MEMORY = (
     "CUDNN_STATUS_BAD_PARAM",
     "CUDNN_STATUS_NOT_SUPPORTED",
     "CUSOLVER_STATUS_EXECUTION_FAILED",
@@ -146,14 +145,14 @@ _PHRASES = late(
     r"|(?:CUDA|HIP|ROCm) kernel (?:launch )?failed"
 )
 _PROGRAMS_XID = late(r"NVRM: Xid \([^)\n]{1,80}\): (?:13|31),")
-"""The driver's word for a kernel of a program that went wrong; by itself it tells little."""
+"""The driver reports an error in a program's kernel. Alone it is weak evidence."""
 _ASSERTED = ("cudaErrorAssert", "CUDA_ERROR_ASSERT")
 _ASSERTION = late(r"thread: ?\[[\d, ]{1,30}\][^\n]{0,20}Assertion")
 _HARDWARE = late(
     r"NVRM: Xid[^\n]{0,60}: (?!(?:13|31|43|45)\b)\d{2,3}\b|uncorrectable ECC|fallen off the bus"
 )
-"""Xid 13, 31, 43 and 45 are how the driver reports a program's fault."""
-_WANT_OF_MEMORY = late(
+"""With Xid 13, 31, 43 and 45 the driver reports a fault of a program."""
+_MEMORY_LACKING = late(
     r"create cu(?:dnn|blas|solver)\w* ?(?:handle|instance)|ALLOC_FAILED|NOT_INITIALIZED"
     r"|[Oo]ut of memory"
     r"|OUT_OF_MEMORY|cuDNN failed to initialize|DNN library"
@@ -184,7 +183,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if log.says(_ASSERTION) or log.status_named(*_ASSERTED) or log.says(_VERSIONS):
         return
     hard = log.status_named(*_ACCESS, *_LAUNCH)
-    soft = () if log.says(_WANT_OF_MEMORY) else _library_faults(log)
+    soft = () if log.says(_MEMORY_LACKING) else _library_faults(log)
     phrase = None if hard or soft else log.first(_PHRASES)
     if phrase is None and log.failures:
         phrase = log.first(_PROGRAMS_XID)
@@ -202,19 +201,19 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(*lines[:_MOST_LINES], *ends[:_MOST_LINES]),
         remedies=_remedies(file, cudnn=bool(soft)),
         confidence=_confidence(log),
-        ask="Where does the traceback end with CUDA_LAUNCH_BLOCKING=1, and does the same batch run "
-        "on the CPU?",
+        ask="Where does the traceback end with CUDA_LAUNCH_BLOCKING=1, and does the same batch "
+        "work on the CPU?",
     )
 
 
 def _library_faults(log: Log) -> tuple[Status, ...]:
-    """cuDNN's and cuBLAS's errors that speak of neither memory nor versions.
+    """Errors of cuDNN and cuBLAS that are about neither memory nor versions.
 
-    TensorFlow reserves the memory before cuDNN starts, so that there even an "execution failed"
-    mostly means that no room was left: that is for cudnn-init-failed-oom to say.
+    TensorFlow reserves the memory before cuDNN starts. With TensorFlow even "execution failed"
+    mostly means that no memory was left, and cudnn-init-failed-oom reports that.
     """
     if is_tensorflow(log) or log.framework == "jax":
-        return log.status_named(*_NEVER_OF_MEMORY)
+        return log.status_named(*_NEVER_ABOUT_MEMORY)
     faults = log.status_named(*_LIBRARY)
     if _from_before_ampere(log):
         return tuple(status for status in faults if status.name not in _ON_NEW_GPUS)
@@ -222,7 +221,7 @@ def _library_faults(log: Log) -> tuple[Status, ...]:
 
 
 def _from_before_ampere(log: Log) -> bool:
-    """Builds of those years say the same on every GPU that came after them."""
+    """Builds from before Ampere print the same errors on every newer GPU."""
     if log.framework not in ("torch", "") or log.says(_SEARCH):
         return False
     python = log.version_of("python")
@@ -236,7 +235,7 @@ def _confidence(log: Log) -> Confidence:
 
 
 def _extension(log: Log, lines: list[int]) -> str | None:
-    """The source file of a kernel that is not the framework's own, if the error names it."""
+    """The source file of a kernel outside the framework, if the error names it."""
     for number in lines[:_MOST_LINES]:
         match = _EXTENSION.search(log.line(number).text)
         if match and not _OWN_FILES.search(match["file"]):
@@ -246,10 +245,10 @@ def _extension(log: Log, lines: list[int]) -> str | None:
 
 def _remedies(file: str | None, *, cudnn: bool) -> tuple[Remedy, ...]:
     find = Remedy(
-        "Have the traceback end where it happens; then reduce it to that call.",
+        "Make the traceback end at the failing call; then reduce the program to that call.",
         shell_script("CUDA_LAUNCH_BLOCKING=1 python ..."),
     )
-    name = Remedy("Have the access named.", command_line("compute-sanitizer python ..."))
+    name = Remedy("Print the illegal access.", command_line("compute-sanitizer python ..."))
     if file:
         return (
             Remedy(
@@ -264,12 +263,12 @@ def _remedies(file: str | None, *, cudnn: bool) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Try without the search for algorithms (torch.backends.cudnn.benchmark = False), "
-                "then without cuDNN (torch.backends.cudnn.enabled = False); if that helps, update."
+                "then without cuDNN (torch.backends.cudnn.enabled = False). If that helps, update."
             ),
             find,
         )
     return (
         find,
         name,
-        Remedy("Check indices and labels of the batch, and try the next or previous release."),
+        Remedy("Check the indices and labels of the batch, and try the next or previous release."),
     )

@@ -1,20 +1,20 @@
-"""The copy of a library that the loader finds first is no usable library.
+"""The file that the loader finds first for a library is damaged or for another processor.
 
 ## Why it happens
 
-An interrupted download or a full disk leaves an empty or truncated file; a copy over a network
-share turns links into text files; an image for another processor was unpacked. The loader stops
-at the first file of the right name: a broken copy found first is worse than none, because sound
-copies further down its list are not tried.
+An interrupted download or a full disk leaves an empty or truncated file, a copy over a network
+share turns links into text files, or an image for another processor was unpacked. The loader stops
+at the first file with the right name. A damaged copy is therefore worse than no copy: intact copies
+in later folders are not tried.
 
 ## What it looks like
 
-`libcudnn.so.9: file too short` or `invalid ELF header`, where the framework shows the loader's
-words at all. TensorFlow shows only `Cannot dlopen some GPU libraries`.
+`libcudnn.so.9: file too short` or `invalid ELF header`, if the framework prints the loader's
+message. TensorFlow prints only `Cannot dlopen some GPU libraries`.
 
 ## Fix
 
-Install the package again that owns the file, or delete the file if nothing does.
+Install the package that owns the file again. If no package owns it, delete the file.
 
 ## Fires on (machine)
 
@@ -99,7 +99,7 @@ CAUSE = cause(
     __doc__,
     severity="error",
     effect="cpu",
-    # The loader does not survive a file that is shorter than its own tables say.
+    # The loader crashes on a file that is shorter than its own tables say.
     explains=(
         "gpu-unused",
         "gpu-index-unchecked",
@@ -119,13 +119,13 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield item
             continue
         framework, failing = item
-        files = "; ".join(_said(failure) for failure in failing)
+        files = "; ".join(_fault(failure) for failure in failing)
         yield CAUSE.finding(
             subject=framework.name,
             effect=effect_on(framework),
             message=(
-                f"{titled(framework)} cannot load {listed(failing)} as it is here: {files}; "
-                f"{_then(framework, failing)}"
+                f"{titled(framework)} cannot load {listed(failing)}: {files}; "
+                f"{_result(framework, failing)}"
             ),
             evidence=requests_seen(failing) + dlopen_warning(machine, framework),
             remedies=tuple(
@@ -134,9 +134,9 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         )
 
 
-def _said(failure: Failure) -> str:
+def _fault(failure: Failure) -> str:
     path = _broken_path(failure)
-    # Where the loader passes a file over, its own words are only that it found none.
+    # If the loader skips a file, its message says only that it found none.
     for copy in failure.first.other_copies:
         if copy.path == path and not copy.usable:
             return f"{path}: {copy.reason}"
@@ -146,12 +146,12 @@ def _said(failure: Failure) -> str:
     return f"{path}: {detail.rpartition(f'/{failure.library}: ')[2] or _UNFIT}"
 
 
-def _then(framework: Framework, failing: Sequence[Failure]) -> str:
-    """What comes of it: the loader ends its search at a broken file, or dies of it."""
+def _result(framework: Framework, failing: Sequence[Failure]) -> str:
+    """The consequence: the loader stops its search at a damaged file, or crashes on it."""
     if any("SIGBUS" in failure.first.detail for failure in failing):
-        return f"{display_name(framework.name)} dies when it looks for a GPU"
+        return f"{display_name(framework.name)} crashes when it looks for a GPU"
     stops = any(failure.first.outcome == "broken-file" for failure in failing)
-    search = "the loader does not go on to another copy, and " if stops else ""
+    search = "the loader does not try another copy, and " if stops else ""
     return search + consequence(framework, failing)
 
 
@@ -168,20 +168,20 @@ def _remedies(machine: Snapshot, framework: Framework, failure: Failure) -> tupl
     copy = copy_at(path, copies_or_none(machine))
     if copy is not None and copy.origin == "wheel" and " " in copy.owner:
         name, _, version = copy.owner.partition(" ")
-        text = f"Install {name} again: it owns the broken file."
+        text = f"Install {name} again: it owns the damaged file."
         return (Remedy(text, reinstall([f"{name}=={version}"])),)
     if "/nvidia/" in path:
         return install_remedies(machine, framework, [failure.library])
     return (
         Remedy(
-            "Move the broken file out of the way; the loader then goes on to the next copy.",
+            "Rename the damaged file; the loader then tries the next copy.",
             command_line("mv", a_path(path), a_path(f"{path}.broken")),
         ),
     )
 
 
 _OF_THE_DRIVER = ("cuda", "nvidia-ml", "nvidia-ptxjitcompiler")
-"""An empty file of these is where a container's driver should have been mounted."""
+"""If one of these is empty, the driver's library was not mounted into the container."""
 _OF_FRAMEWORKS = ("tensorflow", "torch", "jaxlib", "onnxruntime", "cupy")
 
 
@@ -203,8 +203,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         subject=subject_of(log),
         effect="broken" if stops else None,
         message=(
-            f"{broken[0].library} is there, but it is no library that the loader can use "
-            f"({broken[0].detail}); {framework_title(log)} does without it or does not start"
+            f"{broken[0].library} exists, but the loader cannot use the file "
+            f"({broken[0].detail}); {framework_title(log)} continues without it or does not start"
         ),
         evidence=log.evidence(
             *(event.line for event in broken),
@@ -213,30 +213,31 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         ),
         remedies=(
             Remedy(
-                "See what kind of file it is.",
+                "Check what kind of file it is.",
                 shell_script(
                     "file -L $(ldconfig -p | grep -m1 -o '/.*", a_name(broken[0].library), "')"
                 ),
             ),
             Remedy(
-                "Install the package that it belongs to again; a copy was cut short or is a link in text form."
+                "Install the package that owns it again: the file is truncated, or a link was "
+                "copied as text."
             ),
         ),
     )
 
 
-def _perhaps_cudnn(log: Log, told: Match) -> Finding:
-    """The log does not tell a file that cannot be loaded from one that is not found."""
+def _perhaps_cudnn(log: Log, statement: Match) -> Finding:
+    """A log does not show whether a library is missing or its file is damaged."""
     return CAUSE.finding(
         subject=subject_of(log),
-        message="a file of cuDNN may be there and damaged: it could not be loaded",
-        evidence=log.evidence(told.line, *(match.line for match in log.find(NO_DLOPEN))),
+        message="a cuDNN file could not be loaded; it may exist but be damaged",
+        evidence=log.evidence(statement.line, *(match.line for match in log.find(NO_DLOPEN))),
         remedies=(
             Remedy(
-                "See which file is found, and whether it is whole.", command_line("whygpu check")
+                "Check which file is found, and whether it is intact.", command_line("whygpu check")
             ),
-            Remedy("Install the package that it belongs to again."),
+            Remedy("Install the package that owns it again."),
         ),
         confidence="possible",
-        ask="What does `whygpu check` say of libcudnn in that environment: missing, or damaged?",
+        ask="What does `whygpu check` report for libcudnn in that environment: missing or damaged?",
     )

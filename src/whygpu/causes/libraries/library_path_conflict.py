@@ -1,34 +1,35 @@
-"""A CUDA library is installed, but the loader does not find it, or takes a copy that does not fit.
+"""A CUDA library is installed, but the loader does not find it, or finds a copy that does not
+match.
 
 ## Why it happens
 
-The loader does not search a disk. For a library that a file asks for it goes through the RPATH of
-that file, LD_LIBRARY_PATH, the file's RUNPATH, its own cache and the default folders, and stops at
-the first file of the right name.
+The loader does not search the whole disk. For a library that a file needs, it searches the RPATH of
+that file, LD_LIBRARY_PATH, the RUNPATH of the file, the loader's cache and the default folders. It
+stops at the first file with the right name.
 
-- A wheel's folder is on none of these lists. The packages `tensorflow[and-cuda]` 2.21.0 and 2.16.1
-  were published like that: the RUNPATH of TensorFlow 2.21.0 names the folders of its CUDA wheels
-  one by one, and `nvidia/cusolver/lib` is not among them. Freshly installed, it uses no GPU.
-- LD_LIBRARY_PATH puts a toolkit's older copy before the wheel's: the libraries of two releases are
-  mixed, and one misses a function in the other.
-- The folder `stubs` of a CUDA toolkit comes before the driver's. Its `libcuda.so` serves linking
-  only and does nothing.
+- The folder of a wheel is in none of these places. The packages `tensorflow[and-cuda]` 2.21.0 and
+  2.16.1 were published with this defect: the RUNPATH of TensorFlow 2.21.0 lists the folders of its
+  CUDA wheels, but not `nvidia/cusolver/lib`. A fresh installation does not use the GPU.
+- LD_LIBRARY_PATH puts an older copy from a toolkit before the copy from the wheel. Libraries of two
+  releases are then mixed, and one lacks a function that another needs.
+- The `stubs` folder of a CUDA toolkit comes before the driver's folder. Its `libcuda.so` is only
+  for linking and does nothing.
 
 ## What it looks like
 
 TensorFlow prints `Cannot dlopen some GPU libraries. Please make sure the missing libraries
-mentioned above are installed properly`, with nothing mentioned above, and runs on the CPU. With
-`TF_CPP_VMODULE=dso_loader=1` it names the library. A mixed set shows as `undefined symbol:
+mentioned above are installed properly`, mentions no library above, and runs on the CPU. With
+`TF_CPP_VMODULE=dso_loader=1` it names the library. Mixed releases fail with `undefined symbol:
 cublasSetEnvironmentMode, version libcublas.so.12`.
 
 ## Fix
 
-Put the right folder at the head of LD_LIBRARY_PATH, link the library into a folder that is
-searched, take the wrong folder off LD_LIBRARY_PATH, or install a release without the defect.
+Put the right folder first in LD_LIBRARY_PATH, link the library into a folder that is searched,
+remove the wrong folder from LD_LIBRARY_PATH, or install a release without the defect.
 
 ## Fires on (machine)
 
-TensorFlow 2.21.0 as it comes from the package index:
+TensorFlow 2.21.0 from the package index:
 
 ```toml
 only = ["tensorflow"]
@@ -48,7 +49,7 @@ searched = [
 "~/venv/lib/python3.11/site-packages/nvidia/cusolver/lib/libcusolver.so.11" = {}
 ```
 
-A toolkit's stub in the driver's place:
+A toolkit's stub is found instead of the driver's library:
 
 ```toml
 [driver.cuda_library]
@@ -58,7 +59,7 @@ kind = "toolkit-stub"
 
 ## Quiet on (machine)
 
-The library is nowhere at all: that is another cause.
+If the library is not installed at all, another cause reports it.
 
 ```toml
 only = ["tensorflow"]
@@ -77,20 +78,20 @@ libraries = {unknown = "libtensorflow_framework.so.2: permission denied"}
 
 ## Fires on (log)
 
-An older copy of the system comes before the one of the wheels:
+An older copy of the system is found before the copy of the wheels:
 
 ```
 ImportError: /opt/venv/lib/python3.11/site-packages/torch/lib/../../nvidia/cusparse/lib/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12
 ```
 
-The toolkit's stub is taken for the driver:
+The toolkit's stub is loaded instead of the driver's library:
 
 ```
 CudaSupportError: Error at driver init:
 Call to cuInit results in CUDA_ERROR_STUB_LIBRARY (34)
 ```
 
-Parts of two cuDNN releases meet in one process:
+Parts of two cuDNN releases are loaded into one process:
 
 ```
 Could not load library libcudnn_cnn_train.so.8. Error: /usr/local/cuda/lib64/libcudnn_cnn_train.so.8: undefined symbol: _ZN5cudnn3cnn5infer22queryClusterPropertiesERPhS3_, version libcudnn_cnn_infer.so.8
@@ -104,7 +105,7 @@ subprocess.CalledProcessError: Command '['/usr/bin/gcc', 'main.c', '-shared', '-
 
 ## Quiet on (log)
 
-A name that an extension of one's own misses is no matter of folders.
+A symbol that is missing in a user's own extension is not a question of folders.
 
 ```
 ImportError: /home/me/project/build/my_ops.so: undefined symbol: _ZN7my_team6kernelEv
@@ -192,15 +193,15 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _not_searched(machine: Snapshot, framework: Framework, failing: Sequence[Failure]) -> Finding:
-    """The library is there, in a folder that is on no search list of the file that asks."""
+    """The library is installed, but in a folder that the loader does not search for this file."""
     paths = _copies(machine, framework, failing)
     folders = list(dict.fromkeys(posixpath.dirname(path) for path in paths))
     defect = _defect(framework, failing)
     it, is_there = ("it", "it is") if len(failing) == 1 else ("them", "they are")
     message = (
-        f"{titled(framework)} needs {listed(failing)}; {is_there} installed, in "
-        f"{and_list(folders)}, but the loader does not look there when {_asking(failing)} asks "
-        f"for {it}"
+        f"{titled(framework)} needs {listed(failing)}; {is_there} installed in "
+        f"{and_list(folders)}, but the loader does not search there when {_asking(failing)} needs "
+        f"{it}"
     )
     if defect is not None:
         message += f" (a defect of {framework.version} as published: its RUNPATH lacks that folder)"
@@ -224,7 +225,7 @@ def _copies(machine: Snapshot, framework: Framework, failing: Sequence[Failure])
 
 
 def _asking(failing: Sequence[Failure]) -> str:
-    """The files on whose behalf the loader searched: the requester, or what it loads."""
+    """The files that need the library: the requester, or a library that it loads."""
     names = (
         posixpath.basename(
             failure.first.chain[-2] if len(failure.first.chain) > 1 else failure.first.requester
@@ -243,7 +244,7 @@ def _why_not_used(failing: Sequence[Failure], path: str) -> str:
 
 
 def _defect(framework: Framework, failing: Sequence[Failure]) -> SearchListDefect | None:
-    """The known defect of this release, if it is what fails here."""
+    """The known defect of this release, if it explains every failure here."""
     row = search_list_defect(framework.name, framework.version)
     if row is None or not all(base_name(failure.library) in row.libraries for failure in failing):
         return None
@@ -263,7 +264,7 @@ def _search_remedies(
     ]
     remedies = [
         Remedy(
-            f"Give the file the name that is asked for, {library}.",
+            f"Link the file under the name that is needed, {library}.",
             LinkFile((posixpath.basename(path),), posixpath.dirname(path), library),
         )
         for library, path in unlinked
@@ -272,7 +273,7 @@ def _search_remedies(
     what = "folder" if len(set(folders)) == 1 else "folders"
     remedies.append(
         Remedy(
-            f"Add the {what} to the loader's search list before starting Python.",
+            f"Add the {what} to the loader's search path before starting Python.",
             search_first(folders),
         )
     )
@@ -280,14 +281,14 @@ def _search_remedies(
     if target is not None and not unlinked:
         remedies.append(
             Remedy(
-                "Or mend this environment for good: link it into a folder that is searched.",
+                "Or repair this environment permanently: link it into a folder that is searched.",
                 LinkFile(tuple(paths), target),
             )
         )
     if defect is not None:
         remedies.append(
             Remedy(
-                "Or install a release that does not have this defect.",
+                "Or install a release without this defect.",
                 gpu_build_of(framework),
             )
         )
@@ -295,10 +296,10 @@ def _search_remedies(
 
 
 def _searched_neighbour(framework: Framework, request: Resolution, copy: str) -> str | None:
-    """A folder of the same wheels that was searched and from which another library loads.
+    """A searched folder of the same wheels, from which another library loads.
 
-    It lies as deep as the copy's own folder, so that what a linked library looks for beside itself
-    is still there.
+    It is as deep as the copy's own folder, so that the linked library still finds the files that
+    it looks up relative to itself.
     """
     searched = {folder.path for folder in request.searched}
     depth = copy.count("/")
@@ -317,11 +318,11 @@ def _searched_neighbour(framework: Framework, request: Resolution, copy: str) ->
 
 
 def _mixed_set(machine: Snapshot, framework: Framework, failing: Sequence[Failure]) -> Finding:
-    """Each library is found, but one misses in another what its own release would have."""
+    """Every library is found, but one lacks a symbol that another release would have."""
     words = "; ".join(dict.fromkeys(failure.first.detail for failure in failing))
     origins = [(failure.library, found_through(failure.first)) for failure in failing]
     taken = "".join(
-        f"; {library} is the copy found through {how_found(folder)}"
+        f"; {library} was found through {how_found(folder)}"
         for library, folder in dict(origins).items()
         if folder is not None
     )
@@ -329,7 +330,7 @@ def _mixed_set(machine: Snapshot, framework: Framework, failing: Sequence[Failur
         subject=framework.name,
         effect=effect_on(framework),
         message=(
-            f"{titled(framework)} is given CUDA libraries that do not belong together: "
+            f"{titled(framework)} loads CUDA libraries of different releases: "
             f"{words}{taken}; {consequence(framework, failing)}"
         ),
         evidence=(*requests_seen(failing), *dlopen_warning(machine, framework)),
@@ -345,8 +346,8 @@ def _unmix_remedies(
         if folder is not None and folder.kind == "ld-library-path":
             action = search_without(machine, folder.path) or UnsetVariable(("LD_LIBRARY_PATH",))
             text = (
-                f"Take {folder.path} off LD_LIBRARY_PATH, so that {failure.library} comes from "
-                "where the others do."
+                f"Remove {folder.path} from LD_LIBRARY_PATH, so that {failure.library} is loaded "
+                "from the same place as the others."
             )
             return (Remedy(text, action),)
     return install_remedies(machine, framework, [failure.library for failure in failing]) or (
@@ -363,15 +364,15 @@ def _stub_driver(machine: Snapshot) -> Iterator[Finding]:
     yield CAUSE.finding(
         subject=MACHINE,
         message=(
-            f"The loader takes {library.value.path} for the driver's libcuda.so.1; that is the "
-            "CUDA toolkit's stub, which serves linking only and reaches no GPU"
+            f"The loader finds {library.value.path} instead of the driver's libcuda.so.1; this is "
+            "the CUDA toolkit's stub, which is only for linking and cannot use a GPU"
         ),
         evidence=(Evidence("machine", library.source, f"libcuda.so.1 is {library.value.path}"),),
         remedies=(
-            Remedy("Take the stubs folder off LD_LIBRARY_PATH.", action)
+            Remedy("Remove the stubs folder from LD_LIBRARY_PATH.", action)
             if action is not None
             else Remedy(
-                f"Take {folder} off the loader's lists (/etc/ld.so.conf.d), then renew its cache.",
+                f"Remove {folder} from /etc/ld.so.conf.d, then update the loader's cache.",
                 command_line("sudo ldconfig"),
             ),
         ),

@@ -1,26 +1,27 @@
-"""GPUs cannot talk to each other: NCCL, RCCL or a collective operation fails.
+"""GPUs cannot exchange data: NCCL, RCCL or a collective operation fails.
 
 ## Why it happens
 
 Processes that train together find each other over a network interface and then exchange data over
-NVLink, PCIe, shared memory or the network. Any of these can be missing: a firewall or the wrong
-interface, too little /dev/shm in a container, two processes on one GPU, peer access that the
-machine's PCIe settings (IOMMU, ACS) break, NCCL libraries of different versions. And if one process
-dies or falls behind, the others wait for it until a watchdog ends them.
+NVLink, PCIe, shared memory or the network. Each of these can fail: a firewall or the wrong
+interface, too little /dev/shm in a container, two processes on one GPU, PCIe settings (IOMMU, ACS)
+that break peer access, NCCL libraries of different versions. If one process dies or falls behind,
+the others wait for it until a watchdog ends them.
 
 ## What it looks like
 
 - `NCCL error in: ...ProcessGroupNCCL.cpp ..., unhandled system error` (or cuda error, internal
-  error, invalid usage); NCCL itself says more in lines marked `NCCL WARN`.
+  error, invalid usage). NCCL prints details in lines marked `NCCL WARN`.
 - `Watchdog caught collective operation timeout: WorkNCCL(...)`.
 - `Duplicate GPU detected : rank 1 and rank 0 both on CUDA device ...`.
 - TensorFlow: `Collective ops is aborted`, `is joining a group with size`.
 
 ## Fix
 
-Run once with NCCL_DEBUG=INFO and read the first WARN line. Then: one GPU per process, the right
-interface in NCCL_SOCKET_IFNAME, more shared memory, NCCL_P2P_DISABLE=1 or NCCL_IB_DISABLE=1 as a
-test of which path is broken. After a time-out look at what the *other* processes say.
+Run once with NCCL_DEBUG=INFO and read the first WARN line. Then use one GPU per process, set
+NCCL_SOCKET_IFNAME to the right interface, or give the container more shared memory. To find out
+which path is broken, set NCCL_P2P_DISABLE=1 or NCCL_IB_DISABLE=1. After a time-out, read the output
+of the *other* processes.
 
 ## Fires on (log)
 
@@ -46,7 +47,7 @@ node1:220:431 [1] NCCL INFO comm 0x7f7c rank 1 nranks 2 cudaDev 1 busId 1c000 - 
 Epoch 1/3
 ```
 
-One process failed of something else; the others only waited for it.
+One process failed for another reason, and the others only waited for it.
 
 ```
 [rank0]: Traceback (most recent call last):
@@ -132,7 +133,7 @@ _REASONS: tuple[tuple[re.Pattern[str], str, Remedy], ...] = (
         late(r"Duplicate GPU|invalid usage|InvalidUsage"),
         "two processes use the same GPU, or NCCL is called in a way that it does not allow",
         Remedy(
-            "Give each process its own GPU: torch.cuda.set_device(local_rank), and not more "
+            "Give each process its own GPU, torch.cuda.set_device(local_rank), and start no more "
             "processes than GPUs."
         ),
     ),
@@ -140,28 +141,29 @@ _REASONS: tuple[tuple[re.Pattern[str], str, Remedy], ...] = (
         late(r"shm|shared memory|No space left", re.I),
         "the shared memory (/dev/shm) is too small or not accessible",
         Remedy(
-            "Start the container with more of it.", command_line("docker run --shm-size=8g ...")
+            "Start the container with more shared memory.",
+            command_line("docker run --shm-size=8g ..."),
         ),
     ),
     (
         late(r"[Cc]onnect|socket|bind|interface|Net\b|Connection|timed out|ib_|ibv|vendor err"),
-        "the processes do not reach each other over the network",
+        "the processes cannot reach each other over the network",
         Remedy(
-            "Name the interface that connects the machines, and see whether a firewall is between "
-            "them.",
+            "Set the interface that connects the machines, and check whether a firewall blocks "
+            "the connection.",
             SetVariable("NCCL_SOCKET_IFNAME", "eth0"),
         ),
     ),
     (
         late(r"joining a group with size"),
-        "two sets of GPUs of different size use one collective group in the same process",
-        Remedy("Use one distribution strategy per process; restart between runs with other GPUs."),
+        "two groups of GPUs of different size use one collective group in the same process",
+        Remedy("Use one distribution strategy per process; restart before using other GPUs."),
     ),
     (
         late(r"doesn'?t have NCCL|not available|No OpKernel"),
         "this build has no NCCL (Windows and macOS have none)",
         Remedy(
-            "Use another way: backend 'gloo' in PyTorch, "
+            "Use another backend: 'gloo' in PyTorch, "
             "tf.distribute.HierarchicalCopyAllReduce() in TensorFlow."
         ),
     ),
@@ -179,7 +181,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if _port_taken(log):
         return
     first = min(match.line for match in (*failed, *waited, *warned))
-    if not failed and _stranger_before(log, first):
+    if not failed and _unrelated_failure_before(log, first):
         return
     consequence = bool(failed) and not warned and all(_CONSEQUENCE.search(m.text) for m in failed)
     lines = _chosen(warned, failed, waited)
@@ -191,13 +193,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(*lines, *ends[:_MOST_LINES]),
         remedies=remedies,
         confidence="possible" if consequence and _other_fault(log) else "likely",
-        ask="What is the first `NCCL WARN` line with NCCL_DEBUG=INFO, and do all processes still "
-        "live when it comes?",
+        ask="What is the first `NCCL WARN` line with NCCL_DEBUG=INFO, and are all processes still "
+        "running at that point?",
     )
 
 
 def _port_taken(log: Log) -> bool:
-    """The processes did not even begin: the port where they meet belongs to somebody else."""
+    """The processes did not start to train: another program uses the port where they meet."""
     if not log.failures:
         return log.says(ADDRESS_IN_USE)
     return any(
@@ -206,8 +208,8 @@ def _port_taken(log: Log) -> bool:
     )
 
 
-def _stranger_before(log: Log, line: int) -> bool:
-    """A process that failed of something else is what the others waited for."""
+def _unrelated_failure_before(log: Log, line: int) -> bool:
+    """The processes waited for one that failed for another reason."""
     return any(
         failure.line < line and failure.kind != "exit" and not _ABOUT_NCCL.search(failure.text)
         for failure in log.failures
@@ -215,7 +217,7 @@ def _stranger_before(log: Log, line: int) -> bool:
 
 
 def _other_fault(log: Log) -> bool:
-    """Any other CUDA error: NCCL passes on what it meets."""
+    """Any other CUDA error; NCCL passes on the errors it gets."""
     return any(status.api != "nccl" for status in log.statuses)
 
 
@@ -227,27 +229,27 @@ def _reason(
     warned: Sequence[Match], failed: Sequence[Match], waited: Sequence[Match]
 ) -> tuple[str, tuple[Remedy, ...]]:
     debug = Remedy(
-        "Have NCCL say what it meets, and read the first WARN.", SetVariable("NCCL_DEBUG", "INFO")
+        "Make NCCL print its warnings, and read the first WARN.", SetVariable("NCCL_DEBUG", "INFO")
     )
-    said = "\n".join(match.text for match in (*warned[:3], *failed[:5]))
+    texts = "\n".join(match.text for match in (*warned[:3], *failed[:5]))
     for pattern, what, remedy in _REASONS:
-        if said and pattern.search(said):
+        if texts and pattern.search(texts):
             return what, (remedy, debug, _PATHS)
     if waited and not failed:
         return (
-            "a collective operation waited for a process that did not come until the watchdog "
+            "a collective operation waited for a process that did not arrive, until the watchdog "
             "ended it",
             (
                 Remedy("Look for the first error in the output of every other process."),
-                Remedy("See that all processes make the same calls in the same order."),
+                Remedy("Check that all processes make the same calls in the same order."),
                 debug,
             ),
         )
     words = next((m.groups["words"] for m in warned), None)
-    return (f"NCCL warns: {words.strip()}" if words else "NCCL gives up"), (debug, _PATHS)
+    return (f"NCCL warns: {words.strip()}" if words else "NCCL failed"), (debug, _PATHS)
 
 
 _PATHS = Remedy(
-    "Find out which path is broken: one of these variables at a time.",
+    "Find out which path is broken: set one of these variables at a time.",
     command_line("export NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1 NCCL_SHM_DISABLE=1"),
 )

@@ -2,20 +2,20 @@
 
 ## Why it happens
 
-XLA compiles GPU code while the program runs. It needs two things that belong to a CUDA toolkit and
+XLA compiles GPU code while the program runs. It needs two files that belong to the CUDA toolkit,
 not to the CUDA libraries: the assembler `ptxas` and the bitcode file `libdevice.10.bc`. The wheel
-`nvidia-cuda-nvcc` brings both, and so does a toolkit or a conda package; a machine with nothing but
+`nvidia-cuda-nvcc` contains both, and so does a toolkit or a conda package. A machine that has only
 the CUDA libraries has neither.
 
 ## What it looks like
 
-Work that does not go through XLA is fine. `jit_compile=True`, which Keras chooses by itself on a
-GPU, fails with `libdevice not found at ./libdevice.10.bc`, `Can't find libdevice directory
+Operations that do not use XLA work. `jit_compile=True`, which Keras selects by default on a GPU,
+fails with `libdevice not found at ./libdevice.10.bc`, `Can't find libdevice directory
 ${CUDA_DIR}/nvvm/libdevice` or `No PTX compilation provider is available`.
 
 ## Fix
 
-Install the wheel, or tell XLA where a toolkit is with
+Install the wheel, or give XLA the path of a toolkit with
 `XLA_FLAGS=--xla_gpu_cuda_data_dir=/path/to/cuda`.
 
 ## Fires on (machine)
@@ -28,7 +28,7 @@ remove = true
 
 ## Quiet on (machine)
 
-A toolkit serves as well.
+A toolkit contains the files as well.
 
 ```toml
 only = ["tensorflow"]
@@ -69,7 +69,7 @@ jaxlib.xla_extension.XlaRuntimeError: INTERNAL: ptxas exited with non-zero error
 2024-03-01 10:00:00.1: W external/xla/xla/stream_executor/gpu/asm_compiler.cc:231] Falling back to the CUDA driver for PTX compilation; ptxas does not support CC 9.0
 ```
 
-The lines that say so were left out:
+The lines that name the file were left out:
 
 ```
 tensorflow.python.framework.errors_impl.UnknownError: {{function_node __wrapped__Rsqrt_device_/job:localhost/replica:0/task:0/device:GPU:0}} JIT compilation failed. [Op:Rsqrt]
@@ -77,7 +77,7 @@ tensorflow.python.framework.errors_impl.UnknownError: {{function_node __wrapped_
 
 ## Quiet on (log)
 
-The driver compiles instead, which works:
+The driver compiles instead, and this works:
 
 ```
 2020-09-01 10:00:00.100000: W tensorflow/stream_executor/gpu/redzone_allocator.cc:314] Internal: Invoking GPU asm compilation is supported on Cuda non-Windows platforms only
@@ -130,7 +130,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _compiles(framework: Framework) -> bool:
-    """Releases for older CUDA compile nothing unless told to."""
+    """Releases for older CUDA use XLA only on request."""
     return framework.name in _XLA_USERS and (cuda_major(framework) or 12) >= 11
 
 
@@ -140,7 +140,7 @@ def _toolkit_is_named(machine: Snapshot) -> bool:
 
 
 def _compiled(machine: Snapshot, framework: Framework) -> bool:
-    """JAX compiles everything with XLA: if it computed on the GPU, it found what it needs."""
+    """JAX compiles everything with XLA: if it computed on the GPU, it found both files."""
     probe = machine.probe("jax")
     return framework.name == "jax" and isinstance(probe, Known) and gpu_proven_by(probe.value)
 
@@ -152,14 +152,14 @@ def _finding(framework: Framework) -> Finding:
         subject=framework.name,
         message=(
             f"{titled(framework)} compiles with XLA, which needs ptxas and libdevice.10.bc; no "
-            f"CUDA toolkit was found, and the package {wheel}, which has both, is not installed. "
-            "Models compiled with XLA (Keras does that by itself on a GPU) may fail"
+            f"CUDA toolkit was found, and the package {wheel}, which contains both, is not "
+            "installed. Models compiled with XLA (on a GPU, Keras does this by default) may fail"
         ),
         evidence=(
             Evidence("machine", "CUDA toolkits", "none found"),
             Evidence("machine", "the target's packages", f"no {wheel}"),
         ),
-        remedies=(Remedy("Install the compiler's wheel.", Install((wheel,))),),
+        remedies=(Remedy("Install the wheel with the compiler.", Install((wheel,))),),
         confidence="possible",
     )
 
@@ -178,7 +178,7 @@ OUTDATED = late(
     r"|requires ptxas version [\d.]+\d or (?:higher|newer)"
 )
 NO_VERSION = late(r"Couldn't (?:get ptxas(?:/nvlink)? version|invoke ptxas(?:\.exe)? --version)")
-"""TensorFlow then lets the driver compile, unless something else follows."""
+"""TensorFlow then lets the driver compile, unless an error follows."""
 _DRIVER_COMPILES = late(r"Relying on driver to perform ptx compilation")
 _JIT_FAILED = late(r"JIT compilation failed|Failed to (?:compile|load) (?:PTX|in-memory CUBIN)")
 _NO_REASON = late(r"JIT compilation failed\.")
@@ -187,47 +187,47 @@ _NO_REASON = late(r"JIT compilation failed\.")
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     missing = log.first(MISSING)
-    # The driver's own compiler names its input so: there the driver is what is too old.
+    # The driver's own compiler uses this name for its input: then the driver is too old.
     outdated = next((m for m in log.find(OUTDATED) if "application ptx input" not in m.text), None)
     unseen = log.first(NO_VERSION)
-    told = missing or outdated
-    if told is None and unseen is not None and not log.says(_DRIVER_COMPILES):
-        told = unseen
-    if told is None and not log.statuses:
-        # TensorFlow says why in lines that a report often leaves out.
-        told = unseen = log.first(_NO_REASON)
-    if told is None:
+    statement = missing or outdated
+    if statement is None and unseen is not None and not log.says(_DRIVER_COMPILES):
+        statement = unseen
+    if statement is None and not log.statuses:
+        # TensorFlow gives the reason in lines that a report often leaves out.
+        statement = unseen = log.first(_NO_REASON)
+    if statement is None:
         return
     lines = [m.line for pattern in (MISSING, OUTDATED, NO_VERSION) for m in log.find(pattern)]
-    failed = ended_after(log, told.line)
+    failed = ended_after(log, statement.line)
     driver = log.says(_DRIVER_COMPILES)
     if outdated is not None and outdated.groups["there"]:
         what = (
-            f"the ptxas that XLA found knows PTX {outdated.groups['there']} only, and the code is "
-            f"PTX {outdated.groups['wanted']}: it belongs to an older CUDA toolkit"
+            f"the ptxas that XLA found supports only PTX {outdated.groups['there']}, but the code "
+            f"is PTX {outdated.groups['wanted']}: ptxas belongs to an older CUDA toolkit"
         )
     else:
         what = "XLA does not find ptxas or libdevice.10.bc of a CUDA toolkit"
     yield CAUSE.finding(
         subject=subject_of(log),
-        severity="error" if failed or (told is not unseen and not driver) else None,
+        severity="error" if failed or (statement is not unseen and not driver) else None,
         effect="broken" if failed else None,
-        message=f"{framework_title(log)}: {what}, and cannot compile for the GPU",
+        message=f"{framework_title(log)}: {what}; XLA cannot compile for the GPU",
         evidence=log.evidence(*lines, *(m.line for m in log.find(_JIT_FAILED)), *failed),
         remedies=(
             Remedy(
-                "Install the compiler's wheel of the CUDA release in use.",
+                "Install the wheel with the compiler of the CUDA release in use.",
                 Install(("nvidia-cuda-nvcc-cu12",), options=("upgrade",)),
             ),
             Remedy(
-                "Or point XLA to a CUDA toolkit of that release: the folder that has bin/ptxas and "
-                "nvvm/libdevice.",
+                "Or set the path of a CUDA toolkit of that release: the folder that contains "
+                "bin/ptxas and nvvm/libdevice.",
                 SetVariable("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/usr/local/cuda"),
             ),
         ),
-        confidence="certain" if told is not unseen else "likely",
-        ask="Which line before it names libdevice or ptxas? If none does, find the file: "
+        confidence="certain" if statement is not unseen else "likely",
+        ask="Which earlier line names libdevice or ptxas? If none does, find the file: "
         "`find / -name 'libdevice*.bc' 2>/dev/null`"
-        if told is unseen
+        if statement is unseen
         else None,
     )
