@@ -56,7 +56,7 @@ def test_an_old_second_card_is_no_more_than_a_warning() -> None:
     (finding,) = run(TOO_OLD, machine(gpu("8.6", "sm_80", more=SECOND))).findings
     assert finding.severity == "warning"
     assert "NVIDIA GeForce GT 710 (compute capability 3.5)" in finding.message
-    assert "other GPUs of this machine are served" in finding.message
+    assert "it has code for other GPUs of this machine" in finding.message
     assert "A6000" not in finding.message
 
 

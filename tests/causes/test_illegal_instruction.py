@@ -62,7 +62,7 @@ def test_a_crash_that_no_instruction_explains_says_what_was_looked_at() -> None:
 def test_tiles_that_trap_are_a_warning_for_those_who_use_them_while_nothing_has_died() -> None:
     (found,) = diagnose(machine(tried(amx_tile="traps")), catalogue()).root_causes
     assert (found.cause, found.severity) == ("listed-instruction-traps", "warning")
-    assert "end a program with TensorFlow 2.20.0 and PyTorch 2.8.0" in found.message
+    assert "crash a program with TensorFlow 2.20.0 and PyTorch 2.8.0" in found.message
 
 
 def test_another_crash_is_not_blamed_on_tiles_that_trap() -> None:

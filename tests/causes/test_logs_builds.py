@@ -449,4 +449,4 @@ WANTED = "ERROR: Could not find a version that satisfies the requirement torch==
 def test_an_index_with_cuda_builds_is_not_told_to_lack_them(log: str, own_index: bool) -> None:
     (finding,) = explained(log).root_causes
     assert finding.cause == "wheel-not-available"
-    assert ("index of their own" in finding.message) == own_index
+    assert ("on a separate index" in finding.message) == own_index

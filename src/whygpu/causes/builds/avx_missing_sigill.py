@@ -7,14 +7,14 @@ Pentium and Atom models, and virtual machines with a generic processor model do 
 
 ## What it looks like
 
-`Illegal instruction (core dumped)`, exit code 132, and from current TensorFlow not a word of
-explanation, already when its library is loaded. jaxlib says it: `This version of jaxlib was built
-using AVX instructions, which your CPU and/or operating system do not support`.
+`Illegal instruction (core dumped)`, exit status 132. Current TensorFlow crashes when its library is
+loaded and prints no explanation. jaxlib explains it: `This version of jaxlib was built using AVX
+instructions, which your CPU and/or operating system do not support`.
 
 ## Fix
 
-In a virtual machine, pass the host's processor through. On an old processor only a build without
-these instructions helps: one from conda-forge, or one compiled on that machine.
+In a virtual machine, pass through the host's processor model. On an old processor, use a build
+without these instructions: one from conda-forge, or one compiled on that machine.
 
 ## Fires on (machine)
 
@@ -82,20 +82,20 @@ zsh: illegal hardware instruction  python train.py
 
 ## Quiet on (log)
 
-Instructions that the processor has and the build does not use are no fault.
+Instructions that the processor has but the build does not use are not a fault.
 
 ```
 2019-02-01 10:00:00.100000: I tensorflow/core/platform/cpu_feature_guard.cc:141] Your CPU supports instructions that this TensorFlow binary was not compiled to use: AVX2 FMA
 ```
 
-The processor has what TensorFlow needs, as it says itself: this one died of something else.
+TensorFlow reports that the processor has the instructions it needs: it crashed for another reason.
 
 ```
 I tensorflow/core/platform/cpu_feature_guard.cc:210] To enable the following instructions: AVX2 AVX512F FMA, in other operations, rebuild TensorFlow with the appropriate compiler flags.
 Illegal instruction (core dumped)
 ```
 
-An illegal instruction on the GPU is another matter.
+An illegal instruction on the GPU has other causes.
 
 ```
 RuntimeError: CUDA error: an illegal instruction was encountered
@@ -163,7 +163,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
                 yield _finding(machine, framework, missing, proof)
                 continue
             if probe.value.illegal_instruction:
-                yield _of_refusal(machine, framework, missing, probe.value)
+                yield _from_signal(machine, framework, missing, probe.value)
                 continue
             if imported(probe.value):
                 continue
@@ -173,19 +173,19 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield _finding(machine, framework, missing, None)
 
 
-def _of_refusal(
+def _from_signal(
     machine: Snapshot, framework: Framework, missing: Observed[str], probe: Probe
 ) -> Finding | Gap:
-    """The signal alone is no proof: an instruction that is listed may trap, and so does garbage."""
+    """The signal alone is no proof: a listed instruction can trap, and so can corrupt code."""
     cpu = machine.system.cpu
     if isinstance(missing, Known) or without_avx(cpu):
         proof = quoted(probe, "ended by SIGILL, an illegal instruction")
         return _finding(machine, framework, missing, proof)
-    return Gap(f"{titled(framework)} died of an illegal instruction, and {looked_at(cpu)}")
+    return Gap(f"{titled(framework)} crashed with an illegal instruction; {looked_at(cpu)}")
 
 
 def _proof(probe: Probe) -> Evidence | None:
-    """The framework's own words."""
+    """The framework's own message."""
     match = failed_saying(probe, MESSAGES)
     return quoted(probe, match.string) if match else None
 
@@ -196,13 +196,11 @@ def _finding(
     cpu = machine.system.cpu
     model = f" ({cpu.model.value})" if isinstance(cpu.model, Known) else ""
     if isinstance(missing, Known):
-        said_missing = f"uses {missing.value} instructions, which this processor{model} lacks"
+        reason = f"uses {missing.value} instructions, which this processor{model} lacks"
     elif without_avx(cpu):
-        said_missing = (
-            f"used an instruction that this processor{model} does not have; it has no AVX"
-        )
+        reason = f"used an instruction that this processor{model} does not have; it has no AVX"
     else:
-        said_missing = f"used an instruction that this processor{model} does not have"
+        reason = f"used an instruction that this processor{model} does not have"
     evidence = [] if proof is None else [proof]
     if isinstance(missing, Known):
         evidence.append(seen(framework.build.cpu_features, f"needs {missing.value}"))
@@ -210,7 +208,7 @@ def _finding(
         evidence.append(seen(cpu.instruction_sets, " ".join(listed_sets(cpu))))
     return CAUSE.finding(
         subject=framework.name,
-        message=f"{titled(framework)} {said_missing}",
+        message=f"{titled(framework)} {reason}",
         evidence=tuple(evidence),
         remedies=(
             Remedy(
@@ -218,14 +216,14 @@ def _finding(
                 "Proxmox: CPU type host)."
             ),
             Remedy(
-                "On a processor without these instructions, use a build that does without them.",
+                "On a processor without these instructions, use a build that works without them.",
                 command_line(
                     "conda install -c conda-forge",
                     a_name(_CONDA_NAMES.get(framework.name, framework.name)),
                 ),
             ),
         ),
-        # A jump into garbage raises the same signal, so without a lacking set it is only likely.
+        # Corrupt code raises the same signal, so this is only likely without a missing set.
         confidence="certain" if isinstance(missing, Known) else "likely",
     )
 
@@ -238,12 +236,12 @@ _LACKS = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told, lacks, refused = log.first(MESSAGES), log.first(_LACKS), refused_in(log)
-    if told is None and lacks is None and (refused is None or refused.has_avx):
+    statement, lacks, refused = log.first(MESSAGES), log.first(_LACKS), refused_in(log)
+    if statement is None and lacks is None and (refused is None or refused.has_avx):
         return
-    first = told or lacks or (refused.first if refused is not None else None)
+    first = statement or lacks or (refused.first if refused is not None else None)
     assert first is not None
-    which = (told.groups["tensorflow"] or told.groups["jaxlib"]) if told else None
+    which = (statement.groups["tensorflow"] or statement.groups["jaxlib"]) if statement else None
     yield CAUSE.finding(
         subject=subject_of(log),
         message=_message_of_log(log, which, refused),
@@ -252,18 +250,18 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             *ended_after(log, first.line),
         ),
         remedies=(
-            Remedy("See whether the processor has AVX.", WHICH_SETS),
+            Remedy("Check whether the processor has AVX.", WHICH_SETS),
             Remedy(
                 "In a virtual machine, give it the host's processor model (QEMU: -cpu host, "
                 "Proxmox: CPU type host)."
             ),
             Remedy(
-                "On a processor without it, use a build that does without, such as conda-forge's, or "
-                "TensorFlow 1.5.",
+                "On a processor without AVX, use a build that works without it, such as "
+                "conda-forge's, or TensorFlow 1.5.",
                 command_line("conda install -c conda-forge tensorflow"),
             ),
         ),
-        confidence=_confidence_of_log(told is not None, lacks is not None, refused),
+        confidence=_confidence_of_log(statement is not None, lacks is not None, refused),
         ask=ASK,
     )
 
@@ -273,17 +271,17 @@ def _message_of_log(log: Log, which: str | None, refused: Refused | None) -> str
         return (
             f"{framework_title(log)} uses {which} instructions, which this processor does not have"
         )
-    needed = "binaries of TensorFlow from 1.6 on, of jaxlib and of others need AVX"
+    needed = "TensorFlow 1.6 or newer, jaxlib and other packages need AVX"
     if refused is None or refused.has_avx is False:
         return f"the program used an instruction that this processor does not have; {needed}"
     return (
-        "the program died of an illegal instruction, most often because the processor has no AVX: "
-        f"{needed}"
+        "the program crashed with an illegal instruction, most often because the processor has no "
+        f"AVX: {needed}"
     )
 
 
-def _confidence_of_log(told: bool, lacks: bool, refused: Refused | None) -> Confidence:
-    """What is listed and traps, and a jump into garbage, raise the same signal."""
-    if told:
+def _confidence_of_log(statement: bool, lacks: bool, refused: Refused | None) -> Confidence:
+    """A listed instruction that traps, and corrupt code, raise the same signal."""
+    if statement:
         return "certain"
     return "possible" if refused is not None and refused.worked and not lacks else "likely"

@@ -1,11 +1,10 @@
-"""The GPU is newer than the framework's GPU code, and there is no PTX it could be compiled from.
+"""The GPU is newer than the framework's GPU code, which has no PTX to compile for it.
 
 ## Why it happens
 
-Machine code for `sm_90` runs on compute capability 9.x and on nothing else. What lets old binaries
-run on new GPUs is intermediate code (PTX), from which the driver compiles when it is first used.
-PyTorch's wheels mostly come without it. Code for one exact architecture (`sm_90a`, `compute_90a`)
-never runs on another.
+Machine code for `sm_90` runs only on compute capability 9.x. Old binaries can run on new GPUs only
+if they contain intermediate code (PTX), which the driver compiles at first use. Most PyTorch wheels
+contain none. Code for one exact architecture (`sm_90a`, `compute_90a`) never runs on another.
 
 ## What it looks like
 
@@ -15,7 +14,7 @@ device`.
 
 ## Fix
 
-Install a release that was built after the GPU came out: one for a newer CUDA release.
+Install a release that was built after the GPU was released, for a newer CUDA release.
 
 ## Fires on (machine)
 
@@ -32,7 +31,7 @@ architectures = ["sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90"]
 
 ## Quiet on (machine)
 
-With PTX the code can be compiled for any later GPU.
+PTX can be compiled for any later GPU.
 
 ```toml
 only = ["tensorflow"]
@@ -43,7 +42,7 @@ compute_capability = "12.0"
 
 ## Cannot tell on (machine)
 
-NVIDIA does not promise that code for other GPUs runs on a Jetson, even where the numbers fit.
+NVIDIA does not guarantee that code for other GPUs runs on a Jetson, even if the numbers match.
 
 ```toml
 only = ["torch"]
@@ -62,7 +61,7 @@ The current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 s
 RuntimeError: CUDA error: no kernel image is available for execution on the device
 ```
 
-A build for CUDA 10 meets an Ampere GPU:
+A build for CUDA 10 on an Ampere GPU:
 
 ```
 2020-11-01 10:00:00.100000: I tensorflow/stream_executor/platform/default/dso_loader.cc:48] Successfully opened dynamic library cudart64_101.dll
@@ -88,7 +87,7 @@ The GPU is older than the build, not newer:
     PyTorch no longer supports this GPU because it is too old.
 ```
 
-The same word from cuBLAS, on a GPU that the build knows:
+cuBLAS prints the same status on a GPU that the build supports:
 
 ```
 2018-11-01 10:00:00.200000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1115] Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with 8000 MB memory) -> physical GPU (device: 0, name: GeForce GTX 1080, pci bus id: 0000:01:00.0, compute capability: 6.1)
@@ -153,7 +152,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             if fit.fit == "undocumented":
                 yield Gap(
                     f"whether the code of {titled(framework)} ({', '.join(fit.codes)}) runs on "
-                    f"{fit.gpu.name}: NVIDIA promises nothing between Jetson and other GPUs"
+                    f"{fit.gpu.name}: NVIDIA guarantees nothing between Jetson and other GPUs"
                 )
 
 
@@ -164,7 +163,7 @@ def _finding(framework: Framework, new: list[CodeFit], *, every: bool) -> Findin
         message=(
             f"{titled(framework)} has no code for {gpu_names(new)}: its binaries have {codes}, "
             "and no PTX that could be compiled for it"
-            + ("" if every else "; other GPUs of this machine are served")
+            + ("" if every else "; it has code for other GPUs of this machine")
         ),
         evidence=(
             seen(framework.build.architectures, codes),
@@ -178,7 +177,7 @@ def _finding(framework: Framework, new: list[CodeFit], *, every: bool) -> Findin
 
 def _newer_release(framework: Framework) -> Remedy:
     return Remedy(
-        f"Install a newer release of {display_name(framework.name)}, built for this GPU.",
+        f"Install a newer release of {display_name(framework.name)} that was built for this GPU.",
         gpu_build_of(framework),
     )
 
@@ -213,24 +212,24 @@ _FAILS_ON_NEW = (
     "CUDNN_STATUS_ARCH_MISMATCH",
     "cudaErrorInvalidDeviceFunction",
 )
-"""What the libraries of a CUDA release say on a GPU that came after it."""
+"""Statuses that the libraries of a CUDA release return on a GPU newer than that release."""
 _OLD_TORCH = late(
     r"cublas runtime error : (?:the GPU program failed to execute|an internal op)"
     r"|THCGeneral\.cpp line=\d{1,4} error=11 : invalid argument"
     r"|runtime error \(11\) : invalid argument at [^\n]{0,160}THCGeneral"
-    # Thrust passes these codes on where it has no code for the GPU.
+    # Thrust passes these codes on if it has no code for the GPU.
     r"|(?:radix_sort|merge_sort|parallel_for|reduce|scan|unique\w{0,20})[:\s]{1,2}failed[^\n]{0,40}"
     r"cudaErrorInvalidDevice\b"
 )
-_ASK = "Which GPU is it, and which CUDA is the build for? `nvidia-smi -L`;"
+_ASK = "Which GPU is it, and which CUDA was the build made for? `nvidia-smi -L`;"
 _TORCH = "python -c 'import torch; print(torch.version.cuda, torch.cuda.get_arch_list())'"
 _BUILD_OF = {
     "tensorflow": "python -c 'import tensorflow as tf; print(tf.sysconfig.get_build_info())'",
     "jax": "python -m pip list | grep -i -E 'jax|nvidia'",
 }
-_SPEAK_SO = ("torch", "tensorflow", "keras", "")
+_REPORT_THIS = ("torch", "tensorflow", "keras", "")
 _CRASHED = ("CUDA_ERROR_LAUNCH_FAILED", "cudaErrorLaunchFailure", "CUDA_ERROR_ILLEGAL_ADDRESS")
-"""A kernel ran and died: it had code."""
+"""A kernel ran and crashed, so it had code for the GPU."""
 _GEMM = late(r"Blas [A-Z]?GEMM launch failed|Blas xGEMM launch failed|Blas GEMV launch failed")
 _MEMORY = late(r"CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)|[Oo]ut of memory|OOM")
 _TAKES_LONG = late(r"Adding visible gpu devices|Created (?:TensorFlow )?device")
@@ -243,10 +242,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if listed.age == "too-new":
             yield _from_log(log, [listed.line], str(listed), "certain")
         return
-    told = log.first(TOLD)
-    if told is not None and not log.says(REFUSED_AND_OLD):
-        what = f"this GPU is newer than the build: {excerpt(told.text)}"
-        yield _from_log(log, [told.line], what, "likely")
+    statement = log.first(TOLD)
+    if statement is not None and not log.says(REFUSED_AND_OLD):
+        what = f"this GPU is newer than the build: {excerpt(statement.text)}"
+        yield _from_log(log, [statement.line], what, "likely")
         return
     compiled = log.first(COMPILED)
     if compiled is not None and not _works(log, compiled.line):
@@ -265,16 +264,14 @@ def _works(log: Log, line: int) -> bool:
 
 
 def _by_generation(log: Log) -> Iterator[Finding]:
-    """No message says it: the GPU's generation and the failure have to."""
+    """No message states it: judge by the GPU's generation and the failure."""
     age, gpu = age_of(log)
     missing = [status.line for status in log.status_named(*NO_CODE)]
     failing = [status.line for status in log.status_named(*_FAILS_ON_NEW)]
     failing += [match.line for match in log.find(_OLD_TORCH)]
     gemm = [match.line for match in log.find(_GEMM)]
-    new = age == "too-new" or (
-        age == "unknown" and gpu is not None and gpu.capability >= _AMONG_THE_NEWER
-    )
-    if gpu is not None and missing and gpu.capability >= _AMONG_THE_NEWER:
+    new = age == "too-new" or (age == "unknown" and gpu is not None and gpu.capability >= _TURING)
+    if gpu is not None and missing and gpu.capability >= _TURING:
         new = True
     elif age in ("too-old", "fits") or (age == "unknown" and gpu is not None and not new):
         return
@@ -282,22 +279,22 @@ def _by_generation(log: Log) -> Iterator[Finding]:
         return
     lines = missing or failing or gemm
     if lines and new:
-        # Turing needs CUDA 10, which nearly all builds of its time have; later ones need 11.
+        # Turing needs CUDA 10, which nearly all builds of its time use. Later GPUs need CUDA 11.
         doubtful = age == "unknown" and gpu is not None and gpu.capability < (8, 0) and not missing
         yield _from_log(
             log, [*lines, *gemm], _newer(log, gpu), "possible" if doubtful else "likely"
         )
     elif missing:
-        what = f"{framework_title(log)} has no code for this GPU: it may be newer than the build"
+        what = f"{framework_title(log)} has no code for this GPU, which may be newer than the build"
         yield _from_log(log, missing, what, "likely")
-    elif gpu is None and failing and log.framework in _SPEAK_SO and not log.says(_MEMORY):
+    elif gpu is None and failing and log.framework in _REPORT_THIS and not log.says(_MEMORY):
         what = (
-            "CUDA's libraries speak so on a GPU that is newer than they are: "
+            "CUDA libraries report this on a GPU that is newer than they are: "
             f"{log.line(failing[0]).text.strip()[:140]}"
         )
         yield _from_log(log, [*failing, *gemm], what, "possible")
     elif gpu is None and gemm and not log.says(_MEMORY):
-        what = "cuBLAS could not start a kernel: the GPU may be newer than the CUDA of this build"
+        what = "cuBLAS could not start a kernel; the GPU may be newer than the CUDA of this build"
         yield _from_log(log, gemm, what, "possible")
     elif age == "too-new" and gpu is not None and not log.failures and not log.progress:
         started = log.first(_TAKES_LONG)
@@ -306,7 +303,7 @@ def _by_generation(log: Log) -> Iterator[Finding]:
             yield _from_log(log, [gpu.line, started.line], what, "likely")
 
 
-_AMONG_THE_NEWER = (7, 5)
+_TURING = (7, 5)
 
 
 def _newer(log: Log, gpu: LogGpu | None) -> str:
@@ -324,8 +321,8 @@ def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> 
         evidence=log.evidence(*lines, *ended_after(log, min(lines))),
         remedies=(
             Remedy(
-                "Install a release that was built with a CUDA that knows this GPU (Turing: CUDA 10, "
-                "Ampere: 11, Ada and Hopper: 11.8, Blackwell: 12.8).",
+                "Install a release that was built with a CUDA that supports this GPU (Turing: CUDA "
+                "10, Ampere: 11, Ada and Hopper: 11.8, Blackwell: 12.8).",
                 newest if log.framework == "torch" else gpu_build_in_log(log),
             ),
         ),

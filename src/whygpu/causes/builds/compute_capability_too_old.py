@@ -1,18 +1,18 @@
-"""The GPU is older than every GPU code in the framework's binaries.
+"""The GPU is older than all GPU code in the framework's binaries.
 
 ## Why it happens
 
-A framework's binaries hold GPU code for a list of architectures, and each release drops some at
-the old end of it. Machine code for `sm_60` runs on compute capability 6.0 and later ones of the
-same major number, 6.1 and 6.2; intermediate code (PTX) for `compute_60` runs on 6.0 and everything
-later. Nothing runs on a GPU that is older than the code.
+A framework's binaries contain GPU code for a list of architectures, and new releases drop the
+oldest ones. Machine code for `sm_60` runs on compute capability 6.0 and later minor numbers of the
+same major number, 6.1 and 6.2. Intermediate code (PTX) for `compute_60` runs on 6.0 and everything
+later. No code runs on a GPU older than the code.
 
 ## What it looks like
 
 PyTorch warns that the GPU `is of cuda capability 5.0` and is no longer supported, then fails with
-`CUDA error: no kernel image is available for execution on the device`. TensorFlow announces that it
-will compile kernels from PTX, `which could take 30 minutes or longer`, which is not so: there is no
-PTX that old. Below 3.5 it says `Ignoring visible gpu device`.
+`CUDA error: no kernel image is available for execution on the device`. TensorFlow prints that it
+will compile kernels from PTX, `which could take 30 minutes or longer`, but it has no PTX for such
+an old GPU. Below compute capability 3.5 it prints `Ignoring visible gpu device`.
 
 ## Fix
 
@@ -75,7 +75,7 @@ ptxas fatal   : Ptx assembly aborted due to errors
 
 ## Quiet on (log)
 
-The display's small GPU is passed over, and the large one does the work.
+TensorFlow ignores the small GPU of the display and uses the large one.
 
 ```
 2019-05-01 10:00:00.100000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1480] Ignoring visible gpu device (device: 1, name: Quadro K600, pci bus id: 0000:02:00.0, compute capability: 3.0) with Cuda compute capability 3.0. The minimum required Cuda capability is 3.5.
@@ -150,14 +150,14 @@ def _finding(framework: Framework, old: list[CodeFit], *, every: bool) -> Findin
         subject=framework.name,
         message=(
             f"{titled(framework)} has no code for {gpu_names(old)}: its binaries have {codes}, "
-            "all for newer GPUs" + ("" if every else "; other GPUs of this machine are served")
+            "all for newer GPUs" + ("" if every else "; it has code for other GPUs of this machine")
         ),
         evidence=(
             seen(framework.build.architectures, codes),
             *(seen(fit.gpu.compute_capability, f"{fit.gpu.name}: {fit.capability}") for fit in old),
         ),
         remedies=_remedies(framework, old[0].capability),
-        # JAX brings few kernels of its own; most are compiled for the GPU at hand.
+        # JAX contains few kernels of its own; it compiles most of them for the GPU in use.
         confidence="likely" if framework.name == "jax" else "certain",
         severity=None if every else "warning",
     )
@@ -167,17 +167,17 @@ def _remedies(framework: Framework, capability: str) -> tuple[Remedy, ...]:
     numbers = parse_capability(capability)
     build = Remedy(f"Or build it from source for compute capability {capability}.")
     if framework.name == "tensorflow":
-        text = "Install the newest release with code for this GPU."
+        text = "Install the newest release that has code for this GPU."
         return (Remedy(text, gpu_build_of(framework)), build)
     if framework.name == "torch" and numbers is not None and (5, 0) <= numbers < (7, 5):
         text = (
-            "Install the PyTorch build for CUDA 12.6, which kept code for GPUs before Turing "
-            "when the builds for newer CUDA dropped it."
+            "Install the PyTorch build for CUDA 12.6: it still has code for GPUs before Turing, "
+            "which the builds for newer CUDA do not have."
         )
         action = Install(("torch",), index_url=pytorch_index("cu126"), removes=("torch",))
         return (Remedy(text, action), build)
     name = display_name(framework.name)
-    text = f"Install an older release of {name}, with code for compute capability {capability}."
+    text = f"Install an older release of {name} that has code for compute capability {capability}."
     return (Remedy(text), build)
 
 
@@ -209,7 +209,7 @@ NO_CODE = (
     "cudaErrorInvalidDeviceFunction",
 )
 _OLDEST = (3, 0)
-"""No binary of a framework ever ran on an older one."""
+"""No framework binary has ever run on an older GPU."""
 
 
 @CAUSE.on_log
@@ -219,14 +219,14 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if listed.age == "too-old":
             yield _from_log(log, [listed.line], str(listed), "certain")
         return
-    told = log.first(TOLD) or log.first(REFUSED_AND_OLD)
-    if told is not None and (lacking := _DATA_TYPE.search(told.text)) is not None:
-        yield _lacks_type(log, told, lacking["type"])
+    statement = log.first(TOLD) or log.first(REFUSED_AND_OLD)
+    if statement is not None and (lacking := _DATA_TYPE.search(statement.text)) is not None:
+        yield _lacks_type(log, statement, lacking["type"])
         return
-    if told is not None:
+    if statement is not None:
         ready = any(device.event == "ready" for device in log.devices)
-        used = ready and not ended_after(log, told.line)
-        yield _ignored(log, told, used=used)
+        used = ready and not ended_after(log, statement.line)
+        yield _ignored(log, statement, used=used)
         return
     age, gpu = age_of(log)
     if gpu is not None and gpu.capability < _OLDEST and log.failures:
@@ -244,8 +244,8 @@ _DATA_TYPE = late(
 )
 
 
-def _lacks_type(log: Log, told: Match, name: str) -> Finding:
-    """The GPU works; it has no instructions for the numbers that the program asks for."""
+def _lacks_type(log: Log, statement: Match, name: str) -> Finding:
+    """The GPU works, but has no instructions for the data type that the program uses."""
     of_16_bits = name.lower() in ("bfloat16", "bf16")
     other = (
         "float16 (half): --dtype=half in vLLM, torch_dtype=torch.float16 and fp16=True (not "
@@ -256,48 +256,48 @@ def _lacks_type(log: Log, told: Match, name: str) -> Finding:
     return CAUSE.finding(
         subject=subject_of(log),
         effect="broken" if log.failures else "none",
-        message=f"this GPU has no arithmetic for {name}, which the program asks for: "
-        f"{excerpt(told.text, 200)}",
-        evidence=log.evidence(told.line, *ended_after(log, told.line)),
-        remedies=(Remedy(f"Let the program compute with {other}."),),
+        message=f"this GPU does not support {name}, which the program uses: "
+        f"{excerpt(statement.text, 200)}",
+        evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
+        remedies=(Remedy(f"Make the program compute with {other}."),),
         confidence="likely",
-        ask="Does it run with the other data type?",
+        ask="Does the program work with the other data type?",
     )
 
 
-def _ignored(log: Log, told: Match, *, used: bool) -> Finding:
+def _ignored(log: Log, statement: Match, *, used: bool) -> Finding:
     lines = [match.line for match in log.find(TOLD)]
     return CAUSE.finding(
         subject=subject_of(log),
         severity="info" if used else None,
         effect="none" if used else None,
         message=f"{framework_title(log)} does not use a GPU because it is too old or too small for "
-        f"this build: {excerpt(told.text, 200)}" + ("; another GPU is used" if used else ""),
+        f"this build: {excerpt(statement.text, 200)}" + ("; it uses another GPU" if used else ""),
         evidence=log.evidence(
             *lines,
             *(device.line for device in log.devices if device.event == "ignored"),
-            *(match.line for match in log.find(WITHOUT_GPU) if match.line > told.line),
-            *(() if used else ended_after(log, told.line)),
+            *(match.line for match in log.find(WITHOUT_GPU) if match.line > statement.line),
+            *(() if used else ended_after(log, statement.line)),
         ),
         remedies=_old_remedies(log),
     )
 
 
 def _no_code(log: Log, lines: list[int], age: str, gpu: LogGpu | None) -> Iterator[Finding]:
-    """No code for this GPU: by its generation, whether it is the newer or the older side."""
-    old = age == "too-old" or (gpu is not None and gpu.capability < _AMONG_THE_NEWER)
+    """No code for this GPU: its generation shows whether it is too new or too old."""
+    old = age == "too-old" or (gpu is not None and gpu.capability < _TURING)
     what = f"{framework_title(log)} has no code for {gpu or 'this GPU'}"
     if old:
         yield _from_log(log, lines, what, "likely")
     elif gpu is None:
-        # An "invalid device function" is what the releases before 2019 said.
+        # Releases before 2019 report an "invalid device function".
         first = log.status_named("cudaErrorInvalidDeviceFunction")
         yield _from_log(
-            log, lines, f"{what}: it may be too old for it", "likely" if first else "possible"
+            log, lines, f"{what}, which may be too old", "likely" if first else "possible"
         )
 
 
-_AMONG_THE_NEWER = (7, 5)
+_TURING = (7, 5)
 
 
 def _from_log(log: Log, lines: list[int], what: str, confidence: Confidence) -> Finding:
@@ -319,13 +319,13 @@ def _old_remedies(log: Log) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Install the PyTorch build for CUDA 12.6 (GPUs from Maxwell to Volta), or an older "
-                "release for older ones.",
+                "release for older GPUs.",
                 Install(("torch",), index_url=pytorch_index("cu126")),
             ),
             Remedy("Or build it from source for this GPU."),
         )
     return (
-        Remedy(f"Install an older release of {framework_title(log)}, built for such GPUs."),
+        Remedy(f"Install an older release of {framework_title(log)} that was built for such GPUs."),
         Remedy("Or build it from source for this GPU's compute capability."),
         Remedy("Or run on the CPU."),
     )

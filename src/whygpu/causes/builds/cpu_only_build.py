@@ -1,10 +1,10 @@
-"""The installed framework build has no GPU support, on a machine that has a GPU.
+"""The installed framework has no GPU support, but the machine has a GPU.
 
 ## Why it happens
 
-A package without GPU code was installed: `tensorflow-cpu`, `jax` without its CUDA plugin, a
-PyTorch wheel from the CPU index, `onnxruntime` instead of `onnxruntime-gpu`. No driver, no CUDA
-installation and no setting can make such a build use a GPU.
+A package without GPU code was installed: `tensorflow-cpu`, `jax` without its CUDA plugin, a PyTorch
+wheel from the CPU index, `onnxruntime` instead of `onnxruntime-gpu`. No driver, CUDA installation
+or setting can make such a build use a GPU.
 
 ## What it looks like
 
@@ -12,9 +12,9 @@ Nothing fails. The list of GPUs is empty and everything runs on the CPU.
 
 ## Fix
 
-Install the GPU build in place of the CPU build. Uninstall the CPU package first where it has
-another name: both write the same folder, and the second to be removed takes the files of the
-first with it.
+Install the GPU build instead of the CPU build. If the CPU package has another name, uninstall it
+first: both packages write to the same folder, and uninstalling one of them later deletes files of
+the other.
 
 ## Fires on (machine)
 
@@ -28,7 +28,7 @@ kind = "cpu"
 
 ## Quiet on (machine)
 
-A CPU build on a machine without a GPU is what belongs there.
+On a machine without a GPU, a CPU build is the right one.
 
 ```toml
 start = "no-gpu"
@@ -60,7 +60,7 @@ WARNING:jax._src.xla_bridge:An NVIDIA GPU may be present on this machine, but a 
 ValueError: Specified provider 'CUDAExecutionProvider' is not in available provider names. Available providers: 'AzureExecutionProvider, CPUExecutionProvider'
 ```
 
-A model that was saved on a GPU is loaded where PyTorch has none:
+A model that was saved on a GPU is loaded with a PyTorch that has no GPU:
 
 ```
 RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu')
@@ -142,8 +142,8 @@ CAUSE = cause(
     ),
 )
 
-_BESIDE_THE_POINT = ("onnxruntime", "cupy", "numba")
-"""Installed for other purposes as often as not: a CPU build of these is worth a word, no more."""
+_OFTEN_FOR_CPU = ("onnxruntime", "cupy", "numba")
+"""Often installed for other purposes: a CPU build of these is worth a note, not an error."""
 
 
 @CAUSE.on_machine
@@ -162,12 +162,12 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
                 subject=framework.name,
                 message=(
                     f"{display_name(framework.name)} {framework.version} (package "
-                    f"{framework.distribution}) is a build without GPU support; this machine "
-                    "has a GPU that it cannot use"
+                    f"{framework.distribution}) is a build without GPU support; it cannot use "
+                    "this machine's GPU"
                 ),
                 evidence=(seen(kind, f"built for {kind.value}"), seen(gpu)),
                 remedies=_remedies(framework),
-                severity="info" if framework.name in _BESIDE_THE_POINT else None,
+                severity="info" if framework.name in _OFTEN_FOR_CPU else None,
             )
 
 
@@ -189,14 +189,14 @@ def _remedies(framework: Framework) -> tuple[Remedy, ...]:
     if framework.name == "torch":
         return (
             Remedy(
-                "Replace it with a CUDA build, which the default index has for Linux on x86_64.",
+                "Replace it with a CUDA build; for Linux on x86_64 the default index has one.",
                 gpu_build_of(framework, removes=("torch",)),
             ),
         )
     if framework.name == "onnxruntime":
         return (
             Remedy(
-                "If its GPU provider is wanted, install that build instead.",
+                "To use its GPU provider, install the GPU build instead.",
                 gpu_build_of(framework, removes=(framework.distribution,)),
             ),
         )
@@ -205,25 +205,25 @@ def _remedies(framework: Framework) -> tuple[Remedy, ...]:
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = log.first(WITHOUT_GPU)
+    statement = log.first(WITHOUT_GPU)
     if _plugin_is_there(log) or log.says(LOOKED_FOR_CUDA):
-        told = None
+        statement = None
     if log.framework == "torch" and log.says(TORCH_STARTED_CUDA) and log.statuses:
-        # What it says of CUDA follows from the error that CUDA gave it.
+        # PyTorch's statement about CUDA follows from the error that CUDA returned.
         return
     extra = log.first(NO_SUCH_EXTRA)
     version = log.first(CPU_VERSION)
     loaded = log.first(LOADED_WITHOUT)
     fell_back = log.first(FELL_BACK)
     unavailable = log.first(UNAVAILABLE)
-    if told is not None:
-        yield _told(log, told, extra)
+    if statement is not None:
+        yield _stated(log, statement, extra)
     elif extra is not None:
-        yield _told(log, extra, extra)
+        yield _stated(log, extra, extra)
     elif loaded is not None:
         yield _loaded(log, loaded, version)
     elif version is not None and log.says(NO_GPU_THERE):
-        yield _told(log, version, None)
+        yield _stated(log, version, None)
     elif version is not None and log.progress and log.without_gpu() and not log.devices:
         yield _worked_without(log, version)
     elif unavailable is not None:
@@ -236,50 +236,50 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _without(log, without)
 
 
-_WORDS_OF_TORCH = late(
+_TORCH_MESSAGES = late(
     r"Torch not compiled with CUDA|Cannot initialize CUDA without ATen_cuda|torchvision::"
 )
 
 
 def _plugin_is_there(log: Log) -> bool:
-    """JAX says the same of a CUDA plugin that is installed and could not start."""
+    """JAX prints the same about a CUDA plugin that is installed but could not start."""
     started = any(status.api in ("driver", "runtime") for status in log.statuses)
     return log.says(JAX_WORD) and (started or log.says(JAX_PLUGIN))
 
 
-def _framework_of(log: Log, told: Match) -> str:
-    """The words themselves say whose they are; a log is often no more than this line."""
-    return "torch" if _WORDS_OF_TORCH.search(told.text) else log.framework
+def _framework_of(log: Log, statement: Match) -> str:
+    """The message shows which framework wrote it; a log is often only this line."""
+    return "torch" if _TORCH_MESSAGES.search(statement.text) else log.framework
 
 
-def _told(log: Log, told: Match, extra: Match | None) -> Finding:
-    framework = _framework_of(log, told)
+def _stated(log: Log, statement: Match, extra: Match | None) -> Finding:
+    framework = _framework_of(log, statement)
     log = log._replace(framework=framework)
     what = f"{framework_title(log)} is a build without GPU support"
     if extra is not None:
         what += (
             f", because {extra.groups['package']} has no extra {extra.groups['extra']!r} and pip "
-            "installed it without"
+            "ignored it"
         )
-    ended = ended_after(log, told.line)
-    stranger = failed_elsewhere(log, told.line)
+    ended = ended_after(log, statement.line)
+    unrelated = failed_elsewhere(log, statement.line)
     return CAUSE.finding(
         subject=subject_of(log),
-        severity="info" if stranger else None,
-        effect="broken" if ended and not stranger else None,
-        message=f"{what}: {excerpt(told.text)}",
+        severity="info" if unrelated else None,
+        effect="broken" if ended and not unrelated else None,
+        message=f"{what}: {excerpt(statement.text)}",
         evidence=log.evidence(
-            told.line,
+            statement.line,
             *((extra.line,) if extra else ()),
             *(match.line for match in log.find(WITHOUT_GPU)),
-            *(() if stranger else ended),
+            *(() if unrelated else ended),
         ),
         remedies=_log_remedies(log),
     )
 
 
 def _worked_without(log: Log, version: Match) -> Finding:
-    """Nobody complains: the build may have been chosen."""
+    """Nothing failed: the build may have been chosen on purpose."""
     return CAUSE.finding(
         subject="torch",
         severity="info",
@@ -293,35 +293,36 @@ def _loaded(log: Log, loaded: Match, version: Match | None) -> Finding:
     return CAUSE.finding(
         subject="torch",
         effect="broken",
-        message="the file was saved from a GPU, and this PyTorch has none to load it to"
+        message="the file was saved from a GPU, but this PyTorch has no GPU to load it to"
         + (f": {excerpt(version.text, 80)}" if version else ""),
         evidence=log.evidence(
             loaded.line, *((version.line,) if version else ()), *ended_after(log, loaded.line)
         ),
         remedies=(
             Remedy(
-                "To go on without a GPU, load it to the CPU: torch.load(..., map_location='cpu')."
+                "To continue without a GPU, load it to the CPU: "
+                "torch.load(..., map_location='cpu')."
             ),
             *_log_remedies(log),
         ),
         confidence="certain" if version else "likely",
         ask="What does `python -c 'import torch; print(torch.__version__, torch.version.cuda)'` "
-        "print? None: a build without CUDA; a number: the driver or the GPU is the matter.",
+        "print? None: a build without CUDA. A number: check the driver and the GPU.",
     )
 
 
-def _unavailable(log: Log, told: Match) -> Finding:
-    """A program's own word for torch.cuda.is_available() being False."""
+def _unavailable(log: Log, statement: Match) -> Finding:
+    """A program reports that torch.cuda.is_available() returned False."""
     return CAUSE.finding(
         subject="torch",
         effect="broken",
-        message="a GPU was asked for, and PyTorch says that CUDA is not available; most often it is "
-        "the build without CUDA",
-        evidence=log.evidence(told.line, *ended_after(log, told.line)),
+        message="the program needs a GPU, but PyTorch reports that CUDA is not available; most "
+        "often the installed build has no CUDA",
+        evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
         remedies=_log_remedies(log),
         confidence="likely",
         ask="What does `python -c 'import torch; print(torch.__version__, torch.version.cuda)'` "
-        "print? None: a build without CUDA; a number: the driver or the GPU is the matter.",
+        "print? None: a build without CUDA. A number: check the driver and the GPU.",
     )
 
 
@@ -329,52 +330,52 @@ def _nothing_else_known(log: Log) -> bool:
     return not (log.statuses or log.devices or suspects(log)) and log.framework in ("torch", "")
 
 
-def _without(log: Log, told: Match) -> Finding:
-    """Programs say so on every machine without a GPU: harmless, unless it ended this one."""
+def _without(log: Log, statement: Match) -> Finding:
+    """Programs print this on every machine without a GPU: harmless, unless it ended this one."""
     ends = tuple(f.line for f in log.failures if NOT_AVAILABLE.search(f.text))
     return CAUSE.finding(
         subject="torch",
         severity="error" if ends else "info",
         effect="broken" if ends else "cpu",
-        message="PyTorch has no GPU here; where one is in the machine, it is most often the build "
-        "without CUDA",
+        message="PyTorch has no GPU; if the machine has one, the installed build most often has no "
+        "CUDA",
         evidence=log.evidence(*(match.line for match in log.find(NOT_AVAILABLE)), *ends),
         remedies=_log_remedies(log),
         confidence="possible",
         ask="What does `python -c 'import torch; print(torch.__version__, torch.version.cuda)'` "
-        "print? None: a build without CUDA; a number: the driver or the GPU is the matter.",
+        "print? None: a build without CUDA. A number: check the driver and the GPU.",
     )
 
 
-def _only_cpu(log: Log, told: Match) -> Finding:
+def _only_cpu(log: Log, statement: Match) -> Finding:
     return CAUSE.finding(
         subject="jax",
         effect="broken",
-        message="a GPU was asked of JAX, which has a CPU only: most often it is installed without "
-        "its CUDA plugin",
-        evidence=log.evidence(told.line, *ended_after(log, told.line)),
+        message="the program needs a GPU, but JAX has only the CPU: most often JAX is installed "
+        "without its CUDA plugin",
+        evidence=log.evidence(statement.line, *ended_after(log, statement.line)),
         remedies=_log_remedies(log),
         confidence="likely",
-        ask="Does `pip list` show jax-cuda12-plugin? Then see what `echo $JAX_PLATFORMS` prints.",
+        ask="Does `pip list` show jax-cuda12-plugin? If so, what does `echo $JAX_PLATFORMS` print?",
     )
 
 
-def _fell_back(log: Log, told: Match) -> Finding:
-    """Their words for a missing GPU and for a build without CUDA are the same."""
-    of_jax = "GPU/TPU" in told.text
+def _fell_back(log: Log, statement: Match) -> Finding:
+    """These frameworks print the same for a missing GPU and for a build without CUDA."""
+    of_jax = "GPU/TPU" in statement.text
     name, gpu_build = (
         ("JAX", "jax-cuda12-plugin (or, before 0.4.30, a jaxlib with +cuda in its version)")
         if of_jax
-        else ("ONNX Runtime", "onnxruntime-gpu, and no onnxruntime beside it")
+        else ("ONNX Runtime", "onnxruntime-gpu, and not onnxruntime as well")
     )
     return CAUSE.finding(
         subject="jax" if of_jax else "onnxruntime",
         severity="info",
-        message=f"{name} runs on the CPU: it found no GPU, or is the build without CUDA",
+        message=f"{name} runs on the CPU: it found no GPU, or the build has no CUDA",
         evidence=log.evidence(*(match.line for match in log.find(FELL_BACK))),
         remedies=_log_remedies(log),
         confidence="possible",
-        ask=f"Does `pip list` show {gpu_build}? If not, it is the build without CUDA.",
+        ask=f"Does `pip list` show {gpu_build}? If not, the build has no CUDA.",
     )
 
 
@@ -386,5 +387,5 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
             "On a machine with an NVIDIA GPU, install the build with CUDA.",
             torch if log.framework == "torch" else gpu_build_in_log(log, removes=removes),
         ),
-        Remedy("On one without, ask for the CPU (--device cpu, device='cpu')."),
+        Remedy("On a machine without a GPU, select the CPU (--device cpu, device='cpu')."),
     )

@@ -1,20 +1,20 @@
-"""The framework's process dies, without a Python error, when it is imported or computes.
+"""The framework's process crashes, without a Python error, at import or during a computation.
 
 ## Why it happens
 
-Native code aborts or touches memory that is not its own: libraries of different releases in one
-process, a setting such as `XLA_FLAGS` that it does not accept, a damaged installation, faulty
-hardware, or a defect of the framework. (An illegal instruction has causes of its own,
-avx-missing-sigill and listed-instruction-traps; it is told here where neither explains it.)
+Native code aborts or accesses memory that it must not use. Reasons are libraries of different
+releases in one process, a setting such as `XLA_FLAGS` with a value it does not accept, a damaged
+installation, faulty hardware, or a bug in the framework. An illegal instruction has its own causes,
+avx-missing-sigill and listed-instruction-traps; it is reported here if neither explains it.
 
 ## What it looks like
 
-`Segmentation fault`, `Aborted`, `Floating point exception`, or an exit code without a traceback.
+`Segmentation fault`, `Aborted`, `Floating point exception`, or an exit status without a traceback.
 The last lines before it, if there are any, name the check that failed.
 
 ## Fix
 
-Start from the last native log line. Without one, look for a mixture of libraries: unset
+Start with the last native log line. If there is none, look for mixed libraries: unset
 `LD_LIBRARY_PATH` and `LD_PRELOAD`, and install the framework into a fresh environment.
 
 ## Fires on (machine)
@@ -26,7 +26,7 @@ how = "SIGSEGV"
 stage = "convolution cuda:0"
 ```
 
-An illegal instruction on a processor that has what it lists.
+An illegal instruction on a processor whose listed instructions work.
 
 ```toml
 [probes.torch]
@@ -37,7 +37,7 @@ stage = "import"
 
 ## Quiet on (machine)
 
-That the processor lacks an instruction is avx-missing-sigill's matter.
+If the processor lacks an instruction, avx-missing-sigill reports it.
 
 ```toml
 [system.cpu]
@@ -91,7 +91,7 @@ FATAL = late(
     r"^F\d{4} .+|: F .+\.cc:\d+\] .+|Check failed: .+|terminate called .+|libprotobuf FATAL .+"
     r"|^\*\*\* .+ \*\*\*"
 )
-"""Lines with which native code says why it gives up."""
+"""Lines in which native code gives the reason for its abort."""
 
 _LIBRARY_VARIABLES = ("LD_PRELOAD", "LD_LIBRARY_PATH", "XLA_FLAGS", "TF_XLA_FLAGS")
 
@@ -102,7 +102,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         if isinstance(probe, Unknown):
             yield Gap(probe.reason)
         elif isinstance(probe, Known) and stopped_from_outside(probe.value):
-            yield Gap(f"{titled(framework)} was stopped from outside: {probe.value.how}")
+            yield Gap(f"{titled(framework)} was ended by another process: {probe.value.how}")
         elif isinstance(probe, Known) and _crashed(machine, framework, probe.value):
             yield _finding(machine, framework, probe.value)
 
@@ -115,7 +115,7 @@ def _crashed(machine: Snapshot, framework: Framework, probe: Probe) -> bool:
 
 def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
     words = next((line for line in reversed(probe.log) if FATAL.search(line)), None)
-    how = f"dies of {probe.how}" if probe.ended == "signal" else f"ends with {probe.how}"
+    how = f"crashes with {probe.how}" if probe.ended == "signal" else f"ends with {probe.how}"
     why = f": {shortened(words.strip())}" if words else _silence(machine, probe)
     last = probe.log[-1:] if words is None else (words,)
     return CAUSE.finding(
@@ -131,19 +131,19 @@ def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
 
 def _silence(machine: Snapshot, probe: Probe) -> str:
     if probe.illegal_instruction:
-        return f", an illegal instruction; which one is not known: {looked_at(machine.system.cpu)}"
-    return "; it leaves no message"
+        return f", an illegal instruction; it is unknown which one: {looked_at(machine.system.cpu)}"
+    return "; it prints no message"
 
 
 def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Remedy, ...]:
     if probe.how == "SIGKILL":
         return (
             Remedy(
-                "See whether the kernel ended it for lack of memory, and give it more.",
+                "Check whether the kernel ended it because memory ran out, and give it more.",
                 shell_script("dmesg | grep -i 'out of memory'"),
             ),
         )
-    remedies = _of_refusal(probe) + [
+    remedies = _for_illegal_instruction(probe) + [
         Remedy(f"{name} is set; try without it.", UnsetVariable((name,)))
         for name in _LIBRARY_VARIABLES
         if isinstance(machine.environment.get(name), Known)
@@ -151,7 +151,7 @@ def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Re
     module = "tf_keras" if framework.distribution.startswith("tf-keras") else framework.name
     remedies.append(
         Remedy(
-            f"See at which line of {display_name(framework.name)} it happens.",
+            f"Find the line of {display_name(framework.name)} at which it crashes.",
             shell_script(PYTHON, " -X faulthandler -c 'import ", a_name(module), "'"),
         )
     )
@@ -168,12 +168,12 @@ def _remedies(machine: Snapshot, framework: Framework, probe: Probe) -> tuple[Re
     return tuple(remedies)
 
 
-def _of_refusal(probe: Probe) -> list[Remedy]:
+def _for_illegal_instruction(probe: Probe) -> list[Remedy]:
     if not probe.illegal_instruction:
         return []
     return [
         Remedy(
-            "See whether it dies as well when oneDNN uses less of the processor.",
+            "Check whether it also crashes when oneDNN uses fewer instructions of the processor.",
             SetVariable("ONEDNN_MAX_CPU_ISA", "AVX2"),
         )
     ]

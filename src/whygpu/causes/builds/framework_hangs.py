@@ -1,20 +1,20 @@
-"""The framework does not finish a small piece of work within the time limit.
+"""The framework does not finish a small task within the time limit.
 
 ## Why it happens
 
-A driver call that does not return, another process that holds the GPU or a lock, a network home
-directory, or work that is only slow: a GPU for which the build has no machine code makes the
-driver compile every kernel first, which takes minutes and up to half an hour the first time.
+A driver call does not return, another process holds the GPU or a lock, the home directory is on a
+slow network, or the task is only slow. If the build has no machine code for the GPU, the driver
+first compiles every kernel. This takes minutes, and up to half an hour the first time.
 
 ## What it looks like
 
-Nothing. The program stands still at its import, at its first look at the devices or at its first
-operation.
+No output. The program stops at the import, when it looks for devices, or at the first operation.
 
 ## Fix
 
-If kernels are being compiled, let it finish once: the driver keeps the result. Otherwise the
-stage at which it stands says where to look; for the driver, see what `nvidia-smi` answers.
+If kernels are being compiled, let the program finish once: the driver keeps the result. Otherwise
+the stage at which it stopped shows where to look. For the driver, check whether `nvidia-smi`
+answers.
 
 ## Fires on (machine)
 
@@ -37,8 +37,8 @@ start = "no-gpu"
 probes_left_out = "--no-probe"
 ```
 
-A framework that was still running when its time was up, or that a busy machine did not let run,
-may only be slow.
+A framework may only be slow if it was still running when its time was up, or if the machine was too
+busy to run it.
 
 ```toml
 [probes.tensorflow]
@@ -74,7 +74,7 @@ from whygpu.model.target import Framework
 CAUSE = cause("WG316", __name__, __doc__, severity="error", effect="broken")
 
 COMPILING = late(r"jit-compiled from PTX|compiled from PTX|will be JIT compiled", re.I)
-"""TensorFlow's announcement that the driver will compile for a long time."""
+"""TensorFlow announces that the driver will compile for a long time."""
 
 
 @CAUSE.on_machine
@@ -92,7 +92,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 def _finding(framework: Framework, probe: Probe) -> Finding:
     announced = said(probe, COMPILING)
     reason = "; it announced that it compiles its kernels for this GPU" if announced else ""
-    evidence: tuple[Evidence, ...] = (quoted(probe, f"no end after {probe.how}"),)
+    evidence: tuple[Evidence, ...] = (quoted(probe, f"not finished after {probe.how}"),)
     if announced:
         evidence += (quoted(probe, announced.string),)
     elif probe.log:
@@ -100,7 +100,7 @@ def _finding(framework: Framework, probe: Probe) -> Finding:
     return CAUSE.finding(
         subject=framework.name,
         message=(
-            f"{titled(framework)} did not finish within {probe.how}: it stood at "
+            f"{titled(framework)} did not finish within {probe.how}: it stopped at "
             f"{probe.stage!r}{reason}"
         ),
         evidence=evidence,
@@ -110,7 +110,7 @@ def _finding(framework: Framework, probe: Probe) -> Finding:
 
 def _remedies(probe: Probe, *, compiling: bool) -> tuple[Remedy, ...]:
     longer = Remedy(
-        "Give it more time once; the driver keeps what it compiled in ~/.nv/ComputeCache.",
+        "Give it more time once; the driver keeps the compiled kernels in ~/.nv/ComputeCache.",
         command_line("whygpu check --timeout 1800"),
     )
     if compiling:
@@ -118,17 +118,17 @@ def _remedies(probe: Probe, *, compiling: bool) -> tuple[Remedy, ...]:
     if not imported(probe):
         return (
             Remedy(
-                "See which import it stands at; a network folder on sys.path is a usual reason.",
+                "Check at which import it stops; a network folder on sys.path is a usual reason.",
                 shell_script(PYTHON, " -X importtime -c 'import ", a_name(probe.name), "'"),
             ),
             Remedy(
-                "Give it more time, should it only be slow.",
+                "Give it more time, in case it is only slow.",
                 command_line("whygpu check --timeout 600"),
             ),
         )
     return (
         Remedy(
-            "See whether the driver still answers, and who else uses the GPU.",
+            "Check whether the driver answers, and which other programs use the GPU.",
             command_line("nvidia-smi"),
         ),
         longer,

@@ -2,19 +2,19 @@
 
 ## Why it happens
 
-A package it needs is missing or of the wrong version, one of its libraries cannot be loaded, or
-its installation is damaged. Where whygpu knows the reason, that reason is shown as the root
-cause and this one is folded under it.
+A package that it needs is missing or has the wrong version, one of its libraries cannot be loaded,
+or its installation is damaged. If whygpu knows the reason, it shows that reason as the root cause
+and this finding below it.
 
 ## What it looks like
 
-A traceback. Its last line is not always the reason: Keras and TensorFlow replace errors by
-sentences such as `Keras cannot be imported. Check that it is installed.`, and the real error
-stands further up, before `During handling of the above exception`.
+A traceback. Its last line is not always the reason: Keras and TensorFlow replace errors with
+messages such as `Keras cannot be imported. Check that it is installed.` The real error is further
+up, before `During handling of the above exception`.
 
 ## Fix
 
-Mend what the first error of the chain names. When files of the framework itself are missing or
+Fix what the first error of the chain names. If files of the framework itself are missing or
 damaged, install it again.
 
 ## Fires on (machine)
@@ -89,7 +89,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _fails_on_the_gpu(machine: Snapshot, probe: Probe) -> bool:
-    """It imports, and fails when it turns to its devices: gpu-unused tells of that."""
+    """It imports, but fails when it looks for its devices: gpu-unused reports that."""
     return imported(probe) and probe.name in GPU_USERS and isinstance(nvidia_gpu(machine), Known)
 
 
@@ -107,19 +107,19 @@ def _finding(framework: Framework, probe: Probe) -> Finding:
 
 def _remedies(framework: Framework, error: str) -> tuple[Remedy, ...]:
     reinstall = Remedy(
-        "Install this release again, with what it requires.",
+        "Install this release again, with its requirements.",
         again(framework),
     )
     missing = _MISSING_MODULE.search(error)
     if missing is None:
         return (
-            Remedy("See whether packages are in each other's way.", Pip(("check",))),
+            Remedy("Check whether installed packages conflict.", Pip(("check",))),
             reinstall,
         )
     module = missing[1]
     return (
         Remedy(
-            f"Find out which required package brings the module {module}, and install it.",
+            f"Find the required package that contains the module {module}, and install it.",
             Pip(("check",)),
         ),
         reinstall,

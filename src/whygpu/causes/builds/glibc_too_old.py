@@ -1,20 +1,22 @@
-"""The C or C++ library of the system is older than the framework's binaries need.
+"""The system's C or C++ library is older than the framework's binaries need.
 
 ## Why it happens
 
-Binaries for Linux run on the C library they were built against and on newer ones, never on older
-ones. An old distribution (CentOS 7 has glibc 2.17, Ubuntu 18.04 has 2.27), or an older libstdc++
-that stands first in `LD_LIBRARY_PATH` or in a conda environment, is below what a new wheel needs.
+Linux binaries run with the C library they were built against and with newer ones, never with older
+ones. The library is too old for a new wheel on an old distribution (CentOS 7 has glibc 2.17, Ubuntu
+18.04 has 2.27), or if an older libstdc++ comes first in `LD_LIBRARY_PATH` or in a conda
+environment.
 
 ## What it looks like
 
 ``version `GLIBC_2.28' not found (required by ...)``, or the same with `GLIBCXX_3.4.29` or
-`CXXABI_1.3.13`. For a CUDA library, which is opened later, the framework goes on without the GPU.
+`CXXABI_1.3.13`. If a CUDA library needs it, which is loaded later, the framework continues without
+the GPU.
 
 ## Fix
 
-glibc cannot be replaced under a running system: use a newer distribution or a container, or an
-older release of the framework. A libstdc++ that is too old can be replaced by conda-forge's.
+glibc cannot be replaced on a running system: use a newer distribution, a container, or an older
+release of the framework. A libstdc++ that is too old can be replaced by the one from conda-forge.
 
 ## Fires on (machine)
 
@@ -128,7 +130,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         in_library = None if without_gpu else _from_libraries(framework)
         if in_library is not None:
             shortage, line = in_library
-            # Without one of its CUDA libraries a framework most often still runs, on the CPU.
+            # Without one of its CUDA libraries a framework usually still runs, on the CPU.
             yield _finding(machine, framework, shortage, line, "certain", effect="cpu")
         elif not isinstance(probe, Known):
             yield from _from_wheel(machine, framework)
@@ -136,9 +138,9 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 class _Shortage(NamedTuple):
     version: str
-    """GLIBC_2.28 or the like."""
+    """For example GLIBC_2.28."""
     file: str
-    """What needs it; empty when the message does not say."""
+    """The file that needs it; empty if the message does not name it."""
 
     @classmethod
     def of(cls, match: re.Match[str]) -> _Shortage:
@@ -157,7 +159,7 @@ def _from_libraries(framework: Framework) -> tuple[_Shortage, Evidence] | None:
 
 
 def _from_wheel(machine: Snapshot, framework: Framework) -> Iterator[Finding | Gap]:
-    """The wheel's tag says the glibc it was built for; only some of them can do with less."""
+    """A wheel's tag gives the glibc it was built for; some wheels also work with an older one."""
     package = package_named(machine, framework.distribution)
     floors = [_floor(tag) for tag in package.wheel_tags] if package else []
     if not floors or None in floors:
@@ -178,7 +180,7 @@ def _from_wheel(machine: Snapshot, framework: Framework) -> Iterator[Finding | G
 
 
 def _floor(tag: str) -> tuple[int, int] | None:
-    """The oldest glibc that a wheel's tag promises to run on; None when it promises nothing."""
+    """The oldest glibc that the wheel's tag supports; None if the tag does not name one."""
     platform = tag.rpartition("-")[2]
     match = _MANYLINUX.fullmatch(platform)
     if match:
@@ -217,11 +219,11 @@ def _finding(
 def _for_c_plus_plus() -> tuple[Remedy, ...]:
     return (
         Remedy(
-            "If an older libstdc++ is on LD_LIBRARY_PATH, try without it.",
+            "If LD_LIBRARY_PATH contains an older libstdc++, try without it.",
             UnsetVariable(("LD_LIBRARY_PATH",)),
         ),
         Remedy(
-            "In a conda environment, install the newest one.",
+            "In a conda environment, install the newest libstdc++.",
             command_line("conda install -c conda-forge libstdcxx-ng"),
         ),
     )
@@ -246,26 +248,26 @@ LOG_MESSAGE = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = log.first(LOG_MESSAGE)
-    if told is None:
+    statement = log.first(LOG_MESSAGE)
+    if statement is None:
         return
-    version = told.groups["version"] or told.groups["linked"] or ""
-    file = (told.groups["file"] or "").rpartition("/")[2]
+    version = statement.groups["version"] or statement.groups["linked"] or ""
+    file = (statement.groups["file"] or "").rpartition("/")[2]
     of_compiler = version.startswith(("GLIBCXX", "CXXABI", "GCC"))
     library = "libstdc++" if of_compiler else "C library"
     yield CAUSE.finding(
         subject=subject_of(log),
         effect="broken",
         message=(
-            f"{file or framework_title(log)} needs {version}, which the {library} that is loaded "
-            "does not have: it is older than the binary"
+            f"{file or framework_title(log)} needs {version}, which the loaded {library} does not "
+            "have: it is older than the binary"
         ),
         evidence=log.evidence(
-            *(match.line for match in log.find(LOG_MESSAGE)), *ended_after(log, told.line)
+            *(match.line for match in log.find(LOG_MESSAGE)), *ended_after(log, statement.line)
         ),
         remedies=(
             Remedy(
-                "Let the newer libstdc++ of the environment win.",
+                "Use the newer libstdc++ of the environment.",
                 shell_script(
                     "conda install -c conda-forge libstdcxx-ng && "
                     'export LD_LIBRARY_PATH="$CONDA_PREFIX/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"'
@@ -274,10 +276,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         )
         if of_compiler
         else (
-            Remedy("See which C library this system has.", command_line("ldd --version")),
+            Remedy("Check which C library this system has.", command_line("ldd --version")),
             Remedy(
-                "Use a newer system, or a container image of one: the C library cannot be replaced "
-                "by itself."
+                "Use a newer system or a container image of one: the C library alone cannot be "
+                "replaced."
             ),
             Remedy("Or install an older release of the framework, built on an older system."),
         ),

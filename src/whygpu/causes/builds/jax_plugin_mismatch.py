@@ -1,21 +1,22 @@
-"""JAX's packages come from different releases.
+"""JAX's packages are from different releases.
 
 ## Why it happens
 
-JAX is four packages: `jax`, `jaxlib`, and for the GPU `jax-cuda12-plugin` and `jax-cuda12-pjrt`.
-They have to be of one release. Upgrading only one of them, or a Python for which one of them has
-no newer wheel, leaves a mixture; pip accepts it, because the plugin does not require jaxlib.
+JAX consists of four packages: `jax`, `jaxlib`, and for the GPU `jax-cuda12-plugin` and
+`jax-cuda12-pjrt`. All must be from the same release. They are mixed if only one of them is
+upgraded, or if one has no newer wheel for this Python. pip allows this, because the plugin does not
+require jaxlib.
 
 ## What it looks like
 
-With another jaxlib the import fails: `jaxlib version 0.7.2 is newer than and incompatible with
-jax version 0.7.1`. With another plugin JAX runs on the CPU, and says it in a warning at most:
-`JAX plugin jax_cuda12_plugin version 0.7.1 is installed, but it is not compatible with the
-installed jaxlib version 0.7.2, so it will not be used`.
+With another jaxlib the import fails: `jaxlib version 0.7.2 is newer than and incompatible with jax
+version 0.7.1`. With another plugin JAX runs on the CPU and prints at most a warning: `JAX plugin
+jax_cuda12_plugin version 0.7.1 is installed, but it is not compatible with the installed jaxlib
+version 0.7.2, so it will not be used`.
 
 ## Fix
 
-Install all of them together, by the extra of `jax` itself.
+Install all of them together, with the extra of `jax`.
 
 ## Fires on (machine)
 
@@ -39,7 +40,7 @@ version = "0.6.2"
 
 ## Quiet on (machine)
 
-A plugin that cannot be used does no harm where there is no GPU.
+Without a GPU, a plugin that cannot be used does no harm.
 
 ```toml
 start = "no-gpu"
@@ -73,7 +74,7 @@ A library for JAX uses a name that this JAX does not have:
 AttributeError: module 'jax.random' has no attribute 'KeyArray'
 ```
 
-A library asks JAX for what its release does not have:
+A library uses a JAX feature that this release does not have:
 
 ```
   File "train.py", line 3, in <module>
@@ -95,7 +96,7 @@ JAX itself is not installed:
 ModuleNotFoundError: No module named 'jax'
 ```
 
-The program calls its own module wrongly, through the library:
+The program calls its own module incorrectly, through the library:
 
 ```
   File "train.py", line 31, in <module>
@@ -158,7 +159,7 @@ PLUGIN_MESSAGES = late(
     r"|The plugin is likely built with a (?:later|newer) version than the framework"
 )
 _CUDA_PLUGIN = late(r"jax-(?P<extra>cuda\d+)-(?:plugin|pjrt)")
-"""AMD's plugins have releases of their own, and jaxlib does not compare them."""
+"""AMD's plugins have their own release numbers, and jaxlib does not compare them."""
 
 
 @CAUSE.on_machine
@@ -193,7 +194,7 @@ def _among_jax(conflict: RequirementConflict) -> bool:
 
 
 def _broken_core(machine: Snapshot, jax: Framework, probe: Observed[Probe]) -> Finding | None:
-    """jax and jaxlib of different releases: the import fails."""
+    """jax and jaxlib are from different releases: the import fails."""
     jaxlib = package_named(machine, "jaxlib")
     if isinstance(probe, Known):
         match = failed_saying(probe.value, IMPORT_MESSAGES)
@@ -205,7 +206,7 @@ def _broken_core(machine: Snapshot, jax: Framework, probe: Observed[Probe]) -> F
     version = f"jaxlib {jaxlib.version}" if jaxlib else "jaxlib is not installed"
     return CAUSE.finding(
         subject="jax",
-        message=f"jax {jax.version} cannot be imported with what is beside it: {version}",
+        message=f"jax {jax.version} cannot be imported with the installed packages: {version}",
         evidence=(line, seen(machine.target.packages, f"jax {jax.version}, {version}")),
         remedies=(_together(jax),),
         confidence="certain" if isinstance(probe, Known) else "likely",
@@ -229,7 +230,7 @@ def _core_suspicion(machine: Snapshot, jax: Framework) -> Evidence | None:
 def _unused_plugin(
     machine: Snapshot, jax: Framework, probe: Observed[Probe]
 ) -> Iterator[Finding | Gap]:
-    """A CUDA plugin of another release than jaxlib: the GPU is not used."""
+    """The CUDA plugin and jaxlib are from different releases: the GPU is not used."""
     jaxlib = package_named(machine, "jaxlib")
     if jaxlib is None:
         return
@@ -239,15 +240,15 @@ def _unused_plugin(
         return
     names = ", ".join(f"{plugin.name} {plugin.version}" for plugin in others)
     if isinstance(gpu, Unknown):
-        yield Gap(f"whether {names} beside jaxlib {jaxlib.version} matters: {gpu.reason}")
+        yield Gap(f"whether {names} with jaxlib {jaxlib.version} matters: {gpu.reason}")
         return
     match = said(probe.value, PLUGIN_MESSAGES) if isinstance(probe, Known) else None
     lines = (quoted(probe.value, match.string),) if isinstance(probe, Known) and match else ()
     yield CAUSE.finding(
         subject="jax",
         message=(
-            f"JAX's GPU plugin is of another release than jaxlib {jaxlib.version}: {names}; JAX "
-            "leaves such a plugin unused and runs on the CPU"
+            f"JAX's GPU plugin is from another release than jaxlib {jaxlib.version}: {names}; JAX "
+            "does not use such a plugin and runs on the CPU"
         ),
         evidence=(*lines, seen(machine.target.packages, f"jaxlib {jaxlib.version}, {names}")),
         remedies=(_together(jax),),
@@ -265,7 +266,7 @@ def _together(jax: Framework) -> Remedy:
     extras = [match["extra"] for p in jax.plugins if (match := _CUDA_PLUGIN.fullmatch(p.name))]
     extra = f"[{extras[0]}]" if extras else ""
     return Remedy(
-        "Install all of JAX's packages in one release.",
+        "Install all of JAX's packages from one release.",
         Install((f"jax{extra}=={jax.version}",), options=("upgrade",)),
     )
 
@@ -274,7 +275,7 @@ _ON_JAX = (
     r"(?:flax|haiku|optax|chex|orbax|numpyro|distrax|rlax|equinox|diffrax|optimistix|jaxopt|blackjax"
     r"|brax|objax|trax|dm_aux|jraph|clu|t5x|tensorflow_probability[./\\]substrates)"
 )
-"""Libraries that are written on top of JAX and use its insides."""
+"""Libraries that are built on JAX and use its internals."""
 LOG_MESSAGES = late(
     r"jaxlib version \S{1,24} is newer than and incompatible with jax version"
     r"|jaxlib is version \S{1,24}, but this version of jax requires version"
@@ -297,7 +298,7 @@ LOG_MESSAGES = late(
     r"|'Config' object has no attribute '(?:jax_\w{1,60}|define_\w{1,30}_state)'"
 )
 _FILES = late(rf"[/\\\\](?:site|dist)-packages[/\\\\](?:jax|jaxlib|jax_plugins|{_ON_JAX})[/\\\\]")
-_INSIDES = late(
+_INTERNALS = late(
     r"cannot import name '?\w{1,60}'?$|'\w{1,60}' object has no attribute '\w{1,60}'$"
     r"|\w\(\): incompatible (?:function|constructor) arguments"
     r"|got (?:an unexpected keyword|multiple values for) argument '|No module named '?jax"
@@ -307,7 +308,7 @@ _OF_THE_PROGRAM = late(
     r"|DynamicJaxprTracer|\w{0,40}Tracer)' object|[\w.]{0,60}(?:__call__|<lambda>|loss\w{0,20}|_fn)\(\)"
 )
 _OTHER_BACKEND = late(r"Unable to initialize backend '(?:tpu|rocm|interpreter|plugin)")
-"""JAX tries every backend it knows, and says of most that they are not there."""
+"""JAX tries every backend that it supports, and reports that most of them are missing."""
 _VERSIONS = late(
     r"jaxlib version (?P<jaxlib>[\d.]+\d)\S{0,20} is newer than and incompatible with jax version "
     r"(?P<jax>[\d.]+\d)"
@@ -316,21 +317,21 @@ _VERSIONS = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = next((m for m in log.find(LOG_MESSAGES) if not _OTHER_BACKEND.search(m.text)), None)
-    told = told or _between_libraries(log)
-    if told is None:
+    statement = next((m for m in log.find(LOG_MESSAGES) if not _OTHER_BACKEND.search(m.text)), None)
+    statement = statement or _between_libraries(log)
+    if statement is None:
         return
     versions = log.first(_VERSIONS)
     exact = versions.groups["jaxlib"] if versions else None
     yield CAUSE.finding(
         subject="jax" if subject_of(log) != "jax" else subject_of(log),
-        effect="broken" if ended_after(log, told.line) else None,
-        message="jax, jaxlib, a plugin or a library for JAX come from releases that do not fit each "
-        f"other: {told.text.strip()[:180]}",
+        effect="broken" if ended_after(log, statement.line) else None,
+        message="jax, jaxlib, a plugin or a library for JAX are from releases that do not match: "
+        f"{statement.text.strip()[:180]}",
         evidence=log.evidence(
-            told.line,
+            statement.line,
             *(match.line for match in log.find(LOG_MESSAGES)),
-            *ended_after(log, told.line),
+            *ended_after(log, statement.line),
         ),
         remedies=(
             Remedy(
@@ -340,8 +341,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 else InstallFramework("jax", options=("upgrade",)),
             ),
             Remedy(
-                "Where a library (flax, haiku, optax, chex) raised it, bring that one to the same "
-                "time, up or down.",
+                "If a library (flax, haiku, optax, chex) raised the error, install a release of "
+                "it from the same time as JAX.",
                 Install(("flax", "optax", "chex", "dm-haiku"), options=("upgrade",)),
             ),
         ),
@@ -349,16 +350,16 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 
 def _between_libraries(log: Log) -> Match | None:
-    """A library on JAX, or JAX itself, asks the other for what it does not have.
+    """A library built on JAX, or JAX itself, uses something that the other does not have.
 
-    The innermost frame is the caller's: with a mistake of the program it would be the program's.
+    The innermost frame belongs to the caller: after a mistake in the program, to the program.
     """
     for raised in log.raised:
         if (
             raised.type in ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError")
             and len(raised.frames) > 1
             and raised_by(raised, _FILES)
-            and _INSIDES.search(raised.message)
+            and _INTERNALS.search(raised.message)
             and not _OF_THE_PROGRAM.match(raised.message)
             and "**" not in code_of(log, raised)
         ):

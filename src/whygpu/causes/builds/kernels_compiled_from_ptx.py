@@ -1,22 +1,22 @@
-"""The framework has no machine code for this GPU: its kernels are compiled when first used.
+"""The framework has no machine code for this GPU, so the driver compiles kernels at first use.
 
 ## Why it happens
 
-The GPU came out after the release was built. Its binaries have intermediate code (PTX) that the
-driver can compile for the new GPU, kernel by kernel, when each is first used. The result is kept in
-a cache in the home directory, whose size is limited.
+The GPU is newer than the framework's release. The binaries contain intermediate code (PTX), which
+the driver compiles for the new GPU, one kernel at a time, at first use. The driver keeps the result
+in a cache of limited size in the home directory.
 
 ## What it looks like
 
 TensorFlow: `TensorFlow was not built with CUDA kernel binaries compatible with compute capability
 12.0. CUDA kernels will be jit-compiled from PTX, which could take 30 minutes or longer.` The first
-run seems to hang; later ones start quickly, unless the cache is lost, as in a container, or too
+run seems to hang. Later runs start quickly, unless the cache is lost, as in a container, or is too
 small.
 
 ## Fix
 
-Install a release with machine code for the GPU. Until then give the cache room and a place that
-lasts.
+Install a release with machine code for the GPU. Until then, make the cache larger and keep it in a
+permanent folder.
 
 ## Fires on (machine)
 
@@ -46,7 +46,7 @@ architectures = {unknown = "libtensorflow_cc.so.2: permission denied"}
 
 ## Fires on (log)
 
-The first run is slow, and then it works:
+The first run is slow, then it works:
 
 ```
 W0000 00:00:1740000000.100000  4242 gpu_device.cc:2430] TensorFlow was not built with CUDA kernel binaries compatible with compute capability 12.0. CUDA kernels will be jit-compiled from PTX, which could take 30 minutes or longer.
@@ -56,7 +56,7 @@ loss: 0.4312
 
 ## Quiet on (log)
 
-It fails, which is more than slow:
+It fails, so this is more than a slow start:
 
 ```
 W0000 00:00:1740000000.100000  4242 gpu_device.cc:2430] TensorFlow was not built with CUDA kernel binaries compatible with compute capability 12.0. CUDA kernels will be jit-compiled from PTX, which could take 30 minutes or longer.
@@ -115,29 +115,33 @@ def _finding(machine: Snapshot, framework: Framework, fits: list[CodeFit]) -> Fi
     return CAUSE.finding(
         subject=framework.name,
         message=(
-            f"{titled(framework)} has no machine code for {gpu_names(fits)}; its kernels are "
-            f"compiled from PTX ({ptx}) when first used, which takes minutes{refusal}"
+            f"{titled(framework)} has no machine code for {gpu_names(fits)}; the driver compiles "
+            f"its kernels from PTX ({ptx}) at first use, which takes minutes{refusal}"
         ),
         evidence=(
             seen(framework.build.architectures, ", ".join(fits[0].codes)),
             *(seen(f.gpu.compute_capability, f"{f.gpu.name}: {f.capability}") for f in fits),
         ),
         remedies=(
-            *((Remedy("Update the NVIDIA driver, so that it knows this PTX."),) if refusal else ()),
-            Remedy("Install a newer release, with machine code for this GPU."),
+            *(
+                (Remedy("Update the NVIDIA driver to one that supports this PTX."),)
+                if refusal
+                else ()
+            ),
+            Remedy("Install a newer release with machine code for this GPU."),
             Remedy(
-                "Until then give the driver's cache of compiled kernels 4 GiB, the most it takes. "
-                "In a container set CUDA_CACHE_PATH to a folder that outlives it.",
+                "Until then, set the size of the driver's kernel cache to 4 GiB, its maximum. "
+                "In a container, set CUDA_CACHE_PATH to a folder that is kept.",
                 SetVariable("CUDA_CACHE_MAXSIZE", "4294967296"),
             ),
         ),
-        # JAX brings few kernels of its own; most are compiled for the GPU at hand.
+        # JAX contains few kernels of its own; it compiles most of them for the GPU in use.
         severity="info" if framework.name == "jax" else None,
     )
 
 
 def _newest_ptx(served: CodeFit) -> str:
-    """The PTX that the driver takes: the newest that the GPU can use."""
+    """The PTX that the driver compiles: the newest one that the GPU can use."""
     gpu = parse_capability(served.capability)
     usable = [
         (code.capability, name)
@@ -151,7 +155,7 @@ def _newest_ptx(served: CodeFit) -> str:
 
 
 def _driver_may_refuse(machine: Snapshot, framework: Framework) -> str:
-    """Minor-version compatibility does not extend to PTX: an older driver cannot read newer."""
+    """Minor-version compatibility does not cover PTX: an older driver cannot read newer PTX."""
     driver, built = machine.driver.cuda, framework.build.cuda
     if not isinstance(driver, Known) or not isinstance(built, Known):
         return ""
@@ -159,30 +163,30 @@ def _driver_may_refuse(machine: Snapshot, framework: Framework) -> str:
     if len(wanted) < 2 or release_numbers(driver.value)[:2] >= wanted:
         return ""
     return (
-        f"; and the driver (CUDA {driver.value}) is older than the CUDA {built.value} that wrote "
-        "the PTX, and may refuse it (CUDA_ERROR_UNSUPPORTED_PTX_VERSION)"
+        f"; the driver (CUDA {driver.value}) is older than CUDA {built.value}, which wrote the "
+        "PTX, and may refuse it (CUDA_ERROR_UNSUPPORTED_PTX_VERSION)"
     )
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = log.first(COMPILED)
-    if told is None or ended_after(log, told.line):
+    statement = log.first(COMPILED)
+    if statement is None or ended_after(log, statement.line):
         return
-    if not any(line > told.line for line in log.progress):
+    if not any(line > statement.line for line in log.progress):
         return
     yield CAUSE.finding(
         subject=subject_of(log),
         message=(
             f"{framework_title(log)} has no machine code for compute capability "
-            f"{told.groups['capability']}: each kernel is compiled when it is first used, so that "
+            f"{statement.groups['capability']}: the driver compiles each kernel at first use, so "
             "the first run takes long"
         ),
         evidence=log.evidence(*(match.line for match in log.find(COMPILED))),
         remedies=(
-            Remedy("Let it finish once; the result is kept in ~/.nv/ComputeCache."),
+            Remedy("Let it finish once; the driver keeps the result in ~/.nv/ComputeCache."),
             Remedy(
-                "Give the cache room for all of it.",
+                "Make the cache large enough for all kernels.",
                 SetVariable("CUDA_CACHE_MAXSIZE", "4294967296"),
             ),
             Remedy("Or install a release that was built for this GPU."),

@@ -1,23 +1,23 @@
-"""The processor lists an instruction set that traps when it is used on this machine.
+"""The processor lists an instruction set, but executing its instructions fails on this machine.
 
 ## Why it happens
 
-Libraries ask the processor which instructions it has and use the best. A virtual machine can pass
-the flag of an instruction set on to its guest without making the instructions work. This has been
-seen with AMX: the flags `amx_tile` and `amx_bf16` are there, the kernel grants the permission to
-use tiles, and the first tile instruction ends the process. oneDNN, with which TensorFlow and
-PyTorch compute on the CPU, uses AMX for products in bfloat16 and int8.
+Libraries ask the processor which instructions it has and use the best ones. A virtual machine can
+show an instruction set to its guest although the instructions do not work. This has been seen with
+AMX: the flags `amx_tile` and `amx_bf16` are set and the kernel permits the use of tiles, but the
+first tile instruction ends the process. oneDNN, the CPU library of TensorFlow and PyTorch, uses AMX
+for matrix products in bfloat16 and int8.
 
 ## What it looks like
 
-`Illegal instruction (core dumped)`, exit code 132, in a model that is in bfloat16 on the CPU, or
-under `torch.autocast("cpu")`. The same model in float32 works.
+`Illegal instruction (core dumped)`, exit status 132, in a model that uses bfloat16 on the CPU, or
+under `torch.autocast("cpu")`. The same model works in float32.
 
 ## Fix
 
-Keep oneDNN from using these instructions: set `ONEDNN_MAX_CPU_ISA` before the program starts.
-`whygpu run` does that. In the long run, the virtual machine should either not list the
-instructions or let them work; its administrator can change that.
+Prevent oneDNN from using these instructions: set `ONEDNN_MAX_CPU_ISA` before the program starts.
+`whygpu run` does this. For a permanent fix, ask the administrator to make the instructions work in
+the virtual machine, or to remove them from its list.
 
 ## Fires on (machine)
 
@@ -45,7 +45,7 @@ feature = "amx_tile"
 outcome = "runs"
 ```
 
-oneDNN is kept from using them.
+oneDNN is prevented from using them.
 
 ```toml
 only = ["torch"]
@@ -72,7 +72,7 @@ stage = "matmul cpu"
 
 ## Fires on (log)
 
-TensorFlow says that the processor lists AMX.
+TensorFlow reports that the processor lists AMX.
 
 ```
 I tensorflow/core/platform/cpu_feature_guard.cc:227] To enable the following instructions: AVX2 AVX512F AVX512_VNNI AVX512_BF16 AVX512_FP16 AVX_VNNI AMX_TILE AMX_INT8 AMX_BF16 FMA, in other operations, rebuild TensorFlow with the appropriate compiler flags.
@@ -123,9 +123,9 @@ CAUSE = cause("WG320", __name__, __doc__, severity="warning", effect="none")
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
-    died = any(probe.illegal_instruction for probe in machine.probes)
-    if not died and not isinstance(machine.system.cpu.trials, Known):
-        # Nothing is suspected: an instruction that is listed works, as a rule.
+    crashed = any(probe.illegal_instruction for probe in machine.probes)
+    if not crashed and not isinstance(machine.system.cpu.trials, Known):
+        # No reason for suspicion: normally a listed instruction works.
         return
     unusable = need(trapping_in_use(machine))
     tiles = any(name.startswith("amx_") for name in unusable)
@@ -133,19 +133,20 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for framework, probe in own_probes(machine):
         if isinstance(probe, Known) and probe.value.illegal_instruction:
             if unusable:
-                yield _died(machine, framework, probe.value, unusable)
+                yield _crashed(machine, framework, probe.value, unusable)
         elif tiles and framework.name in USERS:
             exposed.append(framework)
     if exposed:
-        yield _would_die(machine, exposed, unusable)
+        yield _would_crash(machine, exposed, unusable)
 
 
-def _died(
+def _crashed(
     machine: Snapshot, framework: Framework, probe: Probe, unusable: Collection[str]
 ) -> Finding:
     return CAUSE.finding(
         subject=framework.name,
-        message=f"{titled(framework)} died of an illegal instruction; {_trap(machine, unusable)}",
+        message=f"{titled(framework)} crashed with an illegal instruction; "
+        f"{_trap(machine, unusable)}",
         evidence=(
             quoted(probe, "ended by SIGILL, an illegal instruction"),
             *_evidence(machine.system.cpu, unusable),
@@ -153,19 +154,19 @@ def _died(
         remedies=_remedies(unusable),
         severity="error",
         effect="broken",
-        # Which instruction it died of is not known.
+        # It is not known which instruction ended the process.
         confidence="likely",
     )
 
 
-def _would_die(
+def _would_crash(
     machine: Snapshot, exposed: Sequence[Framework], unusable: Collection[str]
 ) -> Finding:
     users = and_list([titled(framework) for framework in exposed])
     return CAUSE.finding(
         subject=exposed[0].name if len(exposed) == 1 else MACHINE,
-        message=f"{_trap(machine, unusable)}; products in bfloat16 and int8 on the CPU use "
-        f"{_them(unusable)}, and end a program with {users} by an illegal instruction",
+        message=f"{_trap(machine, unusable)}; matrix products in bfloat16 and int8 on the CPU use "
+        f"{_them(unusable)} and crash a program with {users}",
         evidence=_evidence(machine.system.cpu, unusable),
         remedies=_remedies(unusable),
     )
@@ -178,7 +179,7 @@ def _trap(machine: Snapshot, unusable: Collection[str]) -> str:
 
 
 def _lists(unusable: Collection[str]) -> str:
-    return f"lists {and_list(list(unusable))}, and executing {_them(unusable)} traps here"
+    return f"lists {and_list(list(unusable))}, but executing {_them(unusable)} fails here"
 
 
 def _them(unusable: Collection[str]) -> str:
@@ -198,20 +199,20 @@ def _remedies(unusable: Collection[str]) -> tuple[Remedy, ...]:
     flags = ",".join(f"-{name.replace('_', '-')}" for name in unusable)
     return (
         Remedy(
-            "Keep oneDNN from using these instructions, before the program starts. `whygpu run` "
-            "does it by itself.",
+            "Prevent oneDNN from using these instructions, before the program starts. `whygpu run` "
+            "does this automatically.",
             SetVariable("ONEDNN_MAX_CPU_ISA", limit),
         ),
         Remedy(
-            "In a virtual machine, have its administrator make the instructions work or take their "
-            f"flags away (QEMU: -cpu host,{flags})."
+            "In a virtual machine, ask its administrator to make the instructions work or to "
+            f"remove their flags (QEMU: -cpu host,{flags})."
         ),
     )
 
 
 def _question(unusable: Collection[str]) -> str:
     limit = limit_without(unusable).value
-    return f"Does the program still die with ONEDNN_MAX_CPU_ISA={limit} set?"
+    return f"Does the program still crash with ONEDNN_MAX_CPU_ISA={limit} set?"
 
 
 _IN_BFLOAT16 = late(r"bfloat16|\bbf16\b|\bint8\b|[Aa]utocast|mixed_precision")
@@ -226,16 +227,17 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     unusable = trapping(cpu) if cpu is not None else None
     if cpu is not None and isinstance(unusable, Known):
         if not unusable.value:
-            # They all work: it was something else.
+            # They all work, so the reason is another one.
             return
         message = (
-            f"the program died of an illegal instruction: this processor {_lists(unusable.value)}"
+            f"the program crashed with an illegal instruction: this processor "
+            f"{_lists(unusable.value)}"
         )
         evidence, names = _evidence(cpu, unusable.value), unusable.value
     elif refused.has_avx is not False and (refused.lists_amx or refused.worked or in_bfloat16):
         message = (
-            "the program died of an illegal instruction. Some virtual machines list AMX and trap "
-            "when it is used, which ends products in bfloat16 and int8 on the CPU"
+            "the program crashed with an illegal instruction. Some virtual machines list AMX "
+            "although it does not work, which crashes products in bfloat16 and int8 on the CPU"
         )
         evidence, names = (), ("amx_tile", "amx_bf16", "amx_int8")
     else:

@@ -1,21 +1,21 @@
-"""The installed NumPy is not one that the framework's binaries can work with.
+"""The framework's binaries cannot work with the installed NumPy.
 
 ## Why it happens
 
-Compiled code is built against one binary interface of NumPy. NumPy 2 changed that interface: a
-framework built for NumPy 1 cannot use it, and one built for a newer NumPy cannot use an older
-one. `pip install` of some other package that wants the newest NumPy is how it usually starts.
+Compiled code is built for one binary interface of NumPy. NumPy 2 changed that interface: a
+framework built for NumPy 1 cannot use it, and one built for a newer NumPy cannot use an older one.
+Usually this starts when `pip install` of another package upgrades NumPy.
 
 ## What it looks like
 
-`A module that was compiled using NumPy 1.x cannot be run in NumPy 2.x`, `numpy.core.umath failed
-to import`, `numpy.dtype size changed, may indicate binary incompatibility`, or a name that NumPy 2
-no longer has: `np.complex_ was removed in the NumPy 2.0 release`. PyTorch survives it, but
-cannot exchange tensors with NumPy.
+`A module that was compiled using NumPy 1.x cannot be run in NumPy 2.x`, `numpy.core.umath failed to
+import`, `numpy.dtype size changed, may indicate binary incompatibility`, or a name that NumPy 2 no
+longer has: `np.complex_ was removed in the NumPy 2.0 release`. PyTorch still works, but cannot
+exchange tensors with NumPy.
 
 ## Fix
 
-Install a NumPy within the range that the framework's metadata names, or a newer framework.
+Install a NumPy version in the range that the framework's metadata give, or a newer framework.
 
 ## Fires on (machine)
 
@@ -92,7 +92,7 @@ RuntimeError: module was compiled against NumPy C-API version 0x10 (NumPy 1.23) 
 
 ## Quiet on (log)
 
-A name that the program itself uses and NumPy has dropped is the program's affair.
+If the program itself uses a name that NumPy has removed, the program has to change.
 
 ```
   File "train.py", line 12, in <module>
@@ -100,7 +100,7 @@ A name that the program itself uses and NumPy has dropped is the program's affai
 AttributeError: module 'numpy' has no attribute 'bool'.
 ```
 
-A warning of old, without consequences:
+An old warning without consequences:
 
 ```
 RuntimeWarning: numpy.dtype size changed, may indicate binary incompatibility. Expected 96, got 88
@@ -162,7 +162,7 @@ MESSAGES = late(
     r"|No module named 'numpy\.(?:exceptions|dtypes|_core)'"
 )
 WITHOUT_BRIDGE = late(r"Failed to initialize NumPy: .+")
-"""PyTorch's word for an import that works and a NumPy that does not."""
+"""PyTorch prints this if its import works but NumPy cannot be used."""
 
 _RANGES = (
     (late(r"has no attribute '(?:object|bool|int|float|complex|str|typeDict)'"), "<1.24"),
@@ -173,7 +173,7 @@ _RANGES = (
         ">=1.25",
     ),
 )
-"""What a message says about the NumPy that would do."""
+"""Message patterns, and the NumPy versions that would work."""
 
 
 @CAUSE.on_machine
@@ -189,7 +189,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 def _broken(machine: Snapshot, fault: ImportFault) -> Finding:
     framework = fault.framework
-    verb = "cannot be imported with" if fault.message else "will most likely not import with"
+    verb = "cannot be imported with" if fault.message else "can most likely not be imported with"
     line = fault.message.string if fault.message else ""
     wanted = (
         tidy(fault.conflict.requirement) if fault.conflict else _wanted(machine, framework, line)
@@ -208,7 +208,7 @@ def _cut_off(machine: Snapshot, framework: Framework, line: Evidence) -> Finding
         subject=framework.name,
         message=(
             f"{titled(framework)} was built for another NumPy than {_installed(machine)}: it "
-            "runs, but its tensors and NumPy's arrays cannot be turned into each other"
+            "runs, but cannot convert between its tensors and NumPy arrays"
         ),
         evidence=(line,),
         remedies=_remedies(framework, _wanted(machine, framework, line.text)),
@@ -222,7 +222,7 @@ def _installed(machine: Snapshot) -> str:
 
 
 def _wanted(machine: Snapshot, framework: Framework, message: str) -> str:
-    """The range to ask for where the framework's metadata have nothing against what is there."""
+    """The versions to install if the framework's metadata allow the installed one."""
     for pattern, versions in _RANGES:
         if pattern.search(message):
             return f"numpy{versions}"
@@ -239,7 +239,7 @@ def _remedies(framework: Framework, wanted: str) -> tuple[Remedy, ...]:
             Install((wanted,)),
         ),
         Remedy(
-            f"Or install a newer {framework.distribution}, built for the NumPy that is there.",
+            f"Or install a newer {framework.distribution} that was built for the installed NumPy.",
             newer_release(framework),
         ),
     )
@@ -261,29 +261,29 @@ BINARY = late(
     r"|Importing the (?:numpy|multiarray numpy) C-extensions? (?:module )?failed"
     r"|[Cc]annot convert a symbolic (?:tf\.)?Tensor \([\w/.]{0,200}strided_slice:0\) to a numpy array"
 )
-"""The two binaries do not fit: it does not matter who says so."""
+"""The two binaries do not match, whoever reports it."""
 REMOVED = late(
     r"module 'numpy(?:\.\w{2,30}){0,3}' has no attribute '\w{2,40}'|np\.\w{2,20}`? was removed in the NumPy 2"
     r"|module 'numpy' has no attribute '(?:exceptions|dtypes|_core|_no_nep50_warning)'"
     r"|No module named 'numpy\.(?:exceptions|dtypes|_core)[\w.]{0,40}'"
     r"|cannot import name '\w{2,40}' from 'numpy(?:\.\w{2,30}){0,3}'"
 )
-"""A name that NumPy no longer, or not yet, has: a fault of versions only inside a framework."""
+"""A name that this NumPy does not have. Inside a framework, the versions are the reason."""
 NOT_YET = late(
     r"has no attribute '(?:exceptions|dtypes|_core|_no_nep50_warning)'|numpy\.(?:exceptions|dtypes)"
 )
-"""Names of newer releases, which hardly a program uses itself."""
+"""Names in newer releases, which programs rarely use themselves."""
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = log.first(BINARY)
-    if told is not None:
-        # Files of another Python are told in the same words.
-        yield _in_log(log, told, "likely" if "C-extension" in told.text else "certain")
+    statement = log.first(BINARY)
+    if statement is not None:
+        # Python prints the same message for files of another Python version.
+        yield _in_log(log, statement, "likely" if "C-extension" in statement.text else "certain")
         return
     for raised in log.raised:
-        # A program's own use of a removed name is the program's matter.
+        # If the program itself uses a removed name, the versions are not the reason.
         inside = not raised.frames or raised_by(raised, INSTALLED, below=PACKAGE)
         if REMOVED.search(raised.message) and (inside or NOT_YET.search(raised.message)):
             found = next(m for m in log.find(REMOVED) if m.line >= raised.line)
@@ -291,31 +291,31 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             return
 
 
-def _in_log(log: Log, told: Match, confidence: Confidence) -> Finding:
-    wanted = next((limit for pattern, limit in _RANGES if pattern.search(told.text)), None)
-    if "strided_slice" in told.text:
+def _in_log(log: Log, statement: Match, confidence: Confidence) -> Finding:
+    wanted = next((limit for pattern, limit in _RANGES if pattern.search(statement.text)), None)
+    if "strided_slice" in statement.text:
         wanted = "<1.20"
     # "NumPy 1.x" is in the message itself; a release has three numbers.
-    told_versions = [seen.version for seen in log.versions if seen.of == "numpy"]
-    installed = next((version for version in told_versions if version.count(".") > 1), None)
+    versions = [seen.version for seen in log.versions if seen.of == "numpy"]
+    installed = next((version for version in versions if version.count(".") > 1), None)
     number = f" {installed}" if installed else ""
     return CAUSE.finding(
         subject=subject_of(log),
-        message=f"the installed NumPy{number} does not fit the binaries of {framework_title(log)}: "
-        f"{told.text.strip()[:140]}",
+        message=f"the installed NumPy{number} does not match the binaries of "
+        f"{framework_title(log)}: {statement.text.strip()[:140]}",
         evidence=log.evidence(
             *(match.line for match in log.find(BINARY)),
-            told.line,
-            *ended_after(log, told.line),
+            statement.line,
+            *ended_after(log, statement.line),
         ),
         remedies=(
             Remedy(
-                f"Install a NumPy in the range {wanted}." if wanted else "Bring NumPy up to date.",
+                f"Install a NumPy in the range {wanted}." if wanted else "Upgrade NumPy.",
                 Install((f"numpy{wanted}",))
                 if wanted
                 else Install(("numpy",), options=("upgrade", "force-reinstall")),
             ),
-            Remedy("Then see whether another package objects to it.", Pip(("check",))),
+            Remedy("Then check whether this conflicts with another package.", Pip(("check",))),
         ),
         confidence=confidence,
     )

@@ -1,19 +1,19 @@
-"""A copy of a package from outside the environment is imported instead of the installed one.
+"""Python imports a copy of a package from outside the environment instead of the installed one.
 
 ## Why it happens
 
-Python takes the first copy on its path. Folders of `PYTHONPATH` come before the environment's
-own, and so does, for an interpreter that is not in a virtual environment, the user's
-`~/.local/lib/python3.x/site-packages`, where `pip install --user` once put a package.
+Python imports the first copy on its path. The folders of `PYTHONPATH` come before the environment's
+own folder. For an interpreter outside a virtual environment, so does the user's folder
+`~/.local/lib/python3.x/site-packages`, where `pip install --user` puts packages.
 
 ## What it looks like
 
-`pip list` of the environment shows one version and the program runs another: an old CPU build
-from the home folder in place of the GPU build, or a NumPy that no longer fits.
+`pip list` of the environment shows one version, but the program uses another: an old CPU build from
+the home folder instead of the GPU build, or a NumPy that no longer matches.
 
 ## Fix
 
-Remove the stray copy, or keep its folder off the path: unset `PYTHONPATH`, or set
+Remove the unwanted copy, or remove its folder from the path: unset `PYTHONPATH`, or set
 `PYTHONNOUSERSITE=1`.
 
 ## Fires on (machine)
@@ -33,7 +33,7 @@ shadowed = true
 
 ## Quiet on (machine)
 
-An environment's own copy hiding the system's is how environments work.
+An environment's own copy normally hides the system's copy.
 
 ```toml
 [[target.packages]]
@@ -79,29 +79,29 @@ CAUSE = cause("WG312", __name__, __doc__, severity="warning", effect="none")
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     interpreter = need(machine.target.interpreter)
     first: dict[str, Package] = {}
-    strays: dict[str, list[tuple[Package, Package]]] = {}
+    shadows: dict[str, list[tuple[Package, Package]]] = {}
     for package in need(machine.target.packages):
         if not matters(package.name):
             continue
         winner = first.setdefault(_module(package), package)
-        if winner.location != package.location and _stray(interpreter, winner, package):
-            strays.setdefault(winner.location, []).append((winner, package))
-    for location, pairs in strays.items():
+        if winner.location != package.location and _shadows(interpreter, winner, package):
+            shadows.setdefault(winner.location, []).append((winner, package))
+    for location, pairs in shadows.items():
         yield _finding(machine, interpreter, location, pairs)
 
 
 def _module(package: Package) -> str:
-    """What the copies compete for: tensorflow and tensorflow-cpu are the same import."""
+    """The module that the copies provide: tensorflow and tensorflow-cpu are the same import."""
     row = provider(package.name)
     return package.name if row is None else row.module
 
 
-def _stray(interpreter: Interpreter, winner: Package, hidden: Package) -> bool:
-    """The winner is from the user's folder or from outside, the hidden one is at home here."""
-    at_home = _inside(hidden.location, interpreter.prefix)
+def _shadows(interpreter: Interpreter, winner: Package, hidden: Package) -> bool:
+    """The winner is in the user's folder or outside; the hidden one is in the environment."""
+    in_environment = _inside(hidden.location, interpreter.prefix)
     if _in_user_site(interpreter, winner):
         return not _in_user_site(interpreter, hidden)
-    return at_home and not _inside(winner.location, interpreter.prefix)
+    return in_environment and not _inside(winner.location, interpreter.prefix)
 
 
 def _in_user_site(interpreter: Interpreter, package: Package) -> bool:
@@ -127,8 +127,8 @@ def _finding(
     return CAUSE.finding(
         subject=subjects.pop() if len(subjects) == 1 else MACHINE,
         message=(
-            f"{location} comes before {pairs[0][1].location} on the path, so that these are "
-            f"imported from it: {', '.join(texts)}"
+            f"{location} comes before {pairs[0][1].location} on the path, so Python imports from "
+            f"it: {', '.join(texts)}"
         ),
         evidence=tuple(seen(machine.target.packages, text) for text in texts),
         remedies=_remedies(interpreter, location, [winner for winner, _ in pairs]),
@@ -144,9 +144,9 @@ def _remedies(
                 "Remove the copies in the home folder.",
                 Install((), removes=tuple(dict.fromkeys(package.name for package in winners))),
             ),
-            Remedy("Or keep that folder off the path.", SetVariable("PYTHONNOUSERSITE", "1")),
+            Remedy("Or remove that folder from the path.", SetVariable("PYTHONNOUSERSITE", "1")),
         )
     return (
-        Remedy(f"Take {location} off the path.", UnsetVariable(("PYTHONPATH",))),
-        Remedy("Or see what else puts it there: a .pth file, or a script that changes sys.path."),
+        Remedy(f"Remove {location} from the path.", UnsetVariable(("PYTHONPATH",))),
+        Remedy("Or find what else adds it: a .pth file, or a script that changes sys.path."),
     )

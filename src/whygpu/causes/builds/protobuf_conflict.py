@@ -1,21 +1,21 @@
-"""The installed protobuf does not fit the code that TensorFlow brings for it.
+"""The installed protobuf does not match the generated code in TensorFlow.
 
 ## Why it happens
 
-TensorFlow contains code that was generated for one release of protobuf, and protobuf refuses
-code that is newer than itself, or older by more than a major version. Another package that was
-installed later often moves protobuf to the version it likes.
+TensorFlow contains code that was generated for one release of protobuf. protobuf refuses code that
+is newer than itself, or older by more than a major version. Often a package that was installed
+later changes the version of protobuf.
 
 ## What it looks like
 
-The import fails before anything about a GPU is decided: `cannot import name 'runtime_version'
-from 'google.protobuf'`, `Detected mismatched Protobuf Gencode/Runtime major versions`, or, with
-older releases, `Descriptors cannot be created directly`.
+The import fails before the framework looks for a GPU: `cannot import name 'runtime_version' from
+'google.protobuf'`, `Detected mismatched Protobuf Gencode/Runtime major versions`, or, with older
+releases, `Descriptors cannot be created directly`.
 
 ## Fix
 
-Install a protobuf within the range that the framework's own metadata names. If a second package
-insists on another range, the two belong in different environments.
+Install a protobuf version in the range that the framework's metadata give. If a second package
+needs another range, put the two into different environments.
 
 ## Fires on (machine)
 
@@ -38,7 +38,7 @@ found = "4.25.3"
 
 ## Quiet on (machine)
 
-The metadata disagree, but the import was seen to work; that is only a requirement-conflict.
+The metadata conflict, but the import works; only requirement-conflict reports this.
 
 ```toml
 [[target.conflicts]]
@@ -155,7 +155,7 @@ def _finding(machine: Snapshot, fault: ImportFault) -> Finding:
     package = package_named(machine, PACKAGE)
     installed = f"protobuf {package.version}" if package else "the installed protobuf"
     wanted = tidy(fault.conflict.requirement) if fault.conflict else _wanted(machine, fault)
-    verb = "cannot be imported with" if fault.message else "will most likely not import with"
+    verb = "cannot be imported with" if fault.message else "can most likely not be imported with"
     asked = f"; it needs {wanted}" if wanted else ""
     return CAUSE.finding(
         subject=fault.framework.name,
@@ -166,14 +166,14 @@ def _finding(machine: Snapshot, fault: ImportFault) -> Finding:
                 f"Install a protobuf that {titled(fault.framework)} accepts.",
                 Install((wanted,)) if wanted else Install(("protobuf",), options=("upgrade",)),
             ),
-            Remedy("Then see whether another package objects to it.", Pip(("check",))),
+            Remedy("Then check whether this conflicts with another package.", Pip(("check",))),
         ),
         confidence="certain" if fault.message else "likely",
     )
 
 
 def _wanted(machine: Snapshot, fault: ImportFault) -> str | None:
-    """The range to ask for: the framework's own, else what the message lets one conclude."""
+    """The versions to install: from the framework's metadata, or else from the message."""
     own = requirement_of(machine, fault.framework, PACKAGE)
     if fault.message is None:
         return own
@@ -213,7 +213,7 @@ _AT_IMPORT = ("TypeError", "AttributeError", "ImportError", "ModuleNotFoundError
 
 
 def _inside_generated_code(log: Log) -> Match | None:
-    """Generated code does nothing but call protobuf: what it raises is between the two."""
+    """Generated code only calls protobuf, so its errors are about these two."""
     for raised in log.raised:
         generated = any(_GENERATED.search(frame) for frame in raised.frames[-4:])
         below = raised_by(raised, _GENERATED) or (generated and raised_by(raised, _PROTOBUF))
@@ -235,8 +235,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         wanted = "protobuf<3.21"
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"the installed protobuf does not fit the code that {framework_title(log)} brings "
-        "for it, so the import ends there",
+        message=f"the installed protobuf does not match the generated code in "
+        f"{framework_title(log)}, so the import fails",
         evidence=log.evidence(
             match.line,
             *(found.line for found in log.find(LOG_MESSAGES)),
@@ -247,6 +247,6 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 "Install a protobuf that the code was generated for.",
                 Install((wanted or "protobuf",)),
             ),
-            Remedy("Then see whether another package objects to it.", Pip(("check",))),
+            Remedy("Then check whether this conflicts with another package.", Pip(("check",))),
         ),
     )

@@ -1,20 +1,21 @@
-"""An installed package is outside the versions that another installed package asks for.
+"""An installed package has a version that another installed package does not allow.
 
 ## Why it happens
 
-pip installs what the last command asks for and only warns that an earlier package objects. What
-was tested together is no longer what is installed together.
+pip installs what the last command asks for. It only warns if this breaks the requirements of a
+package that was installed before. The installed packages are then not the ones that were tested
+together.
 
 ## What it looks like
 
-Often nothing: the range was stricter than need be, or the part that does not fit is not used.
-Sometimes an error much later, in another place. Conflicts that are known to break the import have
-causes of their own (protobuf-conflict, numpy-abi, keras-tf-version-mismatch,
+Often nothing: the requirement was stricter than necessary, or the part that does not match is not
+used. Sometimes an error much later, in another place. Conflicts that are known to break the import
+have their own causes (protobuf-conflict, numpy-abi, keras-tf-version-mismatch,
 jax-plugin-mismatch).
 
 ## Fix
 
-Install a version that both accept, or put the two packages into different environments.
+Install a version that both allow, or put the two packages into different environments.
 
 ## Fires on (machine)
 
@@ -51,7 +52,7 @@ tensorflow 2.13.0 requires typing-extensions<4.6.0,>=3.6.6, but you have typing-
 
 ## Quiet on (log)
 
-Two packages that have nothing to do with a framework:
+Two packages that are unrelated to a framework:
 
 ```
 ERROR: pip's dependency resolver does not currently take into account all the packages that are installed. This behaviour is the source of the following dependency conflicts.
@@ -92,7 +93,7 @@ from whygpu.tables.distributions import matters, normalised
 
 CAUSE = cause("WG313", __name__, __doc__, severity="warning", effect="none")
 
-_ADVICE = "Install a version that is asked for; pip says whether another package then objects."
+_ADVICE = "Install an allowed version; pip then checks the requirements of the other packages."
 
 
 @CAUSE.on_machine
@@ -103,11 +104,11 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
                 f"whether {conflict.package}'s requirement {conflict.requirement} is met: "
                 f"{conflict.found.reason}"
             )
-        elif not _has_cause_of_its_own(machine, conflict):
+        elif not _has_own_cause(machine, conflict):
             yield _finding(machine, conflict)
 
 
-def _has_cause_of_its_own(machine: Snapshot, conflict: RequirementConflict) -> bool:
+def _has_own_cause(machine: Snapshot, conflict: RequirementConflict) -> bool:
     return (
         any(
             packages.claims(machine, conflict, module.PACKAGE, module.MESSAGES)
@@ -145,25 +146,25 @@ TOLD = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = [
+    statements = [
         match
         for match in log.find(TOLD)
         if any(matters(normalised(match.groups[part] or "")) for part in ("package", "name"))
     ]
-    if not told:
+    if not statements:
         return
-    first = told[0].groups
+    first = statements[0].groups
     yield CAUSE.finding(
         subject=subject_of(log),
         severity="info",
-        message=f"pip installed {first['name']} {first['there']}, although {first['package']} asks "
-        f"for {first['wanted']}",
-        evidence=log.evidence(*(match.line for match in told)),
+        message=f"pip installed {first['name']} {first['there']}, although {first['package']} "
+        f"requires {first['wanted']}",
+        evidence=log.evidence(*(match.line for match in statements)),
         remedies=(
             Remedy(
-                "Install what it asks for.",
+                "Install the required version.",
                 Install((tidy(first["wanted"] or ""),)),
             ),
-            Remedy("Where two packages disagree, give each an environment of its own."),
+            Remedy("If two packages conflict, put them into different environments."),
         ),
     )

@@ -1,21 +1,21 @@
-"""A file that Python runs at every start raises an error, and Python goes on without it.
+"""A file that Python runs at every start fails, and Python continues without it.
 
 ## Why it happens
 
-Python runs `sitecustomize`, `usercustomize` and the `import` lines of `.pth` files when it starts.
-They add folders to the path, patch packages or start tools. One that raises an error is left where
-it is: what it would have added is missing, in every program.
+At every start Python runs `sitecustomize`, `usercustomize` and the `import` lines of `.pth` files.
+They add folders to the path, patch packages or start tools. If one of them fails, Python continues,
+and every program lacks what the file would have set up.
 
 ## What it looks like
 
 `Error in sitecustomize; set PYTHONVERBOSE for traceback:` or `Error processing line 1 of ...pth:`
-before a program's own output. The program then runs, with other packages than those it was
-meant to have, or it fails to import one.
+before the program's own output. The program then runs with other packages than intended, or cannot
+import one.
 
 ## Fix
 
-Mend the file, or remove it if nobody needs it. A `.pth` file is often what an uninstalled package
-left behind.
+Fix the file, or remove it if it is not needed. A `.pth` file is often left over from an uninstalled
+package.
 
 ## Fires on (machine)
 
@@ -67,9 +67,9 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     yield CAUSE.finding(
         subject=MACHINE,
         message=(
-            "a file that Python runs at every start fails, and what it would have set up is "
-            f"missing: {complaints[0]}"
+            "a file that Python runs at every start fails, so what it should set up is missing: "
+            f"{complaints[0]}"
         ),
         evidence=tuple(seen(observed, text) for text in complaints),
-        remedies=(Remedy("Mend the file, or remove it if nobody needs it."),),
+        remedies=(Remedy("Fix the file, or remove it if it is not needed."),),
     )

@@ -2,18 +2,19 @@
 
 ## Why it happens
 
-`tensorflow` and `tensorflow-cpu`, `onnxruntime` and `onnxruntime-gpu`, `cupy-cuda11x` and
-`cupy-cuda12x` are different packages to pip and one folder on the disk. The second to be
-installed overwrites the first, and a requirement of some library installs the second unasked.
+For pip, `tensorflow` and `tensorflow-cpu` are different packages, and so are `onnxruntime` and
+`onnxruntime-gpu`, or `cupy-cuda11x` and `cupy-cuda12x`. On disk each pair is one folder. The
+package that is installed second overwrites the first. Often a library requires it, and the user
+does not notice.
 
 ## What it looks like
 
-The GPU build is in the list of packages and the CPU build's files are what is imported. Removing
+The list of packages contains the GPU build, but the imported files are from the CPU build. Removing
 one of the two deletes files that the other needs.
 
 ## Fix
 
-Uninstall all of them, then install the one that is wanted.
+Uninstall all of them, then install the one that you need.
 
 ## Fires on (machine)
 
@@ -26,7 +27,7 @@ kind = "cpu"
 
 ## Quiet on (machine)
 
-A package that only brings in the other by its requirements is not a second copy.
+A package that only requires the other one is not a second copy.
 
 ```toml
 [target.packages.tensorflow]
@@ -97,7 +98,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _brought_in(package: Package, others: list[Package]) -> bool:
-    """Another of them requires it: then the files are meant to be shared."""
+    """Another of the packages requires this one, so they share the files on purpose."""
     return any(
         required_name(line) == package.name
         for other in others
@@ -112,14 +113,14 @@ def _finding(
     names = and_list([f"{package.name} {package.version}" for package in packages])
     severity, confidence = _weight(machine, framework, packages)
     built = _kind(machine, framework)
-    now = f"; the files there now are of a {built.value} build" if isinstance(built, Known) else ""
+    now = f"; the files there are from a {built.value} build" if isinstance(built, Known) else ""
     return CAUSE.finding(
         subject=framework,
-        message=f"{names} are both in {folder} and overwrite each other{now}",
+        message=f"{names} are both installed in {folder} and overwrite each other{now}",
         evidence=(seen(machine.target.packages, names),),
         remedies=(
             Remedy(
-                "Remove all of them first, then install the one that is wanted.",
+                "Remove all of them first, then install the one that you need.",
                 _wanted(machine, framework, packages),
             ),
         ),
@@ -129,7 +130,7 @@ def _finding(
 
 
 def _wanted(machine: Snapshot, framework: FrameworkName, packages: list[Package]) -> Action | None:
-    """All of them away, and then: the GPU build for a GPU, else the framework's own name."""
+    """Remove all of them, then install the GPU build for a GPU, else the framework's own name."""
     names = tuple(package.name for package in packages)
     if isinstance(nvidia_gpu(machine), Known) and framework in _FOR_A_GPU:
         newest = max((package.version for package in packages), key=release_numbers)
@@ -141,7 +142,7 @@ def _wanted(machine: Snapshot, framework: FrameworkName, packages: list[Package]
 def _weight(
     machine: Snapshot, framework: FrameworkName, packages: list[Package]
 ) -> tuple[Severity, Confidence]:
-    """An error only where builds of different kinds compete for a GPU, and the wrong one won."""
+    """An error only if different kinds of build compete for a GPU and the wrong one is there."""
     kinds = {row.kind for package in packages if (row := provider(package.name)) is not None}
     built = _kind(machine, framework)
     if len(kinds) < 2 or not isinstance(nvidia_gpu(machine), Known):

@@ -1,11 +1,11 @@
-"""An installed package was built for another Python or another platform than the target's.
+"""An installed package was built for another Python or another platform.
 
 ## Why it happens
 
-pip never installs such a wheel by itself. It comes about when a folder of packages is used with
-another interpreter: `PYTHONPATH` that names the site-packages of another Python, an environment
-that was copied from another machine, `pip install --target` or `--platform` for somewhere else,
-an upgrade of the system's Python underneath a virtual environment.
+pip never installs such a wheel by itself. It happens when a folder of packages is used with another
+interpreter: `PYTHONPATH` names the site-packages folder of another Python, an environment was
+copied from another machine, `pip install --target` or `--platform` was used for another system, or
+the system's Python was upgraded below a virtual environment.
 
 ## What it looks like
 
@@ -14,8 +14,8 @@ The import fails with `No module named` a compiled part of the package
 
 ## Fix
 
-Install the package with the interpreter that is to use it, and keep folders of other
-interpreters off its path.
+Install the package with the interpreter that uses it, and remove folders of other interpreters from
+its path.
 
 ## Fires on (machine)
 
@@ -89,7 +89,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             continue
         if None in verdicts:
             tags = ", ".join(package.wheel_tags)
-            yield Gap(f"whether {package.name} {package.version} fits: its tags are {tags}")
+            yield Gap(f"whether {package.name} {package.version} matches: its tags are {tags}")
         else:
             misfits.setdefault(package.location, []).append(package)
     for location, packages in misfits.items():
@@ -97,7 +97,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _affected(machine: Snapshot, packages: list[Package]) -> list[Framework]:
-    """Frameworks that these packages are, or that require them, and that did not import."""
+    """The frameworks that these packages belong to or that require them, and that do not import."""
     return [
         framework
         for framework, probe in framework_probes(machine)
@@ -133,11 +133,11 @@ def _finding(
         ),
         remedies=(
             Remedy(
-                f"If {location} belongs to another interpreter, take it off the path.",
+                f"If {location} belongs to another interpreter, remove it from the path.",
                 UnsetVariable(("PYTHONPATH",)),
             ),
             Remedy(
-                "Else install them again, with the interpreter that is to use them.",
+                "Otherwise install them again with the interpreter that uses them.",
                 Install(again, options=("force-reinstall",)),
             ),
         ),
@@ -145,7 +145,7 @@ def _finding(
 
 
 def _fits(tag: str, interpreter: Interpreter) -> bool | None:
-    """Whether a wheel's tag suits the interpreter; None when the tag cannot be judged."""
+    """Whether a wheel's tag matches the interpreter; None if the tag cannot be judged."""
     python, _, rest = tag.partition("-")
     abi, _, platform = rest.partition("-")
     fits = [_python_fits(part, abi, interpreter) for part in python.split(".")]

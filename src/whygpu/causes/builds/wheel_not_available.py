@@ -2,10 +2,10 @@
 
 ## Why it happens
 
-A framework's release is a set of files, each for one Python version and one platform. Where none of
-them fits, pip finds "no matching distribution", though the release exists: Python is newer or older
-than the release, or of 32 bits; the platform has no builds (Windows or macOS for a GPU package); or
-the CUDA builds are on another index than the one that was asked.
+A release of a framework is a set of files, each for one Python version and one platform. If none of
+them matches, pip reports "no matching distribution" although the release exists. Reasons: Python is
+newer or older than the release, or a 32-bit build; the platform has no builds (Windows or macOS for
+a GPU package); or the CUDA builds are on another index than the one pip used.
 
 ## What it looks like
 
@@ -15,9 +15,9 @@ supported wheel on this platform`, `requires a different Python: 3.12.1 not in '
 
 ## Fix
 
-See which Python versions the release was built for, and make an environment with one of them; or
-ask for a release that this Python has. For CUDA builds name the index that holds them. `whygpu
-plan` says which releases fit a machine.
+Check for which Python versions the release was built, and create an environment with one of them.
+Or install a release that supports this Python. For CUDA builds, name the index that has them.
+`whygpu plan` lists the releases that work on a machine.
 
 ## Fires on (log)
 
@@ -29,7 +29,7 @@ ERROR: Could not find a version that satisfies the requirement tensorflow==2.12.
 ERROR: No matching distribution found for tensorflow==2.12.0
 ```
 
-CUDA builds that are on an index of their own:
+The CUDA builds are on a separate index:
 
 ```
 ERROR: Could not find a version that satisfies the requirement torch==1.8.1+cu111 (from versions: 1.7.1, 1.8.0, 1.8.1, 1.9.0)
@@ -40,7 +40,7 @@ ERROR: No matching distribution found for torch==1.8.1+cu111
 ERROR: jaxlib-0.3.14+cuda11.cudnn82-cp38-none-manylinux2014_x86_64.whl is not a supported wheel on this platform.
 ```
 
-Other tools say it in their own words:
+Other tools use other messages:
 
 ```
 UnsatisfiableError: The following specifications were found to be in conflict:
@@ -55,7 +55,7 @@ UnsatisfiableError: The following specifications were found to be in conflict:
 
 ## Quiet on (log)
 
-A package that has nothing to do with a GPU:
+A package that is unrelated to a GPU:
 
 ```
 ERROR: Could not find a version that satisfies the requirement pywin32==300 (from versions: none)
@@ -147,14 +147,14 @@ _LISTED = late(
     r"(?:- (?:package |nothing provides \S{1,60} needed by )?|`|::|[|`\u251c\u2514\u2500-]{2,4} |Package |^|\n)"
     r"([A-Za-z](?:(?!-\d)[\w.-]){1,60})"
 )
-"""A package in conda's list of what it does not find or cannot join, or between uv's quotes."""
+"""A package in conda's list of missing or conflicting packages, or between uv's quotes."""
 _WANTED_BY = late(r"\(from ([A-Za-z][\w.-]{1,60})[=<>!~\[)-]")
 """The package whose requirement pip cannot meet."""
 _ALSO = frozenset(
     {"cudatoolkit", "cudnn", "keras-gpu", "pytorch", "pytorch-cuda"}
     | {"mxnet", "paddlepaddle", "tensorrt", "torchvision", "torchaudio", "triton", "xformers"}
 )
-"""Beside the packages that whygpu follows: others that come in builds for CUDA."""
+"""Other packages with CUDA builds, in addition to the ones that whygpu knows."""
 _FAMILIES = (
     "tensorflow",
     "tf-nightly",
@@ -179,15 +179,15 @@ _FAMILIES = (
 def detect_in_log(log: Log) -> Iterator[Finding]:
     if log.says(_UNREACHABLE):
         return
-    told = [match for match in log.find(TOLD) if _concerns_a_framework(match)]
-    if not told:
+    statements = [match for match in log.find(TOLD) if _concerns_a_framework(match)]
+    if not statements:
         return
-    first = told[0]
+    first = statements[0]
     yield CAUSE.finding(
         subject=MACHINE,
-        message=_message(log, first, told),
-        evidence=log.evidence(*(match.line for match in told), *ended_after(log, first.line)),
-        remedies=_remedies(log, first, told),
+        message=_message(log, first, statements),
+        evidence=log.evidence(*(match.line for match in statements), *ended_after(log, first.line)),
+        remedies=_remedies(log, first, statements),
     )
 
 
@@ -196,28 +196,28 @@ def _name(match: Match) -> str:
         return normalised(_file_of(match).partition("-")[0])
     if match.groups["conda"] or match.groups["uv"]:
         words = _LISTED.findall(match.groups["conda"] or match.text)
-        return next((word for word in map(normalised, words) if _is_of_ours(word)), "")
+        return next((word for word in map(normalised, words) if _is_relevant(word)), "")
     found = next((match.groups[part] for part in _NAMES if match.groups[part]), "") or ""
     return normalised(found)
 
 
 def _file_of(match: Match) -> str:
-    """jaxlib-0.3.14-cp38-none-any, from the line that refuses the file."""
+    """For example jaxlib-0.3.14-cp38-none-any, from the line that rejects the file."""
     before = match.text.partition(".whl")[0]
-    # An address that was copied often has a blank in it.
+    # A copied address often contains a space.
     return before.rpartition("/")[2].rpartition(": ")[2].replace(" ", "").strip("'\"")
 
 
 def _concerns_a_framework(match: Match) -> bool:
     wanted_by = _WANTED_BY.findall(match.text)
-    return any(_is_of_ours(name) for name in (_name(match), *map(normalised, wanted_by)))
+    return any(_is_relevant(name) for name in (_name(match), *map(normalised, wanted_by)))
 
 
-def _is_of_ours(name: str) -> bool:
+def _is_relevant(name: str) -> bool:
     return matters(name) or name in _ALSO or name.startswith(_FAMILIES)
 
 
-def _message(log: Log, first: Match, told: list[Match]) -> str:
+def _message(log: Log, first: Match, statements: list[Match]) -> str:
     name, groups = _name(first), first.groups
     asked = f"{name}{groups['asked_rest'] or groups['none_rest'] or ''}"
     if groups["removed"]:
@@ -225,13 +225,13 @@ def _message(log: Log, first: Match, told: list[Match]) -> str:
     if groups["wheel"]:
         return f"{_file_of(first)} is for another Python or platform"
     if groups["package"]:
-        return f"{name} asks for Python {groups['range']}, and this one is {groups['python']}"
-    if _wants_cuda(told) and not _asked_cuda_index(log, first):
-        return f"the index that pip asked has no {asked}: CUDA builds are on an index of their own"
+        return f"{name} requires Python {groups['range']}, but this is Python {groups['python']}"
+    if _wants_cuda(statements) and not _asked_cuda_index(log, first):
+        return f"the index that pip used has no {asked}: CUDA builds are on a separate index"
     versions = groups["versions"]
     if versions is not None and versions.strip(" )") in ("none", ""):
         return (
-            f"pip finds no build of {name} at all for this Python and platform (it sees none of its "
+            f"pip finds no build of {name} for this Python and platform (it finds none of its "
             "releases)"
         )
     if versions:
@@ -240,15 +240,15 @@ def _message(log: Log, first: Match, told: list[Match]) -> str:
 
 
 def _asked_cuda_index(log: Log, first: Match) -> bool:
-    """pip has looked where the CUDA builds are: it names that index, or lists some of them."""
+    """pip searched the index with CUDA builds: it names that index, or lists some of them."""
     return log.says(_CUDA_INDEX) or "+cu" in (first.groups["versions"] or "")
 
 
-def _wants_cuda(told: list[Match]) -> bool:
-    return any(_CUDA_TAG.search(match.text) for match in told)
+def _wants_cuda(statements: list[Match]) -> bool:
+    return any(_CUDA_TAG.search(match.text) for match in statements)
 
 
-def _remedies(log: Log, first: Match, told: list[Match]) -> tuple[Remedy, ...]:
+def _remedies(log: Log, first: Match, statements: list[Match]) -> tuple[Remedy, ...]:
     name = _name(first)
     if first.groups["removed"] or name == "tensorflow-gpu":
         return (
@@ -256,17 +256,17 @@ def _remedies(log: Log, first: Match, told: list[Match]) -> tuple[Remedy, ...]:
                 "Install tensorflow with its CUDA libraries.",
                 InstallFramework("tensorflow"),
             ),
-            Remedy("For a release before 2.12 use the Python that it was made for."),
+            Remedy("For a release before 2.12, use the Python version that it was made for."),
         )
     remedies = []
-    if name in _INDEXES and _wants_cuda(told) and not _asked_cuda_index(log, first):
+    if name in _INDEXES and _wants_cuda(statements) and not _asked_cuda_index(log, first):
         remedies.append(
             Remedy(
                 "Name the index that has the CUDA builds.",
                 Install((name,), index_url=_INDEXES[name]),
             )
         )
-    if name.startswith("jax") and _wants_cuda(told):
+    if name.startswith("jax") and _wants_cuda(statements):
         remedies.append(
             Remedy(
                 "Install JAX with its CUDA plugin.",
@@ -275,11 +275,13 @@ def _remedies(log: Log, first: Match, told: list[Match]) -> tuple[Remedy, ...]:
         )
     remedies.append(
         Remedy(
-            "See which Python this is, and whether it has 64 bits.",
+            "Check which Python this is, and whether it is a 64-bit build.",
             command_line(
                 PYTHON, "-c 'import sys, platform; print(sys.version, platform.machine())'"
             ),
         )
     )
-    remedies.append(Remedy("See which releases fit this machine.", command_line("whygpu plan")))
+    remedies.append(
+        Remedy("List the releases that work on this machine.", command_line("whygpu plan"))
+    )
     return tuple(remedies)

@@ -2,11 +2,11 @@ r"""A native library of the framework cannot be loaded on Windows.
 
 ## Why it happens
 
-Windows says only that "a module" was not found, and not which: the file that it names is there, and
-something that this file needs is not. Most often that is Microsoft's Visual C++ runtime
-(msvcp140_1.dll since TensorFlow 2.1); for builds with CUDA it can be a CUDA or cuDNN library, for
-others a DLL of an environment that is not activated. "Initialization routine failed" means that it
-was found and gave up: a processor without AVX, or a runtime that is too old.
+Windows reports only that "a module" was not found, and not which one. The file that it names
+exists, but a file that this one needs is missing. Most often that is Microsoft's Visual C++ runtime
+(msvcp140_1.dll since TensorFlow 2.1). For builds with CUDA it can be a CUDA or cuDNN library, for
+others a DLL of an environment that is not activated. "Initialization routine failed" means that the
+file was found but could not start: the processor has no AVX, or the runtime is too old.
 
 ## What it looks like
 
@@ -17,9 +17,9 @@ TensorFlow runtime.`; for PyTorch `OSError: [WinError 126] ... Error loading
 
 ## Fix
 
-Install the current Visual C++ redistributable (x64) and restart. If it stays, look which dependency
-is missing, and check that Python, framework and processor fit: Python of 64 bits, a processor with
-AVX, no second copy of the framework in another environment.
+Install the current Visual C++ redistributable (x64) and restart. If the error remains, find the
+missing dependency. Check that Python is a 64-bit build, that the processor has AVX, and that no
+other environment contains a second copy of the framework.
 
 ## Fires on (log)
 
@@ -52,13 +52,13 @@ ImportError: DLL load failed: The specified module could not be found.
 
 ## Quiet on (log)
 
-A module that is no framework's:
+A module that belongs to no framework:
 
 ```
 ImportError: DLL load failed while importing win32api: The specified module could not be found.
 ```
 
-The paging file is too small, which is memory:
+The paging file is too small, which is a lack of memory:
 
 ```
 OSError: [WinError 1455] The paging file is too small for this operation to complete. Error loading "C:\Python38\lib\site-packages\torch\lib\cublas64_11.dll" or one of its dependencies.
@@ -113,45 +113,45 @@ _INITIALISATION = late(
 def detect_in_log(log: Log) -> Iterator[Finding]:
     missing = missing_libraries(log)
     if missing is not None and missing.stops:
-        # The log names the library of CUDA that is missing: that says more.
+        # The log names the missing CUDA library, which is more specific.
         return
-    for told in log.find(TOLD):
-        if _PAGING.search(told.text) or not _of_a_framework(log, told):
+    for statement in log.find(TOLD):
+        if _PAGING.search(statement.text) or not _of_a_framework(log, statement):
             continue
-        yield _finding(log, told)
+        yield _finding(log, statement)
         return
 
 
-def _of_a_framework(log: Log, told: Match) -> bool:
-    if "No module named" in told.text and log.platform != "windows":
+def _of_a_framework(log: Log, statement: Match) -> bool:
+    if "No module named" in statement.text and log.platform != "windows":
         return False
-    if FRAMEWORKS.search(told.text):
+    if FRAMEWORKS.search(statement.text):
         return True
     if log.says(_NATIVE_RUNTIME):
         return True
-    if told.groups["module"]:
+    if statement.groups["module"]:
         return False
-    raised = next((item for item in log.raised if item.line == told.line), None)
-    if raised is not None and not raised.frames and "DLL load failed" in told.text:
-        # Only the last line was kept, and it names nobody: a framework's is the usual one.
+    raised = next((item for item in log.raised if item.line == statement.line), None)
+    if raised is not None and not raised.frames and "DLL load failed" in statement.text:
+        # Only the last line was kept, without a name: usually it is a framework's.
         return True
     frames = raised.frames[-6:] if raised else ()
     return any(FRAMEWORKS.search(frame) for frame in frames)
 
 
-def _finding(log: Log, told: Match) -> Finding:
-    starts = _INITIALISATION.search(told.text) is not None
-    module = told.groups["module"]
+def _finding(log: Log, statement: Match) -> Finding:
+    starts = _INITIALISATION.search(statement.text) is not None
+    module = statement.groups["module"]
     which = (
         f"the native module {module} of {framework_title(log)}" if module else framework_title(log)
     )
-    runtime = told.groups["runtime"]
+    runtime = statement.groups["runtime"]
     if runtime:
         what = f"{framework_title(log)} needs {runtime}, a part of Microsoft's Visual C++ runtime"
-    elif "zlibwapi" in told.text:
+    elif "zlibwapi" in statement.text:
         what = "cuDNN needs zlibwapi.dll, which is not on PATH"
     elif starts:
-        what = f"{which} was found and gave up when it was started"
+        what = f"{which} was found but failed to start"
     else:
         what = f"{which} cannot be loaded: Windows does not find a DLL that it needs"
     return CAUSE.finding(
@@ -159,19 +159,19 @@ def _finding(log: Log, told: Match) -> Finding:
         message=what,
         evidence=log.evidence(
             *(match.line for match in log.find(TOLD) if _of_a_framework(log, match)),
-            *ended_after(log, told.line),
+            *ended_after(log, statement.line),
         ),
-        remedies=_remedies(told, starts),
+        remedies=_remedies(statement, starts),
         confidence="certain" if runtime else "likely" if log.says(FRAMEWORKS) else "possible",
         ask=None
         if runtime
-        else "Which DLL is missing? Open the module that the error names in the program Dependencies "
-        "(github.com/lucasg/Dependencies).",
+        else "Which DLL is missing? Open the module that the error names in the program "
+        "Dependencies (github.com/lucasg/Dependencies).",
     )
 
 
-def _remedies(told: Match, starts: bool) -> tuple[Remedy, ...]:
-    if "zlibwapi" in told.text:
+def _remedies(statement: Match, starts: bool) -> tuple[Remedy, ...]:
+    if "zlibwapi" in statement.text:
         return (
             Remedy(
                 "Put zlibwapi.dll (see cuDNN's installation guide) into a folder on PATH.",
@@ -182,11 +182,9 @@ def _remedies(told: Match, starts: bool) -> tuple[Remedy, ...]:
         "Install the current Visual C++ redistributable (x64), then restart.",
         command_line("winget install Microsoft.VCRedist.2015+.x64"),
     )
-    processor = Remedy(
-        "See whether the processor has AVX: TensorFlow needs it from 1.6 on; older ones do without."
-    )
+    processor = Remedy("Check whether the processor has AVX, which TensorFlow needs from 1.6 on.")
     rest = Remedy(
-        "For a build with CUDA, see that the CUDA and cuDNN of this release are installed and on "
+        "For a build with CUDA, check that the CUDA and cuDNN of this release are installed and on "
         "PATH.",
         shell_script("where cudart64_*.dll cudnn64_*.dll"),
     )

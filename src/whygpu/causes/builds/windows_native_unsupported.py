@@ -1,19 +1,19 @@
-"""TensorFlow on native Windows has no GPU support in this release.
+"""This TensorFlow release has no GPU support on native Windows.
 
 ## Why it happens
 
-TensorFlow 2.10 was the last release that used a GPU on Windows itself. From 2.11 on the Windows
+TensorFlow 2.10 was the last release that used a GPU on native Windows. From 2.11 on the Windows
 packages are built for the CPU only, whatever CUDA installation the machine has.
 
 ## What it looks like
 
-The list of GPUs is empty, and recent releases say so: `TensorFlow GPU support is not available on
+The list of GPUs is empty, and recent releases print `TensorFlow GPU support is not available on
 native Windows for TensorFlow >= 2.11`.
 
 ## Fix
 
-Run TensorFlow in WSL2, where the Linux packages use the Windows driver; or stay with 2.10 and an
-old Python; or use another framework, such as PyTorch, that supports Windows.
+Run TensorFlow in WSL2, where the Linux packages use the Windows driver. Or use 2.10 with an old
+Python, or another framework that supports Windows, such as PyTorch.
 
 ## Fires on (machine)
 
@@ -109,7 +109,7 @@ CAUSE = cause(
 
 _FIRST_WITHOUT_GPU = (2, 11)
 _DIRECTML = "tensorflow-directml-plugin"
-"""Microsoft's way to the GPU, for TensorFlow 2.10 and not developed further."""
+"""Microsoft's GPU plugin, for TensorFlow 2.10; no longer developed."""
 
 
 @CAUSE.on_machine
@@ -161,16 +161,16 @@ _WINDOWS = late(r"\b[Ww]in(?:dows)? ?1[01]\b")
 _VERSION = late(
     r"[Tt]ensor ?[Ff]low [Vv]ersion(?: \([^)\n]{0,60}\)| is)?\W{1,12}(?:tf )?v?(?P<version>\d\.\d{1,2}[.\d]{0,4})"
 )
-"""As in the form of a report, where the answer is on the next line."""
+"""As in a bug report form, where the answer is on the next line."""
 _FIRST_WITHOUT = (2, 11)
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = log.first(TOLD)
+    statement = log.first(TOLD)
     stated = log.first(_VERSION)
     version = log.version_of("tensorflow") or (stated.groups["version"] if stated else None)
-    if told is None and (
+    if statement is None and (
         not (log.platform == "windows" or log.says(_WINDOWS))
         or version is None
         or release_numbers(version)[:2] < _FIRST_WITHOUT
@@ -178,13 +178,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     ):
         return
     nothing = log.first(_NO_GPU)
-    if told is None and nothing is None:
+    if statement is None and nothing is None:
         return
-    lines = [match.line for match in (told, nothing) if match is not None]
-    stranger = failed_elsewhere(log, min(lines))
+    lines = [match.line for match in (statement, nothing) if match is not None]
+    unrelated = failed_elsewhere(log, min(lines))
     yield CAUSE.finding(
         subject=subject_of(log),
-        severity="info" if stranger else None,
+        severity="info" if unrelated else None,
         message=f"{framework_title(log)} runs on native Windows, where TensorFlow has had no GPU "
         "support since 2.11, whatever CUDA is installed",
         evidence=log.evidence(*lines),
@@ -195,5 +195,5 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 Install(("tensorflow==2.10.*", "numpy<2")),
             ),
         ),
-        confidence="certain" if told else "likely",
+        confidence="certain" if statement else "likely",
     )
