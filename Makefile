@@ -42,9 +42,10 @@ fix: $(VENV)/dev ## Repair style where that can be done by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/dev ## Generate docs/causes, the ledger of codes, and the JSON schemas
+docs: $(VENV)/dev ## Generate docs/causes, the ledger of codes, the JSON schemas and the package graph
 	$(BIN)/python -m tools.docs
 	$(BIN)/python -m tools.schemas
+	$(BIN)/python -m tools.package_graph
 
 new-cause: $(VENV)/dev ## make new-cause FAMILY=libraries SLUG=some-defect
 	$(BIN)/python -m tools.new_cause "$(FAMILY)" "$(SLUG)"
