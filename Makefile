@@ -45,6 +45,7 @@ fix: $(VENV)/dev ## Repair style where that can be done by itself
 docs: $(VENV)/dev ## Generate docs/causes, the ledger of codes, the JSON schemas and the package graph
 	$(BIN)/python -m tools.docs
 	$(BIN)/python -m tools.schemas
+	$(BIN)/python -m tools.phrase_words
 	$(BIN)/python -m tools.package_graph
 
 new-cause: $(VENV)/dev ## make new-cause FAMILY=libraries SLUG=some-defect

@@ -14,12 +14,21 @@ from typing import cast
 class _Late:
     """Stands in for a compiled pattern, as far as causes use one."""
 
-    __slots__ = ("_compiled", "_flags", "pattern")
+    __slots__ = ("_compiled", "_flags", "_words", "pattern")
 
     def __init__(self, source: str, flags: int) -> None:
         self.pattern = source
         self._flags = flags
         self._compiled: re.Pattern[str] | None = None
+        self._words: tuple[str, ...] | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        if self._words is None:
+            from whygpu.model.phrase_words import WORDS
+
+            self._words = WORDS.get(_key(self.pattern, self._flags), ())
+        return self._words
 
     @property
     def compiled(self) -> re.Pattern[str]:
@@ -54,3 +63,20 @@ def late(source: str, flags: int = 0) -> re.Pattern[str]:
 def compiled(pattern: re.Pattern[str]) -> re.Pattern[str]:
     """The pattern itself, whether it came from late() or not."""
     return pattern.compiled if isinstance(pattern, _Late) else pattern
+
+
+def words_of(pattern: re.Pattern[str]) -> tuple[str, ...]:
+    """Lower-case words of which any match contains one; empty if none are known."""
+    return pattern.words if isinstance(pattern, _Late) else ()
+
+
+def phrase_key(pattern: re.Pattern[str]) -> str:
+    """Identifies a pattern in the generated table of words."""
+    return _key(pattern.pattern, compiled(pattern).flags)
+
+
+def _key(source: str, flags: int) -> str:
+    from zlib import crc32
+
+    ignores_case = bool(flags & re.IGNORECASE)
+    return f"{crc32(source.encode()):08x}{len(source):x}{ignores_case:d}"

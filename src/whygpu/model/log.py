@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from whygpu.model.finding import Evidence
+from whygpu.model.lazy_regex import words_of
 from whygpu.model.memory_use import MemoryEnd
 from whygpu.model.shortage import MemoryPlace
 from whygpu.model.system import Cpu
@@ -190,6 +191,8 @@ class Log(NamedTuple):
     """Why a part of it could not be read, such as a damaged archive; empty where all was read."""
     text: str = ""
     """The kept lines, joined by newlines: what phrases are searched in."""
+    lowered: str = ""
+    """The same in lower case: what is asked for the words of phrases."""
     starts: tuple[int, ...] = ()
     """Where each kept line begins in `text`."""
     memory: MemoryEnd | None = None
@@ -201,7 +204,7 @@ class Log(NamedTuple):
         """Every place where the log says this. A phrase may run over a line's end if it allows."""
         from bisect import bisect_right
 
-        for match in pattern.finditer(self.text):
+        for match in pattern.finditer(self.text) if self._can_say(pattern) else ():
             line = self.lines[bisect_right(self.starts, _first_word(match)) - 1]
             yield Match(line.number, line.text, match.groupdict())
 
@@ -209,7 +212,16 @@ class Log(NamedTuple):
         return next(self.find(pattern), None)
 
     def says(self, pattern: re.Pattern[str]) -> bool:
-        return pattern.search(self.text) is not None
+        return self._can_say(pattern) and pattern.search(self.text) is not None
+
+    def _can_say(self, pattern: re.Pattern[str]) -> bool:
+        """Whether one of the words is here that any match contains.
+
+        The catalogue has some two hundred phrases, and a log is about one or two of them. Asking
+        for words first spares nearly all searches, and compiling the patterns for them.
+        """
+        words = words_of(pattern)
+        return not words or any(word in self.lowered for word in words)
 
     def line(self, number: int) -> Line:
         from bisect import bisect_left

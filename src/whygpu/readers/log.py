@@ -114,6 +114,7 @@ def read(sifted: Sifted, name: str = "") -> Log:
         lines_read=sifted.lines_read,
         lines_left_out=sifted.lines_read - sifted.lines_kept,
         text=text,
+        lowered=text.lower(),
         starts=tuple(starts),
     )
 
