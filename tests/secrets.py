@@ -309,6 +309,27 @@ ADDRESSES: dict[str, Maker] = {
     "mysql with a blank": shaped("mysql -u root -p {} db", password),
     "short option": shaped("connecting with -p {}", password),
     "docker login": shaped("docker login -u {name} -p {} example.com", password),
+    "redis-cli": shaped("redis-cli -h db.example.com -a {} ping", password),
+    "conda channel": shaped("https://conda.anaconda.org/t/{}/acme/noarch", uuid),
+    "conda channel of one's own": shaped(
+        "https://conda.example.com/t/{}/acme/linux-64", of(ALPHANUMERIC, 24)
+    ),
+    "proxy without a scheme": shaped("HTTPS_PROXY={name}:{}@proxy.example.com:3128", password),
+    "proxy of pip": shaped("pip install --proxy {name}:{}@proxy.example.com:3128 x", password),
+    "netrc on lines": shaped(
+        "machine api.example.com\n  login {name}.{name}@mail.example.com\n  password {}", password
+    ),
+    "netrc without a login": shaped("machine api.example.com password {}", password),
+    "password encoded in a URL": shaped("https://example.com/?q=password%3D{}%26a%3D1", password),
+    "json encoded in a URL": shaped(
+        "https://example.com/?q=%7B%22password%22%3A%20%22{}%22%7D", password
+    ),
+    "url encoded in a URL": shaped(
+        "https://example.com/?u=https%3A%2F%2F{name}%3A{}%40example.com%2Fx", password
+    ),
+    "url encoded twice": shaped(
+        "https://example.com/?u=https%253A%252F%252F{name}%253A{}%2540example.com%252Fx", password
+    ),
     "wandb login": shaped("wandb login {}", of(HEX, 40)),
     "aws secret near its id": shaped(
         "aws configure: AKIAQWERTYUIOPASDFGH {} us-east-1", of(BASE64, 40)
@@ -403,6 +424,11 @@ HOSTS: dict[str, Maker] = {
     "slurm node": shaped("SLURMD_NODENAME={}", host),
     "slurm nodes": shaped("SLURM_JOB_NODELIST={}-[001-004,007]", host),
     "slurm nodes in words": shaped("SLURM_NODELIST=login1,{}", host),
+    "hosts of mpirun": shaped("mpirun -np 2 -H {host}:8,{}:8 python train.py", host),
+    "host of mpirun": shaped("mpirun --host {},localhost python train.py", host),
+    "nodes of srun": shaped("srun -w {}[01-04] python train.py", host),
+    "line of Open MPI": shaped("[{}:12345] *** Process received signal ***", host),
+    "trace of Open MPI": shaped("[{}:12345] [ 0] /lib/libc.so.6(+0x42520)[0x7f]", host),
     "srun": shaped("srun: error: {}: task 3: Exited with exit code 1", host),
     "master address": shaped("MASTER_ADDR={}", host),
     "rendezvous": shaped("torchrun --rdzv_endpoint={}:29400 train.py", host),

@@ -344,6 +344,19 @@ srun: fatal: cannot start
 cat: /run/secrets/db_password: No such file or directory
 srun -p gpu02 -n 1 python train.py
 mkdir -p build12 && docker run -p 8080:80 x
+https://discuss.example.org/t/cuda-11-8-out-of-memory-on-rtx-3090/12345
+https://download.example.org/whl/cu118/torch-2.0.0%2Bcu118-cp310-cp310-linux_x86_64.whl
+loss: 50%, lr=1e-3, step%05d of 100%
+mpirun -np 4 -H localhost:4 python train.py
+mpirun --hostfile hosts.txt python train.py
+[trainer.py:123] [ 0] loss
+[rank0:1234] step 3
+std::map<Key>word1 std::vector<tensorflow::Session>sessions
+usage: login <user>:<password>@<host>
+--token <token> --api-key <api-key>, see <secret>s
+<pad_token>word</pad_token><token>word</token>
+no proxy: example.com:3128
+the user will login with his password later
 """
 
 
@@ -389,6 +402,7 @@ UNITS = [
     *('password="', "tokens=", "://a@", "ssh a", "-----BEGIN A-----", "\\\\a\\", "host ", "A b <"),
     *("Aa1/", "ff:", "ff::", "drwxr-xr-x 1 a ", "a 1 0.0 0.0 1 1 ", "mysql -u ", "login ", "\\n"),
     *("/home/alina ", "zelda@gpubox42:~$ ", "USER=zelda\n", "hostname: a1b2 ", "/scratch/zed1 "),
+    *("<password>", "&lt;token ", "<key>secret</key>", "%3Cpassword%3D", "%2525", "[n1:12] "),
     *(
         "\x1b[",
         "?key=",

@@ -29,6 +29,7 @@ from whygpu.privacy.keys import (
 from whygpu.privacy.learnt import MOST_NAMES, NOBODYS_NAMES, learnt_from, lines_with_names, without
 from whygpu.privacy.named import NAMED, replacement_for
 from whygpu.privacy.people import HOMES, PEOPLE
+from whygpu.privacy.percent import clean_encoded
 from whygpu.privacy.rules import REMOVED, Rule, RuleBook, apply
 
 T = TypeVar("T")
@@ -169,6 +170,12 @@ class Redactor:
 
 
 def _clean_lines(text: str, versions: bool) -> str:
+    if "%" in text:
+        text = clean_encoded(text, lambda decoded: _clean_plain(decoded, versions))
+    return _clean_plain(text, versions)
+
+
+def _clean_plain(text: str, versions: bool) -> str:
     text = GENERAL.apply(text)
     if not versions:
         text = without_ipv4(text)

@@ -6,6 +6,7 @@ import re
 
 from whygpu.model.lazy_regex import late
 from whygpu.privacy.people import COMMON_FOLDERS
+from whygpu.privacy.randomness import is_key_like
 from whygpu.privacy.rules import REMOVED, Rule, pattern_rule
 
 _NO_SECRET = frozenset(
@@ -28,9 +29,31 @@ def _host_of_url(match: re.Match[str]) -> str:
     return match[0] if host in _WELL_KNOWN_HOSTS or host.isdigit() else f"{match['scheme']}<host>"
 
 
+_ANACONDA = late(r"(?i)(?:[\w-]{1,60}\.)?anaconda\.\w{2,10}$")
+
+
+def _channel(match: re.Match[str]) -> str:
+    """https://host/t/token/channel of conda; forums have their topics under /t/."""
+    is_token = is_key_like(match["token"]) or _ANACONDA.match(match["host"])
+    return f"{match['before']}{REMOVED}" if is_token else match[0]
+
+
 URLS = (
     # user:password@ and token@; a password may hold @ itself
     pattern_rule("://", r"(?<=://)([^\s/\"'`<>]{1,512})@", _credentials),
+    # variables and options for a proxy need no scheme
+    pattern_rule(
+        "proxy",
+        r"(?i)(\b(?:[a-z]{2,5}_?|--)?proxy\\{0,7}[\"']?"
+        r"(?:[ \t]{0,4}[=:][ \t]{0,4}|[ \t]{1,4})\\{0,7}[\"']?)"
+        r"[^\s/\"'`<>@:]{1,128}:[^\s/\"'`<>]{1,512}@",
+        rf"\1{REMOVED}@",
+    ),
+    pattern_rule(
+        "/t/",
+        r"(?P<before>://(?P<host>[^\s/\"'`]{1,200})/t/)(?P<token>[\w-]{6,200})(?=/)",
+        _channel,
+    ),
     # signed addresses: the signature alone opens what they point to
     pattern_rule(
         "= %3d",

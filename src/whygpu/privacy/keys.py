@@ -189,6 +189,12 @@ _PATTERNS = (
         rf"\1{REMOVED}",
     ),
     # commands that take a password without naming it
+    pattern_rule(
+        "redis-cli",
+        r"(\bredis-cli\b[^\n|;]{0,200}?[ \t](?:-a|--pass)[ \t=]{0,4}\\{0,3}[\"']?)"
+        r"(?=[^\s<-])[^\s\"'\\]{1,200}",
+        rf"\1{REMOVED}",
+    ),
     pattern_rule("sshpass", r"(\bsshpass[ \t]{1,4}-p[ \t]{0,4})[^\s-]\S{0,200}", rf"\1{REMOVED}"),
     pattern_rule(
         "mysql mariadb mongo",

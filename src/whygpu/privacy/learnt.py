@@ -16,18 +16,19 @@ from whygpu.model.codec import vocabulary
 from whygpu.model.lazy_regex import late
 from whygpu.model.snapshot import Snapshot
 from whygpu.privacy.people import COMMON_FOLDERS
+from whygpu.privacy.rules import PLACEHOLDER
 
 USER, HOST = "<user>", "<host>"
 NOBODYS_NAMES = frozenset(
     ("", "root", "localhost", "nvidia", "python", "lib", "bin", "numpy", "conda", "ubuntu", "user")
 )
 """Names that tell nothing of anyone, and parts of every path and package name."""
-_PLACEHOLDER = late(r"(<(?:user|host|removed|ip removed|mac removed|e-mail removed)>|~)")
+_PLACEHOLDER = late(rf"({PLACEHOLDER}|~)")
 _NAME = late(r"[A-Za-z][\w.-]{2,62}[A-Za-z0-9]")
 """Shorter ones are too often a part of something else."""
 _WORD = late(r"[a-z][\w-]{3,40}")
 _SEPARATORS = late(r"[/\\,]")
-_MAY_NAME = late(r"(?i)@|host|user|node|/home|/scratch|srun|slurm|NVRM|NCCL")
+_MAY_NAME = late(r"(?i)@|host|user|node|/home|/scratch|srun|slurm|mpi|\*\*\*|NVRM|NCCL")
 _LONGEST_LINE = 400
 _MOST_LINES = 300
 MOST_NAMES = 64

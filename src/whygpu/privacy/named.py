@@ -281,6 +281,8 @@ _NAME_CHARACTERS = string.ascii_letters + string.digits + "_-"
 _REST_OF_ESCAPE = late(r"^(?:u00|x)3[cCeE](?=[A-Za-z_])")
 """Of an escaped bracket (\\u003c) that stands directly before a name."""
 _SHORTEST_CUT = 4
+_NEAR = 160
+_NETRC = late(r"\b(?:login|machine)[ \t]{1,8}\S{1,120}[\s\"',\\]{1,16}$")
 
 
 @cache
@@ -350,7 +352,7 @@ def _in_element(text: str, written: str, end: int, kinds: tuple[Kind, ...]) -> _
 
 
 def _after(text: str, written: str, name: re.Match[str], kinds: tuple[Kind, ...]) -> _Place | None:
-    before = text[max(0, name.start() - 40) : name.start()]
+    before = text[max(0, name.start() - _NEAR) : name.start()]
     between = _BETWEEN.match(text, name.end())
     if between is None:
         return None
@@ -396,7 +398,10 @@ def _value(kind: Kind, text: str, between: re.Match[str], longest: int) -> str:
         found = _quoted(between["open"]).match(text, start, start + longest)
         return found[0] if found else ""
     found = (kind.value or _BARE).match(text, start, start + longest)
-    return found[0].rstrip(_CLOSING) if found else ""
+    if found is None:
+        return ""
+    # The bracket in node[01-04] belongs to the value.
+    return found[0].rstrip(_CLOSING if "[" not in found[0] else _CLOSING.replace("]", ""))
 
 
 def _is_a_value(mention: Mention) -> bool:
@@ -419,8 +424,8 @@ def _follows_directly(mention: Mention, before: str) -> bool:
     """Whether the value belongs to the name although only blanks are between them."""
     if mention.is_option:
         return not mention.value.startswith("-")
-    if mention.name == "password" and "login " in before:
-        return True  # .netrc
+    if mention.name == "password" and _NETRC.search(before):
+        return True
     if mention.name == "key" and not before.lower().endswith(("api ", "access ", "secret ")):
         return False
     is_number = len(mention.value) > 9 and mention.name.endswith(("serial", "number", "id"))

@@ -177,7 +177,37 @@ _NO_HOST = (
     r"(?!(?:localhost|host|device|memory|cpu|gpu|platform|the|a|to|is|and|for|name|<)\b)"
 )
 _SOME_HOST = rf"{_NO_HOST}[A-Za-z0-9][\w.-]{{1,120}}"
+_LISTED_HOST = late(rf"(?<![\w.:-]){_SOME_HOST}(?:\[[\d,-]{{1,120}}\])?")
+
+
+def _listed_hosts(match: re.Match[str]) -> str:
+    return match["command"] + _LISTED_HOST.sub("<host>", match["hosts"])
+
+
 HOST_LINES = (
+    # mpirun -H node1:8,node2:8
+    pattern_rule(
+        "mpirun mpiexec horovodrun prterun",
+        r"(?P<command>\b(?:mpirun|mpiexec|horovodrun|prterun)\b[^\n|;]{0,200}?[ \t]"
+        r"(?:-H|--?hosts?)[ \t=]{1,4})"
+        r"(?P<hosts>[A-Za-z0-9][\w.:,-]{1,400})",
+        _listed_hosts,
+    ),
+    # srun -w node[1-4]
+    pattern_rule(
+        "srun sbatch salloc",
+        r"(?P<command>\b(?:srun|sbatch|salloc)\b[^\n|;]{0,200}?[ \t]-w[ \t]{0,4})"
+        r"(?P<hosts>[A-Za-z0-9](?:[\w.-]|\[[\d,-]{1,120}\]|,(?=[A-Za-z])){1,400})",
+        _listed_hosts,
+    ),
+    # Open MPI puts [host:process] before its own lines
+    pattern_rule(
+        ":",
+        rf"(?<!\w)\[(?P<host>{_SOME_HOST})(?=:\d{{2,7}}\] "
+        r"(?i:\*\*\*|\[ ?\d{1,2}\] [\w/]|\[\[|mca|pmix|prte|opal|orte|ompi|ucx|btl|signal|"
+        r"failing at|mcw |\d{1,6} more process|set mca|read -?\d))",
+        lambda match: match[0] if _FILE.fullmatch(match["host"]) else "[<host>",
+    ),
     # TensorFlow without a driver
     pattern_rule(("this host (",), rf"(on this host \(){_SOME_HOST}(?=\))", r"\1<host>"),
     pattern_rule(

@@ -15,6 +15,9 @@ from whygpu.model.lazy_regex import late
 
 REMOVED = "<removed>"
 
+PLACEHOLDER = r"<(?:user|host|removed|ip removed|mac removed|e-mail removed)>"
+"""What stands in place of private data."""
+
 BOUNDARY = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-F][0-9A-F]))"
 """Where a word may begin: also after a character that is escaped in a URL."""
 
