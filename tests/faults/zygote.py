@@ -8,6 +8,7 @@ Reads one request a line (JSON) and answers each with one line. Started by `sand
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -16,9 +17,10 @@ import pkgutil
 import resource
 import signal
 import sys
+import tempfile
 import time
 import traceback
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from typing import Any
 
 CRASHED = 99
@@ -32,6 +34,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 def main() -> None:
     _import_everything()
+    _use_everything_once()
+    # A collection in a fork would write to, and so copy, every page that it shares with us.
+    gc.freeze()
     # What a start leaves behind becomes our child, and is seen.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for line in sys.stdin:
@@ -48,6 +53,30 @@ def _import_everything() -> None:
         if not {"inside", "bootstrap", "scripts", "__main__"} & set(parts):
             importlib.import_module(module.name)
     catalogue()
+
+
+def _use_everything_once() -> None:
+    """So that a fork compiles no pattern and fills no cache again: most of a start's time."""
+    from tests.machines.healthy import healthy
+    from whygpu.cli.main import main as whygpu_main
+    from whygpu.model.codec import encode
+    from whygpu.model.late import compiled, late
+
+    for found in gc.get_objects():
+        if isinstance(found, type(late(""))):
+            compiled(found)
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere:
+        files = {
+            "a.log": "Could not load dynamic library 'libcudart.so.11.0' on /home/somebody\n",
+            "a.json": json.dumps(encode(healthy())),
+            "a.py": "import tensorflow as tf\ntf.Session()\n",
+        }
+        for name, content in files.items():
+            pathlib.Path(folder, name).write_text(content)
+        for words in (("explain", "a.log"), ("check", "--snapshot", "a.json"), ("lint", "a.py")):
+            sys.argv = ["whygpu", *words[:-1], os.path.join(folder, words[-1]), "--json"]
+            with redirect_stdout(nowhere), redirect_stderr(nowhere), suppress(SystemExit):
+                whygpu_main()
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
