@@ -557,5 +557,5 @@ CONTEXTS: Mapping[str, Callable[[str], str]] = {
 
 
 def in_a_query(text: str) -> str:
-    """As part of an address; not every kind can still be recognised in this."""
+    """As part of an address, in which folders are those of a server."""
     return f"https://example.com/report?note={quote(text)}"

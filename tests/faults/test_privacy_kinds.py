@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from random import Random
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.machines.healthy import healthy
-from tests.secrets import CONTEXTS, KEY_SHAPES, KINDS, Planted
+from tests.secrets import CONTEXTS, KEY_SHAPES, KINDS, Planted, in_a_query
 from tests.test_privacy import ALICE
 from whygpu.model.codec import encode
 from whygpu.model.explanation import Explanation
@@ -56,6 +57,16 @@ def planted(kind: str, seed: int) -> Planted:
 def test_every_kind_in_every_context(kind: str, context: str) -> None:
     secret = planted(kind, seed=1)
     cleaned = Redactor(ALICE).text(CONTEXTS[context](secret.text))
+    assert not secret.leaks_into(cleaned), (secret, cleaned)
+
+
+IN_FOLDERS = {kind for kind in KINDS if {"home", "folder", "share"} & set(kind.split())}
+
+
+@each("kind", sorted(KINDS.keys() - IN_FOLDERS))
+def test_every_kind_in_the_query_of_a_url(kind: str) -> None:
+    secret = planted(kind, seed=1)
+    cleaned = unquote(Redactor(ALICE).text(in_a_query(secret.text)))
     assert not secret.leaks_into(cleaned), (secret, cleaned)
 
 
