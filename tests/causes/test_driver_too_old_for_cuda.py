@@ -64,7 +64,7 @@ def test_a_release_not_on_record_hides_nothing() -> None:
     assert [finding.subject for finding in outcome.findings] == ["torch"]
     (reason,) = outcome.reasons
     assert "CUDA 99.0" in reason
-    assert "no driver floor is on record" in reason
+    assert "no minimum driver is on record" in reason
 
 
 def test_the_compatibility_package_stands_in_for_a_newer_driver() -> None:

@@ -267,4 +267,4 @@ def test_with_this_machine_an_illegal_instruction_is_judged_by_its_processor(
     found = json.loads(capsys.readouterr().out)
     assert "avx-missing-sigill" not in [root["cause"] for root in found["root_causes"]]
     assert "illegal instruction" in found["headline"]
-    assert "executed here" in found["headline"] or "traps here" in found["headline"]
+    assert "executed here" in found["headline"] or "fails here" in found["headline"]

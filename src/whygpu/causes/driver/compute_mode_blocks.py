@@ -1,11 +1,11 @@
-"""The GPU's compute mode keeps this program off it.
+"""The GPU's compute mode does not let this program use the GPU.
 
 ## Why it happens
 
-An administrator can set a GPU to let in no CUDA program at all (prohibited) or one process at a
-time (exclusive). Clusters use both. In exclusive mode the second process gets an error although
-memory and time are free. Where NVIDIA's MPS server runs, exclusive mode is as it should be: the
-server is the one process, and programs go through it.
+An administrator can set a GPU to accept no CUDA program at all (prohibited) or only one process at
+a time (exclusive). Clusters use both. In exclusive mode the second process gets an error even if
+memory is free. With NVIDIA's MPS server, exclusive mode is correct: the server is the one process,
+and programs use the GPU through it.
 
 ## What it looks like
 
@@ -24,7 +24,7 @@ CUDA_VISIBLE_DEVICES.
 compute_mode = "prohibited"
 ```
 
-One process at a time, and one is there.
+One process at a time, and another process uses the GPU.
 
 ```toml
 [driver.gpus.0]
@@ -34,7 +34,7 @@ processes = [{pid = 4711, name = "python", memory_bytes = 2000000000}]
 
 ## Quiet on (machine)
 
-Exclusive, and nobody on it; or the one process on it is MPS.
+Exclusive, and no process uses it, or only MPS does.
 
 ```toml
 [driver.gpus.0]
@@ -56,7 +56,7 @@ compute_mode = {unknown = "NVML: Unknown Error"}
 
 ## Fires on (log)
 
-The table of nvidia-smi shows the mode.
+nvidia-smi shows the mode in its table.
 
 ```
 | 23%   31C    P8    17W / 250W |   8120MiB / 11178MiB |      0%   E. Process |
@@ -106,8 +106,8 @@ from whygpu.model.snapshot import Snapshot
 
 CAUSE = cause("WG109", __name__, __doc__, severity="error", effect="cpu", explains=CONSEQUENCES)
 
-_DRAWS_ONLY = ("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland", "plasmashell")
-"""Processes that draw: they have no CUDA context, which is what exclusive mode counts."""
+_DESKTOP = ("Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland", "plasmashell")
+"""Desktop processes without a CUDA context, which exclusive mode does not count."""
 
 _SHARES = ("nvidia-cuda-mps-server", "nvidia-cuda-mps-control")
 
@@ -125,22 +125,25 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             blocked.append((gpu, ()))
         elif isinstance(mode, Known) and mode.value == "exclusive":
             if isinstance(gpu.processes, Unknown):
-                yield Gap(f"who uses GPU {gpu.number}, which is exclusive: {gpu.processes.reason}")
+                yield Gap(
+                    f"which processes use GPU {gpu.number}, which is exclusive: "
+                    f"{gpu.processes.reason}"
+                )
             elif owners := _owners(gpu):
                 blocked.append((gpu, owners))
-    # One GPU that lets programs in is enough; the others are then only worth a warning.
+    # One usable GPU is enough: the others then get only a warning.
     severity: Severity = "error" if len(blocked) == len(gpus) else "warning"
     for gpu, owners in blocked:
         yield _finding(gpu, owners, severity)
 
 
 def _owners(gpu: Gpu) -> tuple[GpuProcess, ...]:
-    """Processes that hold an exclusive GPU; none where MPS shares it."""
+    """Processes that hold an exclusive GPU; none if MPS shares it."""
     processes = gpu.processes.value if isinstance(gpu.processes, Known) else ()
     names = {process.pid: _name(process) for process in processes}
     if any(name in _SHARES for name in names.values()):
         return ()
-    return tuple(process for process in processes if names[process.pid] not in _DRAWS_ONLY)
+    return tuple(process for process in processes if names[process.pid] not in _DESKTOP)
 
 
 def _name(process: GpuProcess) -> str:
@@ -151,14 +154,14 @@ def _finding(gpu: Gpu, owners: tuple[GpuProcess, ...], severity: Severity) -> Fi
     confidence: Confidence = "certain"
     if owners:
         who = ", ".join(f"{_name(process)} (pid {process.pid})" for process in owners)
-        says = f"lets in one process at a time (exclusive), and {who} is on it"
-        # The process may be drawing only, or be gone by the time a program starts.
+        state = f"accepts one process at a time (exclusive), and {who} uses it"
+        # The process may only draw, or end before a program starts.
         confidence = "likely"
     else:
-        says = "lets in no CUDA program (prohibited)"
+        state = "accepts no CUDA program (prohibited)"
     return CAUSE.finding(
         subject=MACHINE,
-        message=f"GPU {gpu.number} ({gpu.name}) {says}; its compute mode should be default",
+        message=f"GPU {gpu.number} ({gpu.name}) {state}; its compute mode should be default",
         evidence=(
             seen(gpu.compute_mode, f"compute mode {need(gpu.compute_mode)}"),
             *(
@@ -168,7 +171,7 @@ def _finding(gpu: Gpu, owners: tuple[GpuProcess, ...], severity: Severity) -> Fi
         ),
         remedies=(
             Remedy(
-                "Let every process in (until the next restart).",
+                "Allow all processes (until the next restart).",
                 command_line("sudo nvidia-smi -i", a_number(gpu.number), "-c DEFAULT"),
             ),
             Remedy(
@@ -191,7 +194,7 @@ _EXCLUSIVE = late(r"\b(?:E\. ?Process|Exclusive_Process|EXCLUSIVE_PROCESS|Prohib
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    # Up to CUDA 10, a GPU that another process holds alone is an invalid device to the next one.
+    # Up to CUDA 10, the driver reports an exclusive GPU in use as an invalid device.
     statuses = (
         *log.status_named(*_UNAVAILABLE),
         *(status for status in named(log, INVALID_DEVICE) if status.call in MAKES_CONTEXT),
@@ -203,19 +206,19 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     yield CAUSE.finding(
         subject=subject_of(log),
         message="the driver does not let this process use the GPU (busy or unavailable): another "
-        "process holds it alone, its compute mode forbids it, or the GPU is in a bad state",
+        "process holds it exclusively, its compute mode forbids it, or the GPU is in a bad state",
         evidence=log.evidence(*lines),
         remedies=(
             Remedy(
-                "See the compute mode and who is on the GPU.",
+                "Check the compute mode and which processes use the GPU.",
                 shell_script("nvidia-smi --query-gpu=index,compute_mode --format=csv; nvidia-smi"),
             ),
             Remedy(
-                "Let every process in (until the next restart).",
+                "Allow all processes (until the next restart).",
                 command_line("sudo nvidia-smi -c DEFAULT"),
             ),
             Remedy(
-                "If the mode is Default and nobody is on it, reset the GPU or restart the machine.",
+                "If the mode is Default and no process uses it, reset the GPU or restart.",
                 command_line("sudo nvidia-smi --gpu-reset -i 0"),
             ),
         ),

@@ -2,17 +2,17 @@
 
 ## Why it happens
 
-Every CUDA program begins with one call into the driver, cuInit, and gives up the GPU when that
-fails. The code it returns is the driver's only word on the reason. Where whygpu knows the reason
-behind the code (no permission, another library version, a hidden GPU, ...), that cause is shown
-instead and this one is folded under it; what is left here are the codes that stand alone:
+Every CUDA program first calls cuInit in the driver, and does not use the GPU if that fails. The
+code that cuInit returns is the only information about the reason. If whygpu knows the reason behind
+the code (no permission, another library version, a hidden GPU, ...), it shows that cause and this
+finding below it. These codes remain:
 
-- 999: no reason given; often the module nvidia_uvm after the machine slept.
-- 804: the forward-compatibility libcuda of a container image, on a GPU that is not made for data
-  centres.
-- 803: libcuda and the kernel module do not go together.
-- 304: the operating system refused something.
-- 100: no GPU is offered to this process; also when MIG is on and no instance was created.
+- 999: no reason given; often the module nvidia_uvm after the machine was suspended.
+- 804: the forward-compatibility libcuda of a container image, on a GPU that is not a data-centre
+  model.
+- 803: libcuda and the kernel module have different versions.
+- 304: the operating system refused a request.
+- 100: the driver offers no GPU to this process; also if MIG is on and no instance was created.
 
 ## What it looks like
 
@@ -22,11 +22,11 @@ instead and this one is folded under it; what is left here are the codes that st
 
 ## Fix
 
-It depends on the code; the finding says it.
+It depends on the code; the finding gives the fix.
 
 ## Fires on (machine)
 
-After a laptop woke up.
+After a laptop was suspended.
 
 ```toml
 [probes.cuda]
@@ -34,7 +34,7 @@ devices = {unknown = "cuInit: 999 CUDA_ERROR_UNKNOWN"}
 facts = [["libcuda.so.1", "loaded"], ["cuInit", "999 CUDA_ERROR_UNKNOWN"]]
 ```
 
-A container image with NVIDIA's compat package on a GeForce card.
+A container image with NVIDIA's compat package, on a GeForce card.
 
 ```toml
 [driver.cuda_library]
@@ -46,7 +46,7 @@ devices = {unknown = "cuInit: 804 CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"}
 facts = [["cuInit", "804 CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"]]
 ```
 
-NVML fails and nothing was run.
+NVML fails, and CUDA was not tried.
 
 ```toml
 probes_left_out = "--no-probe"
@@ -58,7 +58,7 @@ gpus = {unknown = "NVML could not tell: Unknown Error"}
 
 ## Quiet on (machine)
 
-A login node of a cluster has the driver's libraries and no GPU.
+A login node of a cluster has the driver's libraries but no GPU.
 
 ```toml
 start = "no-gpu"
@@ -88,7 +88,7 @@ numba.cuda.cudadrv.error.CudaSupportError: Error at driver init: Call to cuInit 
 
 ## Quiet on (log)
 
-Where the other lines tell the reason, that is the cause.
+If other lines give the reason, that is the cause.
 
 ```
 failed call to cuInit: CUDA_ERROR_INVALID_VALUE
@@ -158,7 +158,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     elif isinstance(probe, Known) and (trouble := _trouble(machine, probe.value)):
         yield _failed(machine, trouble, probe.source)
     elif isinstance(probe, Known) and probe.value.ended in ("exception", "exit", "not-started"):
-        yield Gap(f"whether CUDA starts: the probe that asks it failed ({probe.value.how})")
+        yield Gap(f"whether CUDA starts: the probe failed ({probe.value.how})")
     elif isinstance(probe, Known) and isinstance(answer, Unknown):
         yield Gap(f"whether CUDA starts: {answer.reason}")
     elif nvml_fails:
@@ -177,17 +177,17 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
         evidence.append(seen(library, f"libcuda.so.1 is {library.value.path}"))
     remedies = [Remedy(row.advice, row.action)] if row else []
     if isinstance(machine.system.wsl, Known):
-        # Linux has no part of the driver there that could be reloaded.
+        # Under WSL, Linux has no kernel module that could be reloaded.
         remedies = [_RENEW_WSL]
     split = _split_without_instances(machine) if code == _NO_DEVICE else ()
     if split:
         evidence += split
-        meaning += "; MIG is switched on, and then CUDA sees only instances that were created"
+        meaning += "; MIG is on, so CUDA sees only instances that were created"
         remedies.insert(
             0,
             Remedy(
-                "Create an instance of the GPU (profiles are listed by nvidia-smi mig -lgip), or "
-                "switch MIG off with nvidia-smi -mig 0.",
+                "Create an instance of the GPU (nvidia-smi mig -lgip lists the profiles), or "
+                "turn MIG off with nvidia-smi -mig 0.",
                 command_line("sudo nvidia-smi mig -cgi 0 -C"),
             ),
         )
@@ -202,7 +202,7 @@ def _refused(machine: Snapshot, answer: Known[CuInit]) -> Finding:
 
 
 def _split_without_instances(machine: Snapshot) -> tuple[Evidence, ...]:
-    """Evidence that MIG is on for every GPU there is."""
+    """Evidence that MIG is on for every GPU."""
     gpus = machine.driver.gpus
     if not isinstance(gpus, Known) or not gpus.value:
         return ()
@@ -217,8 +217,8 @@ def _split_without_instances(machine: Snapshot) -> tuple[Evidence, ...]:
 def _leave_out_compat(path: str) -> Remedy:
     folder = path.rpartition("/")[0]
     return Remedy(
-        f"Keep {folder} out of LD_LIBRARY_PATH and of the loader's cache, so that the driver's "
-        "own libcuda.so.1 is found; in a container, choose an image whose CUDA version the "
+        f"Remove {folder} from LD_LIBRARY_PATH and from the loader's cache, so that the driver's "
+        "own libcuda.so.1 is found. In a container, choose an image whose CUDA version the "
         "host's driver supports without it.",
         shell_script(
             "export LD_LIBRARY_PATH=$(printf %s \"$LD_LIBRARY_PATH\" | tr : '\\n' | grep -vxF ",
@@ -229,18 +229,18 @@ def _leave_out_compat(path: str) -> Remedy:
 
 
 _LOOK = Remedy(
-    "The kernel's log may have the reason.",
+    "Look for the reason in the kernel log.",
     shell_script("sudo dmesg | grep -i -E 'nvrm|nvidia' | tail -20"),
 )
 
 
 def _trouble(machine: Snapshot, probe: Probe) -> str | None:
-    """What went wrong without a code from cuInit; None when nothing did."""
+    """The failure if cuInit returned no code; None if nothing failed."""
     if probe.ended == "signal":
-        return f"the process died of {probe.how} (at: {probe.stage})"
+        return f"the process crashed with {probe.how} (at: {probe.stage})"
     loaded = probe.fact("libcuda.so.1")
     if loaded not in (None, "loaded"):
-        # Where there is no such library at all, that is the finding, and not this.
+        # If there is no such library at all, another cause reports that.
         absent = isinstance(machine.driver.cuda_library, Absent)
         return None if absent else f"libcuda.so.1 cannot be loaded: {loaded}"
     if isinstance(probe.devices, Unknown):
@@ -257,7 +257,7 @@ def _failed(machine: Snapshot, trouble: str, source: str) -> Finding:
         evidence=(Evidence("probe", source, trouble), seen(machine.driver.cuda_library)),
         remedies=(
             Remedy(
-                "See which copy of the library is found.",
+                "Check which copy of the library is found.",
                 shell_script('ldconfig -p | grep libcuda; echo "$LD_LIBRARY_PATH"'),
             ),
             _LOOK,
@@ -268,15 +268,18 @@ def _failed(machine: Snapshot, trouble: str, source: str) -> Finding:
 def _only_nvml(machine: Snapshot, *, starts: bool) -> Finding:
     detail = machine.driver.detail or "no reason given"
     then = (
-        "; CUDA itself starts, but programs that ask NVML first, TensorFlow among them, see no GPU"
+        "; CUDA itself starts, but programs that use NVML first, such as TensorFlow, see no GPU"
         if starts
         else ""
     )
     return CAUSE.finding(
         subject=MACHINE,
-        message=f"the NVIDIA driver fails when it is asked about its GPUs (NVML): {detail}{then}",
+        message=f"the NVIDIA driver fails when NVML asks for its GPUs: {detail}{then}",
         evidence=(seen(machine.driver.state, detail), seen(nvidia_gpu(machine))),
-        remedies=(Remedy("See whether nvidia-smi says more.", command_line("nvidia-smi")), _LOOK),
+        remedies=(
+            Remedy("Check whether nvidia-smi reports more.", command_line("nvidia-smi")),
+            _LOOK,
+        ),
         confidence="likely",
     )
 
@@ -309,7 +312,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     yield CAUSE.finding(
         subject=subject_of(log),
         message=f"the CUDA driver does not start: cuInit returned {name}"
-        + (f", that is, {row.meaning}" if row else ""),
+        + (f": {row.meaning}" if row else ""),
         evidence=log.evidence(*lines),
         remedies=(Remedy(row.advice, row.action),) if row else (_LOOK,),
         confidence="likely",

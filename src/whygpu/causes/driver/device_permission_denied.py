@@ -1,22 +1,23 @@
-"""The GPU's device nodes are there, but this user may not open them.
+"""The GPU's device nodes exist, but this user has no permission to open them.
 
 ## Why it happens
 
-Programs reach the GPU by opening /dev/nvidia0, /dev/nvidiactl and /dev/nvidia-uvm for reading and
-writing. Usually everyone may; some distributions and administrators restrict them to a group
-(`video`, `render`), and a rootless container keeps none of the user's extra groups. On a cluster
-the scheduler closes the nodes of every GPU that a job did not ask for.
+To use the GPU, programs open /dev/nvidia0, /dev/nvidiactl and /dev/nvidia-uvm for reading and
+writing. Usually every user may do this. Some distributions and administrators restrict it to a
+group (`video`, `render`), and a rootless container drops the user's extra groups. On a cluster the
+scheduler blocks the nodes of every GPU that a job did not request.
 
 ## What it looks like
 
-- `Failed to initialize NVML: Insufficient Permissions`, or "Driver Not Loaded" although it is.
+- `Failed to initialize NVML: Insufficient Permissions`, or "Driver Not Loaded" although it is
+  loaded.
 - `CUDA_ERROR_NO_DEVICE`, `CUDA_ERROR_OPERATING_SYSTEM` (304) or `CUDA_ERROR_NOT_INITIALIZED` (3).
 - The same program works under sudo.
 
 ## Fix
 
-Join the group that owns the nodes and log in again (group membership is read at login). On a
-cluster, ask the scheduler for a GPU.
+Join the group that owns the nodes and log in again (groups are read at login). On a cluster,
+request a GPU from the scheduler.
 
 ## Fires on (machine)
 
@@ -40,7 +41,7 @@ facts = [["cuInit", "304 CUDA_ERROR_OPERATING_SYSTEM"]]
 
 ## Quiet on (machine)
 
-A job that got one of two GPUs: the other one is closed to it, as it should be.
+A job got one of two GPUs. The other one is blocked, which is correct.
 
 ```toml
 [driver.device_nodes."/dev/nvidia1"]
@@ -73,7 +74,7 @@ E tensorflow/stream_executor/cuda/cuda_driver.cc:491] failed call to cuInit: CUD
 
 ## Quiet on (log)
 
-A file of the program's own is no device.
+The program's own file is not a device.
 
 ```
 PermissionError: [Errno 13] Permission denied: '/data/nvidia/checkpoints/model.ckpt'
@@ -129,7 +130,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         return
     by_mode = [node for node in closed if not node.mode.endswith(_OPEN_TO_ALL)]
     if closed and not by_mode and place_of(machine) == "container":
-        # Their modes would allow it: the container's device rules do not (docker-no-gpu-runtime).
+        # The file modes allow it, but the container's device rules do not: docker-no-gpu-runtime.
         return
     yield CAUSE.finding(
         subject=MACHINE,
@@ -141,9 +142,9 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _closed(nodes: tuple[DeviceNode, ...]) -> tuple[DeviceNode, ...]:
-    """Nodes without which CUDA cannot start, and that this user may not open.
+    """Nodes that CUDA needs and that this user has no permission to open.
 
-    One open GPU is enough: schedulers close those of other jobs.
+    One usable GPU is enough: schedulers block the GPUs of other jobs.
     """
     needed = [node for node in nodes if node.path in (*CONTROL_NODES, WSL_NODE)]
     closed = [node for node in needed if not node.usable]
@@ -156,20 +157,20 @@ def _closed(nodes: tuple[DeviceNode, ...]) -> tuple[DeviceNode, ...]:
 def _message(machine: Snapshot, closed: tuple[DeviceNode, ...]) -> str:
     if not closed:
         return (
-            "the NVIDIA driver refuses this user: "
+            "the NVIDIA driver denies access to this user: "
             f"{machine.driver.detail or 'insufficient permissions'}"
         )
     first = closed[0]
     more = f" (and {len(closed) - 1} more)" if len(closed) > 1 else ""
     return (
         f"this user may not read and write {first.path}{more}: its mode is {first.mode}, its "
-        f"group {first.group}; CUDA has to open it"
+        f"group is {first.group}; CUDA has to open it"
     )
 
 
 def _evidence(machine: Snapshot, closed: tuple[DeviceNode, ...]) -> tuple[Evidence, ...]:
     evidence = [
-        Evidence("machine", node.path, f"{node.mode}, group {node.group}, closed to this user")
+        Evidence("machine", node.path, f"{node.mode}, group {node.group}, no access for this user")
         for node in closed
     ]
     state = machine.driver.state
@@ -195,22 +196,22 @@ def _group_in_container(runtime: ContainerRuntime, group: str) -> Remedy:
             shell_script("sudo usermod -aG ", a_name(group), ' "$USER"'),
         )
     return Remedy(
-        f"Start the container with the group {group} (by its number where the container does not "
-        "know the name).",
+        f"Start the container with the group {group} (use its number if the container does not "
+        "have the name).",
         command_line("docker run --gpus all --group-add", a_name(group), "..."),
     )
 
 
 def _remedies(machine: Snapshot, by_mode: list[DeviceNode]) -> tuple[Remedy, ...]:
     scheduler = Remedy(
-        "On a cluster, ask the scheduler for a GPU; it opens the nodes of the job's own.",
+        "On a cluster, request a GPU from the scheduler; it gives the job access to the nodes.",
         command_line("srun --gres=gpu:1 --pty bash"),
     )
     groups = [node.group for node in by_mode if node.group != "root" and "rw-" in node.mode[4:7]]
     if not groups:
         reset = Remedy(
-            "Let every user open the nodes, as the driver does by default; after a restart the "
-            "module's option NVreg_DeviceFileMode decides again.",
+            "Allow all users to open the nodes, which is the driver's default. After a restart, "
+            "the module's option NVreg_DeviceFileMode applies again.",
             shell_script("sudo chmod 0666 /dev/nvidia*"),
         )
         return (reset, scheduler) if by_mode else (scheduler,)
@@ -241,13 +242,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     yield CAUSE.finding(
         subject=subject_of(log),
-        message="the user who ran this may not open the GPU's device nodes "
+        message="the user who ran this has no permission to open the GPU's device nodes "
         f"(line {lines[0]}: {excerpt(log.line(lines[0]).text, 100)})",
         evidence=log.evidence(*lines, *story_of(log).wanted),
         remedies=(
-            Remedy("See who may open them.", shell_script("ls -l /dev/nvidia*; id")),
+            Remedy("Check who may open them.", shell_script("ls -l /dev/nvidia*; id")),
             Remedy(
-                "Join the group that owns them (video or render, as a rule), then log in again.",
+                "Join the group that owns them (usually video or render), then log in again.",
                 shell_script('sudo usermod -aG video,render "$USER"'),
             ),
             Remedy(

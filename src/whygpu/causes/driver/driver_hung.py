@@ -3,19 +3,19 @@
 ## Why it happens
 
 A call into the driver waits inside the kernel and never returns: the GPU has crashed, another
-process holds the driver's lock while it dies, or a reset or an update is under way. A cold machine
-with many GPUs and no persistence daemon can take half a minute to wake them all, which looks the
-same from outside.
+process holds the driver's lock while it ends, or a reset or an update is in progress. A machine
+with many GPUs and without the persistence daemon can take half a minute to start them all, which
+looks the same.
 
 ## What it looks like
 
-`nvidia-smi`, `import` of a framework or the first operation hangs and does not react to Ctrl-C;
-the process stays in state D even under SIGKILL.
+`nvidia-smi`, the import of a framework or the first operation hangs and does not react to Ctrl-C.
+The process stays in state D even after SIGKILL.
 
 ## Fix
 
-Read the kernel's log for Xid messages, end the processes that hold the GPU, reset it, and if that
-hangs, too, restart the machine.
+Look for Xid messages in the kernel log, end the processes that hold the GPU, and reset it. If the
+reset hangs too, restart the machine.
 
 ## Fires on (machine)
 
@@ -28,7 +28,7 @@ cuda = {unknown = "NVML could not tell: NVML gave no answer within 10 seconds"}
 gpus = {unknown = "NVML could not tell: NVML gave no answer within 10 seconds"}
 ```
 
-NVML answers, CUDA does not.
+NVML answers, but CUDA does not.
 
 ```toml
 [probes.cuda]
@@ -40,7 +40,7 @@ facts = [["libcuda.so.1", "loaded"]]
 
 ## Quiet on (machine)
 
-A probe that ran out of time before it reached the driver says nothing about it.
+A probe that timed out before it called the driver shows nothing about the driver.
 
 ```toml
 [probes.cuda]
@@ -67,7 +67,7 @@ state = {unknown = "NVML could not be asked: no pynvml"}
 
 ## Quiet on (log)
 
-With an Xid before it, that is the reason.
+If an Xid comes before it, the Xid is the reason.
 
 ```
 [ 2201.100021] NVRM: Xid (PCI:0000:61:00): 119, pid=8123, name=nvidia-smi, Timeout waiting for RPC from GSP!
@@ -135,15 +135,15 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         evidence=tuple(evidence),
         remedies=(
             Remedy(
-                "Look for Xid messages of the driver in the kernel's log.",
+                "Look for Xid messages in the kernel log.",
                 shell_script("sudo dmesg | grep -i -E 'nvrm|xid'"),
             ),
             Remedy(
-                "See who holds the GPU, and end what is stuck.",
+                "Check which processes hold the GPU, and end those that hang.",
                 shell_script("sudo fuser -v /dev/nvidia*"),
             ),
             Remedy(
-                "Where waking the GPUs takes long, keep them awake.",
+                "If starting the GPUs takes long, keep them initialized.",
                 command_line("sudo systemctl enable --now nvidia-persistenced"),
             ),
             Remedy("If nothing helps, restart the machine.", command_line("sudo reboot")),
@@ -164,15 +164,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     yield CAUSE.finding(
         subject=subject_of(log),
-        message="a call into the NVIDIA driver waits in the kernel and does not come back",
+        message="a call into the NVIDIA driver waits in the kernel and does not return",
         evidence=log.evidence(*lines),
         remedies=(
             Remedy(
-                "Look for Xid messages in the kernel's log.",
+                "Look for Xid messages in the kernel log.",
                 shell_script("sudo dmesg | grep -i xid"),
             ),
             Remedy(
-                "Where waking the GPUs takes long, keep them awake.",
+                "If starting the GPUs takes long, keep them initialized.",
                 command_line("sudo systemctl enable --now nvidia-persistenced"),
             ),
             Remedy("If nothing helps, restart the machine.", command_line("sudo reboot")),

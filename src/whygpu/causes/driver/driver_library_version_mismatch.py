@@ -1,30 +1,30 @@
-"""The driver's libraries and the loaded kernel module are of different versions.
+"""The driver's libraries and the loaded kernel module have different versions.
 
 ## Why it happens
 
-NVIDIA's driver has two halves that must be of exactly the same version: a kernel module and
-libraries such as libcuda.so.1. An update replaces both on disk, while the old module stays in the
-running kernel until the machine restarts. Unattended upgrades do this overnight. If a restart
-does not help, two drivers are installed side by side (a package and a `.run` file), or an old
-module sits in the initial ramdisk.
+NVIDIA's driver consists of a kernel module and libraries such as libcuda.so.1. Both must have
+exactly the same version. An update replaces both on disk, but the old module stays in the running
+kernel until the machine restarts. Automatic updates do this overnight. If a restart does not help,
+two drivers are installed (a package and a `.run` file), or the initial ramdisk contains an old
+module.
 
-NVIDIA's forward-compatibility package (a folder `compat` in a CUDA toolkit) brings a libcuda that
-is newer than the module on purpose. Once the driver has overtaken it, it is just an old copy that
-is found first.
+NVIDIA's forward-compatibility package (a folder `compat` in a CUDA toolkit) contains a libcuda that
+is newer than the module on purpose. After the driver has been updated beyond it, it is only an old
+copy that is found first.
 
-A library that was baked into a container image is another matter: see docker-no-gpu-runtime.
+For a driver library that is part of a container image, see docker-no-gpu-runtime.
 
 ## What it looks like
 
 - `Failed to initialize NVML: Driver/library version mismatch`.
 - `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH`, code 803: "system has unsupported display driver / cuda
   driver combination".
-- TensorFlow registers no GPU; PyTorch says that CUDA is not available.
+- TensorFlow registers no GPU. PyTorch reports that CUDA is not available.
 
 ## Fix
 
-Restart the machine. Where that has to wait, stop everything that uses the GPU (the desktop
-included) and load the new module in place of the old one.
+Restart the machine. If that has to wait, stop all programs that use the GPU (also the desktop),
+unload the old module and load the new one.
 
 ## Fires on (machine)
 
@@ -40,7 +40,7 @@ path = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"
 version = "580.82.07"
 ```
 
-NVML agrees with the module, but another libcuda is found.
+NVML matches the module, but another libcuda is found.
 
 ```toml
 [driver.cuda_library]
@@ -48,7 +48,7 @@ path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
 version = "550.54.14"
 ```
 
-The compatibility package is older than the driver by now.
+The compatibility package is older than the driver.
 
 ```toml
 [driver.cuda_library]
@@ -91,7 +91,7 @@ I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:189] kernel reported versi
 E tensorflow/stream_executor/cuda/cuda_diagnostics.cc:296] kernel version 367.27.0 does not match DSO version 361.42.0 -- cannot find working devices in this configuration
 ```
 
-An update without a restart, as PyTorch tells it.
+An update without a restart, reported by PyTorch.
 
 ```
 UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 803: system has unsupported display driver / cuda driver combination
@@ -167,7 +167,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     differing = differing_libraries(machine)
     libraries = differing or _driver_libraries(machine)
     if any(from_image(machine, library.value) for library in libraries):
-        raise NotApplicable("driver library of the host's: this one is the image's")
+        raise NotApplicable("driver library of the host: this one belongs to the image")
     refused = isinstance(driver.state, Known) and driver.state.value == "mismatched"
     if not differing and not refused:
         if not isinstance(driver.kernel_module, Known):
@@ -182,7 +182,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _outdated_compat(machine: Snapshot) -> Known[DriverLibrary] | None:
-    """The compatibility package's libcuda, where the loaded module is newer than it."""
+    """The compatibility package's libcuda, if the loaded module is newer."""
     library, module = machine.driver.cuda_library, machine.driver.kernel_module
     if not isinstance(library, Known) or library.value.kind != "compat":
         return None
@@ -198,10 +198,10 @@ def _compat_finding(machine: Snapshot, library: Known[DriverLibrary]) -> Finding
     folder = posixpath.dirname(library.value.path)
     without = search_without(machine, folder)
     remedy = (
-        Remedy("Take that folder off LD_LIBRARY_PATH; the driver needs no help.", without)
+        Remedy("Remove that folder from LD_LIBRARY_PATH; the driver does not need it.", without)
         if without
         else Remedy(
-            "Keep the loader from finding it there: remove the package, or the entry that names "
+            "Prevent the loader from finding it there: remove the package, or the entry that names "
             "the folder.",
             shell_script("grep -rn compat /etc/ld.so.conf.d/; ls -l ", a_path(folder)),
         )
@@ -209,9 +209,9 @@ def _compat_finding(machine: Snapshot, library: Known[DriverLibrary]) -> Finding
     return CAUSE.finding(
         subject=MACHINE,
         message=(
-            f"libcuda.so.1 is taken from NVIDIA's compatibility package in {folder}, of driver "
+            f"libcuda.so.1 is found in NVIDIA's compatibility package in {folder}, for driver "
             f"{_version(library)}; the loaded kernel module "
-            f"{need(machine.driver.kernel_module)} is newer, and the two do not go together"
+            f"{need(machine.driver.kernel_module)} is newer, and the two do not match"
         ),
         evidence=_evidence(machine, (library,)),
         remedies=(remedy,),
@@ -231,11 +231,11 @@ def _message(machine: Snapshot, differing: tuple[Known[DriverLibrary], ...]) -> 
     module = machine.driver.kernel_module
     if not differing or not isinstance(module, Known):
         return (
-            "the NVIDIA driver's libraries and its loaded kernel module are of different "
+            "the NVIDIA driver's libraries and its loaded kernel module have different "
             f"versions: {machine.driver.detail or 'the driver refuses to work'}"
         )
     found = " and ".join(
-        f"{library.value.path} is of driver {_version(library)}" for library in differing
+        f"{library.value.path} belongs to driver {_version(library)}" for library in differing
     )
     return (
         f"the loaded NVIDIA kernel module is version {module.value}, but {found}; they must "
@@ -269,8 +269,8 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
     if place_of(machine) == "container":
         return (
             Remedy(
-                "The host's driver was updated and its old kernel module still runs: restart the "
-                "host, then start this container anew."
+                "The host's driver was updated and its old kernel module is still loaded: restart "
+                "the host, then start this container again."
             ),
         )
     return (
@@ -278,8 +278,8 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
             "Restart the machine, so that it loads the new module.", command_line("sudo reboot")
         ),
         Remedy(
-            "Without a restart: stop the desktop and all that uses the GPU, then reload the "
-            "module.",
+            "Without a restart: stop the desktop and all programs that use the GPU, then reload "
+            "the module.",
             Steps(
                 (
                     command_line("sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia"),
@@ -288,9 +288,9 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
             ),
         ),
         Remedy(
-            "If it is still so after a restart, two drivers are installed: remove one of them "
-            "(nvidia-uninstall takes away one that a .run file installed) and rebuild the initial "
-            "ramdisk."
+            "If the error remains after a restart, two drivers are installed: remove one of them "
+            "(nvidia-uninstall removes a driver that a .run file installed) and rebuild the "
+            "initial ramdisk.",
         ),
     )
 
@@ -305,40 +305,40 @@ _TWO_VERSIONS = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    said = mismatch_lines(log)
+    stated = mismatch_lines(log)
     compat = lines_of(named(log, COMPAT))
     apart = log.first(_TWO_VERSIONS)
-    if compat and not said and story_of(log).place == "container" and not _on_the_host(log):
-        # There the image's CUDA is newer than the host's driver, which is driver-too-old-for-cuda.
+    if compat and not stated and story_of(log).place == "container" and not _on_the_host(log):
+        # Here the image's CUDA is newer than the host's driver: driver-too-old-for-cuda.
         return
-    if not said and not compat and apart is None:
+    if not stated and not compat and apart is None:
         return
-    lines = (*said, *compat, *((apart.line,) if apart else ()), *story_of(log).wanted)
+    lines = (*stated, *compat, *((apart.line,) if apart else ()), *story_of(log).wanted)
     yield CAUSE.finding(
         subject=subject_of(log),
         message=_log_message(apart),
         evidence=log.evidence(*lines),
         remedies=_log_remedies(log),
-        confidence="certain" if said or apart else "likely",
+        confidence="certain" if stated or apart else "likely",
         severity=weight(log, lines, "error"),
         effect="broken" if failed_at(log, lines) else "cpu",
         ask=None
-        if said or apart
-        else "Is /proc/driver/nvidia/version the version that `nvidia-smi` shows? If not, restart; "
-        "if it is, a folder 'compat' with another libcuda is on the library path.",
+        if stated or apart
+        else "Does /proc/driver/nvidia/version show the same version as `nvidia-smi`? If not, "
+        "restart. If it does, a 'compat' folder with another libcuda is on the library path.",
     )
 
 
 def _on_the_host(log: Log) -> bool:
-    """The tool that prepares a container met it, before anything of the image was used."""
+    """The tool that prepares a container reported it, before the image was used."""
     return any("nvidia-container-cli" in log.line(s.line).text for s in named(log, COMPAT))
 
 
 def _log_message(apart: Match | None) -> str:
     if apart is None:
         return (
-            "the libcuda that programs load and the running kernel module are of different "
-            "versions of the NVIDIA driver, as after an update without a restart"
+            "the loaded libcuda and the running kernel module belong to different versions of the "
+            "NVIDIA driver, as after an update without a restart"
         )
     kernel = apart.groups["kernel"] or apart.groups["module"]
     library = apart.groups["library"] or apart.groups["client"]
@@ -354,16 +354,16 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
             "Restart the machine, so that it loads the new module.", command_line("sudo reboot")
         ),
         Remedy(
-            "If it is still so after a restart, two drivers are installed, or the initial ramdisk "
-            "holds an old module: remove one driver and rebuild the ramdisk.",
+            "If the error remains after a restart, two drivers are installed, or the initial "
+            "ramdisk contains an old module: remove one driver and rebuild the ramdisk.",
             shell_script("dpkg -l | grep -i nvidia; ls -l /usr/lib/x86_64-linux-gnu/libcuda.so*"),
         ),
     )
     if story_of(log).place == "container":
         return (
             Remedy(
-                "If nvidia-smi works on the host, the image brings a driver library of its own: "
-                "take libcuda and libnvidia-ml out of the image, and start it with --gpus all."
+                "If nvidia-smi works on the host, the image contains its own driver library: "
+                "remove libcuda and libnvidia-ml from the image, and start it with --gpus all."
             ),
             *remedies,
         )

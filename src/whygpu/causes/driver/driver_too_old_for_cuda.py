@@ -2,21 +2,22 @@
 
 ## Why it happens
 
-Newer drivers run programs for every older CUDA release, and not the other way round. From CUDA 11
-on, one driver serves all minor releases of a major one: any CUDA 12 build runs on 525.60.13 or
-newer. Before CUDA 11 every release had its own lowest driver. An upgraded framework, or a
-container image newer than the host, is where the two part.
+A newer driver runs programs for every older CUDA release, but an older driver does not run programs
+for newer ones. From CUDA 11 on, one driver supports all minor releases of a major release: any CUDA
+12 build runs on 525.60.13 or newer. Before CUDA 11 every release had its own minimum driver. The
+driver becomes too old when the framework is upgraded, or when a container image is newer than the
+host.
 
 ## What it looks like
 
 `CUDA driver version is insufficient for CUDA runtime version`, error 35, at the first operation.
-TensorFlow lists the GPU and then fails; PyTorch says `The NVIDIA driver on your system is too old
+TensorFlow lists the GPU and then fails. PyTorch prints `The NVIDIA driver on your system is too old
 (found version 11040)` and reports no GPU.
 
 ## Fix
 
-Update the driver (on the host, when the program runs in a container), or install a build of the
-framework for a CUDA release that the driver runs.
+Update the driver (for a container, on the host), or install a build of the framework for a CUDA
+release that the driver supports.
 
 ## Fires on (machine)
 
@@ -29,7 +30,7 @@ cuda = "11.4"
 
 ## Quiet on (machine)
 
-Minor releases do not matter from CUDA 11 on: a CUDA 12.8 build runs on the first driver for 12.0.
+From CUDA 11 on minor releases do not matter: a CUDA 12.8 build runs on the first driver for 12.0.
 
 ```toml
 only = ["torch"]
@@ -47,7 +48,7 @@ version = {unknown = "NVML gave no answer within 5 s"}
 cuda = {unknown = "NVML gave no answer within 5 s"}
 ```
 
-A CUDA release that is not on record yet:
+A CUDA release that is not yet on record:
 
 ```toml
 only = ["torch"]
@@ -61,14 +62,14 @@ cuda = "99.0"
 RuntimeError: The NVIDIA driver on your system is too old (found version 10010). Please update your GPU driver by downloading and installing a new version from the URL: http://www.nvidia.com/Download/index.aspx
 ```
 
-TensorFlow comes this far only where a driver has shown it a GPU.
+TensorFlow gets this far only if a driver has listed a GPU.
 
 ```
   File "C:\\tools\\envs\\faces\\lib\\site-packages\\tensorflow\\python\\client\\session.py", line 676, in __init__
 tensorflow.python.framework.errors_impl.InternalError: cudaGetDevice() failed. Status: CUDA driver version is insufficient for CUDA runtime version
 ```
 
-Code compiled by a toolkit that is newer than the driver.
+Code was compiled by a toolkit that is newer than the driver.
 
 ```
 jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CUDA error: the provided PTX was compiled with an unsupported toolchain.
@@ -80,14 +81,14 @@ docker: Error response from daemon: OCI runtime create failed: nvidia-container-
 
 ## Quiet on (log)
 
-No driver at all: the runtime's message is the same.
+There is no driver at all: the CUDA runtime prints the same message.
 
 ```
 2019-10-08 12:00:01.000002: I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:148] kernel driver does not appear to be running on this host (node3): /proc/driver/nvidia/version does not exist
 RuntimeError: cuda runtime error (35) : CUDA driver version is insufficient for CUDA runtime version at torch/csrc/cuda/Module.cpp:51
 ```
 
-XLA compiles one after the other with an older driver, and all is well.
+With an older driver XLA compiles one kernel at a time, and this works.
 
 ```
 2023-04-11 09:12:44.120001: W external/org_tensorflow/tensorflow/compiler/xla/stream_executor/gpu/asm_compiler.cc:85] The NVIDIA driver's CUDA version is 11.4 which is older than the ptxas CUDA version 11.8.89. Because the driver is older than the ptxas version, XLA is disabling parallel compilation
@@ -165,7 +166,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
                 subject=framework.name,
                 message=(
                     f"{titled(framework)} is built for CUDA {cuda.value}, which needs {needed.driver}; "
-                    f"this machine has {driver.said}"
+                    f"this machine has {driver.description}"
                 ),
                 evidence=(driver.evidence, seen(cuda, f"built for CUDA {cuda.value}")),
                 remedies=_remedies(machine, framework, needed, driver),
@@ -191,16 +192,16 @@ class _Needed(NamedTuple):
 
 
 class _Driver(NamedTuple):
-    """The driver that programs get, as far as it can be compared with CUDA releases."""
+    """The driver that programs use, as far as it can be compared with CUDA releases."""
 
     linux: str | None
-    """Its version; None where it is not a Linux driver's, or not known."""
+    """Its version; None if it is not a Linux driver, or unknown."""
     cuda: str | None
     """The newest CUDA version it supports."""
     evidence: Evidence
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         if self.linux is None:
             return f"a driver whose newest CUDA version is {self.cuda}"
         return f"driver {self.linux}" + (
@@ -208,7 +209,7 @@ class _Driver(NamedTuple):
         )
 
     def runs(self, cuda: str) -> bool | None:
-        """Whether the driver runs programs for a CUDA release; None when that is not on record."""
+        """Whether the driver runs programs for a CUDA release; None if that is not on record."""
         if self.linux is None:
             assert self.cuda is not None
             wanted = release_numbers(cuda)
@@ -221,7 +222,7 @@ class _Driver(NamedTuple):
         return answers.pop() if len(answers) == 1 else None
 
     def short_of(self, cuda: str) -> _Needed | Gap | None:
-        """The driver that would be needed; None when this one will do."""
+        """The driver that is needed; None if this one is new enough."""
         runs = self.runs(cuda)
         if runs:
             return None
@@ -230,23 +231,23 @@ class _Driver(NamedTuple):
             known = " or ".join(row.driver for row in floors)
             return Gap(
                 f"whether driver {self.linux} is new enough for CUDA {cuda}: "
-                + (f"its builds need {known}" if known else "no driver floor is on record")
+                + (f"its builds need {known}" if known else "no minimum driver is on record")
             )
         return _Needed(cuda, None if self.linux is None else floors[-1].driver)
 
 
 def _driver(machine: Snapshot) -> _Driver:
-    """Ends the judgement where there is no driver, or nothing of it is known."""
+    """Ends the check if there is no driver, or if nothing is known about it."""
     driver = machine.driver
     cuda = driver.cuda.value if isinstance(driver.cuda, Known) else None
     library = driver.cuda_library
     version: Observed[str] = driver.version
     if isinstance(library, Known) and library.value.kind == "compat":
-        # NVIDIA's forward-compatibility package stands in for a newer driver.
+        # NVIDIA's forward-compatibility package replaces a newer driver.
         version = library.value.version
     windows = isinstance(machine.system.wsl, Known)
     if windows or not isinstance(version, Known):
-        # Windows numbers its drivers differently, but both tell the CUDA version they support.
+        # Drivers for Windows have other numbers, but both report the CUDA version they support.
         if isinstance(driver.cuda, Known):
             return _Driver(None, cuda, seen(driver.cuda, f"supports CUDA up to {cuda}"))
         need(driver.cuda if windows else version)
@@ -261,8 +262,8 @@ def _remedies(
         update = Remedy(f"Update the NVIDIA driver in Windows: {needed.driver} is required.")
     elif isinstance(machine.system.container, Known):
         update = Remedy(
-            f"Update the NVIDIA driver of the host to {needed.release}; a container uses the "
-            "host's driver."
+            f"Update the host's NVIDIA driver to {needed.release}; a container uses the driver of "
+            "the host."
         )
     else:
         distribution = machine.system.distribution
@@ -276,17 +277,17 @@ def _remedies(
 
 
 def _other_build(framework: Framework, driver: _Driver) -> Remedy | None:
-    """A build of the framework that this driver runs, where one exists."""
+    """A build of the framework that this driver supports, if one exists."""
     if framework.name == "torch":
         for cuda, index in (("12.6", "cu126"), ("11.8", "cu118")):
             if driver.runs(cuda):
                 return Remedy(
-                    f"Or install a PyTorch build for CUDA {cuda}, which this driver runs.",
+                    f"Or install a PyTorch build for CUDA {cuda}, which this driver supports.",
                     Install(("torch",), index_url=pytorch_index(index), removes=("torch",)),
                 )
     if framework.name == "jax" and driver.runs("12.0"):
         return Remedy(
-            "Or install JAX for CUDA 12, which this driver runs.",
+            "Or install JAX for CUDA 12, which this driver supports.",
             gpu_build_of(framework),
         )
     if framework.name == "tensorflow":
@@ -295,19 +296,19 @@ def _other_build(framework: Framework, driver: _Driver) -> Remedy | None:
                 release = ".".join(map(str, row.last))
                 return Remedy(
                     f"Or install TensorFlow {release}, the newest release built for a CUDA that "
-                    f"this driver runs ({row.cuda}), in an environment with a Python of its time."
+                    f"this driver supports ({row.cuda}), in an environment with an older Python."
                 )
     return None
 
 
-_SAYS_SO = late(
+_STATEMENTS = late(
     r"NVIDIA driver on your system is too old(?: \(found version (?P<number>\d{4,5})\))?"
     r"|requirement error: unsatisfied condition: (?P<condition>[a-z]{4,6} ?[<>=]{1,2} ?[\d.]{1,9})"
     r"|unsatisfied condition: (?P<other>cuda ?>= ?[\d.]{1,9})"
     r"|built for NVIDIA Driver Release (?P<release>[\d.]{3,9}) or later, but\s{1,4}version"
     r" (?P<detected>[\d.]{3,20}) was detected|unsupported CUDA version: driver [\d.]{3,6} <"
     r"|PTX was compiled with an unsupported toolchain|PTX_VERSION\b|UnsupportedPtxVersion"
-    # The driver's own compiler, which calls what it is given so.
+    # The driver's own compiler uses this name for its input.
     r"|application ptx input[^\n]{0,80}Unsupported \.version"
     r"|CALL_REQUIRES_NEWER_DRIVER|Driver missing function: cu\w{3,40}"
     r"|libcuda\.so\.1: undefined symbol: cu[A-Z]\w{2,60}"
@@ -317,7 +318,7 @@ _SAYS_SO = late(
     r"|(?:NVIDIA|CUDA|GPU|[Dd]isplay|[Gg]raphics) drivers? (?:version )?(?:is|are) (?:too old"
     r"|outdated)"
 )
-_STILL_GOES_ON = late(r"disabling parallel compilation|Relying on driver to perform ptx")
+_CONTINUES = late(r"disabling parallel compilation|Relying on driver to perform ptx")
 _START_FAILED = late(
     r"cudaGetDevice\(\) failed\. Status: initialization error"
     r"|initialize CUDA: initialization error|CUDA error 3 at "
@@ -326,15 +327,15 @@ _START_FAILED = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    said = next((m for m in log.find(_SAYS_SO) if not _STILL_GOES_ON.search(m.text)), None)
+    statement = next((m for m in log.find(_STATEMENTS) if not _CONTINUES.search(m.text)), None)
     suspect = suspected(log, CAUSE.slug)
     compat = lines_of(named(log, COMPAT)) if story_of(log).place == "container" else ()
     if any("nvidia-container-cli" in log.line(line).text for line in compat):
-        compat = ()  # The host's own driver, before anything of the image was used.
+        compat = ()  # The host's own driver, before the image was used.
     unclear = log.first(_START_FAILED)
-    if said is not None:
-        lines = tuple(m.line for m in log.find(_SAYS_SO)) + lines_of(named(log, INSUFFICIENT))
-        yield _in_log(log, (*lines, *compat), said.groups, "certain")
+    if statement is not None:
+        lines = tuple(m.line for m in log.find(_STATEMENTS)) + lines_of(named(log, INSUFFICIENT))
+        yield _in_log(log, (*lines, *compat), statement.groups, "certain")
     elif suspect is not None:
         sure = _too_old_by_versions(log)
         confidence: Confidence = "certain" if sure else suspect.confidence
@@ -342,12 +343,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     elif compat and not mismatch_lines(log):
         yield _in_log(log, compat, {}, "likely")
     elif unclear is not None and not log.progress:
-        ask = "Which driver does `nvidia-smi` show, and which CUDA does the program bring?"
+        ask = "Which driver does `nvidia-smi` show, and which CUDA does the program use?"
         yield _in_log(log, (unclear.line,), {}, "possible", ask)
 
 
 def _cuda_wanted(log: Log) -> str | None:
-    """The CUDA release that the program was built for, where its version tells."""
+    """The CUDA release that the program was built for, if its version shows it."""
     version = log.version_of("tensorflow")
     row = build_of(version) if version and log.framework == "tensorflow" else None
     return row.cuda if row else None
@@ -364,14 +365,14 @@ def _too_old_by_versions(log: Log) -> bool:
 def _in_log(
     log: Log,
     lines: tuple[int, ...],
-    told: dict[str, str | None],
+    groups: dict[str, str | None],
     confidence: Confidence,
     ask: str | None = None,
 ) -> Finding:
     cuda = _cuda_wanted(log)
     return CAUSE.finding(
         subject=subject_of(log),
-        message=_log_message(log, told, cuda),
+        message=_log_message(log, groups, cuda),
         evidence=log.evidence(*lines, *story_of(log).wanted),
         remedies=_log_remedies(log, cuda),
         confidence=confidence,
@@ -384,17 +385,17 @@ def _in_log(
 _PTX = late(r"PTX", re.IGNORECASE)
 
 
-def _log_message(log: Log, told: dict[str, str | None], cuda: str | None) -> str:
-    version = told.get("detected") or log.version_of("driver")
+def _log_message(log: Log, groups: dict[str, str | None], cuda: str | None) -> str:
+    version = groups.get("detected") or log.version_of("driver")
     driver = f"the NVIDIA driver {version}" if version else "the NVIDIA driver"
-    wants = told.get("condition") or told.get("other")
-    number = told.get("number")
+    wants = groups.get("condition") or groups.get("other")
+    number = groups.get("number")
     if number:
-        driver += f", which knows CUDA up to {int(number) // 1000}.{int(number) % 1000 // 10},"
+        driver += f", which supports CUDA up to {int(number) // 1000}.{int(number) % 1000 // 10},"
     if wants:
         return f"{driver} is too old for the container image, which requires {wants}"
-    if told.get("release"):
-        return f"{driver} is too old for the container image: it is made for {told['release']}"
+    if groups.get("release"):
+        return f"{driver} is too old for the container image, which is for {groups['release']}"
     if any(_PTX.search(status.name) for status in log.statuses):
         return f"{driver} is too old for code (PTX) that a newer CUDA toolkit compiled"
     release = f"CUDA {cuda}, which {framework_title(log)} was built for" if cuda else None
@@ -405,15 +406,17 @@ def _log_remedies(log: Log, cuda: str | None) -> tuple[Remedy, ...]:
     table = windows_driver_floors if log.platform == "windows" else driver_floors
     floors = table(cuda) if cuda else ()
     at_least = f" to {floors[-1].driver} or newer" if floors else ""
-    where = ", on the host, because a container uses the host's" if _in_container(log) else ""
+    where = (
+        ", on the host, because a container uses the host's driver" if _in_container(log) else ""
+    )
     return (
         Remedy(
-            f"Update the NVIDIA driver{at_least}{where}; then restart. What it supports is in "
-            "the corner of this table.",
+            f"Update the NVIDIA driver{at_least}{where}; then restart. nvidia-smi shows the newest "
+            "CUDA that the driver supports.",
             command_line("nvidia-smi"),
         ),
         Remedy(
-            "Or install a build for an older CUDA release that this driver runs; this says which.",
+            "Or install a build for an older CUDA release that this driver supports.",
             command_line("whygpu plan torch tensorflow"),
         ),
     )

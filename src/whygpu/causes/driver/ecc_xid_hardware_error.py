@@ -1,21 +1,21 @@
-"""A GPU reports a hardware fault: it is lost, or its memory has errors that cannot be corrected.
+"""A GPU reports a hardware fault: it is lost, or its memory has uncorrectable errors.
 
 ## Why it happens
 
-The card crashed, overheated, lost power or its seat in the slot, and the driver cannot reach it
-any more ("fallen off the bus"); or a cell of its memory failed in a way that the error correction
-could detect but not repair. The driver notes each in the kernel's log as an Xid.
+The card crashed, overheated, lost power or its contact in the slot, and the driver can no longer
+reach it ("fallen off the bus"). Or a memory cell failed in a way that error correction could detect
+but not repair. The driver writes each fault to the kernel log as an Xid.
 
 ## What it looks like
 
-- nvidia-smi shows `ERR!`, or says that a GPU is lost or has to be reset.
+- nvidia-smi shows `ERR!`, or reports that a GPU is lost or has to be reset.
 - `CUDA_ERROR_ECC_UNCORRECTABLE`, "uncorrectable ECC error encountered".
-- Programs hang or die in a different place each time.
+- Programs hang or crash in a different place each time.
 
 ## Fix
 
-Reset the GPU or restart the machine. Errors of memory that come back after that, or an Xid that
-repeats, are a matter for the card's vendor.
+Reset the GPU or restart the machine. If memory errors or an Xid return after that, contact the
+card's vendor.
 
 ## Fires on (machine)
 
@@ -26,7 +26,7 @@ detail = "GPU 0: GPU is lost"
 gpus = {unknown = "NVML could not tell: GPU is lost"}
 ```
 
-Errors of memory since the driver was loaded.
+Memory errors since the driver was loaded.
 
 ```toml
 [driver.gpus.0]
@@ -68,7 +68,7 @@ Unable to determine the device handle for GPU 0000:0B:00.0: GPU is lost.  Reboot
 
 ## Quiet on (log)
 
-A program's own fault has an Xid, too: 31 is a kernel that reached beyond its memory.
+A fault of a program also has an Xid: 31 means that a kernel accessed memory outside its own.
 
 ```
 NVRM: Xid (PCI:0000:01:00): 31, pid=3391, name=python, Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS
@@ -110,7 +110,7 @@ CAUSE = cause(
 _HARDWARE_WORDS = ("uncorrectable ecc", "ecc_uncorrectable", "gpu is lost", "fallen off the bus")
 
 _LOOK = Remedy(
-    "The kernel's log has the number of the fault (Xid), which NVIDIA's catalogue explains.",
+    "Read the Xid number of the fault in the kernel log; NVIDIA's Xid catalogue explains it.",
     shell_script("sudo dmesg | grep -i xid"),
 )
 
@@ -127,7 +127,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for gpu in need_or(machine.driver.gpus, ()):
         errors = gpu.ecc_uncorrected
         if isinstance(errors, Unknown):
-            yield Gap(f"errors in the memory of GPU {gpu.number} ({gpu.name}): {errors.reason}")
+            yield Gap(f"memory errors of GPU {gpu.number} ({gpu.name}): {errors.reason}")
         elif isinstance(errors, Known) and errors.value:
             counted = True
             yield _memory_errors(gpu, errors, failures)
@@ -136,7 +136,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _failed_in_probes(machine: Snapshot) -> Iterator[Evidence]:
-    """Operations that failed with the words of a hardware fault."""
+    """Operations that failed with the message of a hardware fault."""
     for probe in machine.probes:
         for operation in probe.operations:
             if isinstance(operation.ran_on, Unknown) and any(
@@ -150,37 +150,41 @@ def _lost(machine: Snapshot, failures: tuple[Evidence, ...]) -> Finding:
     state = machine.driver.state
     return CAUSE.finding(
         subject=MACHINE,
-        message="the driver has lost a GPU, which no longer answers or has to be reset: "
-        f"{machine.driver.detail or 'GPU is lost'}",
+        message="the driver has lost a GPU: it no longer answers or has to be reset "
+        f"({machine.driver.detail or 'GPU is lost'})",
         evidence=(seen(state, machine.driver.detail or "lost"), *failures),
         remedies=(
             _LOOK,
             Remedy(
-                "End all work on the GPU and reset it; where that is refused, restart.",
+                "End all programs on the GPU and reset it; if the reset is refused, restart.",
                 command_line("sudo nvidia-smi --gpu-reset"),
             ),
             Remedy(
-                "If it happens again, check the card's power cables, its seat and its "
-                "temperature, and take it to its vendor."
+                "If it happens again, check the card's power cables, its slot and its "
+                "temperature, and contact its vendor."
             ),
         ),
     )
 
 
 def _memory_errors(gpu: Gpu, errors: Known[int], failures: tuple[Evidence, ...]) -> Finding:
-    times = "one error" if errors.value == 1 else f"{errors.value} errors"
+    times = (
+        "one uncorrectable memory error"
+        if errors.value == 1
+        else (f"{errors.value} uncorrectable memory errors")
+    )
     return CAUSE.finding(
         subject=MACHINE,
-        message=f"GPU {gpu.number} ({gpu.name}) has had {times} in its memory that could not be "
-        "corrected since its driver was loaded; programs that touched that memory were ended",
-        evidence=(seen(errors, f"{times} not corrected"), *failures),
+        message=f"GPU {gpu.number} ({gpu.name}) has had {times} since its driver was loaded; "
+        "programs that used the faulty memory were ended",
+        evidence=(seen(errors, times), *failures),
         remedies=(
             Remedy(
-                "End all work on the GPU and reset it, so that the bad memory is taken out of use.",
+                "End all programs on the GPU and reset it, so that the faulty memory is disabled.",
                 command_line("sudo nvidia-smi --gpu-reset -i", a_number(gpu.number)),
             ),
             Remedy(
-                "See whether replacement memory is left.",
+                "Check whether spare memory is left.",
                 command_line(
                     "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i", a_number(gpu.number)
                 ),
@@ -188,7 +192,7 @@ def _memory_errors(gpu: Gpu, errors: Known[int], failures: tuple[Evidence, ...])
             _LOOK,
         ),
         confidence="certain" if failures else "likely",
-        # Alone, the count is history: only a failed operation shows that it hurts now.
+        # Alone, the count is only history: a failed operation shows a fault that matters now.
         severity="error" if failures else "warning",
     )
 
@@ -196,7 +200,7 @@ def _memory_errors(gpu: Gpu, errors: Known[int], failures: tuple[Evidence, ...])
 def _only_in_probes(failures: tuple[Evidence, ...]) -> Finding:
     return CAUSE.finding(
         subject=MACHINE,
-        message=f"work on the GPU fails with a hardware fault: {failures[0].text}",
+        message=f"an operation on the GPU failed with a hardware fault: {failures[0].text}",
         evidence=failures,
         remedies=(_LOOK, Remedy("Reset the GPU.", command_line("sudo nvidia-smi --gpu-reset"))),
     )
@@ -206,9 +210,9 @@ _XID = late(
     r"NVRM: Xid \([^)\n]{1,80}\): (?P<number>\d{1,3})\b|\bXid[ =:#]{1,3}(?P<bare>\d{1,3})\b"
 )
 _FOLLOWS_A_PROGRAM = frozenset({13, 31, 43, 45, 68, 69})
-"""Xids that the driver reports when a program's own kernel or its end went wrong."""
+"""Xids that the driver reports for a fault of a program's kernel, or at a program's end."""
 _HARDWARE = late(
-    # In the cell of the load, an old nvidia-smi beside a newer driver shows it as well.
+    # An old nvidia-smi with a newer driver prints it as well, in the column for the load.
     r"\bERR!(?=\s)(?!\s{1,9}(?:Default|E\. (?:Process|Thread)|Prohibited))|\bSXid \(|fallen off the bus|GPU is lost|GPU_IS_LOST"
     r"|Unable to determine the device handle"
     r"|uncorrectable ECC|ECC_UNCORRECTABLE|ECCUncorrectable|[Uu]ncorrectable NVLink"
@@ -217,22 +221,22 @@ _HARDWARE = late(
     r"|NVML_ERROR_RESET_REQUIRED|Double Bit ECC|row remapping fail"
 )
 _NAMES = {
-    8: "the GPU stopped working on its commands",
-    48: "an error of memory that could not be corrected",
-    61: "the GPU's own controller stopped",
-    62: "the GPU's own controller halted",
-    63: "a row of memory was replaced",
-    64: "a row of memory could not be replaced",
-    74: "an error of NVLink",
+    8: "the GPU stopped executing commands",
+    48: "an uncorrectable memory error",
+    61: "the GPU's internal controller stopped",
+    62: "the GPU's internal controller halted",
+    63: "a memory row was replaced",
+    64: "a memory row could not be replaced",
+    74: "an NVLink error",
     79: "the GPU has fallen off the bus",
-    92: "many errors of memory",
-    94: "a contained error of memory",
-    95: "an uncontained error of memory",
+    92: "many memory errors",
+    94: "a contained memory error",
+    95: "an uncontained memory error",
     109: "the GPU did not switch its context in time",
     119: "the GPU's system processor (GSP) does not answer",
     120: "an error of the GPU's system processor (GSP)",
-    121: "an error of the link between the chips",
-    140: "an error of memory that could not be recovered",
+    121: "an error of the chip-to-chip link",
+    140: "an unrecoverable memory error",
 }
 
 
@@ -243,20 +247,20 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         for match in log.find(_XID)
     ]
     hard = [(number, line) for number, line in numbers if number not in _FOLLOWS_A_PROGRAM]
-    said = tuple(match.line for match in log.find(_HARDWARE))
-    if hard or said:
+    stated = tuple(match.line for match in log.find(_HARDWARE))
+    if hard or stated:
         confidence: Confidence = "certain"
     elif numbers and not log.failures:
         confidence = "possible"
     else:
         return
     chosen = hard or numbers
-    lines = (*said, *(line for _, line in chosen), *_failures_of_hardware(log))
+    lines = (*stated, *(line for _, line in chosen), *_failures_of_hardware(log))
     if confidence == "certain":
         lines += gpu_ends_after(log, min(lines))
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=_log_message(log, chosen, said),
+        message=_log_message(log, chosen, stated),
         evidence=log.evidence(*lines[:12]),
         remedies=(
             Remedy(
@@ -265,15 +269,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             ),
             _LOOK,
             Remedy(
-                "If it comes back: check power, temperature and the seat of the card, try a "
-                "production branch of the driver, and turn to the vendor with the Xid."
+                "If it returns: check power, temperature and the slot of the card, try a "
+                "production branch of the driver, and contact the vendor with the Xid."
             ),
         ),
         confidence=confidence,
         ask=None
         if confidence == "certain"
         else "Does it happen with other programs on this GPU, or with this program on another one? "
-        "Only the first is the hardware's.",
+        "Only the first points to the hardware.",
     )
 
 
@@ -281,9 +285,9 @@ def _failures_of_hardware(log: Log) -> tuple[int, ...]:
     return tuple(f.line for f in log.failures if _HARDWARE.search(f.text))
 
 
-def _log_message(log: Log, numbers: list[tuple[int, int]], said: tuple[int, ...]) -> str:
+def _log_message(log: Log, numbers: list[tuple[int, int]], stated: tuple[int, ...]) -> str:
     if numbers:
         number = numbers[0][0]
         meaning = _NAMES.get(number)
-        return f"the driver reports Xid {number} of the GPU" + (f": {meaning}" if meaning else "")
-    return f"the GPU reports a fault of its hardware: {log.line(said[0]).text.strip()[:140]}"
+        return f"the driver reports Xid {number} for the GPU" + (f": {meaning}" if meaning else "")
+    return f"the GPU reports a hardware fault: {log.line(stated[0]).text.strip()[:140]}"

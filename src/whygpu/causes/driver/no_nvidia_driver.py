@@ -1,33 +1,32 @@
-"""The machine has an NVIDIA GPU, but no NVIDIA driver that programs could load.
+"""The machine has an NVIDIA GPU, but no NVIDIA driver that programs can load.
 
 ## Why it happens
 
-A CUDA program reaches the GPU through libcuda.so.1, which comes with NVIDIA's driver and with
-nothing else: no framework, no CUDA toolkit and no `nvidia-*` wheel from PyPI contains it. On a
-fresh Linux the card is often served by nouveau, which draws the desktop but cannot run CUDA; on
-servers it is served by nothing at all. Half a driver is as good as none: packages exist that
-bring the kernel module or nvidia-smi without libcuda.
+A CUDA program uses the GPU through libcuda.so.1. Only NVIDIA's driver contains this library: no
+framework, no CUDA toolkit and no `nvidia-*` wheel from PyPI does. On a new Linux installation the
+card often uses nouveau, which draws the desktop but cannot run CUDA; on servers it often has no
+driver at all. A part of the driver is not enough: some packages contain the kernel module or
+nvidia-smi without libcuda.
 
-Inside a container the driver is the host's (see docker-no-gpu-runtime), under WSL it is the one
-of Windows (see wsl-no-gpu).
+In a container the driver is the host's (see docker-no-gpu-runtime), under WSL it is the one of
+Windows (see wsl-no-gpu).
 
 ## What it looks like
 
 - TensorFlow: `failed call to cuInit: ... UNKNOWN ERROR (303)`, then everything on the CPU.
 - PyTorch: `Found no NVIDIA driver on your system`.
-- JAX: `Unable to initialize backend 'cuda'`, or silence and `CpuDevice(id=0)`.
+- JAX: `Unable to initialize backend 'cuda'`, or no message and `CpuDevice(id=0)`.
 - `nvidia-smi: command not found`.
 
 ## Fix
 
-Install the driver that your distribution packages, restart, and look at `nvidia-smi`. With Secure
-Boot switched on, the restart asks to enrol the key that the module is signed with: do so, or the
-module is refused. The driver's own installer (`.run`) works as well, but the two must not be
-mixed.
+Install the driver package of your distribution, restart, and run `nvidia-smi`. If Secure Boot is
+on, the restart asks you to enrol the key that signed the module. Enrol it, or the module is
+refused. The driver's own installer (`.run`) works as well, but do not mix the two.
 
 ## Fires on (machine)
 
-A laptop whose card is served by nouveau.
+A laptop whose card uses nouveau.
 
 ```toml
 [[graphics]]
@@ -47,7 +46,7 @@ device_nodes = {absent = "/dev/nvidia*"}
 gpus = {absent = "NVIDIA driver"}
 ```
 
-A kernel module and nvidia-smi without the library that CUDA needs.
+The kernel module and nvidia-smi are installed, but not the library that CUDA needs.
 
 ```toml
 [driver]
@@ -56,7 +55,7 @@ cuda_library = {absent = "libcuda.so.1 in the usual folders"}
 
 ## Quiet on (machine)
 
-The same card inside a container: what is missing there has to be passed in.
+The same card in a container: there the driver has to be passed in.
 
 ```toml
 [driver]
@@ -77,7 +76,7 @@ cuda_library = {unknown = "/etc/ld.so.cache: permission denied"}
 
 ## Fires on (log)
 
-TensorFlow names both missing halves of the driver, and goes on on the CPU.
+TensorFlow names both missing parts of the driver and continues on the CPU.
 
 ```
 2021-11-02 08:14:55.120331: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: cannot open shared object file: No such file or directory
@@ -89,7 +88,7 @@ TensorFlow names both missing halves of the driver, and goes on on the CPU.
 RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver from http://www.nvidia.com/Download/index.aspx
 ```
 
-The runtime's word for no driver at all; that `nvidia-smi` is not there decides.
+The CUDA runtime prints this if there is no driver; the missing `nvidia-smi` confirms it.
 
 ```
 bash: nvidia-smi: command not found
@@ -98,14 +97,14 @@ cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorInsufficientDriver: CU
 
 ## Quiet on (log)
 
-The same words about a driver, from a container: there it has to be passed in.
+The same message from a container: there the driver has to be passed in.
 
 ```
 root@3f2a9c41d07e:/app# python serve.py
 ImportError: libcuda.so.1: cannot open shared object file: No such file or directory
 ```
 
-A driver that works, and one GPU with it.
+The driver works and lists one GPU.
 
 ```
 2022-05-04 10:01:02.000001: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1525] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 9650 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 2080 Ti, pci bus id: 0000:01:00.0, compute capability: 7.5
@@ -155,7 +154,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     if library is not None and library.kind != "toolkit-stub":
         return
     if library is not None and not isinstance(driver.nvml_library, Absent):
-        # A driver is there; that its library is not the one found is library-path-conflict's.
+        # A driver is installed, but its library is not found first: library-path-conflict.
         return
     yield CAUSE.finding(
         subject=MACHINE,
@@ -163,7 +162,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         evidence=(
             seen(gpu),
             seen(driver.cuda_library, None if library is None else f"{library.path} is a stub"),
-            *_who_serves_the_card(machine),
+            *_card_drivers(machine),
         ),
         remedies=_remedies(machine),
     )
@@ -182,15 +181,15 @@ def _message(machine: Snapshot) -> str:
             "which CUDA programs load, is not installed"
         )
     served = other_holders(machine)
-    by = f"; the card is served by {' and '.join(served)}, with which CUDA cannot work"
+    by = f"; the card uses {' and '.join(served)}, which cannot run CUDA"
     return "this machine has an NVIDIA GPU, but NVIDIA's driver is not installed" + (
         by if served else ""
     )
 
 
-def _who_serves_the_card(machine: Snapshot) -> tuple[Evidence, ...]:
+def _card_drivers(machine: Snapshot) -> tuple[Evidence, ...]:
     return tuple(
-        seen(device.kernel_driver, f"{device.address} is served by {device.kernel_driver.value}")
+        seen(device.kernel_driver, f"{device.address} uses {device.kernel_driver.value}")
         for device in nvidia_hardware(machine)
         if isinstance(device.kernel_driver, Known)
     )
@@ -204,7 +203,7 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
         ubuntu = not isinstance(name, (Absent, Unknown)) and "Ubuntu" in name.value
         return (
             Remedy(
-                "Install the driver's compute library, of exactly the version of the loaded "
+                "Install the driver's compute library, in exactly the version of the loaded "
                 f"module ({module.value}).",
                 shell_script("sudo apt install libnvidia-compute-", a_number(branch))
                 if ubuntu
@@ -217,14 +216,14 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
             0,
             Remedy(
                 "The card is reserved for virtual machines (vfio-pci). Run the program in the "
-                "virtual machine that owns it, or take the reservation off the kernel's command "
-                "line."
+                "virtual machine that owns it, or remove the reservation from the kernel's command "
+                "line and restart."
             ),
         )
     if "nouveau" in other_holders(machine):
         remedies.append(
             Remedy(
-                "The packages switch nouveau off at the next start; if it comes back, check that "
+                "The packages disable nouveau at the next start. If it is still loaded, check that "
                 "it is on the deny list.",
                 command_line("grep -r nouveau /etc/modprobe.d /usr/lib/modprobe.d"),
             )
@@ -243,17 +242,17 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(*suspect.lines),
         remedies=(
             Remedy(
-                "If the machine has an NVIDIA GPU, install NVIDIA's driver, restart, and look "
-                "whether this lists the GPU.",
+                "If the machine has an NVIDIA GPU, install NVIDIA's driver, restart, and check "
+                "whether nvidia-smi lists the GPU.",
                 command_line("nvidia-smi"),
             ),
             Remedy(
-                "On Colab, Kaggle and the like, choose a runtime with a GPU in the settings of "
-                "the session."
+                "On Colab, Kaggle and similar services, choose a runtime with a GPU in the "
+                "settings of the session."
             ),
             Remedy(
-                "If it has none, the program can only compute on the CPU: choose that in its "
-                "options; the messages are then harmless."
+                "If it has none, the program can only run on the CPU: choose that in its "
+                "options. The messages are then harmless."
             ),
         ),
         confidence=suspect.confidence,
@@ -268,18 +267,16 @@ def _log_message(log: Log) -> str:
     library = log.library_events("not-found", ("cuda", "nvcuda"))
     if library:
         return (
-            f"{framework_title(log)} did not find {library[0].library}, which NVIDIA's driver "
-            "brings and nothing else"
+            f"{framework_title(log)} did not find {library[0].library}, which only NVIDIA's "
+            "driver contains"
         )
     if story.no_library:
-        return f"{framework_title(log)} found no NVIDIA driver on the machine that wrote this"
+        return f"{framework_title(log)} found no NVIDIA driver on the machine of this log"
     if story.no_kernel or story.no_node:
-        return "NVIDIA's kernel driver does not run on the machine that wrote this"
+        return "NVIDIA's kernel driver does not run on the machine of this log"
     if named(log, INSUFFICIENT):
-        return (
-            "CUDA takes the driver for too old; without any driver on the machine it says the same"
-        )
+        return "CUDA reports that the driver is too old; it reports the same if there is no driver"
     return (
-        "CUDA found no GPU on the machine that wrote this: no NVIDIA driver runs there, or it has "
+        "CUDA found no GPU on the machine of this log: no NVIDIA driver runs there, or it has "
         "no NVIDIA GPU"
     )

@@ -1,28 +1,28 @@
-"""The NVIDIA driver is installed, but its kernel side is not ready for CUDA.
+"""The NVIDIA driver is installed, but its kernel modules or device nodes are not ready for CUDA.
 
 ## Why it happens
 
-Beside its libraries the driver needs the kernel modules nvidia and nvidia_uvm, the device nodes
-under /dev, and on machines with NVSwitch a running fabric manager. Each can be missing:
+In addition to its libraries, the driver needs the kernel modules nvidia and nvidia_uvm, the device
+nodes under /dev, and on machines with NVSwitch a running fabric manager. Each can be missing:
 
-- the module is not loaded: Secure Boot refused it, it was not rebuilt for a new kernel, nouveau
-  or vfio-pci holds the card, or a laptop's graphics switch turned the card off;
-- the module is loaded, but could start none of the cards;
-- nvidia_uvm or a device node is missing, and nothing on the machine creates it on demand;
-- the fabric manager does not run, so that CUDA waits for an NVLink network that nobody set up.
+- The module is not loaded: Secure Boot refused it, it was not rebuilt for a new kernel, nouveau or
+  vfio-pci uses the card, or the graphics switch of a laptop turned the card off.
+- The module is loaded, but could not start any card.
+- nvidia_uvm or a device node is missing, and nothing on the machine creates it on demand.
+- The fabric manager does not run, so CUDA waits for an NVLink network that is not set up.
 
 ## What it looks like
 
 - `NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver`.
 - `No devices were found` from nvidia-smi.
-- nvidia-smi works, and CUDA says `CUDA_ERROR_UNKNOWN` (999) or `CUDA_ERROR_SYSTEM_NOT_READY`
+- nvidia-smi works, but CUDA reports `CUDA_ERROR_UNKNOWN` (999) or `CUDA_ERROR_SYSTEM_NOT_READY`
   (802).
 
 ## Fix
 
-`sudo modprobe nvidia` either loads the module or says why not, and `sudo dmesg` has the driver's
-own words. "Key was rejected by service" is Secure Boot; "not found in directory" is a module that
-was not built for this kernel.
+`sudo modprobe nvidia` either loads the module or prints the reason, and `sudo dmesg` shows the
+driver's messages. "Key was rejected by service" means Secure Boot. "not found in directory" means
+that the module was not built for this kernel.
 
 ## Fires on (machine)
 
@@ -56,7 +56,7 @@ devices = {unknown = "cuInit: 802 CUDA_ERROR_SYSTEM_NOT_READY"}
 facts = [["cuInit", "802 CUDA_ERROR_SYSTEM_NOT_READY"]]
 ```
 
-The module runs and could start no card.
+The module is loaded but could not start any card.
 
 ```toml
 [driver]
@@ -68,7 +68,7 @@ facts = [["cuInit", "100 CUDA_ERROR_NO_DEVICE"]]
 
 ## Quiet on (machine)
 
-Before the first CUDA program of the day nvidia_uvm is often not loaded; the driver loads it.
+nvidia_uvm is often not loaded before the first CUDA program; the driver loads it then.
 
 ```toml
 [driver]
@@ -77,7 +77,7 @@ uvm = false
 
 ## Cannot tell on (machine)
 
-Whether the driver manages to load nvidia_uvm shows only when a program tries.
+Only a CUDA program can show whether the driver can load nvidia_uvm.
 
 ```toml
 probes_left_out = "--no-probe"
@@ -87,7 +87,7 @@ uvm = false
 
 ## Fires on (log)
 
-Both halves of the driver are there, of one version, and CUDA still does not start.
+Both parts of the driver are installed and match, but CUDA does not start.
 
 ```
 2018-03-20 17:02:11.430001: E tensorflow/stream_executor/cuda/cuda_driver.cc:406] failed call to cuInit: CUDA_ERROR_UNKNOWN
@@ -101,7 +101,7 @@ $ nvidia-smi
 NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.
 ```
 
-The driver refuses a GPU and gives no reason.
+The driver refuses access to a GPU and gives no reason.
 
 ```
 RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable
@@ -119,7 +119,7 @@ UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Di
 
 ## Quiet on (log)
 
-An error without a reason in the middle of a run is a kernel's, not the module's.
+An error without a reason during a run comes from a kernel, not from the module.
 
 ```
 Epoch 3/10 loss: 0.4127
@@ -180,14 +180,14 @@ CAUSE = cause("WG103", __name__, __doc__, severity="error", effect="cpu", explai
 
 _NO_DEVICE = 100
 _SYSTEM_NOT_READY = 802
-_TOLD_BY_OTHERS = (34, _NO_DEVICE, _SYSTEM_NOT_READY, 803, 804)
-"""Codes of cuInit that have a reason of their own, whatever nvidia_uvm does."""
+_CODES_WITH_OWN_REASON = (34, _NO_DEVICE, _SYSTEM_NOT_READY, 803, 804)
+"""Codes of cuInit that have their own reason, independent of nvidia_uvm."""
 
-_SAYS_NOTHING_ELSE = (None, "missing", "not-loaded", "failed")
-"""States of the driver that a missing module explains; the others have their own causes."""
+_EXPLAINED_BY_MODULE = (None, "missing", "not-loaded", "failed")
+"""Driver states that a missing module explains; other states have their own causes."""
 
 _LOOK = Remedy(
-    "The kernel's log has the driver's own words on the reason.",
+    "Look for the driver's messages in the kernel log.",
     shell_script("sudo dmesg | grep -i -E 'nvrm|nvidia'"),
 )
 
@@ -200,9 +200,9 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         yield _fabric_manager(machine, answer)
         return
     if place_of(machine) != "bare" or on_tegra(machine):
-        raise NotApplicable("NVIDIA kernel module that is this system's own")
+        raise NotApplicable("NVIDIA kernel module that belongs to this system")
     if real_library(machine.driver.cuda_library) is None:
-        raise NotApplicable("NVIDIA driver whose kernel side could be judged")
+        raise NotApplicable("NVIDIA driver whose kernel modules could be checked")
     if not cuda_starts(machine):
         yield from _judge_module(machine)
 
@@ -210,7 +210,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 def _judge_module(machine: Snapshot) -> Iterator[Finding | Gap]:
     driver = machine.driver
     state = driver.state.value if isinstance(driver.state, Known) else None
-    if isinstance(driver.kernel_module, Absent) and state in _SAYS_NOTHING_ELSE:
+    if isinstance(driver.kernel_module, Absent) and state in _EXPLAINED_BY_MODULE:
         yield _not_loaded(machine)
     elif state == "working" and isinstance(driver.gpus, Known) and not driver.gpus.value:
         yield _no_card_started(machine)
@@ -227,7 +227,7 @@ def _judge_uvm(machine: Snapshot) -> Iterator[Finding | Gap]:
     node = CONTROL_NODES[1]
     has_node = any(item.path == node for item in device_nodes(machine))
     if has_node and not isinstance(driver.kernel_module, Known):
-        # A sandbox that hides the modules' files: the node is what counts there.
+        # A sandbox hides the files of the modules; then the device node decides.
         return
     loaded = need(driver.uvm)
     if loaded and has_node:
@@ -236,17 +236,17 @@ def _judge_uvm(machine: Snapshot) -> Iterator[Finding | Gap]:
     answer = cu_init(machine)
     if not isinstance(answer, Known):
         yield Gap(
-            f"CUDA needs the kernel module nvidia_uvm, and {what}; the driver can often mend that "
-            "by itself, but CUDA was not started to see"
+            f"CUDA needs the kernel module nvidia_uvm, but {what}; the driver can often repair "
+            "this itself, but CUDA was not started to check it"
         )
-    elif answer.value.code not in (0, *_TOLD_BY_OTHERS):
+    elif answer.value.code not in (0, *_CODES_WITH_OWN_REASON):
         yield CAUSE.finding(
             subject=MACHINE,
-            message=f"CUDA does not start ({answer.value.text}): it needs the kernel module "
-            f"nvidia_uvm beside nvidia {_version(machine)}, and {what}",
+            message=f"CUDA does not start ({answer.value.text}): in addition to nvidia "
+            f"{_version(machine)} it needs the kernel module nvidia_uvm, but {what}",
             evidence=(seen(driver.uvm, "loaded" if loaded else "not loaded"), probed(answer)),
             remedies=(
-                Remedy("Load it.", command_line("sudo modprobe nvidia_uvm")),
+                Remedy("Load the module.", command_line("sudo modprobe nvidia_uvm")),
                 Remedy(
                     "Create the device nodes and load the modules at every start.",
                     command_line("sudo nvidia-modprobe -u -c=0"),
@@ -265,7 +265,7 @@ def _not_loaded(machine: Snapshot) -> Finding:
     driver = machine.driver
     library = need(driver.cuda_library)
     holders = other_holders(machine)
-    held = f"; the card is held by {' and '.join(holders)}" if holders else ""
+    held = f"; the card uses {' and '.join(holders)}" if holders else ""
     return CAUSE.finding(
         subject=MACHINE,
         message=f"NVIDIA's driver is installed ({library.path}), but its kernel module is not "
@@ -284,7 +284,7 @@ def _ways_to_load(holders: tuple[str, ...]) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "The card is reserved for virtual machines (vfio-pci). Run the program in the "
-                "virtual machine that owns it, or take the reservation off the kernel's command "
+                "virtual machine that owns it, or remove the reservation from the kernel's command "
                 "line and restart."
             ),
         )
@@ -299,23 +299,24 @@ def _ways_to_load(holders: tuple[str, ...]) -> tuple[Remedy, ...]:
         )
         if "nouveau" in holders
         else Remedy(
-            "Load it; if that fails, the error is the reason.", command_line("sudo modprobe nvidia")
+            "Load it; if that fails, the error gives the reason.",
+            command_line("sudo modprobe nvidia"),
         )
     )
     return (
         first,
         Remedy(
-            "Refused with 'Key was rejected by service': Secure Boot is on and the module's key "
-            "is not enrolled. Enrol it and restart, or switch Secure Boot off.",
+            "If it fails with 'Key was rejected by service', Secure Boot is on and the module's "
+            "key is not enrolled. Enrol it and restart, or turn Secure Boot off.",
             command_line("mokutil --sb-state"),
         ),
         Remedy(
-            "'Module nvidia not found': it was not built for the running kernel. Install that "
-            "kernel's headers and build it.",
+            "If it fails with 'Module nvidia not found', it was not built for the running kernel. "
+            "Install that kernel's headers and build it.",
             Steps((command_line("sudo dkms autoinstall"), command_line("sudo modprobe nvidia"))),
         ),
         Remedy(
-            "On a laptop with two graphics chips, the NVIDIA one may be switched off.",
+            "On a laptop with two graphics chips, the NVIDIA chip may be turned off.",
             command_line("sudo prime-select on-demand"),
         ),
     )
@@ -325,11 +326,11 @@ def _no_card_started(machine: Snapshot) -> Finding:
     driver = machine.driver
     cards = ", ".join(device.address for device in nvidia_hardware(machine))
     holders = other_holders(machine)
-    held = f", which {' and '.join(holders)} holds" if holders else ""
-    where = f"though the bus shows one at {cards}{held}" if cards else "though one was there"
+    held = f", which uses {' and '.join(holders)}" if holders else ""
+    where = f"although the bus shows one at {cards}{held}" if cards else "although one was seen"
     return CAUSE.finding(
         subject=MACHINE,
-        message=f"the NVIDIA driver {_version(machine)} is loaded and has no GPU, {where}: it "
+        message=f"the NVIDIA driver {_version(machine)} is loaded but has no GPU, {where}: it "
         "could not start the card, or may not show it here",
         evidence=(
             seen(driver.gpus, driver.detail or "the driver lists no GPU"),
@@ -338,12 +339,12 @@ def _no_card_started(machine: Snapshot) -> Finding:
         remedies=(
             _LOOK,
             Remedy(
-                "'RmInitAdapter failed' there: the driver does not serve this card (cards from "
-                "2025 on need the open kernel modules, cards before 2018 the proprietary ones), "
-                "or the card lacks power or is not passed through properly."
+                "If the log contains 'RmInitAdapter failed', the driver does not support this card "
+                "(cards from 2025 on need the open kernel modules, cards before 2018 the "
+                "proprietary ones), or the card lacks power or is not passed through properly."
             ),
             Remedy(
-                "On a cluster, a job without a GPU sees none: ask the scheduler for one.",
+                "On a cluster, a job without a GPU sees none: request one from the scheduler.",
                 command_line("srun --gres=gpu:1 --pty bash"),
             ),
         ),
@@ -354,16 +355,16 @@ def _without_nodes(machine: Snapshot) -> Finding:
     driver = machine.driver
     return CAUSE.finding(
         subject=MACHINE,
-        message=f"the NVIDIA kernel module {_version(machine)} is loaded, but there is no "
-        "device node /dev/nvidia0 through which programs could reach it",
+        message=f"the NVIDIA kernel module {_version(machine)} is loaded, but the device node "
+        "/dev/nvidia0, which programs need to use the GPU, does not exist",
         evidence=(
-            seen(driver.device_nodes, "no node of a GPU"),
+            seen(driver.device_nodes, "no device node of a GPU"),
             seen(driver.state, driver.detail or None),
         ),
         remedies=(
             Remedy("Create the nodes.", command_line("sudo nvidia-modprobe -u -c=0")),
             Remedy(
-                "To have them after every start, install the package nvidia-modprobe or run the "
+                "To create them at every start, install the package nvidia-modprobe or run the "
                 "driver's persistence daemon.",
                 command_line("sudo systemctl enable --now nvidia-persistenced"),
             ),
@@ -379,8 +380,8 @@ def _fabric_manager(machine: Snapshot, answer: Known[CuInit]) -> Finding:
     return CAUSE.finding(
         subject=MACHINE,
         message=f"CUDA does not start ({answer.value.text}): the GPUs are there, but the system "
-        "around them is not ready; on machines with NVSwitch that is the fabric manager, which "
-        "has to run",
+        "is not ready; on machines with NVSwitch this means that the fabric manager is not "
+        "running",
         evidence=(probed(answer), seen(nvidia_gpu(machine))),
         remedies=(
             Remedy(
@@ -388,12 +389,12 @@ def _fabric_manager(machine: Snapshot, answer: Known[CuInit]) -> Finding:
                 command_line("sudo systemctl enable --now nvidia-fabricmanager"),
             ),
             Remedy(
-                f"It must be of exactly the driver's version{exact}; another one stops at once "
-                "and says so.",
+                f"It must have exactly the driver's version{exact}; another version stops at once "
+                "and reports the reason.",
                 command_line("systemctl status nvidia-fabricmanager"),
             ),
             Remedy(
-                "See whether the GPUs joined the fabric.",
+                "Check whether the GPUs joined the fabric.",
                 shell_script("nvidia-smi -q | grep -A3 Fabric"),
             ),
         ),
@@ -412,11 +413,11 @@ _MODULE_ERRORS = late(
 )
 _BUSY = ("cudaErrorDevicesUnavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE")
 _MODES = late(r"\b(?:E\. ?(?:Process|Thread)|Exclusive_Process|EXCLUSIVE_PROCESS|Prohibited)\b")
-"""Compute modes that keep processes off a GPU."""
+"""Compute modes that do not let every process use a GPU."""
 _PROPERTIES = late(r"[Ff]ailed to get device properties, error code: (?:30|999)\b")
-"""Asked of a GPU that was ready a moment before."""
+"""The call failed for a GPU that was ready before."""
 _AFTER_SLEEP = Remedy(
-    "End all CUDA programs and load nvidia_uvm anew, which mends it after the machine slept.",
+    "End all CUDA programs and reload nvidia_uvm; this helps after the machine was suspended.",
     Steps((command_line("sudo modprobe -r nvidia_uvm"), command_line("sudo modprobe nvidia_uvm"))),
 )
 
@@ -443,20 +444,20 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 
 _SEE_MODE = Remedy(
-    "See whether the GPU's compute mode is Default, and who is on it; another mode is the reason "
-    "then, and `sudo nvidia-smi -c DEFAULT` ends it.",
+    "Check whether the GPU's compute mode is Default, and which processes use it. Another mode is "
+    "the reason; `sudo nvidia-smi -c DEFAULT` resets it.",
     shell_script("nvidia-smi --query-gpu=index,compute_mode --format=csv; nvidia-smi"),
 )
 _ASK_RESTART = "Does it work after a restart of the machine? Then the driver was in a bad state."
 
 
 def _gone(log: Log) -> tuple[int, ...]:
-    """The driver gave no reason for what it refused, and nothing else does, nor did work go on."""
+    """The driver refused a call without a reason, nothing else gives one, and no work followed."""
     lines = in_order((*lines_saying(log, _PROPERTIES), *lines_of(named(log, UNKNOWN))))
     if not lines or any(line > lines[0] for line in log.progress):
         return ()
-    told = {n for failure in log.failures for n in range(failure.line, failure.last + 1)}
-    return lines if not told or told.intersection(lines) else ()
+    failed_lines = {n for failure in log.failures for n in range(failure.line, failure.last + 1)}
+    return lines if not failed_lines or failed_lines.intersection(lines) else ()
 
 
 def _log_message(log: Log, errors: tuple[int, ...]) -> str:
@@ -464,24 +465,24 @@ def _log_message(log: Log, errors: tuple[int, ...]) -> str:
     driver = f"the NVIDIA driver {version}" if version else "the NVIDIA driver"
     if named(log, NOT_READY):
         return (
-            f"{driver} shows the GPUs, but the system around them is not ready, as without the "
-            "fabric manager on machines with NVSwitch"
+            f"{driver} shows the GPUs, but the system is not ready; on machines with NVSwitch the "
+            "fabric manager may not be running"
         )
     if errors and named(log, _BUSY):
         return (
             f"{driver} does not let the process use the GPU (busy or unavailable): the GPU is in a "
-            "bad state, or another process holds it alone"
+            "bad state, or another process holds it exclusively"
         )
     if errors:
-        return f"the kernel's side of {driver} is not in order: {log.line(errors[0]).text[:140]}"
+        return f"the kernel module of {driver} reports an error: {log.line(errors[0]).text[:140]}"
     if story_of(log).matching:
         return (
-            f"both halves of {driver} are there and of the same version, but CUDA does not start "
-            "and gives no reason: most often the module nvidia_uvm or its device node is missing "
-            "or in a bad state"
+            f"both parts of {driver} are installed and have the same version, but CUDA does not "
+            "start and gives no reason: most often the module nvidia_uvm or its device node is "
+            "missing or in a bad state"
         )
     return (
-        f"{driver} is installed, but its kernel module does not serve CUDA: it is not loaded, "
+        f"{driver} is installed, but its kernel module does not work with CUDA: it is not loaded, "
         "lacks nvidia_uvm, or could not start the card"
     )
 
@@ -490,23 +491,23 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
     if named(log, NOT_READY):
         return (
             Remedy(
-                "Start the fabric manager, of exactly the driver's version.",
+                "Start the fabric manager; it must have exactly the driver's version.",
                 command_line("sudo systemctl enable --now nvidia-fabricmanager"),
             ),
         )
     if log.platform == "windows":
         return (
             Remedy(
-                "Remove the display driver completely (DDU in safe mode does it) and install a "
+                "Remove the display driver completely (with DDU in safe mode) and install a "
                 "current one from NVIDIA."
             ),
         )
-    # It changes nothing, and tells the other cause of "busy or unavailable" from this one.
+    # This changes nothing, and it separates this cause from the other one for "busy".
     first = (_SEE_MODE,) if named(log, _BUSY) else ()
     return (
         *first,
         Remedy(
-            "Load the modules and create the device nodes; the package nvidia-modprobe does it "
+            "Load the modules and create the device nodes; the package nvidia-modprobe does this "
             "for every user.",
             Steps(
                 (command_line("sudo modprobe nvidia"), command_line("sudo nvidia-modprobe -u -c=0"))
@@ -514,9 +515,9 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
         ),
         _AFTER_SLEEP,
         Remedy(
-            "If the module does not load, see why: Secure Boot, a kernel it was not built for, "
-            "or nouveau.",
+            "If the module does not load, check the reason: Secure Boot, a kernel that it was not "
+            "built for, or nouveau.",
             shell_script("sudo dmesg | grep -i -E 'nvrm|nvidia|nouveau'"),
         ),
-        Remedy("If nothing helps, install the driver anew and restart the machine."),
+        Remedy("If nothing helps, install the driver again and restart the machine."),
     )

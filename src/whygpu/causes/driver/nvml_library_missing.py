@@ -1,21 +1,20 @@
-"""The driver's library libcuda.so.1 is there, but its sister libnvidia-ml.so.1 is not.
+"""The driver's library libcuda.so.1 is installed, but libnvidia-ml.so.1 (NVML) is not.
 
 ## Why it happens
 
-TensorFlow asks NVML (libnvidia-ml.so.1) about the GPUs before it uses any, and takes its absence
-for the absence of GPUs. The two libraries come in different packages, and a container gets the
-second one only with the driver capability `utility`: NVIDIA_DRIVER_CAPABILITIES=compute alone
-leaves it out.
+TensorFlow asks NVML (libnvidia-ml.so.1) for the GPUs before it uses any. If the library is missing,
+it assumes that there are none. The two libraries are in different packages. A container gets NVML
+only with the driver capability `utility`, and not with NVIDIA_DRIVER_CAPABILITIES=compute alone.
 
 ## What it looks like
 
-TensorFlow lists no GPU and says nothing at all, while PyTorch in the same environment works.
-There is no nvidia-smi.
+TensorFlow lists no GPU and prints nothing, while PyTorch in the same environment works. nvidia-smi
+is missing.
 
 ## Fix
 
-In a container, ask for the capabilities compute and utility. Elsewhere, install the package with
-the driver's monitoring library, of the driver's version.
+In a container, request the capabilities compute and utility. Elsewhere, install the package with
+the driver's monitoring library, in the driver's version.
 
 ## Fires on (machine)
 
@@ -29,7 +28,7 @@ gpus = {unknown = "NVML could not tell: libnvidia-ml.so.1 is missing"}
 
 ## Quiet on (machine)
 
-Without either library there is no driver, which is another matter.
+If both libraries are missing, there is no driver, and another cause reports it.
 
 ```toml
 [driver]
@@ -47,7 +46,7 @@ nvml_library = {unknown = "/etc/ld.so.cache: permission denied"}
 
 ## Fires on (log)
 
-As TensorFlow tells it with TF_CPP_VMODULE=dso_loader=1.
+TensorFlow prints this with TF_CPP_VMODULE=dso_loader=1.
 
 ```
 2025-02-01 10:00:00.000001: I external/local_xla/xla/tsl/platform/default/dso_loader.cc:59] Successfully opened dynamic library libcuda.so.1
@@ -56,7 +55,7 @@ As TensorFlow tells it with TF_CPP_VMODULE=dso_loader=1.
 
 ## Quiet on (log)
 
-Without a driver there is neither of the two.
+Without a driver both libraries are missing.
 
 ```
 pynvml.NVMLError_LibraryNotFound: NVML Shared Library Not Found
@@ -97,7 +96,7 @@ CAUSE = cause(
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     need(nvidia_gpu(machine))
     if on_tegra(machine):
-        raise NotApplicable("NVML on a Jetson: its builds do without")
+        raise NotApplicable("NVML on a Jetson: its builds work without it")
     driver = machine.driver
     need(driver.cuda_library)
     library = real_library(driver.cuda_library)
@@ -106,24 +105,24 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     if need_or(driver.nvml_library, None) is not None:
         return
     framework = machine.framework("tensorflow")
-    concerned = not isinstance(framework, Absent)
+    affected = not isinstance(framework, Absent)
     name = display_name("tensorflow")
     version = f" {framework.value.version}" if isinstance(framework, Known) else ""
     consequence = (
-        f"{name}{version} asks it first and then sees no GPU, without a word"
-        if concerned
-        else "nvidia-smi and programs that watch the GPU do not work"
+        f"{name}{version} uses it first and then sees no GPU, without a message"
+        if affected
+        else "nvidia-smi and programs that monitor the GPU do not work"
     )
     yield CAUSE.finding(
-        subject="tensorflow" if concerned else MACHINE,
-        message=f"{library.value.path} is there, but libnvidia-ml.so.1 (NVML), which belongs to "
-        f"the same driver, is not: {consequence}",
+        subject="tensorflow" if affected else MACHINE,
+        message=f"{library.value.path} is installed, but libnvidia-ml.so.1 (NVML) of the same "
+        f"driver is not: {consequence}",
         evidence=(
             seen(driver.nvml_library),
             seen(library, f"libcuda.so.1 is {library.value.path}"),
         ),
         remedies=_remedies(machine),
-        severity=None if concerned else "warning",
+        severity=None if affected else "warning",
     )
 
 
@@ -131,7 +130,7 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
     if place_of(machine) == "container":
         return (
             Remedy(
-                "Start the container with the driver capability utility beside compute.",
+                "Start the container with the driver capabilities compute and utility.",
                 command_line(
                     "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
                 ),
@@ -141,7 +140,7 @@ def _remedies(machine: Snapshot) -> tuple[Remedy, ...]:
     exact = f" {version.value}" if isinstance(version, Known) else ""
     return (
         Remedy(
-            f"Install the driver's monitoring library, of the same version{exact}: it is in "
+            f"Install the driver's monitoring library, in the same version{exact}: it is in "
             "libnvidia-compute-* on Ubuntu, libnvidia-ml1 on Debian, xorg-x11-drv-nvidia-cuda-libs "
             "on Fedora, nvidia-utils on Arch."
         ),
@@ -156,16 +155,16 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     yield CAUSE.finding(
         subject=subject_of(log),
-        message="libcuda.so.1 is there, but libnvidia-ml.so.1 (NVML), which belongs to the same "
-        "driver, is not; TensorFlow asks it first and then sees no GPU",
+        message="libcuda.so.1 is installed, but libnvidia-ml.so.1 (NVML) of the same driver is "
+        "not; TensorFlow uses it first and then sees no GPU",
         evidence=log.evidence(missing[0].line, opened[0].line),
         remedies=(
             Remedy(
-                "In a container, ask for the driver capability utility beside compute.",
+                "In a container, request the driver capabilities compute and utility.",
                 command_line(
                     "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
                 ),
             ),
-            Remedy("Elsewhere, install the driver's monitoring library, of the driver's version."),
+            Remedy("Elsewhere, install the driver's monitoring library, in the driver's version."),
         ),
     )
