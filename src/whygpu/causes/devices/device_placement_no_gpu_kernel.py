@@ -1,12 +1,12 @@
-"""An operation is pinned to the GPU, and there is no code for it there.
+"""An operation is pinned to the GPU, but it has no GPU kernel.
 
 ## Why it happens
 
-Not every operation exists for every device and type: strings, many integer types, summaries and
-input pipelines are the CPU's; some operations exist for TPUs only. Under `tf.device('/gpu:0')`
-TensorFlow 1 refuses to run such an operation elsewhere unless soft placement is allowed; an
-operation that no device has at all fails in any case. GPUs of plug-ins (DirectML, Metal) have
-fewer operations than NVIDIA's, and no cuDNN ones.
+Not every operation has a kernel for every device and data type. Strings, many integer types,
+summaries and input pipelines run only on the CPU, and some operations only on TPUs. Under
+`tf.device('/gpu:0')` TensorFlow 1 does not run such an operation on another device unless soft
+placement is allowed. An operation without a kernel for any device fails in every case. Plug-in GPUs
+(DirectML, Metal) have fewer operations than NVIDIA's, and no cuDNN ones.
 
 ## What it looks like
 
@@ -18,7 +18,8 @@ fewer operations than NVIDIA's, and no cuDNN ones.
 
 ## Fix
 
-Allow soft placement, so that such operations run on the CPU, or pin only what belongs on the GPU.
+Allow soft placement, so that such operations run on the CPU, or pin only operations with a GPU
+kernel.
 
 ## Fires on (log)
 
@@ -26,7 +27,7 @@ Allow soft placement, so that such operations run on the CPU, or pin only what b
 InvalidArgumentError (see above for traceback): Cannot assign a device for operation 'save/ShardedFilename': Could not satisfy explicit device specification '/device:GPU:0' because no supported kernel for GPU devices is available.
 ```
 
-A GPU is there, and this operation is a TPU's.
+There is a GPU, but this operation is for TPUs.
 
 ```
 tensorflow.python.framework.errors_impl.InvalidArgumentError: No OpKernel was registered to support Op 'CollectivePermute' used by {{node CollectivePermute}} with these attrs: [T=DT_FLOAT]
@@ -47,7 +48,7 @@ The device itself is missing.
 InvalidArgumentError: Cannot assign a device for operation MatMul: node MatMul was explicitly assigned to /device:GPU:0 but available devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ]. Make sure the device specification refers to a valid device.
 ```
 
-A library of the program's own operations that was not loaded.
+The program's own library of operations was not loaded.
 
 ```
 tensorflow.python.framework.errors_impl.NotFoundError: Op type not registered 'TRTEngineOp' in binary running on box. Make sure the Op and Kernel are registered in the binary running in this process.
@@ -96,19 +97,19 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     operation = f"the operation {name}" if name else "an operation"
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"{operation} is asked for on the GPU, and this build has no code for it there, "
-        "or not for its type",
+        message=f"{operation} is pinned to the GPU, but this build has no GPU kernel for it, or "
+        "not for its data type",
         evidence=log.evidence(*(n for n in lines if _is_kept(log, n))),
         remedies=(
             Remedy(
-                "Let TensorFlow run on the CPU what the GPU cannot: "
+                "Let TensorFlow run on the CPU what the GPU cannot run: "
                 "tf.config.set_soft_device_placement(True), in TensorFlow 1 "
                 "ConfigProto(allow_soft_placement=True)."
             ),
-            Remedy("Or put only what belongs there under tf.device('/gpu:0')."),
+            Remedy("Or put only operations with a GPU kernel under tf.device('/gpu:0')."),
             Remedy(
-                "If no device has it, it is a TPU's or an extension's: use what the library offers "
-                "in its place, or another type (float32 has the most)."
+                "If no device has a kernel, the operation is for TPUs or from an extension: use "
+                "the library's alternative, or another data type (float32 has the most kernels)."
             ),
         ),
         confidence="certain" if without and misplaced(without[0]) else "likely",
@@ -116,7 +117,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 
 def _is_remark(log: Log, match: Match) -> bool:
-    """TensorFlow's optimizer of graphs warns of operations that it leaves on the CPU."""
+    """TensorFlow's graph optimizer warns about operations that it leaves on the CPU."""
     return bool(match.groups["op"]) and log.line(match.line).level in ("info", "warning")
 
 

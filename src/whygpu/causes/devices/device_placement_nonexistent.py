@@ -2,11 +2,11 @@
 
 ## Why it happens
 
-A program, or a saved graph, says where its operations belong: `/gpu:0`, `/gpu:1`, a TPU. If the
-process has no such device, TensorFlow 1 and distribution strategies refuse to run them. It has
-none because there is none, because the driver or the CUDA libraries did not load, because the
-build has no GPU support, or because the GPU is hidden: where the log shows which, that is the
-cause, and this one is folded under it.
+A program or a saved graph names the device of its operations: `/gpu:0`, `/gpu:1`, a TPU. If the
+process has no such device, TensorFlow 1 and distribution strategies refuse to run them. The machine
+may have no such device, the driver or the CUDA libraries may not have loaded, the build may have no
+GPU support, or the GPU may be hidden. If the log shows the reason, that is the cause, and this
+finding is shown below it.
 
 ## What it looks like
 
@@ -19,7 +19,7 @@ cause, and this one is folded under it.
 
 ## Fix
 
-Find out why the device is not there (`whygpu check`), or do not insist on it.
+Find out why the device is missing (`whygpu check`), or do not require it.
 
 ## Fires on (log)
 
@@ -46,7 +46,7 @@ ValueError: To call `multi_gpu_model` with `gpus=4`, we expect the following dev
 
 ## Quiet on (log)
 
-The reason stands above it.
+The reason is further up.
 
 ```
 2020-01-01 10:00:00.000001: E tensorflow/stream_executor/cuda/cuda_driver.cc:318] failed call to cuInit: UNKNOWN ERROR (303)
@@ -84,7 +84,7 @@ CAUSE = cause(
     explains=("gpu-unused", "keras-backend-without-gpu"),
 )
 
-_SAYS_SO = late(
+_STATEMENTS = late(
     r"expect the following devices to be available: (?P<wanted>\[[^\]\n]{0,200}\])"
     r"|device:(?P<eager>[A-Z_]{2,12}:\d+) unknown device"
     r"|[Uu]nknown device[ :'\"]{1,4}\S{0,60}[GT]PU:\d"
@@ -110,7 +110,7 @@ _HAS_GPU = late(r"(?<!XLA_)\bGPU\b|device:GPU|/gpu:", re.IGNORECASE)
 _ONLY_XLA = late(r"XLA_GPU")
 _LIBRARIES = (
     Remedy(
-        "TensorFlow made a device XLA_GPU and no GPU: the driver works, and a CUDA library or "
+        "TensorFlow created the device XLA_GPU but no GPU: the driver works, but a CUDA library or "
         "cuDNN could not be loaded. An earlier line names it (Could not load dynamic library)."
     ),
 )
@@ -119,7 +119,7 @@ _LIBRARIES = (
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     without = [p for p in placements(log) if misplaced(p) == "no-device"]
-    said = log.first(_SAYS_SO)
+    statement = log.first(_STATEMENTS)
     form = log.first(_CPU_FORMAT)
     if without:
         lines = [without[0].line, without[0].last, *(p.line for p in without)]
@@ -130,39 +130,46 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             else f"the operation {without[0].operation} needs a device"
         )
         what = f"{asked} that this process does not have{has}"
-    elif said is not None:
-        lines = [said.line]
-        what = f"a device is asked for that this process does not have: {excerpt(said.text)}"
+    elif statement is not None:
+        lines = [statement.line]
+        what = (
+            f"the program needs a device that this process does not have: {excerpt(statement.text)}"
+        )
     elif form is not None:
         lines = [form.line]
         what = (
-            "the model is laid out for a GPU (channels first, NCHW), and its operations run on "
+            "the model uses a layout for GPUs (channels first, NCHW), but its operations run on "
             "the CPU, because this process has no GPU"
         )
     else:
         return
-    lines += [f.line for f in log.failures if _SAYS_SO.search(f.text) or _CPU_FORMAT.search(f.text)]
+    lines += [
+        f.line for f in log.failures if _STATEMENTS.search(f.text) or _CPU_FORMAT.search(f.text)
+    ]
     bare = bool(without) and not _HAS_GPU.search(without[0].has) and "GPU" in without[0].device
-    weak = not without and (form is not None or (said is not None and said.groups["backend"]))
+    weak = not without and (
+        form is not None or (statement is not None and statement.groups["backend"])
+    )
     yield CAUSE.finding(
         subject=subject_of(log),
         message=what,
         evidence=log.evidence(*(n for n in lines if any(line.number == n for line in log.lines))),
         remedies=(
             Remedy(
-                "See which devices there are, and why the GPU is not.", command_line("whygpu check")
+                "Check which devices there are, and why the GPU is missing.",
+                command_line("whygpu check"),
             ),
             *(_LIBRARIES if without and _ONLY_XLA.search(without[0].has) else ()),
             Remedy(
-                "Let operations run elsewhere where their device is missing: "
+                "Let operations run on another device if theirs is missing: "
                 "tf.config.set_soft_device_placement(True), in TensorFlow 1 "
                 "ConfigProto(allow_soft_placement=True)."
             ),
-            Remedy("Or ask for a device that is there; a single GPU is /gpu:0."),
+            Remedy("Or use a device that exists; a single GPU is /gpu:0."),
         ),
-        # Without any GPU this is certain, and hardly the root of it.
-        confidence="possible" if weak and said else "likely" if weak or bare else "certain",
+        # If there is no GPU at all, this is certain, but hardly the root cause.
+        confidence="possible" if weak and statement else "likely" if weak or bare else "certain",
         effect="broken" if failed_at(log, lines) or without else "cpu",
-        ask="Does `nvidia-smi` show a GPU there, and is the installed build one with CUDA? "
-        "`whygpu check` says both.",
+        ask="Does `nvidia-smi` show a GPU there, and does the installed build have CUDA? "
+        "`whygpu check` shows both.",
     )

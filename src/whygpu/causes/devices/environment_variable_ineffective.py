@@ -1,20 +1,19 @@
-"""An environment variable is set to a value that does not do what it is there for.
+"""An environment variable has a value that does not have the intended effect.
 
 ## Why it happens
 
-Programs read these variables each in its own way, and most of them ignore what they do not
-understand: TF_FORCE_GPU_ALLOW_GROWTH knows the words true and false, and takes 1 for nothing;
-XLA_FLAGS ends the program over a flag that it does not know; a folder that has been removed stays
-in CUDA_HOME.
+Each program reads its variables in its own way, and most ignore values that they do not understand.
+TF_FORCE_GPU_ALLOW_GROWTH accepts true and false, and ignores 1. XLA_FLAGS ends the program if it
+contains an unknown flag. CUDA_HOME may still name a folder that was removed.
 
 ## What it looks like
 
-Nothing, as a rule: the setting has no effect. With XLA_FLAGS and TF_XLA_FLAGS the program aborts
-when it first compiles.
+Usually nothing: the setting has no effect. With XLA_FLAGS and TF_XLA_FLAGS the program aborts at
+its first compilation.
 
 ## Fix
 
-Correct the value, or unset the variable. `whygpu check -v` shows what every variable means here.
+Correct the value, or unset the variable. `whygpu check -v` shows the effect of every variable.
 
 ## Fires on (machine)
 
@@ -92,7 +91,7 @@ from whygpu.model.target import FrameworkName
 
 CAUSE = cause("WG405", __name__, __doc__, severity="warning", effect="none")
 
-_TOLD_ELSEWHERE = (
+_REPORTED_ELSEWHERE = (
     "CUDA_DEVICE_ORDER",
     "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES",
@@ -101,7 +100,7 @@ _TOLD_ELSEWHERE = (
     "JAX_PLATFORM_NAME",
     "KERAS_BACKEND",
 )
-"""Variables whose mistakes are causes of their own."""
+"""Variables whose errors have their own causes."""
 
 _OWNERS: tuple[tuple[str, FrameworkName], ...] = (
     ("TF_USE_LEGACY_KERAS", "keras"),
@@ -115,14 +114,14 @@ _OWNERS: tuple[tuple[str, FrameworkName], ...] = (
     ("NUMBA_", "numba"),
     ("CUPY_", "cupy"),
 )
-"""Who reads a variable, by how its name begins; all others concern every program."""
+"""The framework that reads a variable, by its prefix; all others affect every program."""
 
 
 @CAUSE.on_machine
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     need(nvidia_gpu(machine))
     for variable in machine.environment.variables:
-        if not variable.problem or variable.name in _TOLD_ELSEWHERE:
+        if not variable.problem or variable.name in _REPORTED_ELSEWHERE:
             continue
         owner = next((name for start, name in _OWNERS if variable.name.startswith(start)), None)
         framework = None if owner is None else machine.framework(owner)
@@ -137,10 +136,10 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 def _finding(variable: Variable, subject: str) -> Finding:
     return CAUSE.finding(
         subject=subject,
-        message=f"{variable.name}={variable.value} does not do what it is set for: "
+        message=f"{variable.name}={variable.value} does not have the intended effect: "
         f"{variable.problem}",
         evidence=(Evidence("machine", f"environment variable {variable.name}", variable.problem),),
-        remedies=(Remedy("Correct the value, or take it away.", UnsetVariable((variable.name,))),),
+        remedies=(Remedy("Correct the value, or unset it.", UnsetVariable((variable.name,))),),
     )
 
 
@@ -157,10 +156,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     name = match.groups["name"]
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"{name} has a flag that this version of XLA does not know, and it ends the "
-        f"program over it: {(match.groups['flags'] or '').strip()}",
+        message=f"{name} contains a flag that this version of XLA does not know, and XLA ends the "
+        f"program: {(match.groups['flags'] or '').strip()}",
         evidence=log.evidence(match.line),
-        remedies=(Remedy("Take the flag away.", UnsetVariable((name or "",))),),
+        remedies=(Remedy("Remove the flag.", UnsetVariable((name or "",))),),
         severity="error",
         effect="broken",
     )

@@ -1,10 +1,10 @@
-"""The machine has a GPU, and the framework was run and did not use it.
+"""The machine has a GPU, but the framework did not use it when it was run.
 
 ## Why it happens
 
-This is what the other causes lead to: where one of them is found, this finding is folded under it
-as its consequence. Where it stands alone, whygpu saw that the GPU is not used and does not know
-why; the lines that the framework printed are the best trace.
+This is the consequence of other causes. If one of them is found, this finding is shown below it. If
+it is the only finding, whygpu saw that the GPU is not used but does not know the reason. The lines
+that the framework printed are then the best evidence.
 
 ## What it looks like
 
@@ -12,7 +12,7 @@ The framework lists no GPU, or lists one and fails when it computes on it.
 
 ## Fix
 
-Read the quoted lines. TensorFlow keeps the names of missing libraries to itself unless asked:
+Read the quoted lines. TensorFlow prints the names of missing libraries only on request:
 `TF_CPP_VMODULE=dso_loader=1`.
 
 ## Fires on (machine)
@@ -27,7 +27,7 @@ operations = [
 facts = [["torch.cuda.init", "failed: RuntimeError: No CUDA GPUs are available"]]
 ```
 
-The GPU is listed, and work on it fails.
+The GPU is listed, but operations on it fail.
 
 ```toml
 only = ["jax"]
@@ -48,7 +48,7 @@ correct = {unknown = "XlaRuntimeError: INTERNAL: no kernel image is available"}
 start = "no-gpu"
 ```
 
-A framework that did not survive its import is another matter.
+If the import of a framework fails, another cause reports it.
 
 ```toml
 only = ["torch"]
@@ -68,7 +68,7 @@ probes_left_out = "--no-probe"
 
 ## Fires on (log)
 
-A GPU was found, and every operation is on the CPU.
+A GPU was found, but every operation runs on the CPU.
 
 ```
 2019-04-02 10:00:00.000001: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1053] Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:0 with 7439 MB memory) -> physical GPU (device: 0, name: GeForce GTX 1080, pci bus id: 0000:01:00.0, compute capability: 6.1)
@@ -122,7 +122,7 @@ _NOISE = late(
     r"computation_placer",
     re.IGNORECASE,
 )
-_TELLING_FACTS = ("warning", "torch.cuda.init", "backend message")
+_RELEVANT_FACTS = ("warning", "torch.cuda.init", "backend message")
 _LINES = 5
 
 
@@ -151,7 +151,7 @@ def _judge(probe: Probe) -> Iterator[Finding | Gap]:
     if failed:
         yield _finding(probe, _failure(probe, failed[0]), "broken")
     elif on_gpu:
-        # It computed there, wrongly: wrong-results-on-gpu.
+        # It computed there, but wrongly: wrong-results-on-gpu.
         return
     elif isinstance(probe.devices, Unknown):
         yield Gap(f"which devices {display_name(probe.name)} has: {probe.devices.reason}")
@@ -180,7 +180,7 @@ def _finding(probe: Probe, what: str, effect: Effect) -> Finding:
     name = display_name(probe.name)
     return CAUSE.finding(
         subject=probe.name,
-        message=f"{what}; where no other finding explains it, the reason is not known",
+        message=f"{what}; if no other finding explains it, the reason is unknown",
         evidence=tuple(_trace(probe)) or (Evidence("probe", f"{name} probe", what),),
         remedies=_remedies(probe),
         effect=effect,
@@ -188,12 +188,12 @@ def _finding(probe: Probe, what: str, effect: Effect) -> Finding:
 
 
 def _trace(probe: Probe) -> Iterator[Evidence]:
-    """What the framework itself said that may be to the point."""
+    """Messages of the framework that may be relevant."""
     name = display_name(probe.name)
-    said = [text for key, text in probe.facts if key in _TELLING_FACTS]
+    facts = [text for key, text in probe.facts if key in _RELEVANT_FACTS]
     about_gpu = filter(message_is_about_gpu, probe.log)
     printed = [line for line in about_gpu if not _NOISE.search(line)]
-    for line in list(dict.fromkeys(said + printed))[:_LINES]:
+    for line in list(dict.fromkeys(facts + printed))[:_LINES]:
         yield Evidence("probe", f"{name} probe", line)
 
 
@@ -208,7 +208,7 @@ def _remedies(probe: Probe) -> tuple[Remedy, ...]:
     }
     with_jax = shell_script("JAX_PLATFORMS=cuda ", PYTHON, " -c 'import jax; print(jax.devices())'")
     action = asks.get(probe.name, with_jax)
-    return (Remedy(f"Have {display_name(probe.name)} say why.", action),)
+    return (Remedy(f"Make {display_name(probe.name)} print the reason.", action),)
 
 
 _PLACED = late(
@@ -224,29 +224,29 @@ _CPU_IS_A_GPU = late(r"device:CPU:\d -> device: \d+, name: ")
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    yield from _left_alone(log)
+    yield from _not_requested(log)
     yield from _misplaced(log)
 
 
-def _left_alone(log: Log) -> Iterator[Finding]:
-    """The program says that there is a GPU, and that it works on the CPU."""
+def _not_requested(log: Log) -> Iterator[Finding]:
+    """The program reports that there is a GPU, and that it uses the CPU."""
     reports = log.without_gpu()
-    told = [report.line for report in reports if report.says == "gpu-unused"]
+    unused = [report.line for report in reports if report.says == "gpu-unused"]
     on_cpu = [report.line for report in reports if report.says == "on-cpu"]
     there = [report.line for report in log.reports if report.says == "gpu"]
-    if not told and not (on_cpu and there):
+    if not unused and not (on_cpu and there):
         return
     yield CAUSE.finding(
         subject=subject_of(log),
-        message="the program sees a GPU and does not use it: it was not told to",
-        evidence=log.evidence(*(told[:4] or (*there[:2], *on_cpu[:2]))),
+        message="the program sees a GPU but does not use it, because it was not told to",
+        evidence=log.evidence(*(unused[:4] or (*there[:2], *on_cpu[:2]))),
         remedies=(
             Remedy(
-                "Ask for the GPU where the program chooses its device: Trainer(accelerator='gpu', "
-                "devices=1) in Lightning, .to('cuda') in PyTorch, the program's own option for the "
-                "device elsewhere."
+                "Select the GPU where the program chooses its device: Trainer(accelerator='gpu', "
+                "devices=1) in Lightning, .to('cuda') in PyTorch, or the program's own option for "
+                "the device."
             ),
-            Remedy("Ask this machine whether the GPU works.", command_line("whygpu check")),
+            Remedy("Check whether the GPU works on this machine.", command_line("whygpu check")),
         ),
         confidence="likely",
         severity="warning",
@@ -255,7 +255,7 @@ def _left_alone(log: Log) -> Iterator[Finding]:
 
 
 def _misplaced(log: Log) -> Iterator[Finding]:
-    """Operations of TensorFlow that were placed on the CPU."""
+    """TensorFlow operations that were placed on the CPU."""
     placed = list(log.find(_PLACED))
     on_gpu = [m for m in placed if (m.groups["kind"] or m.groups["where"] or "").upper() == "GPU"]
     if on_gpu:
@@ -266,25 +266,25 @@ def _misplaced(log: Log) -> Iterator[Finding]:
     if ready and (placed or mapped):
         lines = (ready[0].line, *mapped, *(m.line for m in placed[:4]))
         name = ready[0].name or "its name is cut off"
-        message = f"the GPU was found ({name}), and the operations still ran on the CPU"
+        message = f"the GPU was found ({name}), but the operations ran on the CPU"
     elif unknown:
         lines = (*unknown, *(m.line for m in placed[:4]))
-        message = f"{framework_title(log)} knows no GPU and computes on the CPU"
+        message = f"{framework_title(log)} sees no GPU and computes on the CPU"
     else:
         return
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"{message}; the log does not say why",
+        message=f"{message}; the log does not show the reason",
         evidence=log.evidence(*lines),
         remedies=(
             Remedy(
-                "If the program says tf.device('/cpu:0') around its operations, that is the "
-                "reason; take it away. Operations on strings and integers stay on the CPU anyway."
+                "If the program has tf.device('/cpu:0') around its operations, that is the "
+                "reason; remove it. Operations on strings and integers always run on the CPU."
             ),
-            Remedy("Ask this machine why.", command_line("whygpu check")),
+            Remedy("Check this machine for the reason.", command_line("whygpu check")),
         ),
         confidence="likely" if ready else "possible",
         severity="warning" if ready else "info",
-        ask="Does the program itself ask for the CPU (tf.device), and which package is installed "
+        ask="Does the program itself select the CPU (tf.device), and which package is installed "
         "(`pip list | grep -i tensorflow`)?",
     )

@@ -1,14 +1,14 @@
-"""The program asks for a GPU by a number that this process does not have.
+"""The program uses a GPU number that does not exist for this process.
 
 ## Why it happens
 
-A process counts its GPUs from 0, and only those it may see. A script written for another machine
-asks for `cuda:1` where there is one GPU; a launcher starts more processes than there are GPUs, each
-of which takes the one with its own rank; CUDA_VISIBLE_DEVICES=2 leaves one GPU, and its number is
-then 0. A checkpoint remembers the number of the GPU it was saved from.
+A process numbers its GPUs from 0, and counts only those that it may see. A script written for
+another machine asks for `cuda:1` although there is only one GPU. A launcher starts more processes
+than there are GPUs, and each process uses the GPU with its own rank. CUDA_VISIBLE_DEVICES=2 leaves
+one GPU, which then has number 0. A checkpoint stores the number of the GPU it was saved from.
 
-The order of the numbers is CUDA's (fastest first), not that of nvidia-smi, unless
-CUDA_DEVICE_ORDER is PCI_BUS_ID.
+The numbers follow CUDA's order (fastest first), not that of nvidia-smi, unless CUDA_DEVICE_ORDER is
+PCI_BUS_ID.
 
 ## What it looks like
 
@@ -20,7 +20,7 @@ CUDA_DEVICE_ORDER is PCI_BUS_ID.
 
 ## Fix
 
-Ask for a number below the count of GPUs, or start as many processes as there are GPUs.
+Use a number below the number of GPUs, or start as many processes as there are GPUs.
 
 ## Fires on (log)
 
@@ -51,7 +51,7 @@ RuntimeError: Attempting to deserialize object on CUDA device 3 but torch.cuda.d
 
 ## Quiet on (log)
 
-No GPU at all: then it is not the number's fault.
+There is no GPU at all, so the number is not the reason.
 
 ```
 E tensorflow/stream_executor/cuda/cuda_driver.cc:300] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected
@@ -93,8 +93,8 @@ _ONLY_COUNTS = ("cuInit", "cudaGetDeviceCount")
 _IN_A_KERNEL = late(
     r"(?:radix_sort|merge_sort|parallel_for|reduce|scan|unique\w{0,20})[:\s]{1,2}failed"
 )
-"""Thrust passes this code on when it has no code for the GPU; no number was asked for there."""
-_SAYS_SO = late(
+"""Thrust passes this code on if it has no code for the GPU; no GPU number is involved."""
+_STATEMENTS = late(
     r"listed an invalid (?:GPU|[Dd]evice) id '?(?P<id>\d+)'? but visible device count is "
     r"(?P<count>[1-9]\d*)|Could not parse entry in 'visible_device_list': '(?P<entry>[^'\n]{0,40})'"
     r"|deserialize object on CUDA device (?P<saved>\d+) but torch\.cuda\.device_count\(\) is"
@@ -120,39 +120,39 @@ _MORE_PROCESSES = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    said = list(log.find(_SAYS_SO))
-    # From calls that only count the GPUs, this code says that the driver itself is at a loss.
+    statements = list(log.find(_STATEMENTS))
+    # From calls that only count GPUs, this code means that the driver itself does not work.
     statuses = [
         status
         for status in log.status_named(*_STATUSES)
         if status.call not in _ONLY_COUNTS and not _IN_A_KERNEL.search(log.line(status.line).text)
     ]
-    if not said and not statuses:
+    if not statements and not statuses:
         return
-    if not said and all(status.call in MAKES_CONTEXT for status in statuses):
+    if not statements and all(status.call in MAKES_CONTEXT for status in statuses):
         yield _refused_when_opened(log, statuses)
         return
     launcher = log.first(_MORE_PROCESSES)
     lines = (
         *lines_of(statuses),
-        *(match.line for match in said),
+        *(match.line for match in statements),
         *_failures(log),
         *((launcher.line,) if launcher else ()),
     )
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=_message(said[0] if said else None),
+        message=_message(statements[0] if statements else None),
         evidence=log.evidence(*lines),
-        remedies=_remedies(said, many=launcher is not None),
-        confidence="possible" if _has_none(said) else "certain",
-        ask="Why does the process see no GPU at all? `whygpu check` says it."
-        if _has_none(said)
+        remedies=_remedies(statements, many=launcher is not None),
+        confidence="possible" if _has_none(statements) else "certain",
+        ask="Why does the process see no GPU at all? `whygpu check` shows the reason."
+        if _has_none(statements)
         else None,
     )
 
 
 def _refused_when_opened(log: Log, statuses: list[Status]) -> Finding:
-    """A GPU that the driver has listed, and refuses to open: the number itself may be right."""
+    """The driver lists the GPU but refuses to open it: the number itself may be right."""
     ordinal = log.first(_ORDINAL)
     which = f"GPU {ordinal.groups['number']}" if ordinal else "the GPU"
     return CAUSE.finding(
@@ -163,23 +163,23 @@ def _refused_when_opened(log: Log, statuses: list[Status]) -> Finding:
         evidence=log.evidence(*lines_of(statuses), *gpu_ends_after(log, statuses[0].line)),
         remedies=(
             Remedy(
-                "See which GPUs there are, and their compute mode.",
+                "Check which GPUs there are, and their compute mode.",
                 command_line("nvidia-smi --query-gpu=index,name,compute_mode --format=csv"),
             ),
             Remedy(
-                "Let the process see one GPU that is free, by its number.",
+                "Let the process see one free GPU, by its number.",
                 SetVariable("CUDA_VISIBLE_DEVICES", "0"),
             ),
         ),
         confidence="likely",
         ask="Is the compute mode of that GPU Exclusive_Process (`nvidia-smi -q -d COMPUTE`)? Then "
-        "another process holds it; if it is Default, the number is wrong.",
+        "another process holds it. If it is Default, the number is wrong.",
     )
 
 
-def _has_none(said: list[Match]) -> bool:
-    """Where there is no GPU at all, the number is the smaller part of the trouble."""
-    return any(match.groups["only"] == "" for match in said)
+def _has_none(statements: list[Match]) -> bool:
+    """If there is no GPU at all, the number is not the main problem."""
+    return any(match.groups["only"] == "" for match in statements)
 
 
 def _failures(log: Log) -> tuple[int, ...]:
@@ -187,34 +187,34 @@ def _failures(log: Log) -> tuple[int, ...]:
         failure.line
         for failure in log.failures
         if ("invalid device ordinal" in failure.text and not _IN_A_KERNEL.search(failure.text))
-        or _SAYS_SO.search(failure.text)
+        or _STATEMENTS.search(failure.text)
     )
 
 
-def _message(said: Match | None) -> str:
+def _message(statement: Match | None) -> str:
     asked = count = None
-    if said is not None:
-        groups = said.groups
+    if statement is not None:
+        groups = statement.groups
         if groups["entry"] is not None:
-            return f"visible_device_list names {groups['entry']!r}, which is no number of a GPU"
+            return f"visible_device_list contains {groups['entry']!r}, which is not a GPU number"
         asked = groups["id"] or groups["saved"] or groups["wanted"] or groups["asked"]
         count = groups["count"] or groups["have"] or groups["counted"]
         if groups["only"] is not None:
             count = str(len(groups["only"].split(","))) if groups["only"] else "none"
-    which = f"GPU {asked}" if asked else "a GPU by a number that does not exist"
-    has = f"this process sees {count}, and they count from 0" if count else "numbers start at 0"
-    return f"the program asks for {which}; {has}"
+    which = f"GPU {asked}" if asked else "a GPU number that does not exist"
+    has = f"this process sees {count}, numbered from 0" if count else "numbers start at 0"
+    return f"the program uses {which}; {has}"
 
 
-def _remedies(said: list[Match], *, many: bool) -> tuple[Remedy, ...]:
+def _remedies(statements: list[Match], *, many: bool) -> tuple[Remedy, ...]:
     count = Remedy(
-        "See how many GPUs there are, and which of them the process may see.",
+        "Check how many GPUs there are, and which of them the process may see.",
         shell_script('nvidia-smi -L; echo "$CUDA_VISIBLE_DEVICES"'),
     )
-    if any(match.groups["saved"] for match in said):
+    if any(match.groups["saved"] for match in statements):
         return (
             Remedy("Load it onto a device that exists: torch.load(..., map_location='cuda:0')."),
         )
     processes = Remedy("Start as many processes as there are GPUs: --nproc_per_node=NUMBER.")
-    number = Remedy("Ask for a lower number (cuda:0 where there is one GPU).")
+    number = Remedy("Use a lower number (cuda:0 if there is one GPU).")
     return (processes, count, number) if many else (count, number, processes)

@@ -1,20 +1,20 @@
-"""An environment variable keeps JAX off the GPU.
+"""An environment variable prevents JAX from using the GPU.
 
 ## Why it happens
 
-JAX_PLATFORMS lists the platforms that JAX may start, the first one as its default. `cpu` leaves
-the GPU out; `cpu,cuda` starts both and computes on the CPU unless told otherwise. The older
-JAX_PLATFORM_NAME chooses the default, whatever the other says. Both are often set in a script or
-a notebook to silence a warning, and stay.
+JAX_PLATFORMS lists the platforms that JAX may start; the first one is the default. `cpu` excludes
+the GPU. `cpu,cuda` starts both, but computes on the CPU unless the program chooses the GPU. The
+older JAX_PLATFORM_NAME sets the default, whatever the other variable says. Both are often set in a
+script or a notebook to hide a warning, and then forgotten.
 
 ## What it looks like
 
-`jax.devices()` is `[CpuDevice(id=0)]`, without any message. Keras with the JAX backend runs on the
-CPU with it, while other frameworks in the same process have the GPU.
+`jax.devices()` is `[CpuDevice(id=0)]`, without any message. Keras with the JAX backend also runs on
+the CPU, while other frameworks in the same process use the GPU.
 
 ## Fix
 
-Unset the variable, or set JAX_PLATFORMS to `cuda,cpu`, which fails loudly where there is no GPU.
+Unset the variable, or set JAX_PLATFORMS to `cuda,cpu`, which raises an error if there is no GPU.
 
 ## Fires on (machine)
 
@@ -35,7 +35,7 @@ value = "CPU"
 value = "cuda,cpu"
 ```
 
-No JAX, no matter.
+JAX is not installed.
 
 ```toml
 only = ["torch"]
@@ -66,7 +66,7 @@ RuntimeError: Unable to initialize backend 'rocm': Backend 'rocm' is not in the 
 
 ## Quiet on (log)
 
-The message proposes the variable; nobody has set it.
+The message suggests the variable, but it is not set.
 
 ```
 RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: No visible GPU devices. (set JAX_PLATFORMS='' to automatically choose an available backend)
@@ -122,24 +122,24 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _effect_of_list(text: str) -> str | None:
-    """What a list of platforms does to the GPU; None when the GPU comes first."""
+    """The effect of a list of platforms on the GPU; None if the GPU comes first."""
     platforms = [word.strip() for word in text.split(",") if word.strip()]
     if not platforms or platforms[0] in _GPU_PLATFORMS:
         return None
     if any(platform in _GPU_PLATFORMS for platform in platforms):
-        return f"makes {platforms[0]} its default platform, and the GPU only the next one"
-    return "leaves the GPU out: it names no platform cuda"
+        return f"makes {platforms[0]} the default platform, before the GPU"
+    return "excludes the GPU: it does not contain cuda"
 
 
 def _finding(jax: Framework, name: str, value: Known[str], effect: str) -> Finding:
     return CAUSE.finding(
         subject="jax",
-        message=f"{name}={value.value} tells JAX {jax.version} where to compute: it {effect}",
+        message=f"{name}={value.value} selects where JAX {jax.version} computes: it {effect}",
         evidence=(seen(value),),
         remedies=(
-            Remedy("Let JAX choose; it takes the GPU where there is one.", UnsetVariable((name,))),
+            Remedy("Let JAX choose; it uses the GPU if there is one.", UnsetVariable((name,))),
             Remedy(
-                "Or insist on the GPU, so that its absence is an error and not a silent CPU.",
+                "Or require the GPU, so that a missing GPU is an error.",
                 SetVariable("JAX_PLATFORMS", "cuda,cpu"),
             ),
         ),
@@ -166,18 +166,18 @@ _ONLY_CPU_STARTED = late(
     re.MULTILINE,
 )
 _OTHER_REASON = late(r"jaxlib is not installed|cuInit|CUDA_ERROR|plugin configuration error")
-"""JAX says why a platform did not start, unless it was told to leave it out."""
+"""JAX gives the reason why a platform did not start, unless a setting excludes the platform."""
 
 
 def _left_out(log: Log, silent: Match) -> Finding:
     return CAUSE.finding(
         subject="jax",
-        message="JAX started the CPU only and does not say why: JAX_PLATFORMS, or the setting of "
-        "the same name, leaves the GPU out, or this JAX has no CUDA plug-in",
+        message="JAX started only the CPU and gives no reason: JAX_PLATFORMS, or the setting of "
+        "the same name, excludes the GPU, or this JAX has no CUDA plug-in",
         evidence=log.evidence(silent.line),
         remedies=(
             Remedy("Let JAX choose.", UnsetVariable(("JAX_PLATFORMS", "JAX_PLATFORM_NAME"))),
-            Remedy("If that changes nothing, install it with CUDA.", gpu_build_in_log(log)),
+            Remedy("If that changes nothing, install JAX with CUDA.", gpu_build_in_log(log)),
         ),
         confidence="possible",
         effect="broken",
@@ -189,23 +189,23 @@ _NAMED_BACKEND = late(
     r"Unable to initialize backend '(?P<backend>(?!cuda'|gpu')\w{2,20})'[^\n]{0,600}"
     r"\(set JAX_PLATFORMS=''"
 )
-"""JAX offers to choose by itself only where it was told what to use."""
+"""JAX suggests an automatic choice only if a platform was set."""
 
 
 def _named_backend(log: Log, named: Match) -> Finding:
     backend = named.groups["backend"]
-    gpu = "; older releases ask for it with JAX_PLATFORMS=gpu too" if backend == "rocm" else ""
+    gpu = "; older releases also try it for JAX_PLATFORMS=gpu" if backend == "rocm" else ""
     return CAUSE.finding(
         subject="jax",
-        message=f"JAX is told to use the platform {backend!r}, which it does not have{gpu}",
+        message=f"JAX is set to use the platform {backend!r}, which it does not have{gpu}",
         evidence=log.evidence(named.line, *ended_after(log, named.line)),
         remedies=(
             Remedy(
-                "Let JAX choose; it takes the GPU where there is one.",
+                "Let JAX choose; it uses the GPU if there is one.",
                 UnsetVariable(("JAX_PLATFORMS",)),
             ),
             Remedy(
-                "Or name CUDA, on a machine with an NVIDIA GPU.",
+                "Or set CUDA, on a machine with an NVIDIA GPU.",
                 SetVariable("JAX_PLATFORMS", "cuda"),
             ),
         ),
@@ -238,15 +238,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     effect = _effect_of_list(value) or "names a platform that is not installed"
     yield CAUSE.finding(
         subject="jax",
-        message=f"JAX is told which platforms to use, {value!r}; that {effect}",
+        message=f"the platforms of JAX are set to {value!r}; that {effect}",
         evidence=log.evidence(*lines),
         remedies=(
             Remedy(
-                "Let JAX choose; it takes the GPU where there is one.",
+                "Let JAX choose; it uses the GPU if there is one.",
                 UnsetVariable(("JAX_PLATFORMS",)),
             ),
             Remedy(
-                "Or insist on the GPU, so that its absence is an error and not a silent CPU.",
+                "Or require the GPU, so that a missing GPU is an error.",
                 SetVariable("JAX_PLATFORMS", "cuda,cpu"),
             ),
         ),

@@ -1,18 +1,18 @@
-"""CUDA_VISIBLE_DEVICES names GPUs that CUDA then leaves out.
+"""CUDA_VISIBLE_DEVICES lists GPUs that CUDA then ignores.
 
 ## Why it happens
 
-CUDA reads the list from left to right and stops at the first entry that it cannot use. With two
-GPUs in the machine, `0,7,1` means GPU 0 alone: 7 does not exist, and what comes after it does not
-count. Words behind a number are ignored, too.
+CUDA reads the list from left to right and stops at the first entry that it cannot use. On a machine
+with two GPUs, `0,7,1` means only GPU 0: 7 does not exist, and the entries after it are ignored.
+Text after a number is also ignored.
 
 ## What it looks like
 
-The program runs, on fewer GPUs than were meant, without a message.
+The program runs on fewer GPUs than intended, without a message.
 
 ## Fix
 
-Name only GPUs that exist, as numbers or as UUIDs (`nvidia-smi -L` lists both), not mixed.
+List only GPUs that exist, as numbers or as UUIDs (`nvidia-smi -L` lists both), not mixed.
 
 ## Fires on (machine)
 
@@ -30,7 +30,7 @@ ignored = [
 
 ## Quiet on (machine)
 
-Where nothing is left visible, that is the finding (visible-devices-hides-gpu).
+If no GPU is left visible, visible-devices-hides-gpu reports it.
 
 ```toml
 [environment.visible_gpus]
@@ -80,19 +80,19 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     yield CAUSE.finding(
         subject=MACHINE,
         message=f'CUDA_VISIBLE_DEVICES="{selection.text}" shows CUDA only GPU {numbers}: '
-        f"{first.text!r} does not count, because {first.reason}",
+        f"{first.text!r} is ignored, because {first.reason}",
         evidence=tuple(
             Evidence(
                 "machine",
                 "environment variable CUDA_VISIBLE_DEVICES",
-                f"{entry.text!r} does not count: {entry.reason}",
+                f"{entry.text!r} is ignored: {entry.reason}",
             )
             for entry in selection.ignored
         ),
         remedies=(
-            Remedy("See which GPUs there are.", command_line("nvidia-smi -L")),
+            Remedy("Check which GPUs there are.", command_line("nvidia-smi -L")),
             Remedy(
-                "Name only those; this says the same as now, without the surplus.",
+                "List only those; this has the same effect as now, without the ignored entries.",
                 SetVariable("CUDA_VISIBLE_DEVICES", ",".join(str(index) for index in visible)),
             ),
         ),

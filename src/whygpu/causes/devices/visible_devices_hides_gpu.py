@@ -2,23 +2,23 @@
 
 ## Why it happens
 
-CUDA_VISIBLE_DEVICES says which GPUs a program may see. An empty value, -1 or a number that does
-not exist leaves none; so does a GPU that is named twice, over which CUDA fails to start. It is
-often left over: exported in a shell profile, set by a launcher for a machine with more GPUs, or
-set by a scheduler for a job that asked for none. ROCm builds read HIP_VISIBLE_DEVICES and
+CUDA_VISIBLE_DEVICES lists the GPUs that a program may see. An empty value, -1 or a number that does
+not exist hides all of them. If a GPU is listed twice, CUDA does not start. The variable is often
+left over: exported in a shell profile, set by a launcher for a machine with more GPUs, or set by a
+scheduler for a job that requested none. ROCm builds read HIP_VISIBLE_DEVICES and
 ROCR_VISIBLE_DEVICES in the same way.
 
 NVIDIA_VISIBLE_DEVICES is read once, when a container starts: `none` and `void` pass in no GPU.
-Setting it inside the container changes nothing.
+Setting it inside the container has no effect.
 
 ## What it looks like
 
 Nothing fails: the list of GPUs is empty and everything runs on the CPU. TensorFlow and JAX print
-`CUDA_ERROR_NO_DEVICE`; PyTorch says "No CUDA GPUs are available".
+`CUDA_ERROR_NO_DEVICE`; PyTorch prints "No CUDA GPUs are available".
 
 ## Fix
 
-Unset the variable, or set it to GPUs that exist. If the GPU was hidden on purpose, all is well.
+Unset the variable, or set it to GPUs that exist. If you hid the GPU on purpose, nothing is wrong.
 
 ## Fires on (machine)
 
@@ -29,7 +29,7 @@ visible = []
 ignored = []
 ```
 
-A number that does not exist here.
+A number that does not exist on this machine.
 
 ```toml
 [environment.visible_gpus]
@@ -51,7 +51,7 @@ driver_mounts = ["/dev/nvidiactl"]
 value = "none"
 ```
 
-A word that CUDA does not know in CUDA_DEVICE_ORDER hides them all, too.
+An unknown value in CUDA_DEVICE_ORDER hides all GPUs as well.
 
 ```toml
 [environment.variables.CUDA_DEVICE_ORDER]
@@ -72,7 +72,7 @@ visible = [0]
 ignored = []
 ```
 
-Hiding GPUs that are not there harms nobody.
+Hiding GPUs that do not exist does no harm.
 
 ```toml
 start = "no-gpu"
@@ -93,7 +93,7 @@ ignored = []
 
 ## Fires on (log)
 
-TensorFlow says it outright.
+TensorFlow reports it directly.
 
 ```
 E0000 00:00:1741000000.123456   77 cuda_platform.cc:52] failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected
@@ -103,7 +103,7 @@ I0000 00:00:1741000000.123480   77 cuda_diagnostics.cc:194] kernel reported vers
 I0000 00:00:1741000000.123490   77 cuda_diagnostics.cc:284] kernel version seems to match DSO: 560.35.3
 ```
 
-JAX has the plug-in and the driver, and no GPU that it may see; its last sentence misleads.
+JAX has the plug-in and the driver, but may see no GPU; its last sentence misleads.
 
 ```
 RuntimeError: jaxlib/cuda/versions_helpers.cc:135: operation cuInit(0) failed: CUDA_ERROR_NO_DEVICE
@@ -119,14 +119,14 @@ RuntimeError: No CUDA GPUs are available
 
 ## Quiet on (log)
 
-No driver: then there is nothing to hide.
+There is no driver, so there is nothing to hide.
 
 ```
 E tensorflow/stream_executor/cuda/cuda_driver.cc:318] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected
 I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:156] kernel driver does not appear to be running on this host (box): /proc/driver/nvidia/version does not exist
 ```
 
-Hidden on purpose, and the program works.
+The GPU is hidden on purpose, and the program works.
 
 ```
 >>> os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -170,7 +170,7 @@ CAUSE = cause("WG401", __name__, __doc__, severity="error", effect="cpu", explai
 _ROCM_VARIABLES = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 _HIDES_ALL = ("", "-1")
 _DEVICE_ORDERS = ("FASTEST_FIRST", "PCI_BUS_ID")
-"""The driver knows these two words, to the letter. Any other makes cuInit fail with code 101
+"""The driver accepts exactly these two values. Any other makes cuInit fail with code 101
 (measured on an NVIDIA H200, driver 580.159.04)."""
 
 
@@ -187,7 +187,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         yield _no_order(order, gpu)
     selection = machine.environment.visible_gpus
     if isinstance(selection, Unknown):
-        yield Gap(f"what CUDA_VISIBLE_DEVICES leaves visible: {selection.reason}")
+        yield Gap(f"which GPUs CUDA_VISIBLE_DEVICES leaves visible: {selection.reason}")
     elif isinstance(selection, Known):
         visible = selection.value.visible
         if isinstance(visible, Unknown):
@@ -198,7 +198,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _nothing_to_hide(machine: Snapshot) -> bool:
-    """The driver itself has no GPU: then every entry is wrong, and not what is wrong here."""
+    """The driver itself has no GPU: then every entry is wrong, but not the reason."""
     gpus = machine.driver.gpus
     return isinstance(gpus, Known) and not gpus.value
 
@@ -220,12 +220,12 @@ def _hidden(selection: Known[GpuSelection], gpu: Observed[str]) -> Finding:
         remedies=(
             Remedy("Show every GPU.", UnsetVariable(("CUDA_VISIBLE_DEVICES",))),
             Remedy(
-                "Or name GPUs that exist; in bus order they have nvidia-smi's numbers.",
+                "Or list GPUs that exist; in bus order they have the numbers of nvidia-smi.",
                 set_variables(CUDA_DEVICE_ORDER="PCI_BUS_ID", CUDA_VISIBLE_DEVICES="0"),
             ),
             Remedy(
-                "If it comes back with every shell, find where it is set. In a scheduler's job, "
-                "ask for a GPU instead.",
+                "If every new shell sets it again, find the place. In a job of a scheduler, "
+                "request a GPU instead.",
                 shell_script(
                     "grep -n CUDA_VISIBLE_DEVICES ~/.bashrc ~/.profile /etc/environment "
                     "/etc/profile.d/* 2>/dev/null"
@@ -239,13 +239,13 @@ def _why(selection: GpuSelection) -> str:
     if not selection.ignored:
         return ""
     first = selection.ignored[0]
-    return f": of the entry {first.text!r}, {first.reason}"
+    return f": the entry {first.text!r} is ignored, because {first.reason}"
 
 
 def _no_order(order: Known[str], gpu: Observed[str]) -> Finding:
     return CAUSE.finding(
         subject=MACHINE,
-        message=f'CUDA_DEVICE_ORDER="{order.value}" is no order that CUDA knows '
+        message=f'CUDA_DEVICE_ORDER="{order.value}" is not an order that CUDA knows '
         f"({' and '.join(_DEVICE_ORDERS)}, in capitals): the driver then refuses to start, and "
         "programs see no GPU",
         evidence=(seen(order, f'"{order.value}"'), seen(gpu)),
@@ -254,7 +254,7 @@ def _no_order(order: Known[str], gpu: Observed[str]) -> Finding:
                 "Number the GPUs as nvidia-smi does.",
                 SetVariable("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
             ),
-            Remedy("Or leave the order to CUDA.", UnsetVariable(("CUDA_DEVICE_ORDER",))),
+            Remedy("Or use CUDA's default order.", UnsetVariable(("CUDA_DEVICE_ORDER",))),
         ),
     )
 
@@ -263,11 +263,11 @@ def _withheld(value: Known[str], gpu: Observed[str]) -> Finding:
     return CAUSE.finding(
         subject=MACHINE,
         message=f'this container was started with NVIDIA_VISIBLE_DEVICES="{value.value}", which '
-        "passes in no GPU; the host has one",
+        "passes in no GPU, although the host has one",
         evidence=(seen(value, f'"{value.value}"'), seen(gpu)),
         remedies=(
             Remedy(
-                "Start the container with GPUs; the variable has no effect later on.",
+                "Start the container with GPUs; the variable has no effect later.",
                 command_line("docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all ..."),
             ),
         ),
@@ -276,7 +276,7 @@ def _withheld(value: Known[str], gpu: Observed[str]) -> Finding:
 
 
 def _rocm(machine: Snapshot) -> Iterator[Finding | Gap]:
-    """The same for AMD's GPUs, for the frameworks that were built for them."""
+    """The same for AMD GPUs, for frameworks that were built for them."""
     graphics = machine.graphics
     if not isinstance(graphics, Known) or all(item.vendor != "amd" for item in graphics.value):
         return
@@ -304,7 +304,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if switched_off is not None:
         yield CAUSE.finding(
             subject=subject_of(log),
-            message="NUMBA_DISABLE_CUDA is set, and keeps Numba off the GPU",
+            message="NUMBA_DISABLE_CUDA is set, so Numba does not use the GPU",
             evidence=log.evidence(switched_off.line),
             remedies=(Remedy("Unset it.", UnsetVariable(("NUMBA_DISABLE_CUDA",))),),
             effect="broken",
@@ -320,16 +320,16 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     yield CAUSE.finding(
         subject=subject_of(log),
         message=f"{shown}{works} shows this process no GPU: CUDA_VISIBLE_DEVICES, or an option "
-        "that sets it, leaves none or names one that does not exist",
+        "that sets it, hides all GPUs or names one that does not exist",
         evidence=log.evidence(*suspect.lines),
         remedies=(
             Remedy(
-                "See what is set and which GPUs there are; they are counted from 0.",
+                "Check its value and which GPUs there are; they are numbered from 0.",
                 shell_script('echo "$CUDA_VISIBLE_DEVICES"; nvidia-smi -L'),
             ),
             Remedy(
-                "Unset it, or name a GPU that exists; look for it in the program and its options, "
-                "too (os.environ, --gpu, gputouse, the launcher, the scheduler).",
+                "Unset it, or name a GPU that exists. Look for it in the program and its options "
+                "as well (os.environ, --gpu, gputouse, the launcher, the scheduler).",
                 UnsetVariable(("CUDA_VISIBLE_DEVICES",)),
             ),
             Remedy(

@@ -1,11 +1,11 @@
-"""A framework computes on the GPU and gets a wrong result.
+"""A framework computes a wrong result on the GPU.
 
 ## Why it happens
 
-The probe multiplies and convolves small whole numbers, whose results are known and exact in every
-precision that GPUs use by default. A result that is off by more than rounding means that
-something is broken: a faulty card or one that is clocked too high, a driver or library with a bug
-for this card, or CUDA libraries of several versions mixed in one process.
+The probe multiplies and convolves small integers. Their results are known, and exact in every
+precision that GPUs use by default. A result that differs by more than rounding means a fault: a
+defective or overclocked card, a bug of the driver or of a library for this card, or CUDA libraries
+of several versions in one process.
 
 ## What it looks like
 
@@ -13,8 +13,8 @@ Nothing fails. Training diverges, losses are NaN, and predictions differ from th
 
 ## Fix
 
-Do not trust results from this GPU until it is found out. Update the driver and reinstall the
-framework with its own CUDA libraries; if the result stays wrong, test the card.
+Do not trust results from this GPU until the reason is found. Update the driver and reinstall the
+framework with its own CUDA libraries. If the result is still wrong, test the card.
 
 ## Fires on (machine)
 
@@ -38,7 +38,7 @@ only = ["torch"]
 
 ## Cannot tell on (machine)
 
-It ran, and its result could not be compared.
+The operation ran, but its result could not be compared.
 
 ```toml
 only = ["torch"]
@@ -103,18 +103,19 @@ def _finding(machine: Snapshot, probe: Probe, wrong: list[ProbeOperation]) -> Fi
     what = " and ".join(f"{item.operation} on {item.requested}" for item in wrong)
     return CAUSE.finding(
         subject=probe.name,
-        message=f"{name} computes wrongly on the GPU: the result of {what} differs from the true "
-        "one by more than rounding",
+        message=f"{name} computes wrong results on the GPU: the result of {what} differs from the "
+        "correct one by more than rounding",
         evidence=tuple(
             Evidence("probe", f"{name} probe", f"{item.operation} on {item.requested}: wrong")
             for item in wrong
         ),
         remedies=(
             Remedy(
-                "Look for faults that the driver noted.", shell_script("sudo dmesg | grep -i xid")
+                "Look for Xid messages in the kernel log.",
+                shell_script("sudo dmesg | grep -i xid"),
             ),
             Remedy(
-                "Reinstall the framework, so that its own CUDA libraries are whole.",
+                "Reinstall the framework, so that its own CUDA libraries are complete.",
                 again(framework.value) if isinstance(framework, Known) else None,
             ),
             Remedy(
@@ -126,7 +127,7 @@ def _finding(machine: Snapshot, probe: Probe, wrong: list[ProbeOperation]) -> Fi
 
 
 def _framework(machine: Snapshot, probe: Probe) -> Observed[Framework]:
-    """What was probed; the driver's own probe is of no framework."""
+    """The framework that was probed; the driver's own probe has none."""
     if probe.name == "cuda":
         return Absent("a framework of that name")
     return machine.framework(probe.name)
