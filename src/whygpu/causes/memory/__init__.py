@@ -1,1 +1,1 @@
-"""Causes 5xx: memory."""
+"""Causes 5xx: memory of the GPU and of the computer."""

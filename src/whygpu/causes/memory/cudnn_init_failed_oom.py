@@ -1,10 +1,10 @@
-"""cuDNN or cuBLAS cannot start on the GPU because its memory is taken.
+"""cuDNN or cuBLAS cannot start because the GPU has no free memory.
 
 ## Why it happens
 
-Before it computes anything, a framework sets up a CUDA context and handles for cuBLAS and cuDNN,
-some hundred megabytes in all. When another process holds the memory, or when TensorFlow itself has
-reserved all of it for tensors, that fails, and the error names cuDNN or cuBLAS and not the memory.
+Before the first computation a framework creates a CUDA context and handles for cuBLAS and cuDNN,
+which need some hundred megabytes. This fails if another process holds the memory, or if TensorFlow
+itself has reserved all of it for tensors. The error then names cuDNN or cuBLAS and not the memory.
 
 ## What it looks like
 
@@ -12,13 +12,13 @@ reserved all of it for tensors, that fails, and the error names cuDNN or cuBLAS 
   INTERNAL_ERROR), then "DNN library is not found" or "is not initialized".
 - `Failed to get convolution algorithm. This is probably because cuDNN failed to initialize`.
 - `CUBLAS_STATUS_NOT_INITIALIZED`, `CUBLAS_STATUS_ALLOC_FAILED`, `Blas GEMM launch failed`.
-- TensorFlow adds `Possibly insufficient driver version` to it, which is a guess, and a wrong one.
+- TensorFlow adds `Possibly insufficient driver version`, which is a wrong guess.
 - `CUDA_ERROR_OUT_OF_MEMORY`, `RESOURCE_EXHAUSTED`, `torch.cuda.OutOfMemoryError`.
 
 ## Fix
 
-End the process that holds the memory, or choose another GPU; have TensorFlow take memory as it
-needs it (TF_FORCE_GPU_ALLOW_GROWTH=true). Reinstalling cuDNN does not help.
+End the process that holds the memory, or choose another GPU. Make TensorFlow allocate memory as
+needed (TF_FORCE_GPU_ALLOW_GROWTH=true). Reinstalling cuDNN does not help.
 
 ## Fires on (machine)
 
@@ -39,7 +39,7 @@ correct = {unknown = "UnimplementedError: DNN library is not found"}
 
 ## Quiet on (machine)
 
-The same error with all memory free has another reason.
+The same error while all memory is free has another reason.
 
 ```toml
 only = ["torch"]
@@ -89,14 +89,14 @@ RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(
 
 ## Quiet on (log)
 
-The versions do not fit, and the log says so.
+The versions do not match, and the log reports it.
 
 ```
 E tensorflow/stream_executor/cuda/cuda_dnn.cc:319] Loaded runtime CuDNN library: 7.1.4 but source was compiled with: 7.4.1.  CuDNN library major and minor version needs to match or have higher minor version in case of CuDNN 7.0 or later version.
 UnknownError: Failed to get convolution algorithm. This is probably because cuDNN failed to initialize, so try looking to see if a warning log message was printed above.
 ```
 
-An assertion in a kernel came first; after it nothing works on the GPU.
+An assertion in a kernel failed first; after it nothing works on the GPU.
 
 ```
 /pytorch/aten/src/ATen/native/cuda/Indexing.cu:699: indexSelectLargeIndex: block: [12,0,0], thread: [64,0,0] Assertion `srcIndex < srcSelectDimSize` failed.
@@ -153,7 +153,7 @@ CAUSE = cause(
     ),
 )
 
-_WANT_OF_MEMORY = late(
+_MEMORY_LACKING = late(
     r"CUDNN_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED|INTERNAL_ERROR)"
     r"|CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)"
     r"|DNN library (?:is not found|initialization failed)"
@@ -161,18 +161,18 @@ _WANT_OF_MEMORY = late(
     re.IGNORECASE,
 )
 
-_STARTED_BADLY = late(
+_START_FAILED = late(
     r"[Ff]ailed to get convolution algorithm|cuDNN launch failure|No algorithm worked!"
     r"|Failed to call (?:Then|Do)Rnn(?:Forward|Backward)"
     r"|CUDNN_STATUS_(?:INTERNAL_ERROR|EXECUTION_FAILED)\b"
     r"|Error: [^\n]{0,40}Failed to determine best cudnn convolution algorithm"
 )
-"""XLA's and TensorFlow's words for a cuDNN that got no room, once they have reserved the memory."""
+"""XLA and TensorFlow print this if they have reserved the memory and cuDNN gets none."""
 _NO_ALGORITHM = late(
     r"Unable to find a valid cuDNN algorithm|FIND was unable to find an engine"
     r"|\bCUDNN_STATUS_INTERNAL_ERROR\b"
 )
-"""Of PyTorch and others: every algorithm was tried and refused."""
+"""PyTorch and others print this if every algorithm was tried and refused."""
 _VERSIONS_DIFFER = late(
     r"Loaded runtime CuDNN library|CUDNN_STATUS_(?:SUBLIBRARY_|VERSION_)\w{0,30}MISMATCH"
     r"|incompatible cuDNN|cuDNN version incompatibility|CUDNN_STATUS_ARCH_MISMATCH"
@@ -191,7 +191,7 @@ _AMPERE = late(
 _MOST_LINES = 8
 
 _MUCH = 0.5
-"""Below this share of memory in others' hands, handles of some hundred megabytes do fit."""
+"""If other processes hold less than this share, the handles still fit."""
 
 
 @CAUSE.on_machine
@@ -215,21 +215,21 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             yield _finding(probe, words, full[0])
         elif unclear:
             yield Gap(
-                f"whether {display_name(probe.name)} fails for want of memory ({words}); how full "
-                f"it is cannot be told for {unclear[0]}"
+                f"whether {display_name(probe.name)} fails because memory is lacking ({words}); "
+                f"the memory in use is unknown for {unclear[0]}"
             )
 
 
 def _failure(probe: Probe) -> str | None:
-    """The words with which work on the GPU failed, where they speak of memory or a handle."""
-    said = [
+    """The message of a failed GPU operation, if it is about memory or a handle."""
+    messages = [
         operation.ran_on.reason
         for operation in probe.operations
         if operation.kind == "gpu" and isinstance(operation.ran_on, Unknown)
     ]
     if probe.ended == "exception":
-        said.append(probe.how)
-    return next((words for words in said if _WANT_OF_MEMORY.search(words)), None)
+        messages.append(probe.how)
+    return next((words for words in messages if _MEMORY_LACKING.search(words)), None)
 
 
 def _finding(probe: Probe, words: str, gpu: Gpu) -> Finding:
@@ -240,21 +240,22 @@ def _finding(probe: Probe, words: str, gpu: Gpu) -> Finding:
     return CAUSE.finding(
         subject=probe.name,
         message=f"{name} fails on the GPU ({words}) while {gibibytes(used)} of the "
-        f"{gibibytes(total)} of GPU {gpu.number} ({gpu.name}) are taken{by}",
+        f"{gibibytes(total)} of GPU {gpu.number} ({gpu.name}) are in use{by}",
         evidence=(
             Evidence("probe", f"{name} probe", words),
             seen(gpu.memory_used_bytes, f"{gibibytes(used)} of {gibibytes(total)} in use"),
         ),
         remedies=(
             Remedy(
-                "See who holds the memory, and end what is not needed.", command_line("nvidia-smi")
+                "Check which processes hold the memory, and end those that are not needed.",
+                command_line("nvidia-smi"),
             ),
             Remedy(
-                "Or choose a GPU with more room, by its number in CUDA_VISIBLE_DEVICES.",
+                "Or choose a GPU with more free memory, by its number in CUDA_VISIBLE_DEVICES.",
                 command_line("nvidia-smi --query-gpu=index,memory.free --format=csv"),
             ),
             Remedy(
-                "To share a GPU, let no program take all of it at start.",
+                "To share a GPU, let no program reserve all of it at start.",
                 set_variables(
                     TF_FORCE_GPU_ALLOW_GROWTH="true", XLA_PYTHON_CLIENT_PREALLOCATE="false"
                 ),
@@ -272,7 +273,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     lines = [match.line for match in log.find(HANDLE_FAILED)]
     if is_tensorflow(log) or log.framework == "jax":
-        lines += [match.line for match in log.find(_STARTED_BADLY)]
+        lines += [match.line for match in log.find(_START_FAILED)]
     else:
         lines += [match.line for match in log.find(_NO_ALGORITHM)]
     if not lines:
@@ -294,7 +295,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 
 def _held_by_others(log: Log) -> bool:
-    """The log shows that another process has the memory: that is the cause, and this follows."""
+    """The log shows that another process holds the memory; that is the cause."""
     found = shortage(log)
     return found is not None and found.reason == "other-process"
 
@@ -302,12 +303,12 @@ def _held_by_others(log: Log) -> bool:
 def _question(log: Log) -> str:
     if log.framework == "torch":
         return (
-            "How much memory is free when it fails (nvidia-smi)? If plenty, run the same batch on "
-            "the CPU: an index out of range has the same effect."
+            "How much memory is free when it fails (nvidia-smi)? If much is free, run the same "
+            "batch on the CPU: an index out of range has the same effect."
         )
     return (
-        "Does it work with TF_FORCE_GPU_ALLOW_GROWTH=true and nothing else on the GPU "
-        "(nvidia-smi)? If not, compare the cuDNN that is loaded with the one the build asks for."
+        "Does it work with TF_FORCE_GPU_ALLOW_GROWTH=true and no other program on the GPU "
+        "(nvidia-smi)? If not, compare the loaded cuDNN with the one that the build needs."
     )
 
 
@@ -325,33 +326,34 @@ def _reserved(log: Log) -> str:
 
 def _log_remedies(log: Log) -> tuple[Remedy, ...]:
     holders = Remedy(
-        "See who holds the memory, and end what is not needed.", command_line("nvidia-smi")
+        "Check which processes hold the memory, and end those that are not needed.",
+        command_line("nvidia-smi"),
     )
     if log.framework == "torch":
         return (
             holders,
-            Remedy("Make the batch smaller, so that something is left."),
+            Remedy("Make the batch smaller, so that some memory is left."),
             Remedy(
-                "If memory is free, see whether a label or a token id is out of range: run it once "
-                "with the CPU, or with CUDA_LAUNCH_BLOCKING=1."
+                "If memory is free, check whether a label or a token id is out of range: run it "
+                "once on the CPU, or with CUDA_LAUNCH_BLOCKING=1."
             ),
         )
     if log.framework == "jax":
         return (
             Remedy(
-                "Leave room for cuDNN and cuBLAS beside JAX's own store of memory.",
+                "Leave memory for cuDNN and cuBLAS in addition to what JAX reserves.",
                 SetVariable("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.5"),
             ),
             holders,
         )
     return (
         Remedy(
-            "Have TensorFlow take memory as it needs it, so that cuDNN finds some.",
+            "Make TensorFlow allocate memory as needed, so that some is left for cuDNN.",
             SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true"),
         ),
         holders,
         Remedy(
-            "Or choose a GPU with more room, by its number in CUDA_VISIBLE_DEVICES.",
+            "Or choose a GPU with more free memory, by its number in CUDA_VISIBLE_DEVICES.",
             command_line("nvidia-smi --query-gpu=index,memory.free --format=csv"),
         ),
     )

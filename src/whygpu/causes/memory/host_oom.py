@@ -1,22 +1,23 @@
-"""The computer's memory, or its shared memory, is too small for the framework.
+"""The computer's main memory, or its shared memory, is too small for the framework.
 
 ## Why it happens
 
-Importing a framework with CUDA takes one to several gigabytes of the computer's own memory. Where
-a container, a scheduler or a small machine allows less, the kernel ends the process with SIGKILL,
-and nobody gets to write a message.
+Importing a framework with CUDA needs one to several gigabytes of main memory. If a container, a
+scheduler or a small machine allows less, the kernel ends the process with SIGKILL, and the process
+cannot write a message.
 
-Shared memory is another limit: PyTorch's data-loader workers hand their batches over through
-/dev/shm, and Docker gives a container 64 MB of it.
+Shared memory is another limit: PyTorch's data-loader workers pass their batches through /dev/shm,
+and Docker gives a container only 64 MB of it.
 
 ## What it looks like
 
-- `Killed`, exit code 137, and "Out of memory: Killed process" in the kernel's log.
+- `Killed`, exit status 137, and "Out of memory: Killed process" in the kernel log.
 - `DataLoader worker (pid ...) is killed by signal: Bus error. It is possible that dataloader's
   workers are out of shared memory`.
 - `Cannot allocate memory`, `std::bad_alloc`, `MemoryError: Unable to allocate`,
   `DefaultCPUAllocator: not enough memory`, "OOM when allocating tensor ... by allocator cpu".
-- `could not allocate pinned host memory`: what the GPU reads from directly is the computer's.
+- `could not allocate pinned host memory`: the GPU reads pinned memory directly, but it is main
+  memory.
 - Windows: `The paging file is too small for this operation to complete` (WinError 1455), often
   while many worker processes load the same libraries.
 
@@ -36,7 +37,7 @@ driver_mounts = ["/dev/nvidia0"]
 shared_bytes = 67108864
 ```
 
-A probe that the kernel ended for want of memory.
+A probe that the kernel ended because memory ran out.
 
 ```toml
 only = ["tensorflow"]
@@ -61,7 +62,7 @@ stage = "import"
 
 ## Quiet on (machine)
 
-Little shared memory matters only where PyTorch is.
+A small /dev/shm matters only for PyTorch.
 
 ```toml
 only = ["jax"]
@@ -150,17 +151,17 @@ CAUSE = cause(
 )
 
 _LITTLE = 4 * GIB
-"""Frameworks with CUDA libraries take 1 to 3 GiB until their first operation is done."""
+"""Frameworks with CUDA libraries need 1 to 3 GiB until their first operation is done."""
 
 _KILLED = ("signal", "SIGKILL")
 
 _MORE = Remedy(
-    "Give it more: end other programs, raise the container's limit (docker run --memory), or ask "
-    "the scheduler for more (srun --mem)."
+    "Give it more memory: end other programs, raise the container's limit (docker run --memory), "
+    "or request more from the scheduler (srun --mem)."
 )
 
 _SHARED_FLOOR = 64 << 20
-"""Docker's default. Real work passes single batches larger than this."""
+"""Docker's default. Real programs pass single batches that are larger."""
 
 _ENDED_BY_KERNEL = late(
     r"^(?:\S{0,200}: line \d+: +\d+ )?Killed\b(?! by)|\bKilled(?:: 9)?$|[Kk]illed by signal:? (?:Killed|9)\b"
@@ -171,9 +172,9 @@ _ENDED_BY_KERNEL = late(
     re.M,
 )
 _RAM_USED_UP = late(r"crashed after using all (?:the )?available RAM")
-"""A hosted notebook's own word."""
+"""A hosted notebook prints this."""
 _LAUNCHER = late(r"(?:ChildFailed|CalledProcess|ProcessExited|ProcessRaised)(?:Error|Exception)")
-"""What a launcher raises when a process that it started has ended."""
+"""A launcher raises this when a process that it started has ended."""
 _SHARED = late(r"shared memory|\b[Bb]us\b|/dev/shm|/torch_\d|SIGBUS")
 _BUS_ERROR = late(r"[Bb]us error|SIGBUS")
 _WORKERS = late(r"DataLoader|/dev/shm|shared memory|shm")
@@ -181,7 +182,7 @@ _PAGING = late(PAGING_FILE)
 _PINNED = late(r"pinned host memory|on host|pin_memory")
 _PIN_FRAME = late(r"pin_memory\w{0,12}\.py|in _pin_memory_loop|\.pin_memory\(")
 _HINTS = late(r"exceeds 10% of (?:free )?system memory")
-_TRIFLE = 1 << 20
+_TINY = 1 << 20
 _MOST_LINES = 6
 
 
@@ -196,12 +197,12 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _stopped(probe: Probe) -> Finding:
-    """The limit is what the machine could spare when the probe began."""
+    """The limit is the memory that was available when the probe started."""
     name = display_name(probe.name)
     return CAUSE.finding(
         subject=probe.name,
-        message=f"{name} took {probe.how} (at: {probe.stage}), which is all that this machine can "
-        "spare; whygpu ended it so that other programs keep their memory",
+        message=f"{name} took {probe.how} (at: {probe.stage}), all that is available on this "
+        "machine; whygpu ended it so that other programs keep their memory",
         evidence=(Evidence("probe", f"{name} probe", f"took {probe.how} at {probe.stage}"),),
         remedies=(_MORE,),
         severity="error",
@@ -212,7 +213,7 @@ def _killed(machine: Snapshot, probe: Probe) -> Iterator[Finding | Gap]:
     name = display_name(probe.name)
     available = machine.system.memory.available_bytes
     if isinstance(available, Unknown):
-        yield Gap(f"whether {name} was killed for want of memory: {available.reason}")
+        yield Gap(f"whether {name} was killed because memory ran out: {available.reason}")
     elif isinstance(available, Known) and available.value < _LITTLE:
         yield CAUSE.finding(
             subject=probe.name,
@@ -224,7 +225,7 @@ def _killed(machine: Snapshot, probe: Probe) -> Iterator[Finding | Gap]:
             ),
             remedies=(
                 Remedy(
-                    "See whether the kernel says so.",
+                    "Check whether the kernel log reports it.",
                     shell_script("sudo dmesg | grep -i 'out of memory'"),
                 ),
                 _MORE,
@@ -236,7 +237,7 @@ def _killed(machine: Snapshot, probe: Probe) -> Iterator[Finding | Gap]:
 
 
 def _shared(machine: Snapshot) -> Iterator[Finding | Gap]:
-    """Only for people who train: on a machine without a GPU a note on batches would be noise."""
+    """Only relevant for training: on a machine without a GPU this finding would be noise."""
     torch = machine.framework("torch")
     if isinstance(torch, Absent) or isinstance(nvidia_gpu(machine), Absent):
         return
@@ -246,8 +247,8 @@ def _shared(machine: Snapshot) -> Iterator[Finding | Gap]:
     elif isinstance(size, Known) and size.value <= _SHARED_FLOOR:
         yield CAUSE.finding(
             subject="torch",
-            message=f"/dev/shm has {size.value >> 20} MB here; PyTorch's data-loader workers pass "
-            "their batches through it and die of a bus error when it is full",
+            message=f"/dev/shm has {size.value >> 20} MB; PyTorch's data-loader workers pass "
+            "their batches through it and crash with a bus error when it is full",
             evidence=(seen(size, f"{size.value >> 20} MB"),),
             remedies=(
                 Remedy(
@@ -255,34 +256,41 @@ def _shared(machine: Snapshot) -> Iterator[Finding | Gap]:
                     "Memory at /dev/shm.",
                     command_line("docker run --shm-size=8g ..."),
                 ),
-                Remedy("Or share the host's.", command_line("docker run --ipc=host ...")),
-                Remedy("Without a new container: load data in the main process, num_workers=0."),
+                Remedy(
+                    "Or use the host's shared memory.", command_line("docker run --ipc=host ...")
+                ),
+                Remedy("Or load the data in the main process: num_workers=0."),
             ),
             confidence="likely",
         )
 
 
 _FEWER = Remedy(
-    "Use fewer data-loader workers and smaller batches, and read the data in parts instead of as a "
-    "whole."
+    "Use fewer data-loader workers and smaller batches, and read the data in parts instead of all "
+    "at once."
 )
 _FOR_MEMORY = (
-    Remedy("See whether the kernel says so.", shell_script("sudo dmesg | grep -i 'out of memory'")),
+    Remedy(
+        "Check whether the kernel log reports it.",
+        shell_script("sudo dmesg | grep -i 'out of memory'"),
+    ),
     _FEWER,
     Remedy(
-        "Give it more: end other programs, add swap, raise the container's limit (docker run "
-        "--memory), or ask the scheduler for more (srun --mem)."
+        "Give it more memory: end other programs, add swap, raise the container's limit (docker "
+        "run --memory), or request more from the scheduler (srun --mem)."
     ),
 )
 _FOR_SHARED = (
-    Remedy("See how large it is.", command_line("df -h /dev/shm")),
-    Remedy("Start the container with more of it.", command_line("docker run --shm-size=8g ...")),
-    Remedy("Or load the data with fewer workers; num_workers=0 needs none."),
+    Remedy("Check its size.", command_line("df -h /dev/shm")),
+    Remedy(
+        "Start the container with more shared memory.", command_line("docker run --shm-size=8g ...")
+    ),
+    Remedy("Or load the data with fewer workers; num_workers=0 needs no shared memory."),
 )
 _FOR_PAGING = (
     Remedy(
         "Make the paging file larger (System > Advanced > Performance > Virtual memory), on a "
-        "drive with room for it, and restart."
+        "drive with enough space, and restart."
     ),
     _FEWER,
 )
@@ -295,7 +303,7 @@ class _Story(NamedTuple):
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    refused = [a for a in log.allocations if _of_the_computer(log, a) and not _trifle(a)]
+    refused = [a for a in log.allocations if _in_main_memory(log, a) and not _tiny(a)]
     pinned = _refused_while_pinning(log)
     if refused or pinned:
         yield _refused(log, refused, pinned)
@@ -303,13 +311,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     bus = log.first(_BUS_ERROR)
     if bus is not None and log.says(_WORKERS):
         story = _Story(
-            "a process died of a bus error: its shared memory (/dev/shm) is full", _FOR_SHARED
+            "a process crashed with a bus error: its shared memory (/dev/shm) is full", _FOR_SHARED
         )
         yield _log_finding(log, story, [bus.line])
         return
     used_up = [match.line for match in log.find(_RAM_USED_UP)]
     if used_up:
-        yield _log_finding(log, _Story("the computer's memory, not the GPU's, is used up"), used_up)
+        yield _log_finding(log, _Story("the main memory, not the GPU's, is used up"), used_up)
         return
     ends = [match.line for match in log.find(_ENDED_BY_KERNEL)]
     if ends and not _failed_before(log, ends[0]):
@@ -317,8 +325,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _log_finding(log, _killed_story(log), [*ends, *hints], certain=_watched(log))
 
 
-def _of_the_computer(log: Log, allocation: Allocation) -> bool:
-    """XLA has the same words for the GPU's memory; whoever watched the run knows which it was."""
+def _in_main_memory(log: Log, allocation: Allocation) -> bool:
+    """XLA prints the same for the GPU's memory; a watched run shows which memory it was."""
     return allocation.place != "gpu" or (_watched(log) and allocation.of == "xla")
 
 
@@ -330,16 +338,16 @@ def _killed_story(log: Log) -> _Story:
     if _watched(log):
         return _with_course(
             log,
-            _Story("the kernel ended a process of it, because the computer's memory is used up"),
+            _Story("the kernel ended one of its processes, because the main memory is used up"),
         )
     return _Story(
-        "the process was killed from outside and wrote nothing about it, which is how the kernel "
-        "ends a process when the computer's memory is used up"
+        "the process was killed from outside and wrote no message; the kernel does this when the "
+        "main memory is used up"
     )
 
 
 def _with_course(log: Log, story: _Story) -> _Story:
-    """With what watching the run has shown of the reason."""
+    """Add the reason that watching the run has shown."""
     seen = log.memory
     if seen is None or seen.place != "host" or seen.reason == "unknown":
         return story
@@ -348,21 +356,21 @@ def _with_course(log: Log, story: _Story) -> _Story:
     return story._replace(what=f"{story.what}; {seen.because}")
 
 
-def _trifle(allocation: Allocation) -> bool:
+def _tiny(allocation: Allocation) -> bool:
     """Pinned memory of a few bytes fails when CUDA as a whole no longer works."""
     size = allocation.requested
-    return not allocation.final and size is not None and size < _TRIFLE
+    return not allocation.final and size is not None and size < _TINY
 
 
 def _refused_while_pinning(log: Log) -> list[int]:
-    """Page-locked memory is the computer's, though CUDA refuses it with the words for the GPU's."""
+    """Page-locked memory is main memory, but CUDA refuses it with the message for GPU memory."""
     if not log.says(_PIN_FRAME):
         return []
     return [a.line for a in log.allocations if a.place == "gpu" and a.requested is None]
 
 
 def _failed_before(log: Log, line: int) -> bool:
-    """Something else went wrong earlier; being killed is then only how the launcher cleans up."""
+    """Something else failed earlier; then the launcher only ended the remaining processes."""
     return any(
         failure.line < line
         and failure.kind in ("exception", "fatal", "signal")
@@ -375,7 +383,7 @@ def _failed_before(log: Log, line: int) -> bool:
 def _refused(log: Log, refused: Sequence[Allocation], pinned: Sequence[int]) -> Finding:
     lines = [*(a.line for a in refused), *pinned]
     final = bool(pinned) or any(a.final for a in refused)
-    # Pinned memory is a convenience: where the GPU's own memory runs out as well, that ends it.
+    # Pinned memory is optional: if the GPU's own memory runs out as well, that is the reason.
     aside = not final and any(a.place == "gpu" and a.final for a in log.allocations)
     return _log_finding(
         log,
@@ -390,10 +398,10 @@ def _story(log: Log, refused: Sequence[Allocation], pinned: Sequence[int]) -> _S
     lines = [*(a.line for a in refused), *pinned][:_MOST_LINES]
     texts = "\n".join(log.line(line).text for line in lines)
     size = max((a.requested for a in refused if a.requested), default=None)
-    asked = f" ({in_gib(size)} were asked for)" if size else ""
+    asked = f" ({in_gib(size)} were requested)" if size else ""
     if _PAGING.search(texts):
         return _Story(
-            "Windows has no more virtual memory to give: its paging file is too small", _FOR_PAGING
+            "Windows has no virtual memory left: its paging file is too small", _FOR_PAGING
         )
     if _SHARED.search(texts):
         return _Story(
@@ -401,10 +409,8 @@ def _story(log: Log, refused: Sequence[Allocation], pinned: Sequence[int]) -> _S
             _FOR_SHARED,
         )
     if pinned or _PINNED.search(texts):
-        return _Story(
-            f"the computer's memory, from which pinned memory is taken, is used up{asked}"
-        )
-    return _with_course(log, _Story(f"the computer's memory, not the GPU's, is used up{asked}"))
+        return _Story(f"the main memory, which pinned memory is taken from, is used up{asked}")
+    return _with_course(log, _Story(f"the main memory, not the GPU's, is used up{asked}"))
 
 
 def _log_finding(

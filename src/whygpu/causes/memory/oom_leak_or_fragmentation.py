@@ -1,21 +1,21 @@
-"""GPU memory is kept or cut up without need, until a request no longer fits.
+"""GPU memory leaks or becomes fragmented until a request no longer fits.
 
 ## Why it happens
 
-A leak: something holds on to what is no longer needed. In PyTorch, a loss that is summed up without
-`.item()` keeps the graph of every step; in TensorFlow, models that are built in a loop stay until
-`clear_session()`. A second copy of a large buffer that lives while the first is converted does the
-same at once.
+A leak: something keeps memory that is no longer needed. In PyTorch, a loss that is summed up
+without `.item()` keeps the graph of every step. In TensorFlow, models that are built in a loop stay
+until `clear_session()`. A second copy of a large buffer, which exists while the first is converted,
+has the same effect at once.
 
-Fragmentation: requests of changing size leave gaps, each of them too small for the next large
-request, although together they would be enough.
+Fragmentation: requests of changing size leave gaps. Each gap is too small for the next large
+request, although together they would be large enough.
 
 ## What it looks like
 
 It works at first, and fails after epochs of the same work. With fragmentation, PyTorch's message
 shows much more memory "reserved" than "allocated", and a request that is smaller than the
-difference. `whygpu run` watches the memory that stays in use, and tells a leak from a program that
-is simply too big.
+difference. `whygpu run` monitors the memory that stays in use, and distinguishes a leak from a
+program that is too big.
 
 ## Fix
 
@@ -42,7 +42,7 @@ RuntimeError: cuda runtime error (2) : out of memory at /pytorch/aten/src/THC/ge
 
 ## Quiet on (log)
 
-The first step fails, and nearly all that is reserved is in use.
+The first step fails, and nearly all reserved memory is in use.
 
 ```
 RuntimeError: CUDA out of memory. Tried to allocate 512.00 MiB (GPU 0; 7.93 GiB total capacity; 6.91 GiB already allocated; 201.50 MiB free; 7.10 GiB reserved in total by PyTorch)
@@ -69,8 +69,8 @@ from whygpu.model.log import Log
 from whygpu.model.remedy import SetVariable
 
 _QUESTION = (
-    "Does the memory in use grow from step to step (nvidia-smi -l 5)? Then it is a leak; if it "
-    "stays level, the program is simply too big. `whygpu run` watches it."
+    "Does the memory in use grow from step to step (nvidia-smi -l 5)? Then it is a leak. If it "
+    "stays level, the program is too big. `whygpu run` monitors it."
 )
 
 CAUSE = cause(
@@ -90,8 +90,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if found is None:
         return
     asked = how_far(found)
-    told = f"{framework_title(log)} ran out of GPU memory"
-    first = f"{told}: it {asked}" if asked else told
+    failure = f"{framework_title(log)} ran out of GPU memory"
+    first = f"{failure}: it {asked}" if asked else failure
     remedies = (*_for_fragments(log), *for_leaks(log))
     yield CAUSE.finding(
         subject=subject_of(log),
@@ -109,16 +109,16 @@ def _for_fragments(log: Log) -> tuple[Remedy, ...]:
     if log.framework == "tensorflow":
         return (
             Remedy(
-                "Let the driver keep the pieces together.",
+                "Let the driver manage the memory, which avoids fragmentation.",
                 SetVariable("TF_GPU_ALLOCATOR", "cuda_malloc_async"),
             ),
         )
     if log.framework == "torch":
         return (
             Remedy(
-                "Let segments grow instead of cutting them up; before PyTorch 2.0, limit the "
-                "cutting with max_split_size_mb:128 in the same variable.",
+                "Let segments grow instead of splitting them; before PyTorch 2.0, limit the "
+                "splitting with max_split_size_mb:128 in the same variable.",
                 SetVariable("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
             ),
         )
-    return (Remedy("Free large buffers before the next one is made; reuse or donate them."),)
+    return (Remedy("Free large buffers before creating the next one; reuse or donate them."),)

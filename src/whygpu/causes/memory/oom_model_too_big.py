@@ -2,24 +2,24 @@
 
 ## Why it happens
 
-Weights, gradients, optimizer state and the activations of a whole batch have to be in GPU memory at
-the same time. Activations grow with the batch, the size of the images and the length of the
-sequences, and are most of it. A data set that is copied to the GPU as a whole, or an evaluation of
-all test images in one batch, does the same.
+Weights, gradients, optimizer state and the activations of a whole batch must be in GPU memory at
+the same time. Activations are the largest part; they grow with the batch, the size of the images
+and the length of the sequences. Copying a whole data set to the GPU, or evaluating all test images
+in one batch, has the same effect.
 
 ## What it looks like
 
-- TensorFlow: `ResourceExhaustedError: OOM when allocating tensor with shape[...]`, after
-  `Allocator (GPU_0_bfc) ran out of memory trying to allocate ...`. The same line with "The caller
-  indicates that this is not a failure" is a remark on speed and no error.
+- TensorFlow: `ResourceExhaustedError: OOM when allocating tensor with shape[...]`, after `Allocator
+  (GPU_0_bfc) ran out of memory trying to allocate ...`. The same line with "The caller indicates
+  that this is not a failure" is a note about speed, not an error.
 - JAX: `RESOURCE_EXHAUSTED: Out of memory while trying to allocate ... bytes`.
-- PyTorch: `CUDA out of memory. Tried to allocate ...`, with figures that tell who holds how much.
+- PyTorch: `CUDA out of memory. Tried to allocate ...`, with figures for each holder of memory.
 - RAPIDS, CuPy, Numba: `std::bad_alloc: out_of_memory`, `OutOfMemoryError`,
   `CUDA_ERROR_OUT_OF_MEMORY`.
 
 ## Fix
 
-Make the batch smaller, and accumulate gradients if the optimizer needs the larger one. Mixed
+Make the batch smaller, and accumulate gradients if the optimizer needs the larger batch. Mixed
 precision halves the activations. Recomputing them (gradient checkpointing), shorter sequences and
 smaller images save more. With several GPUs, count the batch per GPU.
 
@@ -41,7 +41,7 @@ jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while tr
 
 ## Quiet on (log)
 
-A remark on speed; the training goes on.
+A note about speed; the training continues.
 
 ```
 2021-02-03 10:00:05.000000: W tensorflow/core/common_runtime/bfc_allocator.cc:248] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.25GiB with freed_by_count=0. The caller indicates that this is not a failure, but may mean that there could be performance gains if more memory were available.
@@ -49,7 +49,7 @@ Epoch 1/10
 400/400 [==============================] - 31s 76ms/step - loss: 0.4213
 ```
 
-Somebody else has the memory.
+Another process holds the memory.
 
 ```
 RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; 41.12 MiB already allocated; 8.56 MiB free; 44.00 MiB reserved in total by PyTorch)
@@ -84,7 +84,7 @@ CAUSE = cause(
 )
 
 _ARRAYS = ("cupy", "numba")
-"""What computes with arrays and knows neither batches nor gradients."""
+"""Libraries that compute with arrays and have neither batches nor gradients."""
 _WHOLE_DATA_SET = late(r"_EagerConst|from_tensor_slices")
 _SERVING = late(r"\bvllm\b|KV cache|max_model_len|llama|gpu_memory_utilization")
 
@@ -95,8 +95,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if found is None:
         return
     asked = how_far(found)
-    told = f"{framework_title(log)} ran out of GPU memory"
-    first = f"{told}: it {asked}" if asked else told
+    failure = f"{framework_title(log)} ran out of GPU memory"
+    first = f"{failure}: it {asked}" if asked else failure
     because = f"; {found.because}" if found.because and found.reason == "too-big" else ""
     yield CAUSE.finding(
         subject=subject_of(log),
@@ -114,7 +114,7 @@ def _question(found: Shortage) -> str | None:
     if found.confidence == "certain":
         return None
     return (
-        "How much memory is taken before the program starts (nvidia-smi)? If next to nothing, the "
+        "How much memory is in use before the program starts (nvidia-smi)? If almost none, the "
         "program is too big; otherwise another process holds it."
     )
 
@@ -122,8 +122,8 @@ def _question(found: Shortage) -> str | None:
 def _remedies(log: Log, found: Shortage) -> Iterator[Remedy]:
     if log.says(_WHOLE_DATA_SET):
         yield Remedy(
-            "Keep the data set in the computer's memory: build it under tf.device('/CPU:0'), or "
-            "feed it from a generator."
+            "Keep the data set in main memory: build it under tf.device('/CPU:0'), or feed it "
+            "from a generator."
         )
     if log.says(_SERVING):
         yield Remedy(
@@ -132,7 +132,7 @@ def _remedies(log: Log, found: Shortage) -> Iterator[Remedy]:
         )
     if log.framework in _ARRAYS:
         yield Remedy(
-            "Work through the data in smaller parts, and free each before the next is loaded."
+            "Process the data in smaller parts, and free each part before the next is loaded."
         )
     else:
         yield Remedy(_smaller_batch(found))
@@ -166,4 +166,4 @@ def _half_precision(log: Log) -> Remedy:
         return Remedy(
             "Use mixed precision: tf.keras.mixed_precision.set_global_policy('mixed_float16')."
         )
-    return Remedy("Use mixed precision: in 16 bits activations take half of the memory.")
+    return Remedy("Use mixed precision: in 16 bits activations need half of the memory.")

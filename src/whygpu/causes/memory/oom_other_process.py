@@ -1,22 +1,22 @@
-"""Nearly all of the GPU's memory is held by other processes.
+"""Other processes hold nearly all of the GPU's memory.
 
 ## Why it happens
 
-TensorFlow takes almost all free memory of a GPU when it starts, JAX three quarters of it, and both
-keep it to the end. A notebook left open, a run that did not end, or a colleague's job therefore
-leaves next to nothing, even if it does not compute.
+When it starts, TensorFlow reserves almost all free memory of a GPU and JAX three quarters of it.
+Both keep it until they end. An open notebook, a run that did not end, or another user's job
+therefore leaves almost nothing, even if it does not compute.
 
 ## What it looks like
 
 Often nothing at first: TensorFlow creates its device with the few hundred megabytes that are left,
-and the first large batch fails with `ResourceExhaustedError`. JAX prints a ladder of "Failed to
+and the first large batch fails with `ResourceExhaustedError`. JAX prints a series of "Failed to
 allocate" lines, PyTorch raises `torch.cuda.OutOfMemoryError`, and cuDNN or cuBLAS may fail to
 start.
 
 ## Fix
 
-End the process, or choose another GPU. To share one, have every program take memory as it needs
-it: TF_FORCE_GPU_ALLOW_GROWTH=true, XLA_PYTHON_CLIENT_PREALLOCATE=false.
+End the process, or choose another GPU. To share one, make every program allocate memory as needed:
+TF_FORCE_GPU_ALLOW_GROWTH=true, XLA_PYTHON_CLIENT_PREALLOCATE=false.
 
 ## Fires on (machine)
 
@@ -28,7 +28,7 @@ processes = [{pid = 4711, name = "python", memory_bytes = 49000000000}]
 
 ## Quiet on (machine)
 
-A full GPU that this program does not get to see.
+A full GPU that this program cannot see.
 
 ```toml
 [[driver.gpus]]
@@ -67,7 +67,7 @@ tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocat
 
 ## Quiet on (log)
 
-The whole GPU was there at the start.
+The whole GPU was free at the start.
 
 ```
 2023-08-08 08:00:01.000000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1639] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 43216 MB memory:  -> device: 0, name: NVIDIA A40, pci bus id: 0000:61:00.0, compute capability: 8.6
@@ -108,7 +108,7 @@ from whygpu.model.snapshot import Snapshot
 CAUSE = cause("WG501", __name__, __doc__, severity="warning", effect="none")
 
 _NEARLY_ALL = 0.9
-"""Above this share a framework still starts, and then fails with the first real batch."""
+"""Above this share a framework still starts, but fails with the first real batch."""
 
 
 @CAUSE.on_machine
@@ -117,7 +117,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     for gpu in selected_gpus(machine):
         share = share_used(gpu)
         if isinstance(share, Unknown):
-            yield Gap(f"how full the memory of GPU {gpu.number} ({gpu.name}) is: {share.reason}")
+            yield Gap(f"how much memory of GPU {gpu.number} ({gpu.name}) is used: {share.reason}")
         elif isinstance(share, Known) and share.value >= _NEARLY_ALL:
             yield _finding(gpu)
 
@@ -136,13 +136,13 @@ def _finding(gpu: Gpu) -> Finding:
             *(Evidence("machine", f"pid {item.pid}", described(item)) for item in stuck[:3]),
         ),
         remedies=(
-            Remedy("See who holds it.", command_line("nvidia-smi")),
+            Remedy("Check which processes hold it.", command_line("nvidia-smi")),
             Remedy(
-                "If it is yours and not needed, end it.",
+                "If the process is yours and not needed, end it.",
                 command_line("kill", a_number(stuck[0].pid)) if stuck else None,
             ),
             Remedy(
-                "Or choose a GPU with more room, by its number in CUDA_VISIBLE_DEVICES.",
+                "Or choose a GPU with more free memory, by its number in CUDA_VISIBLE_DEVICES.",
                 command_line("nvidia-smi --query-gpu=index,memory.free --format=csv"),
             ),
         ),
@@ -156,15 +156,16 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         return
     asked = how_far(found)
     what = f"it {asked}; " if asked else ""
-    because = found.because if found.reason == "other-process" else "the log does not tell by whom"
+    because = found.because if found.reason == "other-process" else "the log does not show by which"
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"{framework_title(log)} does not get GPU memory that others hold: {what}{because}",
+        message=f"{framework_title(log)} cannot get GPU memory that other processes hold: {what}"
+        f"{because}",
         evidence=log.evidence(*found.lines),
         remedies=(SEE_HOLDERS, ANOTHER_GPU, share_remedy(log)),
         confidence=found.confidence,
         severity=found.severity,
         effect="broken" if found.severity == "error" else "none",
-        ask="How much memory is taken before the program starts (nvidia-smi)? If much, another "
-        "process holds it; if next to nothing, the program itself is too big.",
+        ask="How much memory is in use before the program starts (nvidia-smi)? If much, another "
+        "process holds it; if almost none, the program itself is too big.",
     )
