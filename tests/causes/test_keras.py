@@ -42,7 +42,7 @@ def test_the_variable_that_chose_the_backend_is_named_and_changed() -> None:
     (found,) = no_gpu_for_keras(keras_on("jax", VARIABLE + "\n" + without_gpu_support("jax")))
     assert found.subject == "keras"
     assert "its backend is JAX, chosen by KERAS_BACKEND=jax" in found.message
-    assert "TensorFlow and PyTorch have it" in found.message
+    assert "TensorFlow and PyTorch can use the GPU" in found.message
     commands = [command_of(remedy) for remedy in found.remedies]
     assert commands == [
         "export KERAS_BACKEND=tensorflow",
@@ -54,7 +54,7 @@ def test_the_variable_that_chose_the_backend_is_named_and_changed() -> None:
 def test_jax_platforms_is_the_reason_where_it_is() -> None:
     by = '[environment.variables.JAX_PLATFORMS]\nvalue = "cpu"'
     (found,) = no_gpu_for_keras(keras_on("jax", by))
-    assert "JAX_PLATFORMS=cpu keeps JAX off the GPU" in found.message
+    assert "JAX_PLATFORMS=cpu prevents JAX from using the GPU" in found.message
     assert command_of(found.remedies[-1]) == "unset JAX_PLATFORMS"
 
 
@@ -70,7 +70,7 @@ def test_a_cpu_only_backend_is_left_to_its_own_cause_where_no_other_has_the_gpu(
 
 def test_a_backend_that_has_the_gpu_while_keras_has_not_is_keras_own_matter() -> None:
     (found,) = no_gpu_for_keras(f'only = ["keras", "tensorflow"]\n[probes.keras]\n{ON_CPU}')
-    assert "TensorFlow alone computes on the GPU, and Keras on top of it does not" in found.message
+    assert "TensorFlow alone computes on the GPU, but Keras on top of it does not" in found.message
 
 
 def test_numpy_as_a_backend_never_has_a_gpu() -> None:
@@ -145,7 +145,7 @@ def test_a_machine_with_a_gpu_is_offered_the_gpu_build() -> None:
 
 def test_a_name_that_is_no_backend_cannot_be_installed() -> None:
     (found,) = missing(f"{NO_PROBE}\n{configured('garbage')}")
-    assert "which is no backend of Keras" in found.message
+    assert "which is not a backend of Keras" in found.message
     assert all("garbage" not in (command_of(remedy) or "") for remedy in found.remedies)
 
 

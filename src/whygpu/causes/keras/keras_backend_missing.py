@@ -2,20 +2,20 @@
 
 ## Why it happens
 
-Keras 3 does not bring a backend. It takes the one that `KERAS_BACKEND` names, else the one in
-`~/.keras/keras.json`, else TensorFlow, whether that is installed or not. The file is written by
-the first Keras that ever ran and outlives the environment it was written for.
+Keras 3 does not contain a backend. It uses the one that `KERAS_BACKEND` names, else the one in
+`~/.keras/keras.json`, else TensorFlow, whether that is installed or not. The first Keras that ran
+on the machine wrote this file, and the file remains when that environment is deleted.
 
 ## What it looks like
 
-`No module named 'tensorflow'` (or jax, or torch) from `import keras`. Through TensorFlow it is
-misleading: `tf.keras` raises `Keras cannot be imported. Check that it is installed.`, although
-Keras is installed, and the missing backend is only named further up in the traceback. A name that
-is no backend gives `Unable to import backend : name`.
+`No module named 'tensorflow'` (or jax, or torch) from `import keras`. The message of `tf.keras` is
+misleading: `Keras cannot be imported. Check that it is installed.`, although Keras is installed.
+The missing backend is named only further up in the traceback. A name that is not a backend gives
+`Unable to import backend : name`.
 
 ## Fix
 
-Name a backend that is installed, or install the one that is named.
+Select a backend that is installed, or install the selected one.
 
 ## Fires on (machine)
 
@@ -66,7 +66,7 @@ ModuleNotFoundError: No module named 'tensorflow'
 
 ## Quiet on (log)
 
-The program asks for it, not Keras:
+The program imports it, not Keras:
 
 ```
   File "train.py", line 1, in <module>
@@ -114,7 +114,7 @@ MESSAGES = late(
 )
 
 _PACKAGES = ("tensorflow", "jax", "torch", "openvino")
-"""Backends of Keras that are packages of their own."""
+"""Backends of Keras that are separate packages."""
 
 _NEEDS_NOTHING = "numpy"
 """Keras requires NumPy itself."""
@@ -139,7 +139,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         subject="keras",
         message=(
             f"{titled(keras)} cannot be imported: its backend is {backend}, {choice.sentence}, "
-            f"which is {'not installed here' if exists else 'no backend of Keras'} (installed: "
+            f"which is {'not installed' if exists else 'not a backend of Keras'} (installed: "
             f"{and_list([display_name(name) for name in installed]) if installed else 'none'})"
         ),
         evidence=(*_line(probe), choice.evidence),
@@ -148,7 +148,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _installed(machine: Snapshot) -> list[str]:
-    """The backends that can be imported here."""
+    """The backends that are installed."""
     frameworks = {framework.name for framework in need(machine.target.frameworks)}
     found: list[str] = [name for name in BACKENDS if name in frameworks]
     need(machine.target.packages)
@@ -182,7 +182,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         name = match["name"]
         yield CAUSE.finding(
             subject="keras",
-            message=f"Keras 3 is to compute with {name}, which is not installed",
+            message=f"Keras 3 is set to use the backend {name}, which is not installed",
             evidence=log.evidence(raised.line, *ended_after(log, raised.line)),
             remedies=(
                 Remedy(

@@ -1,20 +1,20 @@
-"""Keras runs on a backend that does not use the GPU, although another framework here does.
+"""Keras runs on a backend that does not use the GPU, although another framework does.
 
 ## Why it happens
 
-Keras 3 computes with TensorFlow, JAX or PyTorch, and `KERAS_BACKEND` or `~/.keras/keras.json`
-says with which. The GPU that TensorFlow lists is of no use to a Keras that runs on a JAX without
-its CUDA plugin, or on a JAX that `JAX_PLATFORMS=cpu` keeps on the CPU. It holds for `tf.keras`,
-too: since TensorFlow 2.16 that is Keras 3, with the same choice of backend.
+Keras 3 computes with TensorFlow, JAX or PyTorch. `KERAS_BACKEND` or `~/.keras/keras.json` selects
+one. If TensorFlow lists a GPU, this does not help a Keras that runs on JAX without its CUDA plugin,
+or on a JAX that `JAX_PLATFORMS=cpu` restricts to the CPU. The same is true for `tf.keras`: since
+TensorFlow 2.16 it is Keras 3, with the same choice of backend.
 
 ## What it looks like
 
-`tf.config.list_physical_devices('GPU')` has a GPU, and training is as slow as on the CPU.
+`tf.config.list_physical_devices('GPU')` contains a GPU, but training is as slow as on the CPU.
 Nothing is printed.
 
 ## Fix
 
-Choose the backend that has the GPU, or give the chosen one its GPU support.
+Select the backend that uses the GPU, or install GPU support for the selected one.
 
 ## Fires on (machine)
 
@@ -46,7 +46,7 @@ operations = []
 
 ## Quiet on (machine)
 
-No framework has the GPU, so another backend would not help: the backend's own fault is the cause.
+No framework uses the GPU, so another backend would not help: the backend's own fault is the cause.
 
 ```toml
 only = ["keras", "tensorflow"]
@@ -122,17 +122,17 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 class _Reason(NamedTuple):
-    """Why the backend does not bring Keras to the GPU."""
+    """Why Keras does not use the GPU with this backend."""
 
     text: str
     evidence: Evidence
     remedy: Remedy | None
     stands_alone: bool = False
-    """It is Keras's matter even where no other framework has the GPU."""
+    """Keras is the reason even if no other framework uses the GPU."""
 
 
 def _reason(machine: Snapshot, backend: str, *, probed: bool) -> _Reason | Gap | None:
-    """None where the backend may have faults of its own, which other causes then tell."""
+    """None if the backend may have its own faults, which other causes report."""
     if backend in _CPU_BACKENDS:
         text = f"the backend {backend} has no GPU support"
         return _Reason(text, Evidence("machine", "Keras", text), None, stands_alone=True)
@@ -153,7 +153,7 @@ def _reason(machine: Snapshot, backend: str, *, probed: bool) -> _Reason | Gap |
     below = machine.probe(_PROBES[backend])
     if probed and isinstance(below, Known) and gpu_proven_by(below.value):
         return _Reason(
-            f"{display_name(backend)} alone computes on the GPU, and Keras on top of it does not",
+            f"{display_name(backend)} alone computes on the GPU, but Keras on top of it does not",
             Evidence("probe", f"{backend} probe", "computed on the GPU"),
             None,
             stands_alone=True,
@@ -164,7 +164,7 @@ def _reason(machine: Snapshot, backend: str, *, probed: bool) -> _Reason | Gap |
 
 
 def _excluded_by(machine: Snapshot) -> _Reason | None:
-    """The variable that keeps JAX on the CPU."""
+    """The variable that restricts JAX to the CPU."""
     for name in ("JAX_PLATFORMS", "JAX_PLATFORM_NAME"):
         value = machine.environment.get(name)
         if not isinstance(value, Known):
@@ -174,12 +174,13 @@ def _excluded_by(machine: Snapshot) -> _Reason | None:
             remedy = Remedy(
                 "Let JAX choose its platform; it prefers the GPU.", UnsetVariable((name,))
             )
-            return _Reason(f"{name}={value.value} keeps JAX off the GPU", seen(value), remedy)
+            text = f"{name}={value.value} prevents JAX from using the GPU"
+            return _Reason(text, seen(value), remedy)
     return None
 
 
 def _gpu_owners(machine: Snapshot, backend: str) -> list[str]:
-    """Other backends here that use the GPU, or that are built for it where none was run."""
+    """Other backends that use the GPU, or that are built for it if they were not run."""
     owners = []
     for name in BACKENDS:
         framework, probe = machine.framework(_NAMES[name]), machine.probe(_PROBES[name])
@@ -200,8 +201,7 @@ def _finding(
     probe = machine.probe("keras")
     ran = isinstance(probe, Known)
     verb = "runs on the CPU" if ran else "will run on the CPU"
-    what = "has" if len(owners) == 1 else "have"
-    beside = f"; {and_list([display_name(o) for o in owners])} {what} it" if owners else ""
+    others = f"; {and_list([display_name(o) for o in owners])} can use the GPU" if owners else ""
     evidence = [choice.evidence, reason.evidence]
     if ran:
         evidence.append(Evidence("probe", "keras probe", "its training step ran on the CPU"))
@@ -212,7 +212,7 @@ def _finding(
         subject="keras",
         message=(
             f"{titled(keras)} {verb}: its backend is {display_name(choice.backend)}, "
-            f"{choice.sentence}, and {reason.text}{beside}"
+            f"{choice.sentence}, and {reason.text}{others}"
         ),
         evidence=tuple(evidence),
         remedies=tuple(remedies) or _compare(choice.backend),
@@ -223,7 +223,7 @@ def _finding(
 def _compare(backend: str) -> tuple[Remedy, ...]:
     return (
         Remedy(
-            "See which devices Keras has; a program can hide them before Keras starts.",
+            "Check which devices Keras has; a program can hide them before Keras starts.",
             shell_script(
                 "KERAS_BACKEND=",
                 a_name(backend),
@@ -238,6 +238,6 @@ def _compare(backend: str) -> tuple[Remedy, ...]:
 def _gpu_build(framework: Framework) -> Remedy:
     removes = () if framework.name == "jax" else (framework.distribution,)
     return Remedy(
-        f"Or give {display_name(framework.name)} its GPU support.",
+        f"Or install GPU support for {display_name(framework.name)}.",
         gpu_build_of(framework, removes=removes),
     )

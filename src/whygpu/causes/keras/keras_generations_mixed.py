@@ -1,20 +1,20 @@
-"""tf.keras and keras are not the Keras, or not on the backend, that a program expects.
+"""tf.keras or keras is not the Keras version, or not on the backend, that a program expects.
 
 ## Why it happens
 
-Two settings redirect `tf.keras` without a word. `TF_USE_LEGACY_KERAS=1` makes it the package
-`tf-keras` (Keras 2), while `import keras` stays Keras 3. And the `backend` in
-`~/.keras/keras.json`, written perhaps years ago for another project, moves `tf.keras` itself to
-JAX or PyTorch, so that it no longer computes with TensorFlow.
+Two settings change `tf.keras` without a message. `TF_USE_LEGACY_KERAS=1` makes it the package
+`tf-keras` (Keras 2), while `import keras` remains Keras 3. And the `backend` in
+`~/.keras/keras.json`, perhaps written years ago for another project, makes `tf.keras` itself
+compute with JAX or PyTorch instead of TensorFlow.
 
 ## What it looks like
 
-Layers of one kind are refused by models of the other; saved models do not load; weights are
-arrays of JAX in a program that only ever imported TensorFlow.
+Models of one version refuse layers of the other. Saved models do not load. Weights are JAX arrays
+in a program that imports only TensorFlow.
 
 ## Fix
 
-Use one of the two throughout a program, and name the backend where the program starts.
+Use only one of the two in a program, and set the backend where the program starts.
 
 ## Fires on (machine)
 
@@ -27,7 +27,7 @@ version = "2.20.1"
 
 ## Quiet on (machine)
 
-A variable that names the backend is a choice made for this run.
+A variable that names the backend is an explicit choice for this run.
 
 ```toml
 [environment.variables.KERAS_BACKEND]
@@ -68,7 +68,7 @@ from whygpu.tables.versions import release_numbers
 CAUSE = cause("WG605", __name__, __doc__, severity="warning", effect="none")
 
 _KERAS_3_INSIDE = (2, 16)
-"""From this TensorFlow on, tf.keras is Keras 3 and follows its choice of a backend."""
+"""From this TensorFlow release on, tf.keras is Keras 3 and uses its choice of backend."""
 
 
 @CAUSE.on_machine
@@ -98,7 +98,7 @@ def _two_generations(machine: Snapshot, keras: Package, legacy: Package) -> Find
     return CAUSE.finding(
         subject="keras",
         message=(
-            f"tf.keras is tf-keras {legacy.version} because {LEGACY_SWITCH} is set, and `import "
+            f"tf.keras is tf-keras {legacy.version} because {LEGACY_SWITCH} is set, but `import "
             f"keras` is Keras {keras.version}: their layers and models cannot be mixed"
         ),
         evidence=(
@@ -117,8 +117,8 @@ def _moved(tensorflow: Framework, choice: Choice) -> Finding:
     return CAUSE.finding(
         subject="keras",
         message=(
-            f"tf.keras of {titled(tensorflow)} does not compute with TensorFlow but with {name}, "
-            f'because "backend" in {choice.where} says so'
+            f"tf.keras of {titled(tensorflow)} computes with {name} and not with TensorFlow, "
+            f'because of "backend" in {choice.where}'
         ),
         evidence=(choice.evidence,),
         remedies=choice.switch_to("tensorflow"),

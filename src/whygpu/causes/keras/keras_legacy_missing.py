@@ -1,19 +1,19 @@
-"""TF_USE_LEGACY_KERAS asks for the package tf-keras, which is not installed.
+"""TF_USE_LEGACY_KERAS selects the package tf-keras, which is not installed.
 
 ## Why it happens
 
-With `TF_USE_LEGACY_KERAS=1`, TensorFlow takes `tf.keras` from the package `tf-keras`, the
-continuation of Keras 2, and from nowhere else. The package is not among TensorFlow's requirements.
+With `TF_USE_LEGACY_KERAS=1`, TensorFlow takes `tf.keras` only from the package `tf-keras`, the
+continuation of Keras 2. TensorFlow does not require this package, so pip does not install it.
 
 ## What it looks like
 
 `import tensorflow` and `import keras` work. The first use of `tf.keras` raises `Keras cannot be
-imported. Check that it is installed.`, although Keras is installed; a warning before it names
+imported. Check that it is installed.`, although Keras is installed. A warning before it names
 `tf_keras`.
 
 ## Fix
 
-Install the `tf-keras` that has TensorFlow's number, or unset the variable.
+Install the `tf-keras` with the same version number as TensorFlow, or unset the variable.
 
 ## Fires on (machine)
 
@@ -111,8 +111,8 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     yield CAUSE.finding(
         subject="keras",
         message=(
-            f"tf.keras of {titled(tensorflow)} cannot be imported: {LEGACY_SWITCH}={value} asks "
-            "for the package tf-keras, which is not installed (`import keras` is not affected)"
+            f"tf.keras of {titled(tensorflow)} cannot be imported: {LEGACY_SWITCH}={value} selects "
+            "the package tf-keras, which is not installed (`import keras` is not affected)"
         ),
         evidence=(
             seen(switch),
@@ -121,25 +121,25 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         ),
         remedies=(
             Remedy(
-                "Install the tf-keras of TensorFlow's number.",
+                "Install the tf-keras of TensorFlow's version.",
                 Install((f"tf-keras=={number}.*",)),
             ),
             Remedy("Or use Keras 3.", UnsetVariable((LEGACY_SWITCH,))),
         ),
-        # `import keras` has a verdict of its own where it was seen to work.
+        # `import keras` has its own verdict if it worked.
         effect="none" if isinstance(probe, Known) and imported(probe.value) else None,
     )
 
 
 def _line(probe: Observed[Probe]) -> tuple[Evidence, ...]:
-    """What the probe saw of tf.keras."""
+    """What the probe recorded about tf.keras."""
     text = probe.value.fact("tf.keras") if isinstance(probe, Known) else None
     if not isinstance(probe, Known) or text is None:
         return ()
     return (quoted(probe.value, f"tf.keras: {text}"),)
 
 
-_TOLD = late(r"TF_USE_LEGACY_KERAS set to True, but you do not have the tf_keras package")
+_STATEMENT = late(r"TF_USE_LEGACY_KERAS set to True, but you do not have the tf_keras package")
 _SWITCH = late(r"TF_USE_LEGACY_KERAS\b")
 _MISSING = late(
     r"No module named '?tf_keras'?|Keras cannot be imported\. Check that it is installed"
@@ -148,15 +148,15 @@ _MISSING = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    switch, missing = log.first(_SWITCH), log.first(_TOLD) or log.first(_MISSING)
+    switch, missing = log.first(_SWITCH), log.first(_STATEMENT) or log.first(_MISSING)
     if switch is None or missing is None:
         return
     yield CAUSE.finding(
         subject="keras",
-        message=f"{LEGACY_SWITCH} asks for the package tf-keras, which is not installed",
+        message=f"{LEGACY_SWITCH} selects the package tf-keras, which is not installed",
         evidence=log.evidence(switch.line, missing.line, *ended_after(log, missing.line)),
         remedies=(
-            Remedy("Install the tf-keras of TensorFlow's number.", Install(("tf-keras",))),
+            Remedy("Install the tf-keras of TensorFlow's version.", Install(("tf-keras",))),
             Remedy("Or use Keras 3.", UnsetVariable((LEGACY_SWITCH,))),
         ),
     )

@@ -1,20 +1,20 @@
-"""The installed Keras is of a release that does not fit the installed TensorFlow.
+"""The installed Keras does not match the installed TensorFlow.
 
 ## Why it happens
 
 Each TensorFlow works with certain releases of Keras: up to 2.15 with the Keras 2 of the same
-number, from 2.16 on with Keras 3, and `tf-keras` only with the TensorFlow of its own number.
-Installing one without the other, or pinning `keras<3` beside a new TensorFlow, breaks the pair.
+number, from 2.16 on with Keras 3. `tf-keras` works only with the TensorFlow of the same number.
+Installing one without the other, or pinning `keras<3` with a new TensorFlow, breaks the pair.
 
 ## What it looks like
 
-Errors that name insides of the other package: `module 'tensorflow._api.v2.compat.v2.__internal__'
+Errors that name internals of the other package: `module 'tensorflow._api.v2.compat.v2.__internal__'
 has no attribute 'register_load_context_function'`, `cannot import name 'dtensor' from
 'tensorflow.compat.v2.experimental'`, or from `tf.keras` a `RecursionError`. TensorFlow alone works.
 
 ## Fix
 
-Install the Keras that this TensorFlow asks for.
+Install the Keras that this TensorFlow requires.
 
 ## Fires on (machine)
 
@@ -38,7 +38,7 @@ found = "2.15.0"
 
 ## Quiet on (machine)
 
-The import was seen to work, so the unmet requirement is only a requirement-conflict.
+The import works, so the unmet requirement is only a requirement-conflict.
 
 ```toml
 start = "no-gpu"
@@ -58,7 +58,7 @@ unknown = "site-packages: permission denied"
 
 ## Fires on (log)
 
-Keras is newer than the TensorFlow beside it:
+Keras is newer than the installed TensorFlow:
 
 ```
   File "/opt/env/lib/python3.8/site-packages/keras/__init__.py", line 21, in <module>
@@ -66,7 +66,7 @@ Keras is newer than the TensorFlow beside it:
 AttributeError: module 'tensorflow.compat.v2.__internal__' has no attribute 'register_load_context_function'
 ```
 
-A program was written for another Keras:
+The program was written for another Keras:
 
 ```
 ImportError: cannot import name 'to_categorical' from 'keras.utils' (/opt/env/lib/python3.9/site-packages/keras/utils/__init__.py)
@@ -82,14 +82,14 @@ Layers of the two Keras packages are mixed:
 TypeError: The added layer must be an instance of class Layer. Found: <tensorflow.python.keras.layers.core.Dense object at 0x7f0000000000>
 ```
 
-A saved model comes from the other generation:
+A saved model is from the other Keras version:
 
 ```
 TypeError: Error when deserializing class 'InputLayer' using config={'batch_shape': [None, 28, 28], 'name': 'input'}.
 Exception encountered: Unrecognized keyword arguments: ['batch_shape']
 ```
 
-Keras asks TensorFlow for what that release does not have:
+Keras uses a name that this TensorFlow release does not have:
 
 ```
   File "/opt/env/lib/python3.6/site-packages/keras/backend/tensorflow_backend.py", line 2871, in softmax
@@ -97,7 +97,7 @@ Keras asks TensorFlow for what that release does not have:
 TypeError: softmax() got an unexpected keyword argument 'axis'
 ```
 
-It brings an object of its own where that release of TensorFlow wants another method of it:
+Keras passes an object that lacks a method this TensorFlow release needs:
 
 ```
   File "/opt/env/lib/python3.6/site-packages/tensorflow/python/framework/ops.py", line 4255, in device
@@ -105,7 +105,7 @@ It brings an object of its own where that release of TensorFlow wants another me
 AttributeError: '_TfDeviceCaptureOp' object has no attribute '_set_device_from_string'
 ```
 
-A Python before 3.7 does not say from where:
+A Python before 3.7 does not name the source:
 
 ```
   File "/opt/env/lib/python3.5/site-packages/tensorflow/keras/layers/__init__.py", line 8, in <module>
@@ -113,7 +113,7 @@ A Python before 3.7 does not say from where:
 ImportError: cannot import name 'Node'
 ```
 
-The program is written for an earlier Keras:
+The program was written for an earlier Keras:
 
 ```
 AttributeError: 'Sequential' object has no attribute 'predict_classes'
@@ -131,7 +131,7 @@ ModuleNotFoundError: No module named 'keras'
 ImportError: cannot import name 'build_model' from 'models' (/home/me/project/models.py)
 ```
 
-An argument that the program passes on is the program's own mistake:
+An argument that the program passes on is the program's own error:
 
 ```
   File "train.py", line 12, in <module>
@@ -191,7 +191,7 @@ MESSAGES = late(
     r"|RecursionError: maximum recursion depth exceeded"
 )
 INSIDE_KERAS = late(r'File "[^"\n]{0,400}[/\\](?:tf_)?keras[/\\]|lazy_loader\.py')
-"""The error has to come out of Keras's code, or out of TensorFlow's loader of it."""
+"""The error must come from Keras's code, or from TensorFlow's loader of Keras."""
 
 
 @CAUSE.on_machine
@@ -208,7 +208,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         return
     if isinstance(machine.target.conflicts, Unknown):
         reason = machine.target.conflicts.reason
-        yield Gap(f"whether {titled(keras)} fits {titled(tensorflow)}: {reason}")
+        yield Gap(f"whether {titled(keras)} matches {titled(tensorflow)}: {reason}")
     elif any(_pair_conflicts(machine)):
         yield _finding(machine, keras, keras, tensorflow, None)
 
@@ -223,7 +223,7 @@ def claims(machine: Snapshot, conflict: RequirementConflict) -> bool:
 
 
 def _pair_conflicts(machine: Snapshot) -> list[RequirementConflict]:
-    """Unmet requirements of TensorFlow on Keras or the other way round."""
+    """Unmet requirements of TensorFlow on Keras, or of Keras on TensorFlow."""
     conflicts = machine.target.conflicts
     if not isinstance(conflicts, Known):
         return []
@@ -250,7 +250,7 @@ def _proof(machine: Snapshot, framework: Framework, probe: Observed[Probe]) -> E
 
 
 def _fails_alone(machine: Snapshot) -> bool:
-    """TensorFlow cannot be imported, and Keras has no part in that."""
+    """TensorFlow cannot be imported for a reason unrelated to Keras."""
     probe = machine.probe("tensorflow")
     return (
         isinstance(probe, Known)
@@ -269,12 +269,12 @@ def _finding(
     conflicts = _pair_conflicts(machine)
     wanted = _wanted(machine, tensorflow, conflicts)
     evidence = [conflict_evidence(machine, conflict) for conflict in conflicts]
-    asks = f"; this TensorFlow asks for {wanted}" if wanted else ""
-    verb = "do not fit each other" if line else "most likely do not fit each other"
+    required = f"; this TensorFlow requires {wanted}" if wanted else ""
+    verb = "do not match" if line else "most likely do not match"
     pair = f"{titled(keras)} ({keras.distribution}) and {titled(tensorflow)}"
     return CAUSE.finding(
         subject=broken.name,
-        message=f"{pair} {verb}{asks}",
+        message=f"{pair} {verb}{required}",
         evidence=(*([line] if line else []), *evidence),
         remedies=(
             Remedy(
@@ -294,7 +294,7 @@ def _wanted(
 
 
 def _by_number(keras: Framework, tensorflow: Framework) -> str:
-    """The rule of the releases, where no metadata says it."""
+    """The version rule of the releases, if no metadata give it."""
     numbers = release_numbers(tensorflow.version)
     number = ".".join(map(str, numbers[:2]))
     if keras.distribution.startswith("tf-keras"):
@@ -304,13 +304,13 @@ def _by_number(keras: Framework, tensorflow: Framework) -> str:
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    told = told_in(log)
-    if told is not None and not _backend_is_missing(log):
-        yield _in_log(log, told)
+    statement = told_in(log)
+    if statement is not None and not _backend_is_missing(log):
+        yield _in_log(log, statement)
 
 
 def _backend_is_missing(log: Log) -> bool:
-    """Keras 3 without its backend has a cause of its own."""
+    """A missing backend of Keras 3 has its own cause."""
     return any(
         raised.message.startswith(("No module named 'tensorflow'", "No module named 'jax'"))
         and any("keras" in frame for frame in raised.frames)
@@ -318,7 +318,7 @@ def _backend_is_missing(log: Log) -> bool:
     )
 
 
-def _in_log(log: Log, told: Match) -> Finding:
+def _in_log(log: Log, statement: Match) -> Finding:
     keras, tensorflow = log.version_of("keras"), log.version_of("tensorflow")
     pair = " and ".join(
         f"{name} {version}" if version else name
@@ -333,23 +333,23 @@ def _in_log(log: Log, told: Match) -> Finding:
         fits = ""
     return CAUSE.finding(
         subject="keras",
-        message=f"{pair}, or an add-on of theirs, do not fit each other or the program: "
-        f"{excerpt(told.text)}",
+        message=f"{pair}, or an add-on for them, do not match each other or the program: "
+        f"{excerpt(statement.text)}",
         evidence=log.evidence(
-            told.line,
+            statement.line,
             *(match.line for match in log.find(MESSAGES_IN_LOG)),
-            *ended_after(log, told.line),
+            *ended_after(log, statement.line),
         ),
         remedies=(
             Remedy(
-                "Install the Keras that belongs to this TensorFlow (before 2.16: the same number).",
+                "Install the Keras that matches this TensorFlow (before 2.16: the same number).",
                 Install((fits,)) if fits else Pip(("show", "keras", "tensorflow")),
             ),
             Remedy(
-                "In the program, import Keras in one way only: `from tensorflow import keras`; code "
-                "for Keras 2 under TensorFlow 2.16 and later needs tf-keras.",
+                "Import Keras in the same way everywhere in the program: `from tensorflow import "
+                "keras`. Code for Keras 2 needs tf-keras with TensorFlow 2.16 or later.",
                 Steps((Install(("tf-keras",)), SetVariable("TF_USE_LEGACY_KERAS", "1"))),
             ),
         ),
-        confidence="likely" if "Error when" in told.text else "certain",
+        confidence="likely" if "Error when" in statement.text else "certain",
     )
