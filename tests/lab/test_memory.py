@@ -112,8 +112,8 @@ def test_processes_are_told_by_what_they_have_loaded(tmp_path: Path, process_wit
 
 UNDER_RUN = (
     """
-from whygpu_bootstrap import memory_curve
-memory_curve.watch("torch", lambda: {"gpu:0": 123456789})
+from whygpu_bootstrap.memory import curve
+curve.watch("torch", lambda: {"gpu:0": 123456789})
 import os, time
 print(os.getpid(), flush=True)
 time.sleep(0.3)

@@ -13,13 +13,13 @@ import whygpu
 BOOTSTRAP = Path(whygpu.__path__[0]) / "launch" / "bootstrap"
 
 TELL = """
-from whygpu_bootstrap import memory_live
+from whygpu_bootstrap.memory import live_usage
 for count in (1, 2):
-    memory_live.tell([["torch", "gpu:0", count]])
-memory_live.INTERVAL = 0
-memory_live._state["next"] = 0
-memory_live.tell([["torch", "gpu:0", 3]])
-memory_live.tell([["torch", "gpu:0", 4]])
+    live_usage.tell([["torch", "gpu:0", count]])
+live_usage.INTERVAL = 0
+live_usage._state["next"] = 0
+live_usage.tell([["torch", "gpu:0", 3]])
+live_usage.tell([["torch", "gpu:0", 4]])
 """
 
 
@@ -44,7 +44,7 @@ def test_the_last_word_is_what_can_be_read(tmp_path: Path) -> None:
 
 def test_it_is_said_once_in_a_while(tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
-    often = TELL.partition("memory_live.INTERVAL")[0]
+    often = TELL.partition("live_usage.INTERVAL")[0]
     assert told(tmp_path, often) == [(".in-use", [["torch", "gpu:0", 1]])]
 
 

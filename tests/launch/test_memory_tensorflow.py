@@ -18,7 +18,7 @@ MIB = 1 << 20
 def watch(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module, with two logical devices started."""
     monkeypatch.syspath_prepend(str(BOOTSTRAP))
-    module = importlib.import_module("whygpu_bootstrap.memory_tensorflow")
+    module = importlib.import_module("whygpu_bootstrap.memory.tensorflow")
     context = SimpleNamespace(
         _initialized=True,
         _logical_devices=[
@@ -30,7 +30,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Any:
     )
     monkeypatch.setattr(module, "_contexts", [context])
     yield module
-    del sys.modules["whygpu_bootstrap.memory_tensorflow"]
+    del sys.modules["whygpu_bootstrap.memory.tensorflow"]
 
 
 def tensorflow(*limits: list[int | None] | None, old: bool = False) -> Any:

@@ -90,7 +90,7 @@ def frames(part: Any, folder: pathlib.Path, code: str, **names: Any) -> Any:
         exec(compile(code, str(path), "exec"), names)
     except MemoryError as error:
         # The first is this function's.
-        return part("memory_frames").frames_of(error)[1:]
+        return part("memory.frames").frames_of(error)[1:]
     raise AssertionError("the program lives")
 
 
@@ -106,7 +106,7 @@ def noted(
 ) -> Any:
     monkeypatch.setitem(sys.modules, "keras", keras(version))
     seen = frames(part, folder, code, model=Model(), **names)
-    return part("memory_work").noted_work(seen, batch)
+    return part("memory.work").noted_work(seen, batch)
 
 
 @pytest.mark.parametrize(
@@ -197,9 +197,9 @@ def test_what_cannot_be_taken_out_of_a_program_is_said(
     part: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, framework: str, why: str
 ) -> None:
     seen = frames(part, tmp_path, "raise MemoryError")
-    assert part("memory_work").noted_work(seen, None) is None
+    assert part("memory.work").noted_work(seen, None) is None
     monkeypatch.setitem(sys.modules, framework, ModuleType(framework))
-    assert why in part("memory_work").noted_work(seen, None)["why"]
+    assert why in part("memory.work").noted_work(seen, None)["why"]
 
 
 class Watched:
@@ -245,7 +245,7 @@ def test_expressions_are_read_and_not_run(
     thing = Watched()
     names = {"number": 4, "words": {"a": 1}, "thing": thing, "x": "x", "array": ndarray(7, 2)}
     ((frame, _),) = frames(part, tmp_path, "raise MemoryError", **names)
-    reading = part("memory_frames")
+    reading = part("memory.frames")
     found = reading.value_of(ast.parse(expression, mode="eval").body, frame)
     assert found == (reading.UNKNOWN if expected is None else expected)
     assert not thing.asked
@@ -258,7 +258,7 @@ def test_tensorflow_is_not_imported_to_note_a_model_of_another_backend(
     utils = SimpleNamespace(tensorflow=lazy)
     monkeypatch.setitem(sys.modules, "keras.src.utils.module_utils", utils)
     monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
-    quietly = part("memory_work_keras")._without_tensorflow
+    quietly = part("memory.work_keras")._without_tensorflow
     assert quietly(lambda: lazy._available) is False
     assert lazy._available is None
     monkeypatch.setitem(sys.modules, "tensorflow", ModuleType("tensorflow"))

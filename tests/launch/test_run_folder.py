@@ -21,7 +21,7 @@ from whygpu.launch.run_folder import run_folder
 
 sys.path.insert(0, BOOTSTRAP)
 try:
-    abandoned = import_module("whygpu_bootstrap.abandoned")
+    abandoned = import_module("whygpu_bootstrap.abandoned_folder")
     plain_json = import_module("whygpu_bootstrap.plain_json")
 finally:
     sys.path.remove(BOOTSTRAP)

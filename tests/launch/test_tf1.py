@@ -186,7 +186,7 @@ def test_a_name_that_is_nowhere_says_so(
 def test_nothing_is_loaded_for_a_program_without_tensorflow(machine: Machine) -> None:
     lines = machine.program("""
         import json, sys
-        print([name for name in ("tensorflow", "numpy", "whygpu_bootstrap.tf1_surface")
+        print([name for name in ("tensorflow", "numpy", "whygpu_bootstrap.tf1.surface")
                if name in sys.modules])
     """)
     assert lines == ["[]"]
@@ -255,9 +255,13 @@ def test_ragged_rows_make_objects_for_the_program_alone(machine: Machine) -> Non
     assert "--tf1: numpy.asarray of ragged rows -> an array of objects" in machine.notes()
 
 
+def file_of(module: str) -> pathlib.Path:
+    return (PACKAGE / "tf1").joinpath(*module.split(".")).with_suffix(".py")
+
+
 def part(name: str) -> types.ModuleType:
     """A module of the bootstrap that needs no other."""
-    spec = importlib.util.spec_from_file_location(name, PACKAGE / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, file_of(name))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -265,7 +269,7 @@ def part(name: str) -> types.ModuleType:
     return module
 
 
-NAMES = part("tf1_names")
+NAMES = part("name_tables")
 
 
 @each(
@@ -294,8 +298,8 @@ def own_targets() -> list[str]:
 
 @each("target", own_targets())
 def test_what_the_tables_name_as_ours_is_there(target: str) -> None:
-    module, _, name = target.partition(".")
-    tree = ast.parse((PACKAGE / f"{module}.py").read_text(), feature_version=(3, 6))
+    module, _, name = target.partition(":")
+    tree = ast.parse(file_of(module).read_text(), feature_version=(3, 6))
     defined = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     targets = [node.targets for node in tree.body if isinstance(node, ast.Assign)]
     defined |= {each.id for listed in targets for each in listed if isinstance(each, ast.Name)}
@@ -303,7 +307,7 @@ def test_what_the_tables_name_as_ours_is_there(target: str) -> None:
 
 
 def test_arg_scope_gives_defaults_and_takes_them_back() -> None:
-    scope = part("tf1_contrib_scope")
+    scope = part("contrib.scope")
 
     def plain(width: int, height: int = 1, *, unit: str = "m") -> str:
         return f"{width * height} {unit}"
@@ -322,7 +326,7 @@ def test_arg_scope_gives_defaults_and_takes_them_back() -> None:
 
 
 def test_arg_scope_refuses_what_it_cannot_do() -> None:
-    scope = part("tf1_contrib_scope")
+    scope = part("contrib.scope")
     with pytest.raises(ValueError, match="add_arg_scope"), scope.arg_scope([len], a=1):
         pass
     with pytest.raises(TypeError, match="list"), scope.arg_scope(len, a=1):

@@ -70,21 +70,21 @@ GPU_INT32_ON_HOST = kernel("GPU", ("x", "y", "z"), T=(INT32,))
 def test_the_reason_is_the_first_that_the_evidence_shows(
     part: Any, kernels: list[Any], types: dict[str, int], requested: str, reason: str
 ) -> None:
-    why = part("trace_tensorflow_why")
+    why = part("trace.tensorflow_reasons")
     sight = why.Sight("Op", tuple(types.items()), requested, ())
     known = why.Knowledge(kernels, definition(), NAMES.get)
     assert why.explain(sight, known, ["gpu:0"])[0] == reason
 
 
 def test_without_the_types_nothing_is_said_of_them(part: Any) -> None:
-    why = part("trace_tensorflow_why")
+    why = part("trace.tensorflow_reasons")
     known = why.Knowledge([CPU, GPU_FLOAT], definition(), NAMES.get)
     assert why.explain(why.Sight("AddV2", None, "", ()), known, ["gpu:0"]) is None
     assert why.explain(why.Sight("AddV2", None, "/CPU:0", ()), known, ["gpu:0"]) is not None
 
 
 def test_what_works_on_a_variable_goes_where_that_is(part: Any) -> None:
-    why = part("trace_tensorflow_why")
+    why = part("trace.tensorflow_reasons")
     known = why.Knowledge([CPU, GPU_FLOAT], definition(inputs=(RESOURCE,)), NAMES.get)
     sight = why.Sight("ReadVariableOp", (("T", FLOAT),), "", ())
     assert why.explain(sight, known, ["gpu:0"])[0] == "resource on the CPU"
@@ -101,7 +101,7 @@ def test_what_works_on_a_variable_goes_where_that_is(part: Any) -> None:
     ],
 )
 def test_devices_have_one_spelling(part: Any, device: str, label: str) -> None:
-    assert part("trace_tensorflow_graphs").label(device) == label
+    assert part("trace.tensorflow_graphs").label(device) == label
 
 
 @each(
@@ -116,11 +116,11 @@ def test_devices_have_one_spelling(part: Any, device: str, label: str) -> None:
 def test_rewriting_for_the_cpu_does_not_change_an_operations_name(
     part: Any, rewritten: str, plain: str
 ) -> None:
-    assert part("trace_tensorflow_graphs").plain(rewritten) == plain
+    assert part("trace.tensorflow_graphs").plain(rewritten) == plain
 
 
 def test_a_sampled_step_stands_for_the_runs_like_it(part: Any) -> None:
-    step = part("trace_tensorflow_session").Step()
+    step = part("trace.tensorflow_session").Step()
     samples = []
     for number in range(1, 101):
         step.runs = number
@@ -136,7 +136,7 @@ def test_a_sampled_step_stands_for_the_runs_like_it(part: Any) -> None:
 
 
 def test_a_time_known_in_part_is_no_time(part: Any) -> None:
-    tally = part("trace_common").Tally()
+    tally = part("trace.results").Tally()
     tally.add("add", "cpu", 2, 0.5)
     tally.add("mul", "cpu", 2, 0.5)
     tally.add("mul", "cpu", 1)
@@ -159,7 +159,7 @@ class Stretches:
 
 def test_samples_of_pytorch_stand_for_the_rests_between_them(part: Any) -> None:
     torch = Stretches()
-    watch = part("trace_torch").Watch(torch)
+    watch = part("trace.torch").Watch(torch)
 
     def see(times: int) -> None:
         for _ in range(times):
@@ -180,7 +180,7 @@ def test_samples_of_pytorch_stand_for_the_rests_between_them(part: Any) -> None:
 
 
 def test_without_autograd_the_time_tells_and_a_wrong_cost_does_no_harm(part: Any) -> None:
-    watch = part("trace_torch").Watch(Stretches())
+    watch = part("trace.torch").Watch(Stretches())
     watch.cost = 1e6
     watch.opened()
     watch.closed()
@@ -212,7 +212,7 @@ def test_a_copy_from_a_gpu_is_the_gpus_work(
 ) -> None:
     torch = Stretches()
     torch.version.cuda = "12.8"
-    watch = part("trace_torch").Watch(torch)
+    watch = part("trace.torch").Watch(torch)
     watch.opened()
     tensors = [SimpleNamespace(device=Device(kind, 0)) for kind in (result, *arguments)]
     watch.count("aten::_to_copy", tensors[1:], tensors[0], 0.0)
@@ -220,7 +220,7 @@ def test_a_copy_from_a_gpu_is_the_gpus_work(
 
 
 def test_a_short_program_of_pytorch_is_counted_exactly(part: Any) -> None:
-    watch = part("trace_torch").Watch(Stretches())
+    watch = part("trace.torch").Watch(Stretches())
     watch.opened()
     for _ in range(7):
         watch.count("aten::relu", (), None, 0.5)

@@ -173,11 +173,11 @@ def died(name, code):
     try:
         exec(compile(HEAD + code, path, "exec"), vars(main))
     except (MemoryError, RuntimeError) as error:
-        from whygpu_bootstrap import memory_frames, memory_work
+        from whygpu_bootstrap.memory import frames, work
 
-        frames = memory_frames.frames_of(error)[1:]
+        seen = frames.frames_of(error)[1:]
         batch = vars(main).get("batch_size")
-        return memory_work.noted_work(frames, batch)
+        return work.noted_work(seen, batch)
     raise AssertionError(name)
 
 

@@ -396,7 +396,7 @@ def test_reasons_follow_the_kernels_that_tensorflow_has(tmp_path: pathlib.Path) 
 import json, sys
 sys.path.insert(0, {str(bootstrap)!r})
 import tensorflow as tf
-from whygpu_bootstrap import trace_tensorflow as tracer, trace_tensorflow_why as why
+from whygpu_bootstrap.trace import tensorflow as tracer, tensorflow_reasons as why
 def reason(op, requested="", **types):
     numbers = tuple((name, kind.as_datatype_enum) for name, kind in types.items())
     return why.explain(why.Sight(op, numbers, requested, ()), tracer._knowledge(op), ["gpu:0"])[0]

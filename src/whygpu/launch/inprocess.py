@@ -88,7 +88,7 @@ def _started(name: str) -> bool:
     module = sys.modules[name]
     if name == "torch":
         return bool(module.cuda.is_initialized())
-    return bool(_bootstrap(f"devices_{name}").started())
+    return bool(_bootstrap(f"devices.{name}").started())
 
 
 def require_gpu() -> None:

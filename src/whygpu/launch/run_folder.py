@@ -1,8 +1,8 @@
 """The folder of a run, which its processes write their records to.
 
 It goes when the run ends. Where whygpu was killed, the last of the program's processes removes it
-(abandoned.py in the bootstrap). Whether a run is still alive shows in a lock that its launcher
-holds, and not in a process number, which means nothing in another PID namespace such as a
+(abandoned_folder.py in the bootstrap). A lock that the launcher holds shows that a run is still
+alive; its process number would not, because it means nothing in another PID namespace, such as a
 container's.
 """
 

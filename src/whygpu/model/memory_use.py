@@ -104,7 +104,7 @@ class NotedWork(NamedTuple):
     input: str | None = None
     """What the model takes, where it does not say so itself, in the words of `--input`."""
     data: str = ""
-    """The model, as the bootstrap's memory_work_*.py write and whygpu_work.noted reads it."""
+    """The model, as the bootstrap's memory/work_*.py write and whygpu_work.noted reads it."""
     python: str = ""
     program: str | None = None
     """The program's own file, where it has one."""

@@ -11,10 +11,10 @@ def start():
     folder = settings.report_folder()
     if folder is None:
         return
-    from whygpu_bootstrap import record
+    from whygpu_bootstrap import process_record
 
-    record.open_in(folder)
-    with record.noted("the start of whygpu's part"):
+    process_record.open_in(folder)
+    with process_record.noted("the start of whygpu's part"):
         from whygpu_bootstrap import frameworks
 
         frameworks.install(settings.load())

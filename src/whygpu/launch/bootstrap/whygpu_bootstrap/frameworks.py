@@ -2,7 +2,7 @@
 
 import sys
 
-from whygpu_bootstrap import hook, record
+from whygpu_bootstrap import import_hook, process_record
 
 WATCHED = {
     "tensorflow": "tensorflow",
@@ -16,33 +16,33 @@ WATCHED = {
 def install(settings):
     """Wait for every framework that the program may import."""
     if settings.get("tf1"):
-        with record.noted("--tf1"):
-            part("tf1").install(settings)
+        with process_record.noted("--tf1"):
+            part("tf1.imports").install(settings)
     if settings["policy"]["deterministic"]:
-        part("policy_seeds").install(settings)
+        part("policy.seeds").install(settings)
     for name, framework in WATCHED.items():
-        hook.after_import(name, _starter(framework, settings))
+        import_hook.after_import(name, _starter(framework, settings))
 
 
 def _starter(framework, settings):
     def start(module):
-        record.seen(framework, str(getattr(module, "__version__", "")))
-        policy = part("policy_" + framework)
+        process_record.seen(framework, str(getattr(module, "__version__", "")))
+        policy = part("policy." + framework)
         if policy is not None:
-            with record.noted("the policy for %s" % framework):
+            with process_record.noted("the policy for %s" % framework):
                 policy.apply(module, settings)
-        devices = part("devices_" + framework)
+        devices = part("devices." + framework)
         if devices is not None:
-            record.ask_at_end(framework, devices, module)
-        memory = part("memory_" + framework) if record.is_open() else None
+            process_record.ask_at_end(framework, devices, module)
+        memory = part("memory." + framework) if process_record.is_open() else None
         if memory is not None:
-            with record.noted("watching the memory of %s" % framework):
-                part("memory_watch").start(framework, memory, module)
-        tracer = part("trace_" + framework) if settings.get("trace") else None
+            with process_record.noted("watching the memory of %s" % framework):
+                part("memory.watch").start(framework, memory, module)
+        tracer = part("trace." + framework) if settings.get("trace") else None
         if tracer is not None:
-            with record.noted("tracing %s" % framework):
+            with process_record.noted("tracing %s" % framework):
                 tracer.start(module, settings)
-                record.trace_at_end(framework, tracer)
+                process_record.trace_at_end(framework, tracer)
 
     return start
 

@@ -1,6 +1,6 @@
 """The settings that `whygpu run` hands to every process below it, in one JSON file.
 
-Keys: `policy` (what was asked for, see policy_*.py), `trace`, `tf1` (both true or false). Records
+Keys: `policy` (what was asked for, see policy/), `trace`, `tf1` (both true or false). Records
 go into the folder `reports` beside the file. That path is not in the file: the variable holds it as
 the operating system does, whatever the characters in it and the locale.
 """

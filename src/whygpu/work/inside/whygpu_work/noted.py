@@ -1,6 +1,6 @@
 """A model that a program under `whygpu run` left when memory ran out, without its weights.
 
-The bootstrap's memory_work_*.py wrote it. Classes of the program's own file are had by running the
+The bootstrap's memory/work_*.py wrote it. Classes of the program's own file are had by running the
 file's imports and definitions, and nothing of what it does.
 """
 

@@ -18,7 +18,7 @@ _FOLDER = "jax_compilation_cache_dir"
 @contextlib.contextmanager
 def kept_in(folder):
     """While this holds; where `folder` is None nothing is kept or taken."""
-    hook = sys.modules.get("whygpu_bootstrap.hook")
+    hook = sys.modules.get("whygpu_bootstrap.import_hook")
     if folder is None or hook is None:
         yield
         return

@@ -11,7 +11,7 @@ SEEDED_MODULES = ("numpy.random", "torch", "tensorflow", "keras")
 def sow_now_and_later(seed):
     """Seed what is loaded, and each framework as soon as the program has imported it."""
     random.seed(seed)
-    hook = sys.modules.get("whygpu_bootstrap.hook")
+    hook = sys.modules.get("whygpu_bootstrap.import_hook")
     for name in SEEDED_MODULES:
         if hook is not None:
             hook.after_import(name, _sower(name, seed))

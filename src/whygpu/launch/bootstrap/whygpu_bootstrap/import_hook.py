@@ -1,0 +1,76 @@
+"""Calls back right after a module has been imported, whoever imports it, and imports nothing."""
+
+import sys
+
+from whygpu_bootstrap import process_record
+
+_callbacks = {}
+
+
+class Finder:
+    """Lets the other finders find a watched module, and adds to the end of its execution."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in _callbacks:
+            return None
+        spec = self._found_by_others(name, path, target)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            with process_record.noted("watching the import of %s" % name):
+                _extend(spec.loader, name)
+        return spec
+
+    def _found_by_others(self, name, path, target):
+        for finder in sys.meta_path:
+            find_spec = getattr(finder, "find_spec", None)
+            if finder is self or find_spec is None:
+                continue
+            spec = find_spec(name, path, target)
+            if spec is not None:
+                return spec
+        return None
+
+
+# Under the name of Python's own import machinery, whose frames Python leaves out of tracebacks and
+# of the counting of stack levels for warnings: what a program prints is what it prints without us.
+_SOURCE = """
+def extended(loader, execute, afterwards):
+    def exec_module(module):
+        vars(loader).pop("exec_module", None)
+        execute(module)
+        afterwards()
+    return exec_module
+"""
+_names = {}
+exec(compile(_SOURCE, "<frozen importlib._bootstrap_external>", "exec"), _names)
+
+
+def _extend(loader, name):
+    """On the loader object itself: the program sees the loader that it would see without us."""
+    execute = loader.exec_module
+    loader.exec_module = _names["extended"](loader, execute, lambda: _call_back(name))
+
+
+def _call_back(name):
+    # A module may put another object in its place while it executes, as TensorFlow 1 does.
+    module = sys.modules.get(name)
+    for callback in _callbacks.pop(name, ()):
+        with process_record.noted("what follows the import of %s" % name):
+            callback(module)
+
+
+def after_import(name, callback):
+    """Call callback(module) once the module has been imported: now, if it has been already."""
+    module = sys.modules.get(name)
+    spec = getattr(module, "__spec__", None)
+    if module is not None and not getattr(spec, "_initializing", False):
+        with process_record.noted("what follows the import of %s" % name):
+            callback(module)
+        return
+    _callbacks.setdefault(name, []).append(callback)
+    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder())
+
+
+def finish():
+    """Write this process's record; done by itself at its end."""
+    process_record.finish()

@@ -1,0 +1,1 @@
+"""The memory that a program takes, and what it was doing when memory ran out."""

@@ -1,0 +1,101 @@
+"""How much of a GPU's memory the program's tensors have taken, over time.
+
+A thread looks now and then. It runs only where a framework has started a GPU: the driver and the
+framework have threads of their own there, so that Python's word on forks in the presence of threads
+is what it would be without us. On the CPU nothing runs in the program; there its memory is watched
+from outside.
+"""
+
+import _thread
+import signal
+import time
+
+from whygpu_bootstrap import process_record
+from whygpu_bootstrap.memory import live_usage
+
+FIRST_INTERVAL = 0.02
+MOST_POINTS = 200
+"""When there are so many, neighbours are joined and the looks become half as frequent. A look costs
+about 0.05 ms."""
+LONGEST_WAIT = 1.0
+"""Seconds to wait at the end for a look that is under way."""
+
+_state = {}
+
+
+def reset():
+    """Nothing is watched; a forked child has neither the thread nor its parent's GPU."""
+    _state.clear()
+    _state.update(gauges={}, curves={}, interval=FIRST_INTERVAL, began=None, stop=None, done=None)
+
+
+reset()
+
+
+def watch(framework, gauge):
+    """Look at gauge() from now on: {device: bytes in use}, asked in a thread of its own."""
+    _state["gauges"][framework] = gauge
+    if _state["stop"] is not None:
+        return
+    _state["began"] = time.time()
+    stop, done = _thread.allocate_lock(), _thread.allocate_lock()
+    stop.acquire()
+    done.acquire()
+    with process_record.noted("watching the GPU's memory"):
+        _thread.start_new_thread(_look_until, (stop, done))
+        _state.update(stop=stop, done=done)
+
+
+def stop():
+    """End the thread, before the framework takes its devices away."""
+    lock = _state["stop"]
+    if lock is not None and lock.locked():
+        lock.release()
+        _state["done"].acquire(True, LONGEST_WAIT)
+
+
+def curves():
+    """What was seen: [{of, device, began, points: [[seconds, low, high]]}]."""
+    return [
+        {"of": framework, "device": device, "began": _state["began"], "points": list(points)}
+        for (framework, device), points in sorted(_state["curves"].items())
+    ]
+
+
+def _look_until(stop, done):
+    if hasattr(signal, "pthread_sigmask"):
+        # Signals are the program's: a system call of its main thread is to be interrupted by them.
+        valid = signal.valid_signals() if hasattr(signal, "valid_signals") else range(1, 32)
+        signal.pthread_sigmask(signal.SIG_BLOCK, valid)
+    while not stop.acquire(True, _state["interval"]):
+        counts = []
+        for framework, gauge in list(_state["gauges"].items()):
+            with process_record.noted("watching the memory of %s" % framework):
+                counts += [[framework, device, count] for device, count in gauge().items()]
+                continue
+            # It failed, which has been noted; it would fail again.
+            del _state["gauges"][framework]
+        with process_record.noted("the curve of the GPU's memory"):
+            _add(counts)
+            live_usage.tell(counts)
+    done.release()
+
+
+def _add(counts):
+    now = round(time.time() - _state["began"], 3)
+    for framework, device, count in counts:
+        points = _state["curves"].setdefault((framework, device), [])
+        points.append([now, count, count])
+    if any(len(points) >= MOST_POINTS for points in _state["curves"].values()):
+        for points in _state["curves"].values():
+            points[:] = joined(points)
+        _state["interval"] *= 2
+
+
+def joined(points):
+    """Half as many points; what was the least and the most among them stays known."""
+    pairs = [points[index : index + 2] for index in range(0, len(points), 2)]
+    return [
+        [pair[0][0], min(point[1] for point in pair), max(point[2] for point in pair)]
+        for pair in pairs
+    ]

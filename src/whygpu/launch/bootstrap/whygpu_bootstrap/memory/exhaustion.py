@@ -1,0 +1,291 @@
+"""What a program that dies for want of memory leaves to be seen: its steps, its loops, its lists.
+
+All of it is read once, at the end, from what is there anyway. Nothing is counted while it runs.
+"""
+
+import ast
+import os
+import sys
+
+from whygpu_bootstrap import frameworks, process_record
+from whygpu_bootstrap.memory import watch
+from whygpu_bootstrap.memory.frames import (
+    ARRAYS,
+    LIBRARIES,
+    around,
+    belongings,
+    frames_of,
+    line_of,
+    package,
+)
+
+LONGEST_ERROR = 4000
+MOST_LINKS = 20
+FEWEST_KEPT = 8
+"""Arrays in one container that are worth a word."""
+MOST_KEPT = 3
+LOOKED_AT = 32
+"""Elements by which it is decided whether a container holds arrays."""
+MOST_ELEMENTS = 200000
+LONGEST_GRAPH = 100000
+ABOUT_MEMORY = ("memory", "alloc", "exhausted", "oom", "dst tensor")
+TRAINING = (".fit(", "train_on_batch(", "train_step(", "apply_gradients(", "apply(")
+"""Calls that an optimizer of Keras does its steps in."""
+BATCH_NAMES = ("batch_size", "batchsize", "BATCH_SIZE", "BATCH")
+BY_INITIALISING = 6
+"""So often may a parameter be written to before the first step: trunc_normal_ does it five times.
+An optimizer writes to it once or twice in a step."""
+
+
+def result(watched):
+    """The whole, as JSON; {} where no exception for want of memory ended the program.
+
+    `watched` has for each framework the part that asks its allocators, and its module.
+    """
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    told = _told(error)
+    if not told:
+        return {}
+    found = {"error": told, "steps": None, "rounds": [], "kept": [], "allocators": []}
+    for framework, (part, module) in watched.items():
+        with process_record.noted("asking %s for its memory" % framework):
+            found["allocators"] += part.at_end(module)
+    frames = frames_of(error)
+    with process_record.noted("the loops of the program"):
+        found.update(_loops(frames))
+    # Not by way of the garbage collector, whose list of all objects there may be no room for.
+    with process_record.noted("the steps of the program"):
+        found["steps"] = _steps(frames)
+    with process_record.noted("what the program keeps"):
+        found["kept"] = _kept(belongings(frames))
+    with process_record.noted("the batch of the program"):
+        found["batch"] = _batch(frames)
+    with process_record.noted("the work of the program"):
+        found["work"] = frameworks.part("memory.work").noted_work(frames, found["batch"])
+    with process_record.noted("the limits of the process"):
+        found["limit"] = _limit()
+    return found
+
+
+def _told(error):
+    """What the exception says, if it may be about memory; whygpu judges it later."""
+    texts = []
+    links = [error]
+    while links and len(texts) < MOST_LINKS:
+        link = links.pop()
+        if not isinstance(link, Exception):
+            continue
+        texts.append("%s: %s" % (type(link).__name__, str(link)[:LONGEST_ERROR]))
+        links.append(link.__cause__ or (None if link.__suppress_context__ else link.__context__))
+    # The first is what the others led to, and is read as a log would have it: last.
+    text = "\n".join(reversed(texts))
+    return text if any(word in text.lower() for word in ABOUT_MEMORY) else ""
+
+
+def _loops(frames):
+    """The loops that were under way, with how often each had begun before.
+
+    Those of what a framework calls back (the layers of a model) are no rounds of work.
+    """
+    found = []
+    # Keras takes its own frames, with the loop over batches, out of a traceback.
+    in_loop = any(name in sys.modules for name in ("keras", "tf_keras"))
+    for frame, line in frames:
+        of = package(frame)
+        if of in LIBRARIES:
+            break
+        loops = around(frame, line, (ast.For, ast.While))
+        in_loop = in_loop or loops is None or bool(loops) or bool(of)
+        for loop in loops or () if not of else ():
+            begun = _begun(loop, frame.f_locals)
+            if begun is not None:
+                where = "%s:%d" % (os.path.basename(frame.f_code.co_filename), loop.lineno)
+                found.append({"where": where, "begun": begun})
+    return {"rounds": found, "in_loop": in_loop}
+
+
+def _begun(loop, names):
+    """By a loop's own counter: that of range() or enumerate(), or one that it counts up by one."""
+    if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call):
+        called = getattr(loop.iter.func, "id", getattr(loop.iter.func, "attr", ""))
+        target = loop.target
+        if called == "enumerate" and isinstance(target, ast.Tuple):
+            target = target.elts[0]
+        if called in ("range", "trange", "enumerate") and isinstance(target, ast.Name):
+            plain = len(loop.iter.args) == 1 and not loop.iter.keywords
+            value = names.get(target.id)
+            if plain and type(value) is int:
+                return value
+    for node in ast.walk(loop):
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+            constant = vars(node.value)
+            step = constant.get("value", constant.get("n"))
+            value = names.get(getattr(node.target, "id", None))
+            if step == 1 and type(value) is int:
+                return value
+    return None
+
+
+def _batch(frames):
+    """The batch size, where the program has a variable or a data loader that says it."""
+    for frame, _ in reversed(frames):
+        if not package(frame):
+            for name in BATCH_NAMES:
+                if type(frame.f_locals.get(name)) is int:
+                    return frame.f_locals[name]
+    torch_data = sys.modules.get("torch.utils.data")
+    loaders = [
+        value.batch_size
+        for _, value in belongings(frames)
+        if torch_data is not None and isinstance(value, torch_data.DataLoader)
+    ]
+    return loaders[0] if len(loaders) == 1 else None
+
+
+def _steps(frames):
+    """Training steps that were completed, by what training leaves in parameters and optimizers.
+
+    None, and not 0, where nothing is there that would do them.
+    """
+    training = any(word in line_of(*frame) for frame in frames for word in TRAINING)
+    known = [
+        steps
+        for _, value in belongings(frames)
+        for steps in _steps_of(value, training)
+        if steps is not None
+    ]
+    return max(known) if known else None
+
+
+def _steps_of(value, training):
+    if any("keras" in kind.__module__ for kind in type(value).__mro__):
+        counts = [_iterations(value), _iterations(getattr(value, "optimizer", None))]
+        # A compiled model may only be asked for predictions.
+        return counts if training else [count or None for count in counts]
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, getattr(torch.optim, "Optimizer", ())):
+        parameters = [each for group in value.param_groups for each in group["params"][:1]]
+        states = [value.state[each] for each in parameters if each in value.state]
+        return [_written(parameters)] + [_plain(torch, state.get("step")) for state in states]
+    if torch is not None and isinstance(value, torch.nn.Module):
+        return [_written(list(value.parameters())[:1]) or None]
+    return []
+
+
+def _written(parameters):
+    """How often at least an optimizer has changed them."""
+    counts = [max(0, each._version - BY_INITIALISING) // 2 for each in parameters]
+    return max(counts) if counts else None
+
+
+def _plain(torch, step):
+    if isinstance(step, torch.Tensor):
+        # One on the GPU is not read: that would wait for whatever the GPU is doing.
+        return int(step) if step.device.type == "cpu" else None
+    return step if isinstance(step, int) else None
+
+
+def _iterations(optimizer):
+    """Its own count of steps, at least.
+
+    With the JAX backend it stands still while a training runs. TensorFlow may have counted the step
+    that failed.
+    """
+    try:
+        count = int(optimizer.iterations.numpy())
+        backend = type(optimizer.iterations.value).__module__
+        if "tensorflow" in backend:
+            return max(0, count - 1)
+        return count or (None if "jax" in backend else 0)
+    except Exception:
+        # This is no optimizer, or its counter was given away.
+        return None
+
+
+def _kept(things):
+    """The program's own containers that hold many arrays, and sums that hold a long graph."""
+    found = []
+    for name, value in things:
+        if type(value) in (list, dict, set) or type(value).__name__ == "deque":
+            found.append(_weighed(name, value))
+        elif _has_graph(value):
+            found.append(_graph(name, value))
+    known = [item for item in found if item is not None]
+    return sorted(known, key=lambda item: item["bytes"] or 0, reverse=True)[:MOST_KEPT]
+
+
+def _weighed(name, container):
+    """A container, if what it holds is arrays."""
+    values = container.values() if type(container) is dict else container
+    count = total = graphs = 0
+    library = ""
+    for number, value in enumerate(values):
+        for each in _arrays(value):
+            count += 1
+            total += _size(each)
+            graphs += _has_graph(each)
+            library = library or _library(each)
+        if number >= MOST_ELEMENTS or (number == LOOKED_AT and not count):
+            break
+    if count < FEWEST_KEPT:
+        return None
+    size = None if graphs * 2 > count else total
+    return {"name": name, "arrays": count, "bytes": size, "of": library}
+
+
+def _arrays(value):
+    """An array, or the arrays in a tuple, list or dict of them."""
+    if type(value) in (tuple, list):
+        inner = value[:LOOKED_AT]
+    elif type(value) is dict:
+        inner = list(value.values())[:LOOKED_AT]
+    else:
+        inner = (value,)
+    return [each for each in inner if type(each).__name__ in ARRAYS and _size(each)]
+
+
+def _library(array):
+    library = type(array).__module__.partition(".")[0]
+    return "jax" if library == "jaxlib" else library
+
+
+def _size(array):
+    try:
+        if _library(array) == "torch":
+            return array.element_size() * array.nelement()
+        if _library(array) == "tensorflow":
+            return array.dtype.size * (array.shape.num_elements() or 0)
+        return array.nbytes
+    except Exception:
+        # One that was given away or is being taken apart.
+        return 0
+
+
+def _has_graph(value):
+    return type(value).__name__ == "Tensor" and getattr(value, "grad_fn", None) is not None
+
+
+def _graph(name, value):
+    """A sum of tensors that were never detached: the graph of each of them is alive."""
+    node, count = value.grad_fn, 0
+    while node is not None and type(node).__name__ == "AddBackward0" and count < LONGEST_GRAPH:
+        count += 1
+        node = node.next_functions[0][0] if node.next_functions else None
+    if count < FEWEST_KEPT:
+        return None
+    return {"name": name, "arrays": count, "bytes": None, "of": "torch"}
+
+
+def _limit():
+    """The smallest that setrlimit allows this process, and what it has of that."""
+    import resource
+
+    now = watch.footprint()
+    used = {"RLIMIT_AS": now["size"], "RLIMIT_DATA": now["data"]}
+    limits = [
+        {"name": name, "limit": limit, "in_use": used[name]}
+        for name in used
+        for limit in [resource.getrlimit(getattr(resource, name))[0]]
+        if limit != resource.RLIM_INFINITY
+    ]
+    return min(limits, key=lambda each: each["limit"] - each["in_use"]) if limits else None

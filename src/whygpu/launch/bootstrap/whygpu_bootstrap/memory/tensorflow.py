@@ -1,0 +1,89 @@
+"""What TensorFlow 2 says of the memory of its GPUs, asked without starting its runtime."""
+
+from whygpu_bootstrap import import_hook, process_record
+from whygpu_bootstrap.memory import curve
+
+MIB = 1 << 20
+_contexts = []
+
+
+def start(tensorflow):
+    """Watch from the moment at which the program starts TensorFlow's devices."""
+    import_hook.after_import("tensorflow.python.eager.context", _follow)
+
+
+def _follow(module):
+    context = getattr(module, "_context", None)
+    if getattr(context, "_initialized", False):
+        _watch(context)
+        return
+    initialize = getattr(module.Context, "_initialize_logical_devices", None)
+    if initialize is None or not hasattr(module.Context, "get_memory_info"):
+        return
+
+    def _initialize_logical_devices(self):
+        initialize(self)
+        with process_record.noted("watching the memory of tensorflow"):
+            _watch(self)
+
+    _initialize_logical_devices.__doc__ = initialize.__doc__
+    module.Context._initialize_logical_devices = _initialize_logical_devices
+
+
+def _watch(context):
+    if any(device.device_type == "GPU" for device in context._logical_devices):
+        _contexts.append(context)
+        curve.watch("tensorflow", in_use)
+
+
+def _statistics():
+    for context in _contexts:
+        # Asked earlier, it would wait for the lock under which the program starts it.
+        if context._initialized:
+            for device in context._logical_devices:
+                if device.device_type == "GPU":
+                    index = device.name.rpartition(":")[2]
+                    yield "gpu:" + index, context.get_memory_info("GPU:" + index)
+
+
+def in_use():
+    return {device: stats["current"] for device, stats in _statistics()}
+
+
+def at_end(tensorflow):
+    """Its allocators' numbers, of every GPU that it has started."""
+    limits = {}
+    with process_record.noted("the memory limits of tensorflow"):
+        limits = _limits(tensorflow)
+    return [
+        {
+            "of": "tensorflow",
+            "device": device,
+            "live": stats["current"],
+            "peak": stats["peak"],
+            "limit": limits.get(device),
+        }
+        for device, stats in _statistics()
+    ]
+
+
+def _limits(tensorflow):
+    """In bytes, by logical device; None for a device that may have the whole GPU.
+
+    Logical devices are numbered in the order of the GPUs that they divide.
+    """
+    config = tensorflow.config
+    get = getattr(config, "get_logical_device_configuration", None)
+    get = get or config.experimental.get_virtual_device_configuration
+    given = []
+    for gpu in config.experimental.get_visible_devices("GPU"):
+        parts = get(gpu)
+        given += [part.memory_limit for part in parts] if parts else [None]
+    return {
+        "gpu:%d" % number: int(limit) * MIB if limit else None for number, limit in enumerate(given)
+    }
+
+
+def after_fork():
+    """What the parent had started hangs in a child, and is not asked there."""
+    del _contexts[:]

@@ -1,0 +1,60 @@
+"""What PyTorch says of the memory of its GPUs, asked without starting CUDA."""
+
+from whygpu_bootstrap.memory import curve
+
+
+def start(torch):
+    """Watch from the moment at which the program starts CUDA, or from now if it has."""
+    if hasattr(torch._C, "_cuda_memoryStats"):
+        torch.cuda._lazy_call(lambda: curve.watch("torch", lambda: in_use(torch)))
+
+
+def in_use(torch):
+    found = {}
+    for index in range(torch.cuda.device_count()):
+        stats = _stats(torch, index)
+        if stats["allocated_bytes"]["all"]["peak"]:
+            found["gpu:%d" % index] = stats["allocated_bytes"]["all"]["current"]
+    return found
+
+
+def _stats(torch, index):
+    # What torch.cuda.memory_stats() asks; that one sorts and renames a hundred numbers besides.
+    return torch._C._cuda_memoryStats(index)
+
+
+def at_end(torch):
+    """Its allocators' numbers, of every GPU on which it took memory."""
+    if not torch.cuda.is_initialized() or not hasattr(torch._C, "_cuda_memoryStats"):
+        return []
+    found = []
+    for index in range(torch.cuda.device_count()):
+        stats = _stats(torch, index)
+        live, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
+        if reserved["peak"]:
+            free, total = torch.cuda.mem_get_info(index)
+            found.append(
+                {
+                    "of": "torch",
+                    "device": "gpu:%d" % index,
+                    "live": live["current"],
+                    "peak": live["peak"],
+                    "reserved": reserved["current"],
+                    "limit": _allowed(torch, index, total),
+                    "pieces": stats["allocation"]["all"]["current"],
+                    "pieces_ever": stats["allocation"]["all"]["allocated"],
+                    "free": free,
+                    "total": total,
+                }
+            )
+    return found
+
+
+def _allowed(torch, index, total):
+    """What set_per_process_memory_fraction left of it; PyTorch tells since 2.5."""
+    fraction = getattr(torch.cuda, "get_per_process_memory_fraction", lambda index: 1.0)(index)
+    return int(total * fraction) if fraction < 1.0 else None
+
+
+def after_fork():
+    """Nothing to do: what waits for the start of CUDA waits in a child as well."""

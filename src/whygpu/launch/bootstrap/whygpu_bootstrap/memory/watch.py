@@ -1,0 +1,53 @@
+"""A process's memory, from the import of a framework to its end: what the record says of it."""
+
+import os
+import sys
+
+from whygpu_bootstrap import frameworks, process_record
+from whygpu_bootstrap.memory import curve
+
+_watched = {}
+_state = {"imported": None}
+
+
+def start(framework, part, module):
+    """Watch the memory of a framework.
+
+    `part` has `start(module)`, which starts nothing of the framework's, `at_end(module)`, and
+    `after_fork()`.
+    """
+    part.start(module)
+    _watched[framework] = (part, module)
+    with process_record.noted("the memory at the import of %s" % framework):
+        _state["imported"] = footprint()
+    process_record.memory_at_end(sys.modules[__name__])
+
+
+def result():
+    """The curves, and where an exception ended the program what it left to be seen."""
+    curve.stop()
+    found = {"curves": curve.curves()}
+    if getattr(sys, "last_value", None) is not None:
+        found["imported"] = _state["imported"]
+        found.update(frameworks.part("memory.exhaustion").result(_watched))
+    return found
+
+
+def imported():
+    """What the process had when its frameworks were imported."""
+    return _state["imported"]
+
+
+def footprint():
+    """What the process has of the computer's memory now, in bytes."""
+    with open("/proc/self/statm") as file:
+        size, resident, shared, _, _, data, _ = [int(word) for word in file.read().split()]
+    page = os.sysconf("SC_PAGE_SIZE")
+    return {"size": size * page, "resident": (resident - shared) * page, "data": data * page}
+
+
+def after_fork():
+    """What the parent had started cannot be asked in a child. What the child starts is watched."""
+    curve.reset()
+    for part, _ in list(_watched.values()):
+        part.after_fork()

@@ -1,0 +1,73 @@
+"""What a program was at when memory ran out: its model, the batch, and what it did with them.
+
+It is noted for a process of its own to estimate what would have fitted, after this one has gone.
+The model is noted without its weights, and none of the program's code runs for it but what its
+classes have for being saved.
+"""
+
+import os
+import sys
+
+from whygpu_bootstrap import frameworks
+
+LARGEST = 8 << 20
+"""Bytes of a model without weights: more than this are data."""
+PLAIN = (int, float, bool, str, type(None))
+LONGEST_NAME = 1000
+MOST_NAMES = 1000
+LONGEST_WHY = 300
+PARTS = ("keras", "torch")
+NOT_FOLLOWED = (
+    ("jax", "a JAX function cannot be taken out of the program that has died"),
+    ("tensorflow", "nothing shows which Keras model it was at, and what TensorFlow computes beside "
+     "one cannot be taken out of the program that has died"),
+)  # fmt: skip
+
+
+class CannotNote(Exception):
+    """The message says why, in words that can follow "because"."""
+
+
+def noted_work(frames, batch):
+    """As JSON; {"why": ...} where it cannot be noted, None where no framework was at work.
+
+    `batch` is the batch size by a variable of the program, or None.
+    """
+    try:
+        for name in PARTS:
+            part = frameworks.part("memory.work_" + name) if name in sys.modules else None
+            found = part.noted(frames, batch) if part is not None else None
+            if found is not None:
+                return dict(dict(surroundings(frames), why=""), **found)
+    except CannotNote as error:
+        return {"why": str(error)[:LONGEST_WHY]}
+    except Exception as error:
+        return {"why": ("%s: %s" % (type(error).__name__, error))[:LONGEST_WHY]}
+    for name, why in NOT_FOLLOWED:
+        if name in sys.modules:
+            return {"why": why}
+    return None
+
+
+def surroundings(frames):
+    """What another process needs to find the program's own modules."""
+    main = vars(sys.modules["__main__"])
+    # When the program is over, Python has taken __file__ away from it.
+    paths = [frame.f_code.co_filename for frame, _ in frames if frame.f_globals is main]
+    paths += [path for path in [main.get("__file__")] if path]
+    return {
+        "python": sys.executable,
+        "program": os.path.abspath(paths[0]) if paths and os.path.isfile(paths[0]) else None,
+        "package": main.get("__package__") or "",
+        "search_path": [each for each in sys.path if isinstance(each, str)],
+    }
+
+
+def plain_names(kinds=PLAIN):
+    """The program's constants, which its functions may refer to."""
+    found = {}
+    for name, value in list(vars(sys.modules["__main__"]).items()):
+        short = type(value) is not str or len(value) <= LONGEST_NAME
+        if not name.startswith("__") and type(value) in kinds and short:
+            found[name] = value
+    return dict(list(found.items())[:MOST_NAMES])

@@ -1,0 +1,1 @@
+"""The device policy, put into effect in each framework."""

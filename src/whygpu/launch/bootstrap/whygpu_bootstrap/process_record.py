@@ -1,0 +1,226 @@
+"""The record of one process: which frameworks it had, which devices they used, what went wrong.
+
+It is written when the process ends: at exit, before os._exit and before exec. A process that
+leaves without a word (a signal) has only the mark it left when it imported its first framework.
+"""
+
+import atexit
+import os
+import sys
+import time
+
+LONGEST_NOTE = 500
+MOST_NOTES = 50
+
+_state = {"folder": None}
+
+
+def open_in(folder):
+    """Begin this process's record, to be written into the folder."""
+    _begin(folder)
+    _watch_ends()
+
+
+def _begin(folder):
+    _state.clear()
+    _state.update(
+        folder=folder,
+        pid=os.getpid(),
+        name="%d-%d.json" % (os.getpid(), time.time() * 1000000),
+        frameworks={},
+        applied=[],
+        notes=[],
+        questions={},
+        tracers={},
+        memory=None,
+        imported=None,
+        written=False,
+    )
+
+
+class noted:  # noqa: N801
+    """Keeps what fails inside from the program, and notes it. Ctrl-C and exit pass."""
+
+    def __init__(self, what):
+        self.what = what
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if kind is None or not issubclass(kind, Exception):
+            return False
+        place = ""
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            # With its folder: several of our folders have a torch.py.
+            file = "/".join(code.co_filename.split(os.sep)[-2:])
+            place = "%s:%d" % (file, trace.tb_lineno)
+            trace = trace.tb_next
+        note("%s failed at %s: %s: %s" % (self.what, place, kind.__name__, error))
+        return True
+
+
+def is_open():
+    """Whether this process leaves a record at all."""
+    return _state["folder"] is not None
+
+
+def note(text):
+    """Something whoever reads the report should know."""
+    notes = _state.get("notes")
+    if notes is not None and len(notes) < MOST_NOTES and text not in notes:
+        notes.append(text[:LONGEST_NOTE])
+
+
+def applied(framework, what):
+    """A call to the framework that put a part of the policy into effect."""
+    items = _state.get("applied")
+    if items is not None:
+        items.append({"framework": framework, "what": what})
+
+
+def seen(framework, version):
+    """The program has imported a framework."""
+    if _state["folder"] is None:
+        return
+    _state["frameworks"].setdefault(framework, {"version": version})
+    _state["imported"] = time.time()
+    # Last registered, first called: before the framework's own end takes its devices away.
+    atexit.unregister(finish)
+    atexit.register(finish)
+    with noted("the first record"):
+        _write(complete=False)
+
+
+def ask_at_end(framework, devices, module):
+    """Ask for the framework's devices at the end.
+
+    `devices` has `used(module) -> dict`, which starts nothing and goes into the framework's entry,
+    and `after_fork(module)`, called in a child.
+    """
+    if _state["folder"] is not None:
+        _state["questions"][framework] = (devices, module)
+
+
+def trace_at_end(framework, tracer):
+    """Ask the tracer for its result() at the end."""
+    if _state["folder"] is not None:
+        _state["tracers"][framework] = tracer
+
+
+def memory_at_end(watch):
+    """Ask for the process's memory at the end: watch has `result()` and `after_fork()`."""
+    _state["memory"] = watch
+
+
+def finish():
+    """Ask every framework what it has used, and write the record. The second call does nothing."""
+    if _state["folder"] is None or _state["written"]:
+        return
+    if _state["pid"] != os.getpid():
+        # A forked child on a Python that cannot tell us of forks.
+        _after_fork()
+    _state["written"] = True
+    ended = time.time()
+    if not _state["frameworks"] and not _state["notes"]:
+        _tidy()
+        return
+    memory = {}
+    if _state["memory"] is not None:
+        with noted("the memory of the process"):
+            memory = _state["memory"].result()
+    for framework, (devices, module) in list(_state["questions"].items()):
+        with noted("asking %s for its devices" % framework):
+            _state["frameworks"][framework].update(devices.used(module))
+    with noted("the record"):
+        _write(complete=True, ended=ended, memory=memory)
+    _tidy()
+
+
+def _traces():
+    results = {}
+    for framework, tracer in list(_state["tracers"].items()):
+        with noted("the trace of %s" % framework):
+            results[framework] = tracer.result()
+    return results
+
+
+def _write(complete, ended=None, memory=None):
+    # Late: a program that imports no framework may have a module of this name of its own.
+    import json
+
+    traces = _traces() if complete else {}
+    content = {
+        "pid": os.getpid(),
+        "parent_pid": os.getppid(),
+        "argv": [str(word) for word in getattr(sys, "argv", [])],
+        "complete": complete,
+        "frameworks": _state["frameworks"],
+        "applied": _state["applied"],
+        "trace": traces,
+        "imported": _state["imported"],
+        "ended": ended,
+        "memory": memory or {},
+        "notes": _state["notes"],
+    }
+    path = os.path.join(_state["folder"], _state["name"])
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(content, file)
+    os.rename(path + ".part", path)
+
+
+def _tidy():
+    """Whoever would have read and removed the folder may have been killed."""
+    with noted("looking for whygpu"):
+        from whygpu_bootstrap import abandoned_folder
+
+        abandoned_folder.remove_if_abandoned(os.path.dirname(_state["folder"]))
+
+
+def _after_fork():
+    """A child's record is its own. What its parent had running cannot be asked in it."""
+    parent = dict(_state)
+    if parent["folder"] is None:
+        return
+    _begin(parent["folder"])
+    _state["frameworks"] = {
+        name: {"version": entry["version"]} for name, entry in parent["frameworks"].items()
+    }
+    for framework, (devices, module) in parent["questions"].items():
+        with noted("asking %s after a fork" % framework):
+            devices.after_fork(module)
+            _state["questions"][framework] = (devices, module)
+    if parent["memory"] is not None:
+        with noted("watching the memory after a fork"):
+            parent["memory"].after_fork()
+            _state["memory"] = parent["memory"]
+    for framework, tracer in parent["tracers"].items():
+        after_fork = getattr(tracer, "after_fork", None)
+        if after_fork is not None:
+            with noted("the trace of %s after a fork" % framework):
+                after_fork()
+                _state["tracers"][framework] = tracer
+
+
+def _watch_ends():
+    atexit.register(finish)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+    os._exit = _finishing_first(os._exit)
+    # The other exec functions of os call one of these two.
+    os.execv = _finishing_first(os.execv)
+    os.execve = _finishing_first(os.execve)
+
+
+def _finishing_first(end):
+    def wrapper(*arguments, **options):
+        with noted("the record before %s" % end.__name__):
+            finish()
+        # Should exec fail, the process goes on, and its true end writes the record once more.
+        _state["written"] = False
+        return end(*arguments, **options)
+
+    wrapper.__name__ = end.__name__
+    wrapper.__doc__ = end.__doc__
+    return wrapper

@@ -1,0 +1,1 @@
+"""TensorFlow 1 programs on TensorFlow 2 (`--tf1`)."""

@@ -1,0 +1,73 @@
+"""What the layers of tf.contrib share: their variables, bias, activation and collections."""
+
+import tensorflow.compat.v1 as tf
+
+from whygpu_bootstrap.tf1.contrib.framework import model_variable
+from whygpu_bootstrap.tf1.contrib.parts import xavier_initializer
+from whygpu_bootstrap.tf1.contrib.utils import collect_named_outputs
+
+XAVIER = xavier_initializer()
+ZEROS = tf.zeros_initializer()
+
+
+def collections_for(wanted, name):
+    """Those a kind of variable goes to: for all kinds one list, or one for each."""
+    return wanted.get(name) if isinstance(wanted, dict) else wanted
+
+
+def collected(collections, outputs, scope=None):
+    """Outputs, put into collections under the name of the layer's scope."""
+    name = tf.get_variable_scope().name if scope is None else scope
+    return collect_named_outputs(collections, name, outputs)
+
+
+def known_size(inputs, axis, what):
+    size = inputs.shape.dims[axis].value
+    if size is None:
+        raise ValueError(
+            "The last dimension of the inputs to %s must be known: %s" % (what, inputs.shape)
+        )
+    return size
+
+
+def finished(outputs, layer, channels_first=False):
+    """Bias or normalization, then activation; `layer` holds what the caller was given."""
+    if layer["normalizer_fn"] is not None:
+        outputs = layer["normalizer_fn"](outputs, **(layer["normalizer_params"] or {}))
+    elif layer["biases_initializer"] is not None:
+        biases = model_variable(
+            "biases",
+            shape=[known_size(outputs, 1 if channels_first else -1, "a layer")],
+            dtype=outputs.dtype.base_dtype,
+            initializer=layer["biases_initializer"],
+            regularizer=layer["biases_regularizer"],
+            collections=collections_for(layer["variables_collections"], "biases"),
+            trainable=layer["trainable"],
+        )
+        outputs = _with_bias(outputs, biases, channels_first)
+    if layer["activation_fn"] is not None:
+        outputs = layer["activation_fn"](outputs)
+    return collected(layer["outputs_collections"], outputs)
+
+
+def _with_bias(outputs, biases, channels_first):
+    if channels_first:
+        shape = [1, -1] + [1] * (outputs.shape.ndims - 2)
+        return outputs + tf.reshape(biases, shape)
+    return tf.nn.bias_add(outputs, biases)
+
+
+def weights_variable(shape, layer, dtype, name="weights"):
+    return model_variable(
+        name,
+        shape=shape,
+        dtype=dtype,
+        initializer=layer["weights_initializer"],
+        regularizer=layer["weights_regularizer"],
+        collections=collections_for(layer["variables_collections"], name),
+        trainable=layer["trainable"],
+    )
+
+
+def as_list(value, count):
+    return [value] * count if isinstance(value, int) else [int(each) for each in value]

@@ -1,0 +1,1 @@
+"""tf.estimator, which TensorFlow 2.16 removed."""

@@ -1,0 +1,216 @@
+"""The ready-made estimators of TensorFlow 1: linear models, deep ones, and both at once."""
+
+import tensorflow.compat.v1 as tf
+
+from whygpu_bootstrap.tf1.contrib.parts import OPTIMIZERS
+from whygpu_bootstrap.tf1.estimator import heads
+from whygpu_bootstrap.tf1.estimator.estimator import Estimator, ModeKeys
+
+__all__ = ["DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor"]
+__all__ += ["DNNRegressor", "LinearClassifier", "LinearRegressor"]
+
+
+class _Deep:
+    """Layers on top of the dense features, in the scope `dnn`."""
+
+    def __init__(self, columns, hidden_units, optimizer, activation, dropout, batch_norm):
+        if batch_norm:
+            raise NotImplementedError("the estimators under --tf1 have no batch_norm")
+        self.columns = list(columns or ())
+        self._units = hidden_units
+        self._optimizer = optimizer
+        self._activation = activation
+        self._dropout = dropout
+
+    scope = "dnn"
+
+    def logits(self, features, size, mode):
+        with tf.variable_scope("dnn"):
+            with tf.variable_scope("input_from_feature_columns"):
+                net = tf.feature_column.input_layer(features, self.columns)
+            for number, units in enumerate(self._units):
+                with tf.variable_scope("hiddenlayer_%d" % number):
+                    net = self._activation(_dense(net, units))
+                    if self._dropout is not None and mode == ModeKeys.TRAIN:
+                        net = tf.nn.dropout(net, rate=self._dropout)
+            with tf.variable_scope("logits"):
+                return _dense(net, size)
+
+    def optimizer(self, alone):
+        return _made(self._optimizer, 0.05)
+
+
+class _Linear:
+    """Weights for each feature, in the scope `linear`."""
+
+    def __init__(self, columns, optimizer, sparse_combiner):
+        self.columns = list(columns or ())
+        self._optimizer = optimizer
+        self._combiner = sparse_combiner
+
+    scope = "linear"
+
+    def logits(self, features, size, mode):
+        with tf.variable_scope("linear"):
+            return tf.feature_column.linear_model(
+                features, self.columns, units=size, sparse_combiner=self._combiner
+            )
+
+    def optimizer(self, alone):
+        highest = 0.2 if alone else 0.005
+        return _made(self._optimizer, min(highest, 1.0 / len(self.columns) ** 0.5))
+
+
+def _dense(inputs, units):
+    size = inputs.shape.dims[1].value
+    kernel = tf.get_variable("kernel", [size, units], initializer=tf.glorot_uniform_initializer())
+    bias = tf.get_variable("bias", [units], initializer=tf.zeros_initializer())
+    return tf.matmul(inputs, kernel) + bias
+
+
+def _made(optimizer, rate):
+    if isinstance(optimizer, str):
+        return OPTIMIZERS[optimizer](rate)
+    return optimizer() if callable(optimizer) else optimizer
+
+
+class _Canned(Estimator):
+    def __init__(self, head, parts, model_dir, config):
+        parts = [part for part in parts if part.columns]
+        if not parts:
+            raise ValueError("Either linear_feature_columns or dnn_feature_columns must be given.")
+
+        def model_fn(features, labels, mode):
+            logits = sum(part.logits(features, head.size, mode) for part in parts)
+
+            def train(loss):
+                steps = [
+                    part.optimizer(len(parts) == 1).minimize(
+                        loss,
+                        var_list=tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, part.scope),
+                    )
+                    for part in parts
+                ]
+                with tf.control_dependencies(steps):
+                    return tf.assign_add(tf.train.get_global_step(), 1).op
+
+            return head.spec(features, mode, labels, logits, train)
+
+        super().__init__(model_fn, model_dir, config)
+
+
+class DNNClassifier(_Canned):
+    def __init__(
+        self,
+        hidden_units,
+        feature_columns,
+        model_dir=None,
+        n_classes=2,
+        weight_column=None,
+        label_vocabulary=None,
+        optimizer="Adagrad",
+        activation_fn=tf.nn.relu,
+        dropout=None,
+        input_layer_partitioner=None,
+        config=None,
+        batch_norm=False,
+    ):
+        head = heads.of_classes(n_classes, weight_column, label_vocabulary)
+        deep = _Deep(feature_columns, hidden_units, optimizer, activation_fn, dropout, batch_norm)
+        super().__init__(head, [deep], model_dir, config)
+
+
+class DNNRegressor(_Canned):
+    def __init__(
+        self,
+        hidden_units,
+        feature_columns,
+        model_dir=None,
+        label_dimension=1,
+        weight_column=None,
+        optimizer="Adagrad",
+        activation_fn=tf.nn.relu,
+        dropout=None,
+        input_layer_partitioner=None,
+        config=None,
+        batch_norm=False,
+    ):
+        head = heads.Regression(label_dimension, weight_column)
+        deep = _Deep(feature_columns, hidden_units, optimizer, activation_fn, dropout, batch_norm)
+        super().__init__(head, [deep], model_dir, config)
+
+
+class LinearClassifier(_Canned):
+    def __init__(
+        self,
+        feature_columns,
+        model_dir=None,
+        n_classes=2,
+        weight_column=None,
+        label_vocabulary=None,
+        optimizer="Ftrl",
+        config=None,
+        partitioner=None,
+        sparse_combiner="sum",
+    ):
+        head = heads.of_classes(n_classes, weight_column, label_vocabulary)
+        linear = _Linear(feature_columns, optimizer, sparse_combiner)
+        super().__init__(head, [linear], model_dir, config)
+
+
+class LinearRegressor(_Canned):
+    def __init__(
+        self,
+        feature_columns,
+        model_dir=None,
+        label_dimension=1,
+        weight_column=None,
+        optimizer="Ftrl",
+        config=None,
+        partitioner=None,
+        sparse_combiner="sum",
+    ):
+        head = heads.Regression(label_dimension, weight_column)
+        linear = _Linear(feature_columns, optimizer, sparse_combiner)
+        super().__init__(head, [linear], model_dir, config)
+
+
+class _Combined(_Canned):
+    def __init__(
+        self,
+        head,
+        model_dir=None,
+        linear_feature_columns=None,
+        linear_optimizer="Ftrl",
+        dnn_feature_columns=None,
+        dnn_optimizer="Adagrad",
+        dnn_hidden_units=None,
+        dnn_activation_fn=tf.nn.relu,
+        dnn_dropout=None,
+        config=None,
+        batch_norm=False,
+        linear_sparse_combiner="sum",
+    ):
+        deep = _Deep(
+            dnn_feature_columns,
+            dnn_hidden_units,
+            dnn_optimizer,
+            dnn_activation_fn,
+            dnn_dropout,
+            batch_norm,
+        )
+        linear = _Linear(linear_feature_columns, linear_optimizer, linear_sparse_combiner)
+        super().__init__(head, [deep, linear], model_dir, config)
+
+
+class DNNLinearCombinedClassifier(_Combined):
+    def __init__(
+        self, model_dir=None, *, n_classes=2, weight_column=None, label_vocabulary=None, **options
+    ):
+        head = heads.of_classes(n_classes, weight_column, label_vocabulary)
+        super().__init__(head, model_dir, **options)
+
+
+class DNNLinearCombinedRegressor(_Combined):
+    def __init__(self, model_dir=None, *, label_dimension=1, weight_column=None, **options):
+        super().__init__(heads.Regression(label_dimension, weight_column), model_dir, **options)

@@ -1,0 +1,87 @@
+"""TensorFlow 1 programs on TensorFlow 2: who in a process sees which TensorFlow.
+
+The program sees the names that TensorFlow 1 had (surface.py). TensorFlow itself, Keras and every
+other installed library go on seeing the TensorFlow 2 that they were written for. Both live in one
+process, so what `import tensorflow` means depends on who says it; that is decided here, and
+nothing is loaded before the program asks for it.
+"""
+
+import builtins
+import importlib
+import os
+import sys
+
+NAMES = ("tensorflow", "keras")
+
+# Their commands (`python -m tensorboard.main`) are not TensorFlow 1 programs.
+_LIBRARIES = ("tensorflow", "keras", "tf_keras", "tensorboard", "whygpu_bootstrap")
+
+_settings = {}
+_standard_library = os.path.dirname(os.__file__) + os.sep
+
+
+def install(settings):
+    """Called before the program's first line; imports nothing that the program would not."""
+    _settings.update(settings)
+    builtins.__import__ = _deciding(builtins.__import__)
+    importlib.import_module = _deciding_by_name(importlib.import_module)
+
+
+def _deciding(original):
+    def __import__(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: N807
+        if level == 0 and name.partition(".")[0] in NAMES:
+            caller = sys._getframe(1).f_globals if globals is None else globals
+            if is_program(caller):
+                surface = _surface()
+                if surface is not None:
+                    return surface.imported(name, fromlist)
+        return original(name, globals, locals, fromlist, level)
+
+    return __import__
+
+
+def _deciding_by_name(original):
+    def import_module(name, package=None):
+        if name.partition(".")[0] in NAMES and is_program(sys._getframe(1).f_globals):
+            surface = _surface()
+            if surface is not None:
+                return surface.imported(name, ("__name__",))
+        return original(name, package)
+
+    import_module.__doc__ = original.__doc__
+    return import_module
+
+
+def is_program(module_globals):
+    """Whether these are the globals of the user's program, rather than of an installed library."""
+    name = module_globals.get("__name__") or "__main__"
+    spec = module_globals.get("__spec__")
+    package = (getattr(spec, "name", None) or name).partition(".")[0]
+    if package in _LIBRARIES:
+        return False
+    if name in ("__main__", "__mp_main__") or package == _package_of_main():
+        return True
+    path = module_globals.get("__file__") or getattr(spec, "origin", None)
+    if not path:
+        return True
+    return not _is_installed(os.path.abspath(path))
+
+
+def _package_of_main():
+    """The package that `python -m package.module` runs."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return spec.name.partition(".")[0] if spec is not None else None
+
+
+def _is_installed(path):
+    folders = path.split(os.sep)
+    if "site-packages" in folders or "dist-packages" in folders:
+        return True
+    return path.startswith(_standard_library)
+
+
+def _surface():
+    """What the program is to see; None where the installed TensorFlow is to be seen as it is."""
+    from whygpu_bootstrap.frameworks import part
+
+    return part("tf1.surface").get(_settings)

@@ -1,0 +1,114 @@
+"""What tf.layers had and the TensorFlow 2 package has not kept: batch normalization."""
+
+import tensorflow.compat.v1 as tf
+from tensorflow.python.keras.legacy_tf_layers import base
+
+from whygpu_bootstrap.tf1 import normalization
+
+__all__ = ["BatchNorm", "BatchNormalization", "batch_norm", "batch_normalization"]
+
+
+class BatchNormalizationParts:
+    """Variables and call of a batch normalization layer, for tf.layers and for tf.keras."""
+
+    def build(self, input_shape):
+        size = tf.TensorShape(input_shape).dims[self.axis].value
+        if size is None:
+            raise ValueError(
+                "The axis %d of the inputs of `%s` is to be normalized, and its size is not known: "
+                "the inputs have shape %s." % (self.axis, self.name, input_shape)
+            )
+        self.gamma = self._weight("gamma", size, self.scale)
+        self.beta = self._weight("beta", size, self.center)
+        self.moving_mean = self._weight("moving_mean", size, learned=False)
+        self.moving_variance = self._weight("moving_variance", size, learned=False)
+        self.built = True
+
+    def _weight(self, name, size, wanted=True, learned=True):
+        if not wanted:
+            return None
+        options = {"trainable": learned and self.trainable}
+        if learned:
+            options["regularizer"] = getattr(self, name + "_regularizer")
+            options["constraint"] = getattr(self, name + "_constraint")
+        initializer = getattr(self, name + "_initializer")
+        return self.add_weight(name=name, shape=(size,), initializer=initializer, **options)
+
+    def normalize(self, inputs, training):
+        outputs, updates = normalization.batch_normalization(
+            inputs,
+            self.axis,
+            self.gamma,
+            self.beta,
+            self.moving_mean,
+            self.moving_variance,
+            self.epsilon,
+            self.momentum,
+            training,
+        )
+        for update in updates:
+            self.add_update(update)
+        outputs.set_shape(inputs.shape)
+        return outputs
+
+
+class BatchNormalization(BatchNormalizationParts, base.Layer):
+    """tf.layers.BatchNormalization."""
+
+    def __init__(
+        self,
+        axis=-1,
+        momentum=0.99,
+        epsilon=1e-3,
+        center=True,
+        scale=True,
+        beta_initializer=None,
+        gamma_initializer=None,
+        moving_mean_initializer=None,
+        moving_variance_initializer=None,
+        beta_regularizer=None,
+        gamma_regularizer=None,
+        beta_constraint=None,
+        gamma_constraint=None,
+        renorm=False,
+        renorm_clipping=None,
+        renorm_momentum=0.99,
+        fused=None,
+        trainable=True,
+        virtual_batch_size=None,
+        adjustment=None,
+        name=None,
+        **kwargs,
+    ):
+        super().__init__(name=name, trainable=trainable, **kwargs)
+        if renorm or virtual_batch_size is not None or adjustment is not None:
+            raise NotImplementedError(
+                "tf.layers.batch_normalization with renorm, virtual_batch_size or adjustment "
+                "needs Keras 2: `pip install tf_keras`."
+            )
+        self.axis = axis[0] if isinstance(axis, (list, tuple)) else axis
+        self.momentum = momentum
+        self.epsilon = epsilon
+        self.center = center
+        self.scale = scale
+        self.beta_initializer = beta_initializer or tf.zeros_initializer()
+        self.gamma_initializer = gamma_initializer or tf.ones_initializer()
+        self.moving_mean_initializer = moving_mean_initializer or tf.zeros_initializer()
+        self.moving_variance_initializer = moving_variance_initializer or tf.ones_initializer()
+        self.beta_regularizer = beta_regularizer
+        self.gamma_regularizer = gamma_regularizer
+        self.beta_constraint = beta_constraint
+        self.gamma_constraint = gamma_constraint
+
+    def call(self, inputs, training=False):
+        return self.normalize(inputs, training)
+
+
+def batch_normalization(inputs, *args, training=False, name=None, reuse=None, **kwargs):
+    """tf.layers.batch_normalization; everything up to `training` goes to the layer."""
+    layer = BatchNormalization(*args, name=name, _reuse=reuse, _scope=name, **kwargs)
+    return layer(inputs, training=training)
+
+
+BatchNorm = BatchNormalization
+batch_norm = batch_normalization

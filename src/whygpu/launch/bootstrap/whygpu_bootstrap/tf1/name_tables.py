@@ -1,0 +1,274 @@
+"""Where the names of TensorFlow 1 have gone. Data; `tf` is the program's TensorFlow 1.
+
+A target is `tf.nn.relu` (a name of the surface), `tf2.name` (TensorFlow 2's own),
+`python:module:name` (inside a package), or `own:module:name` (written for whygpu).
+"""
+
+import re
+
+PUBLIC_API = ("tensorflow._api", "tensorflow.compat", "tf_keras", "keras")
+"""What the modules of a public surface are called; other modules are handed out as they are."""
+
+INSIDE = (
+    "tensorflow.python",
+    "tensorflow.core",
+    "tensorflow.compiler",
+    "tensorflow.tools",
+    "tensorflow.tsl",
+)
+"""Parts of the package that programs import although they are not public."""
+
+FIRST = {"tf.compat.v2": "tf2"}
+"""Looked up before anything else."""
+
+KERAS_2_ONLY = ("tf.keras",)
+"""What Keras 3 has under the same name, and cannot do in a graph."""
+
+_CONTRIB_LAYERS = (
+    "own:contrib.layers",
+    "own:contrib.convolutions",
+    "own:contrib.norms",
+    "own:contrib.parts",
+)
+_KERAS = "python:tensorflow.python.keras."
+_KERAS_3 = "python:keras."
+
+SOURCES = {
+    "tf.layers": ("own:layers", "python:tensorflow.python.layers.layers"),
+    "tf.nn.rnn_cell": ("python:tensorflow.python.ops.rnn_cell_impl",),
+    "tf.keras": ("python:tensorflow.python.keras",),
+    "tf.keras.activations": (_KERAS + "activations",),
+    "tf.keras.backend": (_KERAS + "backend",),
+    "tf.keras.callbacks": (_KERAS + "callbacks_v1", _KERAS + "callbacks"),
+    "tf.keras.constraints": (_KERAS + "constraints",),
+    "tf.keras.datasets": (_KERAS_3 + "datasets",),
+    "tf.keras.initializers": (
+        _KERAS + "initializers.initializers_v1",
+        "tf.initializers",
+        _KERAS + "initializers",
+    ),
+    "tf.keras.layers": (
+        "own:keras_layers",
+        "own:keras_wrappers",
+        _KERAS + "layers",
+        _KERAS + "layers.recurrent",
+    ),
+    "tf.keras.losses": (_KERAS + "losses",),
+    "tf.keras.metrics": (_KERAS + "metrics", _KERAS + "losses"),
+    "tf.keras.models": (_KERAS + "models", _KERAS + "saving.save", _KERAS + "saving.model_config"),
+    "tf.keras.optimizers": (
+        _KERAS + "optimizer_v2.adadelta",
+        _KERAS + "optimizer_v2.adagrad",
+        _KERAS + "optimizer_v2.adam",
+        _KERAS + "optimizer_v2.adamax",
+        _KERAS + "optimizer_v2.ftrl",
+        _KERAS + "optimizer_v2.gradient_descent",
+        _KERAS + "optimizer_v2.nadam",
+        _KERAS + "optimizer_v2.rmsprop",
+        _KERAS + "optimizers",
+    ),
+    "tf.keras.optimizers.schedules": (_KERAS + "optimizer_v2.learning_rate_schedule",),
+    "tf.keras.preprocessing": (),
+    "tf.keras.preprocessing.image": (
+        _KERAS_3 + "preprocessing.image",
+        _KERAS_3 + "src.legacy.preprocessing.image",
+    ),
+    "tf.keras.preprocessing.sequence": (
+        _KERAS_3 + "preprocessing.sequence",
+        _KERAS_3 + "src.legacy.preprocessing.sequence",
+    ),
+    "tf.keras.preprocessing.text": (_KERAS_3 + "src.legacy.preprocessing.text",),
+    "tf.keras.regularizers": (_KERAS + "regularizers",),
+    "tf.keras.utils": (_KERAS + "utils.all_utils",),
+    "tf.contrib": (),
+    "tf.contrib.cluster_resolver": ("tf.distribute.cluster_resolver",),
+    "tf.contrib.data": ("own:contrib.data", "tf.data.experimental", "tf.data"),
+    "tf.contrib.distribute": ("tf.distribute",),
+    "tf.contrib.distributions": ("tf.distributions",),
+    "tf.contrib.eager": ("own:contrib.eager",),
+    "tf.contrib.framework": ("own:contrib.framework", "own:contrib.scope"),
+    "tf.contrib.image": ("own:contrib.misc",),
+    "tf.contrib.keras": ("tf.keras",),
+    "tf.contrib.crf": ("own:contrib.crf",),
+    "tf.contrib.layers": _CONTRIB_LAYERS,
+    "tf.contrib.learn": ("own:contrib.learn",),
+    "tf.contrib.learn.datasets": ("own:contrib.learn",),
+    "tf.contrib.learn.datasets.base": ("own:contrib.learn",),
+    "tf.contrib.learn.datasets.mnist": ("own:mnist_data",),
+    "tf.contrib.learn.preprocessing": ("own:contrib.learn",),
+    "tf.contrib.legacy_seq2seq": ("own:contrib.rnn",),
+    "tf.contrib.lookup": ("tf.lookup", "python:tensorflow.python.ops.lookup_ops"),
+    "tf.contrib.losses": ("tf.losses",),
+    "tf.contrib.metrics": ("tf.metrics",),
+    "tf.contrib.rnn": ("own:contrib.rnn", "own:contrib.cells", "tf.nn.rnn_cell"),
+    "tf.contrib.saved_model": ("tf.saved_model",),
+    "tf.contrib.seq2seq": (
+        "own:contrib.seq2seq",
+        "own:contrib.decoder",
+        "own:contrib.attention",
+    ),
+    "tf.contrib.signal": ("tf.signal",),
+    "tf.contrib.slim": (_CONTRIB_LAYERS + ("own:contrib.scope", "own:contrib.framework")),
+    "tf.contrib.slim.layers": _CONTRIB_LAYERS,
+    "tf.contrib.slim.utils": ("own:contrib.utils",),
+    "tf.contrib.stateless": ("tf.random",),
+    "tf.contrib.summary": ("tf2.summary",),
+    "tf.contrib.tensorboard": (),
+    "tf.contrib.tensorboard.plugins": (),
+    "tf.contrib.tensorboard.plugins.projector": ("python:tensorboard.plugins.projector",),
+    "tf.contrib.tpu": ("tf.tpu",),
+    "tf.contrib.training": ("own:contrib.framework",),
+    "tf.contrib.util": ("own:contrib.framework",),
+    "tf.estimator": ("own:estimator.estimator", "own:estimator.canned", "tf.train"),
+    "tf.estimator.inputs": ("own:estimator.inputs",),
+    "tf.examples": (),
+    "tf.examples.tutorials": (),
+    "tf.examples.tutorials.mnist": (),
+    "tf.examples.tutorials.mnist.input_data": ("own:mnist_data",),
+    "tf.examples.tutorials.mnist.mnist": ("own:mnist_model",),
+}
+"""The modules in which a module's names are looked up, where TensorFlow 2 has none of its own."""
+
+RENAMED = {
+    "tf.contrib.eager.enable_eager_execution": "tf.enable_eager_execution",
+    "tf.contrib.eager.executing_eagerly": "tf.executing_eagerly",
+    "tf.contrib.eager.py_func": "tf.py_function",
+    "tf.contrib.eager.defun": "tf.function",
+    "tf.contrib.eager.GradientTape": "tf.GradientTape",
+    "tf.contrib.eager.Checkpoint": "tf.train.Checkpoint",
+    "tf.contrib.framework.assert_global_step": "tf.train.assert_global_step",
+    "tf.contrib.framework.create_global_step": "tf.train.create_global_step",
+    "tf.contrib.framework.get_global_step": "tf.train.get_global_step",
+    "tf.contrib.framework.get_or_create_global_step": "tf.train.get_or_create_global_step",
+    "tf.contrib.framework.init_from_checkpoint": "tf.train.init_from_checkpoint",
+    "tf.contrib.framework.list_variables": "tf.train.list_variables",
+    "tf.contrib.framework.load_checkpoint": "tf.train.load_checkpoint",
+    "tf.contrib.framework.load_variable": "tf.train.load_variable",
+    "tf.contrib.framework.local_variable": "tf.Variable",
+    "tf.contrib.framework.nest": "tf.nest",
+    "tf.contrib.framework.is_tensor": "tf.is_tensor",
+    "tf.contrib.framework.sort": "tf.sort",
+    "tf.contrib.framework.argsort": "tf.argsort",
+    "tf.contrib.layers.softmax": "tf.nn.softmax",
+    "tf.contrib.layers.safe_embedding_lookup_sparse": "tf.nn.safe_embedding_lookup_sparse",
+    "tf.contrib.learn.RunConfig": "tf.estimator.RunConfig",
+    "tf.contrib.losses.absolute_difference": "tf.losses.absolute_difference",
+    "tf.contrib.losses.get_total_loss": "tf.losses.get_total_loss",
+    "tf.contrib.losses.sparse_softmax_cross_entropy": "own:contrib.misc:sparse_softmax_loss",
+    "tf.contrib.losses.softmax_cross_entropy": "own:contrib.misc:softmax_loss",
+    "tf.contrib.metrics.streaming_accuracy": "own:contrib.misc:streaming_accuracy",
+    "tf.contrib.metrics.accuracy": "own:contrib.misc:accuracy",
+    "tf.contrib.rnn.static_rnn": "tf.nn.static_rnn",
+    "tf.contrib.rnn.static_state_saving_rnn": "tf.nn.static_state_saving_rnn",
+    "tf.contrib.rnn.static_bidirectional_rnn": "tf.nn.static_bidirectional_rnn",
+    "tf.contrib.slim.losses": "tf.losses",
+    "tf.contrib.slim.get_or_create_global_step": "tf.train.get_or_create_global_step",
+    "tf.contrib.training.HParams": "own:contrib.misc:HParams",
+    "tf.contrib.util.constant_value": "tf.get_static_value",
+    "tf.contrib.util.make_tensor_proto": "tf.make_tensor_proto",
+    "tf.contrib.util.make_ndarray": "tf.make_ndarray",
+    "tf.layers.InputSpec": "python:tensorflow.python.keras.engine.input_spec:InputSpec",
+    "tf.pywrap_tensorflow": "python:tensorflow.python.pywrap_tensorflow",
+    "tf.keras.estimator": "tf.estimator",
+    "tf.keras.layers.Input": "python:tensorflow.python.keras.engine.input_layer:Input",
+    # Names of the releases before 1.0, for programs that outlived them under aliases.
+    "tf.all_variables": "tf.global_variables",
+    "tf.batch_matmul": "tf.matmul",
+    "tf.complex_abs": "tf.abs",
+    "tf.histogram_summary": "tf.summary.histogram",
+    "tf.image_summary": "tf.summary.image",
+    "tf.inv": "tf.reciprocal",
+    "tf.listdiff": "tf.setdiff1d",
+    "tf.merge_all_summaries": "tf.summary.merge_all",
+    "tf.merge_summary": "tf.summary.merge",
+    "tf.mul": "tf.multiply",
+    "tf.neg": "tf.negative",
+    "tf.nn.bidirectional_rnn": "tf.nn.static_bidirectional_rnn",
+    "tf.nn.rnn": "tf.nn.static_rnn",
+    "tf.nn.seq2seq": "tf.contrib.legacy_seq2seq",
+    "tf.pack": "tf.stack",
+    "tf.scalar_summary": "tf.summary.scalar",
+    "tf.select": "tf.where",
+    "tf.sub": "tf.subtract",
+    "tf.train.SummaryWriter": "tf.summary.FileWriter",
+    "tf.unpack": "tf.unstack",
+}
+
+_HOMES = (
+    (re.compile(r"^tf\.compat\.v1(?=\.|$)"), "tf"),
+    # tensorflow.contrib.learn.python.learn.datasets -> tensorflow.contrib.learn.datasets
+    (re.compile(r"^(tf\.contrib\.(\w+))\.python\.\2(?=\.datasets|\.preprocessing)"), r"\1"),
+    (re.compile(r"^(tf\.contrib\.\w+)\.python(\.\w+)*$"), r"\1"),
+    (re.compile(r"^tf\.keras\.backend\.(tensorflow|common|load)_backend$"), "tf.keras.backend"),
+    (
+        re.compile(
+            r"^tf\.keras\.layers\.(advanced_activations|convolutional|core|embeddings|merge"
+            r"|normalization|pooling|recurrent|wrappers|noise|local)$"
+        ),
+        "tf.keras.layers",
+    ),
+    (re.compile(r"^tf\.keras\.engine(\.\w+)?$"), "tf.keras.layers"),
+    (re.compile(r"^tf\.keras\.utils\.(np|generic|io|data|layer|vis)_utils$"), "tf.keras.utils"),
+)
+
+_NO_COUNTERPART = "TensorFlow 2 has no counterpart of it"
+
+_REASONS = (
+    (
+        "tf.estimator",
+        "TensorFlow 2.16 and later have no estimators; under --tf1 there are Estimator and the "
+        "linear and deep ones (TensorFlow 2.15 is the last that has them all)",
+    ),
+    (
+        "tf.contrib.slim.nets",
+        "the model definitions of slim are in the tf_slim package (`pip install tf_slim`)",
+    ),
+    ("tf.keras.applications", "the models of tf.keras need tf_keras: `pip install tf_keras`"),
+    (
+        "tf.keras",
+        "the Keras 2 inside TensorFlow has no such part, and Keras 3 cannot work in a graph; "
+        "with `pip install tf_keras` the program gets the whole of Keras 2",
+    ),
+    (
+        "tf.layers",
+        "this TensorFlow has lost the layers of TensorFlow 1; `pip install tf_keras` has them",
+    ),
+    ("tf.contrib.tensorboard", "it is a part of TensorBoard: `pip install tensorboard`"),
+    ("tf.contrib", _NO_COUNTERPART + ": tf.contrib was removed in TensorFlow 2.0"),
+    ("tf.examples", _NO_COUNTERPART + ": tf.examples was removed in TensorFlow 2.1"),
+)
+
+
+def home_of(path):
+    """The path under which a name is looked up, for modules that have had several."""
+    for pattern, home in _HOMES:
+        path = pattern.sub(home, path)
+    return path
+
+
+def is_package(path):
+    """Whether it is a module of the surface that TensorFlow 2 does not have."""
+    return path in SOURCES
+
+
+def below(path):
+    """The names directly below a module that the tables know."""
+    start = path + "."
+    known = [name for table in (SOURCES, RENAMED, FIRST) for name in table]
+    return {name[len(start) :].partition(".")[0] for name in known if name.startswith(start)}
+
+
+def reason(path):
+    """Why a name is missing, in words; empty where nothing is known about it."""
+    for start, words in _REASONS:
+        if path == start or path.startswith(start + "."):
+            return words
+    return ""
+
+
+def in_words(target):
+    """A target as the notes name it."""
+    kind, _, rest = target.partition(":")
+    if kind == "own":
+        return "whygpu's own implementation"
+    return rest.replace(":", ".") if kind == "python" else target

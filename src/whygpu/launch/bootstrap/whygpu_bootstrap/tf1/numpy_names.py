@@ -1,0 +1,93 @@
+"""Names that numpy had in the days of TensorFlow 1 and has taken away since."""
+
+import functools
+import sys
+
+from whygpu_bootstrap import process_record
+from whygpu_bootstrap.tf1 import imports
+
+# numpy's own words at their removal: each was another name for what stands beside it.
+PYTHON_TYPES = {"int": int, "float": float, "complex": complex, "object": object, "str": str}
+ALIASES = {
+    "bool": "bool_",
+    "long": "int_",
+    "unicode": "str_",
+    "float_": "float64",
+    "complex_": "complex128",
+    "string_": "bytes_",
+    "unicode_": "str_",
+    "Inf": "inf",
+    "Infinity": "inf",
+    "infty": "inf",
+    "NaN": "nan",
+    "NAN": "nan",
+    "product": "prod",
+    "cumproduct": "cumprod",
+    "alltrue": "all",
+    "sometrue": "any",
+    "round_": "round",
+    "in1d": "isin",
+    "row_stack": "vstack",
+    "trapz": "trapezoid",
+}
+
+
+def restore():
+    """Let numpy answer to the names that it has lost; TensorFlow has imported it already."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return
+    before = vars(numpy).get("__getattr__")
+
+    def __getattr__(name):  # noqa: N807
+        if name in PYTHON_TYPES:
+            return _given(name, PYTHON_TYPES[name], "Python's " + name)
+        if name in ALIASES and ALIASES[name] in vars(numpy):
+            return _given(name, getattr(numpy, ALIASES[name]), "numpy." + ALIASES[name])
+        if before is not None:
+            return before(name)
+        raise AttributeError("module 'numpy' has no attribute '%s'" % name)
+
+    numpy.__getattr__ = __getattr__
+    numpy.reshape = _taking_newshape(numpy.reshape)
+    for name in ("array", "asarray"):
+        setattr(numpy, name, _taking_ragged_rows(name, getattr(numpy, name)))
+
+
+def _taking_newshape(reshape):
+    """The keyword of numpy.reshape had that name until numpy 2.1."""
+
+    @functools.wraps(reshape)
+    def wrapper(*args, **kwargs):
+        if "newshape" in kwargs:
+            process_record.note("--tf1: numpy.reshape(newshape=) -> numpy.reshape(shape)")
+            shape = kwargs.pop("newshape")
+            if not args:
+                args = (kwargs.pop("a"),)
+            args += (shape,)
+        return reshape(*args, **kwargs)
+
+    return wrapper
+
+
+def _taking_ragged_rows(name, make):
+    """Rows of different lengths made an array of objects until numpy 1.24."""
+
+    @functools.wraps(make)
+    def wrapper(*args, **kwargs):
+        try:
+            return make(*args, **kwargs)
+        except ValueError as error:
+            caller = sys._getframe(1).f_globals
+            given = len(args) > 1 or kwargs.get("dtype") is not None
+            if given or "inhomogeneous" not in str(error) or not imports.is_program(caller):
+                raise
+        process_record.note("--tf1: numpy.%s of ragged rows -> an array of objects" % name)
+        return make(*args, **dict(kwargs, dtype=object))
+
+    return wrapper
+
+
+def _given(name, value, target):
+    process_record.note("--tf1: numpy.%s -> %s" % (name, target))
+    return value

@@ -1,0 +1,356 @@
+"""The TensorFlow 1 surface of an installed TensorFlow 2.
+
+A name of TensorFlow 1 is looked up, when the program first uses it, in this order: what
+TensorFlow 2 keeps of it in `tf.compat.v1`; what name_tables says has taken its place; a module
+inside the TensorFlow package. A name that none of them has is an error that says why.
+"""
+
+import atexit
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+import types
+
+from whygpu_bootstrap import process_record
+from whygpu_bootstrap.frameworks import part
+from whygpu_bootstrap.tf1 import name_tables
+
+_state = {}
+_NOTHING = object()
+
+KERAS_INSIDE = "2.6.0"
+"""The release of Keras of which TensorFlow 2 keeps a copy for itself."""
+
+
+def get(settings):
+    """The surface, loading TensorFlow on first use; None where there is nothing to stand in for."""
+    if "surface" not in _state:
+        _state["surface"] = None
+        with process_record.noted("--tf1"):
+            _state["surface"] = _load(settings["policy"])
+    return _state["surface"]
+
+
+def _load(policy):
+    if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":
+        process_record.note("--tf1: KERAS_BACKEND asks for another backend; nothing was changed")
+        return None
+    _choose_legacy_keras()
+    try:
+        tensorflow = importlib.import_module("tensorflow")
+    except ImportError:
+        # The program's own import says what is wrong.
+        return None
+    if tensorflow.__version__.startswith("1."):
+        process_record.note("--tf1: TensorFlow %s needs no help" % tensorflow.__version__)
+        return None
+    v1 = importlib.import_module("tensorflow.compat.v1")
+    _behave_as_before(v1)
+    if policy["deterministic"]:
+        _seed_every_graph(policy["seed"])
+    with process_record.noted("--tf1: watching for sessions"):
+        _watch_for_sessions(v1)
+    with process_record.noted("--tf1: old names of numpy"):
+        part("tf1.numpy_names").restore()
+    return Surface(tensorflow, v1)
+
+
+def _choose_legacy_keras():
+    """TensorFlow 1's Keras was Keras 2; TensorFlow reads this variable while it is imported."""
+    if "TF_USE_LEGACY_KERAS" in os.environ or "tensorflow" in sys.modules:
+        return
+    if importlib.util.find_spec("tf_keras") is not None:
+        os.environ["TF_USE_LEGACY_KERAS"] = "1"
+        process_record.note("--tf1: tf.keras -> tf_keras (TF_USE_LEGACY_KERAS=1)")
+
+
+def _behave_as_before(v1):
+    """Graphs and sessions, reference variables, Dimension objects, old control flow."""
+    import warnings
+
+    from tensorflow.python.util import deprecation
+
+    with deprecation.silence():
+        v1.disable_v2_behavior()
+    # Each call of a layer would advise to use Keras instead.
+    warnings.filterwarnings("ignore", category=UserWarning, module=r"tensorflow\.python\.keras\.")
+    process_record.note(
+        "--tf1: TensorFlow %s behaves as TensorFlow 1 (graphs, sessions)" % v1.__version__
+    )
+
+
+def _watch_for_sessions(v1):
+    """A program that builds a graph and never runs it was most likely not written for sessions."""
+    from tensorflow.python.client import session
+
+    begin = session.BaseSession.__init__
+
+    @functools.wraps(begin)
+    def seen(*args, **kwargs):
+        _state["session"] = True
+        begin(*args, **kwargs)
+
+    session.BaseSession.__init__ = seen
+    # Registered after the record's own end, and so called before it.
+    atexit.register(_note_unused_graph, v1)
+
+
+def _note_unused_graph(v1):
+    with process_record.noted("--tf1: looking for an unused graph"):
+        if "session" in _state or v1.executing_eagerly():
+            return
+        if v1.get_default_graph().get_operations():
+            process_record.note(
+                "--tf1: the program built a graph and never ran it in a session; if it is "
+                "written for TensorFlow 2, run it without --tf1"
+            )
+
+
+def _seed_every_graph(seed):
+    """A graph has a seed of its own, and the one that was set so far is that of eager execution."""
+    from tensorflow.python.framework import ops
+
+    begin = ops.Graph.__init__
+
+    @functools.wraps(begin)
+    def seeded(graph, *args, **kwargs):
+        begin(graph, *args, **kwargs)
+        if graph.seed is None:
+            graph.seed = seed
+
+    ops.Graph.__init__ = seeded
+    ops.get_default_graph().seed = seed
+    process_record.applied("tensorflow", "the seed %d for every graph" % seed)
+
+
+class Surface:
+    """Everything that begins with `tensorflow` or `keras` in a program's imports."""
+
+    def __init__(self, tensorflow, v1):
+        self.tensorflow = tensorflow
+        self.views = {}
+        self.root = View(self, "tf", v1)
+        self.views["tf"] = self.root
+        for name in ("__version__", "__file__", "__path__", "__spec__", "__doc__"):
+            vars(self.root)[name] = getattr(tensorflow, name, None)
+        for name in ("__git_version__", "__compiler_version__"):
+            vars(self.root)[name] = getattr(v1, name, None)
+
+    def imported(self, name, fromlist):
+        """What an import statement gives."""
+        module = self.module(name)
+        if not fromlist:
+            return self.module(name.partition(".")[0])
+        for item in fromlist:
+            if item != "*" and not hasattr(module, item):
+                self._import_below(module, name, item)
+        return module
+
+    def module(self, name):
+        """The module that the program calls by this name."""
+        path = _path_of(name)
+        module = self.root
+        walked = ["tf"]
+        for word in path.split(".")[1:]:
+            walked.append(word)
+            try:
+                module = getattr(module, word)
+            except AttributeError as error:
+                module = self.inside(".".join(walked))
+                if module is None:
+                    text = "No module named '%s': %s" % (name, error)
+                    raise ModuleNotFoundError(text, name=name) from None
+        return module
+
+    def _import_below(self, module, name, item):
+        """`from a.b import c` where c is a module that b has no attribute for yet."""
+        try:
+            found = self.module(name + "." + item)
+        except ModuleNotFoundError:
+            try:
+                getattr(module, item)
+            except AttributeError as error:
+                text = "cannot import name '%s' from '%s': %s" % (item, name, error)
+                raise ImportError(text, name=name) from None
+        else:
+            if isinstance(module, View):
+                vars(module)[item] = found
+
+    def inside(self, path):
+        """A module inside the TensorFlow package that is no part of its public surface."""
+        whole = "tensorflow" + path[len("tf") :]
+        if not whole.startswith(name_tables.INSIDE):
+            return None
+        try:
+            return importlib.import_module(whole)
+        except ModuleNotFoundError as error:
+            if error.name is not None and not whole.startswith(error.name):
+                raise
+            return None
+
+    def view(self, path, base):
+        """The module at a path below tf; one object for each."""
+        if path not in self.views:
+            self.views[path] = View(self, path, base)
+        return self.views[path]
+
+    def resolve(self, target):
+        """What a target of name_tables stands for."""
+        kind, _, rest = target.partition(":")
+        if kind == "own":
+            module, _, name = rest.partition(":")
+            own = part("tf1." + module)
+            return getattr(own, name) if name else own
+        if kind == "python":
+            module, _, name = rest.partition(":")
+            module = importlib.import_module(module)
+            return getattr(module, name) if name else module
+        if target == "tf":
+            return self.root
+        if target.startswith("tf2"):
+            return _walk(self.tensorflow, target.split(".")[1:])
+        return _walk(self.root, target.split(".")[1:])
+
+
+def _path_of(name):
+    """tensorflow.nn -> tf.nn, keras.layers -> tf.keras.layers, and old homes to new ones."""
+    first, _, rest = name.partition(".")
+    path = "tf" if first == "tensorflow" else "tf.keras"
+    whole = path + "." + rest if rest else path
+    return name_tables.home_of(whole)
+
+
+def _walk(thing, words):
+    for word in words:
+        thing = getattr(thing, word)
+    return thing
+
+
+class View(types.ModuleType):
+    """One module of the surface. Names are looked up when they are first used, and kept."""
+
+    def __init__(self, surface, path, base):
+        super().__init__("tensorflow" + path[len("tf") :])
+        vars(self).update(_surface=surface, _path=path, _base=base, __path__=[])
+
+    def __getattr__(self, name):
+        if name == "__all__":
+            return [word for word in dir(self) if not word.startswith("_")]
+        if name == "__version__" and self._path == "tf.keras":
+            return _keras_version(self._base)
+        if name.startswith("__"):
+            raise AttributeError("module '%s' has no attribute '%s'" % (self.__name__, name))
+        value = self._find(name)
+        vars(self)[name] = value
+        return value
+
+    def __dir__(self):
+        names = set(vars(self)) - {"_surface", "_path", "_base"}
+        names.update(dir(self._base) if self._base is not None else ())
+        names.update(name_tables.below(self._path))
+        for source in name_tables.SOURCES.get(self._path, ()):
+            names.update(_public(self._surface.resolve(source)))
+        return sorted(names)
+
+    def _find(self, name):
+        path = self._path + "." + name
+        home = name_tables.home_of(path)
+        if home != path:
+            return self._surface.resolve(home)
+        if path in name_tables.FIRST:
+            return self._surface.resolve(name_tables.FIRST[path])
+        value = self._in_base(path, name)
+        if value is not _NOTHING:
+            return value
+        if path in name_tables.RENAMED:
+            return self._stand_in(path, name_tables.RENAMED[path])
+        if name_tables.is_package(path):
+            return self._surface.view(path, None)
+        for source in name_tables.SOURCES.get(self._path, ()):
+            value = self._in_source(source, name)
+            if value is not _NOTHING:
+                return self._taken(source, value)
+        inside = self._surface.inside(path)
+        if inside is not None:
+            return inside
+        raise AttributeError(self._why_not(path, name))
+
+    def _in_base(self, path, name):
+        """What TensorFlow 2 keeps of TensorFlow 1 under this name."""
+        if self._base is None:
+            return _NOTHING
+        if path in name_tables.KERAS_2_ONLY and _keras_is_3():
+            with process_record.noted("--tf1: the Keras inside TensorFlow"):
+                part("tf1.keras_inside").mend(KERAS_INSIDE)
+            return self._surface.view(path, None)
+        try:
+            value = getattr(self._base, name)
+        except (AttributeError, ImportError):
+            return _NOTHING
+        if isinstance(value, types.ModuleType) and _is_public_api(value):
+            return self._surface.view(path, value)
+        return value
+
+    def _in_source(self, source, name):
+        if source.startswith("own:"):
+            module = self._surface.resolve(source)
+            return getattr(module, name) if name in module.__all__ else _NOTHING
+        try:
+            return getattr(self._surface.resolve(source), name)
+        except (AttributeError, ImportError):
+            # This release has not kept the module either.
+            return _NOTHING
+
+    def _stand_in(self, path, target):
+        value = self._surface.resolve(target)
+        _note(path, target)
+        return value
+
+    def _taken(self, source, value):
+        if not isinstance(value, View):
+            _note(self._path, source)
+        return value
+
+    def _why_not(self, path, name):
+        missing = "module '%s' has no attribute '%s'" % (self.__name__, name)
+        reason = name_tables.reason(path)
+        if reason:
+            return "%s; %s" % (missing, reason)
+        try:
+            _walk(self._surface.tensorflow, path.split(".")[1:])
+        except (AttributeError, ImportError):
+            return missing
+        return "%s in TensorFlow 1; TensorFlow 2 has it: run the program without --tf1" % missing
+
+
+def _is_public_api(module):
+    name = getattr(module, "__name__", "") if "_tfll_name" not in vars(module) else "keras"
+    return name.startswith(name_tables.PUBLIC_API)
+
+
+def _keras_is_3():
+    if os.environ.get("TF_USE_LEGACY_KERAS") in ("true", "True", "1"):
+        return importlib.util.find_spec("tf_keras") is None
+    try:
+        return not importlib.import_module("keras").__version__.startswith("2.")
+    except ImportError:
+        # Before 2.6 Keras was a part of TensorFlow.
+        return False
+
+
+def _keras_version(base):
+    if base is None:
+        return KERAS_INSIDE
+    package = importlib.import_module(base.__name__.partition(".")[0])
+    return getattr(package, "__version__", KERAS_INSIDE)
+
+
+def _public(module):
+    names = getattr(module, "__all__", None)
+    return names if names is not None else [n for n in dir(module) if not n.startswith("_")]
+
+
+def _note(path, target):
+    process_record.note("--tf1: %s -> %s" % (path, name_tables.in_words(target)))

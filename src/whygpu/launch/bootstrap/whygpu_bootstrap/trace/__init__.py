@@ -1,0 +1,1 @@
+"""Where the operations of a program ran, one tracer per framework."""

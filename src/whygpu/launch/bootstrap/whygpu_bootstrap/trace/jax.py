@@ -1,0 +1,286 @@
+"""Where JAX's operations ran: what each compiled function consists of, times its executions.
+
+Compilation passes one function of JAX, which tells a function's operations and devices. The first
+execution passes Python; later ones go from C++ to C++ and are counted by the hook that JAX has for
+looking at results (jax_debug_nans uses it).
+"""
+
+import sys
+
+from whygpu_bootstrap import process_record
+from whygpu_bootstrap.trace import results
+
+NOT_WORK = frozenset(("constant", "return", "iota", "optimization_barrier"))
+BRANCHES = frozenset(("while", "if", "case"))
+"""Operations whose regions are work of their own; a reduction's region is part of it."""
+CALLBACK = "_callback"
+
+
+class Program:
+    """One compiled function: its operations, its devices, its executions."""
+
+    def __init__(self, name, operations, has_loop, devices):
+        self.name = name
+        self.operations = operations
+        self.has_loop = has_loop
+        self.devices = devices
+        self.runs = 0
+        self.reason = None
+
+
+class Tracer:
+    """Counts compiled functions and their executions. One per process."""
+
+    def __init__(self, jax):
+        self._jax = jax
+        self.hook_is_there = lambda: True
+        self._programs = {}
+        self._latest = {}
+        self.clear()
+
+    def clear(self):
+        """Forget what was counted, not what was compiled: that can still run."""
+        for program in self._programs.values():
+            program.runs = 0
+        self.finished = []
+        self.unknown = 0
+
+    def install(self):
+        with process_record.noted("watching JAX compile"):
+            compiler = _first_with("compile_or_get_cached", "compiler", "dispatch")
+            compiler.compile_or_get_cached = self._watching_compile(compiler.compile_or_get_cached)
+        with process_record.noted("watching JAX execute"):
+            execute = _first_with("ExecuteReplicated", "interpreters.pxla").ExecuteReplicated
+            execute.__call__ = self._watching_execute(execute.__call__)
+        with process_record.noted("counting JAX's executions"):
+            self._hook_results()
+
+    def _watching_compile(self, compile_or_get_cached):
+        def watched(*arguments, **options):
+            executable = compile_or_get_cached(*arguments, **options)
+            with process_record.noted("reading a function that JAX compiled"):
+                module = arguments[1] if len(arguments) > 1 else options["computation"]
+                self._learn(module, executable)
+            return executable
+
+        watched.__name__ = compile_or_get_cached.__name__
+        watched.__doc__ = compile_or_get_cached.__doc__
+        return watched
+
+    def _learn(self, module, executable):
+        name = module.operation.attributes["sym_name"].value
+        operations, has_loop = read_module(module)
+        program = Program(name, operations, has_loop, _labels(executable.local_devices()))
+        earlier = self._programs.get(id(executable))
+        if earlier is not None:
+            # The executable that had this identity is gone; its runs are not.
+            self.finished.append(earlier)
+        self._programs[id(executable)] = program
+
+    def _watching_execute(self, execute):
+        def __call__(instance, *arguments):  # noqa: N807
+            with process_record.noted("counting an execution of JAX"):
+                program = self._programs.get(id(instance.xla_executable))
+                if program is not None:
+                    program.runs += 1
+                    self._latest[_bare(instance.name)] = program
+                    if program.reason is None and "cpu" in program.devices:
+                        program.reason = self._why_cpu(arguments)
+                else:
+                    self.unknown += 1
+            return execute(instance, *arguments)
+
+        return __call__
+
+    def _why_cpu(self, arguments):
+        """What put a function on the CPU, if there is a GPU: its inputs, or the program's word."""
+        default = getattr(self._jax.config, "jax_default_device", None)
+        if getattr(default, "platform", default) == "cpu":
+            return results.EXPLICIT, "jax_default_device is the CPU"
+        if any(getattr(argument, "_committed", False) for argument in arguments):
+            return results.CPU_INPUTS, "its inputs were put on the CPU"
+        return results.EXPLICIT, "the function was given the CPU as its device or backend"
+
+    def _hook_results(self):
+        """In newer releases the hook is a state of its own: the program's stays in force behind."""
+        api = _part("api")
+        state = getattr(api, "_post_hook_state", None)
+        if state is not None:
+            ours = api.config_ext.Config(
+                "whygpu_post_hook", self._after(lambda: state.value), include_in_jit_key=False
+            )
+            api.jax_jit.set_post_hook_state(ours)
+            return
+        jit_state = _first_with("jax_jit", "lib").jax_jit.global_state()
+        theirs = jit_state.post_hook
+        ours = jit_state.post_hook = self._after(lambda: theirs)
+        self.hook_is_there = lambda: jit_state.post_hook is ours
+
+    def _after(self, theirs):
+        latest = self._latest_of
+
+        def after_execution(function, arguments, options, result):
+            try:
+                latest(function).runs += 1
+            except Exception:
+                self.unknown += 1
+            hook = theirs()
+            if hook is not None:
+                hook(function, arguments, options, result)
+
+        return after_execution
+
+    def _latest_of(self, function):
+        """The program that a call ran: the version of its function that ran last through Python."""
+        name = getattr(function, "__name__", None)
+        if name in self._latest:
+            return self._latest[name]
+        for cell in function._cache_miss.__closure__:
+            executable = getattr(cell.cell_contents, "xla_executable", None)
+            if executable is not None:
+                return self._programs[id(executable)]
+            named = getattr(cell.cell_contents, "__name__", None)
+            if named in self._latest:
+                return self._latest[named]
+        raise LookupError(name)
+
+    def programs(self):
+        return [
+            program for program in self.finished + list(self._programs.values()) if program.runs
+        ]
+
+
+def read_module(module):
+    """({operation: how many}, whether there is a loop) of a StableHLO module."""
+    functions = {}
+    for operation in module.body.operations:
+        if operation.operation.name == "func.func":
+            functions[operation.attributes["sym_name"].value] = operation
+    counts = {}
+    loops = []
+    _count_function("main", functions, counts, loops, ())
+    return counts, bool(loops)
+
+
+def _count_function(name, functions, counts, loops, callers):
+    if name in functions and name not in callers:
+        for region in functions[name].regions:
+            _count_region(region, functions, counts, loops, callers + (name,))
+
+
+def _count_region(region, functions, counts, loops, callers):
+    for block in region.blocks:
+        for operation in block.operations:
+            dialect, _, name = operation.operation.name.rpartition(".")
+            if name == "call":
+                callee = operation.attributes["callee"].value
+                _count_function(callee, functions, counts, loops, callers)
+            elif dialect in ("stablehlo", "chlo", "mhlo") and name not in NOT_WORK:
+                if name == "while":
+                    loops.append(name)
+                if name == "custom_call":
+                    name = str(operation.attributes["call_target_name"]).strip('"')
+                counts[name] = counts.get(name, 0) + 1
+                if name in BRANCHES:
+                    for inner in operation.operation.regions:
+                        _count_region(inner, functions, counts, loops, callers)
+
+
+def _labels(devices):
+    return sorted({"cpu" if d.platform == "cpu" else "gpu:%d" % _index(d) for d in devices})
+
+
+def _index(device):
+    index = getattr(device, "local_hardware_id", None)
+    return device.id if index is None else index
+
+
+def _bare(name):
+    """A function's name in jit(name)."""
+    return name[name.index("(") + 1 : -1] if name.endswith(")") and "(" in name else name
+
+
+def _part(name):
+    return sys.modules.get("jax._src." + name)
+
+
+def _first_with(attribute, *names):
+    for name in names:
+        module = _part(name)
+        if hasattr(module, attribute):
+            return module
+    raise LookupError("this JAX has no %s where whygpu looks" % attribute)
+
+
+_tracers = []
+
+
+def start(jax, settings):
+    tracer = Tracer(jax)
+    tracer.install()
+    _tracers.append(tracer)
+
+
+def after_fork():
+    for tracer in _tracers:
+        tracer.clear()
+
+
+def result():
+    tally, reasons, notes = results.Tally(), results.Reasons(), []
+    for tracer in _tracers:
+        programs = tracer.programs()
+        has_gpu = _has_gpu()
+        for program in programs:
+            _count(program, has_gpu, tally, reasons)
+        if programs and not has_gpu:
+            reasons.add(results.EVERYTHING, results.NO_GPU, _why_no_gpu(tracer._jax))
+        _say_how_counted(programs, tracer.unknown, notes)
+        if not tracer.hook_is_there():
+            notes.append("executions after jax_debug_nans was set were not counted")
+    return results.outcome(tally, reasons, notes)
+
+
+def _count(program, has_gpu, tally, reasons):
+    for op, count in program.operations.items():
+        if op.endswith(CALLBACK):
+            tally.add(op, "cpu", count * program.runs)
+            reasons.add(op, results.HOST_CALLBACK, "a Python function that %s calls" % program.name)
+            continue
+        for device in program.devices:
+            tally.add(op, device, count * program.runs)
+        if has_gpu and program.reason is not None:
+            reason, detail = program.reason
+            reasons.add(op, reason, "in %s: %s" % (program.name, detail))
+
+
+def _say_how_counted(programs, unknown, notes):
+    if programs:
+        notes.append(
+            "JAX's operations are those of each compiled function before XLA fuses them, times "
+            "its executions; JAX does not wait for results, so there are no times"
+        )
+    if any(program.has_loop for program in programs):
+        notes.append("operations in a loop (scan, while_loop) are counted once per execution")
+    if unknown:
+        notes.append("%d executions of JAX could not be looked into" % unknown)
+
+
+def _backends():
+    return getattr(_part("xla_bridge"), "_backends", None) or {}
+
+
+def _has_gpu():
+    return any(getattr(client, "platform", name) != "cpu" for name, client in _backends().items())
+
+
+def _why_no_gpu(jax):
+    chosen = getattr(jax.config, "jax_platforms", None)
+    if chosen:
+        return "JAX was told to use the platforms %s only" % chosen
+    errors = getattr(_part("xla_bridge"), "_backend_errors", None) or {}
+    for platform, error in errors.items():
+        lines = str(error).splitlines()
+        if platform in ("cuda", "gpu") and lines:
+            return "JAX could not start %s: %s" % (platform, lines[0])
+    return "JAX has no GPU, so everything ran on the CPU"

@@ -1,0 +1,195 @@
+"""Where TensorFlow's operations ran: eager, tf.function, Keras fit, and TensorFlow 1 sessions."""
+
+import sys
+
+from whygpu_bootstrap import process_record
+from whygpu_bootstrap.trace import results
+from whygpu_bootstrap.trace import tensorflow_eager as eager_part
+from whygpu_bootstrap.trace import tensorflow_graphs as placed
+from whygpu_bootstrap.trace import tensorflow_reasons as why
+from whygpu_bootstrap.trace import tensorflow_session as session_part
+
+_watched = {"eager": None, "sessions": None}
+
+
+def start(tensorflow, settings):
+    with process_record.noted("tracing TensorFlow's sessions"):
+        _watched["sessions"] = _watch_sessions()
+    with process_record.noted("tracing TensorFlow's eager execution"):
+        _watched["eager"] = _watch_eager()
+
+
+def _watch_sessions():
+    module = _module("client.session")
+    protos = _core_module("protobuf.config_pb2")
+    if module is None or protos is None:
+        process_record.note("this TensorFlow keeps its sessions where whygpu does not look")
+        return None
+    sessions = session_part.Sessions(module, protos)
+    sessions.install()
+    return sessions
+
+
+def _watch_eager():
+    context = _module("eager.context")
+    extension = eager_part.extension_module(context)
+    if context is None or extension is None:
+        process_record.note("this TensorFlow executes eagerly where whygpu does not look")
+        return None
+    eager = eager_part.Eager(context, extension)
+    eager.install()
+    return eager
+
+
+def _module(name):
+    return sys.modules.get("tensorflow.python." + name) or sys.modules.get(
+        "tensorflow_core.python." + name
+    )
+
+
+def _core_module(name):
+    return sys.modules.get("tensorflow.core." + name) or sys.modules.get(
+        "tensorflow_core.core." + name
+    )
+
+
+def after_fork():
+    """What the parent has counted is the parent's."""
+    for part in _watched.values():
+        if part is not None:
+            part.clear()
+
+
+def result():
+    tally, reasons, notes = results.Tally(), results.Reasons(), []
+    sights = {}
+    eager, sessions = _watched["eager"], _watched["sessions"]
+    if eager is not None:
+        with process_record.noted("the last graphs of TensorFlow"):
+            eager.take_remaining()
+        _count_eager(eager, tally, sights, notes)
+    if sessions is not None:
+        _count_sessions(sessions, tally, sights, notes)
+    with process_record.noted("the reasons for the CPU"):
+        _explain(sights, _gpus(eager, sessions), reasons)
+    return results.outcome(tally, reasons, notes)
+
+
+def _count_eager(eager, tally, sights, notes):
+    devices = {}
+    for op, device in eager.single.counts:
+        devices.setdefault(op, device)
+    scopes = {}
+    for (op, device, scope), (count, seconds) in list(eager.operations.items()):
+        where = placed.label(device) if device else devices.get(op, "cpu")
+        # An operation on a GPU is only begun when the call returns.
+        tally.add(op, where, count, seconds if where == "cpu" else None)
+        if where == "cpu":
+            scopes.setdefault(op, set()).add(scope or "")
+    _see_single(eager.single.sights.values(), scopes, sights)
+    functions = [found for found in list(eager.functions.values()) if found.placement]
+    for function in functions:
+        for (op, device), count in function.placement.counts.items():
+            tally.add(op, device, count * function.calls)
+        if function.placement.only_on_cpu():
+            name = "tf.function " + _given_name(function.name)
+            tally.add(name, "cpu", function.calls, function.seconds)
+    sights.update(eager.sights)
+    _say_how_functions_count(functions, eager, notes)
+
+
+def _see_single(found, scopes, sights):
+    """Older releases collect no graphs of single operations: then their types are not known."""
+    collected = {placed.plain(sight.op) for sight in found}
+    bare = [why.Sight(op, None, "", ()) for op in scopes if op not in collected]
+    for sight in list(found) + bare:
+        for scope in scopes.get(placed.plain(sight.op), ("",)):
+            # The graph of a single operation has the device that was chosen, not asked for.
+            asked = why.Sight(sight.op, sight.types, scope, sight.colocated)
+            sights.setdefault(asked.key(), asked)
+
+
+def _given_name(name):
+    """The Python function's name in __inference_train_step_1234."""
+    words = name.strip("_").split("_")
+    if words[0] in ("inference", "forward", "backward"):
+        words = words[1:]
+    return "_".join(words[:-1] if len(words) > 1 and words[-1].isdigit() else words)
+
+
+def _say_how_functions_count(functions, eager, notes):
+    if functions:
+        notes.append(
+            "the operations of a tf.function are those of its placed graph, times its calls; "
+            "their time is that of the function as a whole"
+        )
+    if any("Dataset" in op for op, _, _ in list(eager.operations)):
+        notes.append("what runs inside tf.data, always on the CPU, is not counted")
+    if any(function.placement.has_loop for function in functions):
+        notes.append("operations in a loop inside a tf.function are counted once per call")
+    if any(function.placement.has_xla for function in functions):
+        notes.append("functions that XLA compiles are counted as they were before compilation")
+    if eager.lent_once:
+        notes.append("graphs that the program collected itself were left to it")
+    if len(eager.functions) >= eager_part.MOST_FUNCTIONS:
+        notes.append(
+            "more than %d tf.functions: the later ones were not looked into"
+            % eager_part.MOST_FUNCTIONS
+        )
+
+
+def _count_sessions(sessions, tally, sights, notes):
+    sampled = runs = 0
+    for step in list(sessions.steps):
+        sampled += step.sampled
+        runs += step.runs
+        for (op, device), (count, seconds) in step.totals().items():
+            tally.add(op, device, count, seconds if device == "cpu" else None)
+        sights.update(step.placement.sights)
+    if sampled < runs:
+        notes.append(
+            "counts and times in sessions are estimates from %d of %d runs" % (sampled, runs)
+        )
+    if sessions.uncounted:
+        notes.append("%d runs of sessions could not be looked into" % sessions.uncounted)
+
+
+def _gpus(eager, sessions):
+    """Labels of the GPUs that TensorFlow has; None where it never started."""
+    found = [part.gpus() for part in (eager, sessions) if part is not None]
+    started = [gpus for gpus in found if gpus is not None]
+    return sorted(set().union(*started)) if started else None
+
+
+def _explain(sights, gpus, reasons):
+    if gpus is None or not sights:
+        return
+    if not gpus:
+        asked = sorted({s.requested for s in sights.values() if why.kind(s.requested) == "gpu"})
+        text = "TensorFlow has no GPU, so everything ran on the CPU"
+        if asked:
+            text += ", also what asked for %s" % ", ".join(asked)
+        reasons.add(results.EVERYTHING, results.NO_GPU, text)
+        return
+    for sight in sights.values():
+        with process_record.noted("the reason for %s" % sight.op):
+            found = why.explain(sight, _knowledge(sight.op), gpus)
+            if found is not None:
+                reasons.add(placed.plain(sight.op), *found)
+
+
+def _knowledge(op):
+    # Kernels for a plain operation: the rewritten ones of oneDNN are for the CPU only.
+    name = placed.plain(op)
+    dtypes = _module("framework.dtypes")
+    return why.Knowledge(
+        _module("framework.kernels").get_registered_kernels_for_op(name).kernel,
+        _definition(name),
+        lambda number: dtypes.as_dtype(number).name,
+    )
+
+
+def _definition(op):
+    registry = _module("framework.op_def_registry")
+    get = getattr(registry, "get", None)
+    return get(op) if get else registry.get_registered_ops().get(op)

@@ -1,0 +1,137 @@
+"""Reads the graphs that TensorFlow has placed: operations per device, and what is on the CPU."""
+
+from whygpu_bootstrap.trace import tensorflow_reasons as why
+
+NOT_WORK = frozenset(
+    (
+        "_Arg",
+        "_Retval",
+        "_DeviceArg",
+        "_DeviceRetval",
+        "_SOURCE",
+        "_SINK",
+        "NoOp",
+        "Const",
+        "_EagerConst",
+    )
+)
+"""Nodes that stand for a function's ends and for constants, not for work."""
+LOOPS = frozenset(("Enter", "RefEnter", "While", "StatelessWhile"))
+REWRITTEN = ("_MklNative", "_Mkl")
+"""What oneDNN's rewriting puts before the name of an operation on the CPU."""
+
+
+def label(device):
+    """cpu or gpu:N, the device's name in reports."""
+    last = device.rpartition("/")[2]
+    if last.startswith("device:"):
+        last = last[len("device:") :]
+    name, _, index = last.lower().partition(":")
+    if name in ("", "cpu") or name.startswith("xla_cpu"):
+        return "cpu"
+    return "%s:%s" % (name, index or "0")
+
+
+def plain(op):
+    """The operation's name before the rewriting for the CPU."""
+    for prefix in REWRITTEN:
+        if op.startswith(prefix):
+            rest = op[len(prefix) :].lstrip("_")
+            # A fused operation has no other name than the one with an underscore.
+            return "_" + rest if rest.startswith("Fused") else rest
+    return op
+
+
+class Placement:
+    """The nodes of one function or one step: how many of each operation on each device."""
+
+    def __init__(self):
+        self.counts = {}
+        self.sights = {}
+        self.has_loop = False
+        self.has_xla = False
+
+    def add(self, op, device, count=1):
+        self.counts[op, device] = self.counts.get((op, device), 0) + count
+
+    def see(self, sight):
+        self.sights.setdefault(sight.key(), sight)
+
+    def only_on_cpu(self):
+        return all(device == "cpu" for _, device in self.counts)
+
+
+def of_function(function_graphs):
+    """The placement of what ran when a tf.function was called."""
+    placement = Placement()
+    for graphs in function_graphs:
+        before = graphs.pre_optimization_graph
+        bodies = {body.signature.name: body for body in before.library.function}
+        requested = _requests(before, bodies)
+        for partition in graphs.partition_graphs:
+            add_graph(placement, partition, bodies, requested)
+    return placement
+
+
+def add_graph(placement, graph, bodies, requested):
+    """Add a placed graph. `requested(name)` is the device that the program asked for."""
+    for node in graph.node:
+        if node.op in NOT_WORK:
+            continue
+        placement.has_loop = placement.has_loop or node.op in LOOPS
+        device = label(node.device)
+        if node.attr["_XlaMustCompile"].b and node.attr["f"].func.name in bodies:
+            placement.has_xla = True
+            _add_body(placement, bodies[node.attr["f"].func.name], device, bodies)
+            continue
+        placement.add(plain(node.op), device)
+        if device == "cpu":
+            placement.see(why.sight_of_node(node, requested(node.name)))
+
+
+def of_definition(body, device, bodies):
+    """The placement of a function that has no placed graph, as if all of it were on the device.
+
+    So it is with a function that XLA compiles whole.
+    """
+    placement = Placement()
+    placement.has_xla = body.attr["_XlaMustCompile"].b
+    _add_body(placement, body, device, bodies)
+    return placement
+
+
+def _add_body(placement, body, device, bodies):
+    for node in body.node_def:
+        if node.op in NOT_WORK:
+            continue
+        placement.has_loop = placement.has_loop or node.op in LOOPS
+        called = node.attr["f"].func.name if "f" in node.attr else ""
+        if called in bodies and called != body.signature.name:
+            _add_body(placement, bodies[called], device, bodies)
+        else:
+            placement.add(plain(node.op), device)
+
+
+def _requests(graph, bodies):
+    """The device asked for by a node's name, also where a function was put in its caller's place.
+
+    A node of such a function bears the name of the call before its own.
+    """
+    asked = {node.name: node.device for node in graph.node if node.device}
+    inner = {}
+    for body in bodies.values():
+        for node in body.node_def:
+            if node.device:
+                inner[node.name] = node.device
+    asked.update((name, device) for name, device in inner.items() if name not in asked)
+
+    def requested(name):
+        while name:
+            if name in asked:
+                return asked[name]
+            _, slash, name = name.partition("/")
+            if not slash:
+                return ""
+        return ""
+
+    return requested

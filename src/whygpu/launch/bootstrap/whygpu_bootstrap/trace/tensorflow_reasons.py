@@ -1,0 +1,124 @@
+"""Why TensorFlow put an operation on the CPU, from its request, its types and the kernels."""
+
+from whygpu_bootstrap.trace import results
+
+HOST_ONLY_TYPES = ("string", "variant", "resource")
+"""Types whose values cannot lie in a GPU's memory."""
+
+
+class Sight:
+    """One operation that was seen on the CPU, with what could have put it there.
+
+    `types` are (attribute, number) pairs; None where they are not known.
+    """
+
+    def __init__(self, op, types, requested, colocated):
+        self.op = op
+        self.types = types
+        self.requested = requested
+        self.colocated = colocated
+
+    def key(self):
+        return (self.op, self.types, self.requested, self.colocated)
+
+
+def sight_of_node(node, requested):
+    """From a node of a graph, and the device that the program asked for, "" if for none."""
+    types = tuple(
+        sorted((name, value.type) for name, value in node.attr.items() if _is_type(value))
+    )
+    classes = node.attr["_class"].list.s if "_class" in node.attr else ()
+    colocated = tuple(sorted(name.decode()[5:] for name in classes if name[:5] == b"loc:@"))
+    return Sight(node.op, types, requested or "", colocated)
+
+
+def _is_type(value):
+    return value.WhichOneof("value") == "type"
+
+
+def kind(device):
+    """What a device's name asks for, in any of TensorFlow's spellings: cpu, gpu or nothing."""
+    last = device.rpartition("/")[2].lower()
+    if last.startswith("device:"):
+        last = last[len("device:") :]
+    return last.partition(":")[0] if last.partition(":")[0] in ("cpu", "gpu") else ""
+
+
+class Knowledge:
+    """What TensorFlow says of one operation: its kernels, its definition, the names of types."""
+
+    def __init__(self, kernels, definition, type_name):
+        self.on_gpu = [kernel for kernel in kernels if kernel.device_type in ("GPU", "DEFAULT")]
+        self._results = [argument.name for argument in getattr(definition, "output_arg", ())]
+        inputs = getattr(definition, "input_arg", ())
+        self.type_name = type_name
+        self.uses_resource = any(self._is_resource(argument) for argument in inputs)
+
+    def _is_resource(self, argument):
+        return bool(argument.type) and self.type_name(argument.type) == "resource"
+
+    def results_in_host_memory(self, kernel):
+        """The kernel, although for a GPU, leaves its results in the host's memory."""
+        kept = kernel.host_memory_arg
+        return bool(self._results) and all(name in kept for name in self._results)
+
+
+def explain(sight, known, gpus):
+    """(reason, detail) of a sight, by what is known of the operation; None if that is too little.
+
+    `gpus` are the labels of the GPUs that TensorFlow has.
+    """
+    if kind(sight.requested) == "cpu":
+        return results.EXPLICIT, "asked for %s, as with tf.device" % sight.requested
+    if not known.on_gpu:
+        return results.NO_KERNEL, "TensorFlow has no GPU kernel for it"
+    usable = [kernel for kernel in known.on_gpu if not _refused(sight.types or (), kernel)]
+    if not usable:
+        return _no_kernel_for_types(sight.types, known)
+    if kind(sight.requested) == "gpu" and not _is_there(sight.requested, gpus):
+        missing = "asked for %s; TensorFlow has %s" % (sight.requested, ", ".join(gpus))
+        return results.SOFT, missing
+    if sight.types is None:
+        return None
+    if all(known.results_in_host_memory(kernel) for kernel in usable):
+        return _stays_in_host_memory(sight.types, usable, known)
+    if sight.colocated:
+        return results.CPU_RESOURCE, "placed together with %s" % ", ".join(sight.colocated)
+    if known.uses_resource:
+        return results.CPU_RESOURCE, "it goes where its variable or iterator is"
+    return results.UNEXPLAINED, "a GPU kernel is there; TensorFlow chose the CPU"
+
+
+def _stays_in_host_memory(types, usable, known):
+    if all(known.results_in_host_memory(kernel) for kernel in known.on_gpu):
+        return results.HOST_RESULT, "also on a GPU its result would be in the host's memory"
+    constrained = {constraint.name for kernel in usable for constraint in kernel.constraint}
+    names = sorted({known.type_name(number) for name, number in types if name in constrained})
+    text = "with %s also a GPU's kernel works in the host's memory" % ", ".join(names)
+    return results.HOST_DTYPE, text
+
+
+def _is_there(device, gpus):
+    label = device.rpartition("/")[2].lower().replace("device:", "")
+    # "GPU" and "GPU:*" are any.
+    return label in gpus or not label[-1].isdigit()
+
+
+def _no_kernel_for_types(types, known):
+    nearest = min((_refused(types, kernel) for kernel in known.on_gpu), key=len)
+    names = sorted({known.type_name(number) for number in nearest})
+    text = "TensorFlow has no GPU kernel for it with %s" % ", ".join(names)
+    if any(name in HOST_ONLY_TYPES for name in names):
+        return results.HOST_DTYPE, text
+    return results.NO_KERNEL, text
+
+
+def _refused(types, kernel):
+    """The operation's types that the kernel was not made for."""
+    given = dict(types)
+    return [
+        given[constraint.name]
+        for constraint in kernel.constraint
+        if constraint.name in given
+        and given[constraint.name] not in constraint.allowed_values.list.type
+    ]

@@ -1,0 +1,267 @@
+"""Counts what TensorFlow 1 sessions run, from a sample of the steps of each kind.
+
+A kind of step is a session with the same fetches and feeds. Its 1st, 2nd, 4th, 8th ... run is
+asked, beside what the program asks, which operations ran where and how long; the others are only
+counted.
+"""
+
+import threading
+import weakref
+
+from whygpu_bootstrap import process_record
+from whygpu_bootstrap.trace import tensorflow_graphs as placed
+
+MOST_STEPS = 500
+"""Kinds of steps that are watched; a program with more adds operations as it runs."""
+
+
+class Step:
+    """Runs of one kind, and what the sampled ones did."""
+
+    def __init__(self):
+        self.runs = 0
+        self.sampled = 0
+        self.first = {}
+        self.later = {}
+        self.placement = placed.Placement()
+        self.operations = {}
+
+    def is_sample(self):
+        """Whether the run that comes now is one to look at: the 1st, 2nd, 4th, 8th ..."""
+        return self.runs & (self.runs - 1) == 0
+
+    def totals(self):
+        """{(op, device): [count, seconds or None]} for all runs, from the sampled ones."""
+        if not self.first:
+            return {key: [count * self.runs, None] for key, count in self.placement.counts.items()}
+        found = {key: list(value) for key, value in self.first.items()}
+        later = self.later if self.sampled > 1 else self.first
+        share = (self.runs - 1.0) / max(self.sampled - 1, 1)
+        for key, (count, seconds) in later.items():
+            cell = found.setdefault(key, [0, 0.0])
+            cell[0] += count * share
+            cell[1] += seconds * share
+        return found
+
+
+class Sessions:
+    """Watches every session of the process."""
+
+    def __init__(self, session_module, protos):
+        self._base = session_module.BaseSession
+        self._protos = protos
+        self._inside = threading.local()
+        self.clear()
+
+    def clear(self):
+        self._steps = weakref.WeakKeyDictionary()
+        self.steps = []
+        self.uncounted = 0
+        self.devices = set()
+
+    def install(self):
+        base = self._base
+        base.run = self._watching_run(base.run)
+        base.make_callable = self._watching_make_callable(base.make_callable)
+        if hasattr(base, "_Callable"):
+            self._watch_callables(base._Callable)
+
+    def _watching_run(self, run):
+        def watched(session, fetches, feed_dict=None, options=None, run_metadata=None):
+            step = None
+            with process_record.noted("watching a session"):
+                step = self._step(session, (_shape(fetches), _feeds(feed_dict)))
+            if step is None:
+                return run(session, fetches, feed_dict, options, run_metadata)
+            step.runs += 1
+            if not step.is_sample():
+                return run(session, fetches, feed_dict, options, run_metadata)
+            asked = self._protos.RunOptions()
+            seen = self._protos.RunMetadata()
+            asks_for = self._ask(asked, options)
+            result = run(session, fetches, feed_dict, asked, seen)
+            with process_record.noted("reading where a session's operations ran"):
+                self._learn(step, session, seen)
+            if run_metadata is not None:
+                _hand_over(seen, run_metadata, asks_for)
+            return result
+
+        watched.__name__ = run.__name__
+        watched.__doc__ = run.__doc__
+        return watched
+
+    def _watching_make_callable(self, make_callable):
+        """What it returns goes past run(); its first call is a run instead, with the same result.
+
+        With a feed list it calls run() itself.
+        """
+
+        def watched(session, fetches, feed_list=None, accept_options=False):
+            inner = make_callable(session, fetches, feed_list, accept_options)
+            if feed_list is not None:
+                return inner
+            key = (_shape(fetches), frozenset())
+
+            def call(**options):
+                step = self._steps.get(session, {}).get(key)
+                if step is None:
+                    return session.run(fetches, **options)
+                step.runs += 1
+                return inner(**options)
+
+            return call
+
+        watched.__name__ = make_callable.__name__
+        watched.__doc__ = make_callable.__doc__
+        return watched
+
+    def _watch_callables(self, callable_type):
+        """Keras on TensorFlow 1 trains with these. A second one, with questions, makes a sample."""
+        create, call = callable_type.__init__, callable_type.__call__
+
+        def __init__(instance, session, callable_options):  # noqa: N807
+            create(instance, session, callable_options)
+            instance._whygpu = None
+            if not getattr(self._inside, "sampling", False):
+                with process_record.noted("watching a session's callable"):
+                    step = self._step(session, ("callable", id(instance)))
+                    if step is not None:
+                        instance._whygpu = (step, callable_options.SerializeToString())
+
+        def __call__(instance, *arguments, **options):  # noqa: N807
+            watched = getattr(instance, "_whygpu", None)
+            if watched is None:
+                return call(instance, *arguments, **options)
+            step, serialized = watched
+            step.runs += 1
+            sample = self._sampling_twin(instance, serialized) if step.is_sample() else None
+            if sample is None:
+                return call(instance, *arguments, **options)
+            twin, asks_for = sample
+            seen = self._protos.RunMetadata()
+            result = call(twin, *arguments, run_metadata=seen)
+            with process_record.noted("reading where a session's operations ran"):
+                self._learn(step, instance._session, seen)
+            if options.get("run_metadata") is not None:
+                _hand_over(seen, options["run_metadata"], asks_for)
+            return result
+
+        callable_type.__init__ = __init__
+        callable_type.__call__ = __call__
+
+    def _sampling_twin(self, instance, serialized):
+        with process_record.noted("sampling a session's callable"):
+            wanted = self._protos.CallableOptions()
+            wanted.ParseFromString(serialized)
+            asks_for = self._ask(wanted.run_options, wanted.run_options)
+            self._inside.sampling = True
+            try:
+                return type(instance)(instance._session, wanted), asks_for
+            finally:
+                self._inside.sampling = False
+        return None
+
+    def _step(self, session, key):
+        """The kind of step; None where it cannot be watched."""
+        if _is_remote(session) or _refuses_graphs(session):
+            self.uncounted += 1
+            return None
+        steps = self._steps.setdefault(session, {})
+        step = steps.get(key)
+        if step is None:
+            if len(self.steps) >= MOST_STEPS:
+                self.uncounted += 1
+                return None
+            step = steps[key] = Step()
+            self.steps.append(step)
+        return step
+
+    def _ask(self, wanted, options):
+        """Add our questions to the program's; returns what it asked for itself."""
+        if options is not None and options is not wanted:
+            wanted.CopyFrom(options)
+        theirs = (wanted.output_partition_graphs, wanted.trace_level != wanted.NO_TRACE)
+        wanted.output_partition_graphs = True
+        if wanted.trace_level == wanted.NO_TRACE:
+            wanted.trace_level = wanted.SOFTWARE_TRACE
+        return theirs
+
+    def _learn(self, step, session, seen):
+        if not step.operations:
+            self._read_graphs(step, session, seen.partition_graphs)
+        cells = step.first if step.sampled == 0 else step.later
+        step.sampled += 1
+        for device_stats in seen.step_stats.dev_stats:
+            if "/stream:" in device_stats.device or "memcpy" in device_stats.device:
+                continue
+            device = placed.label(device_stats.device)
+            for stats in device_stats.node_stats:
+                op = step.operations.get(stats.node_name)
+                if op is not None:
+                    cell = cells.setdefault((op, device), [0, 0.0])
+                    cell[0] += 1
+                    cell[1] += (stats.op_end_rel_micros - stats.op_start_rel_micros) / 1e6
+
+    def _read_graphs(self, step, session, graphs):
+        self.devices.update(device.name for device in session.list_devices())
+        requested = _requests(session.graph)
+        for graph in graphs:
+            placed.add_graph(step.placement, graph, {}, requested)
+            for node in graph.node:
+                if node.op not in placed.NOT_WORK:
+                    step.operations[node.name] = placed.plain(node.op)
+
+    def gpus(self):
+        """Labels of the sessions' GPUs; None where no session has run."""
+        if not self.steps or not self.devices:
+            return None
+        labels = sorted({placed.label(name) for name in self.devices})
+        return [name for name in labels if name.startswith("gpu")]
+
+
+def _feeds(feed_dict):
+    return frozenset(_shape(key) for key in feed_dict or ())
+
+
+def _shape(fetches):
+    """A key for fetches. The graph that the session holds keeps the identities valid."""
+    if isinstance(fetches, str):
+        return fetches
+    if isinstance(fetches, (list, tuple)):
+        return tuple(_shape(item) for item in fetches)
+    if isinstance(fetches, dict):
+        return tuple((str(key), _shape(value)) for key, value in fetches.items())
+    return id(fetches)
+
+
+def _requests(graph):
+    def requested(name):
+        try:
+            return graph.get_operation_by_name(name).device
+        except (KeyError, ValueError):
+            return ""
+
+    return requested
+
+
+def _is_remote(session):
+    return bool(getattr(session, "_target", None))
+
+
+def _refuses_graphs(session):
+    """Sessions may be told not to keep the graphs: asking such a one is an error."""
+    experimental = getattr(getattr(session, "_config", None), "experimental", None)
+    return any(
+        getattr(experimental, name, False)
+        for name in ("disable_output_partition_graphs", "optimize_for_static_graph")
+    )
+
+
+def _hand_over(seen, theirs, asked):
+    """Give the program the answers to its own questions only."""
+    asked_graphs, asked_trace = asked
+    if not asked_graphs:
+        seen.ClearField("partition_graphs")
+    if not asked_trace:
+        seen.ClearField("step_stats")
+    theirs.CopyFrom(seen)

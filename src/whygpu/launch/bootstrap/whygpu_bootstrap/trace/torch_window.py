@@ -1,0 +1,113 @@
+"""Turns the watching of PyTorch's operations on and off in the main thread.
+
+Watching costs several microseconds for each operation, so it is done for a number of operations at
+a time, with rests between. The mode is put on an empty stack only, and taken off only while it is
+the topmost: modes of the program come and go in their own order. While an operation runs in the
+mode, PyTorch has taken the mode off for a moment and puts it back afterwards; so it goes at the
+first return to the program after that, which a profile function tells. After the rest a thread
+asks the interpreter to put it on in the main thread, as is done with signal handlers.
+"""
+
+import ctypes
+import sys
+import threading
+import time
+
+from whygpu_bootstrap import process_record
+
+REST_SECONDS = 1.0
+RETRY_SECONDS = 0.002
+
+_callback_type = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+
+
+class Window:
+    """The mode's place on the main thread's stack."""
+
+    def __init__(self, torch, mode):
+        self._stack = torch._C
+        self._mode = mode
+        self._call = _callback_type(self._in_main_thread)
+        self._changed = threading.Event()
+        self.inside = 0
+        self._on = True
+        self._tended = False
+        self.main = threading.main_thread().ident
+
+    def after_fork(self):
+        """A child has the thread that forked, and no other."""
+        self.main = threading.main_thread().ident
+        self._changed = threading.Event()
+        self._tended = False
+        if not self._on:
+            self._tend()
+
+    def open(self):
+        """At the start. Where that is not the main thread, it waits for the main one."""
+        if threading.get_ident() == self.main:
+            self._switch()
+        else:
+            self._on = False
+            self._tend()
+
+    def close(self):
+        """Called by the mode, within an operation in the main thread, when it has seen enough."""
+        self._on = False
+        if sys.getprofile() is None:
+            sys.setprofile(self._at_return)
+        if not self._tended:
+            self._tend()
+
+    def _at_return(self, frame, event, argument):
+        # The mode's own return comes before PyTorch puts the mode back.
+        if event != "call" and not self.inside and frame.f_code is not self._mode.code:
+            sys.setprofile(None)
+            with process_record.noted("pausing the trace of PyTorch"):
+                self._switch()
+
+    def _tend(self):
+        self._tended = True
+        # A thread that the program does not find in threading.enumerate().
+        threading._start_new_thread(self._alternate, ())
+
+    def _alternate(self):
+        while True:
+            self._until_changed()
+            time.sleep(REST_SECONDS)
+            self._on = True
+            self._until_changed()
+            while self._on:
+                time.sleep(REST_SECONDS / 10)
+
+    def _until_changed(self):
+        """The profile function is quicker; where the program has its own, this gets there, too."""
+        self._changed.clear()
+        while not self._changed.wait(RETRY_SECONDS):
+            ctypes.pythonapi.Py_AddPendingCall(self._call, None)
+
+    def _in_main_thread(self, _):
+        try:
+            self._switch()
+        except BaseException as error:
+            # The handler of a signal has raised in here, where nobody would see it.
+            kind = ctypes.py_object(type(error))
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.main), kind)
+        return 0
+
+    def _switch(self):
+        """Bring the stack to what is wanted, if it can be done now."""
+        if self.inside:
+            return
+        stack = self._stack
+        depth = stack._len_torch_dispatch_stack()
+        ours = [stack._get_dispatch_stack_at(i) is self._mode for i in range(depth)]
+        if self._on and depth == 0:
+            stack._push_on_torch_dispatch_stack(self._mode)
+            self._mode.opened()
+            self._changed.set()
+        elif not self._on and ours and ours[-1]:
+            stack._pop_torch_dispatch_stack(None)
+            self._mode.closed()
+            self._changed.set()
+        elif any(ours) == self._on:
+            self._changed.set()
