@@ -127,7 +127,7 @@ def hostile_folder(folder: pathlib.Path, names: frozenset[str], kind: str) -> pa
 def test_a_module_of_the_users_is_not_imported_instead_of_ours(
     kind: str, command: str, used: frozenset[str], tmp_path: pathlib.Path
 ) -> None:
-    assert {"rich", "typing", "enum", "json", "subprocess"} <= used
+    assert {"packaging", "typing", "enum", "json", "subprocess"} <= used
     folder = hostile_folder(tmp_path / "hostile", used, kind)
     for name, (words, code) in verbs(tmp_path).items():
         bare = start([command, *words], cwd=tmp_path)
@@ -166,7 +166,7 @@ def test_a_broken_package_in_the_user_site_is_not_imported(
     release = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     site = tmp_path / "lib" / release / "site-packages"
     site.mkdir(parents=True)
-    for name in ("rich", "packaging", "usercustomize"):
+    for name in ("packaging", "resolvelib", "usercustomize"):
         (site / f"{name}.py").write_text(HOSTILE["exits"])
     words, code = verbs(tmp_path)["check"]
     assert start([command, *words], PYTHONUSERBASE=str(tmp_path)).returncode == code

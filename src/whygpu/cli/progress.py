@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from whygpu.cli import output
-from whygpu.cli.output import shows
 from whygpu.model.derived import display_name
 
 if TYPE_CHECKING:
@@ -21,28 +22,57 @@ PATIENCE = 0.5
 """Seconds after which a reader wants to see that something goes on."""
 
 
+class _StatusLine:
+    """One line on a terminal that is replaced by the next, with the seconds that have passed."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._began = time.monotonic()
+        self._ended = threading.Event()
+        self._ticks = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> Callable[[str], None]:
+        self._write()
+        self._ticks.start()
+        return self.show
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._ticks.join()
+        output.say_own("\r\033[K")
+
+    def show(self, text: str) -> None:
+        self._text = output.name(output.plain(text))
+        self._write()
+
+    def _tick(self) -> None:
+        while not self._ended.wait(1.0):
+            self._write()
+
+    def _write(self) -> None:
+        passed = int(time.monotonic() - self._began)
+        line = self._text + (f" ({passed} s)" if passed else "")
+        output.say_own(f"\r\033[K{line[: output.width(sys.stderr) - 1]}")
+
+
 @contextmanager
 def progress() -> Iterator[Progress | None]:
     """A callback for the probes' events; None where nobody is watching."""
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-
-    console = Console(stderr=True)
     running: dict[str, str] = {}
-    spinner = "dots" if shows("⠋", sys.stderr) else "line"
-    with console.status("looking at this machine ...", spinner=spinner) as status:
+    with _StatusLine("looking at this machine ...") as show:
 
-        def show(event: ProgressEvent) -> None:
+        def on_event(event: ProgressEvent) -> None:
             if event.kind == "ended":
                 running.pop(event.probe, None)
             else:
                 running[event.probe] = event.text or "start"
             words = (f"{display_name(name)} ({stage})" for name, stage in running.items())
-            status.update(_shown("running " + ", ".join(words)) if running else "judging ...")
+            show("running " + ", ".join(words) if running else "judging ...")
 
-        yield show
+        yield on_event
 
 
 @contextmanager
@@ -62,11 +92,8 @@ def told(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
 
         yield say
         return
-    from rich.console import Console
-
-    spinner = "dots" if shows("⠋", sys.stderr) else "line"
-    with Console(stderr=True).status(f"{first} ...", spinner=spinner) as status:
-        yield lambda text: status.update(f"{_shown(text)} ...")
+    with _StatusLine(f"{first} ...") as show:
+        yield lambda text: show(f"{text} ...")
 
 
 @contextmanager
@@ -78,27 +105,28 @@ def waiting(words: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def reading(name: str, size: int) -> Iterator[Callable[[int], None]]:
-    """A callback for bytes read, which draws a bar for what takes longer than a moment."""
+    """A callback for bytes read, which counts them for what takes longer than a moment."""
     if not sys.stderr.isatty() or (name != "-" and size < WORTH_SHOWING):
         yield lambda count: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
-    from rich.progress import Progress as Bar
+    subject = "standard input" if name == "-" else name
+    done = 0
+    with _StatusLine(f"reading {output.name(output.plain(subject))} ...") as show:
 
-    columns = (TextColumn("reading {task.description}"), BarColumn(), DownloadColumn())
-    with Bar(*columns, TransferSpeedColumn(), console=Console(stderr=True), transient=True) as bar:
-        shown = _shown(name) if name != "-" else "standard input"
-        task = bar.add_task(shown, total=size or None)
-        yield lambda count: bar.advance(task, count)
+        def on_bytes(count: int) -> None:
+            nonlocal done
+            before, done = done // WORTH_SHOWING, done + count
+            if done // WORTH_SHOWING > before:
+                whole = f" of {size >> 20:,}" if size else ""
+                show(f"reading {subject}: {done >> 20:,}{whole} MiB")
+
+        yield on_bytes
 
 
 def counting() -> Callable[[int, int], None] | None:
     """A callback for how many files of how many are done; None where nobody is watching."""
     if not sys.stderr.isatty():
         return None
-    import time
-
     began = shown = time.monotonic()
 
     def show(done: int, total: int) -> None:
@@ -112,10 +140,3 @@ def counting() -> Callable[[int, int], None] | None:
             output.say_own(f"\r{done:,} of {total:,} files")
 
     return show
-
-
-def _shown(text: str) -> str:
-    """Redacted, on one line, and without a meaning for rich."""
-    from rich.markup import escape
-
-    return escape(output.name(output.plain(text)))

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from whygpu.causes import catalogue, find_cause
     from whygpu.cli import output
-    from whygpu.render import page
+    from whygpu.render import rule_page
 
     if options.name is None:
         chosen = catalogue()
@@ -33,12 +33,12 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(_unknown(options.name))
         chosen = (cause,)
     if options.json:
-        output.own(page.render_json(chosen))
+        output.own(rule_page.render_json(chosen))
     elif options.name is None:
-        output.own(page.render_list(chosen))
+        output.own(rule_page.render_list(chosen))
     else:
         color = output.use_color(options.color)
-        output.own(page.render(chosen[0], width=output.width(), color=color))
+        output.own(rule_page.render(chosen[0], width=output.width(), color=color))
     return 0
 
 

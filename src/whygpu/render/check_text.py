@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
-
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from whygpu.model.commands import remedy_text, shell_text
 from whygpu.model.derived import display_name, installer_of
@@ -17,30 +11,47 @@ from whygpu.model.finding import MACHINE, Finding, Remedy
 from whygpu.model.report import STATUSES, Outcome, Report
 from whygpu.model.standing import Standing
 from whygpu.model.target import Installer
+from whygpu.render.layout import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    Page,
+    cells,
+    column_widths,
+    padded,
+)
 from whygpu.render.marks import MARKS
 
 STYLES = {
-    "gpu": "bold green",
-    "no-gpu": "bold green",
-    "cpu": "bold red",
-    "broken": "bold red",
-    "unknown": "bold yellow",
-    "error": "bold red",
-    "warning": "bold yellow",
-    "info": "bold cyan",
+    "gpu": f"{BOLD};{GREEN}",
+    "no-gpu": f"{BOLD};{GREEN}",
+    "cpu": f"{BOLD};{RED}",
+    "broken": f"{BOLD};{RED}",
+    "unknown": f"{BOLD};{YELLOW}",
+    "error": f"{BOLD};{RED}",
+    "warning": f"{BOLD};{YELLOW}",
+    "info": CYAN,
 }
 HEADLINE_STYLES: dict[Standing, str] = {
-    "fine": "bold green",
-    "attention": "bold yellow",
-    "wrong": "bold red",
-    "unknown": "bold yellow",
+    "fine": f"{BOLD};{GREEN}",
+    "attention": f"{BOLD};{YELLOW}",
+    "wrong": f"{BOLD};{RED}",
+    "unknown": f"{BOLD};{YELLOW}",
 }
 _MOST_EVIDENCE = 6
 _LONGEST_EVIDENCE = 360
 """More evidence than this, and longer, is for -v."""
 _LONGEST_SUMMARY = 200
+_NARROWEST_TEXT = 20
+"""The columns for a summary; with fewer it is placed below its framework."""
 _NARROWEST_REASON = 32
 """The columns for a reason, and for the code and the blanks before it."""
+_INDENT = 3
+_TEXT_INDENT = 10
+"""Of the text beside labels such as "seen" and "fix"."""
 
 
 def render(
@@ -51,90 +62,70 @@ def render(
     verbose: bool,
     marks: Mapping[Standing, str] = MARKS,
 ) -> str:
-    console = console_of(width, color)
-    with console.capture() as captured:
-        _headline(console, report, marks[report.standing])
-        _frameworks(console, report, verbose)
-        for number, root in enumerate(report.root_causes, 1):
-            _root(console, number, root, report, verbose)
-        _undetermined(console, report, verbose)
-        if verbose:
-            _outcomes(console, report.outcomes)
-        _summary(console, report, verbose)
-    return text_of(captured.get())
+    page = Page(width, color)
+    headline(page, marks[report.standing], report.headline, HEADLINE_STYLES[report.standing])
+    _frameworks(page, report, verbose)
+    for number, root in enumerate(report.root_causes, 1):
+        _root(page, number, root, report, verbose)
+    _undetermined(page, report, verbose)
+    if verbose:
+        _outcomes(page, report.outcomes)
+    _summary(page, report, verbose)
+    return page.text()
 
 
-def console_of(width: int, color: bool) -> Console:
-    """A console that prints nowhere: what it captures is the answer."""
-    return Console(
-        file=io.StringIO(),
-        width=width,
-        force_terminal=color,
-        no_color=not color,
-        color_system="standard" if color else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
+def headline(page: Page, mark: str, sentence: str, style: str) -> None:
+    page.hanging(mark, sentence[:1].upper() + sentence[1:], 2, style)
 
 
-def text_of(captured: str) -> str:
-    return "\n".join(line.rstrip() for line in captured.splitlines()) + "\n"
-
-
-def _headline(console: Console, report: Report, mark: str) -> None:
-    sentence = report.headline[:1].upper() + report.headline[1:]
-    console.print(hanging(mark, Text(sentence, HEADLINE_STYLES[report.standing]), 2))
-
-
-def _frameworks(console: Console, report: Report, verbose: bool) -> None:
+def _frameworks(page: Page, report: Report, verbose: bool) -> None:
     if not report.frameworks:
         return
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(ratio=1, overflow="fold")
-    for item in report.frameworks:
+    page.line()
+    rows = [(display_name(item.name), item.version, item.verdict) for item in report.frameworks]
+    widths = column_widths(rows)
+    indent = 2 + sum(widths) + 2 * len(widths)
+    for row, item in zip(rows, report.frameworks, strict=True):
         because = f" [{', '.join(item.because)}]" if item.because else ""
-        table.add_row(
-            display_name(item.name),
-            item.version,
-            Text(item.verdict, STYLES[item.verdict]),
-            Text(
-                (item.summary if verbose else shortened(item.summary, _LONGEST_SUMMARY)) + because
-            ),
-        )
-    console.print()
-    console.print(Padding(table, (0, 0, 0, 2)))
+        text = (item.summary if verbose else shortened(item.summary, _LONGEST_SUMMARY)) + because
+        style = STYLES[item.verdict]
+        if page.width - indent >= _NARROWEST_TEXT:
+            label = "  ".join(map(padded, row, widths))
+            page.hanging(f"  {label}", text, indent, mark=style)
+        else:
+            page.hanging("", "  ".join(row), 2, style)
+            page.hanging("", text, 4)
 
 
-def _root(console: Console, number: int, root: Finding, report: Report, verbose: bool) -> None:
-    title = Text.assemble(
-        (f"{root.code} {root.cause}", STYLES[root.severity]),
-        f"  {root.severity}",
-        "" if root.subject == MACHINE else f", {display_name(root.subject)}",
-        "" if root.confidence == "certain" else f", {root.confidence}",
-    )
-    console.print()
-    console.print(hanging(f"{number}.", title, 3))
-    paragraph(console, root.message)
+def _root(page: Page, number: int, root: Finding, report: Report, verbose: bool) -> None:
+    about: str = root.severity
+    if root.subject != MACHINE:
+        about += f", {display_name(root.subject)}"
+    if root.confidence != "certain":
+        about += f", {root.confidence}"
+    title(page, number, root, about)
+    page.hanging("", root.message, _INDENT)
     shown = root.evidence if verbose else root.evidence[:_MOST_EVIDENCE]
     for evidence in shown:
         text = f"{evidence.where}: {evidence.text}"
-        console.print(labelled("seen", text if verbose else shortened(text)))
+        labelled(page, "seen", text if verbose else shortened(text))
     if len(shown) < len(root.evidence):
-        console.print(labelled("", f"... and {len(root.evidence) - len(shown)} more (-v)"))
+        labelled(page, "", f"... and {len(root.evidence) - len(shown)} more (-v)")
     for remedy in root.remedies:
-        print_remedy(console, remedy, installer_of(report.snapshot))
+        write_remedy(page, remedy, installer_of(report.snapshot))
     followers = [f for f in report.findings if f.explained_by == root.code]
     names = dict.fromkeys(f"{f.code} {f.cause} ({display_name(f.subject)})" for f in followers)
     if names:
-        console.print(labelled("so", f"explains {', '.join(names)}"))
+        labelled(page, "so", f"explains {', '.join(names)}")
 
 
-def _undetermined(console: Console, report: Report, verbose: bool) -> None:
+def title(page: Page, number: int, root: Finding, about: str) -> None:
+    page.line()
+    text = f"{root.code} {root.cause}  {about}"
+    page.hanging(f"{number}.", text, _INDENT, STYLES[root.severity])
+
+
+def _undetermined(page: Page, report: Report, verbose: bool) -> None:
     if not report.undetermined:
         return
     left_out = report.snapshot.probes_left_out
@@ -147,72 +138,50 @@ def _undetermined(console: Console, report: Report, verbose: bool) -> None:
             codes = reasons.setdefault(told, [])
             if outcome.code not in codes:
                 codes.append(outcome.code)
-    console.print()
-    console.print(Text("Could not tell:", STYLES["unknown"]))
+    page.section("Could not tell", STYLES["unknown"])
     for reason, codes in reasons.items():
         shown = codes if verbose or len(codes) <= 3 else [*codes[:3], f"and {len(codes) - 3} more"]
-        console.print(Padding(Text(f"{reason} ({', '.join(shown)})"), (0, 0, 0, 3)))
+        page.hanging("", f"{reason} ({', '.join(shown)})", _INDENT)
 
 
-def _outcomes(console: Console, outcomes: Sequence[Outcome]) -> None:
-    """One after the other, in columns where the console has room for them."""
+def _outcomes(page: Page, outcomes: Sequence[Outcome]) -> None:
+    """One after the other, in columns where the page has room for them."""
     longest_cause = max((len(outcome.cause) for outcome in outcomes), default=0)
     longest_status = max((len(outcome.status) for outcome in outcomes), default=0)
-    width = console.width
-    in_columns = width >= longest_cause + longest_status + _NARROWEST_REASON
-    console.print()
+    in_columns = page.width >= longest_cause + longest_status + _NARROWEST_REASON
+    page.line()
     for outcome in outcomes:
         label = f"  {outcome.code}  "
         words = [outcome.cause, outcome.status, *outcome.reasons[:1]]
         if in_columns:
             label += f"{outcome.cause:{longest_cause}}  {outcome.status:{longest_status}}  "
             words = words[2:]
-        body = "  ".join(words)
-        line = (label + body).rstrip()
-        fits = len(line) <= width and "\n" not in line
-        console.print(Text(line) if fits else hanging(label, Text(body), len(label)))
+        page.hanging(label, "  ".join(words), cells(label))
 
 
-def _summary(console: Console, report: Report, verbose: bool) -> None:
+def _summary(page: Page, report: Report, verbose: bool) -> None:
     counts = Counter(outcome.status for outcome in report.outcomes)
     parts = [
         f"{counts[status]} {status.replace('-', ' ')}" for status in STATUSES if counts[status]
     ]
-    console.print()
-    console.print(Text(f"{len(report.outcomes)} causes looked at: {', '.join(parts)}.", "dim"))
+    page.line()
+    text = f"{len(report.outcomes)} causes looked at: {', '.join(parts)}."
+    page.paragraph(text, DIM)
     if report.root_causes:
         more = "" if verbose else "; all outcomes: whygpu check -v"
-        console.print(
-            Text(f"More about one: whygpu rule {report.root_causes[0].code}{more}", "dim")
-        )
+        page.paragraph(f"More about one: whygpu rule {report.root_causes[0].code}{more}", DIM)
 
 
-def print_remedy(
-    console: Console, remedy: Remedy, installer: Installer, label: str = "fix"
-) -> None:
-    console.print(labelled(label, remedy_text(remedy, installer)))
+def write_remedy(page: Page, remedy: Remedy, installer: Installer, label: str = "fix") -> None:
+    labelled(page, label, remedy_text(remedy, installer))
     command = shell_text(remedy.action, installer)
     if command is not None:
-        # Not wrapped: a command has to survive copy and paste.
-        console.print(Text(f"          {command}", "bold"), soft_wrap=True)
+        page.line(f"{' ' * _TEXT_INDENT}{command}", BOLD)
 
 
 def shortened(text: str, longest: int = _LONGEST_EVIDENCE) -> str:
     return text if len(text) <= longest else f"{text[:longest]} ... (-v)"
 
 
-def paragraph(console: Console, text: str) -> None:
-    console.print(Padding(Text(text), (0, 0, 0, 3)))
-
-
-def labelled(label: str, text: str) -> Table:
-    return hanging(f"   {label}", Text(text), 10)
-
-
-def hanging(label: str, body: Text, indent: int) -> Table:
-    """A label with the text beside it, so that wrapped lines start under the text."""
-    table = Table.grid()
-    table.add_column(width=indent, no_wrap=True)
-    table.add_column(ratio=1, overflow="fold")
-    table.add_row(label, body)
-    return table
+def labelled(page: Page, label: str, text: str) -> None:
+    page.hanging(f"{' ' * _INDENT}{label}", text, _TEXT_INDENT)

@@ -10,6 +10,8 @@ import re
 import textwrap
 from collections.abc import Collection, Sequence
 
+from whygpu.render.layout import wrapped
+
 INDENT = 3
 NOTHING = "-"
 _GAP = 2
@@ -112,7 +114,5 @@ def _list(columns: Sequence[Sequence[str]], width: int) -> list[list[str]]:
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    lines = textwrap.wrap(
-        text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
-    )
-    return [line.replace(_NO_BREAK, " ") for line in lines]
+    lines = wrapped(text, width - len(indent))
+    return [indent + line.replace(_NO_BREAK, " ") for line in lines]

@@ -38,7 +38,6 @@ _HERE = " > "
 """Stands before the row at which two lanes part."""
 Item = TypeVar("Item")
 _UNKNOWN = rows.STEADY["unknown"]
-_BULLET, _BESIDE = "   -", 5
 
 
 def render(
@@ -57,12 +56,12 @@ def render(
     for each in explained:
         _reasons(page, each, marks)
     for note in () if explained else report.notes:
-        page.hanging(_BULLET, note, _BESIDE)
+        page.item(note)
     to_do = advice(report)
     if to_do:
         page.section("What to do")
         for text in to_do:
-            page.hanging(_BULLET, text, _BESIDE)
+            page.item(text)
     _figures(page, report, explained, width, verbose)
     page.section("Compared")
     for name, text in told.about(report):
@@ -77,7 +76,7 @@ def _reasons(page: Page, each: told.Told, marks: Mapping[Standing, str]) -> None
     page.hanging(f" {marks[STANDINGS[verdict]]}", told.title(each.pair), INDENT, _STYLES[verdict])
     for reason in (*each.pair.reasons, told.the_same_of(each)):
         if reason:
-            page.hanging(_BULLET, reason, _BESIDE)
+            page.item(reason)
 
 
 def _figures(
@@ -131,9 +130,9 @@ def _lanes(page: Page, lanes: Sequence[LaneResult], width: int, numbers: Mapping
     if len(gpus) == 1:
         said.append(f"the GPU is {gpus[0]}")
     if said:
-        page.hanging(_BULLET, "; ".join(said), _BESIDE)
+        page.item("; ".join(said))
     for remark in told.remarks(lanes):
-        page.hanging(_BULLET, remark.text, _BESIDE, YELLOW if remark.wrong else "")
+        page.item(remark.text, YELLOW if remark.wrong else "")
 
 
 def _without(cells: tuple[str, ...], place: int) -> tuple[str, ...]:
@@ -174,7 +173,7 @@ def _tensors(page: Page, pair: PairVerdict, width: int, verbose: bool) -> None:
     if not cells:
         return
     page.line()
-    page.hanging("", f"{pair.a} and {pair.b}:", 0, CYAN)
+    page.paragraph(f"{pair.a} and {pair.b}:", CYAN)
     here = names.index(pair.first_layer) if pair.first_layer in names else None
     styles = [_STYLES[pair.verdict] if number == here else "" for number in range(len(cells))]
     _table(page, head, cells, width, styles, here)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from whygpu.model.code_finding import FileProblem, LintReport, Located
 from whygpu.model.standing import Standing
+from whygpu.render.layout import BOLD, CYAN, RED, YELLOW, Page
 from whygpu.render.marks import MARKS
 
-_STYLES = {"error": "\033[1;31m", "warning": "\033[1;33m", "info": "\033[1;36m"}
-_BOLD, _PLAIN = "\033[1m", "\033[0m"
+_STYLES = {"error": f"{BOLD};{RED}", "warning": f"{BOLD};{YELLOW}", "info": CYAN}
 
 
 class Marked(NamedTuple):
@@ -44,40 +43,48 @@ def render(
     marked: Sequence[Marked] | None = None,
 ) -> str:
     """`marked` are the marked_lines of the report, as they may be shown."""
+    page = Page(width, color)
+    page.hanging(marks[report.standing], headline(report), 2)
     lines = marked_lines(report) if marked is None else marked
-    blocks = ["\n".join(_wrapped(headline(report, marks), width, "", "  "))]
-    blocks += [
-        "\n".join(_finding(found, line, width, color))
-        for found, line in zip(report.findings, lines, strict=True)
-    ]
-    blocks += ["\n".join(_problem(problem, width)) for problem in report.problems]
+    for found, line in zip(report.findings, lines, strict=True):
+        _finding(page, found, line)
+    for problem in report.problems:
+        _problem(page, problem)
     if verbose and report.ignored:
-        blocks.append("\n".join(_ignored(found) for found in report.ignored))
-    codes = sorted({found.finding.code for found in report.findings})
-    if codes:
-        blocks.append(f"More about one: whygpu rule {codes[0]}")
-    return "\n\n".join(blocks) + "\n"
+        page.line()
+        for found in report.ignored:
+            reason = found.reason or "no reason given"
+            page.line(f"{where(found)}: {found.finding.code} ignored: {reason}")
+    if report.findings:
+        page.line()
+        code = min(found.finding.code for found in report.findings)
+        page.line(f"More about one: whygpu rule {code}")
+    return page.text()
 
 
-def headline(report: LintReport, marks: Mapping[Standing, str]) -> str:
+def headline(report: LintReport) -> str:
+    return "; ".join((_findings(report), *_changes(report), *_not_looked_at(report)))
+
+
+def _findings(report: LintReport) -> str:
     count, files = len(report.findings), len({found.path for found in report.findings})
-    said = f"{marks[report.standing]} "
     if count:
-        said += f"{_number(count, 'finding')} in {files:,} of {_number(report.files, 'file')}"
-    elif report.files:
-        said += f"no findings in {_number(report.files - report.unread, 'file')}"
-    else:
-        said += "no Python file or notebook found"
+        return f"{_number(count, 'finding')} in {files:,} of {_number(report.files, 'file')}"
+    if report.files:
+        return f"no findings in {_number(report.files - report.unread, 'file')}"
+    return "no Python file or notebook found"
+
+
+def _changes(report: LintReport) -> Iterator[str]:
     fixable = sum(found.fixable for found in report.findings)
     if fixable:
-        said += f"; --fix mends {fixable:,}"
+        yield f"--fix mends {fixable:,}"
     if report.fixed:
-        said += f"; {report.fixed:,} mended"
+        yield f"{report.fixed:,} mended"
     if report.ignored:
-        said += f"; {len(report.ignored):,} ignored"
+        yield f"{len(report.ignored):,} ignored"
     if report.left_out:
-        said += f"; {report.left_out:,} more findings and problems are not shown"
-    return "; ".join((said, *_not_looked_at(report)))
+        yield f"{report.left_out:,} more findings and problems are not shown"
 
 
 def _not_looked_at(report: LintReport) -> Iterator[str]:
@@ -101,27 +108,17 @@ def where(found: Located) -> str:
     return f"{found.path}:{cell}{found.line}:{found.column}"
 
 
-def _finding(found: Located, marked: Marked, width: int, color: bool) -> list[str]:
+def _finding(page: Page, found: Located, marked: Marked) -> None:
     finding = found.finding
-    mark, plain = (_STYLES[finding.severity], _PLAIN) if color else ("", "")
-    bold = _BOLD if color else ""
+    name = page.styled(f"{finding.code} {finding.cause}", _STYLES[finding.severity])
     fix = " [fixable]" if found.fixable else ""
-    lines = [f"{bold}{where(found)}{plain}: {mark}{finding.code} {finding.cause}{plain}{fix}"]
-    lines += _wrapped(finding.message, width, "  ")
-    lines += _source(found, marked, width)
+    page.line()
+    page.line(f"{page.styled(where(found), BOLD)}: {name}{fix}")
+    page.hanging("", finding.message, 2)
+    for line in _source(found, marked, page.width):
+        page.line(line)
     for remedy in finding.remedies:
-        lines += _wrapped(f"fix  {remedy.text}", width, "  ", "       ")
-    return lines
-
-
-def _wrapped(text: str, width: int, first: str, rest: str | None = None) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=first,
-        subsequent_indent=first if rest is None else rest,
-        break_on_hyphens=False,
-    )
+        page.hanging("  fix", remedy.text, 7)
 
 
 def _source(found: Located, marked: Marked, width: int) -> list[str]:
@@ -143,17 +140,8 @@ def _source(found: Located, marked: Marked, width: int) -> list[str]:
     return [f"{gutter}{shown}".rstrip(), f"{' ' * (len(gutter) - 2)}| {marks}"]
 
 
-def _problem(problem: FileProblem, width: int) -> list[str]:
-    said = {
-        "python2": "not looked at",
-        "crashed": "a bug in whygpu",
-    }.get(problem.kind, "not looked at")
-    return [
-        f"{problem.path}:{problem.line}: {said}",
-        *_wrapped(problem.message, width, "  "),
-    ]
-
-
-def _ignored(found: Located) -> str:
-    reason = found.reason or "no reason given"
-    return f"{where(found)}: {found.finding.code} ignored: {reason}"
+def _problem(page: Page, problem: FileProblem) -> None:
+    what = "a bug in whygpu" if problem.kind == "crashed" else "not looked at"
+    page.line()
+    page.line(f"{problem.path}:{problem.line}: {what}")
+    page.hanging("", problem.message, 2)

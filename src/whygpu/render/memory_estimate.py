@@ -101,7 +101,7 @@ def _failure(page: Page, estimate: MemoryEstimate) -> None:
             f"install {missing[1]} in the environment that was used, or name another one with "
             "--python"
         )
-        page.hanging("   -", text, 5)
+        page.item(text)
     lines = [
         line
         for line in _own_lines(estimate.traceback)
@@ -164,23 +164,23 @@ def _fitting(page: Page, estimate: MemoryEstimate) -> None:
             text = f"batch {found.batch} still does; no larger one was tried"
         elif estimate.next_batch > found.batch + 1:
             text = f"batch {found.batch} does; {estimate.next_batch} does not"
-        page.hanging("   -", f"{text} ({size(found.needs_bytes + estimate.overhead_bytes)})", 5)
+        page.item(f"{text} ({size(found.needs_bytes + estimate.overhead_bytes)})")
     elif estimate.next_batch is not None:
-        page.hanging("   -", "not even a batch of 1 does", 5)
+        page.item("not even a batch of 1 does")
     else:
-        page.hanging("   -", "other batches were not tried: the function takes no batch_size", 5)
+        page.item("other batches were not tried: the function takes no batch_size")
     for other in estimate.others:
         answer = "fits" if other.fits else "does not either"
         words = f"{other.name}, batch {other.batch}: {size(other.total_bytes)}, {answer}"
-        page.hanging("   -", words, 5)
+        page.item(words)
 
 
 def _notes(page: Page, estimate: MemoryEstimate) -> None:
     page.line()
     version = estimate.source or display_name(estimate.framework)
-    page.hanging("", f"By {version}.", 0)
+    page.paragraph(f"By {version}.")
     for note in estimate.notes:
         text = note[:1].upper() + note[1:]
-        page.hanging("", text if text.endswith(".") else f"{text}.", 0)
+        page.paragraph(text if text.endswith(".") else f"{text}.")
     if estimate.room is None:
-        page.hanging("", 'Whether it fits: give --gpu "RTX 4090", or --limit 8GiB.', 0)
+        page.paragraph('Whether it fits: give --gpu "RTX 4090", or --limit 8GiB.')

@@ -33,8 +33,8 @@ def render_json(result: BatchResult) -> str:
 def render(result: BatchResult, *, width: int, color: bool) -> str:
     page = Page(width, color)
     headline, style = _headline(result)
-    page.hanging("", headline, 0, f"{BOLD};{style}")
-    page.hanging("", _setting(result), 0)
+    page.paragraph(headline, f"{BOLD};{style}")
+    page.paragraph(_setting(result))
     if result.trials:
         page.section("Tried, each in a process of its own")
         _trials(page, result)

@@ -50,22 +50,22 @@ def render(report: HoldersReport, *, width: int, color: bool) -> str:
 def _no_gpus(page: Page, gpus: Absent | Unknown, causes: Sequence[str]) -> None:
     if isinstance(gpus, Absent):
         text = f"No NVIDIA GPU is seen on this machine (looked at {gpus.source})"
-        page.hanging("", text, 0, BOLD)
+        page.paragraph(text, BOLD)
     else:
         text = f"Cannot tell who holds GPU memory: {gpus.reason}"
-        page.hanging("", text, 0, f"{BOLD};{YELLOW}")
+        page.paragraph(text, f"{BOLD};{YELLOW}")
     _causes(page, causes)
 
 
 def _causes(page: Page, causes: Sequence[str]) -> None:
     for cause in causes:
-        page.hanging("   -", cause, 5)
+        page.item(cause)
     if causes:
         page.line("   More of it: whygpu check")
 
 
 def _gpu(page: Page, gpu: GpuMemory) -> None:
-    page.hanging("", f"GPU {gpu.number}, {gpu.name}: {_summary(gpu)}", 0, BOLD)
+    page.paragraph(f"GPU {gpu.number}, {gpu.name}: {_summary(gpu)}", BOLD)
     if gpu.processes_unknown and not gpu.holders:
         page.hanging("  ", f"its processes cannot be told: {gpu.processes_unknown}", 2)
     page.section("Held by")
@@ -142,7 +142,7 @@ def _settings(page: Page, settings: Sequence[tuple[str, str]]) -> None:
     if settings:
         named = and_list([f"{name}={value}" for name, value in settings])
         page.line()
-        page.hanging("", f"As the environment says: {named}", 0)
+        page.paragraph(f"As the environment says: {named}")
 
 
 def _how_to_change(page: Page, defaults: Sequence[Default]) -> None:

@@ -68,7 +68,7 @@ def render(
         page.section("Possible with")
         for change in changes:
             names = and_list([f"{item.package} {item.version}" for item in change.chosen])
-            page.hanging("   -", f"{change.what}: {names}", 5)
+            page.item(f"{change.what}: {names}")
     _candidates(page, answer)
     return page.text()
 
@@ -127,7 +127,7 @@ def _advice(page: Page, advice: Advice) -> None:
     if advice.notes:
         page.section("To know")
         for note in advice.notes:
-            page.hanging("   -", note, 5)
+            page.item(note)
 
 
 def _commands(page: Page, title: str, commands: Sequence[str]) -> None:

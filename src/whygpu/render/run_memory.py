@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from textwrap import wrap
 from typing import Any
 
 from whygpu.causes.evidence.log_subjects import in_gib
 from whygpu.model.codec import encode
 from whygpu.model.derived import DISPLAY_NAMES, display_name
 from whygpu.model.memory_use import FitEstimate, MemoryEnd
+from whygpu.render.layout import Page
 
 _PLACES = {
     "gpu": "the GPU's memory",
@@ -25,24 +25,17 @@ _REASONS = {
     "other-process": "others hold it",
     "unknown": "cannot tell",
 }
-_LABEL = 11
+_INDENT = 13
 
 
 def memory_text(end: MemoryEnd, script: str | None = None, *, width: int = 80) -> str:
     """The numbers below an explanation. `script` is the program's file, where it has one."""
     device = f" ({end.device})" if end.device not in ("", "host") else ""
-    lines = [f"memory that ran out: {_PLACES[end.place]}{device}{_by(end)}"]
+    page = Page(width, color=False)
+    page.line(f"memory that ran out: {_PLACES[end.place]}{device}{_by(end)}")
     for label, text in _rows(end, script):
-        head = f"  {label:<{_LABEL}}"
-        lines += wrap(
-            text,
-            width,
-            initial_indent=head,
-            subsequent_indent=" " * len(head),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    return "\n".join(lines)
+        page.hanging(f"  {label}", text, _INDENT)
+    return page.text().rstrip()
 
 
 def _by(end: MemoryEnd) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from whygpu.render.layout import Page
 
 EVERYTHING = "*"
 FUNCTION = "tf.function "
@@ -18,21 +19,27 @@ def render(trace: Mapping[str, Any], *, width: int = 80) -> str:
     """`trace` as the tracers' results are merged: `ops`, `on_cpu_because` and `notes`."""
     functions = [op for op in trace["ops"] if op["op"].startswith(FUNCTION)]
     ops = [op for op in trace["ops"] if not op["op"].startswith(FUNCTION)]
+    page = Page(width, color=False)
     if not ops:
-        lines = ["no operation was seen"]
+        page.line("no operation was seen")
     else:
-        headline = textwrap.wrap(_headline(ops), width, subsequent_indent="  ")
-        lines = [*headline, "", *_table(ops, width)]
+        page.hanging("", _headline(ops), 0)
+        page.line()
+        for line in _table(ops, width):
+            page.line(line)
     if functions:
-        lines += ["", "timed as a whole:", *_functions(functions)]
-    reasons = trace["on_cpu_because"]
-    if reasons:
-        lines += ["", "on the CPU because:", *_reasons(reasons, width)]
-    notes = trace.get("notes", ())
-    if notes:
-        lines += ["", "how this was counted:"]
-        lines += [line for note in notes for line in _item(note, width)]
-    return "\n".join(lines) + "\n"
+        page.section("timed as a whole")
+        for line in _functions(functions):
+            page.line(line)
+    if trace["on_cpu_because"]:
+        page.section("on the CPU because")
+        for reason in _reasons(trace["on_cpu_because"]):
+            page.hanging("  -", reason, 4)
+    if trace.get("notes"):
+        page.section("how this was counted")
+        for note in trace["notes"]:
+            page.hanging("  -", note, 4)
+    return page.text()
 
 
 def _headline(ops: Sequence[Mapping[str, Any]]) -> str:
@@ -97,26 +104,20 @@ def _functions(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"  - and {len(slowest) - MOST_FUNCTIONS} more"
 
 
-def _reasons(reasons: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
+def _reasons(reasons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One item for each reason in the same words, with the operations it holds for."""
     groups: dict[tuple[str, str], list[str]] = {}
     for reason in reasons:
         groups.setdefault((reason["reason"], reason["detail"]), []).append(reason["op"])
     for (why, detail), names in groups.items():
         which = "" if EVERYTHING in names else f"{_named(sorted(set(names)))}: "
-        yield from _item(f"{why}: {which}{detail}", width)
+        yield f"{why}: {which}{detail}"
 
 
 def _named(names: Sequence[str]) -> str:
     more = len(names) - MOST_NAMES
     shown = ", ".join(names[:MOST_NAMES])
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _item(text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text, width, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False
-    )
 
 
 def _cut(name: str, room: int) -> str:
