@@ -54,3 +54,11 @@ def test_cupy_names_its_cuda_in_the_package() -> None:
         ("cupy-cuda12x==13.6.0", "12"),
         ("cupy-cuda102==12.0.0", "10.2"),
     ]
+
+
+def test_a_post_release_is_newer_than_its_release() -> None:
+    """Whatever order the names have in a set: a test in one process sees one of the orders."""
+    versions = ["2.15.0", "2.15.0.post1"]
+    for rows in (versions, versions[::-1]):
+        found = candidates("tensorflow", table_of([release("tensorflow", v) for v in rows]))
+        assert [item.version for item in found] == ["2.15.0.post1", "2.15.0"]

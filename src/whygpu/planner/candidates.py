@@ -79,8 +79,9 @@ def _tensorflow(table: Table) -> Iterator[Candidate]:
     """Before 2.1 the package with CUDA was tensorflow-gpu."""
     by_version = {row.version: row for row in table.versions("tensorflow-gpu") if row.cuda}
     both = {row.version: row for row in table.versions("tensorflow")}
-    versions = sorted(by_version.keys() | both.keys(), key=release_numbers, reverse=True)
-    for version in versions:
+    # 2.15.0.post1 has the same numbers as 2.15.0, and comes after it.
+    versions = sorted(by_version.keys() | both.keys(), key=lambda v: (release_numbers(v), v))
+    for version in reversed(versions):
         row = both.get(version)
         if row is None or (not row.cuda and version in by_version):
             row = by_version[version]
