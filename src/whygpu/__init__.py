@@ -1,4 +1,13 @@
-"""Why does this program use (or not use) the GPU?"""
+"""Why does this program use (or not use) the GPU?
+
+    import whygpu
+    whygpu.check()                       does each framework here use the GPU?
+    whygpu.explain("train.log")          what a log, a traceback or an exception means
+    whygpu.plan("torch")                 which releases fit this machine
+    whygpu.run("python train.py", "gpu") run a program under a policy, and prove where it ran
+
+`dir(whygpu)` lists all verbs, and help(whygpu.plan) describes one.
+"""
 
 from whygpu import version as _version
 
@@ -7,78 +16,83 @@ if TYPE_CHECKING:
     from typing import Any
 
     from whygpu.api import check as check
+    from whygpu.api import compare as compare
     from whygpu.api import diagnose as diagnose
     from whygpu.api import estimate_memory as estimate_memory
     from whygpu.api import explain as explain
-    from whygpu.api import install as install
+    from whygpu.api import find_batch_size as find_batch_size
     from whygpu.api import lint as lint
+    from whygpu.api import lint_patch as lint_patch
     from whygpu.api import load_snapshot as load_snapshot
+    from whygpu.api import memory_holders as memory_holders
     from whygpu.api import plan as plan
+    from whygpu.api import plan_run as plan_run
+    from whygpu.api import rule as rule
+    from whygpu.api import rules as rules
+    from whygpu.api import run as run
     from whygpu.api import snapshot as snapshot
-    from whygpu.comparer.compare import compare as compare
+    from whygpu.api import why_not as why_not
+    from whygpu.cli.uncaught import install as install
     from whygpu.errors import PolicyError as PolicyError
+    from whygpu.errors import UsageError as UsageError
     from whygpu.guard.guard import OomGuard as OomGuard
     from whygpu.guard.guard import oom_guard as oom_guard
     from whygpu.host.replay import ReplayHost as ReplayHost
     from whygpu.launch.inprocess import apply as apply
     from whygpu.launch.inprocess import device as device
     from whygpu.launch.inprocess import require_gpu as require_gpu
-    from whygpu.memory.from_program import find_batch_size as find_batch_size
+    from whygpu.model.policy import DevicePolicy as DevicePolicy
 
 __version__ = _version.VERSION
 
-_LAZY = {
+_MODULES = {
+    "DevicePolicy": "whygpu.model.policy",
+    "OomGuard": "whygpu.guard.guard",
+    "PolicyError": "whygpu.errors",
+    "ReplayHost": "whygpu.host.replay",
+    "UsageError": "whygpu.errors",
     "apply": "whygpu.launch.inprocess",
     "check": "whygpu.api",
-    "compare": "whygpu.comparer.compare",
+    "compare": "whygpu.api",
     "device": "whygpu.launch.inprocess",
     "diagnose": "whygpu.api",
     "estimate_memory": "whygpu.api",
     "explain": "whygpu.api",
-    "find_batch_size": "whygpu.memory.from_program",
-    "install": "whygpu.api",
+    "find_batch_size": "whygpu.api",
+    "install": "whygpu.cli.uncaught",
     "lint": "whygpu.api",
+    "lint_patch": "whygpu.api",
     "load_snapshot": "whygpu.api",
+    "memory_holders": "whygpu.api",
     "oom_guard": "whygpu.guard.guard",
-    "OomGuard": "whygpu.guard.guard",
     "plan": "whygpu.api",
-    "PolicyError": "whygpu.errors",
+    "plan_run": "whygpu.api",
     "require_gpu": "whygpu.launch.inprocess",
+    "rule": "whygpu.api",
+    "rules": "whygpu.api",
+    "run": "whygpu.api",
     "snapshot": "whygpu.api",
-    "ReplayHost": "whygpu.host.replay",
+    "why_not": "whygpu.api",
 }
-__all__ = [
-    "OomGuard",
-    "PolicyError",
-    "ReplayHost",
-    "__version__",
-    "apply",
-    "check",
-    "compare",
-    "device",
-    "diagnose",
-    "estimate_memory",
-    "explain",
-    "find_batch_size",
-    "install",
-    "lint",
-    "load_snapshot",
-    "oom_guard",
-    "plan",
-    "record",
-    "require_gpu",
-    "snapshot",
-]
+__all__ = [*_MODULES, "__version__", "record"]
 
 
 def __getattr__(name: str) -> "Any":
     """Import a public name when it is first used, so that `import whygpu` costs nothing."""
-    if name not in _LAZY:
+    if name not in _MODULES:
         raise AttributeError(f"module 'whygpu' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_LAZY[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> "list[str]":
+    return sorted(__all__)
 
 
 def record(name: str, array: "Any") -> None:
-    """Note an array, or a structure of them, for `whygpu compare`; otherwise this does nothing."""
+    """Note an array, or a structure of them, for `whygpu compare`; otherwise this does nothing.
+
+    Example:
+        whygpu.record("logits", logits)
+    """

@@ -1,9 +1,54 @@
-"""Errors that are the user's to mend, as opposed to bugs in whygpu."""
+"""Errors that the user can correct, as opposed to bugs in whygpu."""
+
+TYPE_CHECKING = False  # importing typing for it would cost `whygpu --help` a tenth of its time
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
-class UsageError(Exception):
+class Option:
+    """One option of a verb, by the name of the argument that the function in `api` has for it.
+
+    The command line writes it as `--memory 4GiB`, Python as `memory='4GiB'`.
+    """
+
+    def __init__(self, name: str, value: object = None) -> None:
+        self.name = name
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"{self.name}=..." if self.value is None else f"{self.name}={self.value!r}"
+
+
+class UserError(Exception):
+    """What is wrong and what to do about it, in texts and options.
+
+    `option` is the option that is wrong and `value` what it was given: the message begins with
+    them. str() writes options as Python's arguments; the command line writes them its own way.
+    """
+
+    def __init__(self, *problem: "str | Option", option: str = "", value: object = None) -> None:
+        super().__init__(*problem)
+        self.option = Option(option, value) if option else None
+
+    def __str__(self) -> str:
+        return self.written(repr)
+
+    @property
+    def problem(self) -> str:
+        """The message without the option that it is about."""
+        return "".join(map(str, self.args))
+
+    def written(self, write_option: "Callable[[Option], str]") -> str:
+        """The message, with each option as this function writes it."""
+        problem = "".join(
+            write_option(part) if isinstance(part, Option) else part for part in self.args
+        )
+        return problem if self.option is None else f"{write_option(self.option)}: {problem}"
+
+
+class UsageError(UserError):
     """Wrong usage or unreadable input. The message says what to do about it."""
 
 
-class PolicyError(Exception):
+class PolicyError(UserError):
     """A device policy that this machine cannot meet. The message says why, and what there is."""

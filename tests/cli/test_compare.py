@@ -29,8 +29,11 @@ def script(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (["work.py", "--lanes", "cpu,tpu"], "no lane 'tpu'"),
         (["work.py", "--tolerance", "small"], "--tolerance small: expected auto"),
         (["made.py:f", "--batch", "0"], "--batch 0: expected 1 or more"),
-        (["work.py", "--batch", "8"], "--batch is for models and functions; work.py as a script"),
-        (["work.py", "--input", "3x8"], "--input is for models and functions"),
+        (
+            ["work.py", "--batch", "8"],
+            "--batch 8: it is for models and functions; work.py as a script",
+        ),
+        (["work.py", "--input", "3x8"], "--input 3x8: it is for models and functions"),
         (["work.py", "--inputs", "x.npz"], "expected work.py:function"),
         (["work.py", "--repeat", "-1"], "--repeat -1: expected 1 or more"),
         (["work.py", "--train", "-1"], "--train -1: expected a number of steps"),
@@ -97,6 +100,6 @@ def test_recording_outside_a_comparison_does_nothing() -> None:
 
 
 def test_the_function_is_not_hidden_by_the_package() -> None:
-    import whygpu.comparer.compare
+    import whygpu.api.comparison
 
-    assert whygpu.compare is whygpu.comparer.compare.compare
+    assert whygpu.compare is whygpu.api.comparison.compare

@@ -178,12 +178,12 @@ def test_no_line_is_wider_than_80(
 
 
 def test_a_file_that_grows_is_read_to_where_it_ended(tmp_path: pathlib.Path) -> None:
-    from whygpu.cli.explain import _pieces_of_file
+    from whygpu.api.log_files import pieces_of_file
 
     path = tmp_path / "growing.log"
     path.write_bytes(b"x" * 1_000_000)
     read = 0
-    for piece in _pieces_of_file(str(path)):
+    for piece in pieces_of_file(str(path), lambda done, size: None):
         read += len(piece)
         with open(path, "ab") as file:
             file.write(b"y" * 500_000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import shlex
 import types
 from typing import Any
 
@@ -94,7 +95,7 @@ def test_a_gpu_that_is_not_there_is_wrong_usage(
     saved: Any, capsys: pytest.CaptureFixture[str], word: str
 ) -> None:
     assert cli.main(["memory", "--gpu", word, "--snapshot", saved(TWO)]) == 2
-    assert f"--gpu {word}: " in capsys.readouterr().err
+    assert f"--gpu {shlex.quote(word)}: " in capsys.readouterr().err
 
 
 def test_this_machine_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,8 +15,8 @@ from whygpu.cli.main import main
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ([], 125, "what is to be run?"),
-        (["--"], 125, "what is to be run?"),
+        ([], 125, "what should run?"),
+        (["--"], 125, "what should run?"),
         (["--memory", "much", "--", "true"], 125, "expected growth"),
         (["--cudnn", "on", "--", "true"], 125, "expected off"),
         (["--require", "cpu", "--", "true"], 125, "expected gpu"),

@@ -189,7 +189,7 @@ def test_an_environment_whose_base_is_gone_is_not_passed_over(
 
 
 def test_no_python_at_all_says_what_to_do(nothing_active: pathlib.Path) -> None:
-    with pytest.raises(interpreter.NoInterpreter, match="--python"):
+    with pytest.raises(interpreter.NoInterpreter, match="name one with python="):
         interpreter.find_default(LocalHost())
 
 

@@ -61,8 +61,8 @@ def test_every_combination_can_be_said() -> None:
         ("cpu:no-tf32", "no-tf32 is about GPUs; expected gpu:no-tf32"),
         ("gpu:xla+xla", "an option is there twice"),
         ("cpu,,gpu", "nothing between two commas"),
-        ("cpu,gpu,cpu", "cpu is twice"),
-        ("keras:jax,keras:jax@cpu", "keras:jax@cpu is the same lane as keras:jax"),
+        ("cpu,gpu,cpu", "'cpu': it is given twice"),
+        ("keras:jax,keras:jax@cpu", "'keras:jax@cpu': it is the same lane as keras:jax"),
         ("gpu:xla+no-tf32,gpu:no-tf32+xla", "is the same lane as gpu:xla"),
     ],
 )
@@ -124,7 +124,7 @@ def test_what_is_not_installed_is_said(lane: str, installed: dict[str, str], rea
 
 def test_a_refusal_is_told_in_one_line_with_its_code() -> None:
     text = (
-        "--require gpu: PyTorch 2.13.0 cannot use it here\n  WG203 the driver is too old\n"
+        "PyTorch 2.13.0 cannot use it here\n  WG203 the driver is too old\n"
         "    Update it.\n      sudo apt install"
     )
     expected = "PyTorch 2.13.0 cannot use it here: WG203 the driver is too old"

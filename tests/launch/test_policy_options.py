@@ -74,7 +74,7 @@ def test_words_with_one_meaning() -> None:
     for parse, text in ((parse_require, "cpu"), (parse_log_level, "loud")):
         with pytest.raises(UsageError, match="expected"):
             parse(text)
-    with pytest.raises(UsageError, match="--tf32 on: expected off"):
+    with pytest.raises(UsageError, match="tf32='on': expected off"):
         parse_off("tf32", "on")
 
 

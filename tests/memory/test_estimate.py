@@ -198,10 +198,10 @@ def test_what_the_estimator_cannot_tell_is_an_answer_and_no_fault() -> None:
 @each(
     ("changes", "words"),
     [
-        ({"batch": 0}, "--batch 0: expected 1 or more"),
-        ({"timeout": 0.0}, "--timeout 0"),
-        ({"backend": "theano"}, "--backend theano: expected torch, jax, tensorflow"),
-        ({"mode": "infer", "optimizer": "sgd"}, "--optimizer: inference has none"),
+        ({"batch": 0}, "batch_size=0: expected 1 or more"),
+        ({"timeout": 0.0}, "timeout=0.0: expected"),
+        ({"backend": "theano"}, "backend='theano': expected torch, jax, tensorflow"),
+        ({"mode": "infer", "optimizer": "sgd"}, "optimizer='sgd': inference has no"),
     ],
 )
 def test_what_cannot_be_meant(changes: dict[str, Any], words: str) -> None:
@@ -235,7 +235,7 @@ def test_of_several_sizes_the_least_is_taken_and_it_is_said() -> None:
     assert gpu_rooms.of_name("RTX 3080 12GB").bytes > 11 * GIB
 
 
-@pytest.mark.parametrize(("name", "words"), [("Voodoo 2", "give --limit"), ("RTX", "which one")])
+@pytest.mark.parametrize(("name", "words"), [("Voodoo 2", "limit='24GiB'"), ("RTX", "which one")])
 def test_names_that_tell_nothing(name: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         gpu_rooms.of_name(name)

@@ -107,8 +107,8 @@ def test_an_interpreter_other_than_cpython_is_not_in_the_table() -> None:
 @each(
     ("options", "words"),
     [
-        ({"python": "three"}, "--python three: expected a version"),
-        ({"driver": "new"}, "--driver new: expected a version"),
+        ({"python": "three"}, "python='three': expected a version"),
+        ({"driver": "new"}, "driver='new': expected a version"),
         ({"gpu": "Voodoo 2"}, "no such model on record"),
         ({"gpu": "RTX 6000"}, "may be any of RTX 6000 Ada (8.9), "),
         ({"platform": "amiga"}, "expected one of linux_x86_64"),

@@ -14,7 +14,10 @@ examples:
   whygpu check --python ~/old/bin/python
   whygpu check --no-probe              files only, in a fraction of a second
   whygpu check --json > report.json
-  whygpu check --snapshot FILE         a machine that is far away
+  whygpu check --snapshot FILE         another machine, from its snapshot
+
+exit codes:
+  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
 """
 
 
@@ -28,7 +31,8 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--no-probe",
-        action="store_true",
+        dest="probe",
+        action="store_false",
         help="read files only; do not run the frameworks (leaves some things unknown)",
     )
     parser.add_argument(
@@ -56,7 +60,7 @@ def _seconds(text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
     if not 0 < seconds < 86400:
         raise argparse.ArgumentTypeError("expected a number of seconds between 0 and a day")
     return seconds
@@ -73,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
         with progress() as show:
             report = api.check(
                 options.python,
-                probe=not options.no_probe,
+                probe=options.probe,
                 timeout=options.timeout,
                 on_progress=show,
             )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +13,6 @@ from whygpu.cli.arguments import (
     seconds,
     whole_number,
 )
-from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
     from whygpu.model.comparison import ComparisonReport
@@ -117,17 +114,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if sys.platform != "linux":
-        raise UsageError(
-            f"whygpu compare needs Linux, or Windows with WSL 2; this is {sys.platform}"
-        )
-    html = output.require_writable("--html", options.html)
-    _check(options)
+    from whygpu import api
     from whygpu.cli.progress import told
-    from whygpu.comparer.compare import compare
 
+    html = output.require_writable("--html", options.html)
     with told("looking at this machine") as tell:
-        report = compare(
+        report = api.compare(
             options.what,
             options.lanes,
             inputs=options.inputs,
@@ -144,41 +136,14 @@ def run(options: argparse.Namespace) -> int:
         )
     try:
         if html is not None:
-            _write_html(html, report)
+            from whygpu.render.compare_html import render
+
+            output.save(html, report, render, is_json=False)
+            output.say(f"wrote {html}")
     finally:
         # A full disk must not cost the answer.
         _show(report, options)
     return report.exit_code
-
-
-def _check(options: argparse.Namespace) -> None:
-    """What the words alone say is wrong."""
-    if not 0 <= options.random < 1 << 32:
-        raise UsageError(f"--random {options.random}: expected a seed from 0 to {(1 << 32) - 1}")
-    if not options.timeout > 0:
-        raise UsageError(f"--timeout {options.timeout:g}: expected more than 0 seconds")
-    if options.what.endswith(".py"):
-        for option in ("inputs", "batch", "input"):
-            if getattr(options, "shapes" if option == "input" else option) is not None:
-                raise UsageError(
-                    f"--{option} is for models and functions; {options.what} as a script has its "
-                    f"own inputs; expected {options.what}:function"
-                )
-    if options.inputs is not None and os.path.isfile(options.inputs):
-        import zipfile
-
-        if not zipfile.is_zipfile(options.inputs):
-            raise UsageError(
-                f"--inputs {options.inputs}: not a file of numpy.savez; make one with "
-                'numpy.savez("inputs.npz", array), or several arrays by name'
-            )
-
-
-def _write_html(path: str, report: ComparisonReport) -> None:
-    from whygpu.render.compare_html import render
-
-    output.save(path, report, render, is_json=False)
-    output.say(f"wrote {path}")
 
 
 def _show(report: ComparisonReport, options: argparse.Namespace) -> None:

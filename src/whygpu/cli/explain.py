@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
-import stat
 import sys
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
@@ -30,8 +27,6 @@ exit codes:
   0 nothing wrong   1 a cause found, or a failure that is not the GPU's
   2 a file cannot be read   4 cannot tell
 """
-PIECE = 1 << 18
-_NULL = os.makedev(1, 3)
 UNREADABLE = 2
 
 
@@ -59,9 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.python and not options.here:
-        raise UsageError("--python says which environment wrote the log; it goes with --here")
+        raise UsageError("--python says which environment wrote the log; it needs --here")
+    from whygpu import api
+
     names = list(dict.fromkeys(options.files or ["-"]))
-    here = _this_machine(options.python) if options.here else None
+    here = None
+    if options.here:
+        here = api.snapshot(options.python, probe=False, try_instructions=True, to_post=False)
     codes: list[int] = []
     for name in names:
         try:
@@ -78,68 +77,14 @@ def run(options: argparse.Namespace) -> int:
     return next((code for code in (UNREADABLE, 1, 4) if code in codes), 0)
 
 
-def _this_machine(python: str | None) -> Snapshot:
-    from whygpu import api
-
-    return api.snapshot(python, probe=False, try_instructions=True, to_post=False)
-
-
 def _explained(name: str, here: Snapshot | None) -> Explanation:
     from whygpu import api
-
-    if name == "-":
-        if sys.stdin.isatty():
-            output.say("reading the log from the terminal; end it with Ctrl-D")
-        return api.explain_pieces(_pieces_of_input(), here=here)
-    return api.explain_pieces(_pieces_of_file(name), name, here=here)
-
-
-def _pieces_of_input() -> Iterator[bytes]:
     from whygpu.cli.progress import reading
 
-    with reading("-", 0) as show:
-        try:
-            _refuse_endless("standard input", sys.stdin.fileno())
-            # As it comes: a buffered read would wait until a piece is full.
-            while piece := os.read(sys.stdin.fileno(), PIECE):
-                show(len(piece))
-                yield piece
-        except OSError as error:
-            raise UsageError(f"cannot read standard input: {error.strerror}") from error
-
-
-def _pieces_of_file(name: str) -> Iterator[bytes]:
-    from whygpu.cli.progress import reading
-
-    try:
-        with open(name, "rb", buffering=0) as file:
-            _refuse_endless(name, file.fileno())
-            size = os.fstat(file.fileno()).st_size
-            with reading(name, size) as show:
-                for piece in _first_bytes(file.read, size):
-                    show(len(piece))
-                    yield piece
-    except IsADirectoryError:
-        raise UsageError(f"{name} is a folder; name the logs in it: {name.rstrip('/')}/*") from None
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from error
-
-
-def _refuse_endless(name: str, descriptor: int) -> None:
-    """Of the devices, a terminal and /dev/null are read; /dev/zero would never end."""
-    facts = os.fstat(descriptor)
-    if stat.S_ISCHR(facts.st_mode) and not os.isatty(descriptor) and facts.st_rdev != _NULL:
-        raise UsageError(f"{name} is a device, not a log")
-
-
-def _first_bytes(read: Callable[[int], bytes | None], size: int) -> Iterator[bytes]:
-    """A file that grows while it is read ends where it ended when we came; pipes have no size."""
-    left = size
-    while piece := read(min(PIECE, left) if size else PIECE):
-        yield piece
-        left -= len(piece)
-        if size and left <= 0:
-            return
+    if name == "-" and sys.stdin.isatty():
+        output.say("reading the log from the terminal; end it with Ctrl-D")
+    with reading(name) as show:
+        return api.explain_file(name, here=here, on_read=show)
 
 
 def _show(

@@ -10,11 +10,6 @@ from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from whygpu.linter.fix_files import FixResult
-    from whygpu.linter.settings import Settings
-    from whygpu.model.cause import Cause
     from whygpu.model.code_finding import LintReport
 
 EXAMPLES = """\
@@ -33,9 +28,6 @@ exit codes:
   2 wrong usage, or nothing found and some files could not be read, or --fix
     could not write a file
 """
-
-EXIT_FINE, EXIT_FOUND, EXIT_UNREADABLE, EXIT_BUG = range(4)
-EXIT_NOT_WRITTEN = 2
 
 _NAMES = ("path",)
 """Fields that hold names of files: editors and code scanning open a file by them."""
@@ -66,91 +58,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from whygpu import api
     from whygpu.cli.progress import counting
-    from whygpu.linter import files, lint_files, settings
 
-    causes = lint_files.lint_causes()
     paths = options.paths or ["."]
-    chosen = _with_options(settings.load(paths, causes), options, causes)
-    found = files.find(paths, chosen)
+    chosen = {name: getattr(options, name) for name in ("select", "ignore", "tensorflow")}
     if options.diff:
-        return _diff(found, chosen, causes)
-    fixed = _fix(found, paths, chosen, causes) if options.fix else None
-    report = lint_files.lint_files(found, chosen, counting())
-    if fixed is None:
-        _show(options, report, causes)
-        return report.exit_code
-    _show(options, report._replace(fixed=fixed.mended), causes)
-    return EXIT_NOT_WRITTEN if fixed.left and report.exit_code < EXIT_BUG else report.exit_code
+        patch = api.lint_patch(paths, **chosen)
+        for problem in patch.problems:
+            output.say(f"{output.name(problem.path)} cannot be read: {problem.message}")
+        output.patch(patch.content)
+        return patch.exit_code
+    report = api.lint(paths, **chosen, fix=options.fix, on_progress=counting())
+    for left in report.not_fixed:
+        output.say(f"{output.name(left.path)} is left as it is: {output.name(left.why)}")
+    _show(options, report)
+    return report.exit_code
 
 
-def _with_options(
-    settings: Settings, options: argparse.Namespace, causes: Sequence[Cause]
-) -> Settings:
-    from whygpu.linter.settings import check_codes, tensorflow_line
-
-    for name in ("select", "ignore"):
-        given = getattr(options, name)
-        if given is not None:
-            words = tuple(given.replace(",", " ").split())
-            check_codes(words, causes, f"--{name}")
-            settings = (
-                settings._replace(select=words)
-                if name == "select"
-                else settings._replace(ignore=words)
-            )
-    if options.tensorflow is not None:
-        line = tensorflow_line(options.tensorflow, "--tensorflow")
-        settings = settings._replace(tensorflow=line)
-    return settings
-
-
-def _fix(
-    found: Sequence[str], given: Sequence[str], settings: Settings, causes: Sequence[Cause]
-) -> FixResult:
-    """Mend the files themselves, and say which could not be."""
-    from whygpu.errors import UsageError
-    from whygpu.linter.files import STDIN
-    from whygpu.linter.fix_files import fix_files
-
-    if STDIN in found:
-        raise UsageError("--fix changes files, and standard input is none; --diff shows the change")
-    result = fix_files(found, given, settings, causes)
-    for path, why in result.left:
-        output.say(f"{output.name(path)} is left as it is: {output.name(why)}")
-    return result
-
-
-def _diff(paths: Sequence[str], settings: Settings, causes: Sequence[Cause]) -> int:
-    from whygpu.linter.fix import fixed
-    from whygpu.linter.one_file import read
-    from whygpu.linter.patch import patch
-
-    changed, unreadable = False, 0
-    for path in paths:
-        try:
-            content = read(path)
-        except OSError as error:
-            output.say(f"{output.name(path)} cannot be read: {error.strerror}")
-            unreadable += 1
-            continue
-        result = fixed(path, content, settings, causes).content
-        if result != content:
-            changed = True
-            output.patch(patch(path, content, result))
-    if changed:
-        return EXIT_FOUND
-    return EXIT_UNREADABLE if unreadable else EXIT_FINE
-
-
-def _show(options: argparse.Namespace, report: LintReport, causes: Sequence[Cause]) -> None:
+def _show(options: argparse.Namespace, report: LintReport) -> None:
     if options.json or options.sarif:
         from whygpu.render import lint_json
 
         if options.json:
             output.data(report, lint_json.render_json, _NAMES)
         else:
-            output.data(report, partial(lint_json.render_sarif, causes=causes), _NAMES)
+            from whygpu.api import lint_causes
+
+            output.data(report, partial(lint_json.render_sarif, causes=lint_causes()), _NAMES)
     elif options.github:
         from whygpu.render.lint_json import render_github
 

@@ -119,10 +119,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     try:
         return parser(words[0]).parse_args(words)
     except SystemExit as stop:
-        if stop.code == EXIT_USAGE and words[0] == "run":
-            # There, 2 would be the program's.
-            raise Ending(EXIT_RUN_FAILED) from None
-        raise Ending(stop.code) from None
+        code = _exit_code_of_usage(words) if stop.code == EXIT_USAGE else stop.code
+        raise Ending(code) from None
+
+
+def _exit_code_of_usage(words: Sequence[str]) -> int:
+    """Under `run`, 2 would be the program's."""
+    return EXIT_RUN_FAILED if list(words[:1]) == ["run"] else EXIT_USAGE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -163,8 +166,10 @@ def _run(words: Sequence[str]) -> int:
             return code if options.verb == "run" else bug_code
         return code
     except UsageError as error:
-        _output().say_error(str(error), words)
-        return EXIT_USAGE
+        from whygpu.cli.option_words import message
+
+        _output().say_error(message(error, words), words)
+        return _exit_code_of_usage(words)
     except KeyboardInterrupt:
         _output().say_own("\nwhygpu: interrupted\n")
         return EXIT_INTERRUPTED
@@ -177,7 +182,7 @@ def _run(words: Sequence[str]) -> int:
     except (Exception, SystemExit) as error:
         if isinstance(error, OSError) and folder_is_gone():
             _output().say(FOLDER_IS_GONE)
-            return EXIT_USAGE
+            return _exit_code_of_usage(words)
         return failed(error, words)
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from whygpu.cli import memory_estimate, memory_find
 from whygpu.cli.arguments import add_color_argument
-
-if TYPE_CHECKING:
-    from whygpu.model.holders import HoldersReport
-    from whygpu.model.snapshot import Snapshot
 
 SUBVERBS: dict[str, Any] = {"estimate": memory_estimate, "find": memory_find}
 """Modules as those of the verbs: a first line, EXAMPLES, add_arguments, run."""
@@ -97,52 +93,16 @@ def _refuse_misplaced(options: argparse.Namespace) -> None:
 def _run_holders(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli import output
-    from whygpu.memory.holders import judge
-    from whygpu.model.observed import Known
     from whygpu.render.memory_holders import render, render_json
 
-    if options.holders_snapshot is not None:
-        machine = api.load_snapshot(options.holders_snapshot)
-    else:
-        machine = api.snapshot(options.holders_python, probe=False)
-    report = judge(machine, _numbers(machine, options.holders_gpu))
-    if not isinstance(report.gpus, Known) or report.exit_code != 0:
-        report = _with_causes(report, machine)
+    given = options.holders_snapshot
+    report = api.memory_holders(
+        options.holders_python,
+        gpu=options.holders_gpu,
+        machine=api.load_snapshot(given) if given is not None else None,
+    )
     if options.holders_json:
         output.data(report, render_json)
     else:
         output.page(report, render, color=options.color)
     return report.exit_code
-
-
-def _numbers(machine: Snapshot, text: str | None) -> tuple[int, ...] | None:
-    """The GPUs that --gpu names; None for all, and where there is none to choose from."""
-    from whygpu.errors import PolicyError, UsageError
-    from whygpu.launch.devices import find
-    from whygpu.model.observed import Known
-
-    if text is None:
-        return None
-    words = tuple(word.strip() for word in text.removeprefix("gpu:").split(","))
-    # Snapshots hold no UUIDs, so that none can be looked up in one.
-    if not all(words) or text.lower().startswith(("gpu-", "mig-")):
-        raise UsageError(f"--gpu {text}: expected a number such as 0, several (0,2), or a name")
-    gpus = machine.driver.gpus
-    if not (isinstance(gpus, Known) and gpus.value):
-        return None
-    try:
-        return tuple(gpu.number for gpu in find(words, gpus.value, ()))
-    except PolicyError as error:
-        raise UsageError(f"--gpu {text}: {error}") from error
-
-
-def _with_causes(report: HoldersReport, machine: Snapshot) -> HoldersReport:
-    from whygpu import api
-    from whygpu.model.finding import MACHINE
-
-    found = [
-        f"{finding.code} {finding.cause}: {finding.message}"
-        for finding in api.diagnose(machine).root_causes
-        if finding.subject == MACHINE and finding.severity != "info"
-    ]
-    return report._replace(causes=tuple(found))

@@ -27,10 +27,6 @@ exit codes:
 """
 
 
-_BACKENDS = {"pytorch": "torch", "tf": "tensorflow"}
-"""Names that they have elsewhere."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
@@ -39,11 +35,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(module, example_inputs) or, for JAX, (function, arguments)",
     )
     parser.add_argument(
-        "--batch", metavar="N", type=whole_number, default=32, help="examples (default: 32)"
+        "--batch",
+        metavar="N",
+        dest="batch_size",
+        type=whole_number,
+        default=32,
+        help="examples (default: 32)",
     )
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--train", action="store_true", help="a training step (the default)")
-    mode.add_argument("--infer", action="store_true", help="inference instead of training")
+    mode.add_argument(
+        "--train", action="store_true", default=True, help="a training step (the default)"
+    )
+    mode.add_argument(
+        "--infer", dest="train", action="store_false", help="inference instead of training"
+    )
     parser.add_argument(
         "--optimizer",
         metavar="NAME",
@@ -83,13 +88,13 @@ def run(options: argparse.Namespace) -> int:
     with waiting("estimating") as tell:
         found = api.estimate_memory(
             options.what,
-            batch_size=options.batch,
-            train=not options.infer,
+            batch_size=options.batch_size,
+            train=options.train,
             optimizer=options.optimizer,
             mixed_precision=options.mixed_precision,
             gpu=options.gpu,
             limit=options.limit,
-            backend=_BACKENDS.get(options.backend, options.backend),
+            backend=options.backend,
             input=options.input,
             python=options.python,
             timeout=options.timeout,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import TYPE_CHECKING
 
 from whygpu.cli.arguments import (
@@ -14,8 +13,7 @@ from whygpu.cli.arguments import (
 )
 
 if TYPE_CHECKING:
-    from whygpu.memory.find import Progress, Wanted
-    from whygpu.model.batch import BatchOutcome
+    from whygpu.memory.find import Progress
 
 EXAMPLES = """\
 examples:
@@ -30,16 +28,6 @@ exit codes:
   0 found   1 nothing fits, or the step leaks   2 wrong usage   3 a bug
   4 cannot tell
 """
-
-_CODES: dict[BatchOutcome, int] = {
-    "found": 0,
-    "at-largest": 0,
-    "nothing-fits": 1,
-    "leaks": 1,
-    "unsettled": 4,
-    "failed": 4,
-    "too-slow": 4,
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--start", metavar="N", type=whole_number, help="the first batch to try; default: 8"
     )
-    parser.add_argument("--max", metavar="N", type=whole_number, help="try no larger batch")
+    parser.add_argument(
+        "--max", metavar="N", dest="largest", type=whole_number, help="try no larger batch"
+    )
     parser.add_argument(
         "--multiple-of",
         metavar="N",
@@ -83,50 +73,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", metavar="S", type=seconds, help="seconds for each trial; default: 600"
     )
-    parser.add_argument("--no-cache", action="store_true", help="do not use what was found before")
+    parser.add_argument(
+        "--no-cache", dest="cache", action="store_false", help="do not use what was found before"
+    )
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     add_color_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
+    from whygpu import api
     from whygpu.cli import output
     from whygpu.cli.progress import told
-    from whygpu.memory.find import find
     from whygpu.render.memory_find import render, render_json
 
-    wanted = _wanted(options)
     with told("looking at this machine") as tell:
-        result = find(wanted, os.environ, lambda progress: tell(_in_words(progress)))
+        result = api.find_batch_size(
+            options.what,
+            python=options.python,
+            device=options.device,
+            limit=options.limit,
+            margin=options.margin,
+            start=options.start,
+            largest=options.largest,
+            multiple_of=options.multiple_of,
+            infer=options.infer,
+            optimizer=options.optimizer,
+            input=options.input,
+            timeout=options.timeout,
+            cache=options.cache,
+            on_progress=lambda progress: tell(_in_words(progress)),
+        )
     if options.json:
         output.data(result, render_json)
     else:
         output.page(result, render, color=options.color)
-    return _CODES[result.outcome]
-
-
-def _wanted(options: argparse.Namespace) -> Wanted:
-    from whygpu.launch.policy_options import parse_device
-    from whygpu.memory.amounts import parse_limit, parse_part
-    from whygpu.memory.batch_search import FIRST
-    from whygpu.memory.find import DEFAULT_TIMEOUT, Wanted
-    from whygpu.work.named_work import parse_what
-
-    return Wanted(
-        name=options.what,
-        what=parse_what(options.what, ("model-file", "function")),
-        python=options.python,
-        device=parse_device(options.device) if options.device is not None else None,
-        limit=parse_limit(options.limit) if options.limit is not None else None,
-        margin=parse_part(options.margin),
-        start=FIRST if options.start is None else options.start,
-        largest=options.max,
-        multiple_of=options.multiple_of,
-        infer=options.infer,
-        optimizer=options.optimizer,
-        input=options.input,
-        timeout=DEFAULT_TIMEOUT if options.timeout is None else options.timeout,
-        cache=not options.no_cache,
-    )
+    return result.exit_code
 
 
 def _in_words(progress: Progress) -> str:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from whygpu.cli import output
@@ -104,23 +104,27 @@ def waiting(words: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def reading(name: str, size: int) -> Iterator[Callable[[int], None]]:
-    """A callback for bytes read, which counts them for what takes longer than a moment."""
-    if not sys.stderr.isatty() or (name != "-" and size < WORTH_SHOWING):
-        yield lambda count: None
+def reading(name: str) -> Iterator[Callable[[int, int], None]]:
+    """A callback for bytes read and the size, which counts them for what takes long to read."""
+    if not sys.stderr.isatty():
+        yield lambda done, size: None
         return
     subject = "standard input" if name == "-" else name
-    done = 0
-    with _StatusLine(f"reading {output.name(output.plain(subject))} ...") as show:
+    with ExitStack() as stack:
+        lines: list[Callable[[str], None]] = []
+        shown = 0
 
-        def on_bytes(count: int) -> None:
-            nonlocal done
-            before, done = done // WORTH_SHOWING, done + count
-            if done // WORTH_SHOWING > before:
+        def show(done: int, size: int) -> None:
+            nonlocal shown
+            if not lines and (name == "-" or size >= WORTH_SHOWING):
+                opening = f"reading {output.name(output.plain(subject))} ..."
+                lines.append(stack.enter_context(_StatusLine(opening)))
+            if lines and done // WORTH_SHOWING > shown:
+                shown = done // WORTH_SHOWING
                 whole = f" of {size >> 20:,}" if size else ""
-                show(f"reading {subject}: {done >> 20:,}{whole} MiB")
+                lines[0](f"reading {subject}: {done >> 20:,}{whole} MiB")
 
-        yield on_bytes
+        yield show
 
 
 def counting() -> Callable[[int, int], None] | None:

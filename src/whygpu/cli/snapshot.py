@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     with progress() as show:
         taken = api.snapshot(
             options.python,
-            probe=not options.no_probe,
+            probe=options.probe,
             timeout=options.timeout,
             on_progress=show,
         )

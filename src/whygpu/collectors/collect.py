@@ -20,16 +20,19 @@ from whygpu.collectors import (
 )
 from whygpu.collectors.background import Background
 from whygpu.collectors.loader import LoaderProcess
-from whygpu.errors import UsageError
 from whygpu.host.base import Host
+from whygpu.model.driver import Driver
+from whygpu.model.environment import Environment
 from whygpu.model.libraries import CudaFiles
-from whygpu.model.observed import Known, Observed, Unknown
+from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.snapshot import SCHEMA, Snapshot
 from whygpu.model.system import Cpu
 from whygpu.model.target import Interpreter, Target
 from whygpu.version import VERSION
 
 NOT_PROBED = "probes were left out (--no-probe)"
+NOT_FOR_A_PLAN = "a plan does not need it"
+TOLD = Unknown("told by an option")
 
 
 def collect(
@@ -39,12 +42,7 @@ def collect(
 
     `meanwhile` is work of the caller's that can be done while the target is being asked.
     """
-    try:
-        chosen = (
-            interpreter.find_default(host) if python is None else interpreter.resolve(host, python)
-        )
-    except interpreter.NoInterpreter as error:
-        raise UsageError(str(error)) from error
+    chosen = interpreter.find(host, python)
     # The driver and the target answer in processes of their own: wait for both at once.
     asked = Background(lambda: _target(host, chosen))
     machine = system.collect(host)
@@ -68,6 +66,50 @@ def collect(
         probes=(),
         probes_left_out=silent.reason if isinstance(silent, Unknown) else NOT_PROBED,
     )
+
+
+def collect_for_plan(
+    host: Host, python: str | None, *, asks_python: bool = True, asks_driver: bool = True
+) -> Snapshot:
+    """The facts that decide which releases fit; packages and libraries are not read.
+
+    What the user has told is not asked: neither the interpreter, nor the driver.
+    """
+    asked = Background(lambda: _without_packages(host, python)) if asks_python else None
+    machine = system.collect(host)
+    devices = graphics.collect(host)
+    nvidia = driver.collect(host)[0] if asks_driver else _driver_not_asked()
+    unread = Unknown(NOT_FOR_A_PLAN)
+    target = Target(TOLD, unread, unread, unread) if asked is None else asked.result()
+    return Snapshot(
+        schema=SCHEMA,
+        whygpu=VERSION,
+        taken=time.strftime("%Y-%m-%d"),
+        system=machine,
+        graphics=devices,
+        driver=nvidia,
+        environment=Environment((), Absent(NOT_FOR_A_PLAN)),
+        cuda=unread,
+        target=target,
+        probes=(),
+        probes_left_out=NOT_FOR_A_PLAN,
+    )
+
+
+def _without_packages(host: Host, python: str | None) -> Target:
+    path = interpreter.find(host, python)
+    told = interpreter.collect(host, path)
+    unread = Unknown(NOT_FOR_A_PLAN)
+    if not isinstance(told, Known):
+        reason = told.reason if isinstance(told, Unknown) else told.source
+        return Target(Unknown(reason), unread, unread, unread)
+    known = Known(told.value, "the target interpreter")
+    found = installer.collect(host, known.value, unread)
+    return Target(known, unread, unread, unread, Known(found, known.source))
+
+
+def _driver_not_asked() -> Driver:
+    return Driver(TOLD, "", TOLD, TOLD, TOLD, TOLD, TOLD, TOLD, TOLD, TOLD)
 
 
 def _tried(host: Host, cpu: Cpu) -> Background[Cpu] | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from whygpu.errors import Option, UsageError
 from whygpu.host.base import Completed, FileFacts, Host
 from whygpu.model.codec import decode
 from whygpu.model.observed import Absent, Known, Observed, Unknown
@@ -91,8 +92,13 @@ LONGEST_REASON = 160
 LOST_BASE = "was made from a Python that is no longer there: make the environment anew"
 
 
-class NoInterpreter(Exception):
+class NoInterpreter(UsageError):
     """What was named as the target, or what stands in for it, is not a Python interpreter."""
+
+
+def find(host: Host, python: str | None) -> str:
+    """The interpreter that `python` names; None means the active environment's."""
+    return find_default(host) if python is None else resolve(host, python)
 
 
 def find_default(host: Host) -> str:
@@ -108,13 +114,15 @@ def find_default(host: Host) -> str:
         if folder and _hides_its_python(host, folder, variable):
             raise NoInterpreter(
                 f"{variable} names {folder} as the active environment, which has no Python that "
-                "can be started; deactivate it, or name another with --python"
+                "can be started; deactivate it, or name another with ",
+                Option("python"),
             )
     python = on_path(host, "python") or on_path(host, "python3")
     if python is None:
         raise NoInterpreter(
             "no Python to examine: no virtual or conda environment is active and PATH has neither "
-            "python nor python3; name one with --python"
+            "python nor python3; name one with ",
+            Option("python"),
         )
     return python
 
@@ -131,7 +139,7 @@ def _hides_its_python(host: Host, folder: str, variable: str) -> bool:
 
 
 def resolve(host: Host, given: str) -> str:
-    """The interpreter meant by --python: a file, an environment's folder, or a command's name."""
+    """The interpreter that was named: a file, an environment's folder, or a command's name."""
     path = os.path.expanduser(given)
     facts = host.stat(path)
     if isinstance(facts, Known) and facts.value.kind == "folder":

@@ -175,7 +175,7 @@ def begin(job: Job, lane: Lane, progress: Progress) -> Begun:
     try:
         prepared = prepare(job.words, policy_of(lane), environ)
     except PolicyError as error:
-        return Begun(Collected(LaneRun(lane, "cannot-run", reason_of(str(error)))))
+        return Begun(Collected(LaneRun(lane, "cannot-run", reason_of(error.problem))))
     lacking = _lacking(lane, prepared)
     if lacking is not None:
         return Begun(Collected(LaneRun(lane, "cannot-run", reason_of(lacking))))
@@ -272,8 +272,8 @@ def _lacking(lane: Lane, prepared: Prepared) -> str | None:
 
 
 def reason_of(text: str) -> str:
-    """A refusal of `whygpu run` in one line: without the option that it was put in words of."""
-    lines = re.sub(r"^--(require|device) \S+: ", "", text).splitlines()
+    """A refusal of `whygpu run` in one line."""
+    lines = text.splitlines()
     told = [line.strip() for line in lines[1:] if re.match(r"\s+WG\d+", line)]
     return ": ".join([lines[0], *told[:1]])
 

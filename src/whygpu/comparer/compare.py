@@ -15,9 +15,8 @@ from whygpu.comparer.reference_tasks import ReferenceRun
 from whygpu.comparer.report import report
 from whygpu.comparer.side_by_side import Piece, all_done, room_here
 from whygpu.comparer.tolerance import Tolerance, parse
-from whygpu.errors import UsageError
+from whygpu.errors import Option, UsageError
 from whygpu.launch import command, preflight
-from whygpu.memory.amounts import in_bytes
 from whygpu.model.comparison import ComparisonReport, Lane
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.observed import Absent, Known
@@ -43,23 +42,14 @@ def compare(
     train: int = 0,
     python: str | None = None,
     timeout: float = TIMEOUT,
-    host_memory: str | int | None = None,
+    host_limit: int | None = None,
     on_progress: Progress = lambda text: None,
 ) -> ComparisonReport:
-    """The same work on several lanes: how far apart are they, and is it more than rounding?
-
-    `what` is model.keras, file.py:function or script.py. `lanes` are words such as
-    "cpu,gpu:no-cudnn"; None takes those that say most on this machine. `inputs` is a file of
-    numpy.savez; without it inputs are made from the seed `random`, `batch` of them, of the shapes
-    that the model says or that `shapes` gives ("3x224x224"). `python` is an interpreter, a virtual
-    environment, or None for the active one. `host_memory` (bytes, or "32GiB") is the main memory
-    that one process may take; None is what the machine can spare.
-    """
+    """The report on the same work on several lanes. `api.compare` describes the arguments."""
     named = parse_what(what, get_args(WhatKind))
     within = parse(tolerance)
     wanted = parse_lanes(lanes) if lanes is not None else None
     _check(inputs, batch, repeat, train)
-    host_limit = None if host_memory is None else in_bytes(host_memory, "--host-memory")
     with tempfile.TemporaryDirectory(prefix="whygpu-compare-") as folder:
         on_progress("looking at this machine")
         seen = preflight.examine(python, os.environ, proving=False)
@@ -95,13 +85,15 @@ def _one_at_a_time(progress: Progress) -> Progress:
 
 
 def _check(inputs: str | None, batch: int | None, repeat: int | None, train: int) -> None:
-    for option, number in (("--batch", batch), ("--repeat", repeat)):
+    for option, number in (("batch", batch), ("repeat", repeat)):
         if number is not None and number < 1:
-            raise UsageError(f"{option} {number}: expected 1 or more")
+            raise UsageError("expected 1 or more", option=option, value=number)
     if train < 0:
-        raise UsageError(f"--train {train}: expected a number of steps")
+        raise UsageError("expected a number of steps", option="train", value=train)
     if inputs is not None and not os.path.isfile(inputs):
-        raise UsageError(f"--inputs {inputs}: there is no such file; expected one of numpy.savez")
+        raise UsageError(
+            "there is no such file; expected one of numpy.savez", option="inputs", value=inputs
+        )
 
 
 def _interpreter(seen: Report) -> str:
@@ -122,8 +114,9 @@ def _installed(seen: Report) -> dict[str, str]:
 def _check_keras(job: Job) -> None:
     if job.what.kind == "model-file" and "keras" not in job.installed:
         raise UsageError(
-            f"{job.what.path} is a Keras model, and {job.python} has no Keras; --python names the "
-            "environment to use"
+            f"{job.what.path} is a Keras model, and {job.python} has no Keras; name the "
+            "environment to use with ",
+            Option("python"),
         )
 
 

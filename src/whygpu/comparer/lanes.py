@@ -36,8 +36,8 @@ def parse_lanes(text: str) -> tuple[Lane, ...]:
         key = lane._replace(name="", options=tuple(sorted(lane.options)))
         if key in seen:
             before = seen[key]
-            same = "twice" if before == lane.name else f"the same lane as {before}"
-            raise UsageError(f"--lanes: {lane.name} is {same}; every lane runs twice by itself")
+            same = "given twice" if before == lane.name else f"the same lane as {before}"
+            raise _wrong(lane.name, f"it is {same}; every lane runs twice by itself")
         seen[key] = lane.name
     return tuple(lanes)
 
@@ -45,10 +45,10 @@ def parse_lanes(text: str) -> tuple[Lane, ...]:
 def parse_lane(text: str) -> Lane:
     word = text.strip().lower()
     if not word:
-        raise UsageError("--lanes: there is nothing between two commas; expected cpu,gpu")
+        raise _wrong(word, "there is nothing between two commas; expected cpu,gpu")
     several = word.replace(";", " ").split()
     if len(several) > 1:
-        raise UsageError(f"--lanes {word}: expected commas between lanes: {','.join(several)}")
+        raise _wrong(word, f"expected commas between lanes: {','.join(several)}")
     rest, backend = word, None
     if word.startswith("keras:"):
         name, _, rest = word.removeprefix("keras:").partition("@")
@@ -59,10 +59,10 @@ def parse_lane(text: str) -> Lane:
         _one_of(option, OPTIONS, "option", word) for option in option_words.split("+") if option
     )
     if len(set(options)) < len(options):
-        raise UsageError(f"--lanes {word}: an option is there twice")
+        raise _wrong(word, "an option is there twice")
     for option in options:
         if device == "cpu" and option in _ON_GPU_ONLY:
-            raise UsageError(f"--lanes {word}: {option} is about GPUs; expected gpu:{option}")
+            raise _wrong(word, f"{option} is about GPUs; expected gpu:{option}")
     return Lane(word, device, options, backend)
 
 
@@ -79,7 +79,11 @@ def _one_of(word: str, known: Sequence[Word], what: str, lane: str) -> Word:
     elif what == "option" and word.isdigit():
         hint = f"; CUDA_VISIBLE_DEVICES={word} chooses a GPU"
     kinds = f"{', '.join(known)}" + (", keras:jax and the like" if what == "lane" else "")
-    raise UsageError(f"--lanes {lane}: no {what} {word!r}; there are {kinds}{hint}")
+    raise _wrong(lane, f"no {what} {word!r}; there are {kinds}{hint}")
+
+
+def _wrong(lane: str, problem: str) -> UsageError:
+    return UsageError(problem, option="lanes", value=lane)
 
 
 def default_lanes(

@@ -129,7 +129,7 @@ def device(name: str) -> Iterator[None]:
     """
     choice = parse_device(name)
     if choice.kind == "auto" or len(choice.gpus) > 1 or not all(map(str.isdecimal, choice.gpus)):
-        raise UsageError(f"{name!r}: expected one device, cpu, gpu or gpu:1")
+        raise UsageError("expected one device, cpu, gpu or gpu:1", option="name", value=name)
     index = None if choice.kind == "cpu" else int(choice.gpus[0]) if choice.gpus else 0
     frameworks = _imported()
     if not frameworks:

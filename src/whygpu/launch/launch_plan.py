@@ -6,7 +6,7 @@ import os.path
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from whygpu.errors import PolicyError
+from whygpu.errors import Option, PolicyError
 from whygpu.launch import command, devices
 from whygpu.launch.effects import SEED, Limit, effects
 from whygpu.launch.environment import LIBRARY_PATH, changed, folders
@@ -98,7 +98,12 @@ def make_plan(
     """
     stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
     if policy.require_gpu and stays_on_cpu:
-        raise PolicyError("--device cpu and --require gpu ask for opposite things; take one")
+        raise PolicyError(
+            Option("device", "cpu"),
+            " and ",
+            Option("require_gpu", True),
+            " ask for opposite things; take one",
+        )
     actions = isolation(policy, environ)
     notes: list[str] = []
     repairs: tuple[Repair, ...] = ()
@@ -189,7 +194,7 @@ def _judge(
     if policy.require_gpu:
         reason = machine_lacks(report) or lacking
         if reason is not None:
-            raise PolicyError(f"--require gpu: {reason}")
+            raise PolicyError(reason, option="require_gpu", value=True)
     elif lacking is not None and policy.device is not None and policy.device.kind == "auto":
         return [f"--device auto: on the CPU, because {lacking}"]
     return []

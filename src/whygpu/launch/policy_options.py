@@ -19,6 +19,10 @@ _KINDS = ("cpu", "gpu", "cuda", "auto")
 """Each is a choice by itself, and none is the name of a GPU."""
 
 
+def _wrong(option: str, value: str, problem: str) -> UsageError:
+    return UsageError(problem, option=option, value=value)
+
+
 def parse_device(text: str) -> DeviceChoice:
     """cpu, gpu, auto, gpu:1, gpu:0,2, GPU-1a2b (the beginning of a UUID), or a GPU's name."""
     word = text.strip()
@@ -30,9 +34,9 @@ def parse_device(text: str) -> DeviceChoice:
     if colon and kind.lower() in ("gpu", "cuda"):
         return DeviceChoice("gpu", _several(text, rest))
     if kind.lower() == "cpu":
-        raise UsageError(f"--device {text}: the CPU is one device; expected cpu, without a number")
+        raise _wrong("device", text, "the CPU is one device; expected cpu, without a number")
     if re.fullmatch(r"[\d,\s]+", word):
-        raise UsageError(f"--device {text}: expected gpu:{word} for GPU {word} in PCI bus order")
+        raise _wrong("device", text, f"expected gpu:{word} for GPU {word} in PCI bus order")
     return DeviceChoice("gpu", _several(text, word))
 
 
@@ -44,9 +48,11 @@ def _several(text: str, rest: str) -> tuple[str, ...]:
 
 
 def not_a_device(text: str) -> UsageError:
-    return UsageError(
-        f"--device: {text!r} is none; expected one of cpu, gpu, auto, gpu:1, gpu:0,2, the "
-        "beginning of a UUID (GPU-1a2b, MIG-3c4d) or a part of a GPU's name (RTX 4090)"
+    return _wrong(
+        "device",
+        text,
+        "expected one of cpu, gpu, auto, gpu:1, gpu:0,2, the beginning of a UUID (GPU-1a2b, "
+        "MIG-3c4d) or a part of a GPU's name (RTX 4090)",
     )
 
 
@@ -59,38 +65,45 @@ def parse_memory(text: str) -> MemoryLimit:
     if percent is not None:
         fraction = float(percent[1]) / 100
         if not 0 < fraction <= 1:
-            raise UsageError(f"--memory {text}: expected more than 0% and at most 100%")
+            raise _wrong("memory", text, "expected more than 0% and at most 100%")
         return MemoryLimit("fraction", fraction)
+    amount = parse_bytes(text, "memory", expected="growth, an amount such as 4GiB, or 80%")
+    return MemoryLimit("bytes", amount)
+
+
+def parse_bytes(text: str, option: str, *, expected: str) -> float:
+    """4GiB, 500MB or 4G. `expected` says what the option takes."""
+    word = text.strip()
     size = _SIZE.fullmatch(word)
     if size is None:
-        raise UsageError(f"--memory {text}: expected growth, an amount such as 4GiB, or 80%")
+        raise _wrong(option, text, f"expected {expected}")
     # A bare number is most likely meant in bytes by a program, and in GiB by a person: ask.
     if not size[2] and not word.lower().endswith("b"):
-        raise UsageError(f"--memory {text}: expected a unit, such as {word}GiB")
+        raise _wrong(option, text, f"expected a unit, such as {word}GiB")
     base = 1000 if size[2] and not size[3] and word.lower().endswith("b") else 1024
-    amount = float(size[1]) * base ** _UNITS[size[2].lower()]
+    amount: float = float(size[1]) * base ** _UNITS[size[2].lower()]
     if amount < SMALLEST_LIMIT:
-        raise UsageError(f"--memory {text}: expected at least {SMALLEST_LIMIT >> 20} MiB")
-    return MemoryLimit("bytes", amount)
+        raise _wrong(option, text, f"expected at least {SMALLEST_LIMIT >> 20} MiB")
+    return amount
 
 
 def parse_log_level(text: str) -> LogLevel:
     for level in get_args(LogLevel):
         if text.lower() == level:
             return level  # type: ignore[no-any-return]
-    raise UsageError(f"--log-level {text}: expected one of {', '.join(get_args(LogLevel))}")
+    raise _wrong("log_level", text, f"expected one of {', '.join(get_args(LogLevel))}")
 
 
 def parse_off(option: str, text: str) -> bool:
     """Options whose only word is off: what is on is what the program does anyway."""
     if text.lower() != "off":
-        raise UsageError(f"--{option} {text}: expected off; without the option nothing is changed")
+        raise _wrong(option, text, "expected off; without the option nothing is changed")
     return True
 
 
 def parse_require(text: str) -> bool:
     if text.lower() != "gpu":
-        raise UsageError(f"--require {text}: expected gpu, the one thing that can be required")
+        raise _wrong("require", text, "expected gpu, the one thing that can be required")
     return True
 
 

@@ -11,22 +11,16 @@ from whygpu.linter.fix import fixed
 from whygpu.linter.one_file import read
 from whygpu.linter.settings import Settings
 from whygpu.model.cause import Cause
+from whygpu.model.code_finding import NotFixed
 
 _MOST_TRIES = 3
 """Somebody else may write the same file; two runs of whygpu agree after the second try."""
 
 
-class LeftAlone(NamedTuple):
-    """A file that has something to mend and was not changed."""
-
-    path: str
-    why: str
-
-
 class FixResult(NamedTuple):
     mended: int
     """How many findings were mended, in all files."""
-    left: tuple[LeftAlone, ...]
+    left: tuple[NotFixed, ...]
 
 
 def fix_files(
@@ -35,12 +29,12 @@ def fix_files(
     """`given` are the files and folders in which `paths` were found."""
     folders = [_real_folder(path) for path in given]
     mended = 0
-    left: list[LeftAlone] = []
+    left: list[NotFixed] = []
     for path in paths:
         try:
             mended += _fix(path, folders, settings, causes)
         except _NotChanged as reason:
-            left.append(LeftAlone(path, str(reason)))
+            left.append(NotFixed(path, str(reason)))
     return FixResult(mended, tuple(left))
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from whygpu.errors import UsageError
+from whygpu.errors import Option, UsageError
 from whygpu.host.files import read_whole
 from whygpu.model.cause import Cause
 from whygpu.model.program import TensorFlowLine
@@ -139,17 +139,17 @@ def _words(file: str, name: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def check_codes(words: Sequence[str], causes: Sequence[Cause], where: str) -> None:
+def check_codes(words: Sequence[str], causes: Sequence[Cause], where: str | Option) -> None:
     for word in words:
         if not any(_names([word], cause) for cause in causes):
             raise UsageError(
-                f"{where}: {word!r} is no cause that lint looks for; `whygpu rule` lists them"
+                where, f": {word!r} is no cause that lint looks for; `whygpu rule` lists them"
             )
 
 
-def tensorflow_line(text: object, where: str) -> TensorFlowLine:
+def tensorflow_line(text: object, where: str | Option) -> TensorFlowLine:
     """1.15 -> "1"."""
     found = re.fullmatch(r"([12])(\.\d+)*(\.x)?", str(text))
     if not found:
-        raise UsageError(f'{where}: tensorflow is a version such as "1.15" or "2.16", not {text!r}')
+        raise UsageError(where, f': tensorflow is a version such as "1.15" or "2.16", not {text!r}')
     return "1" if found.group(1) == "1" else "2"

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from whygpu.errors import UsageError
-from whygpu.launch.policy_options import parse_memory
+from whygpu.launch.policy_options import parse_bytes
 
 
-def parse_limit(text: str, option: str = "--limit") -> int:
-    """--limit 8GiB, in bytes."""
-    expected = f"{option} {text}: expected an amount such as 8GiB"
-    try:
-        amount = parse_memory(text)
-    except UsageError as error:
-        words = str(error).replace("--memory", option)
-        # Other words for it, such as growth, are those of a policy.
-        raise UsageError(expected if "growth" in words else words) from error
-    if amount.kind != "bytes":
-        raise UsageError(expected)
-    return int(amount.amount)
+def in_bytes(amount: str | int, option: str) -> int:
+    """An amount as programs give it (bytes), or in a user's words (8GiB)."""
+    if isinstance(amount, int):
+        return amount
+    return int(parse_bytes(amount, option, expected="an amount such as 8GiB"))
 
 
-def in_bytes(amount: str | int, option: str = "--limit") -> int:
-    """An amount as programs give it, or in a user's words."""
-    return amount if isinstance(amount, int) else parse_limit(amount, option)
-
-
-def parse_part(text: str) -> float:
-    """--margin 5%, or 0.05, as a part of one."""
+def parse_part(text: str, option: str) -> float:
+    """5%, or 0.05, as a part of one."""
     number, percent, rest = text.strip().partition("%")
     try:
         value = float(number) / (100 if percent else 1)
     except ValueError:
         value = -1.0
     if rest or not 0 <= value < 1:
-        raise UsageError(f"--margin {text}: expected a part of the memory, such as 5%")
+        raise UsageError("expected a part of the memory, such as 5%", option=option, value=text)
     return value

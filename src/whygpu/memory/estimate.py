@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from whygpu.errors import UsageError
+from whygpu.errors import Option, UsageError
 from whygpu.model.estimate import (
     BatchMemory,
     FitVerdict,
@@ -86,13 +86,18 @@ def estimate(
 def check(wanted: Wanted) -> None:
     """Numbers and names that cannot be meant."""
     if wanted.batch < 1:
-        raise UsageError(f"--batch {wanted.batch}: expected 1 or more")
+        raise UsageError("expected 1 or more", option="batch_size", value=wanted.batch)
     if not wanted.timeout > 0:
-        raise UsageError(f"--timeout {wanted.timeout:g}: expected more than 0 seconds")
+        raise UsageError("expected more than 0 seconds", option="timeout", value=wanted.timeout)
     if wanted.backend is not None and wanted.backend not in BACKENDS:
-        raise UsageError(f"--backend {wanted.backend}: expected {', '.join(BACKENDS)}")
+        raise UsageError(f"expected {', '.join(BACKENDS)}", option="backend", value=wanted.backend)
     if wanted.mode == "infer" and wanted.optimizer is not None:
-        raise UsageError("--optimizer: inference has none; leave it out, or leave out --infer")
+        raise UsageError(
+            "inference has no optimizer; leave it out, or take ",
+            Option("train", True),
+            option="optimizer",
+            value=wanted.optimizer,
+        )
 
 
 def _run(

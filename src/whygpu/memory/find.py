@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from whygpu.errors import PolicyError, UsageError
+from whygpu.errors import Option, PolicyError, UsageError
 from whygpu.host.limits import spare
 from whygpu.memory import batch_cache, batch_search
 from whygpu.memory.answer import answer, is_irregular, with_margin
@@ -120,21 +120,25 @@ def _of_malloc(result: BatchResult, environ: Mapping[str, str]) -> tuple[str, ..
 def check(wanted: Wanted) -> None:
     """Numbers that cannot be meant."""
     for name, number in (
-        ("--start", wanted.start),
-        ("--max", wanted.largest),
-        ("--multiple-of", wanted.multiple_of),
+        ("start", wanted.start),
+        ("largest", wanted.largest),
+        ("multiple_of", wanted.multiple_of),
     ):
         if number is not None and number < 1:
-            raise UsageError(f"{name} {number}: expected 1 or more")
+            raise UsageError("expected 1 or more", option=name, value=number)
     if wanted.largest is not None and wanted.largest < wanted.multiple_of:
         raise UsageError(
-            f"--max {wanted.largest}: no multiple of {wanted.multiple_of} is so small; expected "
-            f"--max {wanted.multiple_of} or more"
+            f"no multiple of {wanted.multiple_of} is so small; expected {wanted.multiple_of} or "
+            "more",
+            option="largest",
+            value=wanted.largest,
         )
     if not 0 <= wanted.margin < 1:
-        raise UsageError(f"--margin {wanted.margin:.0%}: expected at least 0% and less than 100%")
+        raise UsageError(
+            "expected at least 0 and less than 1", option="margin", value=wanted.margin
+        )
     if not wanted.timeout > 0:
-        raise UsageError(f"--timeout {wanted.timeout:g}: expected more than 0 seconds")
+        raise UsageError("expected more than 0 seconds", option="timeout", value=wanted.timeout)
 
 
 def _look(python: str | None) -> Snapshot:
@@ -199,8 +203,8 @@ def _plan(wanted: Wanted, limits: Limits, python: str, environ: Mapping[str, str
     try:
         return prepare(argv, DevicePolicy(device=wanted.device, memory=memory), environ).plan
     except PolicyError as error:
-        hint = "; --device cpu finds what fits into main memory" if wanted.wants_gpu else ""
-        raise UsageError(f"{error}{hint}") from error
+        hint = ("; ", Option("device", "cpu"), " finds what fits into main memory")
+        raise UsageError(*error.args, *(hint if wanted.wants_gpu else ())) from error
 
 
 class _Tries:
@@ -300,8 +304,10 @@ class _Tries:
         """There is a GPU, and the step does not use it."""
         if self._wanted.wants_gpu:
             raise UsageError(
-                f"--device {self._words()}: {self._wanted.name} computed on the CPU; "
-                "`whygpu check` says why its framework does not use the GPU"
+                f"{self._wanted.name} computed on the CPU; `whygpu check` says why its framework "
+                "does not use the GPU",
+                option="device",
+                value=self._words(),
             )
         self._notes.append("the step does not use the GPU of this machine: main memory counts")
         memory = self._limits.memory if self._wanted.limit is None else self._wanted.limit

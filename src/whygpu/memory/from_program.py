@@ -10,81 +10,42 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from whygpu.errors import UsageError
-from whygpu.memory.amounts import parse_limit
-from whygpu.memory.batch_search import FIRST
-from whygpu.memory.find import DEFAULT_TIMEOUT, IN_TRIAL, OnProgress, Wanted, find
-from whygpu.model.batch import BatchResult
+from whygpu.memory.find import IN_TRIAL
 from whygpu.model.work import What
 
 
-def find_batch_size(
-    step: str | Callable[..., Any] | Any,
-    *,
-    device: str | None = None,
-    limit: int | str | None = None,
-    margin: float = 0.0,
-    start: int = FIRST,
-    largest: int | None = None,
-    multiple_of: int = 1,
-    infer: bool = False,
-    optimizer: str | None = None,
-    input: str | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
-    cache: bool = True,
-    on_progress: OnProgress | None = None,
-) -> BatchResult:
-    """The largest batch that fits; `.batch` is the number, or None where none is safe.
+class NamedStep(NamedTuple):
+    name: str
+    what: What | None
+    """The file and the function in it; None if the step is pickled."""
+    pickled: str | None
+    """The file with the pickle."""
 
-    `step` is a function of a file, called with the batch size, or whatever else `whygpu memory
-    find` takes: a function that returns a model, "train.py:make_model", or a model itself. It runs
-    in processes of its own, each of which loads the file anew.
-    """
-    if os.environ.get(IN_TRIAL):
+
+def refuse_in_trial(environ: Mapping[str, str]) -> None:
+    if environ.get(IN_TRIAL):
         raise UsageError(
             "find_batch_size was called while its file was being loaded for a trial: put the call "
-            'under `if __name__ == "__main__":`, so that it is the program alone that makes it'
+            'under `if __name__ == "__main__":`, so that only the program itself makes it'
         )
-    from whygpu.launch.policy_options import parse_device
-
-    with _named(step) as (name, what, pickled):
-        wanted = Wanted(
-            name=name,
-            what=what,
-            pickled=pickled,
-            python=sys.executable,
-            device=parse_device(device) if device is not None else None,
-            limit=parse_limit(limit) if isinstance(limit, str) else limit,
-            margin=margin,
-            start=start,
-            largest=largest,
-            multiple_of=multiple_of,
-            infer=infer,
-            optimizer=optimizer,
-            input=input,
-            timeout=timeout,
-            cache=cache,
-            search_path=tuple(folder for folder in sys.path if folder),
-        )
-        result = find(wanted, os.environ, on_progress or (lambda progress: None))
-    return result._replace(notes=(*result.notes, *_held_here()))
 
 
 @contextmanager
-def _named(step: Any) -> Iterator[tuple[str, What | None, str | None]]:
-    """The step's name, and the file that it is in or the pickle that it is in."""
+def named_step(step: Any) -> Iterator[NamedStep]:
+    """The step, as another process can load it: by its name in a file, or from a pickle."""
     if isinstance(step, str):
         from whygpu.work.named_work import parse_what
 
-        yield step, parse_what(step, ("model-file", "function")), None
+        yield NamedStep(step, parse_what(step, ("model-file", "function")), None)
         return
     what = in_a_file(step)
     if what is not None:
-        yield f"{os.path.basename(what.path)}:{what.name}", what, None
+        yield NamedStep(f"{os.path.basename(what.path)}:{what.name}", what, None)
         return
     name = getattr(step, "__qualname__", None) or f"the {type(step).__name__}"
     content = _pickled(step, name)
@@ -92,7 +53,7 @@ def _named(step: Any) -> Iterator[tuple[str, What | None, str | None]]:
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
-        yield name, None, path
+        yield NamedStep(name, None, path)
     finally:
         os.unlink(path)
 
@@ -129,7 +90,7 @@ def _pickled(step: Any, name: str) -> bytes:
         ) from error
 
 
-def _held_here() -> tuple[str, ...]:
+def held_by_this_program() -> tuple[str, ...]:
     """What this program has on the GPU itself, which its trials had to do without."""
     torch = sys.modules.get("torch")
     by_torch = torch is not None and torch.cuda.is_available() and torch.cuda.memory_reserved() > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whygpu.errors import UsageError
+from whygpu.errors import Option, UsageError
 from whygpu.memory.room import free_of
 from whygpu.model.driver import Gpu
 from whygpu.model.estimate import MemoryRoom
@@ -23,13 +23,15 @@ def of_name(name: str) -> MemoryRoom:
     models = gpu_memory.named(name)
     if not models:
         raise UsageError(
-            f"--gpu {name}: whygpu does not know how much memory it has; give --limit, such as "
-            "--limit 24GiB"
+            "whygpu does not know how much memory it has; give a limit, such as ",
+            Option("limit", "24GiB"),
+            option="gpu",
+            value=name,
         )
     sizes = sorted({size for _, each in models for size in each})
     if len(models) > 1 and len(sizes) > 1:
         named = ", ".join(model for model, _ in models[:_MOST_NAMED])
-        raise UsageError(f"--gpu {name}: which one? there are {named}")
+        raise UsageError(f"which one? there are {named}", option="gpu", value=name)
     note = ""
     if len(sizes) > 1:
         words = [f"{size / (1 << 30):.3g}" for size in sizes]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from whygpu.model.standing import EXIT_CODES, Standing
+
 GaugeName = Literal["gpu", "gpu-gradients", "memory", "address-space"]
 """GPU memory; as far as it is in use before the weights are updated, where the framework tells;
 main memory that is resident; what `ulimit -v` limits."""
@@ -88,6 +90,17 @@ step raised something that has nothing to do with memory; `too-slow` a trial was
 """
 
 
+_STANDINGS: dict[BatchOutcome, Standing] = {
+    "found": "fine",
+    "at-largest": "fine",
+    "nothing-fits": "wrong",
+    "leaks": "wrong",
+    "unsettled": "unknown",
+    "failed": "unknown",
+    "too-slow": "unknown",
+}
+
+
 class BatchResult(NamedTuple):
     """The largest batch that fits, and how it was found."""
 
@@ -116,6 +129,10 @@ class BatchResult(NamedTuple):
     seconds: float
     cached: bool = False
     """Found before, and remembered."""
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[_STANDINGS[self.outcome]]
 
     def __int__(self) -> int:
         if self.batch is None:

@@ -21,6 +21,22 @@ LogDetector = Callable[[Log], Iterator[Finding]]
 CodeDetector = Callable[["Program"], Iterator["CodeFinding"]]
 
 
+_EXAMPLES = ("## Fires on", "## Quiet on", "## Cannot tell on")
+"""How the headings of examples begin."""
+
+
+def _sections(page: str) -> Iterator[str]:
+    """The page, cut before each heading. A line of an example may look like a heading."""
+    section, in_example = "", False
+    for line in page.strip().splitlines():
+        in_example ^= line.startswith("```")
+        if line.startswith("## ") and not in_example:
+            yield section
+            section = ""
+        section += f"{line}\n"
+    yield section
+
+
 class Cause:
     """One entry of the catalogue. Made by cause(), once per cause file."""
 
@@ -48,7 +64,17 @@ class Cause:
         """A file that has none of these words in it cannot have this defect."""
 
     def __repr__(self) -> str:
-        return f"<{self.code} {self.slug}>"
+        return f"<Cause {self.code} {self.slug}: {self.title}>"
+
+    @property
+    def guide(self) -> str:
+        """The page for users: why it happens, what it looks like, how to fix it, sources."""
+        return "".join(text for text in _sections(self.page) if not text.startswith(_EXAMPLES))
+
+    @property
+    def examples(self) -> str:
+        """The rest of the page: the machines, logs and code that the detectors are tested on."""
+        return "".join(text for text in _sections(self.page) if text.startswith(_EXAMPLES))
 
     def on_machine(self, detector: MachineDetector) -> MachineDetector:
         """Register the detector that reads a snapshot."""

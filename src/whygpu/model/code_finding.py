@@ -6,9 +6,10 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding
 from whygpu.model.program import Edit, Place
-from whygpu.model.standing import EXIT_CODES, Standing
+from whygpu.model.standing import EXIT_CODES, EXIT_FINE, EXIT_FOUND, Standing
 
-EXIT_UNREADABLE, EXIT_BUG = 2, 3
+EXIT_UNREADABLE = EXIT_NOT_WRITTEN = 2
+EXIT_BUG = 3
 
 FileProblemKind = Literal["unreadable", "syntax", "python2", "notebook", "too-large", "crashed"]
 
@@ -51,6 +52,13 @@ class FileProblem(NamedTuple):
     """The number of the one cell that is left out of a notebook."""
 
 
+class NotFixed(NamedTuple):
+    """A file that has something to fix and was not changed."""
+
+    path: str
+    why: str
+
+
 class LintReport(NamedTuple):
     files: int
     findings: tuple[Located, ...]
@@ -60,6 +68,7 @@ class LintReport(NamedTuple):
     fixed: int = 0
     left_out: int = 0
     """Findings and problems beyond those that one report can hold."""
+    not_fixed: tuple[NotFixed, ...] = ()
 
     @property
     def standing(self) -> Standing:
@@ -74,6 +83,8 @@ class LintReport(NamedTuple):
     def exit_code(self) -> int:
         if any(problem.kind == "crashed" for problem in self.problems):
             return EXIT_BUG
+        if self.not_fixed:
+            return EXIT_NOT_WRITTEN
         return EXIT_UNREADABLE if self.standing == "unknown" else EXIT_CODES[self.standing]
 
     @property
@@ -81,3 +92,18 @@ class LintReport(NamedTuple):
         """How many files could not be looked at."""
         wholly = (p for p in self.problems if p.kind != "crashed" and p.cell is None)
         return len({problem.path for problem in wholly})
+
+
+class SourcePatch(NamedTuple):
+    """What fixing would change, and nothing was."""
+
+    content: bytes
+    """For `git apply`; empty if there is nothing to fix."""
+    problems: tuple[FileProblem, ...]
+    """Files that could not be read."""
+
+    @property
+    def exit_code(self) -> int:
+        if self.content:
+            return EXIT_FOUND
+        return EXIT_UNREADABLE if self.problems else EXIT_FINE

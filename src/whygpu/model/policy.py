@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from whygpu.model.explanation import Explanation
 from whygpu.model.memory_use import MemoryEnd, ProcessMemory
 from whygpu.model.observed import Observed
 
@@ -125,10 +126,14 @@ class RunReport(NamedTuple):
     """Of the GPU where it was used, else the largest process's main memory."""
     records: tuple[ProcessRecord, ...]
     traced: bool
-    explanation: dict[str, Any] | None = None
-    """What `whygpu explain` says of a failure, as its JSON."""
+    explanation: Explanation | None = None
+    """What `whygpu explain` says about a failure."""
     out_of_memory: MemoryEnd | None = None
     """How memory ended the run, if it did."""
+    signal: int = 0
+    """The signal that ended the program; 0 for none."""
+    trace: dict[str, Any] | None = None
+    """Where each operation ran, over all processes; None if that was not traced."""
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from whygpu.errors import UsageError
+from whygpu.errors import Option, UsageError
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Driver, Gpu
 from whygpu.model.observed import Absent, Known, Observed, Unknown, transform
@@ -119,7 +119,7 @@ def _told(value: object, option: str) -> Known:  # type: ignore[type-arg]
 
 def _version(text: str, option: str, example: str) -> str:
     if not re.fullmatch(r"\d+(\.\d+)*", text):
-        raise UsageError(f"--{option} {text}: expected a version, such as {example}")
+        raise UsageError(f"expected a version, such as {example}", option=option, value=text)
     return text
 
 
@@ -127,7 +127,7 @@ def _platform_name(text: str) -> str:
     name = text.lower().replace("-", "_")
     name = _ALIASES.get(name, name)
     if name not in PLATFORMS:
-        raise UsageError(f"--platform {text}: expected one of {', '.join(PLATFORMS)}")
+        raise UsageError(f"expected one of {', '.join(PLATFORMS)}", option="platform", value=text)
     return name
 
 
@@ -140,12 +140,15 @@ def _named(text: str) -> PlannedGpu:
     capabilities = dict.fromkeys(model.capability for model in found)
     if not found:
         raise UsageError(
-            f"--gpu {text!r}: no such model on record; give its compute capability instead, "
-            "such as --gpu 8.6 (see https://developer.nvidia.com/cuda-gpus)"
+            "no such model on record; give its compute capability instead, such as ",
+            Option("gpu", "8.6"),
+            " (see https://developer.nvidia.com/cuda-gpus)",
+            option="gpu",
+            value=text,
         )
     if len(capabilities) > 1:
         names = ", ".join(f"{model.name} ({dotted(model.capability)})" for model in found)
-        raise UsageError(f"--gpu {text!r} may be any of {names}: say which")
+        raise UsageError(f"this may be any of {names}: say which", option="gpu", value=text)
     name = found[0].name if len(found) == 1 else text
     return PlannedGpu(name, found[0].capability, found[0].kind)
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from whygpu.errors import UsageError
 from whygpu.model.observed import Known
 from whygpu.model.standing import EXIT_CODES, EXIT_FINE, Standing
 from whygpu.planner.candidate_cache import Shelf
 from whygpu.planner.candidates import Candidate, Table, candidates
-from whygpu.planner.constraints import Constraint, Step, steps
+from whygpu.planner.constraints import Constraint, Step, standing, steps
 from whygpu.planner.machine import MachineSpec
 from whygpu.planner.release_search import GaveUp, Nothing, search
 from whygpu.planner.resolve import Conflict, Solution, TooDeep, resolve, unmet
 from whygpu.planner.wishes import Wish, keras_backend
+
+if TYPE_CHECKING:
+    from whygpu.planner.advice import Advice
+    from whygpu.planner.changes import Change
 
 _INSTALLABLE = ("python", "platform", "glibc")
 _FAR_BEHIND = 0.5
@@ -63,8 +67,14 @@ class Answer(NamedTuple):
     """Why releases that fit do not go together; empty where that is not the trouble."""
     gave_up: str = ""
     """Why it is not known whether there is a plan; empty where it is."""
+    advice: Advice | None = None
+    """How to install the plan; None if there is no plan."""
+    changes: tuple[Change, ...] = ()
+    """What would make a plan possible, if there is none."""
+    verified: str = ""
+    """What pip, or uv, said about the plan; empty if neither was asked."""
     refuted: bool = False
-    """pip, or uv, was asked as well (--verify) and refused the plan."""
+    """pip, or uv, was asked and refused the plan."""
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -93,6 +103,22 @@ class Answer(NamedTuple):
     def exit_code(self) -> int:
         """There is a plan, or there is none: one that needs a remedy is a plan."""
         return EXIT_FINE if self.standing == "attention" else EXIT_CODES[self.standing]
+
+
+class ReleaseAnswer(NamedTuple):
+    """One release against every constraint."""
+
+    candidate: Candidate
+    chain: tuple[Step, ...]
+    machine: MachineSpec
+
+    @property
+    def standing(self) -> Standing:
+        return standing(self.chain)
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.standing]
 
 
 def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Answer:

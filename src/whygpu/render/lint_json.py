@@ -67,7 +67,7 @@ def render_sarif(report: LintReport, causes: Sequence[Cause]) -> str:
             "name": cause.slug,
             "shortDescription": {"text": f"{cause.title}."},
             "fullDescription": {"text": f"{cause.title}."},
-            "help": {"text": cause.page.strip(), "markdown": cause.page.strip()},
+            "help": {"text": cause.guide.strip(), "markdown": cause.guide.strip()},
             "defaultConfiguration": {"level": _LEVELS[cause.severity]},
         }
         for cause in causes

@@ -13,9 +13,10 @@ _CODE_BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]+`")
 
 
-def render(cause: Cause, *, width: int, color: bool) -> str:
+def render(cause: Cause, *, width: int, color: bool, examples: bool = False) -> str:
     """The page as it was written; in colour, it is wrapped to the width as well."""
-    text = f"# {cause.code} {cause.slug}\n\n{cause.page.strip()}\n"
+    written = cause.page if examples else cause.guide
+    text = f"# {cause.code} {cause.slug}\n\n{written.strip()}\n"
     if not color:
         return text
     page = Page(width, color)
@@ -44,7 +45,7 @@ def render_list(causes: Sequence[Cause]) -> str:
     return "".join(f"{cause.code}  {cause.slug:34} {cause.title}\n" for cause in causes)
 
 
-def render_json(causes: Sequence[Cause]) -> str:
+def render_json(causes: Sequence[Cause], *, examples: bool = False) -> str:
     entries = [
         {
             "code": cause.code,
@@ -53,7 +54,8 @@ def render_json(causes: Sequence[Cause]) -> str:
             "severity": cause.severity,
             "effect": cause.effect,
             "explains": list(cause.explains),
-            "page": cause.page.strip(),
+            "page": cause.guide.strip(),
+            "examples": cause.examples.strip() if examples else None,
         }
         for cause in causes
     ]

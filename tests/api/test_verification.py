@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from tests.planner.small_table import TABLE, machine
-from whygpu.cli.verify import verify
+from whygpu.api.verification import verify
 from whygpu.planner.planning import Plan, make_plan
 from whygpu.planner.wishes import parse_all
 

@@ -1,0 +1,66 @@
+"""Every verb as one function: the command line and `import whygpu` both call these.
+
+Each module holds the verbs about one thing. It is imported when one of them is first used.
+"""
+
+TYPE_CHECKING = False  # importing typing for it would cost `import whygpu` most of its time
+if TYPE_CHECKING:
+    from typing import Any
+
+    from whygpu.api.comparison import compare as compare
+    from whygpu.api.logs import explain as explain
+    from whygpu.api.logs import explain_file as explain_file
+    from whygpu.api.logs import explain_uncaught as explain_uncaught
+    from whygpu.api.machine import check as check
+    from whygpu.api.machine import diagnose as diagnose
+    from whygpu.api.machine import load_snapshot as load_snapshot
+    from whygpu.api.machine import snapshot as snapshot
+    from whygpu.api.memory_use import estimate_memory as estimate_memory
+    from whygpu.api.memory_use import find_batch_size as find_batch_size
+    from whygpu.api.memory_use import memory_holders as memory_holders
+    from whygpu.api.pages import rule as rule
+    from whygpu.api.pages import rules as rules
+    from whygpu.api.plans import plan as plan
+    from whygpu.api.plans import why_not as why_not
+    from whygpu.api.running import Watch as Watch
+    from whygpu.api.running import plan_run as plan_run
+    from whygpu.api.running import run as run
+    from whygpu.api.source import lint as lint
+    from whygpu.api.source import lint_causes as lint_causes
+    from whygpu.api.source import lint_patch as lint_patch
+
+_MODULES = {
+    "compare": "comparison",
+    "explain": "logs",
+    "explain_file": "logs",
+    "explain_uncaught": "logs",
+    "check": "machine",
+    "diagnose": "machine",
+    "load_snapshot": "machine",
+    "snapshot": "machine",
+    "estimate_memory": "memory_use",
+    "find_batch_size": "memory_use",
+    "memory_holders": "memory_use",
+    "rule": "pages",
+    "rules": "pages",
+    "plan": "plans",
+    "why_not": "plans",
+    "Watch": "running",
+    "plan_run": "running",
+    "run": "running",
+    "lint": "source",
+    "lint_causes": "source",
+    "lint_patch": "source",
+}
+
+
+def __getattr__(name: str) -> "Any":
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_MODULES)

@@ -1,0 +1,62 @@
+"""Reads logs piece by piece, from files and from standard input."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+
+from whygpu.errors import UsageError
+
+OnRead = Callable[[int, int], None]
+"""Called with the bytes that were read so far, and the size of the file; 0 if that is unknown."""
+
+PIECE = 1 << 18
+_NULL = os.makedev(1, 3)
+
+
+def pieces_of_input(name: str, on_read: OnRead) -> Iterator[bytes]:
+    done = 0
+    try:
+        _refuse_endless("standard input", sys.stdin.fileno())
+        # Unbuffered: a buffered read would wait until a piece is full.
+        while piece := os.read(sys.stdin.fileno(), PIECE):
+            done += len(piece)
+            on_read(done, 0)
+            yield piece
+    except OSError as error:
+        raise UsageError(f"cannot read standard input: {error.strerror}") from error
+
+
+def pieces_of_file(name: str, on_read: OnRead) -> Iterator[bytes]:
+    done = 0
+    try:
+        with open(name, "rb", buffering=0) as file:
+            _refuse_endless(name, file.fileno())
+            size = os.fstat(file.fileno()).st_size
+            for piece in _first_bytes(file.read, size):
+                done += len(piece)
+                on_read(done, size)
+                yield piece
+    except IsADirectoryError:
+        raise UsageError(f"{name} is a folder; name the logs in it: {name.rstrip('/')}/*") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from error
+
+
+def _refuse_endless(name: str, descriptor: int) -> None:
+    """Of the devices, a terminal and /dev/null are read; /dev/zero would never end."""
+    facts = os.fstat(descriptor)
+    if stat.S_ISCHR(facts.st_mode) and not os.isatty(descriptor) and facts.st_rdev != _NULL:
+        raise UsageError(f"{name} is a device, not a log")
+
+
+def _first_bytes(read: Callable[[int], bytes | None], size: int) -> Iterator[bytes]:
+    """A file that grows while it is read ends where it ended at the start; pipes have no size."""
+    left = size
+    while piece := read(min(PIECE, left) if size else PIECE):
+        yield piece
+        left -= len(piece)
+        if size and left <= 0:
+            return

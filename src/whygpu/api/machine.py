@@ -1,0 +1,153 @@
+"""Verbs about the machine and one environment: check, snapshot, diagnose, load_snapshot."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from whygpu.api.releases import place_of_machine, with_releases
+from whygpu.causes import machine_catalogue
+from whygpu.diagnosis.engine import diagnose as _diagnose
+from whygpu.errors import UsageError
+from whygpu.host.files import read_given
+from whygpu.host.local import LocalHost
+from whygpu.model.codec import DecodeError, decode
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.observed import Absent, Known
+from whygpu.model.report import Report
+from whygpu.model.snapshot import SCHEMA, Snapshot
+from whygpu.privacy import Redactor
+from whygpu.probes import DEFAULT_TIMEOUT
+from whygpu.readers import bounded_json
+
+if TYPE_CHECKING:
+    from whygpu.probes.runner import Progress
+
+LARGEST_SNAPSHOT = 1 << 24
+"""Bytes. With all probes and what they printed, a snapshot has less than 1 MiB."""
+
+
+def check(
+    python: str | None = None,
+    *,
+    probe: bool = True,
+    timeout: float = DEFAULT_TIMEOUT,
+    on_progress: Progress | None = None,
+) -> Report:
+    """Does each framework of one environment use the GPU, and if not, why not?
+
+    `python` is an interpreter or a virtual environment; None means the active environment.
+    With `probe=False`, files are read and no framework is run. `timeout` is in seconds, for each
+    framework.
+
+    Example:
+        report = whygpu.check()
+        report.verdict            # "gpu", "cpu", "broken", "no-gpu" or "unknown"
+        report.root_causes        # what is wrong, each with evidence and remedies
+    """
+    taken = snapshot(python, probe=probe, timeout=timeout, on_progress=on_progress, to_post=False)
+    return diagnose(taken)
+
+
+def snapshot(
+    python: str | None = None,
+    *,
+    probe: bool = True,
+    timeout: float = DEFAULT_TIMEOUT,
+    on_progress: Progress | None = None,
+    try_instructions: bool = False,
+    to_post: bool = True,
+) -> Snapshot:
+    """Everything whygpu sees of this machine and one environment, with private data removed.
+
+    `python`, `probe` and `timeout` are those of `check`. `try_instructions`: test which
+    instructions of the processor work here; that also happens whenever there is reason to.
+    `to_post=False` keeps paths in other users' homes, for commands that must work on this machine.
+
+    Example:
+        here = whygpu.snapshot(probe=False)
+        whygpu.diagnose(here)
+    """
+    from whygpu.collectors.collect import collect
+
+    host = LocalHost()
+    # Importing fifty causes takes about as long as the target takes to answer.
+    taken = collect(host, python, meanwhile=machine_catalogue)
+    if probe:
+        taken = _probed(host, taken, timeout, on_progress)
+    if try_instructions or any(probe.illegal_instruction for probe in taken.probes):
+        from whygpu.collectors.instructions import with_trials
+
+        taken = with_trials(host, taken)
+    return Redactor(host.platform, keeps_other_homes=not to_post).value(taken)
+
+
+def _probed(
+    host: LocalHost, taken: Snapshot, timeout: float, on_progress: Progress | None
+) -> Snapshot:
+    from whygpu.probes.runner import probes_for, run_probes
+
+    interpreter, frameworks = taken.target.interpreter, taken.target.frameworks
+    if not isinstance(interpreter, Known) or not isinstance(frameworks, Known):
+        return taken
+    memory = taken.system.memory.available_bytes
+    # Ask the driver wherever there may be one; without one, nothing can answer.
+    cuda = not isinstance(nvidia_gpu(taken), Absent) or isinstance(taken.driver.cuda_library, Known)
+    probes = run_probes(
+        interpreter.value.path,
+        probes_for([framework.name for framework in frameworks.value], cuda=cuda),
+        timeout=timeout,
+        environ=host.environ,
+        memory_available=memory.value if isinstance(memory, Known) else None,
+        on_progress=on_progress,
+    )
+    return taken.with_probes(probes)
+
+
+def diagnose(snapshot: Snapshot) -> Report:
+    """Judge a snapshot, of this machine or of another one.
+
+    Example:
+        whygpu.diagnose(whygpu.load_snapshot("machine.json"))
+    """
+    report = _diagnose(snapshot, machine_catalogue())
+    findings = with_releases(report.findings, lambda: place_of_machine(snapshot))
+    return report._replace(findings=findings)
+
+
+def load_snapshot(path: str) -> Snapshot:
+    """Read a snapshot from a file, or from standard input for "-".
+
+    `whygpu snapshot -o machine.json` writes such a file; the output of `whygpu check --json`
+    holds one as well.
+
+    Example:
+        whygpu.load_snapshot("machine.json")
+    """
+    try:
+        if path == "-":
+            content = sys.stdin.buffer.read(LARGEST_SNAPSHOT + 1)
+            if len(content) > LARGEST_SNAPSHOT:
+                raise ValueError(f"it is larger than {LARGEST_SNAPSHOT >> 20} MiB")
+        else:
+            content = read_given(path, LARGEST_SNAPSHOT)
+        data = bounded_json.loads(content)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(
+            f"{path} is no snapshot: {error}; `whygpu snapshot -o FILE` writes one"
+        ) from error
+    if isinstance(data, dict) and "snapshot" in data and "verdict" in data:
+        # The output of `check --json` holds the snapshot it was made from.
+        data = data["snapshot"]
+    found = data.get("schema") if isinstance(data, dict) else None
+    if found != SCHEMA:
+        raise UsageError(
+            f"{path} is no snapshot that this version reads: expected schema {SCHEMA}, "
+            f"received {repr(found)[:40]}; take it again with this version, or update whygpu"
+        )
+    try:
+        return decode(Snapshot, data)
+    except DecodeError as error:
+        raise UsageError(f"{path} is a damaged snapshot: {error}") from error

@@ -1,0 +1,37 @@
+"""Verbs about the catalogue of causes: rule and rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.causes import catalogue, find_cause
+from whygpu.errors import UsageError
+
+if TYPE_CHECKING:
+    from whygpu.model.cause import Cause
+
+
+def rule(name: str) -> Cause:
+    """One cause by its code or name: `.guide` says why it happens and how to fix it.
+
+    Example:
+        print(whygpu.rule("WG203").guide)
+    """
+    cause = find_cause(name) if isinstance(name, str) else None
+    if cause is not None:
+        return cause
+    import difflib
+
+    names = [word for cause in catalogue() for word in (cause.code, cause.slug)]
+    close = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    raise UsageError(f"there is no cause {name!r}; {hint}`whygpu rule` lists them all")
+
+
+def rules() -> tuple[Cause, ...]:
+    """Every cause, by code.
+
+    Example:
+        [cause.code for cause in whygpu.rules()]
+    """
+    return catalogue()

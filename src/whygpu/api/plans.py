@@ -1,0 +1,141 @@
+"""Verbs about releases: plan and why_not."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from whygpu.model.snapshot import Snapshot
+    from whygpu.model.target import Installer
+    from whygpu.planner.candidates import Table
+    from whygpu.planner.machine import MachineSpec
+    from whygpu.planner.planning import Answer, ReleaseAnswer
+
+_VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
+
+
+def plan(
+    *wishes: str,
+    machine: Snapshot | None = None,
+    python: str | None = None,
+    driver: str | None = None,
+    gpu: str | None = None,
+    glibc: str | None = None,
+    platform: str | None = None,
+    verify: bool = False,
+) -> Answer:
+    """Which releases can use the GPU of a machine, together, and which command installs them?
+
+    The machine is this one, or `machine`, a snapshot of another. Each option overrides one of its
+    facts; `python` is a version ("3.11"), or an interpreter or virtual environment of this machine.
+    Without wishes, the plan is for TensorFlow. `verify=True` also asks pip, or uv, to resolve the
+    plan, which uses the package index.
+
+    Example:
+        whygpu.plan("tensorflow", "jax==0.4.30")
+        whygpu.plan("torch", python="3.12", driver="535.54", gpu="RTX 4090")
+    """
+    from whygpu.planner.advice import advice
+    from whygpu.planner.changes import changes
+    from whygpu.planner.planning import make_plan
+    from whygpu.planner.wishes import parse_all
+
+    place = _place(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
+    wanted = parse_all(list(wishes))
+    table = _table()
+    answer = make_plan(place.spec, wanted, table)
+    if answer.plan is None:
+        return answer._replace(changes=changes(place.spec, wanted, table))
+    today = time.strftime("%Y-%m-%d")
+    answer = answer._replace(advice=advice(answer, answer.plan, today, place.installer))
+    if verify and answer.plan is not None:
+        from whygpu.api.verification import verify as verify_plan
+
+        text, refuted = verify_plan(answer.plan, place.spec)
+        answer = answer._replace(verified=text, refuted=refuted)
+    return answer
+
+
+def why_not(
+    release: str,
+    *others: str,
+    machine: Snapshot | None = None,
+    python: str | None = None,
+    driver: str | None = None,
+    gpu: str | None = None,
+    glibc: str | None = None,
+    platform: str | None = None,
+) -> ReleaseAnswer:
+    """Does one release fit a machine, together with `others`, and if not, what stands in its way?
+
+    The options are those of `plan`.
+
+    Example:
+        whygpu.why_not("tensorflow==2.12", python="3.12")
+    """
+    from whygpu.planner.planning import ReleaseAnswer
+    from whygpu.planner.planning import why_not as check_release
+    from whygpu.planner.wishes import parse, parse_all
+
+    place = _place(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
+    company = parse_all(list(others)) if others else ()
+    candidate, chain = check_release(place.spec, parse(release), company, _table())
+    return ReleaseAnswer(candidate, chain, place.spec)
+
+
+class _Place(NamedTuple):
+    spec: MachineSpec
+    installer: Installer | None
+    """Of the environment to install into; None if options describe another place."""
+
+
+def _place(
+    machine: Snapshot | None,
+    python: str | None,
+    *,
+    driver: str | None,
+    gpu: str | None,
+    glibc: str | None,
+    platform: str | None,
+) -> _Place:
+    from whygpu.model.derived import installer_of
+    from whygpu.model.observed import Known
+    from whygpu.planner.machine import described, from_snapshot
+
+    version = python if python and _VERSION.fullmatch(python) else None
+    if machine is None:
+        machine = _this_machine(
+            python, asks_python=version is None, asks_driver=not (driver and gpu)
+        )
+    spec = described(
+        from_snapshot(machine),
+        python=version,
+        driver=driver,
+        gpu=gpu,
+        glibc=glibc,
+        platform=platform,
+    )
+    if any((version, driver, gpu, glibc, platform)):
+        return _Place(spec, None)
+    is_known = isinstance(machine.target.interpreter, Known)
+    return _Place(spec, installer_of(machine) if is_known else None)
+
+
+def _this_machine(python: str | None, *, asks_python: bool, asks_driver: bool) -> Snapshot:
+    """What the options leave open. Commands are made from it, so homes of others stay."""
+    from whygpu.collectors.collect import collect_for_plan
+    from whygpu.host.local import LocalHost
+    from whygpu.privacy import Redactor
+
+    host = LocalHost()
+    taken = collect_for_plan(host, python, asks_python=asks_python, asks_driver=asks_driver)
+    return Redactor(host.platform, keeps_other_homes=True).value(taken)
+
+
+def _table() -> Table:
+    from whygpu.planner.candidates import Table
+    from whygpu.tables.releases import versions_of
+
+    return Table(versions_of)

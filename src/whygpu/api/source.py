@@ -1,0 +1,146 @@
+"""Verbs about source code: lint and lint_patch."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from whygpu.errors import Option, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from whygpu.linter.settings import Settings
+    from whygpu.model.cause import Cause
+    from whygpu.model.code_finding import LintReport, SourcePatch
+
+    Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+    Codes = str | Iterable[str]
+
+
+def lint(
+    what: Paths,
+    *,
+    select: Codes | None = None,
+    ignore: Codes | None = None,
+    tensorflow: str | None = None,
+    fix: bool = False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> LintReport:
+    """Which lines of a program mishandle devices?
+
+    `what` is a file, a folder, a notebook, or several of them. A text with a line break in it is
+    source code. `select` and `ignore` are codes of causes. `tensorflow` is the version that the
+    code is for, if its own settings do not say it. `fix=True` changes the files where that is safe.
+
+    Example:
+        whygpu.lint("train.py")
+        whygpu.lint("import os, torch\\ntorch.ones(1).cuda()\\n")
+    """
+    from whygpu.linter import lint_files, one_file
+    from whygpu.linter.files import STDIN
+
+    if isinstance(what, str) and "\n" in what:
+        if fix:
+            raise UsageError("there is no file to change; give a path", option="fix", value=True)
+        chosen = _chosen([], select, ignore, tensorflow)
+        result = one_file.lint_content("<source>", what.encode(), chosen.settings, chosen.causes)
+        return lint_files.report(1, [result])
+    given = _paths(what)
+    chosen = _chosen(given, select, ignore, tensorflow)
+    if not fix:
+        return lint_files.lint_files(chosen.files, chosen.settings, on_progress)
+    if STDIN in chosen.files:
+        raise UsageError(
+            "standard input cannot be changed; --diff, or lint_patch() in Python, shows the change",
+            option="fix",
+            value=True,
+        )
+    from whygpu.linter.fix_files import fix_files
+
+    fixed = fix_files(chosen.files, given, chosen.settings, chosen.causes)
+    report = lint_files.lint_files(chosen.files, chosen.settings, on_progress)
+    return report._replace(fixed=fixed.mended, not_fixed=fixed.left)
+
+
+def lint_patch(
+    what: Paths,
+    *,
+    select: Codes | None = None,
+    ignore: Codes | None = None,
+    tensorflow: str | None = None,
+) -> SourcePatch:
+    """What `lint(..., fix=True)` would change, as a patch for `git apply`; nothing is changed.
+
+    Example:
+        print(whygpu.lint_patch("train.py").content.decode())
+    """
+    from whygpu.linter.fix import fixed
+    from whygpu.linter.one_file import read
+    from whygpu.linter.patch import patch
+    from whygpu.model.code_finding import FileProblem, SourcePatch
+
+    chosen = _chosen(_paths(what), select, ignore, tensorflow)
+    patches: list[bytes] = []
+    unreadable: list[FileProblem] = []
+    for path in chosen.files:
+        try:
+            content = read(path)
+        except OSError as error:
+            unreadable.append(FileProblem(path, 1, "unreadable", error.strerror or str(error)))
+            continue
+        result = fixed(path, content, chosen.settings, chosen.causes).content
+        if result != content:
+            patches.append(patch(path, content, result))
+    return SourcePatch(b"".join(patches), tuple(unreadable))
+
+
+def lint_causes() -> tuple[Cause, ...]:
+    """The causes that lint looks for."""
+    from whygpu.linter import lint_files
+
+    return lint_files.lint_causes()
+
+
+class _Chosen(NamedTuple):
+    files: Sequence[str]
+    settings: Settings
+    causes: tuple[Cause, ...]
+
+
+def _paths(what: Paths) -> list[str]:
+    given = [what] if isinstance(what, str | os.PathLike) else what
+    try:
+        return [os.fspath(path) for path in given]
+    except TypeError:
+        raise UsageError(
+            f"expected a path, several paths, or source code, received {type(what).__name__}",
+            option="what",
+        ) from None
+
+
+def _chosen(
+    paths: Sequence[str], select: Codes | None, ignore: Codes | None, tensorflow: str | None
+) -> _Chosen:
+    """The files and what to look for in them: the project's settings, overridden by arguments."""
+    from whygpu.linter import files, settings
+
+    causes = lint_causes()
+    chosen = settings.load(paths, causes) if paths else settings.Settings()
+    if select is not None:
+        chosen = chosen._replace(select=_codes(select, "select", causes))
+    if ignore is not None:
+        chosen = chosen._replace(ignore=_codes(ignore, "ignore", causes))
+    if tensorflow is not None:
+        line = settings.tensorflow_line(tensorflow, Option("tensorflow", tensorflow))
+        chosen = chosen._replace(tensorflow=line)
+    return _Chosen(files.find(paths, chosen), chosen, causes)
+
+
+def _codes(given: Codes, option: str, causes: Sequence[Cause]) -> tuple[str, ...]:
+    from whygpu.linter.settings import check_codes
+
+    words = given.replace(",", " ").split() if isinstance(given, str) else given
+    codes = tuple(words)
+    check_codes(codes, causes, Option(option, given if isinstance(given, str) else codes))
+    return codes
