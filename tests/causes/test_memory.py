@@ -36,7 +36,7 @@ def test_the_greediest_process_is_named_first() -> None:
     {{pid = 10, name = "other", memory_bytes = {2 * GIB}}},
 ]"""
     (finding,) = run(NEIGHBOUR, machine(gpu(95 * GIB, processes))).findings
-    assert "held by large (pid 8, 90.0 GiB), other (pid 10, 2.0 GiB)" in finding.message
+    assert "held by large (pid 8, 90 GiB), other (pid 10, 2 GiB)" in finding.message
     assert "and 1 more" in finding.message
     assert command_of(finding.remedies[1]) == "kill 8"
 

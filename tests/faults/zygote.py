@@ -60,7 +60,7 @@ def _use_everything_once() -> None:
     from tests.machines.healthy import healthy
     from whygpu.cli.main import main as whygpu_main
     from whygpu.model.codec import encode
-    from whygpu.model.late import compiled, late
+    from whygpu.model.lazy_regex import compiled, late
 
     for found in gc.get_objects():
         if isinstance(found, type(late(""))):

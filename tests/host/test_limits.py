@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import each
-from whygpu.host.limits import size_in_words, spare
+from whygpu.host.limits import spare
 
 GIB = 1 << 30
 
@@ -19,11 +19,3 @@ GIB = 1 << 30
 )
 def test_a_reserve_is_kept_for_other_programs(available: int, expected: int) -> None:
     assert spare(available) == expected
-
-
-@each(
-    ("count", "words"),
-    [(100, "100 bytes"), (4096, "4 KiB"), (64 << 20, "64 MiB"), (3 * GIB // 2, "1.5 GiB")],
-)
-def test_limits_in_words(count: int, words: str) -> None:
-    assert size_in_words(count) == words

@@ -14,7 +14,7 @@ from whygpu.model.memory_use import Curve, Kept, Point, ProcessLimit, ProcessMem
 from whygpu.model.observed import Absent, Known
 from whygpu.model.policy import DevicePolicy, FrameworkUse, ProcessRecord, Repair, RunReport
 from whygpu.render.run_json import report_json
-from whygpu.render.run_text import end_text, size
+from whygpu.render.run_text import end_text
 
 
 def use(*devices: str, name: str = "torch", peak: int | None = None) -> FrameworkUse:
@@ -116,16 +116,6 @@ def test_the_line_at_the_end() -> None:
     assert "used no device" in end_text(report(record(use())))
     killed = report(record(use(), complete=False), exit_code=137)
     assert "before it could tell" in end_text(killed)
-
-
-def test_sizes() -> None:
-    assert [size(n) for n in (0, 900, 2048, 5 << 20, 1 << 40)] == [
-        "0 bytes",
-        "900 bytes",
-        "2 KiB",
-        "5 MiB",
-        "1 TiB",
-    ]
 
 
 def test_reports_have_their_schema() -> None:

@@ -10,11 +10,10 @@ import pytest
 from tests.cases import each
 from whygpu.memory.demand import demand
 from whygpu.memory.room import Room
+from whygpu.model.units import GIB, MIB
 from whygpu.tables.memory_defaults import (
     CUDA_CONTEXT,
     DEFAULTS,
-    GIB,
-    MIB,
     VARIABLES,
     tensorflow_leaves,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.cases import each
 from whygpu.model.log import Allocation
-from whygpu.readers.allocations import in_bytes
 from whygpu.readers.log import read_text
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -13,25 +12,6 @@ MIB, GIB = 1 << 20, 1 << 30
 def only(text: str) -> Allocation:
     (found,) = read_text(text).allocations
     return found
-
-
-@each(
-    ("number", "unit", "size"),
-    [
-        ("1.57", "GiB", int(1.57 * GIB)),
-        ("1.32", "G", int(1.32 * GIB)),
-        ("138.0", "K", 138 << 10),
-        ("8,00", "GiB", 8 * GIB),
-        ("1,073,741,824", "bytes", GIB),
-        ("542572544", "", 542572544),
-        ("542572544", None, None),
-        ("31.44", None, None),
-        ("9.00.", "MiB", 9 * MIB),
-        ("1.2.3", "MiB", None),
-    ],
-)
-def test_sizes(number: str, unit: str | None, size: int | None) -> None:
-    assert in_bytes(number, unit) == size
 
 
 def test_pytorch_before_1_4_counts_the_cache_beside_what_is_allocated() -> None:

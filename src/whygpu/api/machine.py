@@ -16,6 +16,7 @@ from whygpu.model.derived import nvidia_gpu
 from whygpu.model.observed import Absent, Known
 from whygpu.model.report import Report
 from whygpu.model.snapshot import SCHEMA, Snapshot
+from whygpu.model.units import size_text
 from whygpu.privacy import Redactor
 from whygpu.probes import DEFAULT_TIMEOUT
 from whygpu.readers import bounded_json
@@ -128,7 +129,7 @@ def load_snapshot(path: str) -> Snapshot:
         if path == "-":
             content = sys.stdin.buffer.read(LARGEST_SNAPSHOT + 1)
             if len(content) > LARGEST_SNAPSHOT:
-                raise ValueError(f"it is larger than {LARGEST_SNAPSHOT >> 20} MiB")
+                raise ValueError(f"it is larger than {size_text(LARGEST_SNAPSHOT)}")
         else:
             content = read_given(path, LARGEST_SNAPSHOT)
         data = bounded_json.loads(content)

@@ -6,7 +6,7 @@ import sys
 from typing import NamedTuple
 
 from whygpu.model.shortage import Shortage
-from whygpu.render.run_text import size
+from whygpu.model.units import size_text
 
 
 class Cut(NamedTuple):
@@ -47,7 +47,7 @@ class GuardReport(NamedTuple):
 
 
 def cut_words(cut: Cut) -> str:
-    asked = f" ({size(cut.asked)} asked for)" if cut.asked else ""
+    asked = f" ({size_text(cut.asked)} asked for)" if cut.asked else ""
     return (
         f"{cut.of} step {cut.step}: out of memory with {cut.samples} samples{asked}; computed in "
         f"{cut.micro_batches} micro-batches of at most {cut.micro_batch}, as one step over all "
@@ -58,7 +58,7 @@ def cut_words(cut: Cut) -> str:
 def shortage_words(shortage: Shortage) -> str:
     """The numbers that an error gives: asked for 2.0 GiB, 1.1 GiB free, of 8.0 GiB."""
     told = (("asked for", shortage.asked), ("free", shortage.free), ("in all", shortage.total))
-    words = [f"{name} {size(count)}" for name, count in told if count is not None]
+    words = [f"{name} {size_text(count)}" for name, count in told if count is not None]
     return ", ".join(words) or "no numbers are given"
 
 

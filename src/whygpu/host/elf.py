@@ -9,6 +9,7 @@ from typing import NamedTuple, Union
 
 from whygpu.host import limits
 from whygpu.model.libraries import ElfFacts, VersionNeed
+from whygpu.model.units import size_text
 
 Buffer = Union[bytes, mmap.mmap]
 
@@ -239,7 +240,7 @@ class _Image:
         if end < 0:
             end = furthest
         if end - start > limits.ELF_STRING:
-            most = limits.size_in_words(limits.ELF_STRING)
+            most = size_text(limits.ELF_STRING)
             raise BadElf(f"a name in it is longer than {most}")
         self._spend(end - start)
         return self._buffer[start:end].decode("utf-8", "replace")
@@ -248,7 +249,7 @@ class _Image:
         """Names may overlap, so that a small file can hold a huge number of long ones."""
         self._strings_left -= count
         if self._strings_left < 0:
-            most = limits.size_in_words(limits.ELF_STRINGS)
+            most = size_text(limits.ELF_STRINGS)
             raise BadElf(f"the names in it are longer than {most} together")
 
     def _folders(self, tag: int) -> tuple[str, ...]:

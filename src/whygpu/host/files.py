@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from whygpu.host import limits
+from whygpu.model.units import size_text
 
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"),
@@ -91,7 +92,7 @@ def _rest(descriptor: int, limit: int) -> bytes:
 
 def _within(content: bytes, path: str, limit: int) -> bytes:
     if len(content) > limit:
-        raise TooLarge(errno.EFBIG, f"it is larger than {limits.size_in_words(limit)}", path)
+        raise TooLarge(errno.EFBIG, f"it is larger than {size_text(limit)}", path)
     return content
 
 

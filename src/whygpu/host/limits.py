@@ -48,14 +48,6 @@ Memory is looked at every 20 ms; a process fills 4 GB/s at most, so this is more
 between two looks, even when the machine is busy and a look comes late."""
 
 
-def size_in_words(count: int) -> str:
-    """4 KiB, 64 MiB, 2 GiB: limits are round numbers."""
-    for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if count >= 1 << shift:
-            return f"{count / (1 << shift):.3g} {unit}"
-    return f"{count} bytes"
-
-
 def spare(available: int) -> int:
     """How much of the free memory a process that runs the user's code may take."""
     reserve = max(int(RESERVE_PART * available), LEAST_RESERVE)

@@ -27,12 +27,13 @@ from whygpu.host.processes import LOOK_SECONDS, MemoryWatch, first_to_be_killed
 from whygpu.host.processor_time import Watch
 from whygpu.model.libraries import ElfFacts
 from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.units import size_text
 
 T = TypeVar("T")
 
 _PIECE = 1 << 16
-_MOST_OUTPUT = limits.size_in_words(limits.COMMAND_OUTPUT)
-_MOST_MEMORY = limits.size_in_words(limits.COMMAND_MEMORY)
+_MOST_OUTPUT = size_text(limits.COMMAND_OUTPUT)
+_MOST_MEMORY = size_text(limits.COMMAND_MEMORY)
 _DYING_SECONDS = 0.5
 """How long a killed command may take to die before it counts as stuck in the kernel."""
 

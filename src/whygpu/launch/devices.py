@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from whygpu.errors import PolicyError
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.policy import Action, DeviceChoice
+from whygpu.model.units import size_text
 
 if TYPE_CHECKING:
     from whygpu.collectors.driver_answer import GpuIds
@@ -56,7 +57,7 @@ def listing(gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> str:
     for gpu in gpus:
         uuid = ids[gpu.number].uuid if gpu.number < len(ids) else ""
         memory = gpu.memory_total_bytes
-        size = f", {memory.value / (1 << 30):.0f} GiB" if isinstance(memory, Known) else ""
+        size = f", {size_text(memory.value)}" if isinstance(memory, Known) else ""
         short = f", {uuid[: _SHORTEST_UUID + 4]}..." if uuid else ""
         lines.append(f"  gpu:{gpu.number}  {gpu.name}{size}, {gpu.pci_address}{short}")
     return "\n".join(lines)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, DevicePolicy, LogLevel, MemoryLimit
+from whygpu.model.units import size_text
 
 if TYPE_CHECKING:
     from whygpu.model.snapshot import Snapshot
@@ -92,7 +93,7 @@ def _memory(
 def _said(limit: MemoryLimit) -> str:
     if limit.kind == "fraction":
         return f"{limit.amount:.0%}"
-    return f"{limit.amount / (1 << 30):.4g}GiB"
+    return size_text(limit.amount, digits=4).replace(" ", "")
 
 
 def _fraction(limit: MemoryLimit, machine: Snapshot | None) -> float | None:

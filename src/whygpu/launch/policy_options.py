@@ -7,9 +7,9 @@ from typing import get_args
 
 from whygpu.errors import UsageError
 from whygpu.model.policy import DeviceChoice, DevicePolicy, LogLevel, MemoryLimit
+from whygpu.model.units import given_size, size_text
 
-_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt]?)(i?)b?)", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 SMALLEST_LIMIT = 64 << 20
 """CUDA's own needs are beyond the limit; below this no framework gets anywhere."""
@@ -74,16 +74,13 @@ def parse_memory(text: str) -> MemoryLimit:
 def parse_bytes(text: str, option: str, *, expected: str) -> float:
     """4GiB, 500MB or 4G. `expected` says what the option takes."""
     word = text.strip()
-    size = _SIZE.fullmatch(word)
-    if size is None:
-        raise _wrong(option, text, f"expected {expected}")
-    # A bare number is most likely meant in bytes by a program, and in GiB by a person: ask.
-    if not size[2] and not word.lower().endswith("b"):
+    if _NUMBER.fullmatch(word):
         raise _wrong(option, text, f"expected a unit, such as {word}GiB")
-    base = 1000 if size[2] and not size[3] and word.lower().endswith("b") else 1024
-    amount: float = float(size[1]) * base ** _UNITS[size[2].lower()]
+    amount = given_size(word)
+    if amount is None:
+        raise _wrong(option, text, f"expected {expected}")
     if amount < SMALLEST_LIMIT:
-        raise _wrong(option, text, f"expected at least {SMALLEST_LIMIT >> 20} MiB")
+        raise _wrong(option, text, f"expected at least {size_text(SMALLEST_LIMIT)}")
     return amount
 
 

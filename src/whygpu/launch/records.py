@@ -22,6 +22,7 @@ from whygpu.model.memory_use import (
 )
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.policy import DeviceUsed, FrameworkUse, ProcessRecord
+from whygpu.model.units import size_text
 from whygpu.model.wire import CurveEntry, FrameworkEntry, Trace
 
 LARGEST_FILE = 64 << 20
@@ -208,7 +209,7 @@ def _object(path: str) -> dict[str, Any]:
     if not isinstance(content, Known):
         raise _Unreadable(content.reason if isinstance(content, Unknown) else "it has gone")
     if len(content.value) > LARGEST_FILE:
-        raise _Unreadable(f"it has more than {LARGEST_FILE >> 20} MiB")
+        raise _Unreadable(f"it has more than {size_text(LARGEST_FILE)}")
     try:
         data = json.loads(content.value.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError, MemoryError) as error:

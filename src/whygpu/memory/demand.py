@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from whygpu.memory.room import Room
 from whygpu.model.holders import Start
+from whygpu.model.units import MIB
 from whygpu.tables.memory_defaults import (
     CUDA_CONTEXT,
     JAX_COUNTS_THE_TOTAL_SINCE,
     JAX_FRACTION,
-    MIB,
     STEP_DOWN,
     TENSORFLOW_LOOKS_AT_CAPABILITY_SINCE,
     tensorflow_leaves,

@@ -15,11 +15,11 @@ from itertools import combinations, pairwise
 from statistics import median
 from typing import NamedTuple
 
-from whygpu.causes.evidence.log_subjects import in_gib
 from whygpu.model.finding import Confidence
 from whygpu.model.lazy_regex import late
 from whygpu.model.memory_use import Kept, Point, Reason
 from whygpu.model.shortage import MemoryPlace
+from whygpu.model.units import size_text
 
 _FEWEST_POINTS = 24
 """Fewer say nothing of steadiness: eight windows of three."""
@@ -178,8 +178,8 @@ def _more_than_there_is(course: Course) -> Judgement | None:
         return Judgement(
             "too-big",
             "certain",
-            f"a single request of {in_gib(course.asked)} is more than all there is "
-            f"({in_gib(course.limit)})",
+            f"a single request of {size_text(course.asked)} is more than all there is "
+            f"({size_text(course.limit)})",
         )
     return None
 
@@ -203,7 +203,8 @@ def _others(course: Course) -> Judgement | None:
     return Judgement(
         "other-process",
         "certain" if own < limit // 4 else "likely",
-        f"other processes hold {in_gib(others)} of {in_gib(limit)}, and this one {in_gib(own)}",
+        f"other processes hold {size_text(others)} of {size_text(limit)}, and this one "
+        f"{size_text(own)}",
     )
 
 
@@ -220,7 +221,7 @@ def _gaps(course: Course) -> Judgement | None:
     return Judgement(
         "fragmentation",
         "likely",
-        f"{in_gib(unused)} are reserved and not in use, more than was asked for, but in pieces "
+        f"{size_text(unused)} are reserved and not in use, more than was asked for, but in pieces "
         "that are too small",
     )
 
@@ -236,8 +237,8 @@ def _never_fitted(course: Course, trend: Trend | None) -> Judgement | None:
     return Judgement(
         "too-big",
         "likely",
-        f"{in_gib(max(0, left))} were left when it had begun, less than the {in_gib(asked)} that "
-        "it asked for in the end",
+        f"{size_text(max(0, left))} were left when it had begun, less than the {size_text(asked)} "
+        "that it asked for in the end",
     )
 
 
@@ -263,12 +264,12 @@ def _leak(course: Course, trend: Trend | None) -> Judgement | None:
         return None
     sure = bool(worked) and (trend.rise >= _MOSTLY * (course.limit or 0) or holder is not None)
     # The steps that parameters tell of are the least that were done; a loop's counter is exact.
-    each = f", about {in_gib(trend.rise // course.rounds)} in each" if course.rounds else ""
+    each = f", about {size_text(trend.rise // course.rounds)} in each" if course.rounds else ""
     return Judgement(
         "leak",
         "certain" if sure else "likely",
-        f"the memory that stays in use rose from {in_gib(trend.first)} to {in_gib(trend.last)} "
-        f"{worked or _rounds(course, holder)}{each}{_naming(holder)}",
+        f"the memory that stays in use rose from {size_text(trend.first)} to "
+        f"{size_text(trend.last)} {worked or _rounds(course, holder)}{each}{_naming(holder)}",
     )
 
 
@@ -315,7 +316,7 @@ def _naming(kept: Kept | None) -> str:
         return ""
     if kept.bytes is None:
         return f"; `{kept.name}` holds {kept.arrays} results together with their graphs"
-    return f"; `{kept.name}` holds {kept.arrays} arrays, {in_gib(kept.bytes)} of it"
+    return f"; `{kept.name}` holds {kept.arrays} arrays, {size_text(kept.bytes)} of it"
 
 
 def _kept(course: Course) -> Judgement | None:
@@ -335,7 +336,7 @@ def _level(course: Course, trend: Trend | None) -> Judgement | None:
     worked = _worked(course)
     if trend is None or not trend.level or not worked:
         return None
-    was = f"the memory that stays in use was level at {in_gib(trend.first)} {worked}"
+    was = f"the memory that stays in use was level at {size_text(trend.first)} {worked}"
     if trend.surge <= max(course.asked or 0, _LEVEL * trend.peak_before):
         return Judgement(
             "too-big",
@@ -368,7 +369,7 @@ def _one_request(course: Course) -> Judgement | None:
     asked, limit = course.asked, course.limit
     if asked and limit and asked >= _MOSTLY * limit:
         return Judgement(
-            "too-big", "likely", f"a single request is for {in_gib(asked)} of {in_gib(limit)}"
+            "too-big", "likely", f"a single request is for {size_text(asked)} of {size_text(limit)}"
         )
     return None
 
@@ -378,21 +379,22 @@ def _open_question(course: Course, trend: Trend | None) -> str:
         return "it ended before its use of memory showed a course"
     if trend.steady:
         return (
-            f"the memory in use rose steadily, from {in_gib(trend.first)} to {in_gib(trend.last)}, "
-            "but nothing shows whether rounds of work were completed: a leak, or one large step, "
+            f"the memory in use rose steadily, from {size_text(trend.first)} to "
+            f"{size_text(trend.last)}, but nothing shows whether rounds of work were "
+            "completed: a leak, or one large step, "
             f"or data and a model being made{_naming(_holder(course, course.held))}"
         )
     if trend.level and trend.surge > _LEVEL * trend.peak_before:
         return (
-            f"the memory in use was level at {in_gib(trend.first)}, and shortly before the end "
-            f"{in_gib(trend.surge)} more came: one large step, or a fast leak"
+            f"the memory in use was level at {size_text(trend.first)}, and shortly before the end "
+            f"{size_text(trend.surge)} more came: one large step, or a fast leak"
         )
     if trend.level:
         return (
-            f"the memory in use was level at {in_gib(trend.first)}, and nothing shows how far the "
-            "work had come"
+            f"the memory in use was level at {size_text(trend.first)}, and nothing shows how far "
+            "the work had come"
         )
     return (
-        f"the memory in use went from {in_gib(trend.first)} to {in_gib(trend.last)} without a "
-        "clear course"
+        f"the memory in use went from {size_text(trend.first)} to {size_text(trend.last)} without "
+        "a clear course"
     )

@@ -17,11 +17,11 @@ from whygpu.model.driver import Gpu, GpuProcess
 from whygpu.model.holders import Default, GpuMemory, HeldAs, Holder, HoldersReport
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.units import MIB
 from whygpu.tables.memory_defaults import (
     ALWAYS_TOLD,
     DEFAULTS,
     LARGEST_OVERHEAD,
-    MIB,
     VARIABLES,
     MemoryDefault,
 )

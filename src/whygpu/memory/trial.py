@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from whygpu.memory.recognise import perhaps_in, shortage_in_text
 from whygpu.model.batch import Gauge, Trial, TrialOutcome
+from whygpu.model.units import size_text
 from whygpu.model.work import TaskEnd
-from whygpu.render.run_text import size
 
 _FEWEST_RISES = 5
 """Steps by which memory rose: fewer can be a beginning that takes its time to settle."""
@@ -47,7 +47,7 @@ def judge(batch: int, end: TaskEnd, limits: Limits, *, near_limit: bool = False)
         gauges = _with_what_was_asked(end, gauges)
     leak = leak_of(end)
     if leak is not None and outcome in ("fits", "does-not-fit"):
-        outcome, how = "leaks", f"memory rises by {size(leak)} with each step"
+        outcome, how = "leaks", f"memory rises by {size_text(leak)} with each step"
     times = [float(step["step_seconds"]) for step in steps]
     return Trial(
         batch=batch,
@@ -137,7 +137,7 @@ def _outcome(end: TaskEnd, gauges: Iterable[Gauge], near_limit: bool) -> tuple[T
         (each for each in gauges if each.decides and each.limit and each.peak > each.limit), None
     )
     if end.ended == "finished" and over is not None:
-        return "does-not-fit", f"{size(over.peak)}, more than the limit of main memory"
+        return "does-not-fit", f"{size_text(over.peak)}, more than the limit of main memory"
     if end.ended == "over-limit":
         return "does-not-fit", "more than the limit of main memory"
     if end.ended == "finished":

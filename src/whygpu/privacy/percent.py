@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from whygpu.model.late import late
+from whygpu.model.lazy_regex import late
 from whygpu.privacy.rules import PLACEHOLDER
 
 _ESCAPE = late(r"%(?:[2-7][0-9A-Fa-f]|0[9aAdD])")

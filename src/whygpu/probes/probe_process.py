@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from whygpu.host.limits import size_in_words
 from whygpu.model.probe import Probe, ProbeEnd, ProbeName
+from whygpu.model.units import size_text
 from whygpu.probes.child import ChildProcess, Words, signal_name
 from whygpu.probes.result import Result
 
@@ -77,7 +77,7 @@ class ProbeProcess(ChildProcess):
     def _description(self, code: int | None) -> str:
         """How the process itself ended, in words; empty when it simply exited."""
         if self._memory.exceeded:
-            return f"more than {size_in_words(self._memory.limit or 0)} of main memory"
+            return f"more than {size_text(self._memory.limit or 0)} of main memory"
         if self._timed_out:
             limit = f"{self._timeout:g} s"
             stuck = "" if code is not None else f"; process {self._process.pid} cannot be killed"

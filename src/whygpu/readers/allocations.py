@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import Allocation, Line
+from whygpu.model.units import logged_size
 from whygpu.tables.out_of_memory import (
     PAGING_FILE,
     SECOND_OF_PAIR,
@@ -15,7 +16,6 @@ from whygpu.tables.out_of_memory import (
     out_of_memory,
 )
 
-_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _ABOUT_MEMORY = re.compile(
     r"alloc|memory|oom|malloc|shm|dst tensor|winerror|no space|buffer size|error 2\b|kv cache"
     rf"|{PAGING_FILE}",
@@ -95,7 +95,7 @@ def _sizes(match: re.Match[str]) -> dict[str, int | None]:
     """The named sizes of a form; alternatives of one form number theirs: asked, asked_2."""
     groups = match.groupdict()
     return {
-        name.partition("_")[0]: in_bytes(value, _unit(match, name))
+        name.partition("_")[0]: logged_size(value, _unit(match, name))
         for name, value in groups.items()
         if value and not name.endswith("_unit") and name != "shape"
     }
@@ -128,25 +128,10 @@ def _of_torch(line: Line, match: re.Match[str]) -> Allocation:
         line.number,
         "gpu",
         final=True,
-        requested=in_bytes(match["asked"], match["asked_unit"]),
+        requested=logged_size(match["asked"], match["asked_unit"]),
         free=free,
         total=total,
         held=held,
         reserved=reserved,
         of="torch",
     )
-
-
-def in_bytes(number: str, unit: str | None) -> int | None:
-    """1.57 and GiB, 8,00 and GiB. The empty unit is bytes; without a unit, nobody knows."""
-    if unit is None:
-        return None
-    cleaned = number.rstrip(".,")
-    if cleaned.count(",") == 1 and "." not in cleaned and len(cleaned.partition(",")[2]) != 3:
-        cleaned = cleaned.replace(",", ".")
-    try:
-        value = float(cleaned.replace(",", ""))
-    except ValueError:
-        return None
-    letter = unit.lower()[:1]
-    return int(value * (1 << _UNITS.get(letter, 0)))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import Device, Line
-from whygpu.readers.allocations import in_bytes
+from whygpu.model.units import logged_size
 
 _READY = re.compile(
     r"Creat(?:ed|ing) (?:TensorFlow )?device \(?(?:\S{0,80}(?:device:|/)?(?i:gpu):\d+)\)?"
@@ -104,4 +104,4 @@ def _of(match: re.Match[str], *names: str) -> str:
 
 def _bytes(text: str) -> int | None:
     match = _SIZE.fullmatch(text)
-    return in_bytes(match["number"], match["unit"]) if match else None
+    return logged_size(match["number"], match["unit"]) if match else None

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import NamedTuple, Protocol
 
 from whygpu.errors import UsageError
+from whygpu.model.units import size_text
 from whygpu.readers import limits
 
 _PEEK = 512
@@ -47,7 +48,7 @@ class Unpacked:
             yield piece[:left]
             left -= len(piece)
             if left < 0:
-                most = f"{limits.UNPACKED_LOG >> 30} GiB"
+                most = size_text(limits.UNPACKED_LOG)
                 self.unread = f"only the first {most} of it, unpacked, were read"
                 return
 

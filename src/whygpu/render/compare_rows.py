@@ -17,7 +17,7 @@ from whygpu.model.comparison import (
     Verdict,
 )
 from whygpu.model.figures import figure, seconds
-from whygpu.render.run_text import size
+from whygpu.model.units import size_text
 
 ENDS: dict[LaneEnd, str] = {
     "ran": "ran",
@@ -88,7 +88,7 @@ def _lane_row(lane: LaneResult, one_gpu: bool, baseline: str) -> tuple[str, ...]
         f"{seconds(speed.median_seconds)}{spread}",
         seconds(speed.first_call_seconds),
         baseline if speed.against_cpu is None else f"{figure(speed.against_cpu)}x",
-        size(peak) if peak else "-",
+        size_text(peak) if peak else "-",
     )
 
 

@@ -11,9 +11,9 @@ from whygpu.model.codec import encode
 from whygpu.model.derived import display_name
 from whygpu.model.estimate import BatchMemory, MemoryEstimate, Mode, PartName
 from whygpu.model.standing import Standing
+from whygpu.model.units import size_text
 from whygpu.render.layout import BOLD, GREEN, RED, YELLOW, Page
 from whygpu.render.marks import MARKS
-from whygpu.render.run_text import size
 
 ESTIMATE_SCHEMA = 1
 _STYLES = {"fits": GREEN, "does-not-fit": RED, "not-asked": "", "unknown": YELLOW}
@@ -76,14 +76,14 @@ def render(
 def _headline(estimate: MemoryEstimate) -> str:
     if estimate.at is None:
         return f"Cannot tell what {estimate.what} takes: {estimate.why}"
-    total = size(estimate.total_bytes or 0)
+    total = size_text(estimate.total_bytes or 0)
     subject = f"{estimate.what}, {_DOING[estimate.mode]} with batch {estimate.at.batch}"
     if estimate.mode == "call" and estimate.room is not None and not _other_batches(estimate):
         subject = f"{estimate.what}, called once"
     if estimate.room is None:
         unknown = f"; whether it fits here cannot be told: {estimate.why}" if estimate.why else "."
         return f"{subject}, takes about {total} on a GPU{unknown}"
-    there = f"{size(estimate.room.bytes)} {estimate.room.where}"
+    there = f"{size_text(estimate.room.bytes)} {estimate.room.where}"
     if estimate.verdict == "fits":
         return f"{subject}, fits: it takes about {total}, and there are {there}."
     return f"{subject}, does not fit: it takes about {total}, and there are {there}."
@@ -143,7 +143,7 @@ def _parts(page: Page, estimate: MemoryEstimate, at: BatchMemory) -> None:
 
 
 def _row(page: Page, name: str, count: int, text: str, style: str = "") -> None:
-    label = f"{' ' * _INDENT}{name:<{_COLUMN - _INDENT}}{size(count):>9}   "
+    label = f"{' ' * _INDENT}{name:<{_COLUMN - _INDENT}}{size_text(count):>9}   "
     page.hanging(label, text, len(label), mark=style)
 
 
@@ -164,14 +164,14 @@ def _fitting(page: Page, estimate: MemoryEstimate) -> None:
             text = f"batch {found.batch} still does; no larger one was tried"
         elif estimate.next_batch > found.batch + 1:
             text = f"batch {found.batch} does; {estimate.next_batch} does not"
-        page.item(f"{text} ({size(found.needs_bytes + estimate.overhead_bytes)})")
+        page.item(f"{text} ({size_text(found.needs_bytes + estimate.overhead_bytes)})")
     elif estimate.next_batch is not None:
         page.item("not even a batch of 1 does")
     else:
         page.item("other batches were not tried: the function takes no batch_size")
     for other in estimate.others:
         answer = "fits" if other.fits else "does not either"
-        words = f"{other.name}, batch {other.batch}: {size(other.total_bytes)}, {answer}"
+        words = f"{other.name}, batch {other.batch}: {size_text(other.total_bytes)}, {answer}"
         page.item(words)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from whygpu.model.batch import BatchResult, GaugeName, Trial
 from whygpu.model.codec import encode
 from whygpu.model.derived import and_list, display_name
+from whygpu.model.units import size_text
 from whygpu.render.layout import BOLD, GREEN, RED, YELLOW, Page
-from whygpu.render.run_text import size
 
 FIND_SCHEMA = 1
 _KINDS: dict[GaugeName, str] = {
@@ -53,7 +53,7 @@ def _headline(result: BatchResult) -> tuple[str, str]:
     if result.outcome == "leaks":
         leak = next((trial.leak_bytes for trial in result.trials if trial.leak_bytes), 0)
         return (
-            f"{name} leaks: each step keeps about {size(leak)} more, so no batch size is safe",
+            f"{name} leaks: each step keeps about {size_text(leak)} more, so no batch size is safe",
             RED,
         )
     if result.outcome == "failed":
@@ -81,7 +81,7 @@ def _setting(result: BatchResult) -> str:
         parts.append(f"with {and_list(versions)}")
     text = " ".join(parts)
     if result.limit is not None and result.limit.limit is not None:
-        text += f"; {_KINDS[result.limit.name]} {size(result.limit.limit)}"
+        text += f"; {_KINDS[result.limit.name]} {size_text(result.limit.limit)}"
     return text
 
 
@@ -98,7 +98,7 @@ def _trials(page: Page, result: BatchResult) -> None:
 def _figures(trial: Trial, result: BatchResult) -> str:
     """Memory, time and rate below their titles, as far as they are known."""
     held = trial.gauge(result.limit.name) if result.limit is not None else None
-    memory = size(held.peak) if held is not None else ""
+    memory = size_text(held.peak) if held is not None else ""
     step, rate = trial.step_seconds, trial.samples_per_second
     return f"{memory:>9}  {_seconds(step) if step else '':>9}  {_rate(rate) if rate else '':>9}"
 
@@ -158,8 +158,8 @@ def _numbers_where_nothing_fits(result: BatchResult) -> list[str]:
     if held is None or held.limit is None:
         return [f"{text}."]
     return [
-        f"{text}: {size(held.before)} were held before the first step, {size(held.peak)} when it "
-        f"ended, and the limit is {size(held.limit)}."
+        f"{text}: {size_text(held.before)} were held before the first step, {size_text(held.peak)} "
+        f"when it ended, and the limit is {size_text(held.limit)}."
     ]
 
 

@@ -10,8 +10,8 @@ from whygpu.model.codec import encode
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.holders import Default, GpuMemory, Holder, HoldersReport, NewProcess
 from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.units import size_text
 from whygpu.render.layout import BOLD, YELLOW, Page
-from whygpu.render.run_text import size
 
 HOLDERS_SCHEMA = 1
 _POLICIES = (
@@ -72,7 +72,7 @@ def _gpu(page: Page, gpu: GpuMemory) -> None:
     for holder in gpu.holders:
         _holder(page, holder)
     if isinstance(gpu.reserved_bytes, Known) and gpu.reserved_bytes.value:
-        page.hanging(f"   {size(gpu.reserved_bytes.value)}", "the driver, for itself", _INDENT)
+        page.hanging(f"   {size_text(gpu.reserved_bytes.value)}", "the driver, for itself", _INDENT)
     elif not gpu.holders and not gpu.processes_unknown:
         page.line("   nobody")
     page.section("A new process would take")
@@ -91,8 +91,9 @@ def _summary(gpu: GpuMemory) -> str:
     if not isinstance(total, Known):
         return f"its memory cannot be told ({_missing(total)})"
     if not isinstance(gpu.free_bytes, Known):
-        return f"{size(total.value)}; how much is free cannot be told ({_missing(gpu.free_bytes)})"
-    return f"{size(gpu.free_bytes.value)} of {size(total.value)} are free"
+        missing = _missing(gpu.free_bytes)
+        return f"{size_text(total.value)}; how much is free cannot be told ({missing})"
+    return f"{size_text(gpu.free_bytes.value)} of {size_text(total.value)} are free"
 
 
 def _missing(fact: Absent | Unknown) -> str:
@@ -100,12 +101,12 @@ def _missing(fact: Absent | Unknown) -> str:
 
 
 def _holder(page: Page, holder: Holder) -> None:
-    held = size(holder.held_bytes.value) if isinstance(holder.held_bytes, Known) else "?"
+    held = size_text(holder.held_bytes.value) if isinstance(holder.held_bytes, Known) else "?"
     page.hanging(f"   {held}", _who(holder), _INDENT, BOLD if holder.pid is not None else "")
     page.hanging("", holder.what, _INDENT)
     if isinstance(holder.in_use_bytes, Known):
         in_use = holder.in_use_bytes
-        page.hanging("", f"in use: {size(in_use.value)} ({in_use.source})", _INDENT)
+        page.hanging("", f"in use: {size_text(in_use.value)} ({in_use.source})", _INDENT)
 
 
 def _who(holder: Holder) -> str:
@@ -126,14 +127,16 @@ def _taken(newcomer: NewProcess, free: Observed[int]) -> str:
     if newcomer.start == "fails":
         return f"nothing, and it fails: {why}"
     if newcomer.start == "grows" and gets is not None:
-        return f"what it needs, up to about {size(gets)}; {why}"
+        return f"what it needs, up to about {size_text(gets)}; {why}"
     if newcomer.start == "reserves" and asks is not None and gets is not None:
         if not newcomer.falls_short:
-            return f"about {size(gets)}: {why}"
-        left = f"only {size(free.value)} are free" if isinstance(free, Known) else "there is less"
+            return f"about {size_text(gets)}: {why}"
+        left = (
+            f"only {size_text(free.value)} are free" if isinstance(free, Known) else "there is less"
+        )
         return (
-            f"it asks for {size(asks)} ({why}), but {left}: it goes down by tenths, with a line of "
-            f"complaint for each, to about {size(gets)}"
+            f"it asks for {size_text(asks)} ({why}), but {left}: it goes down by tenths, with a "
+            f"line of complaint for each, to about {size_text(gets)}"
         )
     return f"cannot tell: {why}"
 

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from whygpu.causes.evidence.log_subjects import in_gib
 from whygpu.model.codec import encode
 from whygpu.model.derived import DISPLAY_NAMES, display_name
 from whygpu.model.memory_use import FitEstimate, MemoryEnd
+from whygpu.model.units import size_text
 from whygpu.render.layout import Page
 
 _PLACES = {
@@ -44,18 +44,18 @@ def _by(end: MemoryEnd) -> str:
 
 def _rows(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
     if end.asked is not None:
-        yield "asked for", in_gib(end.asked)
+        yield "asked for", size_text(end.asked)
     if end.free is not None:
-        yield "free", in_gib(end.free)
+        yield "free", size_text(end.free)
     if end.limit is not None:
-        yield "limit", f"{in_gib(end.limit)} ({end.limit_is})"
+        yield "limit", f"{size_text(end.limit)} ({end.limit_is})"
     elif end.place == "host" and end.free is not None:
         yield "limit", "not known: the computer had more left than was asked for"
     if end.held is not None:
-        unused = f", and {in_gib(end.unused)} reserved and not in use" if end.unused else ""
-        yield "held", f"{in_gib(end.held)} by this program{unused}"
+        unused = f", and {size_text(end.unused)} reserved and not in use" if end.unused else ""
+        yield "held", f"{size_text(end.held)} by this program{unused}"
     if end.others is not None:
-        yield "others", f"{in_gib(end.others)}{_named(end)}" if end.others else "nothing"
+        yield "others", f"{size_text(end.others)}{_named(end)}" if end.others else "nothing"
     if end.because:
         yield "why", f"{_REASONS[end.reason]} ({end.confidence}): {end.because}"
     yield from _what_fits(end)
@@ -83,7 +83,7 @@ def _what_fits(end: MemoryEnd) -> Iterator[tuple[str, str]]:
 def _estimated(told: FitEstimate, end: MemoryEnd) -> str:
     doing = "training" if told.mode == "train" else "inference with"
     optimizer = f" and {told.optimizer}" if told.optimizer else ""
-    needs = in_gib(told.needs or 0)
+    needs = size_text(told.needs or 0)
     amount = f"at least {needs}, gaps between arrays left out" if told.least else f"about {needs}"
     work = f"{doing} {told.model} with a batch of {told.batch}{optimizer}"
     if told.begun:
@@ -91,7 +91,7 @@ def _estimated(told: FitEstimate, end: MemoryEnd) -> str:
     takes = f"{work} takes {amount}"
     if told.room is None:
         return f"{takes}; how much there was for it is not known"
-    there = f"{takes}, and there was room for {in_gib(told.room)}"
+    there = f"{takes}, and there was room for {size_text(told.room)}"
     if told.answer == "would-have-fitted":
         return (
             f"{there}: it should have fitted. What else took the memory is a leak, gaps between "

@@ -8,8 +8,7 @@ from whygpu.model.derived import and_list, display_name
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, LaunchPlan, Repair, RunReport
 from whygpu.model.shell import joined, quoted
-
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+from whygpu.model.units import size_text
 
 
 def plan_text(plan: LaunchPlan) -> str:
@@ -60,7 +59,7 @@ def end_text(report: RunReport, because: str = "") -> str:
     peak = report.peak_memory_bytes
     if isinstance(peak, Known):
         kind = "GPU memory" if report.device == "gpu" else "memory"
-        parts.append(f"peak {kind} {size(peak.value)}")
+        parts.append(f"peak {kind} {size_text(peak.value)}")
     if report.fallback:
         parts.append(f"a fallback: the GPU was not used{because}")
     elif report.device == "gpu":
@@ -96,12 +95,3 @@ def _by(report: RunReport) -> str:
         for name, devices in used.items()
     ]
     return f" ({and_list(named)})" if named else ""
-
-
-def size(count: int) -> str:
-    amount = float(count)
-    for unit in _UNITS:
-        if amount < 1024 or unit == _UNITS[-1]:
-            break
-        amount /= 1024
-    return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:.0f} {unit}"

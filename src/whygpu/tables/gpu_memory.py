@@ -11,8 +11,7 @@ figures without this comparison. To check:
 from __future__ import annotations
 
 from whygpu.model.lazy_regex import late
-
-_GIB = 1 << 30
+from whygpu.model.units import GIB
 
 SIZES: dict[str, tuple[int, ...]] = {
     # GeForce; where a model was sold in several sizes, all of them.
@@ -147,9 +146,9 @@ def sizes_of(name: str) -> tuple[int, int] | None:
     name = _without_processor(name)
     stated = _IN_NAME.search(name)
     if stated:
-        return int(stated[1]) * _GIB, int(stated[1]) * _GIB
+        return int(stated[1]) * GIB, int(stated[1]) * GIB
     known = SIZES.get(_MAKER.sub("", name.strip()))
-    return (min(known) * _GIB, max(known) * _GIB) if known else None
+    return (min(known) * GIB, max(known) * GIB) if known else None
 
 
 def _without_processor(name: str) -> str:
@@ -187,5 +186,5 @@ def named(text: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 
 def _usable(name: str, gigabytes: int) -> int:
-    size = gigabytes * _GIB
+    size = gigabytes * GIB
     return size - size // 16 if name in KEPT_FOR_ERRORS else size

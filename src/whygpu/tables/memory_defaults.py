@@ -10,9 +10,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.target import FrameworkName
-
-MIB = 1 << 20
-GIB = 1 << 30
+from whygpu.model.units import GIB, MIB
 
 Habit = Literal["all-that-is-free", "part-of-the-total", "as-needed"]
 

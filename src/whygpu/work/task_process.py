@@ -17,10 +17,10 @@ from threading import Event
 from typing import Any
 
 from whygpu.collectors import memory
-from whygpu.host.limits import size_in_words
 from whygpu.host.local import LocalHost
 from whygpu.host.processes import LOOK_SECONDS
 from whygpu.model.codec import DecodeError
+from whygpu.model.units import size_text
 from whygpu.model.wire import check_message
 from whygpu.model.work import TaskEnd, TaskEnding
 from whygpu.probes.child import ChildProcess, Words, signal_name
@@ -177,7 +177,7 @@ class _TaskProcess(ChildProcess):
 
     def _ending(self, code: int | None) -> tuple[TaskEnding, str]:
         if self._memory.exceeded and not self._finished:
-            return "over-limit", size_in_words(self._memory.limit or 0)
+            return "over-limit", size_text(self._memory.limit or 0)
         if self._unreadable:
             # Whatever follows would rest on less than the task has told.
             return "exception", f"what the task has sent cannot be read: {self._unreadable}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from whygpu.model.driver import Gpu, GpuProcess
 from whygpu.model.observed import Known, Observed, Unknown
-
-GIB = 1 << 30
+from whygpu.model.units import size_text
 
 
 def share_used(gpu: Gpu) -> Observed[float]:
@@ -18,10 +17,6 @@ def share_used(gpu: Gpu) -> Observed[float]:
     if total.value <= 0:
         return Unknown("the driver gives the memory's size as 0")
     return Known(used.value / total.value, used.source)
-
-
-def gibibytes(count: int) -> str:
-    return f"{count / GIB:.1f} GiB"
 
 
 def holders(gpu: Gpu) -> tuple[GpuProcess, ...]:
@@ -39,7 +34,7 @@ def described(process: GpuProcess) -> str:
     """python (pid 4711, 40.1 GiB)."""
     name = process.name.value if isinstance(process.name, Known) else "a process"
     memory = process.memory_bytes
-    size = f", {gibibytes(memory.value)}" if isinstance(memory, Known) else ""
+    size = f", {size_text(memory.value)}" if isinstance(memory, Known) else ""
     return f"{name} (pid {process.pid}{size})"
 
 

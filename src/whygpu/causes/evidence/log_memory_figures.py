@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Allocation, Log
+from whygpu.model.units import logged_size
 from whygpu.tables.gpu_memory import sizes_of
 from whygpu.tables.out_of_memory import bytes_of_shape
 
@@ -16,8 +17,6 @@ _AMOUNT = r"(?P<number>\d{1,15}(?:\.\d{1,3})?) ?(?P<unit>[KMGT]iB)?"
 _LIMIT = late(rf"\b(?:Limit: {{1,24}}|memory_limit_: ){_AMOUNT}")
 _IN_USE = late(rf"\bInUse: {{1,24}}{_AMOUNT}")
 _REGIONS = late(rf"total_region_allocated_bytes_: {_AMOUNT}")
-_UNITS = {None: 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-"""TensorFlow's allocator writes plain bytes, and in newer releases amounts for people."""
 _ROUND = 512 << 20
 _MOST_RECORDS = 8
 """Of one line that are looked at."""
@@ -78,7 +77,8 @@ def _number(log: Log, pattern: re.Pattern[str]) -> int | None:
     match = log.first(pattern)
     if match is None:
         return None
-    return int(float(match.groups["number"] or 0) * _UNITS[match.groups["unit"]])
+    # TensorFlow's allocator writes plain bytes, and in newer releases a unit.
+    return logged_size(match.groups["number"] or "", match.groups["unit"] or "")
 
 
 def size_of_shape(log: Log, allocation: Allocation) -> int | None:

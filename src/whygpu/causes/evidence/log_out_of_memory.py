@@ -7,7 +7,6 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 from whygpu.causes.evidence.log_memory_figures import Figures, figures_of, size_of_shape, text_of
-from whygpu.causes.evidence.log_subjects import in_gib
 from whygpu.causes.evidence.watched_memory import (
     Judgement,
     Reason,
@@ -18,8 +17,8 @@ from whygpu.causes.evidence.watched_memory import (
 from whygpu.model.finding import Confidence, Severity
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Allocation, Log, Match
+from whygpu.model.units import GIB, logged_size, size_text
 
-GIB = 1 << 30
 _CONTEXT = GIB // 2
 """What a process has on a GPU beside its tensors: context, kernels, library workspaces."""
 _SMALL = 64 << 20
@@ -186,7 +185,7 @@ def _by_check_at_start(refused: list[Allocation]) -> Judgement | None:
     return (
         "other-process",
         "certain" if most else "likely",
-        f"of {in_gib(check.total)}, {in_gib(others)} were taken before it loaded anything",
+        f"of {size_text(check.total)}, {size_text(others)} were taken before it loaded anything",
         None if most else "too-big",
     )
 
@@ -197,12 +196,17 @@ def _by_size_alone(figures: Figures) -> Judgement | None:
         return (
             "too-big",
             "certain",
-            f"a single request of {in_gib(asked)} is more than the whole GPU has ({in_gib(most)})",
+            f"a single request of {size_text(asked)} is more than the whole GPU has ({size_text(most)})",
             None,
         )
     held = figures.held
     if held and most and held > most:
-        return "too-big", "certain", f"it holds {in_gib(held)} already, of {in_gib(most)}", None
+        return (
+            "too-big",
+            "certain",
+            f"it holds {size_text(held)} already, of {size_text(most)}",
+            None,
+        )
     return None
 
 
@@ -230,8 +234,8 @@ def _by_shares_of_others(figures: Figures) -> Judgement | None:
     return (
         "other-process",
         "certain" if own < total // 4 else "likely",
-        f"of {in_gib(total)}, this process holds {in_gib(own)} and {in_gib(free)} are free, so "
-        f"others hold about {in_gib(others)}",
+        f"of {size_text(total)}, this process holds {size_text(own)} and {size_text(free)} are free, so "
+        f"others hold about {size_text(others)}",
         None if own < total // 4 else "too-big",
     )
 
@@ -247,7 +251,7 @@ def _by_gaps(figures: Figures) -> Judgement | None:
         return (
             "fragmentation",
             "likely",
-            f"{in_gib(unused)} are reserved and not in use, more than was asked for, but in pieces "
+            f"{size_text(unused)} are reserved and not in use, more than was asked for, but in pieces "
             "that are too small",
             "too-big",
         )
@@ -255,7 +259,7 @@ def _by_gaps(figures: Figures) -> Judgement | None:
         return (
             "fragmentation",
             "likely",
-            f"{in_gib(asked)} were refused although {in_gib(free)} are free",
+            f"{size_text(asked)} were refused although {size_text(free)} are free",
             "too-big",
         )
     return None
@@ -269,7 +273,7 @@ def _by_own_share(figures: Figures) -> Judgement | None:
     return (
         "too-big",
         "certain" if also is None else "likely",
-        f"this process holds {in_gib(figures.held)} of {in_gib(figures.total_most)}",
+        f"this process holds {size_text(figures.held)} of {size_text(figures.total_most)}",
         also,
     )
 
@@ -288,7 +292,7 @@ def _by_allocator(figures: Figures) -> Judgement | None:
         return (
             "other-process",
             "likely",
-            f"TensorFlow got only {in_gib(limit)} when it started",
+            f"TensorFlow got only {size_text(limit)} when it started",
             "too-big",
         )
     if in_use is None:
@@ -297,14 +301,14 @@ def _by_allocator(figures: Figures) -> Judgement | None:
         return (
             "too-big",
             "certain",
-            f"{in_gib(in_use)} of TensorFlow's {in_gib(limit)} are in use by its own tensors",
+            f"{size_text(in_use)} of TensorFlow's {size_text(limit)} are in use by its own tensors",
             None,
         )
     if (regions is not None and regions + asked < 0.7 * limit) or in_use < limit // 10:
         return (
             "other-process",
             "likely",
-            f"TensorFlow may take {in_gib(limit)} and uses {in_gib(in_use)}, yet the driver has no "
+            f"TensorFlow may take {size_text(limit)} and uses {size_text(in_use)}, yet the driver has no "
             "more to give",
             "too-big",
         )
@@ -312,11 +316,11 @@ def _by_allocator(figures: Figures) -> Judgement | None:
         return (
             "too-big",
             "likely",
-            f"{in_gib(in_use)} of {in_gib(limit)} are in use, and no free piece has "
-            f"{in_gib(asked)}",
+            f"{size_text(in_use)} of {size_text(limit)} are in use, and no free piece has "
+            f"{size_text(asked)}",
             "fragmentation",
         )
-    return "too-big", "likely", f"{in_gib(in_use)} of {in_gib(limit)} are in use", None
+    return "too-big", "likely", f"{size_text(in_use)} of {size_text(limit)} are in use", None
 
 
 def _by_what_was_left_at_start(figures: Figures) -> Judgement | None:
@@ -326,7 +330,7 @@ def _by_what_was_left_at_start(figures: Figures) -> Judgement | None:
     return (
         "other-process",
         "likely",
-        f"at its start {in_gib(left)} were left of the GPU's {in_gib(least)}",
+        f"at its start {size_text(left)} were left of the GPU's {size_text(least)}",
         "too-big",
     )
 
@@ -360,7 +364,7 @@ def _by_bare_refusal(log: Log, refused: list[Allocation]) -> Judgement | None:
         return None
     gpu = next((d for d in log.devices if d.total and d.memory is not None), None)
     if gpu and gpu.total and gpu.memory is not None and gpu.memory < gpu.total // 10:
-        left = f"{in_gib(gpu.memory)} of the GPU's {in_gib(gpu.total)} were left"
+        left = f"{size_text(gpu.memory)} of the GPU's {size_text(gpu.total)} were left"
         return "other-process", "likely", left, "too-big"
     raw = any(_BY_DRIVER.search(text_of(log, a)) for a in refused) and log.framework == "torch"
     starting = log.says(_STARTING) or log.says(_SINCE_1_8)
@@ -388,7 +392,7 @@ def _by_course(log: Log, refused: list[Allocation]) -> Judgement | None:
         return (
             "leak",
             "likely",
-            f"the memory in use grew from {in_gib(figures[0])} to {in_gib(figures[-1])} while it "
+            f"the memory in use grew from {size_text(figures[0])} to {size_text(figures[-1])} while it "
             "ran",
             "too-big",
         )
@@ -407,8 +411,7 @@ def _by_course(log: Log, refused: list[Allocation]) -> Judgement | None:
 
 def _noted(match: Match) -> int:
     """The amount that a line of progress notes."""
-    gigabytes = (match.groups["unit"] or "").upper() == "G"
-    return int(float(match.groups["number"] or 0) * (GIB if gigabytes else GIB >> 10))
+    return logged_size(match.groups["number"] or "", match.groups["unit"]) or 0
 
 
 def _evaluates(log: Log, start: int, end: int) -> bool:
@@ -423,7 +426,7 @@ def _without_figures(log: Log, figures: Figures) -> Judgement:
     if figures.free is not None:
         because = "it does not say who holds the rest"
     if figures.held:
-        because = f"it holds {in_gib(figures.held)} already"
+        because = f"it holds {size_text(figures.held)} already"
     return "too-big", "likely", because, "other-process" if small else None
 
 
@@ -444,9 +447,9 @@ def how_far(found: Shortage) -> str:
     if found.requested is None:
         return ""
     if found.free is None:
-        return f"asked for {in_gib(found.requested)}"
-    asked, free = in_gib(found.requested), in_gib(found.free)
+        return f"asked for {size_text(found.requested)}"
+    asked, free = size_text(found.requested), size_text(found.free)
     if asked == free:
         # More digits, where rounding hides what was lacking.
-        asked, free = (f"{size / GIB:.5g} GiB" for size in (found.requested, found.free))
+        asked, free = (size_text(size, digits=5) for size in (found.requested, found.free))
     return f"asked for {asked} with {free} free"

@@ -34,15 +34,6 @@ def excerpt(text: str, longest: int = 160) -> str:
     return f"{head.rpartition(' ')[0] or head} ..."
 
 
-def in_gib(size: int) -> str:
-    """A size as people say it: 8.02 GiB, 138 KiB."""
-    for unit, scale in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= scale:
-            amount = size / scale
-            return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:.0f} {unit}"
-    return f"{size} bytes"
-
-
 def harmless(cause: Cause, pattern: re.Pattern[str], meaning: str) -> None:
     """Register the detector of a noise: one finding for all the lines that say a harmless thing."""
 

@@ -147,6 +147,7 @@ from whygpu.model.observed import Known, Unknown
 from whygpu.model.remedy import Install, UnsetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
+from whygpu.model.units import size_text
 from whygpu.tables.cudnn_floors import cudnn_floor
 from whygpu.tables.versions import release_numbers
 
@@ -303,8 +304,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield CAUSE.finding(
             subject=subject_of(log),
             message=(
-                f"cuDNN does not start although {int(free.groups['free'] or 0) >> 20} of "
-                f"{int(free.groups['total'] or 0) >> 20} MiB of the GPU's memory are free, so "
+                f"cuDNN does not start although {size_text(int(free.groups['free'] or 0))} of "
+                f"{size_text(int(free.groups['total'] or 0))} of the GPU's memory are free, so "
                 "memory is not the cause; most likely the loaded copy does not match the CUDA "
                 "libraries or the driver"
             ),

@@ -116,13 +116,12 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.driver_state import selected_gpus
-from whygpu.causes.evidence.gpu_memory import gibibytes, named_holders, share_used
+from whygpu.causes.evidence.gpu_memory import named_holders, share_used
 from whygpu.causes.evidence.log_libraries import cudnn_unusable
 from whygpu.causes.evidence.log_out_of_memory import shortage
 from whygpu.causes.evidence.log_subjects import (
     framework_title,
     gpu_ends_after,
-    in_gib,
     is_tensorflow,
     subject_of,
 )
@@ -136,6 +135,7 @@ from whygpu.model.observed import Known, Undetermined, Unknown, need
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import SetVariable, command_line, set_variables
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.units import size_text
 from whygpu.tables.out_of_memory import HANDLE_FAILED
 
 CAUSE = cause(
@@ -239,11 +239,11 @@ def _finding(probe: Probe, words: str, gpu: Gpu) -> Finding:
     by = f", held by {who}" if who else ""
     return CAUSE.finding(
         subject=probe.name,
-        message=f"{name} fails on the GPU ({words}) while {gibibytes(used)} of the "
-        f"{gibibytes(total)} of GPU {gpu.number} ({gpu.name}) are in use{by}",
+        message=f"{name} fails on the GPU ({words}) while {size_text(used)} of the "
+        f"{size_text(total)} of GPU {gpu.number} ({gpu.name}) are in use{by}",
         evidence=(
             Evidence("probe", f"{name} probe", words),
-            seen(gpu.memory_used_bytes, f"{gibibytes(used)} of {gibibytes(total)} in use"),
+            seen(gpu.memory_used_bytes, f"{size_text(used)} of {size_text(total)} in use"),
         ),
         remedies=(
             Remedy(
@@ -321,7 +321,7 @@ def _reserved(log: Log) -> str:
     ready = [device for device in log.devices if device.event == "ready" and device.memory]
     if not ready or ready[0].memory is None:
         return ""
-    return f"; TensorFlow has reserved {in_gib(ready[0].memory)} of {ready[0].name} for tensors"
+    return f"; TensorFlow has reserved {size_text(ready[0].memory)} of {ready[0].name} for tensors"
 
 
 def _log_remedies(log: Log) -> tuple[Remedy, ...]:

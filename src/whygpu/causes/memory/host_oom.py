@@ -126,8 +126,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from whygpu.causes.evidence.gpu_memory import GIB, gibibytes
-from whygpu.causes.evidence.log_subjects import gpu_ends_after, in_gib, subject_of
+from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
 from whygpu.causes.evidence.memory_remedies import for_leaks
 from whygpu.causes.evidence.probe_ends import own_probes
 from whygpu.model.cause import cause
@@ -139,6 +138,7 @@ from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import command_line, shell_script
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.units import GIB, size_text
 from whygpu.tables.out_of_memory import PAGING_FILE
 
 CAUSE = cause(
@@ -218,10 +218,10 @@ def _killed(machine: Snapshot, probe: Probe) -> Iterator[Finding | Gap]:
         yield CAUSE.finding(
             subject=probe.name,
             message=f"{name} was killed (SIGKILL, at: {probe.stage}) on a machine that had "
-            f"{gibibytes(available.value)} of memory left; it needs up to {gibibytes(_LITTLE)}",
+            f"{size_text(available.value)} of memory left; it needs up to {size_text(_LITTLE)}",
             evidence=(
                 Evidence("probe", f"{name} probe", f"ended by {probe.how} at {probe.stage}"),
-                seen(available, f"{gibibytes(available.value)} available"),
+                seen(available, f"{size_text(available.value)} available"),
             ),
             remedies=(
                 Remedy(
@@ -247,9 +247,9 @@ def _shared(machine: Snapshot) -> Iterator[Finding | Gap]:
     elif isinstance(size, Known) and size.value <= _SHARED_FLOOR:
         yield CAUSE.finding(
             subject="torch",
-            message=f"/dev/shm has {size.value >> 20} MB; PyTorch's data-loader workers pass "
+            message=f"/dev/shm has {size_text(size.value)}; PyTorch's data-loader workers pass "
             "their batches through it and crash with a bus error when it is full",
-            evidence=(seen(size, f"{size.value >> 20} MB"),),
+            evidence=(seen(size, size_text(size.value)),),
             remedies=(
                 Remedy(
                     "Start the container with more; in Kubernetes, mount an emptyDir of medium "
@@ -398,7 +398,7 @@ def _story(log: Log, refused: Sequence[Allocation], pinned: Sequence[int]) -> _S
     lines = [*(a.line for a in refused), *pinned][:_MOST_LINES]
     texts = "\n".join(log.line(line).text for line in lines)
     size = max((a.requested for a in refused if a.requested), default=None)
-    asked = f" ({in_gib(size)} were requested)" if size else ""
+    asked = f" ({size_text(size)} were requested)" if size else ""
     if _PAGING.search(texts):
         return _Story(
             "Windows has no virtual memory left: its paging file is too small", _FOR_PAGING

@@ -88,7 +88,6 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.driver_state import selected_gpus
 from whygpu.causes.evidence.gpu_memory import (
     described,
-    gibibytes,
     holders,
     named_holders,
     share_used,
@@ -104,6 +103,7 @@ from whygpu.model.log import Log
 from whygpu.model.observed import Known, Unknown, need
 from whygpu.model.remedy import a_number, command_line
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.units import size_text
 
 CAUSE = cause("WG501", __name__, __doc__, severity="warning", effect="none")
 
@@ -129,10 +129,10 @@ def _finding(gpu: Gpu) -> Finding:
     stuck = holders(gpu)
     return CAUSE.finding(
         subject=MACHINE,
-        message=f"GPU {gpu.number} ({gpu.name}) has {gibibytes(total - used)} of its "
-        f"{gibibytes(total)} left: {gibibytes(used)} are held {by}",
+        message=f"GPU {gpu.number} ({gpu.name}) has {size_text(total - used)} of its "
+        f"{size_text(total)} left: {size_text(used)} are held {by}",
         evidence=(
-            seen(gpu.memory_used_bytes, f"{gibibytes(used)} of {gibibytes(total)} in use"),
+            seen(gpu.memory_used_bytes, f"{size_text(used)} of {size_text(total)} in use"),
             *(Evidence("machine", f"pid {item.pid}", described(item)) for item in stuck[:3]),
         ),
         remedies=(

@@ -48,6 +48,7 @@ from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.events import Call
 from whygpu.model.program import Program
+from whygpu.model.units import size_text
 from whygpu.model.values import Constant, Several, Value
 
 CAUSE = cause("WG728", __name__, __doc__, severity="error", effect="broken")
@@ -72,7 +73,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 program,
                 call.node,
                 subject="numpy",
-                message=f"this makes an array of {size / 2**30:,.0f} GiB in the computer's own "
+                message=f"this makes an array of {size_text(size)} in the computer's own "
                 "memory, before any GPU is asked: NumPy raises MemoryError here",
                 fix="Make it on the device instead, and check the shape.",
             )

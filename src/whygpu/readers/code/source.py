@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from whygpu.model.program import Program, TensorFlowLine
+from whygpu.model.units import size_text
 from whygpu.readers import limits
 from whygpu.readers.code import notebook
 from whygpu.readers.code.tensorflow_line import line_of
@@ -56,7 +57,7 @@ _PYTHON_2_HERE = re.compile(
 def load(path: str, content: bytes) -> Source:
     """The text of a file, by its own declaration of how it is encoded."""
     if len(content) > limits.SOURCE_FILE:
-        raise SourceProblem("too-large", f"it is larger than {limits.SOURCE_FILE >> 20} MiB")
+        raise SourceProblem("too-large", f"it is larger than {size_text(limits.SOURCE_FILE)}")
     if path.endswith(".ipynb"):
         try:
             book = notebook.parse(content)
