@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import whygpu
-from whygpu.memory.recognise import shortage_in
+from whygpu.readers.memory_errors import shortage_in
 
 SAMPLES, BATCH, EPOCHS, RATE = 160, 64, 2, 0.005
 LENGTH = 512

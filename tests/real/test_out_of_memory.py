@@ -18,7 +18,7 @@ SOURCE = Path(whygpu.__path__[0]).parent
 
 RECOGNISE = """
 import json, resource, sys
-from whygpu.memory.recognise import shortage_in
+from whygpu.readers.memory_errors import shortage_in
 
 def told(attempt):
     try:

@@ -11,7 +11,7 @@ from whygpu.guard.freeing import release
 from whygpu.guard.jax_aux import AuxRules
 from whygpu.guard.jax_call import Call
 from whygpu.guard.splitting import CannotSplit
-from whygpu.memory.recognise import shortage_in
+from whygpu.readers.memory_errors import shortage_in
 
 Weight = Callable[..., Any] | None
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from whygpu.guard.batches import bounds
 from whygpu.guard.keras_engine import Batch, Engine, Predictions, is_keras_own
 from whygpu.guard.splitting import CannotSplit, balanced
-from whygpu.memory.recognise import shortage_in
+from whygpu.readers.memory_errors import shortage_in
 
 _SAMPLES = 8
 _GROUP = 2

@@ -17,7 +17,7 @@ from whygpu.guard.freeing import add_note
 from whygpu.guard.keras_checks import Plan, close, examine, same, seed_states
 from whygpu.guard.keras_engine import Batch, Engine, Predictions
 from whygpu.guard.splitting import CannotSplit, Sizes, Splitter
-from whygpu.memory.recognise import shortage_in
+from whygpu.readers.memory_errors import shortage_in
 
 
 class Part(NamedTuple):

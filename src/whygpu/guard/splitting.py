@@ -116,6 +116,6 @@ def balanced(samples: int, parts: int) -> Sizes:
 
 def _shortage_in(error: Exception) -> Shortage | None:
     # A program that has memory does not pay for reading the table.
-    from whygpu.memory.recognise import shortage_in
+    from whygpu.readers.memory_errors import shortage_in
 
     return shortage_in(error)

@@ -11,7 +11,7 @@ from whygpu.guard.freeing import release
 from whygpu.guard.splitting import CannotSplit
 from whygpu.guard.torch_gradients import Gradients, Work, distance, grain, norm, weighed_sum
 from whygpu.guard.torch_state import batch_norms
-from whygpu.memory.recognise import shortage_in
+from whygpu.readers.memory_errors import shortage_in
 
 
 class TorchLossCheck(sameness.LossCheck):

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from whygpu.causes.evidence.gpu_memory import described, holders
 from whygpu.memory.growth import Course, judge
-from whygpu.memory.recognise import shortage_in_text
 from whygpu.model.driver import Gpu
 from whygpu.model.lazy_regex import late
 from whygpu.model.memory_use import (
@@ -23,6 +22,7 @@ from whygpu.model.memory_use import (
 from whygpu.model.observed import Known, Observed
 from whygpu.model.policy import DevicePolicy, ProcessRecord
 from whygpu.model.shortage import Shortage
+from whygpu.readers.memory_errors import shortage_in_text
 
 _FRAMEWORKS = {"xla": ("jax", "tensorflow"), "tensorflow": ("tensorflow",), "torch": ("torch",)}
 """Whose allocator a refusal is of, by who tells of it; of others it may be anybody's."""

@@ -7,10 +7,10 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
-from whygpu.memory.recognise import perhaps_in, shortage_in_text
 from whygpu.model.batch import Gauge, Trial, TrialOutcome
 from whygpu.model.units import size_text
 from whygpu.model.work import TaskEnd
+from whygpu.readers.memory_errors import possible_shortage_in, shortage_in_text
 
 _FEWEST_RISES = 5
 """Steps by which memory rose: fewer can be a beginning that takes its time to settle."""
@@ -160,7 +160,7 @@ def _told(text: str, otherwise: str, near_limit: bool) -> tuple[TrialOutcome, st
     shortage = shortage_in_text(text)
     if shortage is not None:
         return "does-not-fit", shortage.text
-    perhaps = perhaps_in(text) if near_limit else ""
+    perhaps = possible_shortage_in(text) if near_limit else ""
     return ("does-not-fit", f"{perhaps}, near the limit") if perhaps else ("failed", otherwise)
 
 

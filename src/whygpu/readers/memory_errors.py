@@ -1,7 +1,7 @@
-"""Whether an exception, or what a program printed, says that memory has run out.
+"""Whether an exception, or the output of a program, says that memory has run out.
 
-An exception is judged by its type and by its words, against the table that logs are read with. A
-type alone is seldom enough: TensorFlow's ResourceExhaustedError is a full disk as well.
+An exception is judged by its type and its message, against the table that logs are read with. The
+type alone is seldom enough: TensorFlow also raises ResourceExhaustedError for a full disk.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import errno
 import linecache
 import sys
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any
 
 from whygpu.model.lazy_regex import late
@@ -21,22 +20,24 @@ from whygpu.readers.allocations import allocations
 from whygpu.tables.out_of_memory import LIBRARY_REFUSED, PERHAPS, bytes_of_shape
 
 _LONGEST = 1 << 16
-"""Of an exception's text: TensorFlow appends the graph, and the reason stands before it."""
+"""Characters of a message that are read. TensorFlow appends the graph after the reason."""
 _MOST_LINKS = 50
-_OWN_WORDS = (RuntimeError, SystemError, MemoryError, OSError, ImportError, Exception)
-"""Built-in types that libraries raise for want of memory. A KeyError that quotes such words is a
-KeyError."""
+_RAISED_BY_LIBRARIES = (RuntimeError, SystemError, MemoryError, OSError, ImportError, Exception)
+"""Built-in types that libraries raise when memory runs out. A KeyError whose message happens to
+mention memory is just a KeyError."""
 _XLA_STATUS = "RESOURCE_EXHAUSTED: "
 _GPU_TYPES = (("torch", "OutOfMemoryError"), ("cupy", "OutOfMemoryError"))
 _OTHER_MEMORY_ERRORS = late(r"write\+execute memory|parser stack overflow")
-"""A MemoryError that is none: cffi on a system that forbids writable code; old Python's parser."""
+"""A MemoryError with another cause: cffi on a system that forbids writable code; the parser of old
+Python releases."""
 _PINNING = late(r"pin_memory|[Pp]in memory thread|cu(?:da)?(?:Mem)?(?:HostAlloc|AllocHost)")
 _SAYS_GPU = late(r"GPU|CUDA|on device \d")
-_NEARLY = 0.8
+_NEAR_LIMIT = 0.8
+"""From this part of its limit on, a process may well have been refused memory."""
 
 
 def shortage_in(error: BaseException) -> Shortage | None:
-    """What an exception says of memory that ran out, itself or by what it was raised for."""
+    """What an exception, or one that it was raised from, says about memory that ran out."""
     for link in _chain(error):
         found = _of_one(link)
         if found is not None:
@@ -45,26 +46,26 @@ def shortage_in(error: BaseException) -> Shortage | None:
 
 
 def shortage_in_text(text: str) -> Shortage | None:
-    """The last refusal of memory that a program's output tells of, if it tells of one.
+    """The last request for memory that a program's output shows as refused.
 
-    A request that was tried again with less is none.
+    A request that was repeated with a smaller size does not count.
     """
     refused = [found for found in _refusals(text) if found.final]
     if not refused:
         return None
     last = refused[-1]
-    # The line that ends a program often repeats, without the numbers, what was said just before.
-    told = next((a for a in reversed(refused) if a.place == last.place and a.requested), last)
-    return _shortage(told, text.splitlines())
+    # The last line of a program often repeats an earlier one without its numbers.
+    detailed = next((a for a in reversed(refused) if a.place == last.place and a.requested), last)
+    return _shortage(detailed, text.splitlines())
 
 
-def perhaps_in(text: str) -> str:
-    """The line with words that want of memory is one reason of, and not the only one."""
+def possible_shortage_in(text: str) -> str:
+    """The first line whose message may be due to a lack of memory, and may have other causes."""
     return next((line.strip() for line in text.splitlines() if PERHAPS.pattern.search(line)), "")
 
 
 def _chain(error: BaseException) -> Iterator[Exception]:
-    """The exception, and those that it stands for, outermost first."""
+    """The exception and those that it was raised from, outermost first."""
     waiting: list[BaseException] = [error]
     met: set[int] = set()
     while waiting and len(met) < _MOST_LINKS:
@@ -86,24 +87,25 @@ def _is_group(error: BaseException) -> bool:
 
 
 def _reports(error: Exception) -> bool:
-    """Raised in a handler to tell of the first error, and not a slip of the handler itself."""
+    """Whether it was raised in a handler to report the first error, not by a bug of the handler."""
     return type(error).__module__ != "builtins" or type(error) in (RuntimeError, Exception)
 
 
 def _of_one(error: Exception) -> Shortage | None:
     kind = type(error)
-    words = _text(error)
-    if kind.__module__ == "builtins" and not _may_say_it(error):
+    message = _text(error)
+    if kind.__module__ == "builtins" and not _may_be_shortage(error):
         return None
-    if isinstance(error, MemoryError) and _OTHER_MEMORY_ERRORS.search(words):
+    if isinstance(error, MemoryError) and _OTHER_MEMORY_ERRORS.search(message):
         return None
-    text = f"{kind.__name__}: {words}"
+    text = f"{kind.__name__}: {message}"
     refused = [a for a in _refusals(text) if a.of != "kernel" or kind.__name__ == _GPU_TYPES[0][1]]
-    told = next((a for a in refused if a.requested or a.shape), refused[0] if refused else None)
-    if told is not None:
-        found = _shortage(told, text.splitlines())
+    first = refused[0] if refused else None
+    detailed = next((a for a in refused if a.requested or a.shape), first)
+    if detailed is not None:
+        found = _shortage(detailed, text.splitlines())
         return found._replace(place=_exact_place(found, error))
-    line = perhaps_in(text)
+    line = possible_shortage_in(text)
     if line and _was_near_its_limit():
         return Shortage(PERHAPS.of, PERHAPS.place, None, None, None, None, line)
     place = _place_by_type(error)
@@ -111,7 +113,7 @@ def _of_one(error: Exception) -> Shortage | None:
 
 
 def _was_near_its_limit() -> bool:
-    """Whether this process has had nearly all that it may have (ulimit -v, ulimit -d)."""
+    """Whether this process has reached nearly all of its limit (ulimit -v, ulimit -d)."""
     try:
         import resource
 
@@ -121,28 +123,28 @@ def _was_near_its_limit() -> bool:
         return False
     limits = (("VmPeak:", resource.RLIMIT_AS), ("VmData:", resource.RLIMIT_DATA))
     return any(
-        limit != resource.RLIM_INFINITY and int(held.get(name, 0)) * 1024 >= _NEARLY * limit
+        limit != resource.RLIM_INFINITY and int(held.get(name, 0)) * 1024 >= _NEAR_LIMIT * limit
         for name, limit in ((name, resource.getrlimit(kind)[0]) for name, kind in limits)
     )
 
 
-def _may_say_it(error: Exception) -> bool:
+def _may_be_shortage(error: Exception) -> bool:
     if type(error) is ValueError:
-        # What JAX makes of XLA's status where an array does not get its memory on the CPU.
+        # JAX raises it with XLA's status when an array does not get its memory on the CPU.
         return _text(error).startswith(_XLA_STATUS)
-    return type(error) in _OWN_WORDS or isinstance(error, OSError)
+    return type(error) in _RAISED_BY_LIBRARIES or isinstance(error, OSError)
 
 
 def _text(error: Exception) -> str:
     try:
         return str(error)[:_LONGEST]
     except Exception:
-        # Whatever a program's own exception does when it is asked for its words.
+        # The __str__ of a program's own exception may do anything.
         return ""
 
 
 def _place_by_type(error: Exception) -> MemoryPlace | None:
-    """Where the type says it, and its words are unknown."""
+    """For types that mean a lack of memory whatever their message is."""
     kind = type(error)
     if (kind.__module__.partition(".")[0], kind.__name__) in _GPU_TYPES:
         return "gpu"
@@ -156,41 +158,44 @@ def _place_by_type(error: Exception) -> MemoryPlace | None:
 def _refusals(text: str) -> list[Allocation]:
     lines = [Line(number, line) for number, line in enumerate(text.splitlines(), start=1)]
     found = list(allocations(lines))
-    told = {allocation.line for allocation in found}
+    read = {allocation.line for allocation in found}
     found += [
         Allocation(line.number, LIBRARY_REFUSED.place, True, of=LIBRARY_REFUSED.of)
         for line in lines
-        if line.number not in told and LIBRARY_REFUSED.pattern.search(line.text)
+        if line.number not in read and LIBRARY_REFUSED.pattern.search(line.text)
     ]
     return sorted(found, key=lambda allocation: allocation.line)
 
 
-def _shortage(told: Allocation, lines: list[str]) -> Shortage:
-    text = lines[told.line - 1].strip()
+def _shortage(refused: Allocation, lines: list[str]) -> Shortage:
+    text = lines[refused.line - 1].strip()
     return Shortage(
-        of=told.of,
-        place=told.place,
-        asked=told.requested or bytes_of_shape(told.shape, text),
-        free=told.free,
-        total=told.total,
-        held=told.held,
+        of=refused.of,
+        place=refused.place,
+        asked=refused.requested or bytes_of_shape(refused.shape, text),
+        free=refused.free,
+        total=refused.total,
+        held=refused.held,
         text=text,
     )
 
 
 def _exact_place(found: Shortage, error: Exception) -> MemoryPlace:
-    """What the process knows and the words leave open."""
+    """The place of the memory, where the process knows more than the message says."""
     if found.place != "gpu" or found.of == "torch":
         return found.place
-    if found.of == "cuda" and (_PINNING.search(_text(error)) or _pinning(error.__traceback__)):
+    if found.of == "cuda" and _is_about_pinning(error):
         return "pinned"
     if not _SAYS_GPU.search(found.text) and _computes_on_cpu(type(error).__module__):
         return "host"
     return found.place
 
 
-def _pinning(trace: TracebackType | None) -> bool:
-    """Whether the innermost Python line asks for page-locked memory."""
+def _is_about_pinning(error: Exception) -> bool:
+    """Whether its message, or the innermost line of Python, is about page-locked memory."""
+    trace = error.__traceback__
+    if _PINNING.search(_text(error)):
+        return True
     if trace is None:
         return False
     while trace.tb_next is not None:
@@ -203,7 +208,7 @@ def _pinning(trace: TracebackType | None) -> bool:
 def _computes_on_cpu(module: str) -> bool:
     """Whether the framework of this module has started the CPU and nothing else.
 
-    XLA's words for a want of memory are the same on the CPU.
+    XLA's messages about memory are the same on the CPU.
     """
     if module.startswith(("jax", "jaxlib")):
         bridge: Any = sys.modules.get("jax._src.xla_bridge")

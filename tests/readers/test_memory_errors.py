@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cases import each
-from whygpu.memory.recognise import shortage_in, shortage_in_text
+from whygpu.readers.memory_errors import shortage_in, shortage_in_text
 
 GIB = 1 << 30
 LOGS = pathlib.Path(__file__).parent.parent / "logs"
@@ -302,7 +302,7 @@ def test_words_with_several_reasons_count_where_memory_was_near_its_limit(words:
     assert shortage_in(RuntimeError(words)) is None
     program = f"""
 import resource
-from whygpu.memory.recognise import shortage_in
+from whygpu.readers.memory_errors import shortage_in
 with open("/proc/self/status") as stream:
     peak = next(int(line.split()[1]) * 1024 for line in stream if line.startswith("VmPeak"))
 resource.setrlimit(resource.RLIMIT_AS, (peak * 11 // 10, peak * 11 // 10))
