@@ -1,9 +1,11 @@
-"""How long `whygpu check --no-probe` takes beside framework imports and other doctors.
+"""How long `whygpu check` takes beside framework imports and other doctors.
 
     python -m benchmarks.check_speed [--runs 7] [--peers] [--json]
 
 Every command is run in turn, round after round, so that a slow moment of the machine hits all of
-them alike; the table shows medians and the ratio to whygpu on the same target. `--peers` installs
+them alike. The table shows the medians of elapsed time and of processor time, and their ratios to
+another command on the same target: `check --no-probe` is what the others are compared with, and
+`check` itself is compared with importing the framework, which it has to do. `--peers` installs
 env-doctor and cuda-doctor into environments of their own first (env-doctor then wants a network).
 """
 
@@ -13,11 +15,13 @@ import argparse
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tests.targets import TARGETS, build, find_interpreter, folder
 
@@ -33,13 +37,20 @@ class Contestant:
     command: list[str]
     environ: dict[str, str] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
+    processor_seconds: list[float] = field(default_factory=list)
 
     def run(self) -> None:
         # Byte code is kept, as it is where people work: compiling is not what is measured.
         environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **self.environ}
-        began = time.perf_counter()
+        began, used = time.perf_counter(), _processor_time_of_children()
         subprocess.run(self.command, env=environ, capture_output=True, timeout=300)
         self.seconds.append(time.perf_counter() - began)
+        self.processor_seconds.append(_processor_time_of_children() - used)
+
+
+def _processor_time_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def contestants(peers: bool) -> list[Contestant]:
@@ -65,6 +76,10 @@ def contestants(peers: bool) -> list[Contestant]:
         own = f"whygpu check --no-probe ({name})"
         chosen.append(Contestant(own, "", [WHYGPU, "check", "--no-probe", "--python", str(python)]))
         chosen += [Contestant(rival, own, [str(python), *rest]) for rival, rest in rivals.items()]
+        # Keras runs on the framework of this target.
+        backend = {"KERAS_BACKEND": name.partition("-")[0]}
+        full, plain = [WHYGPU, "check", "--python", str(python)], next(iter(rivals))
+        chosen.append(Contestant(f"whygpu check ({name})", plain, full, backend))
         if peers and name == "torch":
             chosen += [peer_beside(python, peer, own) for peer in PEERS]
     return chosen
@@ -95,23 +110,41 @@ def main() -> None:
             contestant.run()
     print(f"\r{'':80}\r", end="", file=sys.stderr)
     # The first round warms the page cache and writes byte code.
-    medians = {item.name: statistics.median(item.seconds[1:]) for item in field_of_runners}
+    medians = {
+        item.name: (
+            statistics.median(item.seconds[1:]),
+            statistics.median(item.processor_seconds[1:]),
+        )
+        for item in field_of_runners
+    }
     rows = [
         {
             "name": item.name,
-            "median_s": round(medians[item.name], 4),
+            "median_s": round(medians[item.name][0], 4),
             "range_s": [round(min(item.seconds[1:]), 4), round(max(item.seconds[1:]), 4)],
+            "processor_s": round(medians[item.name][1], 4),
             "against": item.against,
-            "ratio": round(medians[item.name] / medians[item.against], 2) if item.against else None,
+            "ratio": _ratio(medians, item, 0),
+            "processor_ratio": _ratio(medians, item, 1),
         }
         for item in field_of_runners
     ]
     if chosen.json:
         print(json.dumps(rows, indent=1))
         return
+    print(f"{'':44} {'elapsed':>10} {'processor':>12}  ratios of the two")
     for row in rows:
-        ratio = f"{row['ratio']:6} x {row['against']}" if row["against"] else ""
-        print(f"{row['name']:44} {row['median_s']:8.3f} s  {ratio}")
+        times = f"{row['name']:44} {row['median_s']:8.3f} s {row['processor_s']:10.3f} s"
+        ratios = f"  {row['ratio']:6} {row['processor_ratio']:6} x {row['against']}"
+        print(times + (ratios if row["against"] else ""))
+
+
+def _ratio(
+    medians: dict[str, tuple[float, float]], item: Contestant, which: Literal[0, 1]
+) -> float | None:
+    if not item.against:
+        return None
+    return round(medians[item.name][which] / medians[item.against][which], 2)
 
 
 if __name__ == "__main__":

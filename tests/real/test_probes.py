@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from tests.lab.driver import StubDriver
 from tests.targets import python_of
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe, ProbeName
+from whygpu.probes.probe_process import ProbeProcess
 from whygpu.probes.runner import run_probes
 
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1"}
@@ -177,6 +180,46 @@ def test_keras_trains_on_its_backend(
     assert work(result) == [("training-step", "default", device, "cpu")]
     assert result.fact("weights on") == device
     assert list(tmp_path.iterdir()) == [], "the probe left something in the home folder"
+
+
+@pytest.mark.parametrize(
+    ("target", "backend"),
+    [
+        ("tensorflow-2.21", "tensorflow"),
+        ("jax", "jax"),
+        ("torch", "torch"),
+        ("tensorflow-gpu-1.15", "tensorflow"),
+    ],
+)
+def test_keras_and_its_backend_tell_the_same_in_one_process_as_in_two(
+    target: str, backend: ProbeName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second_probes: list[str] = []
+    run_next = ProbeProcess.run_next
+
+    def noted(process: ProbeProcess, name: ProbeName, *rest: Any, **options: Any) -> None:
+        second_probes.append(name)
+        run_next(process, name, *rest, **options)
+
+    monkeypatch.setattr(ProbeProcess, "run_next", noted)
+    apart, together = (
+        run_probes(
+            python_of(target),
+            (backend, "keras"),
+            environ={**os.environ, **HIDDEN, "KERAS_BACKEND": backend},
+            memory_available=None,
+            keras_host=host,
+        )
+        for host in (None, backend)
+    )
+    assert second_probes == ["keras"]
+    assert [without_times(probe) for probe in together] == [without_times(probe) for probe in apart]
+
+
+def without_times(probe: Probe) -> Probe:
+    """What two runs of one probe have in common: no times, numbers of processes and addresses."""
+    lines = (re.sub(r" *(0x[0-9a-f]+|\d[\d.]*)", "N", line) for line in probe.log)
+    return probe._replace(seconds=0.0, log=tuple(lines))
 
 
 def test_keras_reads_the_users_configuration(tmp_path: Path) -> None:

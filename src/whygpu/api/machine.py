@@ -87,6 +87,7 @@ def _probed(
     host: LocalHost, taken: Snapshot, timeout: float, on_progress: Progress | None
 ) -> Snapshot:
     from whygpu.probes.runner import probes_for, run_probes
+    from whygpu.probes.shared_process import host_of_keras
 
     interpreter, frameworks = taken.target.interpreter, taken.target.frameworks
     if not isinstance(interpreter, Known) or not isinstance(frameworks, Known):
@@ -101,6 +102,7 @@ def _probed(
         environ=host.environ,
         memory_available=memory.value if isinstance(memory, Known) else None,
         on_progress=on_progress,
+        keras_host=host_of_keras(taken),
     )
     return taken.with_probes(probes)
 

@@ -1,4 +1,4 @@
-"""A process started apart from us, watched without blocking, and ended for certain.
+"""A child process that is watched without blocking and always ended.
 
 It runs other people's code, so its time and its memory have limits.
 """
@@ -21,19 +21,19 @@ from whygpu.probes.result import LineSplitter
 
 CHUNK = 64 * 1024
 LAST_CHUNKS = 32
-"""Enough for what can be left in a pipe, and an end to what a survivor may go on writing."""
+"""Enough to empty a pipe, and a bound for a surviving descendant that goes on writing."""
 
 Words = Sequence[str | PathLike[str]]
 
 
 class ChildProcess:
-    """It speaks in lines on a descriptor of its own; what it prints is kept as an excerpt.
+    """It sends lines over a descriptor of its own; an excerpt of what it prints is kept.
 
-    The owner reads when there is something to read, and calls tend() often.
+    The owner calls read() when there is something to read, and tend() often.
     """
 
     dying_seconds = 5.0
-    """How long a killed process may take to die before it counts as stuck in the kernel."""
+    """A killed process that takes longer to die is stuck in the kernel."""
 
     def __init__(
         self,
@@ -43,21 +43,19 @@ class ChildProcess:
         environ: Mapping[str, str],
         memory_limit: int | None,
         folder: str | None = None,
+        inherited: tuple[int, ...] = (),
     ) -> None:
-        """Start the command that `words` makes of its descriptor; OSError when that fails.
+        """Start the command that `words` makes of its descriptor; raises OSError if that fails.
 
-        `memory_limit` is what it and its descendants may hold of main memory, in bytes; None where
-        nobody knows how much there is.
+        `memory_limit`: how much main memory it and its descendants may hold, in bytes; None if the
+        memory of the machine is unknown. `inherited`: further descriptors that it gets.
         """
         self._log = Excerpt()
         self._lines = LineSplitter()
-        self._timeout = timeout
         self._timed_out = False
         self._at_work = ""
-        """Why it was not finished when its time was up, where it did not stand still."""
+        """Why it had not finished at the time limit, if it had not hung."""
         self._killed_at: float | None = None
-        self._started = time.monotonic()
-        self._deadline = self._started + timeout
 
         self._orphans = Orphans()
         self.result_fd, theirs = os.pipe()
@@ -70,7 +68,7 @@ class ChildProcess:
                 bufsize=0,
                 env=self._orphans.marked(environ),
                 cwd=folder,
-                pass_fds=(theirs,),
+                pass_fds=(theirs, *inherited),
                 start_new_session=True,
             )
         except BaseException:
@@ -81,23 +79,30 @@ class ChildProcess:
             os.close(theirs)
         self._orphans.parent = self._process.pid
         assert self._process.stdout is not None
-        self._watch = Watch(self._process.pid, timeout)
+        self._begin(timeout)
         first_to_be_killed(self._process.pid)
         self._memory = MemoryWatch(self._process.pid, memory_limit)
         self.log_fd = self._process.stdout.fileno()
         os.set_blocking(self.result_fd, False)
         os.set_blocking(self.log_fd, False)
 
+    def _begin(self, timeout: float) -> None:
+        """Give it this many seconds from now."""
+        self._timeout = timeout
+        self._started = time.monotonic()
+        self._deadline = self._started + timeout
+        self._watch = Watch(self._process.pid, timeout)
+
     def take(self, line: bytes) -> None:
-        """Something it said on its own descriptor."""
+        """Take in a line that it wrote to its own descriptor."""
         raise NotImplementedError
 
     def rest(self) -> float | None:
-        """Seconds it may still take to exit when its work is done; None while it is at work."""
+        """Seconds it may still take to exit after its work; None while it is working."""
         raise NotImplementedError
 
     def read(self, descriptor: int) -> bool:
-        """Take one chunk from one of the two descriptors; False when it has no more for now."""
+        """Read one chunk from one of the two descriptors; False if there is nothing to read."""
         try:
             data = os.read(descriptor, CHUNK)
         except BlockingIOError:
@@ -110,14 +115,14 @@ class ChildProcess:
         return bool(data)
 
     def read_rest(self) -> None:
-        """What is still in the pipes."""
+        """Read what is still in the pipes."""
         for descriptor in (self.result_fd, self.log_fd):
             for _ in range(LAST_CHUNKS):
                 if not self.read(descriptor):
                     break
 
     def tend(self) -> bool:
-        """Enforce the limits; True once there is nothing more to wait for."""
+        """Enforce the limits; True once the process has ended or cannot be killed."""
         if self._process.poll() is not None:
             return True
         now = time.monotonic()
@@ -138,20 +143,20 @@ class ChildProcess:
         return False
 
     def kill(self) -> None:
-        """Kill the process and all that it started."""
+        """Kill the process and everything that it started."""
         self._killed_at = time.monotonic()
         self._send_kill()
 
     def _send_kill(self) -> None:
         if self._process.poll() is None:
             kill_all(descendants(self._process.pid))
-        # Gone already, or become someone else's: then there is nothing for us to kill.
+        # The process is gone, or its number belongs to another user's process now.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._orphans.kill()
 
     def close(self, seconds: float = 0.0) -> None:
-        """Leave nothing behind: processes, the zombie (waited for so long), the descriptors."""
+        """Kill what is left, wait this long for the zombie, and close the descriptors."""
         self.kill()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)

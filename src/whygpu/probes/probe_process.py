@@ -1,9 +1,12 @@
-"""One probe's process: what it says is its result, and its end is part of it."""
+"""The process of one probe, or of two that share it, and the results of both."""
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from whygpu.model.probe import Probe, ProbeEnd, ProbeName
@@ -13,7 +16,8 @@ from whygpu.probes.result import Result
 
 HARNESS = (Path(__file__).parent / "scripts" / "harness.py").resolve()
 TEARDOWN_SECONDS = 10.0
-"""How long a finished probe may take to exit."""
+"""How long a process may take to exit after its probe has finished."""
+AFTER_THE_WORK = "after the work"
 
 
 class ProbeProcess(ChildProcess):
@@ -28,17 +32,42 @@ class ProbeProcess(ChildProcess):
         timeout: float,
         environ: Mapping[str, str],
         memory_limit: int | None,
+        shared: bool = False,
     ) -> None:
-        """Start it; raises OSError when the interpreter cannot be started."""
+        """Start it; raises OSError if the interpreter cannot be started.
+
+        `shared`: when its probe has finished, the process waits for run_next() or let_go().
+        """
         self.name = name
         self.result = Result(name)
+        self.earlier: Probe | None = None
+        """The first of two probes, once the second has begun."""
+        theirs: tuple[int, ...] = ()
+        self._requests: int | None = None
+        if shared:
+            end, self._requests = os.pipe()
+            theirs = (end,)
 
         def words(descriptor: int) -> Words:
             # -u: what was printed before a crash is not lost. -B: nothing is written into the
             # target, least of all by root.
-            return [target_python, "-u", "-B", HARNESS, script, str(descriptor), str(timeout)]
+            numbers = map(str, (descriptor, timeout, *theirs))
+            return [target_python, "-u", "-B", HARNESS, script, *numbers]
 
-        super().__init__(words, timeout=timeout, environ=environ, memory_limit=memory_limit)
+        try:
+            super().__init__(
+                words,
+                timeout=timeout,
+                environ=environ,
+                memory_limit=memory_limit,
+                inherited=theirs,
+            )
+        except BaseException:
+            self.let_go()
+            raise
+        finally:
+            for each in theirs:
+                os.close(each)
 
     def take(self, line: bytes) -> None:
         self.result.take(line)
@@ -47,19 +76,62 @@ class ProbeProcess(ChildProcess):
         done = self.result.finished or self.result.exception is not None
         return TEARDOWN_SECONDS if done else None
 
+    @property
+    def seconds(self) -> float:
+        """Since the current probe began."""
+        return time.monotonic() - self._started
+
+    def finished_probe(self) -> Probe:
+        """The result of a probe that has finished in a process that goes on."""
+        self.read_rest()
+        return self._probe("finished", "")
+
+    def run_next(
+        self, name: ProbeName, script: Path, *, timeout: float, environ: Mapping[str, str]
+    ) -> None:
+        """Run another probe in this process, with further variables, now that the first is done.
+
+        Its log begins with what the first has printed: a process of its own would print that too.
+        """
+        # Nothing of the second probe is in the pipe yet: the harness waits for the request.
+        self.earlier = self.finished_probe()
+        self.name, self.result = name, Result(name)
+        self._begin(timeout)
+        request = {"script": str(script), "seconds": timeout, "environ": dict(environ)}
+        assert self._requests is not None
+        # If the process has died meanwhile, its end tells.
+        with suppress(BrokenPipeError):
+            os.write(self._requests, json.dumps(request).encode() + b"\n")
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Send no further request, so that the process exits after its current probe."""
+        if self._requests is not None:
+            os.close(self._requests)
+            self._requests = None
+
+    def close(self, seconds: float = 0.0) -> None:
+        self.let_go()
+        super().close(seconds)
+
     def end(self) -> Probe:
-        """Read what is left, close, and say how it went."""
-        seconds = time.monotonic() - self._started
+        """Read what is left, close, and return the result of the current probe."""
         self.read_rest()
         self.close()
-        ended, how = self._ending(self._process.returncode)
-        return self.result.probe(ended, how, seconds, self._log.lines(), self._log.cut)
+        stopped = self._description(self._process.returncode)
+        if self.result.finished and stopped:
+            self.result.note(AFTER_THE_WORK, stopped)
+            if self.earlier is not None:
+                facts = (*self.earlier.facts, (AFTER_THE_WORK, stopped))
+                self.earlier = self.earlier._replace(facts=facts)
+        ended, how = self._ending(self._process.returncode, stopped)
+        return self._probe(ended, how)
 
-    def _ending(self, code: int | None) -> tuple[ProbeEnd, str]:
-        stopped = self._description(code)
+    def _probe(self, ended: ProbeEnd, how: str) -> Probe:
+        return self.result.probe(ended, how, self.seconds, self._log.lines(), self._log.cut)
+
+    def _ending(self, code: int | None, stopped: str) -> tuple[ProbeEnd, str]:
         if self.result.finished:
-            if stopped:
-                self.result.note("after the work", stopped)
             return "finished", ""
         if self.result.exception is not None:
             return "exception", self.result.exception
@@ -71,11 +143,11 @@ class ProbeProcess(ChildProcess):
             return "timed-out", stopped
         if code is not None and code < 0:
             return "signal", stopped
-        # Not one word from the harness: the interpreter did not get as far as running it.
+        # Without one message from the harness, the interpreter did not get as far as running it.
         return ("exit" if self.result.begun else "not-started"), f"exit code {code}"
 
     def _description(self, code: int | None) -> str:
-        """How the process itself ended, in words; empty when it simply exited."""
+        """How the process itself ended; empty if it exited as it should."""
         if self._memory.exceeded:
             return f"more than {size_text(self._memory.limit or 0)} of main memory"
         if self._timed_out:

@@ -1,8 +1,10 @@
-"""Runs one probe script inside the target and reports what it sees, line by line.
+"""Runs a probe script inside the target and reports what it sees, line by line.
 
-Started as `python harness.py SCRIPT DESCRIPTOR SECONDS`. Each line that goes to DESCRIPTOR is one
-JSON object, written as soon as it is known, so that a crash keeps all that came before it.
-SCRIPT defines `probe(report, sums)`. Both run on Python 3.6 and need only the standard library.
+Started as `python harness.py SCRIPT DESCRIPTOR SECONDS [REQUESTS]`. Each line that goes to
+DESCRIPTOR is one JSON object, written as soon as it is known, so that a crash keeps everything
+before it. With the descriptor REQUESTS, a finished probe waits for a line there: a JSON object
+that names a second probe to run, or nothing, and then the process exits. SCRIPT defines
+`probe(report, sums)`. Both run on Python 3.6 and need only the standard library.
 """
 
 import sys
@@ -230,25 +232,41 @@ def load(path):
     return module.probe
 
 
-def main():
-    script, descriptor, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    os.set_inheritable(descriptor, False)
-    report = Report(descriptor)
-    report.stage("start")
-    if resource is not None:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    # Should whygpu itself be gone by then, a hung probe still comes to an end.
+def run(script, seconds, report, sums):
+    """Run one probe; True if it has finished."""
+    # If whygpu itself is gone by then, a hung probe still ends.
     signal.alarm(int(seconds) + 30)
-    faulthandler.enable()
     sys.argv = [script]
     try:
-        load(script)(report, Sums())
+        load(script)(report, sums)
     except SystemExit:
         raise
     except BaseException as error:
         report.exception(error)
-    else:
-        report.finished()
+        return False
+    report.finished()
+    return True
+
+
+def main():
+    script, descriptor, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    requests = [int(text) for text in sys.argv[4:]]
+    for each in [descriptor] + requests:
+        os.set_inheritable(each, False)
+    report = Report(descriptor)
+    report.stage("start")
+    if resource is not None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    faulthandler.enable()
+    sums = Sums()
+    if run(script, seconds, report, sums) and requests:
+        with os.fdopen(requests[0], encoding="ascii") as stream:
+            line = stream.readline()
+        if line:
+            request = json.loads(line)
+            os.environ.update(request["environ"])
+            report.stage("start")
+            run(request["script"], request["seconds"], report, sums)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ class Listener(logging.Filter):
 
 
 def probe(report, sums):
-    logger = logging.getLogger("jax._src.xla_bridge")
+    logger, listener = logging.getLogger("jax._src.xla_bridge"), Listener(report)
     logger.setLevel(logging.INFO)
-    logger.addFilter(Listener(report))
+    logger.addFilter(listener)
     report.stage("import")
     import jax
     import jaxlib
@@ -47,6 +47,9 @@ def probe(report, sums):
     for device in devices:
         operate(report, sums, jax, device)
     report.operate("matmul", "default", lambda: product(sums, jax, jax.numpy.asarray))
+    # What follows in this process is not part of this probe.
+    logger.removeFilter(listener)
+    logger.setLevel(logging.NOTSET)
 
 
 def cpu_devices(jax):
