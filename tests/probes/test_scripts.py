@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import runpy
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cases import each
 from whygpu.probes.probe_process import HARNESS
-from whygpu.probes.runner import SCRIPTS
-
-FILES = [HARNESS, *SCRIPTS.values()]
-
-
-@each("path", FILES, ids=lambda path: path.stem)
-def test_scripts_run_on_the_oldest_target(path: Path) -> None:
-    source = path.read_bytes()
-    assert source.isascii(), "Python 3.6 in the C locale"
-    tree = ast.parse(source, feature_version=(3, 6))
-    modules = {
-        name
-        for node in ast.walk(tree)
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
-    assert not any(name.startswith("whygpu") for name in modules)
 
 
 @pytest.fixture(scope="module")

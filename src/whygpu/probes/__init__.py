@@ -1,4 +1,4 @@
-"""Runs the frameworks for real, each in a subprocess of the target."""
+"""Runs the frameworks for real, in subprocesses of the target."""
 
 DEFAULT_TIMEOUT = 120.0
-"""Seconds that each framework may take; here, because reading it must import nothing else."""
+"""Seconds for each framework. It is defined here because reading it must import nothing else."""

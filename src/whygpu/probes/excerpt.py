@@ -1,4 +1,4 @@
-"""The beginning and the end of a stream of any size, in bounded memory, as clean lines."""
+"""Keeps the beginning and the end of a stream of any size as clean lines, in bounded memory."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Excerpt:
         return self._left_out > 0
 
     def lines(self) -> tuple[str, ...]:
-        """What a reader would have seen, without colours and overwritten progress bars."""
+        """What a reader would see in the end: no colours, no overwritten progress bars."""
         if not self.cut:
             return _clean(bytes(self._head + self._tail))
-        # Half a line can read as something else (libcusolver.so.1 of .so.11), so both halves go.
+        # Half a line can have another meaning (libcusolver.so.1 for .so.11), so it is dropped.
         head = self._head[: self._head.rfind(b"\n") + 1] or self._head
         tail = self._tail[self._tail.find(b"\n") + 1 :] or self._tail
         dropped = len(self._head) - len(head) + len(self._tail) - len(tail)

@@ -1,4 +1,4 @@
-"""What a probe said about itself, taken from lines that may be cut short or garbage."""
+"""Reads the messages of a probe, from lines that may be cut short or garbage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TYPES = dict(hints(Probe))
 
 
 class LineSplitter:
-    """Whole lines out of chunks, in bounded memory; what exceeds the limits is left out."""
+    """Splits chunks into whole lines, in bounded memory; what exceeds the limits is left out."""
 
     def __init__(self) -> None:
         self._partial = bytearray()
@@ -45,7 +45,7 @@ class LineSplitter:
 
 
 class Result:
-    """The state of a probe as far as its messages tell."""
+    """What the messages of a probe have reported so far."""
 
     def __init__(self, name: ProbeName) -> None:
         self._name = name
@@ -61,7 +61,7 @@ class Result:
         self.finished = False
 
     def take(self, line: bytes) -> None:
-        """Take in one line; one that is not a message of ours is left out."""
+        """Take in one line; anything but a message of the harness is ignored."""
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
@@ -92,7 +92,7 @@ class Result:
             self.finished = decode(bool, value)
 
     def _with_source(self, value: Any) -> Any:
-        """An observation as the codec wants it: where it was seen is ours to say."""
+        """The observation as the codec expects it, with this probe as its source."""
         known = isinstance(value, dict) and "known" in value
         return {**value, "source": self._source} if known else value
 
@@ -110,7 +110,7 @@ class Result:
         return decode(str, value.get("last")), decode(tuple[str, ...], value.get("lines"))
 
     def _missing(self, ended: ProbeEnd, how: str) -> Absent | Unknown:
-        """What to say of a fact that was not reported."""
+        """The value of a fact that was not reported."""
         if ended == "finished":
             return Absent(self._source)
         if ended in ("timed-out", "cut-short"):
@@ -118,13 +118,13 @@ class Result:
         return Unknown(f"the {self._source} ended in stage {self.stage!r}: {how}")
 
     def note(self, name: str, text: str) -> None:
-        """Add a fact that only an onlooker can know."""
+        """Add a fact that only the parent process can know."""
         self._facts.append((name, text))
 
     def probe(
         self, ended: ProbeEnd, how: str, seconds: float, log: tuple[str, ...], log_cut: bool
     ) -> Probe:
-        """The probe as a value, with what it did not get to say marked as such."""
+        """The result as a value, in which facts that were not reported are absent or unknown."""
         missing = self._missing(ended, how)
         return Probe(
             name=self._name,

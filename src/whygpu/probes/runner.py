@@ -37,10 +37,10 @@ _MEMORY_NEED: Mapping[ProbeName, int] = {
     "jax": 3 * _GB // 2,
     "torch": 2 * _GB,
 }
-"""Generous: what the process holds at its peak, with room for a CUDA context."""
+"""An upper estimate of what the process holds at its peak, including a CUDA context."""
 
 _TENSORFLOW_ENVIRONMENT = {
-    # The one module whose verbose lines name the library that could not be loaded.
+    # The module whose verbose log names the library that could not be loaded.
     "TF_CPP_VMODULE": "dso_loader=1",
     "TF_CPP_MIN_LOG_LEVEL": "0",
     "TF_FORCE_GPU_ALLOW_GROWTH": "true",
@@ -53,21 +53,21 @@ _ENVIRONMENT: Mapping[ProbeName, Mapping[str, str]] = {
     "jax": _JAX_ENVIRONMENT,
     "torch": {},
 }
-"""What a probe adds: words where the framework is silent, and modesty with GPU memory."""
+"""Variables for a probe: they make the framework log more and allocate GPU memory on demand."""
 
 
 class ProgressEvent(NamedTuple):
     probe: ProbeName
     kind: Literal["started", "stage", "ended"]
     text: str
-    """The stage, or how it ended; empty at the start."""
+    """The stage, or how the probe ended; empty at the start."""
 
 
 Progress = Callable[[ProgressEvent], None]
 
 
 def probes_for(frameworks: Collection[FrameworkName], *, cuda: bool) -> tuple[ProbeName, ...]:
-    """The probes worth running: one per framework that has one, and the driver's own."""
+    """The probes to run: one for each framework that has one, and the driver's."""
     return tuple(name for name in SCRIPTS if (cuda if name == "cuda" else name in frameworks))
 
 
@@ -109,7 +109,7 @@ def run_probes(
 
 @contextmanager
 def _traceless(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Keras writes its settings file where there is none; that must not be into a user's home."""
+    """Keras creates its settings file if there is none; that must not happen in a user's home."""
     home = environ.get("KERAS_HOME") or os.path.join(os.path.expanduser("~"), ".keras")
     if os.path.exists(os.path.join(home, "keras.json")):
         yield {}
@@ -117,7 +117,7 @@ def _traceless(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
     try:
         scratch = tempfile.mkdtemp(prefix="whygpu-")
     except OSError:
-        # Nowhere to write: then Keras has nowhere to write either.
+        # There is no place to write, for Keras either.
         yield {}
         return
     try:
@@ -137,7 +137,7 @@ def _has_room(
 
 
 def _cores() -> int:
-    """The cores this process may use, where the platform tells."""
+    """The cores that this process may use, if the platform tells."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 

@@ -1,12 +1,18 @@
-"""What the CUDA driver itself says, without any framework."""
+"""What the CUDA driver reports, without any framework."""
 
 import ctypes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .harness import Report, Sums
 
 COMPUTE_CAPABILITY_MAJOR = 75
 COMPUTE_CAPABILITY_MINOR = 76
 NO_DEVICE = 100
 
-# For drivers that fail before they can name their own errors.
+# For drivers that cannot name their own errors.
 ERROR_NAMES = {
     0: "CUDA_SUCCESS",
     1: "CUDA_ERROR_INVALID_VALUE",
@@ -28,7 +34,7 @@ class DriverError(Exception):
     pass
 
 
-def probe(report, sums):
+def probe(report: "Report", sums: "Sums") -> None:
     report.stage("load libcuda.so.1")
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -39,7 +45,7 @@ def probe(report, sums):
         return
     report.fact("libcuda.so.1", "loaded")
 
-    # Works without cuInit, and so on a machine where that fails.
+    # It works without cuInit, so also on a machine where cuInit fails.
     report.stage("cuDriverGetVersion")
     number = ctypes.c_int()
     if cuda.cuDriverGetVersion(ctypes.byref(number)) == 0:
@@ -60,13 +66,13 @@ def probe(report, sums):
             report.unknown_devices(error)
 
 
-def devices(cuda):
+def devices(cuda: "Any") -> "list[tuple[str, str]]":
     count = ctypes.c_int()
     check(cuda, "cuDeviceGetCount", cuda.cuDeviceGetCount(ctypes.byref(count)))
     return [("cuda:%d" % index, describe(cuda, index)) for index in range(count.value)]
 
 
-def describe(cuda, index):
+def describe(cuda: "Any", index: int) -> str:
     device, name = ctypes.c_int(), ctypes.create_string_buffer(256)
     check(cuda, "cuDeviceGet", cuda.cuDeviceGet(ctypes.byref(device), index))
     check(cuda, "cuDeviceGetName", cuda.cuDeviceGetName(name, len(name), device))
@@ -78,19 +84,19 @@ def describe(cuda, index):
     return "%s, compute capability %d.%d" % (text, major, minor)
 
 
-def attribute(cuda, device, number):
+def attribute(cuda: "Any", device: "Any", number: int) -> int:
     value = ctypes.c_int()
     code = cuda.cuDeviceGetAttribute(ctypes.byref(value), number, device)
     check(cuda, "cuDeviceGetAttribute", code)
     return value.value
 
 
-def check(cuda, call, code):
+def check(cuda: "Any", call: str, code: int) -> None:
     if code != 0:
         raise DriverError("%s: %s" % (call, named(cuda, code)))
 
 
-def named(cuda, code):
+def named(cuda: "Any", code: int) -> str:
     """A result code with its name: 100 CUDA_ERROR_NO_DEVICE."""
     name = ctypes.c_char_p()
     get_name = getattr(cuda, "cuGetErrorName", None)

@@ -23,7 +23,11 @@ import types
 try:
     import resource
 except ImportError:  # not on every platform
-    resource = None
+    resource = None  # type: ignore[assignment]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable
 
 TEXT_LIMIT = 2000
 TRACEBACK_LINES = 200
@@ -31,44 +35,44 @@ GPU_PREFIXES = ("gpu", "cuda", "rocm", "metal", "mps", "xpu")
 
 
 class Report(object):
-    """What the probe has to say, on its way to whygpu."""
+    """Sends what the probe finds to whygpu."""
 
-    def __init__(self, descriptor):
+    def __init__(self, descriptor: int) -> None:
         self._stream = os.fdopen(descriptor, "w", 1, encoding="ascii")
 
-    def _send(self, key, value):
+    def _send(self, key: str, value: object) -> None:
         self._stream.write(json.dumps({key: value}) + "\n")
         self._stream.flush()
 
-    def stage(self, name):
-        """Say what comes next; the last one said is where a crash happened."""
+    def stage(self, name: str) -> None:
+        """Name what comes next: after a crash, the last name tells where it happened."""
         self._send("stage", name)
 
-    def version(self, text):
+    def version(self, text: object) -> None:
         self._send("version", {"known": str(text)})
 
-    def no_version(self, where):
+    def no_version(self, where: object) -> None:
         self._send("version", {"absent": bounded(where)})
 
-    def devices(self, devices):
-        """All devices the framework has, each a pair of its name and a description."""
+    def devices(self, devices: "Iterable[tuple[str, str]]") -> None:
+        """All devices of the framework, each as its name and a description."""
         found = [
             {"name": name, "kind": kind_of(name), "description": bounded(description)}
             for name, description in devices
         ]
         self._send("devices", {"known": found})
 
-    def no_devices(self, where):
+    def no_devices(self, where: object) -> None:
         self._send("devices", {"absent": bounded(where)})
 
-    def unknown_devices(self, reason):
+    def unknown_devices(self, reason: object) -> None:
         self._send("devices", {"unknown": bounded(reason)})
 
-    def fact(self, name, text):
+    def fact(self, name: str, text: object) -> None:
         self._send("fact", [name, bounded(text)])
 
-    def ask(self, name, question):
-        """Report what a function returns, or that it failed and how; None means nothing to say."""
+    def ask(self, name: str, question: "Callable[[], object]") -> None:
+        """Report what a function returns unless it is None, or how it failed."""
         try:
             answer = question()
         except Exception as error:
@@ -76,13 +80,15 @@ class Report(object):
         if answer is not None:
             self.fact(name, answer)
 
-    def operate(self, operation, requested, work):
-        """Do a piece of work that returns the device it ran on and whether its result is right.
+    def operate(
+        self, operation: str, requested: str, work: "Callable[[], tuple[str, bool]]"
+    ) -> None:
+        """Call a function that returns the device it ran on and whether its result is right.
 
-        A failure of the work is a result; only a crash of the process ends the probe.
+        An exception is a result too; only a crash of the process ends the probe.
         """
         self.stage("%s %s" % (operation, requested))
-        outcome = {"operation": operation, "requested": requested}
+        outcome: "dict[str, Any]" = {"operation": operation, "requested": requested}
         try:
             ran_on, correct = work()
         except Exception as error:
@@ -95,11 +101,11 @@ class Report(object):
             )
         self._send("operation", outcome)
 
-    def exception(self, error):
+    def exception(self, error: "BaseException") -> None:
         chain = chain_of(error)
         last = chain[0]
         if words_of(last).startswith("Traceback (most recent call last)"):
-            # A message that only quotes another error: the quoted one says more.
+            # The message only quotes another error, which is more specific.
             last = chain[-1]
         if len(chain) > 1:
             self.fact("first exception", summary(chain[-1]))
@@ -112,18 +118,18 @@ class Report(object):
             lines = lines[:half] + [left_out] + lines[-half:]
         self._send("exception", {"last": summary(last), "lines": [bounded(line) for line in lines]})
 
-    def finished(self):
+    def finished(self) -> None:
         self._send("finished", True)
 
 
 class Sums(object):
-    """Small sums with results known from plain Python, so that no framework checks itself.
+    """Small calculations whose results plain Python computes, so that no framework checks itself.
 
-    Every number is a small whole one: exact in float32 and TF32 alike, so that a difference
-    beyond a transformed convolution's rounding means a wrong result.
+    All numbers are small integers, which float32 and TF32 represent exactly. So a result that is
+    off by more than the rounding of a transformed convolution is wrong.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.left = grid((32, 48), 7)
         self.right = grid((48, 40), 11)
         self.image = grid((1, 10, 10, 8), 5)  # batch, height, width, channels
@@ -133,12 +139,12 @@ class Sums(object):
             "convolution": flat(convolution(self.image[0], self.kernel)),
         }
 
-    def expected(self, operation):
-        """The true result as one flat list."""
+    def expected(self, operation: str) -> "list[float]":
+        """The correct result as one flat list."""
         return self._expected[operation]
 
-    def agrees(self, operation, result):
-        """Whether nested lists of numbers hold the true result of an operation."""
+    def agrees(self, operation: str, result: "Any") -> bool:
+        """Whether nested lists of numbers hold the correct result of an operation."""
         expected, received = self._expected[operation], flat(result)
         tolerance = 0.01 * max(abs(number) for number in expected)
         # Written so that a NaN disagrees.
@@ -147,24 +153,24 @@ class Sums(object):
         )
 
 
-def grid(shape, step):
-    """Nested lists of whole numbers from -2 to 2, without a pattern that symmetry could hide."""
+def grid(shape: "tuple[int, ...]", step: int) -> "list[Any]":
+    """Nested lists of integers from -2 to 2, without a symmetry that could hide a mistake."""
     count = 1
     for size in shape:
         count *= size
-    numbers = [float((i * step + i * i // 3) % 5 - 2) for i in range(count)]
+    numbers: "list[Any]" = [float((i * step + i * i // 3) % 5 - 2) for i in range(count)]
     for size in reversed(shape[1:]):
         numbers = [numbers[i : i + size] for i in range(0, len(numbers), size)]
     return numbers
 
 
-def product(left, right):
+def product(left: "list[list[float]]", right: "list[list[float]]") -> "list[list[float]]":
     columns = list(zip(*right))
     return [[sum(a * b for a, b in zip(row, column)) for column in columns] for row in left]
 
 
-def convolution(image, kernel):
-    """A 3x3 convolution of height x width x channels with a border of zeros."""
+def convolution(image: "list[Any]", kernel: "list[Any]") -> "list[list[float]]":
+    """A 3x3 convolution of height x width x channels, padded with zeros."""
     height, width = len(image), len(image[0])
     outputs = range(len(kernel[0][0][0]))
     result = []
@@ -182,33 +188,33 @@ def convolution(image, kernel):
     return result
 
 
-def flat(numbers):
+def flat(numbers: "Any") -> "list[float]":
     if not isinstance(numbers, (list, tuple)):
         return [float(numbers)]
     return [number for part in numbers for number in flat(part)]
 
 
-def kind_of(device):
+def kind_of(device: str) -> str:
     """cpu, gpu or other, from a name such as GPU:0, cuda:1, cpu."""
     prefix = device.partition(":")[0].lower()
     return "cpu" if prefix == "cpu" else "gpu" if prefix in GPU_PREFIXES else "other"
 
 
-def bounded(text):
+def bounded(text: object) -> str:
     text = str(text)
     return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 3] + "..."
 
 
-def words_of(error):
-    """The message of an exception, which is a program's own and may fail in its turn."""
+def words_of(error: "BaseException") -> str:
+    """The message of an exception; its __str__ is the program's code and may itself fail."""
     try:
         return str(error)
     except Exception as failure:
         return "its message cannot be shown (%s)" % type(failure).__name__
 
 
-def summary(error):
-    """An exception in one line; where it has no words, with the line of code that raised it."""
+def summary(error: "BaseException") -> str:
+    """An exception in one line; if it has no message, with the line of code that raised it."""
     text = " ".join(words_of(error).split())
     if not text:
         frames = traceback.extract_tb(error.__traceback__)
@@ -216,8 +222,8 @@ def summary(error):
     return bounded("%s: %s" % (type(error).__name__, text))
 
 
-def chain_of(error):
-    """The exception, and those it was raised from or while handling, latest first."""
+def chain_of(error: "BaseException | None") -> "list[BaseException]":
+    """The exception and those that led to it (causes and contexts), latest first."""
     chain = []
     while error is not None and error not in chain:
         chain.append(error)
@@ -225,14 +231,14 @@ def chain_of(error):
     return chain
 
 
-def load(path):
+def load(path: str) -> "Callable[[Report, Sums], None]":
     module = types.ModuleType("whygpu_probe")
     with open(path, "rb") as stream:
         exec(compile(stream.read(), path, "exec"), module.__dict__)
     return module.probe
 
 
-def run(script, seconds, report, sums):
+def run(script: str, seconds: float, report: "Report", sums: "Sums") -> bool:
     """Run one probe; True if it has finished."""
     # If whygpu itself is gone by then, a hung probe still ends.
     signal.alarm(int(seconds) + 30)
@@ -248,7 +254,7 @@ def run(script, seconds, report, sums):
     return True
 
 
-def main():
+def main() -> None:
     script, descriptor, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     requests = [int(text) for text in sys.argv[4:]]
     for each in [descriptor] + requests:

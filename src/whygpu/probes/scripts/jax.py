@@ -1,20 +1,26 @@
-"""What JAX does, and why a backend is missing where it is: its own last word on that misleads."""
+"""What JAX does, and why a backend is missing: the error that JAX raises last is misleading."""
 
 import logging
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from .harness import Report, Sums
+
 
 class Listener(logging.Filter):
-    """Keeps the messages of JAX's backend discovery, those below the printed level included.
+    """Reports the messages of JAX's backend discovery, including those that are not printed.
 
-    A filter that lets everything pass, not a handler: with a handler, Python would no longer
-    print what JAX warns of.
+    It is a filter that lets everything pass and not a handler: with a handler, Python would no
+    longer print JAX's warnings.
     """
 
-    def __init__(self, report):
+    def __init__(self, report: "Report") -> None:
         logging.Filter.__init__(self)
         self._report = report
 
-    def filter(self, record):
+    def filter(self, record: "logging.LogRecord") -> bool:
         text = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
@@ -23,7 +29,7 @@ class Listener(logging.Filter):
         return True
 
 
-def probe(report, sums):
+def probe(report: "Report", sums: "Sums") -> None:
     logger, listener = logging.getLogger("jax._src.xla_bridge"), Listener(report)
     logger.setLevel(logging.INFO)
     logger.addFilter(listener)
@@ -52,17 +58,17 @@ def probe(report, sums):
     logger.setLevel(logging.NOTSET)
 
 
-def cpu_devices(jax):
+def cpu_devices(jax: "Any") -> "list[Any]":
     try:
         return jax.devices("cpu")
     except RuntimeError:  # JAX_PLATFORMS can leave the CPU out
         return []
 
 
-def operate(report, sums, jax, device):
+def operate(report: "Report", sums: "Sums", jax: "Any", device: "Any") -> None:
     import numpy
 
-    def put(numbers):
+    def put(numbers: "list[Any]") -> "Any":
         # From NumPy: a jax.numpy array would be made on the default device first.
         return jax.device_put(numpy.asarray(numbers, dtype="float32"), device)
 
@@ -70,12 +76,12 @@ def operate(report, sums, jax, device):
     report.operate("convolution", name_of(device), lambda: convolution(sums, jax, put))
 
 
-def product(sums, jax, put):
+def product(sums: "Sums", jax: "Any", put: "Callable[[list[Any]], Any]") -> "tuple[str, bool]":
     result = jax.numpy.dot(put(sums.left), put(sums.right))
     return landed(result, sums, "matmul")
 
 
-def convolution(sums, jax, put):
+def convolution(sums: "Sums", jax: "Any", put: "Callable[[list[Any]], Any]") -> "tuple[str, bool]":
     result = jax.lax.conv_general_dilated(
         put(sums.image),
         put(sums.kernel),
@@ -86,7 +92,7 @@ def convolution(sums, jax, put):
     return landed(result, sums, "convolution")
 
 
-def landed(result, sums, operation):
+def landed(result: "Any", sums: "Sums", operation: str) -> "tuple[str, bool]":
     result.block_until_ready()
     # devices() came with the arrays of JAX 0.4; before, there was device().
     devices = result.devices() if hasattr(result, "devices") else [result.device()]
@@ -94,5 +100,5 @@ def landed(result, sums, operation):
     return where, sums.agrees(operation, result.tolist())
 
 
-def name_of(device):
+def name_of(device: "Any") -> str:
     return "%s:%d" % (device.platform, device.id)

@@ -1,15 +1,21 @@
-"""What Keras does on the backend it really has: one training step, and where its weights live."""
+"""What Keras does on the backend that it really uses: a training step, and where weights are."""
 
 import importlib.util
 import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .harness import Report, Sums
 
 DENSE_WEIGHT = 1.0 / 64
 ERROR = 4.0
 LEARNING_RATE = 1e-6
 
 
-def probe(report, sums):
+def probe(report: "Report", sums: "Sums") -> None:
     leave_home_alone()
     report.stage("import")
     name, keras = import_keras()
@@ -35,22 +41,22 @@ def probe(report, sums):
     report.operate("training-step", "default", lambda: train(report, keras, sums))
 
 
-def leave_home_alone():
-    """Keep Keras from writing a configuration file where there is none."""
+def leave_home_alone() -> None:
+    """Keep Keras from creating a configuration file in the user's home folder."""
     folder = os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras")
     if not os.path.exists(os.path.join(folder, "keras.json")):
         os.environ["KERAS_HOME"] = os.devnull
 
 
-def import_keras():
-    """What `import keras` gives, else the Keras made for TensorFlow or inside it, with its name."""
+def import_keras() -> "tuple[str, Any]":
+    """The name and the module of Keras: keras, else tf_keras, else the one in TensorFlow."""
     for name in ("keras", "tf_keras"):
         if importlib.util.find_spec(name) is not None:
             return name, importlib.import_module(name)
     return "tensorflow.keras", importlib.import_module("tensorflow").keras
 
 
-def version_of(name, keras):
+def version_of(name: str, keras: "Any") -> str:
     if hasattr(keras, "__version__"):
         return keras.__version__
     from importlib import metadata  # tf_keras, which needs a Python that has this
@@ -58,7 +64,7 @@ def version_of(name, keras):
     return metadata.version(name)
 
 
-def tensorflow_devices():
+def tensorflow_devices() -> "list[str]":
     import tensorflow as tf
 
     if not tf.executing_eagerly():
@@ -71,13 +77,13 @@ def tensorflow_devices():
     return [short(device.name) for device in config.list_logical_devices()]
 
 
-def jax_devices():
+def jax_devices() -> "list[str]":
     import jax
 
     return [name_of(device) for device in jax.devices()]
 
 
-def torch_devices():
+def torch_devices() -> "list[str]":
     import torch
 
     devices = ["cpu"]
@@ -86,8 +92,8 @@ def torch_devices():
     return devices
 
 
-def train(report, keras, sums):
-    """One step of a model whose loss is known beforehand, then where things are."""
+def train(report: "Report", keras: "Any", sums: "Sums") -> "tuple[str, bool]":
+    """Train a model whose loss is known beforehand for one step; where its result is."""
     import numpy as np
 
     image = np.array(sums.image, dtype="float32")
@@ -113,7 +119,7 @@ def train(report, keras, sums):
     return result, correct
 
 
-def build(keras, shape, channels):
+def build(keras: "Any", shape: "tuple[int, ...]", channels: int) -> "tuple[Any, Any]":
     layers = keras.layers
     model = keras.models.Sequential(
         [
@@ -125,36 +131,36 @@ def build(keras, shape, channels):
     )
     metadata, watch = None, {}
     if "tensorflow" in sys.modules and not sys.modules["tensorflow"].executing_eagerly():
-        # Graph mode: only the session's own record tells where an operation ran.
+        # In graph mode, only the metadata of the session tell where an operation ran.
         v1 = sys.modules["tensorflow"].compat.v1
         metadata = v1.RunMetadata()
         watch = {"options": v1.RunOptions(output_partition_graphs=True), "run_metadata": metadata}
-    # The rate's argument was renamed over the years, and is the first in all of them.
+    # The argument for the learning rate was renamed, but it is the first in all releases.
     model.compile(optimizer=keras.optimizers.SGD(LEARNING_RATE), loss="mse", **watch)
     return model, metadata
 
 
-def tensor(keras, array):
+def tensor(keras: "Any", array: "Any") -> "Any":
     convert = getattr(getattr(keras, "ops", None), "convert_to_tensor", None)
     return array if convert is None else convert(array)
 
 
-def loss_of(answer):
-    """train_on_batch gives the loss, alone or with metrics after it."""
+def loss_of(answer: "Any") -> float:
+    """train_on_batch returns the loss, alone or followed by metrics."""
     return float(answer[0] if isinstance(answer, (list, tuple)) else answer)
 
 
-def graph_devices(metadata):
+def graph_devices(metadata: "Any") -> "tuple[str, str]":
     nodes = [node for part in metadata.partition_graphs for node in part.node]
     weights = [n.device for n in nodes if n.op in ("VarHandleOp", "VariableV2")]
     results = [n.device for n in nodes if n.op == "Conv2D"]
     if not weights or not results:
-        raise LookupError("the session's record has no variable or no convolution")
+        raise LookupError("the session's metadata have no variable or no convolution")
     return short(weights[0]), short(results[0])
 
 
-def device_of(value):
-    """Where a variable or tensor of any backend is."""
+def device_of(value: "Any") -> str:
+    """The device of a variable or tensor of any backend."""
     inner = getattr(value, "value", None)
     if inner is not None and not callable(inner):
         value = inner  # a Keras 3 variable
@@ -164,11 +170,11 @@ def device_of(value):
     return short(str(value.device))
 
 
-def name_of(device):
+def name_of(device: "Any") -> str:
     return "%s:%d" % (device.platform, device.id)
 
 
-def short(name):
+def short(name: str) -> str:
     """GPU:0, from /job:localhost/replica:0/task:0/device:GPU:0; others as they are."""
     head, _, tail = name.rpartition("device:")
     return tail.upper() if head else name

@@ -1,7 +1,13 @@
-"""What TensorFlow does: eagerly where it can (2.x), in a session where it must (1.x)."""
+"""What TensorFlow does: eagerly in TensorFlow 2, in a session in TensorFlow 1."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .harness import Report, Sums
 
 
-def probe(report, sums):
+def probe(report: "Report", sums: "Sums") -> None:
     report.stage("import")
     import tensorflow as tf
 
@@ -17,7 +23,7 @@ def probe(report, sums):
         probe_in_sessions(report, sums, getattr(getattr(tf, "compat", None), "v1", tf))
 
 
-def build_info(tf):
+def build_info(tf: "Any") -> "dict[str, object]":
     get_build_info = getattr(tf.sysconfig, "get_build_info", None)
     if get_build_info is not None:
         return dict(get_build_info())
@@ -32,7 +38,7 @@ def build_info(tf):
     }
 
 
-def probe_eagerly(report, sums, tf):
+def probe_eagerly(report: "Report", sums: "Sums", tf: "Any") -> None:
     report.stage("devices")
     config = tf.config if hasattr(tf.config, "list_physical_devices") else tf.config.experimental
     report.devices(
@@ -47,18 +53,18 @@ def probe_eagerly(report, sums, tf):
         if device.device_type in ("CPU", "GPU"):
             operate_eagerly(report, sums, tf, short(device.name))
 
-    # Soft placement is the default that programs have; above it would hide a fallback.
+    # Soft placement is the default for programs. Above, it would hide a fallback to the CPU.
     tf.config.set_soft_device_placement(True)
     report.operate("matmul", "default", lambda: eager_product(sums, tf))
 
 
-def describe(config, device):
+def describe(config: "Any", device: "Any") -> str:
     get_details = getattr(getattr(config, "experimental", None), "get_device_details", None)
     if device.device_type != "GPU" or get_details is None:
         return ""
     try:
         details = get_details(device)
-    except Exception:  # a description is no reason to end the probe
+    except Exception:  # the probe goes on without a description
         return ""
     parts = [details.get("device_name", "")]
     if "compute_capability" in details:
@@ -66,14 +72,14 @@ def describe(config, device):
     return ", ".join(part for part in parts if part)
 
 
-def operate_eagerly(report, sums, tf, device):
+def operate_eagerly(report: "Report", sums: "Sums", tf: "Any", device: str) -> None:
     tf.config.set_soft_device_placement(False)
 
-    def matmul():
+    def matmul() -> "tuple[str, bool]":
         with tf.device("/device:" + device):
             return eager_product(sums, tf)
 
-    def convolution():
+    def convolution() -> "tuple[str, bool]":
         with tf.device("/device:" + device):
             image, kernel = tf.constant(sums.image), tf.constant(sums.kernel)
             result = tf.nn.conv2d(image, kernel, [1, 1, 1, 1], "SAME")
@@ -83,16 +89,16 @@ def operate_eagerly(report, sums, tf, device):
     report.operate("convolution", device, convolution)
 
 
-def eager_product(sums, tf):
+def eager_product(sums: "Sums", tf: "Any") -> "tuple[str, bool]":
     return landed(tf.matmul(tf.constant(sums.left), tf.constant(sums.right)), sums, "matmul")
 
 
-def landed(result, sums, operation):
+def landed(result: "Any", sums: "Sums", operation: str) -> "tuple[str, bool]":
     # numpy() waits for the device to finish.
     return short(result.device), sums.agrees(operation, result.numpy().tolist())
 
 
-def probe_in_sessions(report, sums, tf):
+def probe_in_sessions(report: "Report", sums: "Sums", tf: "Any") -> None:
     from tensorflow.python.client import device_lib
 
     report.stage("devices")
@@ -105,15 +111,17 @@ def probe_in_sessions(report, sums, tf):
     in_session(report, sums, tf, "matmul", None)
 
 
-def session_config(tf, soft):
+def session_config(tf: "Any", soft: bool) -> "Any":
     config = tf.ConfigProto(allow_soft_placement=soft)
     # Releases before 1.14 do not know the environment variable for this.
     config.gpu_options.allow_growth = True
     return config
 
 
-def in_session(report, sums, tf, operation, device):
-    def work():
+def in_session(
+    report: "Report", sums: "Sums", tf: "Any", operation: str, device: "str | None"
+) -> None:
+    def work() -> "tuple[str, bool]":
         with tf.Graph().as_default():
             result, values = graph(sums, tf, operation, device)
             options = tf.RunOptions(output_partition_graphs=True)
@@ -127,8 +135,10 @@ def in_session(report, sums, tf, operation, device):
     report.operate(operation, device or "default", work)
 
 
-def graph(sums, tf, operation, device):
-    """The result's tensor and what to feed; placeholders, because constants get folded away."""
+def graph(
+    sums: "Sums", tf: "Any", operation: str, device: "str | None"
+) -> "tuple[Any, dict[Any, Any]]":
+    """The result's tensor and what to feed; placeholders, because constants would be folded."""
     first, second = {
         "matmul": (sums.left, sums.right),
         "convolution": (sums.image, sums.kernel),
@@ -143,7 +153,7 @@ def graph(sums, tf, operation, device):
     return result, {one: first, other: second}
 
 
-def shape_of(numbers):
+def shape_of(numbers: "Any") -> "list[int]":
     shape = []
     while isinstance(numbers, list):
         shape.append(len(numbers))
@@ -151,7 +161,7 @@ def shape_of(numbers):
     return shape
 
 
-def final_device(metadata, name):
+def final_device(metadata: "Any", name: str) -> str:
     for partition in metadata.partition_graphs:
         for node in partition.node:
             if node.name == name:
@@ -159,6 +169,6 @@ def final_device(metadata, name):
     raise LookupError("no partition graph has the node " + name)
 
 
-def short(name):
+def short(name: str) -> str:
     """GPU:0, from /physical_device:GPU:0 or /job:localhost/replica:0/task:0/device:GPU:0."""
     return name.rpartition("device:")[2].upper()

@@ -1,9 +1,15 @@
-"""What PyTorch does, with the warnings in which it says why CUDA is not available."""
+"""What PyTorch does, and its warnings, which say why CUDA is not available."""
 
 import warnings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
-def probe(report, sums):
+    from .harness import Report, Sums
+
+
+def probe(report: "Report", sums: "Sums") -> None:
     report.stage("import")
     import torch
 
@@ -19,7 +25,7 @@ def probe(report, sums):
         report.stage("torch.cuda.is_available")
         available = torch.cuda.is_available()
         report.fact("torch.cuda.is_available", available)
-        # Raises the reason that a plain False keeps back, and warns of a GPU it was not built for.
+        # It raises the reason that is_available() hides, and warns of a GPU that the build lacks.
         report.stage("torch.cuda.init")
         report.ask("torch.cuda.init", torch.cuda.init)
     for warning in caught:
@@ -34,7 +40,7 @@ def probe(report, sums):
         operate(report, sums, torch, name)
 
 
-def cuda_devices(torch, available):
+def cuda_devices(torch: "Any", available: bool) -> "list[tuple[str, str]]":
     if not available:
         return []
     return [
@@ -42,13 +48,13 @@ def cuda_devices(torch, available):
     ]
 
 
-def describe(torch, index):
+def describe(torch: "Any", index: int) -> str:
     capability = "compute capability %d.%d" % torch.cuda.get_device_capability(index)
     return "%s, %s" % (torch.cuda.get_device_name(index), capability)
 
 
-def other_devices(torch):
-    """GPUs that are not reached through CUDA: Apple's and Intel's."""
+def other_devices(torch: "Any") -> "list[tuple[str, str]]":
+    """GPUs that do not use CUDA: Apple's and Intel's."""
     mps = getattr(torch.backends, "mps", None)
     xpu = getattr(torch, "xpu", None)
     devices = []
@@ -61,19 +67,21 @@ def other_devices(torch):
     return devices
 
 
-def operate(report, sums, torch, device):
-    def put(numbers):
+def operate(report: "Report", sums: "Sums", torch: "Any", device: str) -> None:
+    def put(numbers: "list[Any]") -> "Any":
         return torch.tensor(numbers, device=device)
 
     report.operate("matmul", device, lambda: product(sums, torch, put))
     report.operate("convolution", device, lambda: convolution(sums, torch, put))
 
 
-def product(sums, torch, put):
+def product(sums: "Sums", torch: "Any", put: "Callable[[list[Any]], Any]") -> "tuple[str, bool]":
     return landed(torch.matmul(put(sums.left), put(sums.right)), torch, sums, "matmul")
 
 
-def convolution(sums, torch, put):
+def convolution(
+    sums: "Sums", torch: "Any", put: "Callable[[list[Any]], Any]"
+) -> "tuple[str, bool]":
     # PyTorch has channels first.
     image = put(sums.image).permute(0, 3, 1, 2).contiguous()
     kernel = put(sums.kernel).permute(3, 2, 0, 1).contiguous()
@@ -81,7 +89,7 @@ def convolution(sums, torch, put):
     return landed(result.permute(0, 2, 3, 1), torch, sums, "convolution")
 
 
-def landed(result, torch, sums, operation):
+def landed(result: "Any", torch: "Any", sums: "Sums", operation: str) -> "tuple[str, bool]":
     if result.is_cuda:
         torch.cuda.synchronize(result.device)
     return str(result.device), sums.agrees(operation, result.cpu().tolist())
