@@ -12,7 +12,7 @@ from tests.kit import machine, machine_causes
 from whygpu.causes import catalogue
 from whygpu.diagnosis.engine import arrange, diagnose, fold, outcome_of, reconcile
 from whygpu.model.cause import Cause, cause
-from whygpu.model.finding import MACHINE, Effect, Finding, Gap, Severity
+from whygpu.model.finding import MACHINE, Effect, Evidence, Finding, Gap, Severity
 from whygpu.model.observed import Absent, Known, NotApplicable, Unknown, need
 from whygpu.model.report import Status
 from whygpu.model.snapshot import Snapshot
@@ -242,6 +242,109 @@ def test_what_a_cause_explains_stands_right_behind_it() -> None:
         assert [finding.cause for finding in arranged] == ["root", "leaf", "middle", "other"]
 
 
+def arranged(*findings: Finding) -> list[tuple[str, str]]:
+    return [(finding.cause, finding.subject) for finding in arrange(findings)]
+
+
+def under(code: str, finding: Finding) -> Finding:
+    return finding._replace(explained_by=code)
+
+
+def test_each_of_two_roots_with_one_code_is_followed_by_what_concerns_its_own_framework() -> None:
+    torch, jax = find("WG101", "root", "torch"), find("WG101", "root", "jax")
+    follows_torch, follows_jax = (
+        under("WG101", find("WG404", "leaf", subject)) for subject in ("torch", "jax")
+    )
+    assert arranged(follows_jax, follows_torch, torch, jax) == [
+        ("root", "torch"),
+        ("leaf", "torch"),
+        ("root", "jax"),
+        ("leaf", "jax"),
+    ]
+
+
+def test_what_concerns_the_machine_is_shown_once_although_two_roots_have_its_code() -> None:
+    torch, jax = find("WG101", "root", "torch"), find("WG101", "root", "jax")
+    shared = under("WG101", find("WG404", "leaf", MACHINE))
+    assert arranged(torch, jax, shared) == [("root", "torch"), ("leaf", MACHINE), ("root", "jax")]
+
+
+def test_a_finding_is_not_lost_beside_a_second_root_about_its_framework() -> None:
+    driver, build = find("WG101", "driver", MACHINE), find("WG301", "build", "torch")
+    leaf = under("WG101", find("WG404", "leaf", "torch"))
+    assert arranged(driver, build, leaf) == [
+        ("driver", MACHINE),
+        ("leaf", "torch"),
+        ("build", "torch"),
+    ]
+
+
+def test_a_finding_is_not_lost_where_its_roots_cause_is_a_follower_elsewhere() -> None:
+    torch, build = find("WG101", "root", "torch"), find("WG301", "build", "jax")
+    follower = under("WG301", find("WG101", "root", "jax"))
+    leaf = under("WG101", find("WG404", "leaf", "jax"))
+    assert len(arranged(torch, build, follower, leaf)) == 4
+
+
+def test_a_fault_of_the_backend_explains_what_keras_does_and_not_the_reverse() -> None:
+    faults = [find("WG101", "root", "tensorflow"), find("WG201", "middle", "keras")]
+    folds = [finding.explained_by for finding in fold(faults, CHAIN, {"keras": "tensorflow"})]
+    assert folds == [None, "WG101"]
+    reverse = [find("WG101", "root", "keras"), find("WG201", "middle", "tensorflow")]
+    folds = [finding.explained_by for finding in fold(reverse, CHAIN, {"keras": "tensorflow"})]
+    assert folds == [None, None]
+
+
+def test_a_report_folds_what_keras_does_under_the_fault_of_its_backend() -> None:
+    causes = [
+        make("WG101", "root", find("WG101", "root", "tensorflow"), explains=("middle",)),
+        make("WG201", "middle", find("WG201", "middle", "keras")),
+    ]
+    for backend, folds in (("tensorflow", "WG101"), ("torch", None)):
+        seen = machine(f"""
+            probes_left_out = "--no-probe"
+            [target.frameworks.keras.keras]
+            backend = "{backend}"
+        """)
+        report = diagnose(seen, causes)
+        assert {f.cause: f.explained_by for f in report.findings}["middle"] == folds
+
+
+def test_each_step_of_a_chain_has_to_concern_the_step_before() -> None:
+    findings = [
+        find("WG101", "root", "jax"),
+        find("WG201", "middle", "torch"),
+        find("WG404", "leaf", MACHINE),
+    ]
+    assert folded(findings, CHAIN) == {"root": None, "middle": None, "leaf": "WG201"}
+
+
+def test_of_two_explanations_the_one_about_the_same_framework_is_chosen() -> None:
+    second = make("WG102", "second", explains=("middle",))
+    findings = [
+        find("WG101", "root", "jax"),
+        find("WG102", "second", "torch"),
+        find("WG201", "middle", MACHINE),
+        find("WG404", "leaf", "torch"),
+    ]
+    assert folded(findings, {**CHAIN, "second": second})["leaf"] == "WG102"
+
+
+def test_what_follows_from_a_circle_comes_to_an_end_too() -> None:
+    one = make("WG101", "one", explains=("other", "leaf"))
+    other = make("WG102", "other", explains=("one",))
+    findings = [find("WG101", "one"), find("WG102", "other"), find("WG404", "leaf")]
+    assert len(arrange(fold(findings, by_slug(one, other, LEAF)))) == 3
+
+
+def test_what_a_probe_has_shown_is_not_taken_back_by_a_probe() -> None:
+    finding = find("WG201", "middle", "torch")
+    shown = finding._replace(evidence=(Evidence("probe", "the probe", "it failed"),))
+    assert reconcile([shown], machine()) == [shown]
+    read = finding._replace(evidence=(Evidence("machine", "a file", "it is old"),))
+    assert reconcile([read], machine()) != [read]
+
+
 def test_a_framework_that_computed_on_the_gpu_takes_back_an_error_about_it() -> None:
     (taken_back,) = reconcile([find("WG201", "middle", "torch")], machine())
     assert taken_back.severity == "warning"
@@ -255,6 +358,7 @@ def test_a_framework_that_computed_on_the_gpu_takes_back_an_error_about_it() -> 
         (find("WG201", "middle", "torch"), 'start = "no-gpu"'),
         (find("WG201", "middle", "torch"), "[probes.torch]\noperations = []"),
         (find("WG201", "middle", "torch"), 'probes_left_out = "--no-probe"'),
+        (find("WG101", "root", MACHINE), 'probes_left_out = "--no-probe"'),
         (find("WG201", "middle", "cupy"), ""),
         (find("WG201", "middle", "torch", severity="warning"), ""),
         (find("WG201", "middle", "torch", severity="info"), ""),
