@@ -1,17 +1,17 @@
-"""The host has an NVIDIA GPU, but this container was not given it, or not all that CUDA needs.
+"""The host has an NVIDIA GPU, but this container did not get it, or not everything CUDA needs.
 
 ## Why it happens
 
-A container has the host's kernel, but its own files: the GPU's device nodes and the driver's
-libraries have to be passed in when it starts. Docker does so with `--gpus all` and the NVIDIA
-container toolkit, Kubernetes for pods that ask for `nvidia.com/gpu`, Apptainer with `--nv`.
-Whatever is missing of it, the hardware still shows on the bus.
+A container uses the host's kernel but its own files. The GPU's device nodes and the driver's
+libraries must be passed in when it starts. Docker does this with `--gpus all` and the NVIDIA
+container toolkit, Kubernetes for pods that request `nvidia.com/gpu`, Apptainer with `--nv`. Even if
+something is missing, the hardware is visible on the bus.
 
-- Nothing was passed in: the option is missing, or the toolkit is.
+- Nothing was passed in: the option or the toolkit is missing.
 - Device nodes without libraries: NVIDIA_DRIVER_CAPABILITIES lacks `compute`, or the nodes were
-  passed by hand.
-- The image has a driver library of its own, which is not the host's version. It comes with
-  packages such as `cuda` or `nvidia-driver` in the Dockerfile, and hides the one passed in.
+  passed in manually.
+- The image contains its own driver library, in another version than the host's. Packages such as
+  `cuda` or `nvidia-driver` in the Dockerfile install it, and it hides the one that is passed in.
 - The container lost its access while it ran: a reload of systemd on the host resets the device
   rules of containers whose devices it does not know.
 
@@ -20,11 +20,11 @@ Whatever is missing of it, the hardware still shows on the bus.
 - TensorFlow: `failed call to cuInit: UNKNOWN ERROR (303)` or `CUDA_ERROR_NO_DEVICE`.
 - PyTorch: "Found no NVIDIA driver on your system".
 - `Failed to initialize NVML: Unknown Error` in a container that worked before.
-- nvidia-smi works on the host and not in the container.
+- nvidia-smi works on the host but not in the container.
 
 ## Fix
 
-Start the container anew, with GPUs. Keep the driver out of images; CUDA toolkits may stay.
+Start the container again, with GPUs. Keep the driver out of images; CUDA toolkits may stay.
 
 ## Fires on (machine)
 
@@ -45,7 +45,7 @@ gpus = {unknown = "NVML could not tell: libnvidia-ml.so.1 is missing"}
 facts = [["libcuda.so.1", "libcuda.so.1: cannot open shared object file"]]
 ```
 
-A driver library in the image that is not the host's.
+The image contains a driver library in another version than the host's.
 
 ```toml
 [system.container]
@@ -63,7 +63,7 @@ facts = [["cuInit", "803 CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"]]
 
 ## Quiet on (machine)
 
-A container that got all it needs.
+A container that got everything it needs.
 
 ```toml
 [system.container]
@@ -97,7 +97,7 @@ docker: Error response from daemon: could not select device driver "" with capab
 ERRO[0000] error waiting for container: context canceled
 ```
 
-A container's host name, and no driver in it.
+The host name is a container's, and there is no driver.
 
 ```
 2020-06-09 07:30:11.100001: W tensorflow/stream_executor/platform/default/dso_loader.cc:55] Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: cannot open shared object file: No such file or directory; LD_LIBRARY_PATH: /usr/local/nvidia/lib:/usr/local/nvidia/lib64
@@ -110,7 +110,7 @@ Kubernetes has no node with a free GPU for the pod.
 Warning  FailedScheduling  12s   default-scheduler  0/4 nodes are available: 4 Insufficient nvidia.com/gpu.
 ```
 
-It worked, and then systemd reloaded its rules.
+It worked until systemd reloaded its rules.
 
 ```
 root@7d0e61b2f3a4:/workspace# nvidia-smi
@@ -119,7 +119,7 @@ Failed to initialize NVML: Unknown Error
 
 ## Quiet on (log)
 
-The container got its GPU; the image's CUDA is newer than the driver.
+The container got its GPU, but the image's CUDA is newer than the driver.
 
 ```
 docker: Error response from daemon: failed to create shim task: OCI runtime create failed: nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.2, please update your driver to a newer version, or use an earlier cuda container: unknown.
@@ -197,8 +197,8 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     gpu = nvidia_gpu(machine)
     if not isinstance(machine.system.wsl, Absent) and not isinstance(gpu, Known):
         yield Gap(
-            "whether the Windows machine around this container has an NVIDIA GPU; one is passed "
-            "in with docker run --gpus all"
+            "whether the Windows machine of this container has an NVIDIA GPU; docker run --gpus "
+            "all passes one in"
         )
         return
     need(gpu)
@@ -236,33 +236,33 @@ def _fault(machine: Snapshot) -> _Fault | None:
 
 
 def _nothing_passed_in(machine: Snapshot) -> _Fault:
-    """No node of any GPU. The host's module tells whether it could have been otherwise."""
+    """No device node of any GPU. The host's module shows whether one could be passed in."""
     driver = machine.driver
     evidence = (seen(driver.device_nodes, "no device node of a GPU"),)
     if isinstance(driver.kernel_module, Absent) and isinstance(machine.system.wsl, Absent):
         served = other_holders(machine)
-        by = f" (its card is served by {' and '.join(served)})" if served else ""
+        by = f" (its card uses {' and '.join(served)})" if served else ""
         return _Fault(
-            f"runs on a host with an NVIDIA GPU on which NVIDIA's kernel module is not loaded{by}, "
-            "so that no GPU can be passed in",
+            f"runs on a host with an NVIDIA GPU, but NVIDIA's kernel module is not loaded{by}, "
+            "so no GPU can be passed in",
             (*evidence, seen(driver.kernel_module, "the host's module nvidia is not loaded")),
             (
                 Remedy(
-                    "Install the NVIDIA driver on the host and see that this works there.",
+                    "Install the NVIDIA driver on the host and check that nvidia-smi works there.",
                     command_line("nvidia-smi"),
                 ),
                 *_ways_to_pass_in(_runtime(machine)),
             ),
         )
     return _Fault(
-        "was given no GPU: the host has one, but no /dev/nvidia0 was passed in",
+        "did not get a GPU: the host has one, but /dev/nvidia0 was not passed in",
         evidence,
         _ways_to_pass_in(_runtime(machine)),
     )
 
 
 def _closed_nodes(machine: Snapshot, nodes: tuple[DeviceNode, ...]) -> _Fault | None:
-    """Nodes whose modes let everyone in, and which still cannot be opened."""
+    """Nodes whose modes allow everyone, but which still cannot be opened."""
     needed = [*gpu_nodes(nodes), *(node for node in nodes if node.path in CONTROL_NODES)]
     closed = [node for node in needed if not node.usable]
     if not closed or any(not node.mode.endswith("rw-rw-rw-") for node in closed):
@@ -275,16 +275,15 @@ def _closed_nodes(machine: Snapshot, nodes: tuple[DeviceNode, ...]) -> _Fault | 
         f"may not open {closed[0].path}, although its mode is {closed[0].mode}: the container's "
         "device rules or its security label forbid it",
         tuple(
-            Evidence("machine", node.path, f"{node.mode}, and closed all the same")
-            for node in closed
+            Evidence("machine", node.path, f"{node.mode}, but cannot be opened") for node in closed
         ),
         (
             Remedy(
-                "If it worked before, a reload of systemd on the host took the access away: start "
-                "the container anew."
+                "If it worked before, a reload of systemd on the host removed the access: start "
+                "the container again."
             ),
             Remedy(
-                "With SELinux on the host, start it without a label of its own.",
+                "If the host uses SELinux, start it without a security label.",
                 command_line(
                     "podman run --security-opt label=disable --device nvidia.com/gpu=all ..."
                 ),
@@ -306,12 +305,12 @@ def _without_library(machine: Snapshot) -> _Fault | None:
         else ""
     )
     return _Fault(
-        f"was given the GPU's device nodes, but not libcuda.so.1 of the host's driver{asked}",
+        f"got the GPU's device nodes, but not libcuda.so.1 of the host's driver{asked}",
         (seen(driver.cuda_library),),
         (
             *_ways_to_pass_in(_runtime(machine)),
             Remedy(
-                "Where NVIDIA_DRIVER_CAPABILITIES is set, it must contain compute.",
+                "If NVIDIA_DRIVER_CAPABILITIES is set, it must contain compute.",
                 command_line(
                     "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
                 ),
@@ -336,17 +335,17 @@ def _library_of_the_image(machine: Snapshot) -> _Fault | None:
     library = baked[0].value
     version = library.version.value if isinstance(library.version, Known) else "another version"
     module = driver.kernel_module
-    on_host = module.value if isinstance(module, Known) else "another one"
+    on_host = module.value if isinstance(module, Known) else "another version"
     return _Fault(
-        f"uses {library.path} of driver {version} from its image, while the host's kernel module "
-        f"is {on_host}; the library has to be the host's",
+        f"uses {library.path} of driver {version} from its image, but the host's kernel module "
+        f"is {on_host}; the library must be the host's",
         (
             *(seen(item, f"{item.value.path}, part of the image") for item in baked),
             seen(module, f"the host's kernel module: {on_host}"),
         ),
         (
             Remedy(
-                "Take the driver out of the image (in the Dockerfile, install cuda-toolkit and "
+                "Remove the driver from the image (in the Dockerfile, install cuda-toolkit and "
                 "not cuda), and start the container with GPUs.",
                 command_line("apt-get purge -y 'libnvidia-*' 'nvidia-driver-*' libcuda1"),
             ),
@@ -361,12 +360,12 @@ def _incomplete_nodes(machine: Snapshot, nodes: tuple[DeviceNode, ...]) -> _Faul
     if not missing:
         return None
     return _Fault(
-        f"was given the GPU, but not {' and '.join(missing)}, which CUDA opens as well",
-        tuple(Evidence("machine", path, "not there") for path in missing),
+        f"got the GPU, but not {' and '.join(missing)}, which CUDA needs as well",
+        tuple(Evidence("machine", path, "missing") for path in missing),
         (
             *_ways_to_pass_in(_runtime(machine)),
             Remedy(
-                "If the host lacks the node, too, create it there before the container starts.",
+                "If the host lacks the node too, create it there before the container starts.",
                 command_line("sudo nvidia-modprobe -u -c=0"),
             ),
         ),
@@ -374,7 +373,7 @@ def _incomplete_nodes(machine: Snapshot, nodes: tuple[DeviceNode, ...]) -> _Faul
 
 
 def _lost_access(machine: Snapshot) -> _Fault | None:
-    """All files are there, and the driver fails without a reason: as after a systemd reload."""
+    """All files exist, but the driver fails without a reason, as after a systemd reload."""
     state = machine.driver.state
     if not isinstance(state, Known) or state.value != "failed":
         return None
@@ -384,9 +383,9 @@ def _lost_access(machine: Snapshot) -> _Fault | None:
         "access, as after a reload of systemd on the host",
         (seen(state, machine.driver.detail or "failed"),),
         (
-            Remedy("Start the container anew."),
+            Remedy("Start the container again."),
             Remedy(
-                "To keep it from happening again, name the devices when it starts (or use CDI).",
+                "To prevent this, name the devices when it starts (or use CDI).",
                 command_line(
                     "docker run --gpus all --device /dev/nvidia0 --device /dev/nvidiactl "
                     "--device /dev/nvidia-uvm ..."
@@ -398,8 +397,8 @@ def _lost_access(machine: Snapshot) -> _Fault | None:
 
 
 _INSTALL_TOOLKIT = (
-    "install NVIDIA's container toolkit on the host: the package nvidia-container-toolkit of "
-    "NVIDIA's package repository, with the distribution's own tool (apt, dnf, zypper)."
+    "install NVIDIA's container toolkit on the host: the package nvidia-container-toolkit from "
+    "NVIDIA's package repository, with the distribution's package manager (apt, dnf, zypper)."
 )
 _REGISTER_TOOLKIT = Remedy(
     "Register it with Docker.",
@@ -421,12 +420,12 @@ _TOOLKIT_IF_THAT_WORKS = (
 
 
 def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
-    """How this kind of container gets a GPU."""
+    """How a container of this kind gets a GPU."""
     if runtime == "kubernetes":
         return (
             Remedy(
-                "Ask for a GPU in the pod: resources: {limits: {nvidia.com/gpu: 1}}. The node "
-                "needs NVIDIA's device plugin and offers what this shows.",
+                "Request a GPU in the pod: resources: {limits: {nvidia.com/gpu: 1}}. The node "
+                "needs NVIDIA's device plugin; this command shows the GPUs that it offers.",
                 shell_script("kubectl describe nodes | grep nvidia.com/gpu"),
             ),
         )
@@ -452,7 +451,7 @@ def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
     if runtime == "lxc":
         return (
             Remedy(
-                "Give the container the GPU and the host's driver.",
+                "Pass the GPU and the host's driver into the container.",
                 Steps(
                     (
                         command_line("incus config device add NAME gpu gpu"),
@@ -505,8 +504,8 @@ _ENGINE_SAYS = late(
     r"|nvml error: unknown error|NVMLError_Unknown: Unknown Error"
 )
 _DRIVER_LIBRARIES = ("cuda", "nvidia-ml")
-"""Where a container was given its driver once, files of these names without content stay behind."""
-_NOT_THE_CONTAINERS = late(
+"""If a container once got its driver, empty files with these names remain in it."""
+_NOT_ABOUT_CONTAINERS = late(
     r"version mismatch|requirement error|unsatisfied condition|rpc error: timed out"
     r"|forward compatibility was attempted"
 )
@@ -517,15 +516,15 @@ _HOST_DRIVER = late(r"driver not loaded|load library failed: libnvidia-ml|no nv 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    said = [m for m in log.find(_ENGINE_SAYS) if not _NOT_THE_CONTAINERS.search(m.text)]
+    statements = [m for m in log.find(_ENGINE_SAYS) if not _NOT_ABOUT_CONTAINERS.search(m.text)]
     suspect = suspected(log, CAUSE.slug)
     empty = [event.line for event in log.library_events("broken", _DRIVER_LIBRARIES)]
-    if mismatch_lines(log) or (not said and suspect is None and not empty):
+    if mismatch_lines(log) or (not statements and suspect is None and not empty):
         return
-    lines = (*(m.line for m in said), *empty, *(suspect.lines if suspect else ()))
+    lines = (*(m.line for m in statements), *empty, *(suspect.lines if suspect else ()))
     confidence: Confidence = suspect.confidence if suspect else "likely"
-    text = said[0].text if said else ""
-    if said and not _LOST_ACCESS.search(text):
+    text = statements[0].text if statements else ""
+    if statements and not _LOST_ACCESS.search(text):
         confidence = "certain"
     yield CAUSE.finding(
         subject=subject_of(log),
@@ -533,17 +532,17 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(*lines),
         remedies=_log_remedies(log, text),
         confidence=confidence,
-        severity="error" if said else suspect.severity if suspect else "error",
-        effect="broken" if said or failed_at(log, lines) else "cpu",
-        ask=None if said or suspect is None else suspect.ask,
+        severity="error" if statements else suspect.severity if suspect else "error",
+        effect="broken" if statements or failed_at(log, lines) else "cpu",
+        ask=None if statements or suspect is None else suspect.ask,
     )
 
 
 def _log_message(log: Log, text: str) -> str:
     if not text:
         return (
-            "the container in which this ran was not given the GPU, or not the driver's "
-            "libraries: libcuda.so.1 and the device nodes come from the host at its start"
+            "the container of this log did not get the GPU, or not the driver's libraries: the "
+            "host passes in libcuda.so.1 and the device nodes when the container starts"
         )
     if _LOST_ACCESS.search(text):
         return (
@@ -553,15 +552,15 @@ def _log_message(log: Log, text: str) -> str:
     if _ON_A_CLUSTER.search(text):
         return f"the cluster has no GPU for this pod: {text.strip()[:140]}"
     if _HOST_DRIVER.search(text):
-        seen = text.strip()[-120:]
-        return f"the container engine finds no working NVIDIA driver on the host: {seen}"
+        end = text.strip()[-120:]
+        return f"the container engine finds no working NVIDIA driver on the host: {end}"
     return f"the container cannot be started with a GPU: {text.strip()[:140]}"
 
 
 _RENEW_ACCESS = Remedy(
-    "Start the container anew. To keep it from happening again, have Docker use cgroupfs "
+    "Start the container again. To prevent this, make Docker use cgroupfs "
     '("exec-opts": ["native.cgroupdriver=cgroupfs"] in /etc/docker/daemon.json), or name the '
-    "device nodes at the start with --device /dev/nvidia0 and its kin."
+    "device nodes at the start with --device /dev/nvidia0 and so on."
 )
 
 
@@ -570,13 +569,13 @@ def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
         return (_RENEW_ACCESS,)
     if _ON_A_CLUSTER.search(text):
         return _ways_to_pass_in("kubernetes")
-    host = Remedy("First see that the driver works on the host itself.", command_line("nvidia-smi"))
+    host = Remedy("First check that the driver works on the host.", command_line("nvidia-smi"))
     if _HOST_DRIVER.search(text):
         return (
             host,
             Remedy(
-                "If that fails, install or mend the driver on the host; the container has it "
-                "from there."
+                "If that fails, install or repair the driver on the host; the container uses "
+                "that driver."
             ),
             Remedy(f"If that works, {_INSTALL_TOOLKIT}"),
         )

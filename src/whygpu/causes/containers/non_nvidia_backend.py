@@ -1,13 +1,13 @@
-"""The framework was built for another maker's GPUs than this machine has.
+"""The framework was built for GPUs of another vendor than this machine's.
 
 ## Why it happens
 
-A build with CUDA computes on NVIDIA's GPUs only, one with ROCm on AMD's only. The package that
-`pip install torch` or `tensorflow` brings on Linux is the CUDA one, whatever the machine has. On a
-Mac, TensorFlow and JAX use the GPU only through an additional package.
+A build with CUDA computes only on NVIDIA GPUs, a build with ROCm only on AMD GPUs. On Linux `pip
+install torch` or `tensorflow` installs the CUDA build, whatever GPU the machine has. On a Mac,
+TensorFlow and JAX use the GPU only with an additional package.
 
-Graphics inside a processor (Intel's, most of AMD's) are there to draw; a machine that has nothing
-else counts as one without a GPU.
+Graphics inside a processor (Intel's, most of AMD's) are only for the display. A machine without
+another GPU counts as a machine without a GPU.
 
 ## What it looks like
 
@@ -15,11 +15,11 @@ Nothing fails: the list of GPUs is empty and everything runs on the CPU.
 
 ## Fix
 
-Install the build for this machine's GPU: ROCm for AMD's, XPU for Intel's, Metal on a Mac.
+Install the build for this machine's GPU: ROCm for AMD, XPU for Intel, Metal on a Mac.
 
 ## Fires on (machine)
 
-An AMD card under PyTorch's CUDA build.
+An AMD card with PyTorch's CUDA build.
 
 ```toml
 start = "no-gpu"
@@ -41,7 +41,7 @@ kind = "rocm"
 
 ## Quiet on (machine)
 
-Graphics in an Intel processor, and graphics in an AMD processor.
+Integrated graphics of an Intel processor and of an AMD processor.
 
 ```toml
 start = "no-gpu"
@@ -99,13 +99,13 @@ ImportError: libamdhip64.so.6: cannot open shared object file: No such file or d
 
 ## Quiet on (log)
 
-JAX tries each back end in turn.
+JAX tries one backend after the other.
 
 ```
 I0105 12:00:00.000001 140210 xla_bridge.py:353] Unable to initialize backend 'rocm': NOT_FOUND: Could not find registered platform with name: "rocm". Available platform names are: Interpreter CUDA Host
 ```
 
-A plug-in that works.
+The plug-in works.
 
 ```
 Metal device set to: Apple M1 Pro
@@ -154,7 +154,7 @@ CAUSE = cause(
 )
 
 _JUDGED = ("tensorflow", "jax", "torch")
-"""Others are installed for other purposes as often as not."""
+"""Other frameworks are often installed for other purposes."""
 
 _MAKERS = {"amd": "an AMD GPU", "intel": "an Intel GPU", "apple": "Apple's GPU"}
 
@@ -164,7 +164,7 @@ _UNFIT: dict[str, tuple[BuildKind, ...]] = {
     "intel": ("cuda",),
     "apple": ("cpu", "cuda"),
 }
-"""Builds that cannot use a maker's GPUs, and that another build would replace."""
+"""Builds that cannot use a vendor's GPUs, and that another build could replace."""
 
 
 @CAUSE.on_machine
@@ -173,7 +173,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     others = _computing_devices(machine)
     if isinstance(nvidia, Known):
         if any(device.vendor == "amd" for device in others):
-            # With both makers' cards a ROCm build may be there on purpose.
+            # With cards of both vendors, a ROCm build may be intended.
             return
         yield from _judge(machine, "nvidia", seen(nvidia))
         return
@@ -186,7 +186,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _computing_devices(machine: Snapshot) -> tuple[GraphicsDevice, ...]:
-    """GPUs of other makers that frameworks can compute on."""
+    """GPUs of other vendors that frameworks can compute on."""
     if not isinstance(machine.graphics, Known):
         return ()
     return tuple(
@@ -218,7 +218,7 @@ def _judge(machine: Snapshot, vendor: str, gpu: Evidence) -> Iterator[Finding | 
             )
 
 
-_WORDS = {"cuda": "CUDA (NVIDIA's GPUs)", "rocm": "ROCm (AMD's GPUs)"}
+_WORDS = {"cuda": "CUDA (NVIDIA GPUs)", "rocm": "ROCm (AMD GPUs)"}
 
 _INSTALLS = {
     ("torch", "intel"): Install(("torch",), index_url=pytorch_index("xpu"), removes=("torch",)),
@@ -229,12 +229,12 @@ _INSTALLS = {
 _HINTS = {
     ("torch", "amd"): "PyTorch's ROCm build; https://pytorch.org/get-started/locally/ has the "
     "command for the current one",
-    ("tensorflow", "amd"): "AMD's build of TensorFlow (tensorflow-rocm), as AMD's ROCm guide says",
-    ("jax", "amd"): "JAX's ROCm plugin, as AMD's ROCm guide says",
+    ("tensorflow", "amd"): "AMD's build of TensorFlow (tensorflow-rocm); see AMD's ROCm guide",
+    ("jax", "amd"): "JAX's ROCm plugin; see AMD's ROCm guide",
     ("tensorflow", "intel"): "Intel's extension for TensorFlow",
     ("jax", "intel"): "Intel's extension for OpenXLA",
-    ("tensorflow", "apple"): "Apple's plug-in, which fits some releases of TensorFlow only",
-    ("jax", "apple"): "Apple's plug-in, which is experimental and fits some releases only",
+    ("tensorflow", "apple"): "Apple's plug-in, which works only with some TensorFlow releases",
+    ("jax", "apple"): "Apple's plug-in, which is experimental and works only with some releases",
 }
 
 
@@ -314,10 +314,10 @@ _OTHER_CARD = late(
 )
 _PROBED_BY_JAX = late(r"Unable to initialize backend '")
 _MAKERS_BY_WORDS = (
-    ("ROCm (AMD's GPUs)", _ROCM),
-    ("Metal (Apple's GPUs)", _METAL),
+    ("ROCm (AMD GPUs)", _ROCM),
+    ("Metal (Apple GPUs)", _METAL),
     ("DirectML (Windows)", _DIRECTML),
-    ("oneAPI (Intel's GPUs)", _ONEAPI),
+    ("oneAPI (Intel GPUs)", _ONEAPI),
 )
 
 
@@ -338,12 +338,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     lines_of_both = (asked.line, card.line) if card else (asked.line,)
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"the program asks for CUDA, which is NVIDIA's, on {where}",
+        message=f"the program selects CUDA, which needs an NVIDIA GPU, on {where}",
         evidence=log.evidence(*lines_of_both),
         remedies=(
             Remedy(
-                "Choose the device that is there: mps on a Mac with Apple's chip, a ROCm build "
-                "for AMD's cards, xpu for Intel's, and cpu everywhere.",
+                "Select a device that exists: mps on a Mac with an Apple chip, a ROCm build "
+                "for AMD cards, xpu for Intel, or cpu on any machine.",
                 command_line(PYTHON, "-c 'import torch; print(torch.backends.mps.is_available())'"),
             ),
         ),
@@ -356,7 +356,7 @@ def _in_log(log: Log, backend: str, lines: tuple[int, ...]) -> Finding:
     text = log.line(lines[0]).text.strip()
     return CAUSE.finding(
         subject=subject_of(log),
-        message=f"a back end other than NVIDIA's failed, {backend}: {text[:140]}",
+        message=f"a backend for GPUs of another vendor failed, {backend}: {text[:140]}",
         evidence=log.evidence(*lines, *(f.line for f in log.failures if _near(f, lines))),
         remedies=_backend_remedies(backend),
         confidence="certain",
@@ -365,7 +365,7 @@ def _in_log(log: Log, backend: str, lines: tuple[int, ...]) -> Finding:
 
 
 def _near(failure: Failure, lines: tuple[int, ...]) -> bool:
-    """The abort that follows such a message at once."""
+    """The abort that directly follows such a message."""
     return any(0 <= failure.line - line <= _LINES_TO_THE_END for line in lines)
 
 
@@ -376,23 +376,23 @@ def _backend_remedies(backend: str) -> tuple[Remedy, ...]:
     if backend.startswith("ROCm"):
         return (
             Remedy(
-                "See whether AMD's list names this card for the installed ROCm, and install the "
-                "framework's build for exactly that ROCm release.",
+                "Check whether AMD's list contains this card for the installed ROCm, and install "
+                "the framework's build for exactly that ROCm release.",
                 shell_script("rocminfo | grep -E 'Name:|gfx'"),
             ),
             Remedy(
-                "A card that is not on the list can often run the code of its nearest relative.",
+                "A card that is not on the list can often run the code of a similar card.",
                 SetVariable("HSA_OVERRIDE_GFX_VERSION", "10.3.0"),
             ),
             Remedy(
-                "The user has to be in the groups that own /dev/kfd.",
+                "Join the groups that own /dev/kfd.",
                 shell_script('sudo usermod -aG video,render "$USER"'),
             ),
         )
     if backend.startswith("Metal"):
         return (
             Remedy(
-                "Let PyTorch do on the CPU what Metal cannot.",
+                "Let PyTorch run on the CPU what Metal cannot run.",
                 SetVariable("PYTORCH_ENABLE_MPS_FALLBACK", "1"),
             ),
             Remedy("Use float32, and a current release of the framework and of its Metal plug-in."),
@@ -400,11 +400,11 @@ def _backend_remedies(backend: str) -> tuple[Remedy, ...]:
     if backend.startswith("DirectML"):
         return (
             Remedy(
-                "Use the release of the framework that the DirectML plug-in names, or a CUDA "
-                "build in WSL 2 where the card is NVIDIA's."
+                "Use the framework release that the DirectML plug-in requires, or, with an "
+                "NVIDIA card, a CUDA build in WSL 2."
             ),
         )
     return (
-        Remedy("See whether Intel's driver shows the GPU.", command_line("sycl-ls")),
-        Remedy("Install the framework's XPU build and the driver release that it names."),
+        Remedy("Check whether Intel's driver shows the GPU.", command_line("sycl-ls")),
+        Remedy("Install the framework's XPU build and the driver release that it requires."),
     )

@@ -1,11 +1,11 @@
-"""Under WSL, the GPU of the Windows machine is not reached.
+"""Under WSL, programs cannot use the GPU of the Windows machine.
 
 ## Why it happens
 
-In WSL 2 the driver is the one of Windows: it shows as /dev/dxg, and its libcuda.so.1 lies in
-/usr/lib/wsl/lib. Installing a Linux driver inside WSL (`apt install nvidia-driver-...`, or the
-package `cuda`, which brings one) puts another libcuda in front of it, which finds no kernel module
-and no GPU. Without /dev/dxg, the Windows side does not offer its GPU at all. WSL 1 has no GPU.
+In WSL 2 the driver is the one of Windows: its device node is /dev/dxg, and its libcuda.so.1 is in
+/usr/lib/wsl/lib. A Linux driver inside WSL (`apt install nvidia-driver-...`, or the package `cuda`,
+which contains one) puts another libcuda before it, which finds no kernel module and no GPU. Without
+/dev/dxg, Windows does not offer its GPU at all. WSL 1 has no GPU.
 
 ## What it looks like
 
@@ -15,12 +15,12 @@ and no GPU. Without /dev/dxg, the Windows side does not offer its GPU at all. WS
 
 ## Fix
 
-Remove every Linux driver package inside WSL, install the driver in Windows only, and keep WSL up
-to date.
+Remove every Linux driver package from WSL, install the driver only in Windows, and keep WSL up to
+date.
 
 ## Fires on (machine)
 
-apt's driver inside WSL 2.
+A driver from apt inside WSL 2.
 
 ```toml
 start = "no-gpu"
@@ -36,7 +36,7 @@ version = "550.54.14"
 kind = "driver"
 ```
 
-WSL 2 that Windows shows no GPU.
+Windows shows WSL 2 no GPU.
 
 ```toml
 start = "no-gpu"
@@ -71,8 +71,7 @@ kind = "wsl"
 
 ## Cannot tell on (machine)
 
-Windows offers graphics and no NVIDIA driver: from here it does not show whether it has a GPU of
-NVIDIA's.
+Windows offers graphics but no NVIDIA driver: WSL cannot see whether Windows has an NVIDIA GPU.
 
 ```toml
 start = "no-gpu"
@@ -102,7 +101,7 @@ Failed to properly shut down NVML: GPU access blocked by the operating system
 
 ## Quiet on (log)
 
-Under WSL, with a GPU that works.
+WSL with a GPU that works.
 
 ```
 2023-01-05 12:00:00.000001: I tensorflow/compiler/xla/stream_executor/cuda/cuda_gpu_executor.cc:966] could not open file to read NUMA node: /sys/bus/pci/devices/0000:01:00.0/numa_node
@@ -182,7 +181,7 @@ def _first_generation(machine: Snapshot) -> Finding:
         evidence=(seen(machine.system.wsl, f"kernel {machine.system.kernel}"),),
         remedies=(
             Remedy(
-                "Turn this distribution into WSL 2, in PowerShell; wsl -l -v lists its name.",
+                "Convert this distribution to WSL 2, in PowerShell; wsl -l -v lists its name.",
                 command_line("wsl --set-version Ubuntu 2"),
             ),
         ),
@@ -193,13 +192,13 @@ def _first_generation(machine: Snapshot) -> Finding:
 def _without_node(machine: Snapshot) -> Finding:
     return CAUSE.finding(
         subject=MACHINE,
-        message="Windows offers this WSL 2 no GPU: there is no /dev/dxg, through which Linux "
-        "programs reach it",
+        message="Windows offers no GPU to this WSL 2: /dev/dxg, which Linux programs need to use "
+        "it, is missing",
         evidence=(seen(machine.driver.device_nodes, "no /dev/dxg"),),
         remedies=(
             _WINDOWS_DRIVER,
             Remedy(
-                "See that %UserProfile%\\.wslconfig does not have gpuSupport=false, and that "
+                "Check that %UserProfile%\\.wslconfig does not contain gpuSupport=false, and that "
                 "Windows is Windows 11 or 10 21H2."
             ),
         ),
@@ -219,7 +218,7 @@ def _linux_driver(machine: Snapshot, library: Known[DriverLibrary]) -> Finding:
     return CAUSE.finding(
         subject=MACHINE,
         message=f"programs find {library.value.path}{what}, which belongs to a Linux driver; "
-        "under WSL the one in /usr/lib/wsl/lib has to be found, which speaks with Windows",
+        "under WSL they need the one in /usr/lib/wsl/lib, which uses the Windows driver",
         evidence=(
             seen(library, f"libcuda.so.1 is {library.value.path}"),
             *((probed(answer),) if isinstance(answer, Known) else ()),
@@ -238,7 +237,7 @@ def _linux_driver(machine: Snapshot, library: Known[DriverLibrary]) -> Finding:
                 ),
             ),
             Remedy(
-                "Or put the right folder first.",
+                "Or put the right folder first in the library path.",
                 PrependPath("LD_LIBRARY_PATH", ("/usr/lib/wsl/lib",)),
             ),
             _WINDOWS_DRIVER,
@@ -247,7 +246,7 @@ def _linux_driver(machine: Snapshot, library: Known[DriverLibrary]) -> Finding:
     )
 
 
-_SAYS_SO = late(
+_STATEMENTS = late(
     r"GPU access blocked by the operating system|Failed to initialize NVML: N/A"
     r"|/usr/lib/wsl/lib/nvidia-smi: (?:command )?not found"
     r"|WSL[^\n]{0,60}(?:does not support|no) GPU"
@@ -259,7 +258,7 @@ _PLAIN_LIBCUDA = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    blocked = lines_saying(log, _SAYS_SO)
+    blocked = lines_saying(log, _STATEMENTS)
     plain = lines_saying(log, _PLAIN_LIBCUDA)
     suspect = suspected(log, CAUSE.slug)
     lines = (*blocked, *plain, *ends_after(log, plain), *(suspect.lines if suspect else ()))
@@ -276,28 +275,28 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         effect="broken" if plain or failed_at(log, lines) else "cpu",
         ask=None
         if here
-        else "Did it run under WSL 2 (`uname -r` says microsoft)? Then the driver is the one of "
-        "Windows, in /usr/lib/wsl/lib; elsewhere a part of the NVIDIA driver is missing.",
+        else "Did it run under WSL 2 (`uname -r` shows microsoft)? Then the driver is the one of "
+        "Windows, in /usr/lib/wsl/lib. Otherwise a part of the NVIDIA driver is missing.",
     )
 
 
 def _log_message(log: Log, blocked: tuple[int, ...], plain: tuple[int, ...]) -> str:
     if blocked:
-        return "Windows does not let WSL reach the GPU (GPU access blocked by the operating system)"
+        return "Windows does not let WSL use the GPU (GPU access blocked by the operating system)"
     if plain:
         return (
-            "cuDNN looks for libcuda.so, and finds none: under WSL 2 it lies in /usr/lib/wsl/lib, "
-            "which is not on the library path"
+            "cuDNN does not find libcuda.so: under WSL 2 it is in /usr/lib/wsl/lib, which is not "
+            "on the library path"
         )
     return (
-        "CUDA does not start under WSL: the driver library of Windows, in /usr/lib/wsl/lib, was "
-        "not the one found, or Windows offers no GPU"
+        "CUDA does not start under WSL: another library was found instead of the Windows driver's "
+        "in /usr/lib/wsl/lib, or Windows offers no GPU"
     )
 
 
 def _log_remedies(blocked: tuple[int, ...]) -> tuple[Remedy, ...]:
     path = Remedy(
-        "Put the folder of the Windows driver first.",
+        "Put the folder of the Windows driver first in the library path.",
         PrependPath("LD_LIBRARY_PATH", ("/usr/lib/wsl/lib",)),
     )
     linux_driver = Remedy(
