@@ -16,16 +16,16 @@ END = "<!-- package graph: end -->"
 
 ORDER: tuple[tuple[str, ...], ...] = (
     ("__main__",),
-    ("start",),
-    ("cli", "__init__"),
+    ("__init__",),
+    ("cli",),
     ("api",),
     ("render",),
     ("memory", "comparer", "guard"),
     ("launch", "work"),
-    ("planner", "linter", "diagnosis"),
-    ("causes", "privacy"),
-    ("collectors", "probes", "readers"),
-    ("host",),
+    ("planner", "linter", "diagnosis", "privacy"),
+    ("causes",),
+    ("collectors", "probes"),
+    ("host", "readers"),
     ("tables",),
     ("model", "errors", "version"),
 )

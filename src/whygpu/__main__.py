@@ -25,7 +25,7 @@ def _import_whygpu_from(root: str) -> None:
 if __name__ == "__main__":
     if sys.flags.isolated and not __package__:
         _import_whygpu_from(__file__.rpartition("/")[0].rpartition("/")[0])
-    from whygpu.start import isolate, main
+    from whygpu.cli.start import isolate, main
 
     if not sys.flags.isolated:
         isolate(__file__)

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.kit import machine
+from whygpu.cli.start import failed
 from whygpu.model.codec import encode
-from whygpu.start import failed
 from whygpu.version import VERSION
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -103,7 +103,7 @@ def modules_used(words: Sequence[str]) -> set[str]:
     code = (
         "import atexit, sys\n"
         "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
-        "from whygpu.start import main\nmain()\n"
+        "from whygpu.cli.start import main\nmain()\n"
     )
     done = start([sys.executable, "-I", "-c", code, *words])
     names = {name.partition(".")[0] for name in done.stderr.splitlines()[-1].split()}

@@ -28,11 +28,6 @@ from tools.package_graph import (
 )
 
 KNOWN_VIOLATIONS = [
-    Violation("cli", "start"),
-    Violation("collectors", "readers"),
-    Violation("comparer", "memory"),
-    Violation("launch", "memory"),
-    Violation("privacy", "causes"),
     Violation("render", "comparer"),
     Violation("render", "planner"),
     Violation("render", "tables"),

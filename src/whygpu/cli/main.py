@@ -21,9 +21,9 @@ from whygpu.cli.process_setup import (
     stopped_cleanly,
     watched_threads,
 )
+from whygpu.cli.start import EXIT_RUN_FAILED, failed
 from whygpu.cli.suggestions import Parser
 from whygpu.errors import UsageError
-from whygpu.start import EXIT_RUN_FAILED, failed
 from whygpu.version import VERSION
 
 TYPE_CHECKING = False  # importing typing for it would cost `whygpu --help` a tenth of its time

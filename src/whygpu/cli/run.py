@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
 from whygpu.cli.process_setup import Ending, hold_stops, stops_heeded
+from whygpu.cli.start import EXIT_RUN_FAILED as EXIT_FAILED
+from whygpu.cli.start import failed
 from whygpu.errors import PolicyError, UsageError
-from whygpu.start import EXIT_RUN_FAILED as EXIT_FAILED
-from whygpu.start import failed
 
 if TYPE_CHECKING:
     from whygpu.launch.execution import Prepared
