@@ -18,7 +18,7 @@ from whygpu.model.finding import Confidence, Evidence, Finding, Severity
 from whygpu.model.holders import HoldersReport
 from whygpu.model.memory_use import MemoryEnd
 from whygpu.model.observed import Known
-from whygpu.model.policy import Action, DeviceUsed, LogLevel
+from whygpu.model.policy import Action, Call, DeviceUsed, LogLevel, PartState
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
 from whygpu.model.snapshot import Snapshot
 from whygpu.planner.machine import MachineSpec
@@ -37,6 +37,10 @@ _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 def schema_of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of what the codec makes of a type; records go into `definitions`."""
     origin = get_origin(kind)
+    if kind is Any:
+        return {}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": schema_of(get_args(kind)[1], definitions)}
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
     if origin is Literal:
@@ -238,6 +242,7 @@ def run_schema() -> dict[str, Any]:
         "device": {"enum": list(get_args(DeviceUsed))},
         "fallback": _FLAG,
         "policy": _policy(),
+        "in_force": schema_of(tuple[PartState, ...], definitions),
         "repairs": {
             "type": "array",
             "items": _object({"code": _TEXT, "what": _TEXT, "why": _TEXT}),
@@ -262,6 +267,7 @@ def run_plan_schema() -> dict[str, Any]:
         "argv": {"type": "array", "items": _TEXT},
         "policy": _policy(),
         "actions": actions,
+        "calls": {"type": "array", "items": schema_of(Call, definitions)},
         "repairs": {"type": "array", "items": _object(repair)},
         "notes": {"type": "array", "items": _TEXT},
     }

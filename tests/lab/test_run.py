@@ -228,6 +228,8 @@ print(json.dumps({"limits": limits, "environ": dict(os.environ)}))
     seen = machine.run("--memory", memory, code=code)
     assert seen.facts["limits"] == [4096], seen.said
     assert seen.facts["environ"]["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.1000"
+    (limit,) = [each for each in seen.report["in_force"] if each["framework"] == "tensorflow"]
+    assert [call["outcome"] for call in limit["calls"]] == ["executed"]
 
 
 def test_a_limit_does_not_start_cuda_too_early(make: Make) -> None:

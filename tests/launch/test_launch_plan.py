@@ -69,6 +69,8 @@ def test_every_action_has_a_reason_and_the_plan_its_schema() -> None:
     obeys("run-plan", json.loads(plan_json(plan)))
     text = plan_text(plan)
     assert all(action.reason in text for action in plan.actions)
+    assert all(call.reason in text and call.name in text for call in plan.calls)
+    assert "  torch: set_memory_limit(bytes=4294967296, fraction=None)\n" in text
     assert all(note in text for note in plan.notes)
 
 

@@ -129,6 +129,7 @@ def test_reports_have_their_schema() -> None:
         "device",
         "fallback",
         "policy",
+        "in_force",
         "repairs",
         "peak_memory_bytes",
         "trace",

@@ -73,8 +73,7 @@ class Machine:
 
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         settings = self.folder / "settings.json"
-        policy = {"deterministic": False}
-        content = {"policy": policy, "tf1": True}
+        content = {"calls": [], "readings": [], "trace": False, "tf1": True}
         settings.write_text(json.dumps(content))
         environment = {
             **os.environ,

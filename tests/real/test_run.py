@@ -79,6 +79,14 @@ def under(folder: Path, target: str, code: str, *options: str, **environ: str) -
     return Seen(done.returncode, facts, done.stderr, written)
 
 
+def states(seen: Seen, framework: str) -> dict[str, str]:
+    """By part of the policy whether it was in force in the framework."""
+    found = [each for each in seen.report["in_force"] if each["framework"] == framework]
+    for each in found:
+        assert all(call["outcome"] == "executed" for call in each["calls"]), each
+    return {each["part"]: each["state"] for each in found}
+
+
 def test_tensorflow(tmp_path: Path) -> None:
     seen = under(tmp_path, "tensorflow-2.21", TENSORFLOW, "--device", "cpu", *POLICY)
     assert seen.code == 0, seen.said
@@ -88,6 +96,13 @@ def test_tensorflow(tmp_path: Path) -> None:
     assert again.facts["random"] == seen.facts["random"]
     assert (seen.report["device"], seen.report["fallback"]) == ("cpu", False)
     assert "ran on the CPU (TensorFlow 2.21.0); peak memory" in seen.said
+    assert states(seen, "tensorflow") == {
+        "memory": "cannot-tell",
+        "cudnn": "cannot-tell",
+        "deterministic": "in-force",
+        "tf32": "in-force",
+    }
+    assert "policy in force: deterministic (TensorFlow), tf32 (TensorFlow)" in seen.said
 
 
 def test_torch(tmp_path: Path) -> None:
@@ -102,6 +117,22 @@ def test_torch(tmp_path: Path) -> None:
     }
     assert under(tmp_path, "torch", TORCH, *POLICY).facts["random"] == seen.facts["random"]
     assert seen.report["device"] == "cpu"
+    (memory,) = [each for each in seen.report["in_force"] if each["part"] == "memory"]
+    assert (memory["state"], memory["reason"]) == ("cannot-tell", "PyTorch did not start CUDA")
+    assert [call["outcome"] for call in memory["calls"]] == ["not-reached"]
+
+
+def test_a_program_that_undoes_the_policy_is_told_of(tmp_path: Path) -> None:
+    code = "import torch; torch.backends.cudnn.enabled = True"
+    seen = under(tmp_path, "torch", code, *POLICY)
+    assert seen.code == 0
+    assert states(seen, "torch") == {
+        "memory": "in-force",
+        "cudnn": "not-in-force",
+        "deterministic": "in-force",
+        "tf32": "in-force",
+    }
+    assert "policy NOT in force: cudnn (PyTorch reports cudnn_enabled = True)" in seen.said
 
 
 def test_jax(tmp_path: Path) -> None:
@@ -113,6 +144,8 @@ def test_jax(tmp_path: Path) -> None:
         "flags": "--xla_gpu_deterministic_ops=true",
     }
     assert "ran on the CPU (JAX" in seen.said
+    assert states(seen, "jax")["tf32"] == "in-force"
+    assert "deterministic (JAX did not start a GPU)" in seen.said
 
 
 @pytest.mark.parametrize("target", ["tensorflow-2.21", "jax", "torch"])
@@ -125,6 +158,7 @@ def test_keras_on_every_backend(tmp_path: Path, target: str) -> None:
     codes = [repair["code"] for repair in seen.report["repairs"]]
     assert codes == ([] if backend == "tensorflow" else ["WG602"])
     assert seen.report["device"] == "cpu"
+    assert states(seen, "keras") == {"cudnn": "in-force"}
 
 
 def test_a_backend_that_is_not_there_is_replaced_unless_the_user_chose_it(tmp_path: Path) -> None:

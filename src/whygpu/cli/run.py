@@ -262,7 +262,7 @@ class _Watcher:
         return report_file is None or _write_report(report_file, report)
 
     def _say_after(self, report: RunReport, because: str) -> None:
-        from whygpu.render.run_text import end_text, repair_text
+        from whygpu.render.run_text import end_text, in_force_lines, repair_text
 
         prepared = self._prepared
         if report.trace is not None:
@@ -279,6 +279,8 @@ class _Watcher:
             memory = output.public(report.out_of_memory)
             output.say(memory_text(memory, script, width=output.width(sys.stderr)))
         output.say(end_text(report, because))
+        for line in in_force_lines(report):
+            output.say(line)
         for note in report.notes:
             output.say(note)
 

@@ -69,6 +69,10 @@ class Chosen(NamedTuple):
     uuid: str
     """The GPU's, or that of one of its MIG instances; empty where the driver does not tell."""
 
+    @property
+    def is_instance(self) -> bool:
+        return self.uuid.startswith("MIG-")
+
 
 def find(words: Sequence[str], gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> tuple[Chosen, ...]:
     """The GPUs that the words mean, in the order of the words."""

@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from whygpu.errors import PolicyError, UsageError
 from whygpu.launch import command, program_process, records
 from whygpu.launch.environment import changed
-from whygpu.launch.launch_plan import SETTINGS_VARIABLE, Look, make_plan, needs_look, proves
+from whygpu.launch.in_force import parts_in_force
+from whygpu.launch.launch_plan import (
+    SETTINGS_VARIABLE,
+    Look,
+    make_plan,
+    needs_look,
+    proves,
+    settings_of,
+)
 from whygpu.launch.run_folder import REPORTS, SETTINGS, NoFolder, run_folder
+from whygpu.model.codec import encode
 from whygpu.model.finding import MACHINE
 from whygpu.model.observed import Known
 from whygpu.model.policy import DevicePolicy, LaunchPlan, ProcessRecord, Repair, RunReport
@@ -140,7 +149,7 @@ def staged(plan: LaunchPlan, environ: Mapping[str, str]) -> Iterator[Stage]:
             os.mkdir(reports)
             settings = os.path.join(folder, SETTINGS)
             with open(settings, "w", encoding="ascii") as file:
-                json.dump(dict(plan.settings), file)
+                json.dump(encode(settings_of(plan)), file)
             given = changed(environ, plan.all_actions)
             given[SETTINGS_VARIABLE] = settings
             yield Stage(given, reports)
@@ -173,7 +182,8 @@ def execute(
         repairs=plan.repairs,
         peak_memory_bytes=records.peak_memory(left, device, ended.peak_memory_bytes),
         records=left,
-        traced=bool(dict(plan.settings)["trace"]),
+        traced=plan.trace,
+        in_force=parts_in_force(plan, left),
     )
     return report, ended
 

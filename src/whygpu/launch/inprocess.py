@@ -13,13 +13,20 @@ from typing import Any
 from whygpu.errors import PolicyError, UsageError
 from whygpu.launch.environment import changed
 from whygpu.launch.execution import prepare
-from whygpu.launch.launch_plan import BOOTSTRAP
+from whygpu.launch.launch_plan import BOOTSTRAP, settings_of
 from whygpu.launch.policy_options import parse_device, parse_policy
+from whygpu.model.codec import encode
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.policy import DevicePolicy, LaunchPlan
+from whygpu.model.wire import CallSetting
 
 _ONLY_AT_START = ("PYTHONPATH", "LD_LIBRARY_PATH", "PYTHONHASHSEED", "PYTHONNOUSERSITE")
 """Variables that mean something to a process when it starts, and nothing later."""
+
+_JAX_CONFIGURATION = {
+    "JAX_PLATFORMS": "jax_platforms",
+    "JAX_DEFAULT_MATMUL_PRECISION": "jax_default_matmul_precision",
+}
 
 
 def apply(policy: str | DevicePolicy) -> LaunchPlan:
@@ -37,11 +44,12 @@ def apply(policy: str | DevicePolicy) -> LaunchPlan:
     after = changed(os.environ, plan.actions)
     for name in _ONLY_AT_START:
         _keep(after, name)
-    settings = {**dict(plan.settings), "late_variables": _differences(after)}
+    settings = settings_of(plan)
+    settings = settings._replace(calls=(*settings.calls, *_late_calls(after)))
     os.environ.update(after)
     for name in set(os.environ) - after.keys():
         del os.environ[name]
-    _bootstrap("frameworks").install(settings)
+    _bootstrap("frameworks").install(encode(settings))
     return plan
 
 
@@ -52,12 +60,13 @@ def _keep(environ: dict[str, str], name: str) -> None:
         environ.pop(name, None)
 
 
-def _differences(after: Mapping[str, str]) -> dict[str, str | None]:
-    changes: dict[str, str | None] = {
-        name: value for name, value in after.items() if os.environ.get(name) != value
-    }
-    changes.update(dict.fromkeys(os.environ.keys() - after.keys()))
-    return changes
+def _late_calls(after: Mapping[str, str]) -> list[CallSetting]:
+    """JAX reads these variables when it is imported, which may have been before us."""
+    return [
+        CallSetting("jax", "update_config", {"name": name, "value": after.get(variable)})
+        for variable, name in _JAX_CONFIGURATION.items()
+        if os.environ.get(variable) != after.get(variable)
+    ]
 
 
 def _bootstrap(part: str) -> Any:

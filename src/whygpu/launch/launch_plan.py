@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from whygpu.errors import Option, PolicyError
 from whygpu.launch import command, devices
-from whygpu.launch.effects import SEED, Limit, effects
+from whygpu.launch.effects import Limit, effects
 from whygpu.launch.environment import LIBRARY_PATH, changed, folders
+from whygpu.launch.gpu_memory import VisibleGpus, visible_gpus
 from whygpu.model.observed import Known
-from whygpu.model.policy import Action, DevicePolicy, LaunchPlan, Repair
+from whygpu.model.policy import Action, Call, DevicePolicy, Expectation, LaunchPlan, Repair
+from whygpu.model.wire import CallSetting, ReadingSetting, RunSettings
 
 if TYPE_CHECKING:
     from whygpu.collectors.driver_answer import GpuIds
@@ -127,9 +129,15 @@ def make_plan(
         if proves(policy) and not stays_on_cpu:
             notes += _judge(argv, policy, seen, now, repairs)
     machine = seen.report.snapshot if seen is not None else None
-    for effect in effects(policy, machine, environ):
+    calls: list[Call] = []
+    expectations: list[Expectation] = []
+    for effect in effects(policy, _visible(policy, seen, environ), environ):
         if isinstance(effect, Action):
             actions.append(effect)
+        elif isinstance(effect, Call):
+            calls.append(effect)
+        elif isinstance(effect, Expectation):
+            expectations.append(effect)
         elif not (stays_on_cpu and effect.on_gpu_only) and _concerned_by(effect, machine):
             notes.append(effect.text)
     way_in, unreached = _way_in(argv, environ)
@@ -137,9 +145,11 @@ def make_plan(
         argv=tuple(argv),
         policy=policy,
         actions=(*actions, *way_in),
+        calls=tuple(calls),
+        expectations=tuple(expectations),
         repairs=repairs,
         notes=(*notes, *unreached),
-        settings=tuple(_settings(policy, seen, trace=trace).items()),
+        trace=trace,
         gpu_seen=machine is not None and _has_gpu(machine),
     )
 
@@ -207,27 +217,21 @@ def _concerned_by(limit: Limit, machine: Snapshot | None) -> bool:
     return any(item.name in limit.frameworks for item in machine.target.frameworks.value)
 
 
-def _settings(policy: DevicePolicy, seen: Look | None, *, trace: bool) -> dict[str, Any]:
-    memory = policy.memory
-    return {
-        "policy": {
-            "memory": None if memory is None else {"kind": memory.kind, "amount": memory.amount},
-            "gpu_memory_bytes": _sizes(seen),
-            "cudnn_off": policy.cudnn_off,
-            "deterministic": policy.deterministic,
-            "seed": SEED,
-            "tf32_off": policy.tf32_off,
-            "xla_off": policy.xla_off,
-            "log_level": policy.log_level,
-        },
-        "trace": trace,
-        "tf1": policy.tf1,
-    }
+def _visible(policy: DevicePolicy, seen: Look | None, environ: Mapping[str, str]) -> VisibleGpus:
+    if seen is None:
+        return VisibleGpus()
+    return visible_gpus(policy, seen.report.snapshot, seen.ids, environ)
 
 
-def _sizes(seen: Look | None) -> list[int]:
-    """The memory of each GPU, for limits that are a part of it."""
-    if seen is None or not isinstance(seen.report.snapshot.driver.gpus, Known):
-        return []
-    sizes = (gpu.memory_total_bytes for gpu in seen.report.snapshot.driver.gpus.value)
-    return [size.value for size in sizes if isinstance(size, Known)]
+def settings_of(plan: LaunchPlan) -> RunSettings:
+    """What every process below the run is told."""
+    return RunSettings(
+        calls=tuple(CallSetting(call.framework, call.name, call.arguments) for call in plan.calls),
+        readings=tuple(
+            ReadingSetting(each.framework, each.reading)
+            for each in plan.expectations
+            if each.reading
+        ),
+        trace=plan.trace,
+        tf1=plan.policy.tf1,
+    )

@@ -21,7 +21,7 @@ from whygpu.model.memory_use import (
     Rounds,
 )
 from whygpu.model.observed import Absent, Known, Observed, Unknown
-from whygpu.model.policy import DeviceUsed, FrameworkUse, ProcessRecord
+from whygpu.model.policy import CallOutcome, DeviceUsed, FrameworkUse, ProcessRecord, Reading
 from whygpu.model.units import size_text
 from whygpu.model.wire import CurveEntry, FrameworkEntry, Trace
 
@@ -30,6 +30,9 @@ LARGEST_FILE = 64 << 20
 MOST_RECORDS = 10_000
 LONGEST_NOTE = 500
 MOST_NOTES = 50
+
+MOST_VALUES = 256
+"""Of one reading; there is one for each GPU."""
 
 T = TypeVar("T")
 
@@ -82,6 +85,8 @@ def _record(folder: str, name: str) -> ProcessRecord:
         trace=parts.get("trace", _traces, {}),
         imported=parts.get("imported", _typed(float | None), None),
         ended=parts.get("ended", _typed(float | None), None),
+        calls=parts.get("calls", _several(CallOutcome), ()),
+        readings=parts.get("readings", _readings, ()),
     )
     notes: tuple[str, ...] = parts.get("notes", _typed(tuple[str, ...]), ())
     memory = _Parts(parts.get("memory", _dictionary, {}))
@@ -157,6 +162,24 @@ def _traces(data: Any, path: str) -> dict[str, Any]:
         decode(str, name, path): encode(decode_partial(Trace, trace, f"{path}.{name}"))
         for name, trace in _dictionary(data, path).items()
     }
+
+
+def _readings(data: Any, path: str) -> tuple[Reading, ...]:
+    found: tuple[Reading, ...] = _several(Reading)(data, path)
+    return tuple(each._replace(value=_reported(each.value, path)) for each in found)
+
+
+def _reported(value: Any, path: str) -> Any:
+    """The program can write to the record: a value is a scalar, or a short list of them."""
+    if isinstance(value, list) and len(value) <= MOST_VALUES:
+        return [_scalar(each, path) for each in value]
+    return _scalar(value, path)
+
+
+def _scalar(value: Any, path: str) -> Any:
+    if type(value) not in (bool, int, float, str, type(None)):
+        raise DecodeError(path, "a number, a text, true, false or null", value)
+    return decode(type(value), value, path)
 
 
 def _memory(parts: _Parts) -> ProcessMemory:

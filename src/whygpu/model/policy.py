@@ -41,17 +41,56 @@ class DevicePolicy(NamedTuple):
     tf1: bool = False
 
 
-ActionKind = Literal["set", "unset", "keep", "prepend", "remove", "add-flag", "call"]
-"""`prepend` and `remove` treat a variable as a list of folders, `add-flag` as a list of words;
-`call` is made inside the program, when it has imported the framework named."""
+ActionKind = Literal["set", "unset", "keep", "prepend", "remove", "add-flag"]
+"""`prepend` and `remove` treat a variable as a list of folders, `add-flag` as a list of words."""
 
 
 class Action(NamedTuple):
+    """A change to a variable of the program."""
+
     kind: ActionKind
     name: str
-    """A variable, or for a call the framework."""
     value: str
     reason: str
+
+
+PolicyPart = Literal["memory", "cudnn", "deterministic", "tf32", "xla", "log-level"]
+"""The options of a policy that frameworks put into effect."""
+
+
+class Call(NamedTuple):
+    """A call inside the program, made when it has imported the framework.
+
+    The name is a row of the table in the bootstrap's policy/calls.py.
+    """
+
+    framework: str
+    name: str
+    arguments: dict[str, Any]
+    part: PolicyPart
+    reason: str
+
+
+Rule = Literal["equal", "at-most", "contains", "always", "never"]
+"""How a reading is compared with what is wanted. `always` and `never` need no reading: the
+framework does so without a switch, or has no switch for it."""
+
+
+class Expectation(NamedTuple):
+    """What a framework reports if a part of the policy is in force in it.
+
+    The reading is a row of the table in the bootstrap's policy/readings.py.
+    """
+
+    part: PolicyPart
+    framework: str
+    rule: Rule
+    reading: str = ""
+    wanted: Any = None
+    reason: str = ""
+    """For `always` and `never`: why."""
+    on_gpu_only: bool = False
+    """For `never`: it makes no difference to a framework that used no GPU."""
 
 
 class Repair(NamedTuple):
@@ -71,11 +110,12 @@ class LaunchPlan(NamedTuple):
     argv: tuple[str, ...]
     policy: DevicePolicy
     actions: tuple[Action, ...]
+    calls: tuple[Call, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
     repairs: tuple[Repair, ...] = ()
     notes: tuple[str, ...] = ()
     """What the policy cannot do, and what the user should hear before the program starts."""
-    settings: tuple[tuple[str, Any], ...] = ()
-    """What the part inside the program is told, as names and JSON values."""
+    trace: bool = False
     gpu_seen: bool = False
     """The machine has an NVIDIA GPU, as far as it was looked at."""
 
@@ -98,6 +138,48 @@ class FrameworkUse(NamedTuple):
     peak_memory_bytes: int | None
 
 
+class CallOutcome(NamedTuple):
+    """What became of a call in one process."""
+
+    framework: str
+    name: str
+    outcome: Literal["executed", "failed", "not-reached"]
+    reason: str = ""
+
+
+class Reading(NamedTuple):
+    """What a framework reported of the policy at the end of one process."""
+
+    framework: str
+    name: str
+    status: Literal["reported", "not-reached", "unknown"]
+    """`not-reached`: the framework had not started what the reading is about."""
+    value: Any = None
+    reason: str = ""
+
+
+class ComparedReading(NamedTuple):
+    name: str
+    wanted: Any
+    reported: Any
+    fits: bool | None
+    """None where it is not known what to compare with."""
+
+
+class PartState(NamedTuple):
+    """Whether a part of the policy was in force in a framework, over all processes of the run."""
+
+    part: PolicyPart
+    framework: str
+    state: Literal["in-force", "not-in-force", "cannot-tell"]
+    readings: tuple[ComparedReading, ...]
+    """What the framework reported, each value once."""
+    calls: tuple[CallOutcome, ...]
+    """The calls that were to put it into force, each outcome once."""
+    reason: str
+    """Why it was not in force although nothing was reported, or why nobody can tell."""
+
+
 class ProcessRecord(NamedTuple):
     """What one process below the run left behind."""
 
@@ -113,6 +195,8 @@ class ProcessRecord(NamedTuple):
     ended: float | None = None
     """When it came to its end, and began to take things down; None where it was killed."""
     memory: ProcessMemory = ProcessMemory()
+    calls: tuple[CallOutcome, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
 
 class RunReport(NamedTuple):
@@ -126,6 +210,8 @@ class RunReport(NamedTuple):
     """Of the GPU where it was used, else the largest process's main memory."""
     records: tuple[ProcessRecord, ...]
     traced: bool
+    in_force: tuple[PartState, ...] = ()
+    """Which parts of the policy were in force, by framework."""
     explanation: Explanation | None = None
     """What `whygpu explain` says about a failure."""
     out_of_memory: MemoryEnd | None = None

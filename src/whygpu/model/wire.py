@@ -12,6 +12,30 @@ from typing import Any, NamedTuple, get_args, get_origin
 from whygpu.model.codec import DecodeError, decode, hints, is_record
 
 
+class CallSetting(NamedTuple):
+    """A call that every process of a run is told to make."""
+
+    framework: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class ReadingSetting(NamedTuple):
+    """A reading that every process of a run is told to take at its end."""
+
+    framework: str
+    name: str
+
+
+class RunSettings(NamedTuple):
+    """What `whygpu run` tells every process below it."""
+
+    calls: tuple[CallSetting, ...] = ()
+    readings: tuple[ReadingSetting, ...] = ()
+    trace: bool = False
+    tf1: bool = False
+
+
 class UsedDevice(NamedTuple):
     device: str
     """gpu:0 or cpu."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from whygpu.model.codec import encode
 from whygpu.model.observed import Known
 from whygpu.model.policy import DevicePolicy, LaunchPlan, Repair, RunReport
 from whygpu.render.explain_json import as_dict
@@ -21,6 +22,7 @@ def plan_json(plan: LaunchPlan) -> str:
         "argv": list(plan.argv),
         "policy": policy_dict(plan.policy),
         "actions": [action._asdict() for action in plan.actions],
+        "calls": [call._asdict() for call in plan.calls],
         "repairs": [
             {**_repair(repair), "actions": [action._asdict() for action in repair.actions]}
             for repair in plan.repairs
@@ -39,6 +41,7 @@ def report_json(report: RunReport, trace: dict[str, Any] | None) -> str:
         "device": report.device,
         "fallback": report.fallback,
         "policy": policy_dict(report.policy),
+        "in_force": encode(report.in_force),
         "repairs": [_repair(repair) for repair in report.repairs],
         "peak_memory_bytes": peak.value if isinstance(peak, Known) else None,
         "trace": None if trace is None else {name: trace[name] for name in TRACE_FIELDS},

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.observed import Known
-from whygpu.model.policy import Action, LaunchPlan, Repair, RunReport
+from whygpu.model.policy import Action, Call, LaunchPlan, PartState, Repair, RunReport
 from whygpu.model.shell import joined, quoted
 from whygpu.model.units import size_text
 
@@ -17,6 +17,10 @@ def plan_text(plan: LaunchPlan) -> str:
     if plan.actions:
         lines.append("changes, for this program and what it starts:")
         lines += _action_lines(plan.actions)
+    if plan.calls:
+        lines += ["", "calls inside the program, after the import of each framework:"]
+        for call in plan.calls:
+            lines += [f"  {_called(call)}", f"      {call.reason}"]
     lines += ["", "repairs:" if plan.repairs else "repairs: none"]
     for repair in plan.repairs:
         lines.append(f"  {repair.code}  {repair.what}")
@@ -42,8 +46,39 @@ def _worded(action: Action) -> str:
         "prepend": f"{name}={value}:...",
         "remove": f"{name} without {value}",
         "add-flag": f"{name} with {value}",
-        "call": f"{name}: {action.value}",
     }[action.kind]
+
+
+def _called(call: Call) -> str:
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+    return f"{call.framework}: {call.name}({arguments})"
+
+
+def in_force_lines(report: RunReport) -> Iterator[str]:
+    """Which parts of the policy were in force, and for those that were not: what shows it."""
+    for state, title in _STATES:
+        parts = [each for each in report.in_force if each.state == state]
+        if state == "in-force":
+            named = [f"{each.part} ({display_name(each.framework)})" for each in parts]
+        else:
+            named = [f"{each.part} ({_shown_by(each)})" for each in parts]
+        if named:
+            yield f"{title}: {', '.join(named)}"
+
+
+_STATES = (
+    ("not-in-force", "policy NOT in force"),
+    ("cannot-tell", "policy, cannot tell whether in force"),
+    ("in-force", "policy in force"),
+)
+
+
+def _shown_by(part: PartState) -> str:
+    name = display_name(part.framework)
+    if part.reason:
+        return part.reason if name in part.reason else f"{name}: {part.reason}"
+    reported = [f"{each.name} = {each.reported!r}" for each in part.readings if not each.fits]
+    return f"{name} reports {and_list(reported)}"
 
 
 def repair_text(repair: Repair) -> str:

@@ -15,30 +15,42 @@ WATCHED = {
 
 def install(settings):
     """Wait for every framework that the program may import."""
-    if settings.get("tf1"):
+    if settings["tf1"]:
         with process_record.noted("--tf1"):
-            part("tf1.imports").install(settings)
-    if settings["policy"]["deterministic"]:
-        part("policy.seeds").install(settings)
+            part("tf1.imports").install()
+    for name in sorted({call["framework"] for call in settings["calls"]} - set(WATCHED.values())):
+        import_hook.after_import(name, _caller(name, settings))
     for name, framework in WATCHED.items():
         import_hook.after_import(name, _starter(framework, settings))
+
+
+def _caller(framework, settings):
+    """Puts the policy into effect in a module that has just been imported."""
+
+    def call(module):
+        with process_record.noted("the policy for %s" % framework):
+            if any(call["framework"] == framework for call in settings["calls"]):
+                part("policy.calls").make(framework, module, settings["calls"])
+            if any(each["framework"] == framework for each in settings["readings"]):
+                part("policy.readings").start(framework, module, settings["readings"])
+
+    return call
 
 
 def _starter(framework, settings):
     def start(module):
         process_record.seen(framework, str(getattr(module, "__version__", "")))
-        policy = part("policy." + framework)
-        if policy is not None:
-            with process_record.noted("the policy for %s" % framework):
-                policy.apply(module, settings)
+        _caller(framework, settings)(module)
         devices = part("devices." + framework)
         if devices is not None:
             process_record.ask_at_end(framework, devices, module)
+            with process_record.noted("waiting for the devices of %s" % framework):
+                devices.watch_start(module)
         memory = part("memory." + framework) if process_record.is_open() else None
         if memory is not None:
             with process_record.noted("watching the memory of %s" % framework):
                 part("memory.watch").start(framework, memory, module)
-        tracer = part("trace." + framework) if settings.get("trace") else None
+        tracer = part("trace." + framework) if settings["trace"] else None
         if tracer is not None:
             with process_record.noted("tracing %s" % framework):
                 tracer.start(module, settings)

@@ -6,7 +6,6 @@ leaves without a word (a signal) has only the mark it left when it imported its 
 
 import atexit
 import os
-import sys
 import time
 
 LONGEST_NOTE = 500
@@ -28,7 +27,8 @@ def _begin(folder):
         pid=os.getpid(),
         name="%d-%d.json" % (os.getpid(), time.time() * 1000000),
         frameworks={},
-        applied=[],
+        calls=[],
+        readings={},
         notes=[],
         questions={},
         tracers={},
@@ -73,11 +73,10 @@ def note(text):
         notes.append(text[:LONGEST_NOTE])
 
 
-def applied(framework, what):
-    """A call to the framework that put a part of the policy into effect."""
-    items = _state.get("applied")
-    if items is not None:
-        items.append({"framework": framework, "what": what})
+def add_call(entry):
+    """A call of the plan; its entry says what became of it (policy/attempts.py)."""
+    if is_open():
+        _state["calls"].append(entry)
 
 
 def seen(framework, version):
@@ -101,6 +100,12 @@ def ask_at_end(framework, devices, module):
     """
     if _state["folder"] is not None:
         _state["questions"][framework] = (devices, module)
+
+
+def readings_at_end(framework, take):
+    """Call take() at the end for what the framework reports of the policy (policy/readings.py)."""
+    if is_open():
+        _state["readings"][framework] = take
 
 
 def trace_at_end(framework, tracer):
@@ -146,6 +151,14 @@ def _traces():
     return results
 
 
+def _readings():
+    found = []
+    for framework, take in list(_state["readings"].items()):
+        with noted("what %s reports of the policy" % framework):
+            found += take()
+    return found
+
+
 def _write(complete, ended=None, memory=None):
     # Late: a program that imports no framework may have a module of this name of its own.
     import json
@@ -153,11 +166,10 @@ def _write(complete, ended=None, memory=None):
     traces = _traces() if complete else {}
     content = {
         "pid": os.getpid(),
-        "parent_pid": os.getppid(),
-        "argv": [str(word) for word in getattr(sys, "argv", [])],
         "complete": complete,
         "frameworks": _state["frameworks"],
-        "applied": _state["applied"],
+        "calls": _state["calls"],
+        "readings": _readings() if complete else [],
         "trace": traces,
         "imported": _state["imported"],
         "ended": ended,
@@ -187,6 +199,9 @@ def _after_fork():
     _state["frameworks"] = {
         name: {"version": entry["version"]} for name, entry in parent["frameworks"].items()
     }
+    # What the calls have changed is inherited.
+    _state["calls"] = parent["calls"]
+    _state["readings"] = parent["readings"]
     for framework, (devices, module) in parent["questions"].items():
         with noted("asking %s after a fork" % framework):
             devices.after_fork(module)

@@ -1,8 +1,9 @@
 """The settings that `whygpu run` hands to every process below it, in one JSON file.
 
-Keys: `policy` (what was asked for, see policy/), `trace`, `tf1` (both true or false). Records
-go into the folder `reports` beside the file. That path is not in the file: the variable holds it as
-the operating system does, whatever the characters in it and the locale.
+Its keys are those of RunSettings in model/wire.py: `calls` and `readings` (the rows of
+policy/calls.py and policy/readings.py that the plan needs), `trace` and `tf1` (true or false).
+Records go into the folder `reports` beside the file. Its path is not in the file: the variable
+holds the path as the operating system does, whatever its characters and the locale.
 """
 
 import os

@@ -1,8 +1,33 @@
 """Which devices JAX used, asked without starting a backend."""
 
+import os
 import sys
 
+from whygpu_bootstrap import import_hook
+
+variables_at_start = {}
+"""The environment variables when JAX started a backend other than the CPU; empty before that."""
 _inherited = []
+
+
+def watch_start(jax):
+    import_hook.after_import("jax._src.xla_bridge", _watch)
+
+
+def _watch(bridge):
+    create = getattr(bridge, "_init_backend", None)
+    if create is None:
+        return
+
+    def _init_backend(*arguments, **options):
+        before = dict(os.environ)
+        client = create(*arguments, **options)
+        if getattr(client, "platform", "cpu") not in ("cpu", "interpreter"):
+            variables_at_start.update(before)
+        return client
+
+    _init_backend.__doc__ = create.__doc__
+    bridge._init_backend = _init_backend
 
 
 def _backends():
@@ -32,6 +57,7 @@ def used(jax):
 
 
 def after_fork(jax):
-    """What the parent had started hangs in a child, and is not asked there."""
+    """A backend that the parent has started hangs in a child, so it is not asked there."""
     if _backends():
         _inherited.append(True)
+    variables_at_start.clear()

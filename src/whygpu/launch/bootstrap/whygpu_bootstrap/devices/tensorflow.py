@@ -1,25 +1,57 @@
 """Which devices TensorFlow used, asked without starting its runtime."""
 
+import os
 import sys
 
 from whygpu_bootstrap import import_hook
 
+variables_at_start = {}
+"""The environment variables when TensorFlow started its devices; empty before that."""
+session_fractions = set()
+"""per_process_gpu_memory_fraction of each session that had a GPU; 0.0 means no limit."""
 _sessions = set()
 _inherited = []
 
 
-def watch_sessions():
-    """Remember the devices of every TensorFlow 1 session: they are not those of eager mode."""
-    import_hook.after_import("tensorflow.python.client.session", _watch)
+def watch_start(tensorflow):
+    """Remember the variables at the start, and the devices of every TensorFlow 1 session.
+
+    The devices of a session are not those of eager mode.
+    """
+    import_hook.after_import("tensorflow.python.eager.context", _watch_context)
+    import_hook.after_import("tensorflow.python.client.session", _watch_sessions)
 
 
-def _watch(module):
+def _watch_context(module):
+    initialize = module.Context.ensure_initialized
+
+    def ensure_initialized(self):
+        if not self._initialized:
+            _remember_variables()
+        return initialize(self)
+
+    ensure_initialized.__doc__ = initialize.__doc__
+    module.Context.ensure_initialized = ensure_initialized
+
+
+def _remember_variables():
+    if not variables_at_start:
+        variables_at_start.update(os.environ)
+
+
+def _watch_sessions(module):
     create = module.BaseSession.__init__
 
     def __init__(self, *arguments, **options):  # noqa: N807
+        _remember_variables()
         create(self, *arguments, **options)
         try:
-            _sessions.update(device.name for device in self.list_devices())
+            names = [device.name for device in self.list_devices()]
+            _sessions.update(names)
+            if any(":GPU:" in name for name in names):
+                options = self._config.gpu_options if self._config is not None else None
+                fraction = options.per_process_gpu_memory_fraction if options is not None else 0.0
+                session_fractions.add(fraction)
         except Exception:
             # A remote session that is not connected yet; it will say so itself when it runs.
             pass
@@ -33,16 +65,31 @@ def started():
     return bool(_sessions) or _eager_started()
 
 
+def started_gpu():
+    """Whether one of the devices that it has started is a GPU."""
+    return any(":GPU:" in name for name in _sessions) or started_eager_gpu()
+
+
+def started_eager_gpu():
+    devices = getattr(_context(), "_logical_devices", None) if _eager_started() else None
+    return any(device.device_type == "GPU" for device in devices or ())
+
+
+def _context():
+    return getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
+
+
 def _eager_started():
-    context = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
-    return bool(getattr(context, "_initialized", False)) and not _inherited
+    return bool(getattr(_context(), "_initialized", False)) and not _inherited
 
 
 def after_fork(tensorflow):
-    """What the parent had started hangs in a child, and is not asked there."""
+    """A runtime that the parent has started hangs in a child, so it is not asked there."""
     if _eager_started():
         _inherited.append(True)
     _sessions.clear()
+    session_fractions.clear()
+    variables_at_start.clear()
 
 
 def used(tensorflow):
@@ -60,7 +107,7 @@ def used(tensorflow):
 
 
 def _eager_peaks(tensorflow):
-    """By GPU the most memory it had in use; None where TensorFlow does not tell."""
+    """By GPU the most memory it had in use; None where TensorFlow does not report it."""
     names = [device.name for device in tensorflow.config.list_logical_devices("GPU")]
     get_memory_info = getattr(tensorflow.config.experimental, "get_memory_info", None)
     return {

@@ -1,6 +1,10 @@
 """Which devices PyTorch used, asked without starting CUDA."""
 
 
+def watch_start(torch):
+    """Nothing to do: no variable of the policy is read when CUDA starts."""
+
+
 def used(torch):
     """GPUs on which memory was taken; else the CPU: work on it cannot be told from none."""
     # False in a forked child whose parent had started CUDA: such a child cannot use it.

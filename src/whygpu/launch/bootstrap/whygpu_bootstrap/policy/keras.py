@@ -1,28 +1,20 @@
-"""A device policy for Keras: the layers and the compilation that it has a choice about."""
+"""The calls for Keras: the layers and the compilation that it has a choice about."""
 
 import sys
 
-from whygpu_bootstrap import process_record
+from whygpu_bootstrap.policy.attempts import CannotCall
+
+uses_of_cudnn = []
+"""`use_cudnn` of each LSTM and GRU layer that was made, as the layer has it."""
+answers_on_jit = []
+"""What Keras was told each time it asked whether a model can be compiled."""
 
 
-def apply(keras, settings):
-    policy = settings["policy"]
-    if policy["cudnn_off"]:
-        for name in ("LSTM", "GRU"):
-            layer = getattr(keras.layers, name, None)
-            if layer is not None:
-                _without_cudnn(layer)
-        process_record.applied("keras", "LSTM and GRU with use_cudnn=False")
-    if policy["xla_off"]:
-        trainer = sys.modules.get("keras.src.trainers.trainer")
-        if trainer is not None and keras.backend.backend() == "tensorflow":
-            trainer.model_supports_jit = lambda model: False
-            process_record.applied("keras", "no compilation with XLA")
-    if policy["deterministic"]:
-        seed = getattr(keras.utils, "set_random_seed", None)
-        if seed is not None:
-            seed(policy["seed"])
-            process_record.applied("keras", "the seed %d" % policy["seed"])
+def disable_cudnn(keras):
+    layers = [getattr(keras.layers, name, None) for name in ("LSTM", "GRU")]
+    for layer in layers:
+        if layer is not None:
+            _without_cudnn(layer)
 
 
 def _without_cudnn(layer):
@@ -35,6 +27,30 @@ def _without_cudnn(layer):
         if hasattr(self, "_could_use_gpu_kernel"):
             # Keras 2 decides by this, when the layer is called.
             self._could_use_gpu_kernel = False
+        used = getattr(self, "_could_use_gpu_kernel", getattr(self, "use_cudnn", None))
+        uses_of_cudnn.append(used)
 
     __init__.__doc__ = create.__doc__
     layer.__init__ = __init__
+
+
+def disable_jit(keras):
+    """jit_compile="auto" then means no. An explicit True stays: the program asks for it."""
+    if keras.backend.backend() != "tensorflow":
+        raise CannotCall("Keras runs on %s" % keras.backend.backend())
+    trainer = sys.modules.get("keras.src.trainers.trainer")
+    if trainer is None or not hasattr(trainer, "model_supports_jit"):
+        raise CannotCall("this Keras compiles no model unless the program asks for it")
+
+    def model_supports_jit(model):
+        answers_on_jit.append(False)
+        return False
+
+    trainer.model_supports_jit = model_supports_jit
+
+
+def set_seed(keras, seed):
+    set_random_seed = getattr(keras.utils, "set_random_seed", None)
+    if set_random_seed is None:
+        raise CannotCall("this Keras has no keras.utils.set_random_seed")
+    set_random_seed(seed)

@@ -1,18 +1,19 @@
-"""Flags for XLA, which dies of one that it does not know: given by release, before it starts."""
+"""Flags for XLA, which aborts the process if it does not know one: added only to known releases."""
 
 import os
-import re
 
-from whygpu_bootstrap import process_record
-
-DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
+from whygpu_bootstrap.policy.attempts import CannotCall
 
 
-def add_deterministic(framework, version, first_release):
-    """Ask for repeatable GPU kernels if the framework's XLA is of this release or a later one."""
+def add(flag, version, first_release):
+    """Add a flag to XLA_FLAGS, if the release of the framework knows it."""
+    import re
+
     numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    if numbers < first_release:
+        release = ".".join(str(number) for number in first_release)
+        raise CannotCall("XLA knows %s from release %s on" % (flag.partition("=")[0], release))
     flags = os.environ.get("XLA_FLAGS", "")
-    if numbers < first_release or DETERMINISTIC.partition("=")[0] in flags:
-        return
-    os.environ["XLA_FLAGS"] = (flags + " " + DETERMINISTIC).strip()
-    process_record.applied(framework, "XLA_FLAGS with " + DETERMINISTIC)
+    # A flag that the user has given keeps its value.
+    if flag.partition("=")[0] not in flags:
+        os.environ["XLA_FLAGS"] = (flags + " " + flag).strip()

@@ -16,13 +16,11 @@ NAMES = ("tensorflow", "keras")
 # Their commands (`python -m tensorboard.main`) are not TensorFlow 1 programs.
 _LIBRARIES = ("tensorflow", "keras", "tf_keras", "tensorboard", "whygpu_bootstrap")
 
-_settings = {}
 _standard_library = os.path.dirname(os.__file__) + os.sep
 
 
-def install(settings):
+def install():
     """Called before the program's first line; imports nothing that the program would not."""
-    _settings.update(settings)
     builtins.__import__ = _deciding(builtins.__import__)
     importlib.import_module = _deciding_by_name(importlib.import_module)
 
@@ -84,4 +82,4 @@ def _surface():
     """What the program is to see; None where the installed TensorFlow is to be seen as it is."""
     from whygpu_bootstrap.frameworks import part
 
-    return part("tf1.surface").get(_settings)
+    return part("tf1.surface").get()

@@ -24,16 +24,16 @@ KERAS_INSIDE = "2.6.0"
 """The release of Keras of which TensorFlow 2 keeps a copy for itself."""
 
 
-def get(settings):
+def get():
     """The surface, loading TensorFlow on first use; None where there is nothing to stand in for."""
     if "surface" not in _state:
         _state["surface"] = None
         with process_record.noted("--tf1"):
-            _state["surface"] = _load(settings["policy"])
+            _state["surface"] = _load()
     return _state["surface"]
 
 
-def _load(policy):
+def _load():
     if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":
         process_record.note("--tf1: KERAS_BACKEND asks for another backend; nothing was changed")
         return None
@@ -48,8 +48,6 @@ def _load(policy):
         return None
     v1 = importlib.import_module("tensorflow.compat.v1")
     _behave_as_before(v1)
-    if policy["deterministic"]:
-        _seed_every_graph(policy["seed"])
     with process_record.noted("--tf1: watching for sessions"):
         _watch_for_sessions(v1)
     with process_record.noted("--tf1: old names of numpy"):
@@ -106,23 +104,6 @@ def _note_unused_graph(v1):
                 "--tf1: the program built a graph and never ran it in a session; if it is "
                 "written for TensorFlow 2, run it without --tf1"
             )
-
-
-def _seed_every_graph(seed):
-    """A graph has a seed of its own, and the one that was set so far is that of eager execution."""
-    from tensorflow.python.framework import ops
-
-    begin = ops.Graph.__init__
-
-    @functools.wraps(begin)
-    def seeded(graph, *args, **kwargs):
-        begin(graph, *args, **kwargs)
-        if graph.seed is None:
-            graph.seed = seed
-
-    ops.Graph.__init__ = seeded
-    ops.get_default_graph().seed = seed
-    process_record.applied("tensorflow", "the seed %d for every graph" % seed)
 
 
 class Surface:
