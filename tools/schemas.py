@@ -16,12 +16,12 @@ from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Guidance, LogVerdict
 from whygpu.model.finding import Confidence, Evidence, Finding, Severity
 from whygpu.model.holders import HoldersReport
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.memory_use import MemoryEnd
 from whygpu.model.observed import Known
 from whygpu.model.policy import Action, Call, DeviceUsed, LogLevel, PartState
 from whygpu.model.report import STATUSES, FrameworkVerdict, MachineVerdict
 from whygpu.model.snapshot import Snapshot
-from whygpu.planner.machine import MachineSpec
 from whygpu.render.check_json import FINDING_FIELDS
 from whygpu.render.compare_json import COMPARE_SCHEMA
 from whygpu.render.explain_json import EXPLANATION_SCHEMA, LOG_FINDING_FIELDS

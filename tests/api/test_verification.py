@@ -8,7 +8,8 @@ import pytest
 
 from tests.planner.small_table import TABLE, machine
 from whygpu.api.verification import verify
-from whygpu.planner.planning import Plan, make_plan
+from whygpu.model.install_plan import Plan
+from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import parse_all
 
 

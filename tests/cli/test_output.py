@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -21,18 +22,21 @@ from whygpu.cli import main as cli
 from whygpu.cli import output
 from whygpu.model.batch import BatchResult
 from whygpu.model.code_finding import LintReport
-from whygpu.model.commands import shell_text
+from whygpu.model.commands import shell_text, shell_texts
 from whygpu.model.comparison import ComparisonReport
 from whygpu.model.estimate import MemoryEstimate
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Remedy
 from whygpu.model.holders import HoldersReport
+from whygpu.model.install_plan import Advice, PlanAnswer, ReleaseAnswer
+from whygpu.model.observed import Known
 from whygpu.model.outside_text import one_line, printable, without_sequences
 from whygpu.model.policy import LaunchPlan, RunReport
-from whygpu.model.remedy import a_path, command_line
+from whygpu.model.remedy import Install, a_path, command_line
 from whygpu.model.report import Report
-from whygpu.model.shell import quoted, with_home_unquoted
+from whygpu.model.shell import quoted
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Installer
 from whygpu.render import check_json as report_json
 from whygpu.render import check_text as report_text
 from whygpu.render import (
@@ -46,6 +50,8 @@ from whygpu.render import (
     memory_estimate,
     memory_find,
     memory_holders,
+    plan_json,
+    plan_text,
     run_json,
 )
 from whygpu.render import run_text as run_text
@@ -103,6 +109,8 @@ PAGES: dict[type, tuple[Callable[..., str], ...]] = {
     HoldersReport: (memory_holders.render,),
     MemoryEstimate: (memory_estimate.render,),
     BatchResult: (memory_find.render,),
+    PlanAnswer: (plan_text.render,),
+    ReleaseAnswer: (plan_text.render_chain,),
     ComparisonReport: (functools.partial(compare_text.render, verbose=True),),
 }
 DATA: dict[type, tuple[Callable[..., str], ...]] = {
@@ -116,6 +124,8 @@ DATA: dict[type, tuple[Callable[..., str], ...]] = {
     HoldersReport: (memory_holders.render_json,),
     MemoryEstimate: (memory_estimate.render_json,),
     BatchResult: (memory_find.render_json,),
+    PlanAnswer: (plan_json.render,),
+    ReleaseAnswer: (plan_json.render_chain,),
     ComparisonReport: (compare_json.render,),
     LaunchPlan: (run_json.plan_json,),
     RunReport: (functools.partial(run_json.report_json, trace=None),),
@@ -127,6 +137,9 @@ def made(kind: type, text: str) -> Any:
     value: Any = sample(kind, text)
     if kind is MemoryEstimate:
         return value._replace(framework="torch")
+    if kind in (PlanAnswer, ReleaseAnswer):
+        linux = value.machine._replace(platform=Known("linux_x86_64", text))
+        return value._replace(machine=linux)
     if kind is LintReport:
         # A code is one of the catalogue's.
         found = value.findings[0]
@@ -224,7 +237,6 @@ def test_a_command_to_paste_names_the_file_that_was_meant() -> None:
         ["sh", "-c", f"printf '%s\\n' {command}"], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["cat", path, "/etc/hosts"]
-    assert with_home_unquoted("echo 'a ~/b'") == "echo 'a ~/b'"
 
 
 def test_a_caret_is_left_out_where_the_line_has_changed_under_it() -> None:
@@ -277,8 +289,9 @@ def test_a_plan_shows_no_password_that_is_a_word_of_its_own(
         assert "37" in shown
 
 
-def test_a_command_that_holds_something_private_is_not_shown_with_half_of_its_quotes() -> None:
-    secret = "'/a/password='\"'\"'[;:>pwned;#]'\"'\"'/bin/python' -m pip install torch"
-    plain = "/usr/bin/python3 -m pip install torch==2.10.0"
-    shown = output.public({"commands": [secret, plain]})
-    assert shown == {"commands": [output.WITHHELD, plain]}
+def test_what_is_private_is_removed_before_a_command_is_quoted() -> None:
+    own = Installer(f"/a/it's {SECRET};/bin/python", "pip", False)
+    advice = output.public(Advice(own, (), (Install(("torch==2.10.0",)),), (), ()))
+    (command,) = shell_texts(advice.installs, advice.installer)
+    assert SECRET not in command
+    assert shlex.split(command)[1:] == ["-m", "pip", "install", "torch==2.10.0"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from whygpu.model.machine_spec import MachineSpec, PlannedGpu
 from whygpu.model.observed import Known
+from whygpu.model.release import Release
 from whygpu.planner.candidates import Table
-from whygpu.planner.machine import MachineSpec, PlannedGpu
-from whygpu.tables.releases import Release
 
 LINUX = ("manylinux_2_17_x86_64",)
 PASCAL_TO_HOPPER = ("sm_60", "sm_70", "sm_80", "sm_89", "sm_90", "compute_90")

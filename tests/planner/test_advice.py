@@ -9,10 +9,12 @@ import pytest
 
 import whygpu
 from tests.planner.small_table import GTX_1080, TABLE, machine
+from whygpu.model.commands import shell_texts
+from whygpu.model.install_plan import Advice
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known, Unknown
 from whygpu.model.target import Installer
-from whygpu.planner.advice import Advice, advice
-from whygpu.planner.machine import MachineSpec
+from whygpu.planner.advice import advice
 from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import parse_all
 
@@ -25,8 +27,12 @@ def advised(wishes: str, where: MachineSpec | None = None) -> Advice:
     return advice(answer, answer.plan, TODAY)
 
 
+def installs(found: Advice) -> tuple[str, ...]:
+    return shell_texts(found.installs, found.installer)
+
+
 def test_pip_and_uv_install_the_same() -> None:
-    assert advised("tensorflow jax").commands == (
+    assert installs(advised("tensorflow jax")) == (
         "python3.11 -m pip install 'tensorflow[and-cuda]==2.20.0' 'jax[cuda12]==0.7.2'",
         "uv venv --python 3.11 && uv pip install 'tensorflow[and-cuda]==2.20.0' "
         "'jax[cuda12]==0.7.2'",
@@ -37,7 +43,7 @@ def test_a_plan_for_one_environment_names_its_interpreter() -> None:
     answer = make_plan(machine(), parse_all(["tensorflow"]), TABLE)
     assert answer.plan is not None
     own = Installer("~/my env/bin/python", "pip", False)
-    pip, _ = advice(answer, answer.plan, TODAY, own).commands
+    pip, _ = installs(advice(answer, answer.plan, TODAY, own))
     assert pip == "~/'my env/bin/python' -m pip install 'tensorflow[and-cuda]==2.20.0'"
 
 
@@ -45,31 +51,34 @@ def test_a_python_version_that_is_none_gets_into_no_command() -> None:
     hostile = machine()._replace(python=Known("3.11;touch x", "a snapshot"))
     answer = make_plan(machine(), parse_all(["tensorflow"]), TABLE)._replace(machine=hostile)
     assert answer.plan is not None
-    assert advice(answer, answer.plan, TODAY).commands == ()
+    assert installs(advice(answer, answer.plan, TODAY)) == ()
 
 
 def test_pins_are_part_of_the_command_and_explained() -> None:
     found = advised("tensorflow", machine(gpu=GTX_1080))
-    assert all(" nvidia-cudnn-cu12==9.10.2.21" in command for command in found.commands)
+    assert all(" nvidia-cudnn-cu12==9.10.2.21" in command for command in installs(found))
     assert any(note.startswith("nvidia-cudnn-cu12==9.10.2.21 because") for note in found.notes)
 
 
 def test_an_old_release_gets_its_cuda_from_conda() -> None:
     found = advised("tensorflow==2.12")
-    assert found.preparations == ("conda install -c conda-forge cudatoolkit=11.8 'cudnn>=8.6,<9'",)
+    assert shell_texts(found.preparations, found.installer) == (
+        "conda install -c conda-forge cudatoolkit=11.8 'cudnn>=8.6,<9'",
+    )
     assert any("brings no CUDA libraries" in note for note in found.notes)
     assert advised("tensorflow").preparations == ()
 
 
 def test_a_pip_that_sees_no_wheels_is_updated_first() -> None:
     old = advised("tensorflow", machine(python="3.6", gpu=GTX_1080))
-    assert old.preparations[0] == "python3.6 -m pip install --upgrade 'pip<21'"
-    assert not any("--upgrade" in command for command in advised("tensorflow").preparations)
+    first, *_ = shell_texts(old.preparations, old.installer)
+    assert first == "python3.6 -m pip install --upgrade 'pip<21'"
+    assert advised("tensorflow").preparations == ()
 
 
 def test_a_defect_gets_its_remedy() -> None:
     found = advised("tensorflow==2.21")
-    (remedy,) = found.remedies
+    (remedy,) = shell_texts(found.remedies, found.installer)
     assert remedy.endswith(
         'export LD_LIBRARY_PATH="$NVIDIA/cusolver/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"'
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.planner.small_table import GTX_1080, K80, TABLE, machine, table_of, tensorflow
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.planner.changes import changes
-from whygpu.planner.machine import MachineSpec
 from whygpu.planner.wishes import parse_all
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tests.cases import each
 from tests.planner.small_table import GTX_1080, K80, RTX_5090, TABLE, machine
+from whygpu.model.install_plan import Candidate, FitCheck
+from whygpu.model.machine_spec import MachineSpec, PlannedGpu
 from whygpu.model.observed import Absent, Known, Unknown
-from whygpu.planner.candidates import Candidate, candidates
-from whygpu.planner.constraints import Step, steps
-from whygpu.planner.machine import MachineSpec, PlannedGpu
+from whygpu.planner.candidates import candidates
+from whygpu.planner.constraints import checks
 from whygpu.planner.planning import judge
 
 
@@ -19,8 +20,8 @@ def candidate(framework: str, version: str, extra: str | None = None) -> Candida
     )
 
 
-def step(name: str, found: Candidate, where: MachineSpec) -> Step:
-    return next(item for item in steps(found, where) if item.constraint == name)
+def step(name: str, found: Candidate, where: MachineSpec) -> FitCheck:
+    return next(item for item in checks(found, where) if item.constraint == name)
 
 
 TF_2_20 = candidate("tensorflow", "2.20.0")
@@ -131,7 +132,7 @@ JAX_13 = candidate("jax", "0.7.2", "cuda13")
 def test_a_constraint(
     name: str, found: Candidate, where: MachineSpec, outcome: str, reason: str
 ) -> None:
-    assert step(name, found, where) == Step(name, outcome, reason)  # type: ignore[arg-type]
+    assert step(name, found, where) == FitCheck(name, outcome, reason)  # type: ignore[arg-type]
 
 
 def test_ptx_needs_a_driver_that_reads_it() -> None:

@@ -15,22 +15,23 @@ from tests.planner.small_table import (
     tensorflow,
 )
 from whygpu.errors import UsageError
+from whygpu.model.install_plan import PlanAnswer
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Absent, Unknown
 from whygpu.planner.candidates import Table
-from whygpu.planner.machine import MachineSpec
-from whygpu.planner.planning import Answer, make_plan, why_not
+from whygpu.planner.planning import make_plan, why_not
 from whygpu.planner.wishes import parse, parse_all
 
 
-def plan(wishes: str, where: MachineSpec | None = None, table: Table = TABLE) -> Answer:
+def plan(wishes: str, where: MachineSpec | None = None, table: Table = TABLE) -> PlanAnswer:
     return make_plan(where or machine(), parse_all(wishes.split()), table)
 
 
-def chosen(answer: Answer) -> list[str]:
+def chosen(answer: PlanAnswer) -> list[str]:
     return [item.requirement for item in answer.plan.chosen] if answer.plan else []
 
 
-def reasons(answer: Answer) -> dict[str, tuple[str | None, str]]:
+def reasons(answer: PlanAnswer) -> dict[str, tuple[str | None, str]]:
     return {v.candidate.requirement: (v.breaks, v.reason) for v in answer.candidates}
 
 
@@ -124,8 +125,8 @@ def test_keras_2_has_one_backend_only(backend: str, name: str) -> None:
     assert answer.plan is None
     assert answer.exit_code == 1
     assert answer.conflict == f"keras 2.15.0 has no {name} backend; Keras 3 has"
-    _, steps = why_not(machine(), parse("keras==2.15"), parse_all([backend]), TABLE)
-    assert steps[-1] == ("conflict", "breaks", f"has no {name} backend; Keras 3 has")
+    chain = why_not(machine(), parse("keras==2.15"), parse_all([backend]), TABLE).chain
+    assert chain[-1] == ("conflict", "breaks", f"has no {name} backend; Keras 3 has")
 
 
 def test_keras_2_beside_pytorch_is_fine_where_tensorflow_is_its_backend() -> None:
@@ -259,9 +260,9 @@ def test_a_release_that_does_not_exist_is_wrong_usage() -> None:
 
 def test_why_not_goes_through_the_whole_chain() -> None:
     where = machine(driver="470.82", gpu=RTX_5090)
-    candidate, chain = why_not(where, parse("tensorflow==2.20"), (), TABLE)
-    assert candidate.version == "2.20.0"
-    assert [step.constraint for step in chain] == [
+    answer = why_not(where, parse("tensorflow==2.20"), (), TABLE)
+    assert answer.candidate.version == "2.20.0"
+    assert [check.constraint for check in answer.chain] == [
         "python",
         "platform",
         "glibc",
@@ -271,14 +272,14 @@ def test_why_not_goes_through_the_whole_chain() -> None:
         "defect",
         "conflict",
     ]
-    assert [step.constraint for step in chain if step.outcome == "breaks"] == ["driver"]
+    assert [check.constraint for check in answer.broken] == ["driver"]
 
 
 def test_why_not_in_company() -> None:
-    _, chain = why_not(machine(), parse("tensorflow==2.15"), parse_all(["jax"]), TABLE)
+    chain = why_not(machine(), parse("tensorflow==2.15"), parse_all(["jax"]), TABLE).chain
     assert chain[-1].outcome == "breaks"
     assert chain[-1].reason.startswith("needs nvidia-cudnn-cu12==8.9.4.25; jax-cuda12-plugin")
-    _, chain = why_not(machine(), parse("tensorflow==2.20"), parse_all(["jax"]), TABLE)
+    chain = why_not(machine(), parse("tensorflow==2.20"), parse_all(["jax"]), TABLE).chain
     assert chain[-1].reason == "goes together with jax 0.7.2"
 
 

@@ -6,10 +6,11 @@ import pytest
 
 from tests.cases import each
 from tests.planner.small_table import GTX_1080, RTX_5090, machine
+from whygpu.model.install_plan import PlanAnswer
+from whygpu.model.machine_spec import MachineSpec, PlannedGpu
 from whygpu.planner.candidate_cache import Shelf
 from whygpu.planner.candidates import Table, candidates
-from whygpu.planner.machine import MachineSpec, PlannedGpu
-from whygpu.planner.planning import Answer, make_plan
+from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import FRAMEWORKS, parse_all
 from whygpu.tables.architectures import parse_code
 from whygpu.tables.driver_floors import driver_floors
@@ -19,11 +20,11 @@ TABLE = Table(versions_of)
 H200 = PlannedGpu("H200", (9, 0), "data-center")
 
 
-def plan(wishes: str, where: MachineSpec) -> Answer:
+def plan(wishes: str, where: MachineSpec) -> PlanAnswer:
     return make_plan(where, parse_all(wishes.split()), TABLE)
 
 
-def chosen(answer: Answer) -> list[str]:
+def chosen(answer: PlanAnswer) -> list[str]:
     return [item.requirement for item in answer.plan.chosen] if answer.plan else []
 
 

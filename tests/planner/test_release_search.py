@@ -8,12 +8,13 @@ import pytest
 
 from tests.cases import each
 from tests.planner.small_table import TABLE, machine
+from whygpu.model.install_plan import Candidate, Solution
 from whygpu.planner import release_search as searching
 from whygpu.planner.candidate_cache import Shelf, _exact
-from whygpu.planner.candidates import Candidate, candidates
+from whygpu.planner.candidates import candidates
 from whygpu.planner.planning import make_plan, why_not
 from whygpu.planner.release_search import Nothing, search
-from whygpu.planner.resolve import Solution, resolve
+from whygpu.planner.resolve import resolve
 from whygpu.planner.wishes import parse_all
 
 
@@ -55,7 +56,7 @@ def test_a_search_that_was_cut_short_claims_no_conflict(
     assert answer.conflict == ""
     assert answer.exit_code == 4
     assert "no combination was found" in answer.unchecked[0]
-    _, chain = why_not(machine(), wishes[0], wishes[1:], TABLE)
+    chain = why_not(machine(), wishes[0], wishes[1:], TABLE).chain
     assert (chain[-1].constraint, chain[-1].outcome) == ("conflict", "unchecked")
 
 

@@ -9,9 +9,11 @@ import pytest
 from tests.planner.small_table import RTX_5090, TABLE, machine
 from tests.schemas import obeys
 from whygpu.cli.main import main
+from whygpu.model.install_plan import PlanAnswer, Wish
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.planner.advice import advice
 from whygpu.planner.changes import changes
-from whygpu.planner.machine import MachineSpec
+from whygpu.planner.matrix import matrix
 from whygpu.planner.planning import make_plan, why_not
 from whygpu.planner.wishes import parse, parse_all
 from whygpu.render import plan_json, plan_text
@@ -21,10 +23,14 @@ TODAY = "2026-11-15"
 
 def rendered(wishes: str, where: MachineSpec, *, color: bool = False) -> str:
     asked = parse_all(wishes.split())
+    return plan_text.render(answered(asked, where), width=80, color=color)
+
+
+def answered(asked: tuple[Wish, ...], where: MachineSpec) -> PlanAnswer:
     answer = make_plan(where, asked, TABLE)
-    advised = advice(answer, answer.plan, TODAY) if answer.plan else None
-    found = () if answer.plan else changes(where, asked, TABLE)
-    return plan_text.render(answer, advised, found, "", width=80, color=color)
+    if answer.plan is None:
+        return answer._replace(changes=changes(where, asked, TABLE))
+    return answer._replace(advice=advice(answer, answer.plan, TODAY))
 
 
 PLAN = """\
@@ -41,14 +47,14 @@ Install, with pip or with uv:
 Check:
    whygpu check
 
-To know:
+Good to know:
    - tensorflow 2.12.1 brings no CUDA libraries: CUDA 11.8 and cuDNN 8.6 have to
      be on the machine, from conda as shown or from NVIDIA's installers
 
 Releases of TensorFlow:
-   2.15.1 to 2.21.0  need driver 525.60.13 or newer, you have 470.82
+   2.15.1 to 2.21.0  needs driver 525.60.13 or newer, you have 470.82
    2.12.1            the newest that fits
-   1.15.5 to 2.10.1  have wheels for Python 3.6 to 3.10, you have 3.11
+   1.15.5 to 2.10.1  has wheels for Python 3.6 to 3.10, you have 3.11
 """
 
 
@@ -75,7 +81,7 @@ def test_no_plan_for_people() -> None:
 
 def test_a_conflict_is_in_the_headline() -> None:
     first = rendered("tensorflow==2.15 jax", machine()).split("\n  Python")[0]
-    assert "do not go together on this machine" in first
+    assert "do not work together on this machine" in first
     assert "needs" in first
 
 
@@ -96,7 +102,7 @@ def test_a_command_is_never_wrapped() -> None:
 
 
 CHAIN = """\
-✗ tensorflow 2.20.0 does not fit this machine: one thing stands in its way.
+✗ tensorflow 2.20.0 does not fit this machine: it breaks one constraint.
   Python 3.11, Linux on x86_64, glibc 2.39, driver 470.82, RTX A6000 (8.6)
 
   ✓  python        has wheels for Python 3.11
@@ -115,9 +121,9 @@ Read from tensorflow-2.20.0.whl
 
 def test_the_chain_of_one_release() -> None:
     where = machine(driver="470.82")
-    candidate, chain = why_not(where, parse("tensorflow==2.20"), (), TABLE)
-    assert plan_text.render_chain(candidate, chain, where, width=80, color=False) == CHAIN
-    data = json.loads(plan_json.render_chain(candidate, chain, where))
+    release = why_not(where, parse("tensorflow==2.20"), (), TABLE)
+    assert plan_text.render_chain(release, width=80, color=False) == CHAIN
+    data = json.loads(plan_json.render_chain(release))
     assert data["fits"] is False
     assert {step["constraint"] for step in data["chain"] if step["outcome"] == "breaks"} == {
         "driver"
@@ -126,7 +132,7 @@ def test_the_chain_of_one_release() -> None:
 
 def test_the_matrix_has_a_row_for_every_release() -> None:
     answer = make_plan(machine(gpu=RTX_5090), parse_all(["tensorflow"]), TABLE)
-    lines = plan_text.render_matrix(answer, color=False).splitlines()
+    lines = plan_text.render_matrix(matrix(answer), color=False).splitlines()
     assert lines[0].split()[:3] == ["release", "fits", "Python"]
     assert len(lines) == 1 + len(answer.candidates)
     assert "defect" in lines[1]
@@ -134,9 +140,7 @@ def test_the_matrix_has_a_row_for_every_release() -> None:
 
 
 def test_json_has_the_documented_shape() -> None:
-    answer = make_plan(machine(), parse_all(["tensorflow"]), TABLE)
-    assert answer.plan is not None
-    data = json.loads(plan_json.render(answer, advice(answer, answer.plan, TODAY), (), ""))
+    data = json.loads(plan_json.render(answered(parse_all(["tensorflow"]), machine())))
     assert data["schema"] == 1
     assert data["machine"]["driver"] == {"known": "580.65.06", "source": "example"}
     assert {"name": "tensorflow", "version": "2.20.0"} in data["plan"]["packages"]
@@ -156,8 +160,7 @@ def test_json_has_the_documented_shape() -> None:
 
 def test_json_without_a_plan_has_null_and_the_changes() -> None:
     where, asked = machine(python="3.13"), parse_all(["tensorflow==2.12"])
-    answer = make_plan(where, asked, TABLE)
-    data = json.loads(plan_json.render(answer, None, changes(where, asked, TABLE), ""))
+    data = json.loads(plan_json.render(answered(asked, where)))
     assert data["plan"] is None
     assert data["changes"][1] == {
         "what": "Python 3.11",

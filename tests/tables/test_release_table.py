@@ -12,10 +12,11 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
 from tests.cases import each
+from whygpu.model.release import Release
 from whygpu.tables.architectures import parse_code
 from whygpu.tables.cuda_wheels import WHEELS
 from whygpu.tables.driver_floors import driver_floors
-from whygpu.tables.releases import DATA, Release, read, releases, versions_of
+from whygpu.tables.releases import DATA, read, releases, versions_of
 from whygpu.tables.tensorflow_builds import build_of, loads_of
 
 LARGEST_FILE_BYTES = 1_500_000

@@ -20,7 +20,8 @@ from tools.harvest.rows import (
     requirements_that_matter,
     toolkit_parts,
 )
-from whygpu.tables.releases import Release, read
+from whygpu.model.release import Release
+from whygpu.tables.releases import read
 
 LINUX = "manylinux2014_x86_64"
 ROW = Release("demo", "1.9", "demo-1.9-py3-none-any.whl", (), "", ("any",), "", "", "", (), (), ())

@@ -16,7 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tools.harvest.index import PublishedRelease, published
 from tools.harvest.rows import PACKAGES, document, nvidia_packages, row_of
 from tools.harvest.web import CONNECTIONS, Unreadable, Web, configured_index
-from whygpu.tables.releases import DATA, Release, read
+from whygpu.model.release import Release
+from whygpu.tables.releases import DATA, read
 
 _CACHE = pathlib.Path.home() / ".cache" / "whygpu-harvest"
 

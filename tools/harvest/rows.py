@@ -16,7 +16,7 @@ from tools.harvest.build_facts import BuildFacts, reader_of
 from tools.harvest.index import PublishedRelease, Wheel
 from tools.harvest.remote import RemoteWheel
 from tools.harvest.web import Web
-from whygpu.tables.releases import Release
+from whygpu.model.release import Release
 
 CUPY = ("80", "90", "92", *(str(number) for number in (100, 101, 102, *range(110, 118))))
 PACKAGES: tuple[str, ...] = (

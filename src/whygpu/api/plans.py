@@ -7,11 +7,11 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
+    from whygpu.model.machine_spec import MachineSpec
     from whygpu.model.snapshot import Snapshot
     from whygpu.model.target import Installer
     from whygpu.planner.candidates import Table
-    from whygpu.planner.machine import MachineSpec
-    from whygpu.planner.planning import Answer, ReleaseAnswer
 
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 
@@ -25,7 +25,7 @@ def plan(
     glibc: str | None = None,
     platform: str | None = None,
     verify: bool = False,
-) -> Answer:
+) -> PlanAnswer:
     """Which releases can use the GPU of a machine, together, and which command installs them?
 
     The machine is this one, or `machine`, a snapshot of another. Each option overrides one of its
@@ -75,14 +75,12 @@ def why_not(
     Example:
         whygpu.why_not("tensorflow==2.12", python="3.12")
     """
-    from whygpu.planner.planning import ReleaseAnswer
     from whygpu.planner.planning import why_not as check_release
     from whygpu.planner.wishes import parse, parse_all
 
     place = _place(machine, python, driver=driver, gpu=gpu, glibc=glibc, platform=platform)
     company = parse_all(list(others)) if others else ()
-    candidate, chain = check_release(place.spec, parse(release), company, _table())
-    return ReleaseAnswer(candidate, chain, place.spec)
+    return check_release(place.spec, parse(release), company, _table())
 
 
 class _Place(NamedTuple):

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from whygpu.host.base import Completed
 from whygpu.host.local import LocalHost
+from whygpu.model.install_plan import Plan
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Absent, Known, Unknown
 from whygpu.planner.advice import requirements
-from whygpu.planner.machine import MachineSpec
-from whygpu.planner.planning import Plan, python_of
 from whygpu.tables.versions import release_numbers
 
 TIME_LIMIT = 600.0
@@ -66,7 +66,7 @@ def _uv(uv: str, wanted: Sequence[str], machine: MachineSpec, folder: str) -> tu
     listing = os.path.join(folder, "requirements.in")
     with open(listing, "w", encoding="utf-8") as file:
         file.write("\n".join(wanted) + "\n")
-    python = python_of(machine)
+    python = machine.python_minor
     return (
         uv,
         "pip",
@@ -91,7 +91,7 @@ def _uv_platform(machine: MachineSpec) -> tuple[str, ...]:
 
 
 def _pip(wanted: Sequence[str], machine: MachineSpec, folder: str) -> tuple[str, ...]:
-    python = python_of(machine)
+    python = machine.python_minor
     return (
         sys.executable,
         "-I",

@@ -49,9 +49,6 @@ if TYPE_CHECKING:
 NARROWEST = 40
 WIDEST = 100
 
-_COMMAND_FIELDS = frozenset(("command", "commands", "preparations", "remedies"))
-WITHHELD = "# not shown: the command holds something private"
-"""In the place of a command; a shell takes it for a remark."""
 _OUR_COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 _GPU_IDENTIFIER = re.compile(r"\b((?:GPU|MIG)-[0-9a-fA-F][0-9a-fA-F/-]{3,})")
 _NOT_FOR_JSON = re.compile(r"[^\n\x20-\x7e]")
@@ -61,7 +58,6 @@ def public(value: T, names: Collection[str] = (), *, exact_names: bool = False) 
     """The value as it may be shown. `names` are fields that hold names of files."""
     from whygpu.model.outside_text import one_line, printable
     from whygpu.model.remedy import STEPS, Argument
-    from whygpu.model.shell import with_home_unquoted
     from whygpu.model.target import Installer
     from whygpu.model.texts import with_texts
 
@@ -72,19 +68,10 @@ def public(value: T, names: Collection[str] = (), *, exact_names: bool = False) 
     def change(text: str, field: str) -> str:
         if field in names:
             return text if exact_names else one_line(text)
-        if field in _COMMAND_FIELDS:
-            return shell_text(text, field)
         return printable(str(redactor.tree(text, field)))
 
     def in_command(text: str, field: str) -> str:
         return printable(str(of_commands.tree(text, field)))
-
-    def shell_text(text: str, field: str) -> str:
-        """A command that has its quotes already: what is removed would take some of them along."""
-        shown = in_command(text, field)
-        if shown in (text, text.replace(platform.home, "~")):
-            return with_home_unquoted(shown)
-        return WITHHELD
 
     def shown() -> T:
         return with_texts(value, change, in_command, (*STEPS, Argument, Installer))

@@ -9,7 +9,7 @@ from whygpu.cli import output
 from whygpu.cli.arguments import add_color_argument
 
 if TYPE_CHECKING:
-    from whygpu.planner.planning import Answer, ReleaseAnswer
+    from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
 
 EXAMPLES = """\
 examples:
@@ -79,46 +79,30 @@ def run(options: argparse.Namespace) -> int:
     return answer.exit_code
 
 
-def _show(answer: Answer, options: argparse.Namespace) -> None:
-    def parts(shown: Answer) -> tuple[Any, ...]:
-        return shown, shown.advice, shown.changes, shown.verified
+def _show(answer: PlanAnswer, options: argparse.Namespace) -> None:
+    from whygpu.render import plan_json, plan_text
+    from whygpu.render.marks import MARKS, PLAIN_MARKS
 
     if options.matrix:
-        from whygpu.render.plan_text import render_matrix
+        from whygpu.planner.matrix import matrix
 
         output.page(
-            answer,
-            lambda shown, width, color: render_matrix(shown, color=color),
+            matrix(answer),
+            lambda rows, width, color: plan_text.render_matrix(rows, color=color),
             color=options.color,
         )
     elif options.json:
-        from whygpu.render.plan_json import render as render_json
-
-        output.data(answer, lambda shown: render_json(*parts(shown)))
+        output.data(answer, plan_json.render)
     else:
-        from whygpu.render.marks import MARKS, PLAIN_MARKS
-        from whygpu.render.plan_text import render
-
-        output.page(
-            answer,
-            lambda shown, **style: render(*parts(shown), **style),
-            color=options.color,
-            marks=(MARKS, PLAIN_MARKS),
-        )
+        output.page(answer, plan_text.render, color=options.color, marks=(MARKS, PLAIN_MARKS))
 
 
 def _show_release(release: ReleaseAnswer, options: argparse.Namespace) -> None:
+    from whygpu.render import plan_json, plan_text
+    from whygpu.render.marks import MARKS, PLAIN_MARKS
+
     if options.json:
-        from whygpu.render.plan_json import render_chain as render_chain_json
-
-        output.data(release, lambda shown: render_chain_json(*shown))
+        output.data(release, plan_json.render_chain)
     else:
-        from whygpu.render.marks import MARKS, PLAIN_MARKS
-        from whygpu.render.plan_text import render_chain
-
-        output.page(
-            release,
-            lambda shown, **style: render_chain(*shown, **style),
-            color=options.color,
-            marks=(MARKS, PLAIN_MARKS),
-        )
+        marks = (MARKS, PLAIN_MARKS)
+        output.page(release, plan_text.render_chain, color=options.color, marks=marks)

@@ -74,6 +74,12 @@ def shell_text(action: Action | None, installer: Installer = PLAIN_PIP) -> str |
         return None
 
 
+def shell_texts(actions: Iterable[Action], installer: Installer) -> tuple[str, ...]:
+    """The commands of several actions, each once."""
+    texts = (shell_text(action, installer) for action in actions)
+    return tuple(dict.fromkeys(text for text in texts if text is not None))
+
+
 def remedy_text(remedy: Remedy, installer: Installer) -> str:
     """What a remedy says, with what stands in the way of its command on this target."""
     if not any(isinstance(step, Install) for step in steps_of(remedy.action)):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable
-
-_QUOTED_HOME = re.compile(r"(?<![\w'\"])'~(/[^']*)'(?!['\"\w])")
 
 
 def quoted(word: str) -> str:
@@ -19,8 +16,3 @@ def quoted(word: str) -> str:
 
 def joined(words: Iterable[str]) -> str:
     return " ".join(map(quoted, words))
-
-
-def with_home_unquoted(command: str) -> str:
-    """A command in which a quoted path was shortened to '~/...', made valid again."""
-    return _QUOTED_HOME.sub(lambda match: quoted(f"~{match[1]}"), command)

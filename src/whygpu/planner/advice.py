@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
-from whygpu.model.commands import shell_text
+from whygpu.model.install_plan import Advice, Candidate, Plan, PlanAnswer
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known
 from whygpu.model.remedy import (
     PYTHON,
@@ -17,9 +17,6 @@ from whygpu.model.remedy import (
     shell_script,
 )
 from whygpu.model.target import PLAIN_PIP, Installer
-from whygpu.planner.candidates import Candidate
-from whygpu.planner.machine import MachineSpec
-from whygpu.planner.planning import Answer, Plan, python_of
 from whygpu.planner.wishes import BACKENDS
 from whygpu.tables.cudnn_floors import cudnn_floor
 from whygpu.tables.driver_branches import branch_of
@@ -29,30 +26,17 @@ from whygpu.tables.versions import release_numbers
 PYTORCH_INDEX = "https://download.pytorch.org/whl/"
 
 
-class Advice(NamedTuple):
-    commands: tuple[str, ...]
-    """Each installs the plan by itself: with pip, and with uv."""
-    preparations: tuple[str, ...]
-    """Commands that have to come first."""
-    remedies: tuple[str, ...]
-    """Commands that have to follow."""
-    notes: tuple[str, ...]
-    verify: str
-
-
-def advice(answer: Answer, plan: Plan, today: str, target: Installer | None = None) -> Advice:
+def advice(answer: PlanAnswer, plan: Plan, today: str, target: Installer | None = None) -> Advice:
     """`target` is the environment that the plan is for; without it, any with that Python."""
-    python = python_of(answer.machine)
+    python = answer.machine.python_minor
     wanted = Install(requirements(plan))
-    pip = target or _any_with(python)
-    conda = [_system_cuda(item) for item in plan.chosen]
-    remedies = [_search_remedy(item, pip) for item in plan.chosen]
+    system_cuda = [_system_cuda(item) for item in plan.chosen]
     return Advice(
-        commands=_written([shell_text(wanted, pip), shell_text(_with_uv(wanted, python), pip)]),
-        preparations=_written([shell_text(_newer_pip(python), pip), *conda]),
-        remedies=_written(remedies),
+        installer=target or _any_with(python),
+        preparations=_given([_newer_pip(python), *system_cuda]),
+        installs=(wanted, _with_uv(wanted, python)),
+        remedies=_given([_search_remedy(item) for item in plan.chosen]),
         notes=tuple(dict.fromkeys(_notes(answer, plan, today))),
-        verify="whygpu check",
     )
 
 
@@ -62,8 +46,8 @@ def requirements(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*(item.requirement for item in plan.chosen), *pins)))
 
 
-def _written(commands: Sequence[str | None]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(command for command in commands if command is not None))
+def _given(actions: Sequence[Action | None]) -> tuple[Action, ...]:
+    return tuple(dict.fromkeys(action for action in actions if action is not None))
 
 
 def _any_with(python: str | None) -> Installer:
@@ -84,7 +68,7 @@ def _newer_pip(python: str | None) -> Action | None:
     return Install(("pip<21",), options=("upgrade",))
 
 
-def _system_cuda(candidate: Candidate) -> str | None:
+def _system_cuda(candidate: Candidate) -> Action | None:
     """Releases without an extra for CUDA find it on the machine, or in a conda environment."""
     if candidate.framework != "tensorflow" or candidate.extra:
         return None
@@ -94,23 +78,22 @@ def _system_cuda(candidate: Candidate) -> str | None:
     limit = f"cudnn>={floor},<{int(floor.partition('.')[0]) + 1}" if floor else ""
     cudnn = (" ", a_requirement(limit)) if limit else ()
     toolkit = ("conda install -c conda-forge cudatoolkit=", a_number(cuda))
-    return shell_text(shell_script(*toolkit, *cudnn))
+    return shell_script(*toolkit, *cudnn)
 
 
-def _search_remedy(candidate: Candidate, target: Installer) -> str | None:
+def _search_remedy(candidate: Candidate) -> Action | None:
     if not candidate.unsearched:
         return None
     folders = dict.fromkeys(_folder(library) for library in candidate.unsearched)
     first, *others = ((a_name(folder), "/lib") for folder in folders)
     paths = [*first, *(part for other in others for part in (":$NVIDIA/", *other))]
-    script = shell_script(
+    return shell_script(
         "NVIDIA=$(",
         PYTHON,
         " -c 'import nvidia; print(list(nvidia.__path__)[0])'); export LD_LIBRARY_PATH=\"$NVIDIA/",
         *paths,
         '${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
     )
-    return shell_text(script, target)
 
 
 def _folder(library: str) -> str:
@@ -119,7 +102,7 @@ def _folder(library: str) -> str:
     return {"cublasLt": "cublas", "cudart": "cuda_runtime", "cupti": "cuda_cupti"}.get(plain, plain)
 
 
-def _notes(answer: Answer, plan: Plan, today: str) -> Iterator[str]:
+def _notes(answer: PlanAnswer, plan: Plan, today: str) -> Iterator[str]:
     for verdict in plan.verdicts:
         name = f"{verdict.candidate.package} {verdict.candidate.version}"
         yield from (f"{name} {note}" for note in (*verdict.notes, *verdict.unchecked))
@@ -162,7 +145,7 @@ def _keras_backend(frameworks: list[str]) -> Iterator[str]:
 
 def _ends_of_life(machine: MachineSpec, today: str) -> Iterator[str]:
     month = today[:7]
-    python = python_of(machine)
+    python = machine.python_minor
     release = python_release(python) if python else None
     if release is not None and release.end_of_life < month:
         yield f"Python {release.version} gets no more security fixes since {release.end_of_life}"

@@ -9,15 +9,16 @@ from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from whygpu.model.install_plan import Candidate
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known
-from whygpu.planner.candidates import Candidate, Table
+from whygpu.model.release import Release
+from whygpu.planner.candidates import Table
 from whygpu.planner.constraints import usable
-from whygpu.planner.machine import MachineSpec
 from whygpu.planner.wishes import contains
 from whygpu.tables.cudnn_support import cudnn_support
 from whygpu.tables.distributions import normalised
 from whygpu.tables.keras_backends import BackendLimit, backend_limit
-from whygpu.tables.releases import Release
 from whygpu.tables.undeclared_limits import undeclared_limits
 
 SHARED_FOLDERS = ("cudnn", "nccl", "cusparselt", "nvshmem")

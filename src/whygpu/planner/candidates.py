@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
+from whygpu.model.install_plan import Candidate
+from whygpu.model.release import Release
 from whygpu.tables.distributions import PROVIDERS
-from whygpu.tables.releases import Release
 from whygpu.tables.tensorflow_builds import build_of
 from whygpu.tables.versions import release_numbers
 
@@ -27,32 +27,6 @@ class Table:
 
     def __contains__(self, package: str) -> bool:
         return bool(self.versions(package))
-
-
-class Candidate(NamedTuple):
-    framework: str
-    package: str
-    version: str
-    extra: str
-    """The extra that brings the CUDA libraries; empty where there is none."""
-    parts: tuple[Release, ...]
-    """The wheels that must exist for the machine: its own, and those with its GPU code."""
-    cuda: str
-    cudnn: str
-    architectures: tuple[str, ...]
-    unsearched: tuple[str, ...]
-    no_build: str = ""
-    """Why there is no GPU build to install; empty where there is one."""
-
-    @property
-    def requirement(self) -> str:
-        extra = f"[{self.extra}]" if self.extra else ""
-        return f"{self.package}{extra}=={self.version}"
-
-    @property
-    def needs_cuda(self) -> bool:
-        """Keras has no GPU code of its own."""
-        return self.framework != "keras"
 
 
 def candidates(framework: str, table: Table) -> tuple[Candidate, ...]:

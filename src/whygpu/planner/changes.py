@@ -4,37 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations, product
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from whygpu.model.install_plan import Change, ChangeKind, Wish
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known
-from whygpu.planner.candidates import Candidate, Table, candidates
+from whygpu.planner.candidates import Table, candidates
 from whygpu.planner.constraints import first_branch_knowing
-from whygpu.planner.machine import MachineSpec
-from whygpu.planner.planning import make_plan, python_of
-from whygpu.planner.wishes import Wish
+from whygpu.planner.planning import make_plan
+from whygpu.planner.wishes import allows
 from whygpu.tables.driver_branches import last_branch_for
 from whygpu.tables.driver_floors import FLOORS
 from whygpu.tables.python_releases import RELEASES
 from whygpu.tables.versions import release_numbers
 
-Kind = Literal["release", "python", "driver", "glibc", "platform"]
-
 
 class Relaxed(NamedTuple):
     """One change: of facts of the machine, or of the wishes."""
 
-    kind: Kind
+    kind: ChangeKind
     what: str
     """The change, as the end of a sentence that begins "Possible with"."""
     facts: dict[str, Known[str]]
     wishes: tuple[Wish, ...] | None = None
-
-
-class Change(NamedTuple):
-    kinds: tuple[Kind, ...]
-    what: str
-    chosen: tuple[Candidate, ...]
-    """What would be installed then."""
 
 
 def changes(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> tuple[Change, ...]:
@@ -108,7 +100,7 @@ def _as(value: str) -> Known[str]:
 
 def _pythons(machine: MachineSpec) -> list[str]:
     """Other Python versions, the nearest first, newer before older."""
-    mine = python_of(machine)
+    mine = machine.python_minor
     if mine is None:
         return []
     own = release_numbers(mine)
@@ -145,7 +137,7 @@ def _glibcs(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> lis
         part.glibc
         for wish in wishes
         for candidate in candidates(wish.framework, table)
-        if wish.allows(candidate.version)
+        if allows(wish, candidate.version)
         for part in candidate.parts
         if part.glibc
     }

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
 
+from whygpu.model.install_plan import Candidate, FitCheck, version_range
+from whygpu.model.machine_spec import PLATFORMS, MachineSpec, PlannedGpu, dotted
 from whygpu.model.observed import Absent, Known, Observed, Unknown
-from whygpu.model.standing import Standing
-from whygpu.planner.candidates import Candidate
-from whygpu.planner.machine import PLATFORMS, MachineSpec, PlannedGpu, dotted
+from whygpu.model.release import Release
 from whygpu.planner.wishes import contains
 from whygpu.tables.architectures import TEGRA, fit, parse_code
 from whygpu.tables.cuda_architectures import ROWS as CUDA_ROWS
@@ -16,33 +15,11 @@ from whygpu.tables.cuda_architectures import built_for
 from whygpu.tables.driver_branches import DriverBranch, branch_of, first_branch_for
 from whygpu.tables.driver_floors import DriverFloor, driver_floors
 from whygpu.tables.platform_builds import build_without_cuda
-from whygpu.tables.releases import Release
 from whygpu.tables.versions import release_numbers
 from whygpu.tables.windows_driver_floors import windows_driver_floors
 
-Constraint = Literal[
-    "python", "platform", "glibc", "build", "driver", "architecture", "defect", "conflict"
-]
-Outcome = Literal["holds", "note", "unchecked", "breaks"]
-"""`note`: it holds, with something to know; `unchecked`: a fact that decides is missing."""
 
-
-class Step(NamedTuple):
-    constraint: Constraint
-    outcome: Outcome
-    reason: str
-    """The rest of a sentence that begins with the release, as in "needs driver 525.60.13"."""
-
-
-def standing(chain: Sequence[Step]) -> Standing:
-    """Of one release that was held against every constraint."""
-    outcomes = {step.outcome for step in chain}
-    if "breaks" in outcomes:
-        return "wrong"
-    return "unknown" if "unchecked" in outcomes else "fine"
-
-
-def steps(candidate: Candidate, machine: MachineSpec) -> Iterator[Step]:
+def checks(candidate: Candidate, machine: MachineSpec) -> Iterator[FitCheck]:
     """Every constraint that the release alone meets or breaks, one by one."""
     yield _python(candidate, machine)
     yield _platform(candidate, machine)
@@ -57,28 +34,29 @@ def steps(candidate: Candidate, machine: MachineSpec) -> Iterator[Step]:
 def usable(row: Release, machine: MachineSpec) -> bool:
     """Whether a package has a wheel for the machine; what is not known excludes nothing."""
     return (
-        _python_problem(row, machine.python) is None
+        _python_problem(row, machine) is None
         and not (isinstance(machine.platform, Known) and not _on(row, machine.platform.value))
         and _glibc_problem(row, machine) is None
     )
 
 
-def _python(candidate: Candidate, machine: MachineSpec) -> Step:
+def _python(candidate: Candidate, machine: MachineSpec) -> FitCheck:
     if not isinstance(machine.python, Known):
-        return Step("python", "unchecked", _missing("the Python version", machine.python))
+        return FitCheck("python", "unchecked", _missing("the Python version", machine.python))
     for part in candidate.parts:
-        problem = _python_problem(part, machine.python)
+        problem = _python_problem(part, machine)
         if problem is not None:
-            return Step("python", "breaks", f"{_whose(candidate, part)}{problem}")
-    return Step("python", "holds", f"has wheels for Python {_minor(machine.python.value)}")
+            return FitCheck("python", "breaks", f"{_whose(candidate, part)}{problem}")
+    return FitCheck("python", "holds", f"has wheels for Python {machine.python_minor}")
 
 
-def _python_problem(row: Release, python: Observed[str]) -> str | None:
+def _python_problem(row: Release, machine: MachineSpec) -> str | None:
+    python = machine.python
     if not isinstance(python, Known):
         return None
-    mine = _minor(python.value)
-    if row.pythons and mine not in row.pythons:
-        return f"has wheels for Python {_range(row.pythons)}, you have {mine}"
+    if row.pythons and machine.python_minor not in row.pythons:
+        known = version_range(row.pythons)
+        return f"has wheels for Python {known}, you have {machine.python_minor}"
     # 3.11 alone stands for the newest of its patch releases.
     full = python.value if python.value.count(".") > 1 else f"{python.value}.99"
     if not contains(row.requires_python, full):
@@ -86,20 +64,24 @@ def _python_problem(row: Release, python: Observed[str]) -> str | None:
     return None
 
 
-def _platform(candidate: Candidate, machine: MachineSpec) -> Step:
+def _platform(candidate: Candidate, machine: MachineSpec) -> FitCheck:
     if not isinstance(machine.platform, Known):
-        return Step("platform", "unchecked", _missing("the platform", machine.platform))
+        return FitCheck("platform", "unchecked", _missing("the platform", machine.platform))
     tag = machine.platform.value
     name = PLATFORMS[tag]
     for part in candidate.parts:
         if not _on(part, tag):
-            return Step("platform", "breaks", f"{_whose(candidate, part)}has no wheel for {name}")
+            return FitCheck(
+                "platform", "breaks", f"{_whose(candidate, part)}has no wheel for {name}"
+            )
     if candidate.needs_cuda and tag.startswith("macosx"):
-        return Step("platform", "breaks", "has no GPU support on macOS: NVIDIA's CUDA ended there")
+        return FitCheck(
+            "platform", "breaks", "has no GPU support on macOS: NVIDIA's CUDA ended there"
+        )
     row = build_without_cuda(candidate.package, candidate.version, tag)
     if row is not None:
-        return Step("platform", "breaks", f"has no GPU support on {name}: {row.instead}")
-    return Step("platform", "holds", f"has wheels for {name}")
+        return FitCheck("platform", "breaks", f"has no GPU support on {name}: {row.instead}")
+    return FitCheck("platform", "holds", f"has wheels for {name}")
 
 
 def _on(row: Release, platform: str) -> bool:
@@ -111,19 +93,19 @@ def _on(row: Release, platform: str) -> bool:
     )
 
 
-def _glibc(candidate: Candidate, machine: MachineSpec) -> Step:
+def _glibc(candidate: Candidate, machine: MachineSpec) -> FitCheck:
     if isinstance(machine.platform, Known) and machine.platform.value != "linux_x86_64":
-        return Step("glibc", "holds", "is not on record for other systems than Linux on x86_64")
+        return FitCheck("glibc", "holds", "is not on record for other systems than Linux on x86_64")
     floors = [part.glibc for part in candidate.parts if part.glibc]
     if not floors:
-        return Step("glibc", "holds", "has no need of a certain glibc")
+        return FitCheck("glibc", "holds", "has no need of a certain glibc")
     if isinstance(machine.glibc, Unknown):
-        return Step("glibc", "unchecked", _missing("glibc", machine.glibc))
+        return FitCheck("glibc", "unchecked", _missing("glibc", machine.glibc))
     for part in candidate.parts:
         problem = _glibc_problem(part, machine)
         if problem is not None:
-            return Step("glibc", "breaks", f"{_whose(candidate, part)}{problem}")
-    return Step("glibc", "holds", f"needs glibc {max(floors, key=release_numbers)} or newer")
+            return FitCheck("glibc", "breaks", f"{_whose(candidate, part)}{problem}")
+    return FitCheck("glibc", "holds", f"needs glibc {max(floors, key=release_numbers)} or newer")
 
 
 def _glibc_problem(row: Release, machine: MachineSpec) -> str | None:
@@ -138,42 +120,42 @@ def _glibc_problem(row: Release, machine: MachineSpec) -> str | None:
     return None
 
 
-def _build(candidate: Candidate) -> Step:
+def _build(candidate: Candidate) -> FitCheck:
     if candidate.no_build:
-        return Step("build", "breaks", candidate.no_build)
+        return FitCheck("build", "breaks", candidate.no_build)
     cudnn = f" and cuDNN {candidate.cudnn}" if candidate.cudnn else ""
-    return Step("build", "holds", f"is built for CUDA {candidate.cuda}{cudnn}")
+    return FitCheck("build", "holds", f"is built for CUDA {candidate.cuda}{cudnn}")
 
 
-def _driver(candidate: Candidate, machine: MachineSpec) -> Step:
+def _driver(candidate: Candidate, machine: MachineSpec) -> FitCheck:
     windows = isinstance(machine.platform, Known) and machine.platform.value == "win_amd64"
     floors = (windows_driver_floors if windows else driver_floors)(candidate.cuda)
     if not floors:
         known = f"no driver floor is on record for CUDA {candidate.cuda}"
-        return Step("driver", "unchecked", known)
+        return FitCheck("driver", "unchecked", known)
     if isinstance(machine.driver, Absent):
         reason = f"needs driver {floors[-1].driver} or newer, none is here"
-        return Step("driver", "unchecked", reason)
+        return FitCheck("driver", "unchecked", reason)
     if isinstance(machine.driver, Unknown):
         reason = f"needs driver {floors[-1].driver} or newer: {machine.driver.reason}"
-        return Step("driver", "unchecked", reason)
+        return FitCheck("driver", "unchecked", reason)
     return _against_floors(candidate, machine, machine.driver.value, floors)
 
 
 def _against_floors(
     candidate: Candidate, machine: MachineSpec, driver: str, floors: tuple[DriverFloor, ...]
-) -> Step:
+) -> FitCheck:
     mine = release_numbers(driver)
     lowest, highest = floors[0].driver, floors[-1].driver
     if mine < release_numbers(lowest):
-        return Step("driver", "breaks", f"needs driver {lowest} or newer, you have {driver}")
+        return FitCheck("driver", "breaks", f"needs driver {lowest} or newer, you have {driver}")
     if mine < release_numbers(highest):
         reason = f"needs driver {lowest} or {highest}, by its exact CUDA; you have {driver}"
-        return Step("driver", "unchecked", reason)
+        return FitCheck("driver", "unchecked", reason)
     further = _gpu_floor(machine, driver) or _ptx_floor(candidate, machine, driver)
     if further is not None:
-        return Step("driver", "breaks", further)
-    return Step("driver", "holds", f"needs driver {lowest} or newer, you have {driver}")
+        return FitCheck("driver", "breaks", further)
+    return FitCheck("driver", "holds", f"needs driver {lowest} or newer, you have {driver}")
 
 
 def _gpu_floor(machine: MachineSpec, driver: str) -> str | None:
@@ -208,9 +190,9 @@ def _ptx_floor(candidate: Candidate, machine: MachineSpec, driver: str) -> str |
     )
 
 
-def _architecture(candidate: Candidate, machine: MachineSpec) -> Step:
+def _architecture(candidate: Candidate, machine: MachineSpec) -> FitCheck:
     if not isinstance(machine.gpus, Known):
-        return Step("architecture", "unchecked", _missing("the GPU", machine.gpus))
+        return FitCheck("architecture", "unchecked", _missing("the GPU", machine.gpus))
     judged = [_on_gpu(candidate, gpu) for gpu in machine.gpus.value]
     for outcome in ("breaks", "unchecked", "note"):
         for step in judged:
@@ -219,46 +201,46 @@ def _architecture(candidate: Candidate, machine: MachineSpec) -> Step:
     return judged[0]
 
 
-def _on_gpu(candidate: Candidate, gpu: PlannedGpu) -> Step:
+def _on_gpu(candidate: Candidate, gpu: PlannedGpu) -> FitCheck:
     if not candidate.architectures:
         return _by_cuda(candidate, gpu)
     has = _codes(candidate.architectures)
     result = _fit(candidate, gpu)
     if result == "binary":
-        return Step("architecture", "holds", f"has machine code for {gpu}: {has}")
+        return FitCheck("architecture", "holds", f"has machine code for {gpu}: {has}")
     if result == "compiled":
         if candidate.framework == "jax":
             text = f"has {has}: on {gpu} its few own kernels are compiled at first use"
         else:
             text = f"has {has}: on {gpu} every kernel is compiled at first use; expect minutes"
-        return Step("architecture", "note", text)
+        return FitCheck("architecture", "note", text)
     if result == "undocumented":
         text = f"has {has}: NVIDIA does not promise that this runs on {gpu}"
-        return Step("architecture", "unchecked", text)
+        return FitCheck("architecture", "unchecked", text)
     age = "older than all of it" if result == "too-old" else "newer than any of it serves"
-    return Step("architecture", "breaks", f"has {has}: {gpu} is {age}")
+    return FitCheck("architecture", "breaks", f"has {has}: {gpu} is {age}")
 
 
-def _by_cuda(candidate: Candidate, gpu: PlannedGpu) -> Step:
+def _by_cuda(candidate: Candidate, gpu: PlannedGpu) -> FitCheck:
     """Where the binaries were not read, the CUDA release tells at least what they cannot have."""
     row = built_for(candidate.cuda)
     if row is None:
         reason = "its GPU code is not on record"
-        return Step("architecture", "unchecked", reason)
+        return FitCheck("architecture", "unchecked", reason)
     if gpu.capability < row.oldest:
         reason = f"is built for CUDA {candidate.cuda}, which needs {dotted(row.oldest)}: not {gpu}"
-        return Step("architecture", "breaks", reason)
+        return FitCheck("architecture", "breaks", reason)
     if gpu.capability > row.newest:
         reason = (
             f"is built for CUDA {candidate.cuda}, which knows up to {dotted(row.newest)}: "
             f"whether it has PTX for {gpu} is not on record"
         )
-        return Step("architecture", "unchecked", reason)
+        return FitCheck("architecture", "unchecked", reason)
     reason = (
         f"is built for CUDA {candidate.cuda}, which serves {gpu}; "
         "the GPU code inside is not on record"
     )
-    return Step("architecture", "note", reason)
+    return FitCheck("architecture", "note", reason)
 
 
 def _fit(candidate: Candidate, gpu: PlannedGpu) -> str:
@@ -283,12 +265,12 @@ def _codes(names: tuple[str, ...]) -> str:
     return " and ".join(parts)
 
 
-def _defect(candidate: Candidate) -> Step:
+def _defect(candidate: Candidate) -> FitCheck:
     if not candidate.unsearched:
-        return Step("defect", "holds", "has no defect on record")
+        return FitCheck("defect", "holds", "has no defect on record")
     libraries = ", ".join(candidate.unsearched)
     reason = f"does not search the folder of its own {libraries}, and so finds no GPU as installed"
-    return Step("defect", "breaks", reason)
+    return FitCheck("defect", "breaks", reason)
 
 
 def _gpus(machine: MachineSpec) -> tuple[PlannedGpu, ...]:
@@ -304,11 +286,3 @@ def _missing(what: str, fact: Observed[object]) -> str:
 
 def _whose(candidate: Candidate, part: Release) -> str:
     return "" if part.package == candidate.package else f"its {part.package} "
-
-
-def _minor(python: str) -> str:
-    return ".".join(python.split(".")[:2])
-
-
-def _range(versions: tuple[str, ...]) -> str:
-    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from whygpu.errors import Option, UsageError
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.driver import Driver, Gpu
+from whygpu.model.machine_spec import PLATFORMS, MachineSpec, PlannedGpu, dotted
 from whygpu.model.observed import Absent, Known, Observed, Unknown, transform
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.system import System
@@ -15,44 +15,12 @@ from whygpu.model.target import Interpreter
 from whygpu.tables import gpus
 from whygpu.tables.architectures import parse_capability
 
-PLATFORMS = {
-    "linux_x86_64": "Linux on x86_64",
-    "linux_aarch64": "Linux on aarch64",
-    "win_amd64": "Windows",
-    "macosx_arm64": "macOS on Apple silicon",
-    "macosx_x86_64": "macOS on Intel",
-}
 _ALIASES = {
     "linux": "linux_x86_64",
     "windows": "win_amd64",
     "macos": "macosx_arm64",
 }
 _SYSTEMS = {"linux": "linux", "darwin": "macosx", "windows": "win"}
-
-
-class PlannedGpu(NamedTuple):
-    name: str
-    capability: tuple[int, int]
-    kind: gpus.Kind | None
-    """None for a model that is not on record."""
-
-    def __str__(self) -> str:
-        return f"{self.name} ({dotted(self.capability)})"
-
-
-class MachineSpec(NamedTuple):
-    python: Observed[str]
-    """As 3.11 or 3.11.9."""
-    platform: Observed[str]
-    """A key of PLATFORMS."""
-    glibc: Observed[str]
-    """Absent where the C library is another one, or has no say."""
-    driver: Observed[str]
-    gpus: Observed[tuple[PlannedGpu, ...]]
-
-
-def dotted(capability: tuple[int, int]) -> str:
-    return f"{capability[0]}.{capability[1]}"
 
 
 def from_snapshot(taken: Snapshot) -> MachineSpec:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
 
 from whygpu.errors import UsageError
-from whygpu.model.observed import Known
-from whygpu.model.standing import EXIT_CODES, EXIT_FINE, Standing
+from whygpu.model.install_plan import (
+    Candidate,
+    FitCheck,
+    Plan,
+    PlanAnswer,
+    ReleaseAnswer,
+    ReleaseVerdict,
+    Solution,
+    Wish,
+)
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.planner.candidate_cache import Shelf
-from whygpu.planner.candidates import Candidate, Table, candidates
-from whygpu.planner.constraints import Constraint, Step, standing, steps
-from whygpu.planner.machine import MachineSpec
+from whygpu.planner.candidates import Table, candidates
+from whygpu.planner.constraints import checks
 from whygpu.planner.release_search import GaveUp, Nothing, search
-from whygpu.planner.resolve import Conflict, Solution, TooDeep, resolve, unmet
-from whygpu.planner.wishes import Wish, keras_backend
-
-if TYPE_CHECKING:
-    from whygpu.planner.advice import Advice
-    from whygpu.planner.changes import Change
+from whygpu.planner.resolve import Conflict, TooDeep, resolve, unmet
+from whygpu.planner.wishes import allows, keras_backend
 
 _INSTALLABLE = ("python", "platform", "glibc")
 _FAR_BEHIND = 0.5
@@ -32,113 +35,27 @@ Company = dict[str, Candidate]
 """One release for each wish."""
 
 
-class Verdict(NamedTuple):
-    """What came of one release."""
-
-    candidate: Candidate
-    breaks: Constraint | None
-    """The first constraint that it breaks; None where it fits."""
-    reason: str
-    unchecked: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def fits(self) -> bool:
-        return self.breaks is None
-
-
-class Plan(NamedTuple):
-    solution: Solution
-    verdicts: tuple[Verdict, ...]
-    """Of what was chosen, for each wish."""
-
-    @property
-    def chosen(self) -> tuple[Candidate, ...]:
-        return self.solution.chosen
-
-
-class Answer(NamedTuple):
-    machine: MachineSpec
-    wishes: tuple[Wish, ...]
-    plan: Plan | None
-    candidates: tuple[Verdict, ...]
-    """Of every wish, newest first."""
-    conflict: str
-    """Why releases that fit do not go together; empty where that is not the trouble."""
-    gave_up: str = ""
-    """Why it is not known whether there is a plan; empty where it is."""
-    advice: Advice | None = None
-    """How to install the plan; None if there is no plan."""
-    changes: tuple[Change, ...] = ()
-    """What would make a plan possible, if there is none."""
-    verified: str = ""
-    """What pip, or uv, said about the plan; empty if neither was asked."""
-    refuted: bool = False
-    """pip, or uv, was asked and refused the plan."""
-
-    @property
-    def unchecked(self) -> tuple[str, ...]:
-        """What could not be checked of the plan, each once; or why there may be one."""
-        if self.gave_up:
-            return (self.gave_up,)
-        verdicts = self.plan.verdicts if self.plan else ()
-        return tuple(dict.fromkeys(text for verdict in verdicts for text in verdict.unchecked))
-
-    @property
-    def needs_remedy(self) -> bool:
-        """As installed, something of the plan finds no GPU; a remedy comes with the commands."""
-        return any(_only_defect(verdict) for verdict in (self.plan.verdicts if self.plan else ()))
-
-    @property
-    def standing(self) -> Standing:
-        if self.gave_up:
-            return "unknown"
-        if self.plan is None or self.refuted:
-            return "wrong"
-        if self.unchecked:
-            return "unknown"
-        return "attention" if self.needs_remedy else "fine"
-
-    @property
-    def exit_code(self) -> int:
-        """There is a plan, or there is none: one that needs a remedy is a plan."""
-        return EXIT_FINE if self.standing == "attention" else EXIT_CODES[self.standing]
-
-
-class ReleaseAnswer(NamedTuple):
-    """One release against every constraint."""
-
-    candidate: Candidate
-    chain: tuple[Step, ...]
-    machine: MachineSpec
-
-    @property
-    def standing(self) -> Standing:
-        return standing(self.chain)
-
-    @property
-    def exit_code(self) -> int:
-        return EXIT_CODES[self.standing]
-
-
-def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> Answer:
+def make_plan(machine: MachineSpec, wishes: Sequence[Wish], table: Table) -> PlanAnswer:
     """The newest releases that fit the machine and go together."""
     shelf = Shelf(machine, table, keras_backend(wishes))
     judged = {wish.framework: _judge_all(wish, shelf) for wish in wishes}
     for with_defects in (False, True):
         # A release with a defect that can be remedied is better than none.
         fitting = [
-            (name, [v.candidate for v in verdicts if v.fits or (with_defects and _only_defect(v))])
+            (
+                name,
+                [v.candidate for v in verdicts if v.fits or (with_defects and v.has_only_a_defect)],
+            )
             for name, verdicts in judged.items()
         ]
         if all(options for _, options in fitting):
             answer = _together(tuple(wishes), judged, fitting, shelf)
             if answer.plan is not None or with_defects or not _defects(judged):
                 return answer
-    return Answer(machine, tuple(wishes), None, _flat(judged), _refused_by_others(judged))
+    return PlanAnswer(machine, tuple(wishes), None, _flat(judged), _refused_by_others(judged))
 
 
-def _refused_by_others(judged: dict[str, tuple[Verdict, ...]]) -> str:
+def _refused_by_others(judged: dict[str, tuple[ReleaseVerdict, ...]]) -> str:
     """Where every release of a wish would fit, were it not for what it has to work with."""
     for verdicts in judged.values():
         if all(verdict.breaks == "conflict" for verdict in verdicts):
@@ -147,68 +64,64 @@ def _refused_by_others(judged: dict[str, tuple[Verdict, ...]]) -> str:
     return ""
 
 
-def judge(candidate: Candidate, machine: MachineSpec) -> Verdict:
+def judge(candidate: Candidate, machine: MachineSpec) -> ReleaseVerdict:
     """A release by itself, up to the first constraint that it breaks."""
-    seen: list[Step] = []
-    for step in steps(candidate, machine):
-        seen.append(step)
-        if step.outcome == "breaks":
+    seen: list[FitCheck] = []
+    for check in checks(candidate, machine):
+        seen.append(check)
+        if check.outcome == "breaks":
             break
     last = seen[-1]
     broken = last.outcome == "breaks"
-    return Verdict(
+    return ReleaseVerdict(
         candidate,
         last.constraint if broken else None,
         last.reason if broken else "",
-        tuple(step.reason for step in seen if step.outcome == "unchecked"),
-        tuple(step.reason for step in seen if step.outcome == "note"),
+        tuple(check.reason for check in seen if check.outcome == "unchecked"),
+        tuple(check.reason for check in seen if check.outcome == "note"),
     )
 
 
-def _judge_all(wish: Wish, shelf: Shelf) -> tuple[Verdict, ...]:
+def _judge_all(wish: Wish, shelf: Shelf) -> tuple[ReleaseVerdict, ...]:
     every = candidates(wish.framework, shelf.table)
-    allowed = [item for item in every if wish.allows(item.version)]
+    allowed = [item for item in every if allows(wish, item.version)]
     if not allowed:
         known = f"it has {every[-1].version} to {every[0].version}" if every else "it has none"
         raise UsageError(f"{wish}: no such release in the table; {known}")
     return tuple(_installable(judge(item, shelf.machine), shelf) for item in allowed)
 
 
-def _installable(verdict: Verdict, shelf: Shelf) -> Verdict:
+def _installable(verdict: ReleaseVerdict, shelf: Shelf) -> ReleaseVerdict:
     """A release may fit and yet ask for packages that do not, or not work on its backend."""
     limit = shelf.backend_limit(verdict.candidate.package, verdict.candidate.version)
     if verdict.fits and limit is not None and limit.requirement is None:
         return verdict._replace(breaks="conflict", reason=limit.because)
-    refused = unmet(verdict.candidate, shelf) if verdict.fits or _only_defect(verdict) else None
+    refused = unmet(verdict.candidate, shelf) if verdict.fits or verdict.has_only_a_defect else None
     if refused is None:
         return verdict
     return verdict._replace(breaks="conflict", reason=refused.reason(verdict.candidate))
 
 
-def _only_defect(verdict: Verdict) -> bool:
-    return verdict.breaks == "defect"
-
-
-def _defects(judged: dict[str, tuple[Verdict, ...]]) -> bool:
-    return any(_only_defect(verdict) for verdicts in judged.values() for verdict in verdicts)
+def _defects(judged: dict[str, tuple[ReleaseVerdict, ...]]) -> bool:
+    return any(verdict.has_only_a_defect for verdicts in judged.values() for verdict in verdicts)
 
 
 def _together(
     wishes: tuple[Wish, ...],
-    judged: dict[str, tuple[Verdict, ...]],
+    judged: dict[str, tuple[ReleaseVerdict, ...]],
     fitting: Fitting,
     shelf: Shelf,
-) -> Answer:
+) -> PlanAnswer:
     solution = _best(fitting, shelf)
     if isinstance(solution, GaveUp):
-        return Answer(shelf.machine, wishes, None, _flat(judged), "", gave_up=str(solution))
+        return PlanAnswer(shelf.machine, wishes, None, _flat(judged), "", gave_up=str(solution))
     if isinstance(solution, Nothing):
         named, newest = _named(fitting, shelf)
         marked = {
             name: tuple(_in_company(verdict, newest, shelf) for verdict in verdicts)
             for name, verdicts in judged.items()
         }
-        return Answer(shelf.machine, wishes, None, _flat(marked), named.reason())
+        return PlanAnswer(shelf.machine, wishes, None, _flat(marked), named.reason())
     chosen = {candidate.framework: candidate for candidate in solution.chosen}
     explained = {
         name: _explain_newer(name, verdicts, chosen, shelf) for name, verdicts in judged.items()
@@ -217,7 +130,7 @@ def _together(
         next(verdict for verdict in verdicts if verdict.candidate == chosen[name])
         for name, verdicts in judged.items()
     )
-    return Answer(shelf.machine, wishes, Plan(solution, chosen_verdicts), _flat(explained), "")
+    return PlanAnswer(shelf.machine, wishes, Plan(solution, chosen_verdicts), _flat(explained), "")
 
 
 def _named(fitting: Fitting, shelf: Shelf) -> tuple[Conflict, Company]:
@@ -242,7 +155,7 @@ def _alone(company: Company, shelf: Shelf) -> Solution | Conflict | TooDeep:
     return resolve([(name, [item]) for name, item in company.items()], shelf)
 
 
-def _in_company(verdict: Verdict, company: Company, shelf: Shelf) -> Verdict:
+def _in_company(verdict: ReleaseVerdict, company: Company, shelf: Shelf) -> ReleaseVerdict:
     """A release that fits by itself, in place of its like in a company of others."""
     if not verdict.fits:
         return verdict
@@ -283,31 +196,38 @@ def _age(solution: Solution, fitting: Fitting) -> float:
 
 
 def _explain_newer(
-    framework: str, verdicts: tuple[Verdict, ...], chosen: Company, shelf: Shelf
-) -> tuple[Verdict, ...]:
+    framework: str, verdicts: tuple[ReleaseVerdict, ...], chosen: Company, shelf: Shelf
+) -> tuple[ReleaseVerdict, ...]:
     """Releases that fit by themselves and are newer than the plan's: what keeps them out?"""
     place = next(i for i, v in enumerate(verdicts) if v.candidate == chosen[framework])
     newer = (_in_company(verdict, chosen, shelf) for verdict in verdicts[:place])
     return (*newer, *verdicts[place:])
 
 
-def _flat(judged: dict[str, tuple[Verdict, ...]]) -> tuple[Verdict, ...]:
+def _flat(judged: dict[str, tuple[ReleaseVerdict, ...]]) -> tuple[ReleaseVerdict, ...]:
     return tuple(verdict for verdicts in judged.values() for verdict in verdicts)
 
 
 def why_not(
     machine: MachineSpec, wish: Wish, others: Sequence[Wish], table: Table
-) -> tuple[Candidate, tuple[Step, ...]]:
-    """The whole chain for the newest release that a wish allows, in company of the others."""
+) -> ReleaseAnswer:
+    """The newest release that a wish allows against every constraint, together with the others."""
     shelf = Shelf(machine, table, keras_backend((wish, *others)))
     judged = _judge_all(wish, shelf)[0]
-    candidate = judged.candidate
-    own = tuple(steps(candidate, machine))
-    if any(step.outcome == "breaks" and step.constraint in _INSTALLABLE for step in own):
+    own = tuple(checks(judged.candidate, machine))
+    if any(check.outcome == "breaks" and check.constraint in _INSTALLABLE for check in own):
         # What cannot be installed at all meets no other packages.
-        return candidate, own
+        return ReleaseAnswer(judged.candidate, own, machine)
+    conflict = _conflict_check(judged, wish, others, shelf)
+    return ReleaseAnswer(judged.candidate, (*own, conflict), machine)
+
+
+def _conflict_check(
+    judged: ReleaseVerdict, wish: Wish, others: Sequence[Wish], shelf: Shelf
+) -> FitCheck:
+    candidate = judged.candidate
     if judged.breaks == "conflict":
-        return candidate, (*own, Step("conflict", "breaks", judged.reason))
+        return FitCheck("conflict", "breaks", judged.reason)
     rest = [
         (other.framework, [v.candidate for v in _judge_all(other, shelf) if v.fits])
         for other in others
@@ -316,19 +236,13 @@ def why_not(
     alone = [framework for framework, options in rest if not options]
     if alone:
         reason = f"was not checked: no release of {alone[0]} fits this machine"
-        return candidate, (*own, Step("conflict", "unchecked", reason))
+        return FitCheck("conflict", "unchecked", reason)
     found = search([(wish.framework, [candidate]), *rest], shelf)
     if isinstance(found, GaveUp):
-        return candidate, (*own, Step("conflict", "unchecked", f"was not settled: {found}"))
+        return FitCheck("conflict", "unchecked", f"was not settled: {found}")
     if isinstance(found, Nothing):
         named, _ = _named([(wish.framework, [candidate]), *rest], shelf)
-        return candidate, (*own, Step("conflict", "breaks", named.reason(candidate)))
+        return FitCheck("conflict", "breaks", named.reason(candidate))
     company = " and ".join(f"{c.package} {c.version}" for c in found.chosen[1:])
     text = f"goes together with {company}" if company else "finds all that it requires"
-    return candidate, (*own, Step("conflict", "holds", text))
-
-
-def python_of(machine: MachineSpec) -> str | None:
-    """The minor version: 3.11."""
-    known = machine.python
-    return ".".join(known.value.split(".")[:2]) if isinstance(known, Known) else None
+    return FitCheck("conflict", "holds", text)

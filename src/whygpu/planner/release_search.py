@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from whygpu.model.install_plan import Candidate, Solution
 from whygpu.planner.candidate_cache import Shelf
-from whygpu.planner.candidates import Candidate
-from whygpu.planner.resolve import Conflict, Solution, TooDeep, can_meet, resolve
+from whygpu.planner.resolve import Conflict, TooDeep, can_meet, resolve
 
 MOST_TRIES = 200
 """Companies that are given to the resolver. Most plans need one."""

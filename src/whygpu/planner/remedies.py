@@ -13,14 +13,16 @@ from typing import NamedTuple
 from whygpu.errors import UsageError
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.finding import Finding, Remedy
+from whygpu.model.install_plan import Candidate, PlanAnswer, Wish
 from whygpu.model.log import Log
+from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.observed import Known, Observed, Unknown
 from whygpu.model.remedy import Install, InstallFramework, Step, Steps, steps_of
 from whygpu.model.snapshot import Snapshot
-from whygpu.planner.candidates import Candidate, Table
-from whygpu.planner.machine import MachineSpec, from_snapshot
-from whygpu.planner.planning import Answer, make_plan
-from whygpu.planner.wishes import FRAMEWORKS, Wish
+from whygpu.planner.candidates import Table
+from whygpu.planner.machine import from_snapshot
+from whygpu.planner.planning import make_plan
+from whygpu.planner.wishes import FRAMEWORKS
 from whygpu.tables.releases import versions_of
 from whygpu.tables.versions import release_numbers
 
@@ -127,7 +129,7 @@ def _ranges(wish: InstallFramework) -> Iterator[str]:
     yield f"<{numbers[0] + 1}{later}"
 
 
-def _asked(machine: MachineSpec, wishes: tuple[Wish, ...]) -> Answer | str:
+def _asked(machine: MachineSpec, wishes: tuple[Wish, ...]) -> PlanAnswer | str:
     try:
         return make_plan(machine, wishes, Table(versions_of))
     except UsageError as error:
@@ -135,7 +137,7 @@ def _asked(machine: MachineSpec, wishes: tuple[Wish, ...]) -> Answer | str:
         return str(error)
 
 
-def _chosen(answer: Answer | str) -> Candidate | str:
+def _chosen(answer: PlanAnswer | str) -> Candidate | str:
     if isinstance(answer, str):
         return answer
     if answer.plan is None:
@@ -152,7 +154,7 @@ def _chosen(answer: Answer | str) -> Candidate | str:
     return candidate
 
 
-def _modest(answer: Answer, chosen: Candidate) -> Candidate:
+def _modest(answer: PlanAnswer, chosen: Candidate) -> Candidate:
     """Of the builds of one release, the one for the oldest CUDA, where the driver is not known."""
     if isinstance(answer.machine.driver, Known):
         return chosen
@@ -166,7 +168,7 @@ def _modest(answer: Answer, chosen: Candidate) -> Candidate:
     return min(builds, key=lambda build: release_numbers(build.cuda), default=chosen)
 
 
-def _newest_refusal(answer: Answer) -> str:
+def _newest_refusal(answer: PlanAnswer) -> str:
     first = answer.wishes[0].framework
     refused = (verdict for verdict in answer.candidates if verdict.candidate.framework == first)
     newest = next((verdict for verdict in refused if verdict.reason), None)
@@ -175,7 +177,7 @@ def _newest_refusal(answer: Answer) -> str:
     return f"{newest.candidate.package} {newest.candidate.version} {newest.reason}"
 
 
-def _notes(answer: Answer | str, left_out: tuple[Wish, ...]) -> str:
+def _notes(answer: PlanAnswer | str, left_out: tuple[Wish, ...]) -> str:
     if isinstance(answer, str):
         return ""
     notes = ""

@@ -16,12 +16,12 @@ from resolvelib import (
     Resolver,
 )
 
+from whygpu.model.install_plan import Candidate, Solution
+from whygpu.model.machine_spec import dotted
+from whygpu.model.release import Release
 from whygpu.planner.candidate_cache import Need, Shelf
-from whygpu.planner.candidates import Candidate
-from whygpu.planner.machine import dotted
 from whygpu.planner.wishes import contains
 from whygpu.tables.cudnn_support import cudnn_support
-from whygpu.tables.releases import Release
 from whygpu.tables.undeclared_limits import undeclared_limits
 
 MOST_ROUNDS = 2000
@@ -37,15 +37,6 @@ class Choice(NamedTuple):
     version: str
     row: Release | None = None
     candidate: Candidate | None = None
-
-
-class Solution(NamedTuple):
-    chosen: tuple[Candidate, ...]
-    """For each wish, in order."""
-    packages: tuple[tuple[str, str], ...]
-    """Every package of the table that is to be installed."""
-    pins: tuple[tuple[str, str], ...]
-    """Requirements to add to the command, and why: what metadata leave open and must not be."""
 
 
 class Conflict(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from whygpu.errors import UsageError
+from whygpu.model.install_plan import Wish
 
 FRAMEWORKS = ("tensorflow", "keras", "jax", "torch", "cupy", "onnxruntime")
 _ALIASES = {
@@ -25,18 +25,6 @@ _WISH = re.compile(r"\s*([A-Za-z][\w.-]*)\s*(?:\[[\w, -]*\])?\s*(.*)")
 _SHORT = re.compile(r"(==|!=)\s*(\d+(?:\.\d+)?)\s*(?=,|$)")
 
 
-class Wish(NamedTuple):
-    framework: str
-    specifier: str
-    """Empty where any release will do."""
-
-    def __str__(self) -> str:
-        return f"{self.framework}{self.specifier}"
-
-    def allows(self, version: str) -> bool:
-        return contains(self.specifier, version)
-
-
 @cache
 def specifier_set(text: str) -> SpecifierSet:
     return SpecifierSet(text)
@@ -46,6 +34,10 @@ def specifier_set(text: str) -> SpecifierSet:
 def contains(specifier: str, version: str) -> bool:
     """Whether a range (>=1.2,<2) has a version in it; remembered, because it takes its time."""
     return not specifier or specifier_set(specifier).contains(version)
+
+
+def allows(wish: Wish, version: str) -> bool:
+    return contains(wish.specifier, version)
 
 
 def parse(text: str) -> Wish:

@@ -7,26 +7,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from whygpu.model.codec import encode
-from whygpu.planner.advice import Advice
-from whygpu.planner.candidates import Candidate
-from whygpu.planner.changes import Change
-from whygpu.planner.constraints import Step
-from whygpu.planner.machine import MachineSpec
-from whygpu.planner.planning import Answer, Plan, Verdict
+from whygpu.model.commands import shell_texts
+from whygpu.model.install_plan import (
+    Advice,
+    Candidate,
+    Plan,
+    PlanAnswer,
+    ReleaseAnswer,
+    ReleaseVerdict,
+)
+from whygpu.render.plan_text import AFTERWARDS
 
 PLAN_SCHEMA = 1
 
 
-def as_dict(
-    answer: Answer, advice: Advice | None, changes: Sequence[Change], verified: str
-) -> dict[str, Any]:
+def as_dict(answer: PlanAnswer) -> dict[str, Any]:
+    plan, advice = answer.plan, answer.advice
     return {
         "schema": PLAN_SCHEMA,
         "machine": encode(answer.machine),
-        "plan": _plan_dict(answer.plan, advice, verified) if answer.plan and advice else None,
+        "plan": _plan_dict(plan, advice, answer.verified) if plan and advice else None,
         "candidates": [_candidate_dict(verdict) for verdict in answer.candidates],
         "changes": [
-            {"what": change.what, "packages": _packages(change.chosen)} for change in changes
+            {"what": change.what, "packages": _packages(change.chosen)} for change in answer.changes
         ],
         "unchecked": list(answer.unchecked),
     }
@@ -34,16 +37,17 @@ def as_dict(
 
 def _plan_dict(plan: Plan, advice: Advice, verified: str) -> dict[str, Any]:
     packages = [{"name": name, "version": version} for name, version in plan.solution.packages]
+    actions = (*advice.preparations, *advice.installs, *advice.remedies)
     return {
         "packages": packages,
-        "commands": [*advice.preparations, *advice.commands, *advice.remedies],
+        "commands": list(shell_texts(actions, advice.installer)),
         "notes": list(advice.notes),
-        "verify": advice.verify,
+        "verify": AFTERWARDS,
         "verified": verified or None,
     }
 
 
-def _candidate_dict(verdict: Verdict) -> dict[str, Any]:
+def _candidate_dict(verdict: ReleaseVerdict) -> dict[str, Any]:
     candidate = verdict.candidate
     return {
         "name": candidate.package,
@@ -59,18 +63,18 @@ def _packages(chosen: Sequence[Candidate]) -> list[dict[str, str]]:
     return [{"name": item.package, "version": item.version} for item in chosen]
 
 
-def render(answer: Answer, advice: Advice | None, changes: Sequence[Change], verified: str) -> str:
-    data = as_dict(answer, advice, changes, verified)
-    return json.dumps(data, indent=2) + "\n"
+def render(answer: PlanAnswer) -> str:
+    return json.dumps(as_dict(answer), indent=2) + "\n"
 
 
-def render_chain(candidate: Candidate, chain: Sequence[Step], machine: MachineSpec) -> str:
+def render_chain(answer: ReleaseAnswer) -> str:
+    candidate = answer.candidate
     data = {
         "schema": PLAN_SCHEMA,
-        "machine": encode(machine),
+        "machine": encode(answer.machine),
         "release": {"name": candidate.package, "version": candidate.version},
         "files": [part.file for part in candidate.parts],
-        "fits": all(step.outcome != "breaks" for step in chain),
-        "chain": [step._asdict() for step in chain],
+        "fits": not answer.broken,
+        "chain": [check._asdict() for check in answer.chain],
     }
     return json.dumps(data, indent=2) + "\n"

@@ -1,7 +1,4 @@
-"""Plans for people: what to install, and why nothing newer.
-
-Written without rich, which takes longer to import than a plan takes to make.
-"""
+"""Plans for people: what to install, and why nothing newer."""
 
 from __future__ import annotations
 
@@ -9,20 +6,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from whygpu.model.commands import shell_texts
 from whygpu.model.derived import and_list, display_name
+from whygpu.model.install_plan import (
+    Advice,
+    FitOutcome,
+    Plan,
+    PlanAnswer,
+    ReleaseAnswer,
+    ReleaseNeeds,
+    ReleaseVerdict,
+    version_range,
+)
+from whygpu.model.machine_spec import PLATFORMS, MachineSpec
 from whygpu.model.observed import Absent, Known, Observed
+from whygpu.model.remedy import Action
 from whygpu.model.standing import Standing
-from whygpu.planner.advice import Advice
-from whygpu.planner.candidates import Candidate
-from whygpu.planner.changes import Change
-from whygpu.planner.constraints import Outcome, Step, standing
-from whygpu.planner.machine import PLATFORMS, MachineSpec
-from whygpu.planner.planning import Answer, Plan, Verdict
-from whygpu.render.layout import BOLD, DIM, GREEN, RED, YELLOW, Page
+from whygpu.render.layout import BOLD, DIM, GREEN, RED, YELLOW, Page, column_widths, padded
 from whygpu.render.marks import MARKS
-from whygpu.tables.driver_floors import driver_floors
-from whygpu.tables.versions import release_numbers
 
+AFTERWARDS = "whygpu check"
+"""The command that shows whether the plan works."""
 _STYLES: dict[Standing, str] = {
     "fine": GREEN,
     "told": "",
@@ -30,83 +34,65 @@ _STYLES: dict[Standing, str] = {
     "wrong": RED,
     "unknown": YELLOW,
 }
-_STEPS: dict[Outcome, Standing] = {
+_CHECKS: dict[FitOutcome, Standing] = {
     "holds": "fine",
     "note": "fine",
     "unchecked": "unknown",
     "breaks": "wrong",
 }
-_PLURALS = {
-    "needs": "need",
-    "has": "have",
-    "is": "are",
-    "was": "were",
-    "does": "do",
-    "its": "their",
-}
 
 
 def render(
-    answer: Answer,
-    advice: Advice | None,
-    changes: Sequence[Change],
-    verified: str,
-    *,
-    width: int,
-    color: bool,
-    marks: Mapping[Standing, str] = MARKS,
+    answer: PlanAnswer, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
 ) -> str:
     page = Page(width, color)
-    _headline(page, answer, marks)
+    _headline(page, answer.standing, _summary(answer), marks)
     _machine(page, answer.machine)
-    if advice is not None:
-        _advice(page, advice)
-    if verified:
+    if answer.advice is not None:
+        _advice(page, answer.advice)
+    if answer.verified:
         page.section("Verified")
-        page.hanging("", verified, 3)
-    if changes:
+        page.hanging("", answer.verified, 3)
+    if answer.changes:
         page.section("Possible with")
-        for change in changes:
+        for change in answer.changes:
             names = and_list([f"{item.package} {item.version}" for item in change.chosen])
             page.item(f"{change.what}: {names}")
     _candidates(page, answer)
     return page.text()
 
 
-def _headline(page: Page, answer: Answer, marks: Mapping[Standing, str]) -> None:
-    if answer.plan is None:
-        wanted = and_list([str(wish) for wish in answer.wishes])
-        why = f": {answer.conflict}" if answer.conflict else ""
-        trouble = "do not go together" if answer.conflict else "cannot use the GPU"
-        if answer.gave_up:
-            trouble = f"may or may not go together: {answer.gave_up}"
-            _verdict(page, answer.standing, f"{wanted} {trouble}.", marks)
-            return
-        _verdict(page, answer.standing, f"{wanted} {trouble} on this machine{why}.", marks)
-        return
-    names = and_list([f"{display_name(c.framework)} {c.version}" for c in answer.plan.chosen])
-    fit = "fits" if len(answer.plan.chosen) == 1 else "go together and fit"
-    known = "as far as this machine is known" if answer.unchecked else "this machine"
-    refuted = ", but the package index refuses the plan (see below)" if answer.refuted else ""
-    remedy = ", but only with the remedy shown after the commands" if answer.needs_remedy else ""
-    _verdict(page, answer.standing, f"{names} {fit} {known}{remedy}{refuted}.", marks)
-
-
-def _verdict(page: Page, standing: Standing, text: str, marks: Mapping[Standing, str]) -> None:
+def _headline(page: Page, standing: Standing, text: str, marks: Mapping[Standing, str]) -> None:
     page.hanging(marks[standing], text, 2, f"{BOLD};{_STYLES[standing]}")
+
+
+def _summary(answer: PlanAnswer) -> str:
+    wanted = and_list([str(wish) for wish in answer.wishes])
+    if answer.gave_up:
+        return f"Cannot tell whether {wanted} work together: {answer.gave_up}."
+    if answer.plan is None:
+        if answer.conflict:
+            return f"{wanted} do not work together on this machine: {answer.conflict}."
+        return f"{wanted} cannot use the GPU on this machine."
+    names = and_list([f"{display_name(c.framework)} {c.version}" for c in answer.plan.chosen])
+    fit = "fits" if len(answer.plan.chosen) == 1 else "work together and fit"
+    known = "as far as this machine is known" if answer.unchecked else "this machine"
+    remedy = ", but only with the remedy shown after the commands" if answer.needs_remedy else ""
+    refuted = ", but the package index refuses the plan (see below)" if answer.refuted else ""
+    return f"{names} {fit} {known}{remedy}{refuted}."
 
 
 def _machine(page: Page, machine: MachineSpec) -> None:
     platform = machine.platform
     name = PLATFORMS[platform.value] if isinstance(platform, Known) else "unknown platform"
+    on_linux = isinstance(platform, Known) and platform.value.startswith("linux")
     gpus = machine.gpus
-    shown = ", ".join(map(str, gpus.value)) if isinstance(gpus, Known) else _fact("GPU", gpus)
     parts = [
         _fact("Python", machine.python),
         name,
-        *([_fact("glibc", machine.glibc)] if "linux" in name.lower() else []),
+        *([_fact("glibc", machine.glibc)] if on_linux else []),
         _fact("driver", machine.driver),
-        shown,
+        ", ".join(map(str, gpus.value)) if isinstance(gpus, Known) else _fact("GPU", gpus),
     ]
     page.hanging("", ", ".join(parts), 2)
 
@@ -118,69 +104,34 @@ def _fact(name: str, fact: Observed[Any]) -> str:
 
 
 def _advice(page: Page, advice: Advice) -> None:
-    if advice.preparations:
-        _commands(page, "First", advice.preparations)
-    _commands(page, "Install, with pip or with uv", advice.commands)
-    if advice.remedies:
-        _commands(page, "Then, in every shell", advice.remedies)
-    _commands(page, "Check", (advice.verify,))
+    def commands(title: str, actions: Sequence[Action]) -> None:
+        if actions:
+            page.section(title)
+        for command in shell_texts(actions, advice.installer):
+            page.line(f"   {command}", BOLD)
+
+    commands("First", advice.preparations)
+    commands("Install, with pip or with uv", advice.installs)
+    commands("Then, in every shell", advice.remedies)
+    page.section("Check")
+    page.line(f"   {AFTERWARDS}", BOLD)
     if advice.notes:
-        page.section("To know")
+        page.section("Good to know")
         for note in advice.notes:
             page.item(note)
 
 
-def _commands(page: Page, title: str, commands: Sequence[str]) -> None:
-    page.section(title)
-    for command in commands:
-        page.line(f"   {command}", BOLD)
-
-
-def _candidates(page: Page, answer: Answer) -> None:
-    flavours = dict.fromkeys(_flavour(verdict) for verdict in answer.candidates)
-    for framework, build in flavours:
-        title = f"Releases of {display_name(framework)}" + (f" with {build}" if build else "")
-        page.section(title)
-        verdicts = [v for v in answer.candidates if _flavour(v) == (framework, build)]
-        groups = list(_groups(verdicts, answer.plan))
+def _candidates(page: Page, answer: PlanAnswer) -> None:
+    for framework, build in dict.fromkeys(map(_build, answer.candidates)):
+        page.section(f"Releases of {display_name(framework)}" + (f" with {build}" if build else ""))
+        verdicts = [v for v in answer.candidates if _build(v) == (framework, build)]
+        groups = list(_groups(verdicts, answer.plan, answer.machine))
         indent = 5 + max(len(versions) for versions, _, _ in groups)
         for versions, text, fits in groups:
             page.hanging(f"   {versions}", text, indent, GREEN if fits else "")
 
 
-def _groups(verdicts: list[Verdict], plan: Plan | None) -> Iterator[tuple[str, str, bool]]:
-    """Adjacent releases with the same fate in one line."""
-    chosen = plan.chosen if plan else ()
-
-    def fate(verdict: Verdict) -> tuple[str, bool]:
-        if verdict.candidate in chosen:
-            return "the newest that fits" if len(chosen) == 1 else "chosen", True
-        if verdict.fits:
-            alone = "fits by itself" if len(chosen) > 1 else "fits"
-            return "; ".join((*verdict.notes, *verdict.unchecked)) or alone, True
-        return "" if verdict.breaks == "python" else verdict.reason, False
-
-    for (text, fits), group in groupby(verdicts, fate):
-        members = list(group)
-        versions = list(dict.fromkeys(member.candidate.version for member in members))
-        said = text or _python_reason(members)
-        if len(versions) == 1:
-            yield versions[0], said, fits
-        else:
-            yield f"{versions[-1]} to {versions[0]}", _plural(said), fits
-
-
-def _python_reason(members: list[Verdict]) -> str:
-    """One reason for all that have no wheel for this Python: the range of all their wheels."""
-    pythons = [python for m in members for part in m.candidate.parts for python in part.pythons]
-    if len(members) == 1 or not pythons:
-        return members[0].reason
-    first, last = (f(pythons, key=release_numbers) for f in (min, max))
-    you = members[0].reason.rpartition(", ")[2]
-    return f"has wheels for Python {first} to {last}, {you}"
-
-
-def _flavour(verdict: Verdict) -> tuple[str, str]:
+def _build(verdict: ReleaseVerdict) -> tuple[str, str]:
     """The framework, and which of its GPU builds, where a release has several."""
     candidate = verdict.candidate
     if candidate.framework == "cupy":
@@ -188,72 +139,92 @@ def _flavour(verdict: Verdict) -> tuple[str, str]:
     return candidate.framework, candidate.extra if candidate.framework == "jax" else ""
 
 
-def _plural(reason: str) -> str:
-    first, space, rest = reason.partition(" ")
-    if first == "fits":
-        return "fit by themselves" if rest else "fit"
-    return f"{_PLURALS.get(first, first)}{space}{rest}"
+def _groups(
+    verdicts: Sequence[ReleaseVerdict], plan: Plan | None, machine: MachineSpec
+) -> Iterator[tuple[str, str, bool]]:
+    """Adjacent releases with the same result in one line: their versions, the result, fits."""
+    chosen = plan.chosen if plan else ()
+
+    def result(verdict: ReleaseVerdict) -> str | None:
+        if verdict.candidate in chosen:
+            return "the newest that fits" if len(chosen) == 1 else "chosen"
+        if verdict.fits:
+            alone = "fits by itself" if len(chosen) > 1 else "fits"
+            return "; ".join((*verdict.notes, *verdict.unchecked)) or alone
+        # Releases have wheels for different Pythons; together they have one reason.
+        return None if verdict.breaks == "python" else verdict.reason
+
+    for text, group in groupby(verdicts, result):
+        members = list(group)
+        versions = [member.candidate.version for member in reversed(members)]
+        fits = members[0].fits or members[0].candidate in chosen
+        yield version_range(versions), text or _python_reason(members, machine), fits
+
+
+def _python_reason(members: Sequence[ReleaseVerdict], machine: MachineSpec) -> str:
+    """Why none of these has a wheel for this Python: the range of all their wheels."""
+    pythons = {
+        tuple(map(int, python.split("."))): python
+        for member in members
+        for part in member.candidate.parts
+        for python in part.pythons
+    }
+    if len(members) == 1 or not pythons:
+        return members[0].reason
+    known = version_range([python for _, python in sorted(pythons.items())])
+    return f"has wheels for Python {known}, you have {machine.python_minor}"
 
 
 def render_chain(
-    candidate: Candidate,
-    chain: Sequence[Step],
-    machine: MachineSpec,
-    *,
-    width: int,
-    color: bool,
-    marks: Mapping[Standing, str] = MARKS,
+    answer: ReleaseAnswer, *, width: int, color: bool, marks: Mapping[Standing, str] = MARKS
 ) -> str:
     """One release against every constraint."""
     page = Page(width, color)
-    broken = sum(step.outcome == "breaks" for step in chain)
-    name = f"{candidate.package} {candidate.version}"
-    stands = standing(chain)
-    text = f"{name} fits this machine."
-    if stands == "wrong":
-        count = "one thing stands" if broken == 1 else f"{broken} things stand"
-        text = f"{name} does not fit this machine: {count} in its way."
-    elif stands == "unknown":
-        text = f"{name} fits as far as this machine is known."
-    _verdict(page, stands, text, marks)
-    _machine(page, machine)
+    _headline(page, answer.standing, _chain_summary(answer), marks)
+    _machine(page, answer.machine)
     page.line()
-    indent = 7 + max(len(step.constraint) for step in chain)
-    for step in chain:
-        label = f"  {marks[_STEPS[step.outcome]]}  {step.constraint}"
-        page.hanging(label, step.reason, indent, mark=_STYLES[_STEPS[step.outcome]])
+    indent = 7 + max(len(check.constraint) for check in answer.chain)
+    for check in answer.chain:
+        standing = _CHECKS[check.outcome]
+        label = f"  {marks[standing]}  {check.constraint}"
+        page.hanging(label, check.reason, indent, mark=_STYLES[standing])
     page.line()
-    for part in candidate.parts:
+    for part in answer.candidate.parts:
         page.line(f"Read from {part.file}", DIM)
     return page.text()
+
+
+def _chain_summary(answer: ReleaseAnswer) -> str:
+    name = f"{answer.candidate.package} {answer.candidate.version}"
+    if answer.broken:
+        count = len(answer.broken)
+        constraints = "one constraint" if count == 1 else f"{count} constraints"
+        return f"{name} does not fit this machine: it breaks {constraints}."
+    known = "as far as this machine is known" if answer.standing == "unknown" else "this machine"
+    return f"{name} fits {known}."
 
 
 _HEADS = ("release", "fits", "Python", "glibc", "CUDA", "cuDNN", "driver", "GPU code")
 
 
-def render_matrix(answer: Answer, *, color: bool) -> str:
+def render_matrix(rows: Sequence[ReleaseNeeds], *, color: bool) -> str:
     """Every release as a row, as wide as it has to be: for a pager or a file."""
     page = Page(0, color)
-    rows = [_HEADS, *(_matrix_row(verdict) for verdict in answer.candidates)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEADS))]
-    for number, row in enumerate(rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        page.line("  ".join(cells), BOLD if number == 0 else "")
+    cells = [_HEADS, *map(_matrix_row, rows)]
+    widths = column_widths(cells)
+    for number, row in enumerate(cells):
+        page.line("  ".join(map(padded, row, widths)), BOLD if number == 0 else "")
     return page.text()
 
 
-def _matrix_row(verdict: Verdict) -> tuple[str, ...]:
-    candidate = verdict.candidate
-    binary = next((part for part in candidate.parts if part.pythons), candidate.parts[0])
-    floors = driver_floors(candidate.cuda)
-    pythons = binary.pythons
+def _matrix_row(row: ReleaseNeeds) -> tuple[str, ...]:
     return (
-        candidate.requirement,
-        verdict.breaks or "yes",
-        f"{pythons[0]}-{pythons[-1]}" if pythons else binary.requires_python or "any",
-        binary.glibc,
-        candidate.cuda,
-        candidate.cudnn,
-        f">={floors[-1].driver}" if floors else "",
-        " ".join(candidate.architectures),
+        row.requirement,
+        row.breaks or "yes",
+        row.python or "any",
+        row.glibc,
+        row.cuda,
+        row.cudnn,
+        f">={row.driver}" if row.driver else "",
+        " ".join(row.architectures),
     )

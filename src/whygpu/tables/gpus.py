@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from whygpu.model.lazy_regex import late
+from whygpu.model.machine_spec import GpuKind
 
 _CURRENT = "https://developer.nvidia.com/cuda-gpus"
 _LEGACY = "https://developer.nvidia.com/cuda-legacy-gpus"
-
-Kind = Literal["data-center", "workstation", "geforce", "jetson"]
-"""NVIDIA's forward-compatibility packages serve data-center GPUs; Jetsons have other wheels."""
 
 
 class GpuModel(NamedTuple):
     name: str
     capability: tuple[int, int]
-    kind: Kind
+    kind: GpuKind
     source: str
 
 
-def _models(capability: tuple[int, int], kind: Kind, *names: str) -> tuple[GpuModel, ...]:
+def _models(capability: tuple[int, int], kind: GpuKind, *names: str) -> tuple[GpuModel, ...]:
     source = _CURRENT if capability >= (7, 5) else _LEGACY
     return tuple(GpuModel(name, capability, kind, source) for name in names)
 

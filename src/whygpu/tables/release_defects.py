@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from whygpu.tables.releases import Release, versions_of
+from whygpu.model.release import Release
+from whygpu.tables.releases import versions_of
 
 
 class SearchListDefect(NamedTuple):

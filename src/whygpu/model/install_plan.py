@@ -1,0 +1,223 @@
+"""The answers of `whygpu plan`: which releases fit a machine, and how to install them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from whygpu.model.machine_spec import MachineSpec
+from whygpu.model.release import Release
+from whygpu.model.remedy import Action
+from whygpu.model.standing import EXIT_CODES, EXIT_FINE, Standing
+from whygpu.model.target import Installer
+
+
+class Wish(NamedTuple):
+    """What the user asks for."""
+
+    framework: str
+    specifier: str
+    """Empty where any release will do."""
+
+    def __str__(self) -> str:
+        return f"{self.framework}{self.specifier}"
+
+
+class Candidate(NamedTuple):
+    """A release that can fulfil a wish, with what its GPU build is made for."""
+
+    framework: str
+    package: str
+    version: str
+    extra: str
+    """The extra that brings the CUDA libraries; empty where there is none."""
+    parts: tuple[Release, ...]
+    """The wheels that must exist for the machine: its own, and those with its GPU code."""
+    cuda: str
+    cudnn: str
+    architectures: tuple[str, ...]
+    unsearched: tuple[str, ...]
+    no_build: str = ""
+    """Why there is no GPU build to install; empty where there is one."""
+
+    @property
+    def requirement(self) -> str:
+        extra = f"[{self.extra}]" if self.extra else ""
+        return f"{self.package}{extra}=={self.version}"
+
+    @property
+    def needs_cuda(self) -> bool:
+        """Keras has no GPU code of its own."""
+        return self.framework != "keras"
+
+
+Constraint = Literal[
+    "python", "platform", "glibc", "build", "driver", "architecture", "defect", "conflict"
+]
+FitOutcome = Literal["holds", "note", "unchecked", "breaks"]
+"""`note`: it holds, with something to know; `unchecked`: a fact that decides is missing."""
+
+
+class FitCheck(NamedTuple):
+    """One release against one constraint."""
+
+    constraint: Constraint
+    outcome: FitOutcome
+    reason: str
+    """The rest of a sentence that begins with the release, as in "needs driver 525.60.13"."""
+
+
+class ReleaseVerdict(NamedTuple):
+    """What came of one release."""
+
+    candidate: Candidate
+    breaks: Constraint | None
+    """The first constraint that it breaks; None where it fits."""
+    reason: str
+    unchecked: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        return self.breaks is None
+
+    @property
+    def has_only_a_defect(self) -> bool:
+        """A defect comes with a remedy, so the release can be used."""
+        return self.breaks == "defect"
+
+
+class Solution(NamedTuple):
+    chosen: tuple[Candidate, ...]
+    """For each wish, in order."""
+    packages: tuple[tuple[str, str], ...]
+    """Every package of the table that will be installed."""
+    pins: tuple[tuple[str, str], ...]
+    """Requirements to add to the command, and why: what metadata leave open and must not be."""
+
+
+class Plan(NamedTuple):
+    solution: Solution
+    verdicts: tuple[ReleaseVerdict, ...]
+    """Of what was chosen, for each wish."""
+
+    @property
+    def chosen(self) -> tuple[Candidate, ...]:
+        return self.solution.chosen
+
+
+class Advice(NamedTuple):
+    """How to install a plan."""
+
+    installer: Installer
+    """Of the environment that the commands are for."""
+    preparations: tuple[Action, ...]
+    """They have to come first."""
+    installs: tuple[Action, ...]
+    """Each installs the plan by itself: with pip, and with uv."""
+    remedies: tuple[Action, ...]
+    """They have to follow."""
+    notes: tuple[str, ...]
+
+
+ChangeKind = Literal["release", "python", "driver", "glibc", "platform"]
+
+
+class Change(NamedTuple):
+    """A change to the machine or the wishes that makes a plan possible."""
+
+    kinds: tuple[ChangeKind, ...]
+    what: str
+    chosen: tuple[Candidate, ...]
+    """What would be installed then."""
+
+
+class PlanAnswer(NamedTuple):
+    machine: MachineSpec
+    wishes: tuple[Wish, ...]
+    plan: Plan | None
+    candidates: tuple[ReleaseVerdict, ...]
+    """Of every wish, newest first."""
+    conflict: str
+    """Why releases that fit do not work together; empty where that is not the problem."""
+    gave_up: str = ""
+    """Why it is not known whether there is a plan; empty where it is."""
+    advice: Advice | None = None
+    """How to install the plan; None if there is no plan."""
+    changes: tuple[Change, ...] = ()
+    """What would make a plan possible, if there is none."""
+    verified: str = ""
+    """What pip, or uv, said about the plan; empty if neither was asked."""
+    refuted: bool = False
+    """pip, or uv, was asked and refused the plan."""
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What could not be checked of the plan, each once; or why there may be one."""
+        if self.gave_up:
+            return (self.gave_up,)
+        verdicts = self.plan.verdicts if self.plan else ()
+        return tuple(dict.fromkeys(text for verdict in verdicts for text in verdict.unchecked))
+
+    @property
+    def needs_remedy(self) -> bool:
+        """As installed, something of the plan finds no GPU; a remedy comes with the commands."""
+        return self.plan is not None and any(v.has_only_a_defect for v in self.plan.verdicts)
+
+    @property
+    def standing(self) -> Standing:
+        if self.gave_up:
+            return "unknown"
+        if self.plan is None or self.refuted:
+            return "wrong"
+        if self.unchecked:
+            return "unknown"
+        return "attention" if self.needs_remedy else "fine"
+
+    @property
+    def exit_code(self) -> int:
+        """There is a plan, or there is none: one that needs a remedy is a plan."""
+        return EXIT_FINE if self.standing == "attention" else EXIT_CODES[self.standing]
+
+
+class ReleaseAnswer(NamedTuple):
+    """One release against every constraint."""
+
+    candidate: Candidate
+    chain: tuple[FitCheck, ...]
+    machine: MachineSpec
+
+    @property
+    def broken(self) -> tuple[FitCheck, ...]:
+        return tuple(check for check in self.chain if check.outcome == "breaks")
+
+    @property
+    def standing(self) -> Standing:
+        if self.broken:
+            return "wrong"
+        unchecked = any(check.outcome == "unchecked" for check in self.chain)
+        return "unknown" if unchecked else "fine"
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.standing]
+
+
+class ReleaseNeeds(NamedTuple):
+    """One release as a row of the matrix: whether it fits, and what it needs."""
+
+    requirement: str
+    breaks: Constraint | None
+    python: str
+    glibc: str
+    cuda: str
+    cudnn: str
+    driver: str
+    """The oldest driver that runs it for certain; empty where none is on record."""
+    architectures: tuple[str, ...]
+
+
+def version_range(versions: Sequence[str]) -> str:
+    """The first to the last of versions that are in order."""
+    first, last = versions[0], versions[-1]
+    return first if first == last else f"{first} to {last}"
