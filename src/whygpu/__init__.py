@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from whygpu.api import run as run
     from whygpu.api import snapshot as snapshot
     from whygpu.api import why_not as why_not
-    from whygpu.cli.uncaught import install as install
     from whygpu.errors import PolicyError as PolicyError
     from whygpu.errors import UsageError as UsageError
     from whygpu.guard.guard import OomGuard as OomGuard
@@ -59,7 +58,6 @@ _MODULES = {
     "estimate_memory": "whygpu.api",
     "explain": "whygpu.api",
     "find_batch_size": "whygpu.api",
-    "install": "whygpu.cli.uncaught",
     "lint": "whygpu.api",
     "lint_patch": "whygpu.api",
     "load_snapshot": "whygpu.api",
@@ -74,7 +72,7 @@ _MODULES = {
     "snapshot": "whygpu.api",
     "why_not": "whygpu.api",
 }
-__all__ = [*_MODULES, "__version__", "record"]
+__all__ = [*_MODULES, "__version__", "install", "record"]
 
 
 def __getattr__(name: str) -> "Any":
@@ -88,6 +86,20 @@ def __getattr__(name: str) -> "Any":
 
 def __dir__() -> "list[str]":
     return sorted(__all__)
+
+
+def install() -> None:
+    """From now on, explain uncaught exceptions that have to do with the GPU.
+
+    Those that end the program, those of threads, and those of notebook cells.
+
+    Example:
+        whygpu.install()
+    """
+    from whygpu.api import explain_uncaught
+    from whygpu.render.explain_text import render
+
+    explain_uncaught(lambda found: render(found, width=80, color=False, verbose=False))
 
 
 def record(name: str, array: "Any") -> None:
