@@ -1,8 +1,23 @@
-"""Errors that the user can correct, as opposed to bugs in whygpu."""
+"""Errors that the user can correct, and the exit codes of those and of bugs in whygpu."""
 
 TYPE_CHECKING = False  # importing typing for it would cost `whygpu --help` a tenth of its time
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+EXIT_USAGE = 2
+EXIT_BUG = 3
+EXIT_RUN_FAILED = 125
+"""Of both under `whygpu run`, where 2 and 3 would be the program's own exit codes."""
+
+
+def exit_code_of_usage(words: "Sequence[str]") -> int:
+    """The exit code of wrong usage, for the words of a command line."""
+    return EXIT_RUN_FAILED if list(words[:1]) == ["run"] else EXIT_USAGE
+
+
+def exit_code_of_bug(words: "Sequence[str]") -> int:
+    """The exit code of a bug: never 1, which means that something was found."""
+    return EXIT_RUN_FAILED if list(words[:1]) == ["run"] else EXIT_BUG
 
 
 class Option:

@@ -265,7 +265,7 @@ def test_a_package_of_ours_that_is_broken_is_a_bug_and_no_finding(
 ) -> None:
     copy = tmp_path / "whygpu"
     shutil.copytree(SOURCE / "whygpu", copy, ignore=shutil.ignore_patterns("*.pyc"))
-    (copy / "cli" / "surroundings.py").write_text("import a_module_that_is_not_there\n")
+    (copy / "cli" / "process_setup.py").write_text("import a_module_that_is_not_there\n")
     done = start([sys.executable, "-m", "whygpu", *words], cwd=tmp_path)
     assert done.returncode == code
     assert "this is a bug in whygpu: ModuleNotFoundError" in done.stderr

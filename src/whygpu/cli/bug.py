@@ -7,7 +7,14 @@ import traceback
 from collections.abc import Sequence
 
 from whygpu.cli import output
+from whygpu.errors import exit_code_of_bug
 from whygpu.version import VERSION
+
+
+def failed(error: BaseException, arguments: Sequence[str]) -> int:
+    """Report a bug on standard error; returns the exit code for it."""
+    report(error, arguments)
+    return exit_code_of_bug(arguments)
 
 
 def report(error: BaseException, arguments: Sequence[str]) -> None:

@@ -21,16 +21,14 @@ from whygpu.cli.process_setup import (
     stopped_cleanly,
     watched_threads,
 )
-from whygpu.cli.start import EXIT_RUN_FAILED, failed
 from whygpu.cli.suggestions import Parser
-from whygpu.errors import UsageError
+from whygpu.errors import EXIT_USAGE, UsageError, exit_code_of_usage
 from whygpu.version import VERSION
 
 TYPE_CHECKING = False  # importing typing for it would cost `whygpu --help` a tenth of its time
 if TYPE_CHECKING:
     from typing import Any
 
-EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
@@ -119,13 +117,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     try:
         return parser(words[0]).parse_args(words)
     except SystemExit as stop:
-        code = _exit_code_of_usage(words) if stop.code == EXIT_USAGE else stop.code
+        code = exit_code_of_usage(words) if stop.code == EXIT_USAGE else stop.code
         raise Ending(code) from None
-
-
-def _exit_code_of_usage(words: Sequence[str]) -> int:
-    """Under `run`, 2 would be the program's."""
-    return EXIT_RUN_FAILED if list(words[:1]) == ["run"] else EXIT_USAGE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -136,12 +129,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(words)
         except Exception as error:
             # Telling of a failure has failed in turn. Python's own end would be exit code 1.
-            return failed(error, words)
+            return _failed(error, words)
 
 
 def _output() -> Any:
     """Imported where something is said: `whygpu --help` does without what it needs."""
     return import_module("whygpu.cli.output")
+
+
+def _failed(error: BaseException, words: Sequence[str]) -> int:
+    code: int = import_module("whygpu.cli.bug").failed(error, words)
+    return code
 
 
 def _processes_ended(verb: str) -> AbstractContextManager[None]:
@@ -162,14 +160,14 @@ def _run(words: Sequence[str]) -> int:
         if failures:
             # What the thread was to find out is missing in the answer. A program's exit code is
             # its own all the same.
-            bug_code = failed(failures[0], words)
+            bug_code = _failed(failures[0], words)
             return code if options.verb == "run" else bug_code
         return code
     except UsageError as error:
         from whygpu.cli.option_words import message
 
         _output().say_error(message(error, words), words)
-        return _exit_code_of_usage(words)
+        return exit_code_of_usage(words)
     except KeyboardInterrupt:
         _output().say_own("\nwhygpu: interrupted\n")
         return EXIT_INTERRUPTED
@@ -182,8 +180,8 @@ def _run(words: Sequence[str]) -> int:
     except (Exception, SystemExit) as error:
         if isinstance(error, OSError) and folder_is_gone():
             _output().say(FOLDER_IS_GONE)
-            return _exit_code_of_usage(words)
-        return failed(error, words)
+            return exit_code_of_usage(words)
+        return _failed(error, words)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
 from whygpu.cli.process_setup import Ending, hold_stops, stops_heeded
-from whygpu.cli.start import EXIT_RUN_FAILED as EXIT_FAILED
-from whygpu.cli.start import failed
-from whygpu.errors import PolicyError, UsageError
+from whygpu.errors import EXIT_RUN_FAILED, PolicyError, UsageError
 
 if TYPE_CHECKING:
     from whygpu.launch.execution import Prepared
@@ -152,7 +150,7 @@ def _run(options: argparse.Namespace) -> int:
         # A shell stops its script only if it sees that Ctrl-C has ended the command.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
-    return report.exit_code or (0 if is_saved else EXIT_FAILED)
+    return report.exit_code or (0 if is_saved else EXIT_RUN_FAILED)
 
 
 @contextmanager
@@ -164,6 +162,8 @@ def _exit_code_kept(options: argparse.Namespace) -> Iterator[None]:
         # Told to stop: what the program ended with can be said without an explanation.
         pass
     except Exception as error:
+        from whygpu.cli.bug import failed
+
         failed(error, ["run", *options.command])
 
 

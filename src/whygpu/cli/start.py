@@ -6,15 +6,15 @@ meant for the user's program, and must not decide whether whygpu works. So whygp
 variables in the environment for the programs that whygpu examines and runs. The command `whygpu`
 (bin/whygpu) starts Python that way; `python -m whygpu` starts once more.
 
-Nothing is imported here at first but what is built into Python: anything else could be the user's.
+Besides modules of ours that import nothing, only what is built into Python is imported here at
+first: anything else could be the user's.
 """
 
 import sys
 
-EXIT_BUG = 3
+from whygpu.errors import exit_code_of_bug
+
 EXIT_INTERRUPTED = 130
-EXIT_RUN_FAILED = 125
-"""A bug in whygpu, under `whygpu run`: there, 3 would be the program's exit code."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def failed(error: BaseException, words: "Sequence[str]") -> int:
     try:
         from whygpu.cli import bug
 
-        bug.report(error, words)
+        return bug.failed(error, words)
     except BaseException:
         # Even the report needs modules and memory. Without standard error, the exit code is left.
         with _anything_suppressed():
             print(f"whygpu: this is a bug in whygpu: {type(error).__name__}", file=sys.stderr)
-    return exit_code_of_bug(words)
+        return exit_code_of_bug(words)
 
 
 class _anything_suppressed:  # noqa: N801
@@ -60,11 +60,6 @@ class _anything_suppressed:  # noqa: N801
 
     def __exit__(self, *exception: object) -> bool:
         return True
-
-
-def exit_code_of_bug(words: "Sequence[str]") -> int:
-    """What a bug ends with: never 1, which means that something was found."""
-    return EXIT_RUN_FAILED if list(words[:1]) == ["run"] else EXIT_BUG
 
 
 def isolate(main_file: str) -> None:
