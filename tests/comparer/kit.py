@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from whygpu.comparer.measures import Measures, PairMeasures
+from whygpu.comparer.measures import Measures
 from whygpu.comparer.report import report
 from whygpu.comparer.tolerance import Tolerance
 from whygpu.model.comparison import (
@@ -21,6 +21,7 @@ from whygpu.model.comparison import (
     Units,
     WholeOutput,
 )
+from whygpu.model.task_wire import PairFound
 
 TIMING = Timing(0.5, (0.010, 0.011, 0.012), items=4)
 
@@ -64,7 +65,7 @@ def errors(lane: str, **units: Units) -> tuple[LayerError, ...]:
 
 def judged(
     runs: Sequence[LaneRun],
-    pairs: Sequence[PairMeasures],
+    pairs: Sequence[PairFound],
     *,
     layers: Mapping[str, tuple[LayerError, ...]] | None = None,
     own: Mapping[str, tuple[TensorDifference, ...]] | None = None,
@@ -90,5 +91,5 @@ def pair(
     b: str,
     layers: Sequence[LayerDifference] = (),
     outputs: Sequence[TensorDifference] | None = None,
-) -> PairMeasures:
-    return PairMeasures(a, b, (tensor(),) if outputs is None else tuple(outputs), tuple(layers))
+) -> PairFound:
+    return PairFound(a, b, (tensor(),) if outputs is None else tuple(outputs), tuple(layers))

@@ -14,7 +14,9 @@ from tests.comparer.inside import part
 from whygpu.comparer import measures
 from whygpu.comparer.report import report
 from whygpu.comparer.tolerance import Tolerance
+from whygpu.model.codec import decode
 from whygpu.model.comparison import ComparisonReport, Lane, LaneRun, Reference
+from whygpu.model.task_wire import FoundLine
 
 local, recording, trees, task = (
     part("judging.local"),
@@ -133,7 +135,7 @@ def compared(
         tolerance=Tolerance(),
         reference=Reference(True, "tensorflow"),
         runs=[LaneRun(Lane(name, "cpu"), "ran", products="float32") for name in lanes],
-        measures=measures.of_entries(found),
+        measures=measures.of_entries(decode(FoundLine, {"entry": each}).entry for each in found),
     )
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from whygpu.comparer.side_by_side import Piece, Room, all_done, room_here
+from whygpu.model.task_wire import TrialRequest
+from whygpu.model.work import What
 from whygpu.work.task_process import run_task
 
 WIDE = Room(cores=8, host_bytes=1000)
@@ -73,15 +75,14 @@ def test_what_ends_one_ends_all(tmp_path: Path) -> None:
     ends: list[Any] = []
 
     def sleeps(stop: Event) -> None:
-        request = {"what": {"kind": "function", "path": str(script), "name": "step"}}
+        what = What("function", str(script), "step")
         ends.append(
             run_task(
-                "trial",
-                {**request, "batch": 1, "infer": False},
+                TrialRequest(what, pickled=None, batch=1),
                 python=sys.executable,
                 environ=dict(os.environ),
                 timeout=50.0,
-                on_message=lambda message: begun.set(),
+                on_progress=lambda text: begun.set(),
                 stop=stop,
             )
         )

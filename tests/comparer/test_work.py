@@ -199,7 +199,8 @@ def test_the_time_of_making_input_is_measured_where_a_function_makes_it(
     work = loaded(tmp_path, MADE_BY_A_FUNCTION)
     ((_, array, _),) = work.call()
     assert array.tolist() == [0, 2, 4, 6, 8, 10]
-    request = {"measure": {"seconds": 0.01, "repeat": 3}, "device": "cpu", "train": 0}
+    subject = {"device": "cpu", "train": 0}
+    request = {"measure": {"seconds": 0.01, "repeat": 3}, "subject": subject}
     timing = part("lanes.measure").timing_of(work, work.call, 0.0, request)
     assert timing["input_seconds"] >= 0.004
     assert min(timing["seconds"]) >= 0.004

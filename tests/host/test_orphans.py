@@ -15,6 +15,8 @@ import pytest
 
 from whygpu.host.orphans import MARK, Orphans
 from whygpu.host.processes import children, descendants
+from whygpu.model.task_wire import EstimateRequest
+from whygpu.model.work import What
 from whygpu.probes.runner import run_probes
 from whygpu.work.task_process import run_task
 
@@ -85,8 +87,7 @@ def test_nothing_that_a_task_starts_survives_it(tmp_path: Path) -> None:
     program.write_text(escape(tmp_path, ESCAPES["double fork"]))
     # A file that is executed for the function in it, whatever comes of that.
     end = run_task(
-        "estimate",
-        {"what": {"kind": "function", "path": str(program), "name": "model"}},
+        EstimateRequest(What("function", str(program), "model"), batch=1, train=True),
         python=sys.executable,
         environ=os.environ,
         timeout=20,

@@ -15,7 +15,17 @@ from whygpu.memory import gpu_rooms
 from whygpu.memory.estimate import Wanted, check, judge
 from whygpu.model.estimate import MemoryEstimate, MemoryRoom
 from whygpu.model.observed import Absent, Unknown, need
-from whygpu.model.work import TaskEnd, TaskEnding, What
+from whygpu.model.task_end import TaskEnd, TaskEnding
+from whygpu.model.task_wire import (
+    EstimateMessage,
+    ExceptionMessage,
+    LargestMessage,
+    PartMessage,
+    TaskFailure,
+    TaskMessage,
+    WayMessage,
+)
+from whygpu.model.work import What
 from whygpu.render.memory_estimate import render, render_json
 from whygpu.tables.process_overheads import overhead
 
@@ -24,38 +34,40 @@ WHAT = What("model-file", "/models/model.keras")
 OVERHEAD = overhead("torch", "train")
 
 
-def told(batch: int, needs: int, **more: Any) -> dict[str, Any]:
-    message = {
-        "kind": "estimate",
-        "batch": batch,
-        "framework": "torch",
-        "is_function": False,
-        "peak_bytes": needs - 8 * MIB,
-        "needs_bytes": needs,
-        "phase": "backward",
-        "parts": [
-            {"name": "weights", "bytes": 100 * MIB, "how": "measured", "note": ""},
-            {"name": "gradients", "bytes": 0, "how": "measured", "note": ""},
-            {"name": "workspace", "bytes": 64 * MIB, "how": "modelled", "note": "cuBLAS's"},
-        ],
-        "notes": ["the loss is made up"],
-        "source": "PyTorch 2.13",
-    }
-    return {**message, **more}
+def told(batch: int, needs: int, **more: Any) -> EstimateMessage:
+    return EstimateMessage(
+        batch=batch,
+        framework="torch",
+        is_function=False,
+        parts=(
+            PartMessage("weights", 100 * MIB, "measured", ""),
+            PartMessage("gradients", 0, "measured", ""),
+            PartMessage("workspace", 64 * MIB, "modelled", "cuBLAS's"),
+        ),
+        peak_bytes=needs - 8 * MIB,
+        needs_bytes=needs,
+        phase="backward",
+        notes=("the loss is made up",),
+        source="PyTorch 2.13",
+    )._replace(**more)
 
 
 def ended(
-    *messages: dict[str, Any],
+    *messages: TaskMessage,
     ending: TaskEnding = "finished",
     how: str = "",
+    failure: TaskFailure = "error",
     traceback: str = "",
     printed: str = "",
 ) -> TaskEnd:
-    return TaskEnd(ending, how, messages, printed, traceback, 1.5, 0)
+    kind, _, words = how.partition(": ")
+    exception = ExceptionMessage(failure, kind, words, traceback)
+    raised = exception if ending == "exception" or traceback else None
+    return TaskEnd(ending, how, messages, printed, raised, 1.5, 0)
 
 
 def judged(
-    *messages: dict[str, Any], room: int | None = None, batch: int = 64, **more: Any
+    *messages: TaskMessage, room: int | None = None, batch: int = 64, **more: Any
 ) -> MemoryEstimate:
     place = None if room is None else MemoryRoom("within the limit", room, None, "")
     return judge(Wanted("model.keras", WHAT, batch, room=place), ended(*messages, **more))
@@ -101,7 +113,7 @@ def test_parts_are_shown_with_how_they_are_known() -> None:
 
 
 def test_the_largest_batch_and_the_one_beyond_it() -> None:
-    largest = {"kind": "largest", "batch": 23, "next_batch": 24}
+    largest = LargestMessage(batch=23, next_batch=24)
     found = judged(told(64, 6 * GIB), told(23, GIB), told(24, 4 * GIB), largest, room=3 * GIB)
     assert found.largest is not None
     assert (found.largest.batch, found.next_batch, found.exit_code) == (23, 24, 1)
@@ -109,7 +121,7 @@ def test_the_largest_batch_and_the_one_beyond_it() -> None:
 
 
 def test_between_what_fits_and_what_does_not_there_may_be_others() -> None:
-    largest = {"kind": "largest", "batch": 500, "next_batch": 504}
+    largest = LargestMessage(batch=500, next_batch=504)
     found = judged(told(64, GIB), told(500, 2 * GIB), largest, room=3 * GIB)
     assert "batch 500 does; 504 does not" in text(found)
 
@@ -117,9 +129,9 @@ def test_between_what_fits_and_what_does_not_there_may_be_others() -> None:
 def test_nothing_fits_and_what_would() -> None:
     found = judged(
         told(64, 6 * GIB),
-        {"kind": "largest", "batch": 0, "next_batch": 1},
-        {"kind": "way", "name": "mixed precision", "batch": 1, "needs_bytes": GIB},
-        {"kind": "way", "name": "SGD instead of adam", "batch": 1, "needs_bytes": 4 * GIB},
+        LargestMessage(batch=0, next_batch=1),
+        WayMessage("mixed precision", batch=1, needs_bytes=GIB),
+        WayMessage("SGD instead of adam", batch=1, needs_bytes=4 * GIB),
         room=2 * GIB,
     )
     assert [way.fits for way in found.others] == [True, False]
@@ -184,12 +196,17 @@ def test_an_estimate_stands_even_if_the_search_after_it_fails() -> None:
 
 def test_what_cannot_be_used_is_wrong_usage() -> None:
     with pytest.raises(UsageError, match="model\\.keras: the module has no weights"):
-        judged(ending="exception", how="Unusable: the module has no weights")
+        judged(ending="exception", how="Unusable: the module has no weights", failure="unusable")
 
 
 def test_what_the_estimator_cannot_tell_is_an_answer_and_no_fault() -> None:
     why = "on a GPU, TensorFlow would run it eagerly"
-    estimate = judged(ending="exception", how=f"CannotTell: {why}", traceback="File x, line 1")
+    estimate = judged(
+        ending="exception",
+        how=f"CannotTell: {why}",
+        failure="cannot-tell",
+        traceback="File x, line 1",
+    )
     assert (estimate.verdict, estimate.exit_code, estimate.why) == ("unknown", 4, why)
     assert estimate.traceback == ""
     assert text(estimate).startswith("? Cannot tell what model.keras takes: on a GPU, TensorFlow")

@@ -9,37 +9,50 @@ import pytest
 from tests.cases import each
 from whygpu.memory.trial import Limits, gauges_of, judge, leak_of, steady_rise
 from whygpu.model.batch import Gauge
-from whygpu.model.work import TaskEnd, TaskEnding
+from whygpu.model.task_end import TaskEnd, TaskEnding
+from whygpu.model.task_wire import (
+    DeviceReading,
+    ExceptionMessage,
+    HostReading,
+    LoadedMessage,
+    MemoryMessage,
+    StepMessage,
+    TaskMessage,
+)
 
 MIB = 1 << 20
 LIMITS = Limits(memory=1000 * MIB, gpu=None)
 
 
-def step(number: int, now: int, peak: int, device: dict[str, Any] | None = None) -> dict[str, Any]:
-    host = {"now": now * MIB, "peak": peak * MIB, "address_space": 2 * peak * MIB}
-    return {
-        "kind": "step",
-        "number": number,
-        "step_seconds": 0.5 / number,
-        "host": host,
-        "device": device,
-    }
+def host(now: int, peak: int) -> HostReading:
+    return HostReading(now * MIB, peak * MIB, address_space=2 * peak * MIB)
 
 
-def loaded(now: int) -> dict[str, Any]:
-    return {**step(1, now, now), "kind": "loaded"}
+def step(number: int, now: int, peak: int, device: DeviceReading | None = None) -> StepMessage:
+    return StepMessage(number, 0.5 / number, host(now, peak), device)
+
+
+def gpu(now: int, peak: int, **others: int) -> DeviceReading:
+    """In MiB."""
+    known: dict[str, Any] = {name: size * MIB for name, size in others.items()}
+    return DeviceReading(now * MIB, peak * MIB, "GPU", **known)
+
+
+LOADED = LoadedMessage(host(100, 100), None, one_program=False)
 
 
 def ended(
     ending: TaskEnding = "finished",
     how: str = "",
     *,
-    steps: tuple[dict[str, Any], ...] = (),
+    steps: tuple[TaskMessage, ...] = (),
     text: str = "",
     traceback: str = "",
     peak: int = 0,
 ) -> TaskEnd:
-    return TaskEnd(ending, how, (loaded(100), *steps), text, traceback, 4.0, peak * MIB)
+    kind, _, words = how.partition(": ")
+    exception = ExceptionMessage("error", kind, words, traceback) if traceback else None
+    return TaskEnd(ending, how, (LOADED, *steps), text, exception, 4.0, peak * MIB)
 
 
 FITS = (step(1, 300, 750), step(2, 310, 720), step(3, 310, 700))
@@ -112,10 +125,9 @@ def test_what_takes_too_long() -> None:
 
 def test_a_gpu_counts_what_the_compiled_step_needs() -> None:
     """And holds between steps what it held least; the framework's own limit comes first."""
-    device = {"now": 500 * MIB, "peak": 5000 * MIB, "reserved": 0, "limit": 8000 * MIB}
-    one = step(1, 300, 700, device)
-    two = step(2, 300, 700, {**device, "now": 450 * MIB, "need": 3000 * MIB})
-    three = step(3, 300, 700, {**device, "need": 2900 * MIB})
+    one = step(1, 300, 700, gpu(500, 5000, limit=8000))
+    two = step(2, 300, 700, gpu(450, 5000, limit=8000, need=3000))
+    three = step(3, 300, 700, gpu(500, 5000, limit=8000, need=2900))
     steps = (one, two, three)
     first, second = gauges_of(ended(steps=steps), Limits(1000 * MIB, 16000 * MIB))
     assert first == Gauge("gpu", 450 * MIB, 5000 * MIB, 3000 * MIB, 8000 * MIB)
@@ -125,9 +137,8 @@ def test_a_gpu_counts_what_the_compiled_step_needs() -> None:
 
 
 def test_what_xla_was_refused_is_what_the_batch_needs_beside_what_was_held() -> None:
-    device = {"now": 5 * MIB, "peak": 9 * MIB, "limit": 4000 * MIB}
-    broken = {**step(1, 300, 300, {**device, "now": 900 * MIB}), "kind": "broken"}
-    begun = {**step(1, 300, 300, device), "kind": "loaded"}
+    broken = MemoryMessage(host(300, 300), gpu(900, 9, limit=4000), "broken")
+    begun = LoadedMessage(host(300, 300), gpu(5, 9, limit=4000), one_program=False)
     end = ended("exception", XLA, steps=(begun, broken))
     trial = judge(64, end, Limits(None, None))
     assert (trial.outcome, trial.steps) == ("does-not-fit", 0)
@@ -140,8 +151,8 @@ def test_what_xla_was_refused_is_what_the_batch_needs_beside_what_was_held() -> 
 
 
 def test_what_pytorch_has_had_before_the_update_is_a_gauge_of_its_own() -> None:
-    device = {"now": 1300 * MIB, "peak": 1660 * MIB, "limit": 7000 * MIB, "gradients": None}
-    later = {**device, "gradients": 1400 * MIB}
+    device = gpu(1300, 1660, limit=7000)
+    later = gpu(1300, 1660, limit=7000, gradients=1400)
     end = ended(steps=(step(1, 9, 9, device), step(2, 9, 9, later), step(3, 9, 9, later)))
     whole, gradients, _ = gauges_of(end, LIMITS)
     assert (whole.name, whole.steady) == ("gpu", 1660 * MIB)
@@ -150,16 +161,16 @@ def test_what_pytorch_has_had_before_the_update_is_a_gauge_of_its_own() -> None:
 
 
 def test_what_one_compiled_program_needs_is_not_what_several_do() -> None:
-    device = {"now": 100 * MIB, "peak": 5000 * MIB, "need": 300 * MIB, "limit": 20000 * MIB}
+    device = gpu(100, 5000, need=300, limit=20000)
     several = ended(steps=(step(1, 300, 700, device), step(2, 300, 700, device)))
     assert gauges_of(several, LIMITS)[0].steady == 5000 * MIB
-    one = several._replace(messages=({**loaded(100), "one_program": True}, *several.messages[1:]))
+    loaded = LOADED._replace(one_program=True)
+    one = several._replace(messages=(loaded, *several.messages[1:]))
     assert gauges_of(one, LIMITS)[0].steady == 300 * MIB
 
 
 def test_the_smaller_limit_of_a_gpu_counts() -> None:
-    device = {"now": 100 * MIB, "peak": 200 * MIB, "limit": 9000 * MIB}
-    end = ended(steps=(step(1, 300, 700, device),))
+    end = ended(steps=(step(1, 300, 700, gpu(100, 200, limit=9000)),))
     assert gauges_of(end, Limits(None, 8000 * MIB))[0].limit == 8000 * MIB
     assert gauges_of(end, Limits(None, 10000 * MIB))[0].limit == 9000 * MIB
     assert gauges_of(end, Limits(None, None))[0].limit == 9000 * MIB
@@ -189,34 +200,34 @@ def test_a_leak_rises_by_about_the_same_amount_to_the_end(held: list[int], rise:
     assert found == (None if rise is None else pytest.approx(rise * MIB, rel=0.11))
 
 
-def rising(each: int, counted: int | None, count: int = 9) -> TaskEnd:
-    """Resident memory goes up with each step, and what malloc has given out as well, or not."""
-    steps = [step(number, 200 + each * number, 400) for number in range(1, count)]
-    for number, one in enumerate(steps):
-        in_use = None if counted is None else (150 + counted * number) * MIB
-        one["host"].update(anonymous=200 * MIB, in_use=in_use)
+def rising(each: int, in_use: list[int] | None, anonymous: int = 200 * MIB) -> TaskEnd:
+    """Resident memory rises with each of eight steps; `in_use` is what malloc has given out."""
+    steps = []
+    for number in range(1, 9):
+        counted = None if in_use is None else in_use[number - 1]
+        held = host(200 + each * number, 400)._replace(anonymous=anonymous, in_use=counted)
+        steps.append(step(number, 0, 0)._replace(host=held))
     return ended(steps=tuple(steps))
+
+
+def counts(each: int, start: int = 150) -> list[int]:
+    return [(start + each * number) * MIB for number in range(8)]
 
 
 def test_holes_are_no_leak() -> None:
     """Resident memory rises for long where nothing is kept; what is in use does not."""
-    assert leak_of(rising(2, counted=0)) is None
-    assert leak_of(rising(2, counted=2)) == 2 * MIB
+    assert leak_of(rising(2, counts(0))) is None
+    assert leak_of(rising(2, counts(2))) == 2 * MIB
     # Where malloc tells nothing, or an allocator of another make is at work, it has to be much.
-    assert leak_of(rising(2, counted=None)) is None
-    assert leak_of(rising(30, counted=None)) == 30 * MIB
-    other = rising(30, counted=0)
-    for step in other.sent("step"):
-        step["host"]["in_use"] = MIB
-    assert leak_of(other) == 30 * MIB
+    assert leak_of(rising(2, None)) is None
+    assert leak_of(rising(30, None)) == 30 * MIB
+    assert leak_of(rising(30, counts(0, start=1))) == 30 * MIB
 
 
 def test_counters_of_32_bits_wrap_around() -> None:
-    end = rising(2, counted=2)
-    for step in end.sent("step"):
-        step["host"]["in_use"] = (step["host"]["in_use"] + (1 << 32) - 155 * MIB) % (1 << 32)
-        step["host"]["anonymous"] = 5 << 30
-    assert leak_of(end) == 2 * MIB
+    wrapped = [(count + (1 << 32) - 155 * MIB) % (1 << 32) for count in counts(2)]
+    assert max(wrapped) > wrapped[-1]
+    assert leak_of(rising(2, wrapped, anonymous=5 << 30)) == 2 * MIB
 
 
 def test_a_leak_is_told_whether_it_was_the_end_or_not() -> None:

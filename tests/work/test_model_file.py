@@ -14,6 +14,14 @@ from typing import Any
 
 import pytest
 
+from whygpu.model.task_wire import (
+    EstimateRequest,
+    LaneRequest,
+    Subject,
+    TaskRequest,
+    TrialRequest,
+)
+from whygpu.model.work import What
 from whygpu.work.task_process import run_task
 
 DENSE: dict[str, Any] = {"module": "keras.layers", "class_name": "Dense", "config": {"units": 4}}
@@ -82,6 +90,23 @@ def model(folder: Path, layer: dict[str, Any]) -> Path:
     return path
 
 
+def subject(what: What, folder: Path) -> Subject:
+    return Subject(
+        what=what,
+        package="",
+        seed=0,
+        batch=1,
+        shapes=None,
+        inputs=None,
+        train=1,
+        shared=str(folder),
+        lane="cpu",
+        device="cpu",
+        backend=None,
+        options=(),
+    )
+
+
 @pytest.fixture
 def keras(tmp_path: Path) -> Any:
     """A Keras that only notes that it was asked to load a file."""
@@ -91,19 +116,14 @@ def keras(tmp_path: Path) -> Any:
         site = tmp_path / "site"
         site.mkdir(exist_ok=True)
         (site / "keras.py").write_text(KERAS.format(version=version, marker=str(marker)))
+        what = What("model-file", str(path))
+        requests: dict[str, TaskRequest] = {
+            "estimate": EstimateRequest(what, batch=1, train=True),
+            "trial": TrialRequest(what, pickled=None, batch=1),
+            "lane": LaneRequest(subject(what, tmp_path), record=str(tmp_path / "record")),
+        }
         end = run_task(
-            task,
-            {
-                "what": {"kind": "model-file", "path": str(path), "name": ""},
-                **dict.fromkeys(("rooms", "ways", "mixed", "optimizer", "input", "gpu", "shapes")),
-                **dict.fromkeys(
-                    ("seed", "inputs", "backend", "options", "take_weights", "infer", "built")
-                ),
-                "batch": 1,
-                "train": True,
-                "shared": str(tmp_path),
-                "lane": "cpu",
-            },
+            requests[task],
             python=sys.executable,
             environ={**os.environ, "PYTHONPATH": str(site)},
             timeout=30,

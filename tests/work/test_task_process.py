@@ -8,16 +8,25 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from whygpu.model.work import TaskEnd
+from whygpu.model.task_end import TaskEnd
+from whygpu.model.task_wire import (
+    MemoryMessage,
+    ProgramMessage,
+    ProgressMessage,
+    StepMessage,
+    TrialRequest,
+)
+from whygpu.model.work import What
 from whygpu.work.task_process import run_task
 
 Run = Callable[..., TaskEnd]
+BEFORE_THE_STEP = ["progress", "start", "named", "program"]
 HEAD = "import os, signal, subprocess, sys, time\ndef step(batch_size):\n"
 
 
@@ -30,10 +39,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def run(body: str, *, python: str = sys.executable, **options: Any) -> TaskEnd:
         file = tmp_path / "user.py"
         file.write_text(HEAD + textwrap.indent(textwrap.dedent(body), "    "))
-        what = {"kind": "function", "path": str(file), "name": "step"}
-        request = {"what": what, "batch": 4, "infer": False}
+        request = TrialRequest(What("function", str(file), "step"), pickled=None, batch=4)
         options.setdefault("timeout", 20.0)
-        return run_task("trial", request, python=python, environ=dict(os.environ), **options)
+        return run_task(request, python=python, environ=dict(os.environ), **options)
 
     return run
 
@@ -55,11 +63,12 @@ def dies(pid: int, seconds: float = 5.0) -> bool:
 
 
 def test_a_task_that_is_done(run: Run, tmp_path: Path) -> None:
-    heard: list[Mapping[str, Any]] = []
-    end = run("print('to nobody')", on_message=heard.append)
+    heard: list[str] = []
+    end = run("print('to nobody')", on_progress=heard.append)
     assert (end.ended, end.how, end.traceback) == ("finished", "", "")
-    assert [message["number"] for message in end.sent("step")] == [1, 2, 3]
-    assert list(end.messages) == heard
+    assert [message.number for message in end.sent(StepMessage)] == [1, 2, 3]
+    assert heard == ["loading", "step 2", "step 3"]
+    assert heard == [message.text for message in end.sent(ProgressMessage)]
     assert end.error_text.count("to nobody") == 3
     assert 1 << 20 < end.peak_host_bytes < 1 << 30
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("whygpu")] == []
@@ -69,7 +78,7 @@ def test_an_exception_is_told_with_its_traceback(run: Run) -> None:
     end = run("raise KeyError('which')")
     assert (end.ended, end.how) == ("exception", "KeyError: 'which'")
     assert "raise KeyError('which')" in end.traceback
-    assert end.sent("start")
+    assert end.sent(MemoryMessage)
 
 
 def test_an_exception_that_cannot_be_shown(run: Run) -> None:
@@ -97,7 +106,7 @@ def test_an_exception_that_cannot_be_shown(run: Run) -> None:
 def test_an_end_without_a_word(run: Run, body: str, ended: str, how: str) -> None:
     end = run(body)
     assert (end.ended, end.how) == (ended, how)
-    assert [message["kind"] for message in end.messages] == ["progress", "start", "named"]
+    assert [message.kind for message in end.messages] == BEFORE_THE_STEP
 
 
 def test_more_memory_than_the_limit(run: Run) -> None:
@@ -188,7 +197,7 @@ def test_messages_that_are_none_of_ours_or_cut_short(run: Run) -> None:
         os._exit(0)
     """)
     assert end.ended == "exit"
-    assert {message["kind"] for message in end.messages} == {"progress", "start", "named"}
+    assert [message.kind for message in end.messages] == BEFORE_THE_STEP
 
 
 def test_output_without_end_is_cut(run: Run) -> None:
@@ -234,10 +243,8 @@ def test_a_file_is_loaded_as_what_it_is(tmp_path: Path) -> None:
         "def step(batch_size):\n    print('name', __name__, 'limit', LIMIT)\n"
         "if __name__ == '__main__':\n    print('main part')\n"
     )
-    what = {"kind": "function", "path": str(main), "name": "step"}
     end = run_task(
-        "trial",
-        {"what": what, "batch": 1, "infer": False},
+        TrialRequest(What("function", str(main), "step"), pickled=None, batch=1),
         python=sys.executable,
         environ=dict(os.environ),
         timeout=20.0,
@@ -245,35 +252,43 @@ def test_a_file_is_loaded_as_what_it_is(tmp_path: Path) -> None:
     assert end.ended == "finished", end.traceback
     assert "name project.inner.main limit 5" in end.error_text
     assert "main part" not in end.error_text
-    (sources,) = end.sent("sources")
-    assert {Path(path).name for path in sources["sources"]} == {
-        "__init__.py",
-        "main.py",
-        "sizes.py",
-    }
+    sources = end.sent(ProgramMessage)[-1].sources
+    assert {Path(path).name for path in sources} == {"__init__.py", "main.py", "sizes.py"}
 
 
+HOST = '"host": {"now": 1, "peak": 1, "address_space": null, "anonymous": null, "in_use": null}'
+STEP = f'"kind": "step", "step_seconds": 1.0, "device": null, {HOST}'
 LIES = (
-    '{"kind": "step", "number": "one", "step_seconds": 1.0}',
-    '{"kind": "step", "number": 1}',
-    '{"kind": "step", "number": 1, "step_seconds": 1.0, "host": {"now": 1}}',
-    '{"kind": "step", "number": 1, "step_seconds": 1.0, "device": [1]}',
-    '{"kind": "step", "number": 1, "step_seconds": 1e400}',
-    '{"kind": "loaded", "sources": "everything"}',
+    f'{{{STEP}, "number": "one"}}',
+    f"{{{STEP}}}",
+    f'{{{STEP}, "number": 1}}'.replace('"peak": 1, ', ""),
+    f'{{{STEP}, "number": 1}}'.replace('"device": null', '"device": [1]'),
+    f'{{{STEP}, "number": 1}}'.replace("1.0", "1e400"),
+    f'{{{STEP}, "number": 1, "more": 1}}',
+    '{"kind": "program", "frameworks": {}, "sources": "everything"}',
     '{"kind": "progress", "text": null}',
-    '{"kind": "estimate", "batch": 4, "parts": {}}',
+    '{"kind": "gossip", "text": "x"}',
     '{"kind": "largest", "batch": [], "next_batch": null}',
     '{"kind": "way", "name": 1, "batch": 1, "needs_bytes": 1}',
     '{"kind": "reference", "ran": "yes", "backend": null, "reason": ""}',
 )
 
 
+def sending(line: str) -> str:
+    """A step that writes a line where the task's own messages go."""
+    return f"""
+        descriptor = int(open("/proc/self/cmdline").read().split("\\0")[-2])
+        os.write(descriptor, {line.encode()!r} + b"\\n")
+    """
+
+
 @pytest.mark.parametrize("lie", LIES)
 def test_a_task_that_sends_what_it_should_not_is_not_believed(run: Run, lie: str) -> None:
-    end = run(f"""
-        descriptor = int(open("/proc/self/cmdline").read().split("\\0")[-2])
-        os.write(descriptor, {lie.encode()!r} + b"\\n")
-    """)
+    end = run(sending(lie))
     assert end.ended == "exception"
-    assert end.how.startswith("what the task has sent cannot be read: ")
-    assert all("number" in message for message in end.sent("step"))
+    assert end.how.startswith("what the task sent cannot be read: message")
+    assert len(end.sent(StepMessage)) == 3
+
+
+def test_the_lies_are_lies_by_what_was_changed_in_them(run: Run) -> None:
+    assert run(sending(f'{{{STEP}, "number": 1}}')).ended == "finished"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from whygpu.comparer.lanes import policy_of
 from whygpu.errors import PolicyError
@@ -18,7 +18,9 @@ from whygpu.launch.execution import Prepared, prepare, staged
 from whygpu.model.comparison import Lane, LaneRun, Timing
 from whygpu.model.derived import display_name
 from whygpu.model.policy import DeviceUsed
-from whygpu.model.work import TaskEnd, What
+from whygpu.model.task_end import TaskEnd
+from whygpu.model.task_wire import LaneMessage, LaneRequest, Measure, Subject, TimingMessage
+from whygpu.model.work import What
 from whygpu.work.task_process import run_task, too_much_memory
 
 PACKAGE = str(Path(__file__).resolve().parent.parent)
@@ -66,9 +68,9 @@ class Ended(NamedTuple):
     used: DeviceUsed
 
     @property
-    def lane(self) -> dict[str, Any] | None:
-        """What it said of itself once its results were on disk."""
-        return next(iter(self.task.sent("lane")), None)
+    def lane(self) -> LaneMessage | None:
+        """What it computed with; None if it ended before its results were on disk."""
+        return next(iter(self.task.sent(LaneMessage)), None)
 
 
 class Collected(NamedTuple):
@@ -110,26 +112,23 @@ class Begun(NamedTuple):
         return timing is not None and not timing.seconds
 
 
-def request(job: Job, lane: Lane, **others: Any) -> dict[str, Any]:
-    """What every task that works on what the user named is told."""
-    return {
-        "what": job.what._asdict(),
-        "package": PACKAGE,
-        "seed": job.seed,
-        "batch": job.batch,
-        "shapes": job.shapes,
-        "inputs": job.inputs,
-        "train": job.train,
-        "shared": job.shared,
-        "lane": lane.name,
-        "device": lane.device,
-        "backend": lane.backend,
-        "options": list(lane.options),
-        "take_weights": False,
-        "measure": None,
-        "built": _built(job, lane),
-        **others,
-    }
+def subject_of(job: Job, lane: Lane, *, take_weights: bool = False) -> Subject:
+    """The work as one lane does it."""
+    return Subject(
+        what=job.what,
+        package=PACKAGE,
+        seed=job.seed,
+        batch=job.batch,
+        shapes=job.shapes,
+        inputs=job.inputs,
+        train=job.train,
+        shared=job.shared,
+        lane=lane.name,
+        device=lane.device,
+        backend=lane.backend,
+        options=lane.options,
+        take_weights=take_weights,
+    )
 
 
 def environment_of(lane: Lane, environ: Mapping[str, str]) -> dict[str, str]:
@@ -179,13 +178,17 @@ def begin(job: Job, lane: Lane, progress: Progress) -> Begun:
     lacking = _lacking(lane, prepared)
     if lacking is not None:
         return Begun(Collected(LaneRun(lane, "cannot-run", reason_of(lacking))))
-    measure = {"seconds": MEASURED_SECONDS, "repeat": job.repeat}
-    asked = request(job, lane, record=_folder(job, lane, 1), measure=measure)
+    asked = LaneRequest(
+        subject=subject_of(job, lane),
+        record=_folder(job, lane, 1),
+        measure=Measure(seconds=MEASURED_SECONDS, repeat=job.repeat),
+        built=built_folder(job, lane),
+    )
     end = run_once(asked, prepared, environ, job, progress, f"{lane.name}, run 1 of 2")
     wrong = _gone_wrong(lane, end, prepared)
     if wrong is not None:
         return Begun(wrong)
-    return Begun(_ran(lane, [end], [asked["record"]], prepared), prepared, environ, end)
+    return Begun(_ran(lane, [end], [asked.record], prepared), prepared, environ, end)
 
 
 def again(job: Job, begun: Begun, progress: Progress, stop: Event | None = None) -> Collected:
@@ -194,11 +197,11 @@ def again(job: Job, begun: Begun, progress: Progress, stop: Event | None = None)
     assert prepared is not None
     assert first is not None
     folder = _folder(job, lane, 2)
-    # What a function has computed by then may be the work itself.
-    built = _built(job, lane) if begun.collected.kind == "keras" else None
-    asked = request(job, lane, record=folder, built=built)
-    words = f"{lane.name}, run 2 of 2"
-    end = run_once(asked, prepared, begun.environ, job, progress, words, stop)
+    # What a function compiled while it was built may be the work itself, which is measured.
+    built = built_folder(job, lane) if begun.collected.kind == "keras" else None
+    asked = LaneRequest(subject_of(job, lane), record=folder, built=built)
+    stage = f"{lane.name}, run 2 of 2"
+    end = run_once(asked, prepared, begun.environ, job, progress, stage, stop)
     wrong = _gone_wrong(lane, end, prepared)
     if wrong is not None:
         return wrong
@@ -211,38 +214,32 @@ def _folder(job: Job, lane: Lane, number: int) -> str:
     return os.path.join(job.folder, f"{_file_name(lane.name)}-{number}")
 
 
-def _built(job: Job, lane: Lane) -> str:
+def built_folder(job: Job, lane: Lane) -> str:
     return os.path.join(job.folder, f"{_file_name(lane.name)}-built")
 
 
 def run_once(
-    asked: Mapping[str, Any],
+    asked: LaneRequest,
     prepared: Prepared,
     environ: Mapping[str, str],
     job: Job,
     progress: Progress,
-    words: str,
+    stage: str,
     stop: Event | None = None,
 ) -> Ended:
     """One process of the task "lane" under its plan."""
-
-    def tell(message: dict[str, Any]) -> None:
-        if message["kind"] == "progress":
-            progress(f"{words}: {message['text']}")
-
-    progress(words)
-    with staged(prepared.plan, environ) as stage:
+    progress(stage)
+    with staged(prepared.plan, environ) as staging:
         task = run_task(
-            "lane",
             asked,
             python=job.python,
-            environ=stage.environ,
+            environ=staging.environ,
             timeout=job.timeout,
             host_limit=job.host_limit,
-            on_message=tell,
+            on_progress=lambda text: progress(f"{stage}: {text}"),
             stop=stop,
         )
-        return Ended(task, records.device_used(stage.records()))
+        return Ended(task, records.device_used(staging.records()))
 
 
 def not_installed(lane: Lane, installed: Mapping[str, str]) -> str:
@@ -279,38 +276,38 @@ def reason_of(text: str) -> str:
 
 
 def _gone_wrong(lane: Lane, end: Ended, prepared: Prepared) -> Collected | None:
-    """What came of a lane that did not run, or not as asked; None where all is well."""
-    said = end.lane
-    if said is None:
+    """The result of a lane that did not run, or not as asked; None if all is well."""
+    message = end.lane
+    if message is None:
         return _not_run(lane, end.task)
     reason = ""
     if lane.device == "gpu":
-        reason = _not_on_gpu(end.used, said, prepared)
-    elif end.used == "gpu" or "gpu" in said["arrays_on"]:
+        reason = _not_on_gpu(end.used, message, prepared)
+    elif end.used == "gpu" or "gpu" in message.arrays_on:
         reason = "it was to use the CPU and used a GPU"
     if not reason:
         return None
-    return Collected(LaneRun(lane, "wrong-device", reason, said["framework"]))
+    return Collected(LaneRun(lane, "wrong-device", reason, message.framework))
 
 
-def _not_on_gpu(used: DeviceUsed, said: Mapping[str, Any], prepared: Prepared) -> str:
-    """Why a lane of the GPU was none; empty where it was one."""
+def _not_on_gpu(used: DeviceUsed, message: LaneMessage, prepared: Prepared) -> str:
+    """Why a GPU lane did not use the GPU; empty if it did."""
     if used == "none":
         return "nothing shows that it used the GPU: it has started no framework"
     if used == "cpu":
         return f"it was to use the GPU and ran on the CPU{prepared.because}"
-    # A function may bring its results to main memory; the weights of a model stay where it works.
-    if said["work"] in ("keras", "torch") and said["arrays_on"] == ["cpu"]:
-        return "it was to use the GPU, and its weights lie in main memory"
+    # A function may copy its results to main memory; the weights of a model stay on its device.
+    if message.work in ("keras", "torch") and message.arrays_on == ("cpu",):
+        return "it was to use the GPU, and its weights are in main memory"
     return ""
 
 
 def _not_run(lane: Lane, task: TaskEnd) -> Collected:
-    name, _, words = task.how.partition(": ")
-    if task.ended == "exception" and name == "CannotRun":
-        return Collected(LaneRun(lane, "cannot-run", words))
-    if task.ended == "exception" and name == "Unusable":
-        return Collected(LaneRun(lane, "failed", words), unusable=words)
+    exception = task.exception
+    if exception is not None and exception.failure == "cannot-run":
+        return Collected(LaneRun(lane, "cannot-run", exception.text))
+    if exception is not None and exception.failure == "unusable":
+        return Collected(LaneRun(lane, "failed", exception.text), unusable=exception.text)
     return Collected(LaneRun(lane, "failed", _failure(task)))
 
 
@@ -345,51 +342,46 @@ def _ran(
     lane: Lane, ends: Sequence[Ended], folders: Sequence[str], prepared: Prepared
 ) -> Collected:
     first = ends[0]
-    said = first.lane
-    assert said is not None
-    notes = [*said["notes"], *(f"repaired: {repair.what}" for repair in prepared.plan.repairs)]
-    if said["weights_set"]:
+    message = first.lane
+    assert message is not None
+    notes = [*message.notes, *(f"repaired: {repair.what}" for repair in prepared.plan.repairs)]
+    if message.weights_set:
         notes.append("its weights were set to those of the first lane")
-    if said["rows"] is not None and said["rows"] < said["items"]:
-        notes.append(f"layers were recorded for {said['rows']} of {said['items']} examples")
+    if message.rows is not None and message.items is not None and message.rows < message.items:
+        notes.append(f"layers were recorded for {message.rows} of {message.items} examples")
     if first.task.ended != "finished":
         notes.append(f"its speed could not be measured: {_failure(first.task)}")
     run = LaneRun(
         lane,
         "ran",
-        framework=said["framework"],
-        devices=tuple(said["gpus"]) or (lane.device,),
-        products=said["products"],
+        framework=message.framework,
+        devices=message.gpus or (lane.device,),
+        products=message.products,
         timing=_timing(ends),
         notes=tuple(notes),
     )
-    return Collected(run, tuple(folders), said["work"], said["backend"])
+    return Collected(run, tuple(folders), message.work, message.backend)
 
 
 def _timing(ends: Sequence[Ended]) -> Timing | None:
-    """Of the first run; where the work was done only once in it, the second run is the sample."""
-    sent = ends[0].task.sent("timing")
-    if not sent:
-        return None
-    fields = {name: sent[0][name] for name in Timing._fields}
-    fields["seconds"] = tuple(fields["seconds"])
-    if not fields["seconds"]:
-        fields["seconds"] = tuple(
-            end.lane["first_seconds"] for end in ends[1:] if end.lane is not None
-        )
-    return Timing(**fields)
+    """Of the first run. If the work was done only once in it, the second run is the sample."""
+    timing = next((each.timing for each in ends[0].task.sent(TimingMessage)), None)
+    if timing is None or timing.seconds:
+        return timing
+    again = tuple(end.lane.first_seconds for end in ends[1:] if end.lane is not None)
+    return timing._replace(seconds=again)
 
 
 def share_equal_files(folder: str, earlier: str) -> None:
-    """Two runs that gave the same need room for it once."""
+    """Replace files by links to equal files of an earlier run, to save disk space."""
     for name in os.listdir(folder):
-        mine, his = os.path.join(folder, name), os.path.join(earlier, name)
-        if not name.endswith(".npy") or not os.path.exists(his):
+        mine, earlier_copy = os.path.join(folder, name), os.path.join(earlier, name)
+        if not name.endswith(".npy") or not os.path.exists(earlier_copy):
             continue
-        if filecmp.cmp(mine, his, shallow=False):
-            # Some filesystems have no links; then there are two files.
+        if filecmp.cmp(mine, earlier_copy, shallow=False):
+            # Some filesystems have no links; then both files stay.
             with suppress(OSError):
-                os.link(his, mine + ".link")
+                os.link(earlier_copy, mine + ".link")
                 os.replace(mine + ".link", mine)
 
 

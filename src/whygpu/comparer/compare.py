@@ -143,7 +143,7 @@ def _compared(
         what=what,
         inputs=_inputs_in_words(job, ran),
         tolerance=within,
-        reference=reference.told,
+        reference=reference.reference,
         runs=[each.run for each in collected],
         measures=measures.of_entries(found.entries),
         notes=[*reference_tasks.notes(found), *_agreed_words(agreed, ran)],

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from whygpu.comparer.lanes import differ_in_options_alone
 from whygpu.comparer.layers import Lanes, LayerJudgement
-from whygpu.comparer.measures import PairMeasures
 from whygpu.comparer.output_evidence import all_the_same
 from whygpu.comparer.tolerance import fitting_precision
 from whygpu.model.comparison import (
@@ -19,6 +18,7 @@ from whygpu.model.comparison import (
 )
 from whygpu.model.derived import and_list
 from whygpu.model.figures import PRECISIONS, figure, share, times
+from whygpu.model.task_wire import PairFound
 
 
 class Witness(NamedTuple):
@@ -29,7 +29,7 @@ class Witness(NamedTuple):
     whole: Sequence[WholeOutput] = ()
 
 
-def structure(measured: PairMeasures) -> list[str]:
+def structure(measured: PairFound) -> list[str]:
     """What is not there, or not of the same shape, in both lanes."""
     tensors = [
         *(tensor for layer in measured.layers for tensor in layer.tensors),
@@ -38,7 +38,7 @@ def structure(measured: PairMeasures) -> list[str]:
     return [_not_comparable(each, measured) for each in tensors if each.how == "not-at-all"][:5]
 
 
-def _not_comparable(each: TensorDifference, measured: PairMeasures) -> str:
+def _not_comparable(each: TensorDifference, measured: PairFound) -> str:
     for dtype, lane in ((each.dtype_a, measured.a), (each.dtype_b, measured.b)):
         if not dtype:
             return f"{lane} has no {each.name}"
@@ -220,7 +220,7 @@ def unknown_layers(
 
 def rounding(
     judged: Sequence[LayerJudgement],
-    measured: PairMeasures,
+    measured: PairFound,
     lanes: Lanes,
     witnesses: Sequence[Witness],
 ) -> list[str]:

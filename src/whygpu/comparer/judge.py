@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from whygpu.comparer import evidence, layers, output_evidence, whole_model
 from whygpu.comparer.layers import COARSER_FIRST, Lanes
-from whygpu.comparer.measures import PairMeasures
 from whygpu.comparer.tolerance import (
     LAST_BITS,
     UNRELATED,
@@ -23,6 +22,7 @@ from whygpu.model.comparison import (
     TensorDifference,
     Verdict,
 )
+from whygpu.model.task_wire import PairFound
 
 UNSTEADY = ("unseeded", "different")
 TRAINED = ("loss", "gradient", "weight")
@@ -30,7 +30,7 @@ TRAINED = ("loss", "gradient", "weight")
 
 
 def pair(
-    measured: PairMeasures,
+    measured: PairFound,
     lanes: Lanes,
     tolerance: Tolerance,
     steadiness: Mapping[str, Determinism],
@@ -60,7 +60,7 @@ def pair(
 
 
 class _Pair:
-    def __init__(self, measured: PairMeasures, lanes: Lanes) -> None:
+    def __init__(self, measured: PairFound, lanes: Lanes) -> None:
         self.measured = measured
         self.lanes = lanes
         self.everything = [
@@ -104,7 +104,7 @@ def _because_unsteady(names: Sequence[str], steadiness: Mapping[str, Determinism
     return [f"{name} does not agree with itself: {steadiness[name].reason}" for name in names]
 
 
-def _first_missing(measured: PairMeasures) -> str | None:
+def _first_missing(measured: PairFound) -> str | None:
     for layer in measured.layers:
         if any(tensor.how == "not-at-all" for tensor in layer.tensors):
             return layer.layer

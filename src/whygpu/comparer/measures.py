@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from whygpu.model.codec import decode
-from whygpu.model.comparison import LayerDifference, LayerError, TensorDifference, WholeOutput
-
-
-class PairMeasures(NamedTuple):
-    a: str
-    b: str
-    outputs: tuple[TensorDifference, ...]
-    layers: tuple[LayerDifference, ...]
+from whygpu.model.comparison import LayerError, TensorDifference, WholeOutput
+from whygpu.model.task_wire import (
+    FoundEntry,
+    LayerErrorsFound,
+    OwnFound,
+    PairFound,
+    ReferenceFound,
+    WholeFound,
+)
 
 
 class Measures(NamedTuple):
@@ -22,34 +22,17 @@ class Measures(NamedTuple):
     reference: Mapping[str, tuple[TensorDifference, ...]]
     """By lane: its outputs against the float64 reference's."""
     layers: Mapping[str, tuple[LayerError, ...]]
-    pairs: tuple[PairMeasures, ...]
+    pairs: tuple[PairFound, ...]
     whole: Mapping[str, tuple[WholeOutput, ...]]
     """By lane: its outputs against what its own layers gave."""
 
 
-def of_entries(entries: Iterable[Mapping[str, Any]]) -> Measures:
-    """From what `tasks.differences` has found."""
-    own: dict[str, tuple[TensorDifference, ...]] = {}
-    reference: dict[str, tuple[TensorDifference, ...]] = {}
-    layers: dict[str, tuple[LayerError, ...]] = {}
-    pairs: list[PairMeasures] = []
-    whole: dict[str, tuple[WholeOutput, ...]] = {}
-    for entry in entries:
-        match entry["kind"]:
-            case "own":
-                own[entry["lane"]] = decode(_Tensors, entry["tensors"], "own")
-            case "reference":
-                reference[entry["lane"]] = decode(_Tensors, entry["tensors"], "reference")
-            case "layer-errors":
-                layers[entry["lane"]] = decode(_LayerErrors, entry["errors"], "layer-errors")
-            case "whole":
-                whole[entry["lane"]] = decode(_Wholes, entry["outputs"], "whole")
-            case "pair":
-                fields = {name: entry[name] for name in PairMeasures._fields}
-                pairs.append(decode(PairMeasures, fields, "pair"))
-    return Measures(own, reference, layers, tuple(pairs), whole)
-
-
-_Tensors = tuple[TensorDifference, ...]
-_LayerErrors = tuple[LayerError, ...]
-_Wholes = tuple[WholeOutput, ...]
+def of_entries(entries: Iterable[FoundEntry]) -> Measures:
+    found = tuple(entries)
+    return Measures(
+        own={each.lane: each.tensors for each in found if isinstance(each, OwnFound)},
+        reference={each.lane: each.tensors for each in found if isinstance(each, ReferenceFound)},
+        layers={each.lane: each.errors for each in found if isinstance(each, LayerErrorsFound)},
+        pairs=tuple(each for each in found if isinstance(each, PairFound)),
+        whole={each.lane: each.outputs for each in found if isinstance(each, WholeFound)},
+    )

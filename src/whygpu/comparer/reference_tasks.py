@@ -6,13 +6,22 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from threading import Event
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from whygpu.comparer.collect import Collected, Job, Progress, environment_of, request
+from whygpu.comparer.collect import Collected, Job, Progress, environment_of, subject_of
 from whygpu.launch.execution import prepare, staged
+from whygpu.model.codec import decode
 from whygpu.model.comparison import Lane, Reference
 from whygpu.model.policy import DeviceChoice, DevicePolicy
-from whygpu.model.work import TaskEnd
+from whygpu.model.task_end import TaskEnd
+from whygpu.model.task_wire import (
+    DifferencesRequest,
+    FoundEntry,
+    FoundLine,
+    RecordedLane,
+    ReferenceMessage,
+    ReferenceRequest,
+)
 from whygpu.work.task_process import run_task, too_much_memory
 
 NO_MODEL = (
@@ -22,7 +31,7 @@ NO_MODEL = (
 
 
 class ReferenceRun(NamedTuple):
-    told: Reference
+    reference: Reference
     outputs: str | None = None
     """The folder of its outputs."""
     local: Mapping[str, str] = {}
@@ -44,29 +53,26 @@ def reference(
         each.run.lane.name: os.path.join(job.folder, f"local-{number}")
         for number, each in enumerate(ran)
     }
-    asked = request(
-        job,
-        lane,
-        take_weights=True,
+    asked = ReferenceRequest(
+        subject=subject_of(job, lane, take_weights=True),
         reference=folder,
-        lanes=[_lane(each, local) for each in ran],
+        lanes=tuple(_recorded(each, local) for each in ran),
     )
-    # JAX knows float64 only if it is told so before it starts.
+    # JAX has float64 only if this is set before it starts.
     environ = {**environment_of(lane, job.environ), "JAX_ENABLE_X64": "1"}
-    end = _on_cpu("reference", asked, job, environ, progress, "float64 reference", stop)
-    sent = end.sent("reference")
-    if not sent:
-        reason = why_ended(end)
-        return ReferenceRun(Reference(False, lane.backend or "", reason))
-    told = Reference(sent[0]["ran"], sent[0]["backend"], sent[0]["reason"])
+    end = _on_cpu(asked, job, environ, progress, "float64 reference", stop)
+    sent = next(iter(end.sent(ReferenceMessage)), None)
+    if sent is None:
+        return ReferenceRun(Reference(False, lane.backend or "", why_ended(end)))
+    found = Reference(sent.ran, sent.backend or "", sent.reason)
     written = {name: place for name, place in local.items() if os.path.isdir(place)}
-    return ReferenceRun(told, folder if told.ran else None, written)
+    return ReferenceRun(found, folder if found.ran else None, written)
 
 
 class Found(NamedTuple):
-    """What comparing has found, line by line, and how it ended."""
+    """What the comparing task found, and how it ended."""
 
-    entries: tuple[dict[str, Any], ...]
+    entries: tuple[FoundEntry, ...]
     end: TaskEnd | None = None
 
 
@@ -77,54 +83,52 @@ def differences(
     if not ran:
         return Found(())
     file = os.path.join(job.folder, "found.jsonl")
-    asked = {
-        "reference": against.outputs,
-        "lanes": [_lane(each, against.local) for each in ran],
-        "found": file,
-    }
-    end = _on_cpu("differences", asked, job, job.environ, progress, "comparing")
+    asked = DifferencesRequest(
+        lanes=tuple(_recorded(each, against.local) for each in ran),
+        reference=against.outputs,
+        found=file,
+    )
+    end = _on_cpu(asked, job, job.environ, progress, "comparing")
     return Found(_entries(file), end)
 
 
-def _entries(file: str) -> tuple[dict[str, Any], ...]:
-    """The whole lines of it: a process that died may have left half of one."""
+def _entries(file: str) -> tuple[FoundEntry, ...]:
+    """Those of complete lines: a process that died may have left the last one incomplete."""
     try:
         with open(file, encoding="ascii") as stream:
-            return tuple(json.loads(line) for line in stream if line.endswith("\n"))
+            return tuple(
+                decode(FoundLine, {"entry": json.loads(line)}).entry
+                for line in stream
+                if line.endswith("\n")
+            )
     except FileNotFoundError:
         return ()
 
 
-def _lane(collected: Collected, local: Mapping[str, str]) -> dict[str, Any]:
+def _recorded(collected: Collected, local: Mapping[str, str]) -> RecordedLane:
     name = collected.run.lane.name
-    return {"name": name, "runs": list(collected.recorded), "local": local.get(name)}
+    return RecordedLane(name, collected.recorded, local.get(name))
 
 
 def _on_cpu(
-    task: str,
-    asked: Mapping[str, Any],
+    asked: ReferenceRequest | DifferencesRequest,
     job: Job,
     environ: Mapping[str, str],
     progress: Progress,
-    words: str,
+    stage: str,
     stop: Event | None = None,
 ) -> TaskEnd:
-    def tell(message: dict[str, Any]) -> None:
-        if message["kind"] == "progress":
-            progress(f"{words}: {message['text']}")
-
-    progress(words)
+    progress(stage)
     policy = DevicePolicy(device=DeviceChoice("cpu"))
     prepared = prepare(job.words, policy, environ, repair=False)
-    with staged(prepared.plan, environ) as stage:
+    with staged(prepared.plan, environ) as staging:
         return run_task(
-            task,
             asked,
             python=job.python,
-            environ=stage.environ,
+            environ=staging.environ,
             timeout=job.timeout,
             host_limit=job.host_limit,
-            on_message=tell,
+            on_progress=lambda text: progress(f"{stage}: {text}"),
             stop=stop,
         )
 

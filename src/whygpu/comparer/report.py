@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from whygpu.comparer import judge, speed, steadiness
 from whygpu.comparer.evidence import Witness
 from whygpu.comparer.layers import Lanes
-from whygpu.comparer.measures import Measures, PairMeasures
+from whygpu.comparer.measures import Measures
 from whygpu.comparer.tolerance import Tolerance
 from whygpu.model.comparison import (
     ComparisonReport,
@@ -21,6 +21,7 @@ from whygpu.model.comparison import (
     WholeOutput,
 )
 from whygpu.model.derived import and_list
+from whygpu.model.task_wire import PairFound
 
 _ROUNDING = "rounding"
 _NOT_RUN = Determinism("unknown", "it did not run")
@@ -61,7 +62,7 @@ def report(
 
 
 def _pair(
-    measured: PairMeasures,
+    measured: PairFound,
     runs: Sequence[LaneRun],
     errors: Mapping[str, Mapping[str, LayerError]],
     whole: Mapping[str, Sequence[WholeOutput]],

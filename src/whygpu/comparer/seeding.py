@@ -14,11 +14,20 @@ from collections.abc import Sequence
 
 from whygpu.comparer import judge, measures, steadiness
 from whygpu.comparer import report as reports
-from whygpu.comparer.collect import Collected, Job, Progress, environment_of, request, run_once
+from whygpu.comparer.collect import (
+    Collected,
+    Job,
+    Progress,
+    built_folder,
+    environment_of,
+    run_once,
+    subject_of,
+)
 from whygpu.comparer.lanes import policy_of
 from whygpu.comparer.reference_tasks import ReferenceRun, differences
 from whygpu.launch.execution import prepare
 from whygpu.model.comparison import ComparisonReport, PairVerdict, Reference
+from whygpu.model.task_wire import LaneRequest
 
 OWN_NUMBERS = (
     "its results hang on random numbers that the program does not seed: with another seed they are "
@@ -78,7 +87,7 @@ def depends_on_seed(job: Job, ran: Sequence[Collected], progress: Progress) -> b
     other = job._replace(seed=job.seed + 1)
     environ = environment_of(lane, job.environ)
     prepared = prepare(job.words, policy_of(lane), environ)
-    asked = request(other, lane, record=folder)
+    asked = LaneRequest(subject_of(other, lane), record=folder, built=built_folder(other, lane))
     end = run_once(asked, prepared, environ, other, progress, f"{lane.name}, another seed")
     if end.lane is None:
         return False

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from whygpu.comparer.evidence import Witness, akin
 from whygpu.comparer.layers import Lanes
-from whygpu.comparer.measures import PairMeasures
 from whygpu.comparer.output_evidence import AMPLIFIED
 from whygpu.comparer.tolerance import LAST_BITS, UNITS, overall
 from whygpu.model.comparison import TensorDifference, WholeOutput
 from whygpu.model.derived import and_list
 from whygpu.model.figures import figure
+from whygpu.model.task_wire import PairFound
 
 STRAYS = 16
 """Times as far as the recording: rounding that a model amplifies is as large in either, within a
@@ -38,7 +38,7 @@ class Stray(NamedTuple):
     """The lane that does not give as a whole what its layers give, if it is one of the two."""
 
 
-def stray(measured: PairMeasures, lanes: Lanes) -> Stray | None:
+def stray(measured: PairFound, lanes: Lanes) -> Stray | None:
     steps = {tensor.name: tensor for layer in measured.layers for tensor in layer.tensors}
     # The lane that is nearer to its own layers knows which of them an output is: it comes last.
     surest = sorted((*lanes.whole_a, *lanes.whole_b), key=_distance, reverse=True)
@@ -54,7 +54,7 @@ def stray(measured: PairMeasures, lanes: Lanes) -> Stray | None:
     return None
 
 
-def unfounded(measured: PairMeasures, lanes: Lanes) -> TensorDifference | None:
+def unfounded(measured: PairFound, lanes: Lanes) -> TensorDifference | None:
     """An output that lanes differ in more than a little, and that no layer gave: whether rounding
     was amplified on the way to it is not known then."""
     known = {each.output for each in (*lanes.whole_a, *lanes.whole_b)}

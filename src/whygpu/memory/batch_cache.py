@@ -114,13 +114,10 @@ def _alike(result: BatchResult, then: Limits, now: Limits) -> bool:
 
 def save(path: str, limits: Limits, result: BatchResult, sources: Sequence[str]) -> None:
     """Keep an answer. Where that cannot be done, the search is done again the next time."""
-    if result.outcome not in _KEPT:
+    digests = {source: digest_of(source) for source in sources}
+    if result.outcome not in _KEPT or None in digests.values():
         return
-    entry = {
-        "result": encode(result),
-        "limits": encode(limits),
-        "sources": {source: digest_of(source) for source in sources},
-    }
+    entry = {"result": encode(result), "limits": encode(limits), "sources": digests}
     with suppress(OSError):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         write_file(path, json.dumps(entry).encode())

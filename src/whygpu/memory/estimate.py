@@ -16,15 +16,15 @@ from whygpu.model.estimate import (
     Mode,
     OtherWay,
 )
-from whygpu.model.work import TaskEnd, What
+from whygpu.model.task_end import TaskEnd
+from whygpu.model.task_wire import EstimateMessage, EstimateRequest, LargestMessage, WayMessage
+from whygpu.model.work import What
 from whygpu.tables.process_overheads import FRAMEWORKS, overhead
 
 DEFAULT_TIMEOUT = 900.0
 BACKENDS = ("torch", "jax", "tensorflow")
 CLOSE = 0.05
 """Of the room: by less than this an estimate does not tell whether it fits for certain."""
-_UNUSABLE = "Unusable: "
-_CANNOT_TELL = "CannotTell: "
 _QUIET = {
     # An estimate is no reason to take a GPU's memory, or to compile a program twice.
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
@@ -34,6 +34,14 @@ _QUIET = {
 }
 
 OnProgress = Callable[[str], None]
+
+
+class UnusableWork(UsageError):
+    """What the user named cannot be estimated; `reason` is the message without its name."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{name}: {reason}")
+        self.reason = reason
 
 
 class Wanted(NamedTuple):
@@ -105,37 +113,32 @@ def _run(
 ) -> TaskEnd:
     from whygpu.work.task_process import run_task
 
-    def tell(message: Mapping[str, Any]) -> None:
-        if message["kind"] == "progress":
-            on_progress(message["text"])
-
     room = wanted.room
     variables = {**environ, **_QUIET}
     if wanted.backend is not None:
         variables["KERAS_BACKEND"] = wanted.backend
     return run_task(
-        "estimate",
-        {
-            "what": wanted.what._asdict(),
-            "batch": wanted.batch,
-            "train": wanted.mode == "train",
-            "optimizer": wanted.optimizer,
-            "mixed": wanted.mixed,
-            "input": wanted.input,
-            "capability": room.capability if room is not None else None,
-            "host": wanted.host,
-            "options": dict(wanted.options) if wanted.options else None,
-            "rooms": None
+        EstimateRequest(
+            what=wanted.what,
+            batch=wanted.batch,
+            train=wanted.mode == "train",
+            optimizer=wanted.optimizer,
+            options=dict(wanted.options) if wanted.options else None,
+            mixed=wanted.mixed,
+            input=wanted.input,
+            capability=room.capability if room is not None else None,
+            host=wanted.host,
+            rooms=None
             if room is None or not wanted.search
             else {name: room.bytes - wanted.beside_arrays(name) for name in FRAMEWORKS},
-            "ways": wanted.ways,
-            "search_seconds": wanted.search_seconds,
-        },
+            ways=wanted.ways,
+            search_seconds=wanted.search_seconds,
+        ),
         python=python,
         environ=variables,
         timeout=wanted.timeout,
         host_limit=wanted.host_limit,
-        on_message=tell,
+        on_progress=on_progress,
     )
 
 
@@ -143,20 +146,20 @@ def judge(wanted: Wanted, end: TaskEnd) -> MemoryEstimate:
     """What the task has told, held against the room. Pure."""
     if end.ended == "not-started":
         raise UsageError(end.how)
-    if end.ended == "exception" and end.how.startswith(_UNUSABLE):
-        raise UsageError(f"{wanted.name}: {end.how.removeprefix(_UNUSABLE)}")
-    told = {message["batch"]: message for message in end.sent("estimate")}
-    asked = told.get(wanted.batch)
+    if end.exception is not None and end.exception.failure == "unusable":
+        raise UnusableWork(wanted.name, end.exception.text)
+    estimates = {message.batch: message for message in end.sent(EstimateMessage)}
+    asked = estimates.get(wanted.batch)
     why = wanted.no_room if asked is not None else _why(end)
-    framework = "" if asked is None else str(asked["framework"])
+    framework = "" if asked is None else asked.framework
     beside = wanted.beside_arrays(framework) if framework else 0
     at = None if asked is None else _memory(asked)
-    found = end.sent("largest")
-    largest = told.get(found[-1]["batch"]) if found else None
+    found = end.sent(LargestMessage)
+    largest = estimates.get(found[-1].batch) if found else None
     return MemoryEstimate(
         what=wanted.name,
         framework=framework,
-        mode="call" if asked is not None and asked["is_function"] else wanted.mode,
+        mode="call" if asked is not None and asked.is_function else wanted.mode,
         mixed=wanted.mixed,
         verdict="unknown" if wanted.no_room else _verdict(at, beside, wanted.room),
         why=why,
@@ -164,11 +167,11 @@ def judge(wanted: Wanted, end: TaskEnd) -> MemoryEstimate:
         overhead_bytes=beside,
         room=wanted.room,
         largest=None if largest is None else _memory(largest),
-        next_batch=found[-1]["next_batch"] if found else None,
-        others=tuple(_other(way, beside, wanted.room) for way in end.sent("way")),
+        next_batch=found[-1].next_batch if found else None,
+        others=tuple(_other(way, beside, wanted.room) for way in end.sent(WayMessage)),
         notes=_notes(wanted, asked, end),
-        source="" if asked is None else str(asked["source"]),
-        traceback=end.traceback if asked is None and not _is_told(end) else "",
+        source="" if asked is None else asked.source,
+        traceback=end.traceback if asked is None and not _cannot_tell(end) else "",
         seconds=end.seconds,
     )
 
@@ -181,40 +184,35 @@ def _verdict(at: BatchMemory | None, beside: int, room: MemoryRoom | None) -> Fi
     return "fits" if at.needs_bytes + beside <= room.bytes else "does-not-fit"
 
 
-def _memory(told: Mapping[str, Any]) -> BatchMemory:
-    parts = tuple(
-        MemoryPart(part["name"], part["bytes"], part["how"], part.get("note", ""))
-        for part in told["parts"]
-    )
+def _memory(found: EstimateMessage) -> BatchMemory:
     return BatchMemory(
-        told["batch"],
-        told["peak_bytes"],
-        max(told["needs_bytes"], told["peak_bytes"]),
-        told.get("phase", ""),
-        parts,
+        batch=found.batch,
+        peak_bytes=found.peak_bytes,
+        needs_bytes=max(found.needs_bytes, found.peak_bytes),
+        phase=found.phase,
+        parts=tuple(MemoryPart(*part) for part in found.parts),
     )
 
 
-def _other(way: Mapping[str, Any], beside: int, room: MemoryRoom | None) -> OtherWay:
-    total = way["needs_bytes"] + beside
-    return OtherWay(way["name"], way["batch"], total, room is not None and total <= room.bytes)
+def _other(way: WayMessage, beside: int, room: MemoryRoom | None) -> OtherWay:
+    total = way.needs_bytes + beside
+    return OtherWay(way.name, way.batch, total, room is not None and total <= room.bytes)
 
 
-def _notes(wanted: Wanted, asked: Mapping[str, Any] | None, end: TaskEnd) -> tuple[str, ...]:
-    notes = [] if asked is None else [str(note) for note in asked["notes"]]
+def _notes(wanted: Wanted, asked: EstimateMessage | None, end: TaskEnd) -> tuple[str, ...]:
+    notes = [] if asked is None else list(asked.notes)
     if wanted.room is not None and wanted.room.note:
         notes.append(wanted.room.note)
-    if asked is not None and wanted.room is not None and _is_close(asked, wanted):
+    if asked is not None and wanted.room is not None and _is_close(asked, wanted, wanted.room):
         notes.append("That is close: the estimate may be off by more than what is left or missing")
     if asked is not None and end.ended != "finished":
         notes.append(f"The rest was not estimated: {_why(end)}")
     return tuple(notes)
 
 
-def _is_close(asked: Mapping[str, Any], wanted: Wanted) -> bool:
-    room = wanted.room.bytes if wanted.room is not None else 0
-    total = asked["needs_bytes"] + wanted.beside_arrays(asked["framework"])
-    return bool(abs(total - room) < CLOSE * room)
+def _is_close(asked: EstimateMessage, wanted: Wanted, room: MemoryRoom) -> bool:
+    total = asked.needs_bytes + wanted.beside_arrays(asked.framework)
+    return abs(total - room.bytes) < CLOSE * room.bytes
 
 
 def _why(end: TaskEnd) -> str:
@@ -228,7 +226,9 @@ def _why(end: TaskEnd) -> str:
         return f"its process was ended by {end.how}{_last_words(end)}"
     if end.ended == "exit":
         return f"it ended itself, with {end.how}{_last_words(end)}"
-    return end.how.removeprefix(_CANNOT_TELL) or "its process ended without a word"
+    if _cannot_tell(end) and end.exception is not None:
+        return end.exception.text
+    return end.how or "its process ended without a word"
 
 
 def _last_words(end: TaskEnd) -> str:
@@ -240,6 +240,6 @@ def _last_words(end: TaskEnd) -> str:
     return f"; its last words: {lines[-1]}" if lines else ""
 
 
-def _is_told(end: TaskEnd) -> bool:
-    """Whether the estimator itself says why it cannot tell: that is no fault to look for."""
-    return end.ended == "exception" and end.how.startswith(_CANNOT_TELL)
+def _cannot_tell(end: TaskEnd) -> bool:
+    """Whether the estimator itself says that it cannot answer: then no traceback is of use."""
+    return end.exception is not None and end.exception.failure == "cannot-tell"

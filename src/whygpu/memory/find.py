@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from whygpu.errors import Option, PolicyError, UsageError
 from whygpu.host.limits import spare
@@ -17,7 +17,9 @@ from whygpu.model.batch import BatchResult, SearchWishes, Trial
 from whygpu.model.observed import Known
 from whygpu.model.policy import DeviceChoice, DevicePolicy, LaunchPlan, MemoryLimit
 from whygpu.model.snapshot import Snapshot
-from whygpu.model.work import TaskEnd, What
+from whygpu.model.task_end import TaskEnd
+from whygpu.model.task_wire import ProgramMessage, StepMessage, TrialRequest
+from whygpu.model.work import What
 
 DEFAULT_TIMEOUT = 600.0
 IN_TRIAL = "WHYGPU_IN_TRIAL"
@@ -246,57 +248,53 @@ class _Tries:
 
     def _try(self, batch: int) -> None:
         end = self._run(batch)
-        self._hear(end)
+        self._note_program(end)
         near_limit = batch_search.comes_near_refusal(self._trials, batch)
         trial = judge(batch, end, self._limits, near_limit=near_limit)
         if trial.outcome == "failed":
-            kind, _, words = end.how.partition(": ")
-            if end.ended == "exception" and kind in ("Unusable", "UsageError"):
-                raise UsageError(f"{self._wanted.name}: {words}")
+            if end.exception is not None and end.exception.failure == "unusable":
+                raise UsageError(f"{self._wanted.name}: {end.exception.text}")
             self._traceback = of_the_user(end.traceback) or end.error_text
         self._trials.append(trial)
 
     def _run(self, batch: int) -> TaskEnd:
         from whygpu.work.task_process import run_task
 
-        def tell(message: Mapping[str, Any]) -> None:
-            if message["kind"] == "progress":
-                self._on_progress(Progress(batch, message["text"], tuple(self._trials)))
+        def tell(stage: str) -> None:
+            self._on_progress(Progress(batch, stage, tuple(self._trials)))
 
-        self._on_progress(Progress(batch, "starting", tuple(self._trials)))
+        tell("starting")
         wanted = self._wanted
         end = run_task(
-            "trial",
-            {
-                "what": None if wanted.what is None else wanted.what._asdict(),
-                "pickled": wanted.pickled,
-                "search_path": wanted.search_path,
-                "batch": batch,
-                "infer": wanted.infer,
-                "optimizer": wanted.optimizer,
-                "input": wanted.input,
-            },
+            TrialRequest(
+                what=wanted.what,
+                pickled=wanted.pickled,
+                batch=batch,
+                infer=wanted.infer,
+                optimizer=wanted.optimizer,
+                input=wanted.input,
+                search_path=wanted.search_path,
+            ),
             python=self._python,
             environ=self._environ,
             timeout=wanted.timeout,
             host_limit=self._limits.ceiling,
-            on_message=tell,
+            on_progress=tell,
         )
         if end.ended == "not-started":
             raise UsageError(end.how)
         return end
 
-    def _hear(self, end: TaskEnd) -> None:
-        """What the process told of itself, apart from how it ended."""
-        for message in end.messages:
-            self._frameworks = dict(message.get("frameworks", self._frameworks))
-            self.sources = tuple(message.get("sources", self.sources))
-        steps = end.sent("step")
+    def _note_program(self, end: TaskEnd) -> None:
+        """Take over what the process sent about itself, apart from how it ended."""
+        for program in end.sent(ProgramMessage):
+            self._frameworks, self.sources = program.frameworks, program.sources
+        steps = end.sent(StepMessage)
         if not steps:
             return
-        device = steps[-1].get("device")
-        if device:
-            self._device = device["name"]
+        device = steps[-1].device
+        if device is not None:
+            self._device = device.name
         elif self._limits.gpu is not None or self._wanted.wants_gpu:
             self._stays_on_cpu()
 

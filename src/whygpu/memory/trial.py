@@ -1,54 +1,67 @@
-"""What one trial says: it fits, it does not, it leaks, or it failed of something else. Pure."""
+"""Judges one trial: it fits, does not fit, leaks, or failed for another reason. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from whygpu.model.batch import Gauge, Trial, TrialOutcome
+from whygpu.model.task_end import TaskEnd
+from whygpu.model.task_wire import (
+    DeviceReading,
+    HostReading,
+    LoadedMessage,
+    MemoryMessage,
+    StepMessage,
+)
 from whygpu.model.units import size_text
-from whygpu.model.work import TaskEnd
 from whygpu.readers.memory_errors import possible_shortage_in, shortage_in_text
 
 _FEWEST_RISES = 5
-"""Steps by which memory rose: fewer can be a beginning that takes its time to settle."""
+"""Steps after which memory must have risen: with fewer, it may still be settling."""
 _LEAST_LEAK = 1 << 18
-"""Bytes per step. Less lasts for thousands of steps."""
-_MOSTLY = 0.6
-_STILL = 0.5
-_LEAST_OF_RESIDENT = 0.03
-"""Of what the steps take: holes make resident memory rise where nothing is kept."""
-_AGREED = 0.5
-_WRAP = 1 << 32
-_PLAUSIBLE = 0.3
-"""Of the process's own memory, counted by malloc: less, and another allocator is at work."""
+"""Bytes per step. A smaller leak lasts for thousands of steps."""
+_RISING_STEPS = 0.6
+"""Part of the steps of a leak after which memory is higher than before."""
+_LATE_RISE = 0.5
+"""The usual rise of the second half of a leak's steps, as a part of that of all steps."""
+_LEAST_RESIDENT_LEAK = 0.03
+"""Part of the memory that the steps take: fragmentation alone can make resident memory rise by
+less."""
+_LEAST_COMPILED_SHARE = 0.5
+"""Below this part of the measured peak, the compiler's figure is not that of the whole step."""
+_COUNTER_RANGE = 1 << 32
+"""The counters of glibc before 2.33 have 32 bits."""
+_LEAST_MALLOC_SHARE = 0.3
+"""Below this part of the process's own memory, malloc's counters miss another allocator's."""
 
 
 class Limits(NamedTuple):
-    """What there is, in bytes; None where nothing limits it, or nobody knows."""
+    """What there is, in bytes; None if nothing limits it, or it is not known."""
 
     memory: int | None
     gpu: int | None
-    """What the machine says; a framework's own word comes before it."""
+    """As the driver says; the framework's own limit is used if it is smaller."""
     address_space: int | None = None
     ceiling: int | None = None
-    """Of main memory: where a trial is ended that has taken more than its limit."""
+    """Main memory at which a trial is stopped. It may be above `memory`: by how much a batch is too
+    large shows where the limit is reached."""
 
 
 def judge(batch: int, end: TaskEnd, limits: Limits, *, near_limit: bool = False) -> Trial:
-    """`near_limit` where what smaller batches took says that this one comes near a limit: then a
-    crash, and words for which want of memory is one of several reasons, are taken for it."""
+    """`near_limit`: by what smaller batches took, this one comes near a limit. Then a crash is
+    judged as not fitting, and so is a message that a lack of memory is one possible cause of."""
     gauges = gauges_of(end, limits)
-    steps = end.sent("step")
+    steps = end.sent(StepMessage)
     outcome, how = _outcome(end, gauges, near_limit)
     if outcome == "does-not-fit":
-        gauges = _with_what_was_asked(end, gauges)
+        gauges = _with_refused_request(end, gauges)
     leak = leak_of(end)
     if leak is not None and outcome in ("fits", "does-not-fit"):
         outcome, how = "leaks", f"memory rises by {size_text(leak)} with each step"
-    times = [float(step["step_seconds"]) for step in steps]
+    times = [step.step_seconds for step in steps]
     return Trial(
         batch=batch,
         outcome=outcome,
@@ -62,56 +75,73 @@ def judge(batch: int, end: TaskEnd, limits: Limits, *, near_limit: bool = False)
 
 
 def gauges_of(end: TaskEnd, limits: Limits) -> tuple[Gauge, ...]:
-    """What was measured, as far as it came; the GPU's first."""
-    found = []
-    device = _told_of(end, "device")
-    if device:
-        steps = [each["device"] for each in end.sent("step") if each.get("device")]
-        one_program = any(each.get("one_program") for each in end.sent("loaded"))
-        peaks = [_needed(each, one_program) for each in (steps or device)]
-        found.append(
-            Gauge(
-                "gpu",
-                before=min(each["now"] for each in steps or device),
-                peak=max(peaks),
-                steady=max(peaks[1:] or peaks),
-                limit=min(filter(None, (device[-1].get("limit"), limits.gpu)), default=None),
-            )
-        )
-        found += _until_update(steps, found[0])
-    host = _told_of(end, "host")
-    ready = [*end.sent("loaded"), *end.sent("named"), *end.sent("start")]
-    held: dict[str, Any] = next((each["host"] for each in ready if each.get("host")), {})
-    peaks = [each["host"]["peak"] for each in end.sent("step") if each.get("host")]
-    peak = max([end.peak_host_bytes, *(each["peak"] for each in host)])
+    """What was measured before the end, the GPU's memory first."""
+    return (*_gpu_gauges(end, limits), *_host_gauges(end, limits))
+
+
+def _gpu_gauges(end: TaskEnd, limits: Limits) -> tuple[Gauge, ...]:
+    steps = [step.device for step in end.sent(StepMessage) if step.device is not None]
+    earlier = [message.device for message in _before_steps(end) if message.device is not None]
+    readings = steps or earlier
+    if not readings:
+        return ()
+    one_program = any(message.one_program for message in end.sent(LoadedMessage))
+    peaks = [_needed(reading, one_program) for reading in readings]
+    whole = Gauge(
+        "gpu",
+        before=min(reading.now for reading in readings),
+        peak=max(peaks),
+        steady=max(peaks[1:] or peaks),
+        limit=min(filter(None, (readings[-1].limit, limits.gpu)), default=None),
+    )
+    return (whole, *_gradient_gauge(steps, whole))
+
+
+def _gradient_gauge(steps: Sequence[DeviceReading], whole: Gauge) -> tuple[Gauge, ...]:
+    """The peak before the optimizer's update. The update takes the same for every batch, so for
+    small batches it hides what the batch takes."""
+    peaks = [step.gradients for step in steps[1:]]
+    known = [peak for peak in peaks if peak]
+    if not known or len(known) < len(peaks):
+        return ()
+    return (whole._replace(name="gpu-gradients", peak=max(known), steady=max(known)),)
+
+
+def _host_gauges(end: TaskEnd, limits: Limits) -> tuple[Gauge, ...]:
+    steps = [step.host for step in end.sent(StepMessage) if step.host is not None]
+    earlier = [message.host for message in _before_steps(end) if message.host is not None]
+    before = earlier[-1] if earlier else HostReading(0, 0)
+    readings = [*earlier, *steps]
+    peak = max([end.peak_host_bytes, *(reading.peak for reading in readings)])
+    peaks = [step.peak for step in steps]
     steady = max(peaks[1:] or peaks or [peak])
-    found.append(Gauge("memory", held.get("now", 0), peak, steady, limits.memory))
-    spaces = [each["address_space"] for each in host if each.get("address_space")]
-    if limits.address_space is not None and spaces:
-        start, most = held.get("address_space") or spaces[0], max(spaces)
-        found.append(Gauge("address-space", start, most, most, limits.address_space))
-    return tuple(found)
+    memory = Gauge("memory", before=before.now, peak=peak, steady=steady, limit=limits.memory)
+    spaces = [reading.address_space for reading in readings if reading.address_space]
+    if limits.address_space is None or not spaces:
+        return (memory,)
+    most = max(spaces)
+    start = before.address_space or spaces[0]
+    limit = limits.address_space
+    return memory, Gauge("address-space", before=start, peak=most, steady=most, limit=limit)
 
 
-def _until_update(steps: Sequence[Mapping[str, Any]], whole: Gauge) -> list[Gauge]:
-    """An optimiser's update takes the same with every batch, and hides what small ones take."""
-    most = [each.get("gradients") for each in steps[1:]]
-    known = [each for each in most if each]
-    if not known or len(known) < len(most):
-        return []
-    return [whole._replace(name="gpu-gradients", peak=max(known), steady=max(known))]
+def _before_steps(end: TaskEnd) -> list[MemoryMessage | LoadedMessage]:
+    """The readings before the first step, in order; not the one of a step that failed."""
+    early = [message for message in end.sent(MemoryMessage) if message.kind != "broken"]
+    return [*early, *end.sent(LoadedMessage)]
 
 
-def _with_what_was_asked(end: TaskEnd, gauges: tuple[Gauge, ...]) -> tuple[Gauge, ...]:
-    """XLA asks for all that a program needs beside its arguments in one piece: what it was refused
-    and what was held then are what the batch takes."""
-    shortage = shortage_in_text(f"{end.traceback}\n{end.how}")
-    refused = [each["device"] for each in end.sent("broken") if each.get("device")]
-    if shortage is None or shortage.of != "xla" or not shortage.asked or not refused:
+def _with_refused_request(end: TaskEnd, gauges: tuple[Gauge, ...]) -> tuple[Gauge, ...]:
+    """XLA requests all memory that a program needs beside its arguments at once, so the batch takes
+    what was refused and what was held at that time."""
+    shortage = shortage_in_text(_exception_text(end))
+    readings = [message.device for message in end.sent(MemoryMessage) if message.kind == "broken"]
+    held = readings[-1] if readings else None
+    if shortage is None or shortage.of != "xla" or not shortage.asked or held is None:
         return gauges
-    need = refused[-1]["now"] + shortage.asked
+    need = held.now + shortage.asked
     return tuple(
-        # For holes between its blocks, less than the limit can be refused.
+        # Fragmentation can make XLA refuse less than the limit.
         gauge._replace(peak=(most := max(need, gauge.limit + 1)), steady=most)
         if gauge.name == "gpu" and gauge.limit
         else gauge
@@ -119,17 +149,13 @@ def _with_what_was_asked(end: TaskEnd, gauges: tuple[Gauge, ...]) -> tuple[Gauge
     )
 
 
-def _needed(device: Mapping[str, Any], one_program: bool) -> int:
-    """What a compiler says of its program comes before the counters, which include what it tried
-    out; but it knows nothing of what other programs of the same step keep for it."""
-    peak, need = int(device["peak"]), int(device.get("need") or 0)
-    return need if need and (one_program or need >= _AGREED * peak) else peak
-
-
-def _told_of(end: TaskEnd, kind: str) -> list[dict[str, Any]]:
-    kinds = ("start", "named", "loaded", "step")
-    told = [each for name in kinds for each in end.sent(name)]
-    return [each[kind] for each in told if each.get(kind)]
+def _needed(device: DeviceReading, one_program: bool) -> int:
+    """The compiler's figure for its program is better than the counters, which include what it
+    tried while compiling. But it does not include what other programs of the same step keep."""
+    need = device.need or 0
+    if need and (one_program or need >= _LEAST_COMPILED_SHARE * device.peak):
+        return need
+    return device.peak
 
 
 def _outcome(end: TaskEnd, gauges: Iterable[Gauge], near_limit: bool) -> tuple[TrialOutcome, str]:
@@ -145,68 +171,76 @@ def _outcome(end: TaskEnd, gauges: Iterable[Gauge], near_limit: bool) -> tuple[T
     if end.ended == "timed-out":
         return "too-slow", f"not done within {end.how}"
     if end.ended == "exception":
-        return _told(f"{end.traceback}\n{end.how}", end.how, near_limit)
+        return _judged_by_text(_exception_text(end), end.how, near_limit)
     if end.ended == "signal" and end.how == "SIGKILL":
         return "does-not-fit", "killed (SIGKILL), as the kernel does when memory runs out"
-    outcome, how = _told(end.error_text, f"{end.how}, without an exception", near_limit)
+    outcome, how = _judged_by_text(end.error_text, f"{end.how}, without an exception", near_limit)
     if outcome == "failed" and end.ended == "signal" and near_limit:
-        # Libraries that do not look whether they were given what they asked for.
+        # Some libraries do not check whether they got the memory that they requested.
         return "does-not-fit", f"{end.how}, near the limit"
     return outcome, how
 
 
-def _told(text: str, otherwise: str, near_limit: bool) -> tuple[TrialOutcome, str]:
-    """Only what the program itself says of memory is taken for want of it."""
+def _exception_text(end: TaskEnd) -> str:
+    return f"{end.traceback}\n{end.how}"
+
+
+def _judged_by_text(text: str, otherwise: str, near_limit: bool) -> tuple[TrialOutcome, str]:
+    """Only what the program itself says about memory counts as a lack of it."""
     shortage = shortage_in_text(text)
     if shortage is not None:
         return "does-not-fit", shortage.text
-    perhaps = possible_shortage_in(text) if near_limit else ""
-    return ("does-not-fit", f"{perhaps}, near the limit") if perhaps else ("failed", otherwise)
+    possible = possible_shortage_in(text) if near_limit else ""
+    return ("does-not-fit", f"{possible}, near the limit") if possible else ("failed", otherwise)
 
 
 def leak_of(end: TaskEnd) -> int | None:
-    """Bytes by which memory that stays in use rises with each step; None where it does not."""
-    steps = end.sent("step")
-    device = [each["device"]["now"] for each in steps if each.get("device")]
-    host = [each["host"] for each in steps if each.get("host")]
-    rise = steady_rise(device, _LEAST_LEAK)
+    """Bytes by which the memory that stays in use rises with each step; None if it does not."""
+    steps = end.sent(StepMessage)
+    on_device = [step.device.now for step in steps if step.device is not None]
+    rise = steady_rise(on_device, _LEAST_LEAK)
+    host = [step.host for step in steps if step.host is not None]
     if rise is not None or not host:
         return rise
-    if all(_counted(each) for each in host):
-        return steady_rise(_unwrapped([each["in_use"] for each in host]), _LEAST_LEAK)
-    least = _LEAST_OF_RESIDENT * (max(each["peak"] for each in host) - host[0]["now"])
-    return steady_rise([each["now"] for each in host], max(int(least), _LEAST_LEAK))
+    in_use = [_malloc_count(reading) for reading in host]
+    counted = [count for count in in_use if count is not None]
+    if len(counted) == len(in_use):
+        return steady_rise(_unwrapped(counted), _LEAST_LEAK)
+    least = _LEAST_RESIDENT_LEAK * (max(reading.peak for reading in host) - host[0].now)
+    return steady_rise([reading.now for reading in host], max(int(least), _LEAST_LEAK))
 
 
-def _counted(host: Mapping[str, Any]) -> bool:
-    in_use, anonymous = host.get("in_use"), host.get("anonymous")
+def _malloc_count(reading: HostReading) -> int | None:
+    """What malloc says is in use; None if it does not say, or another allocator is in use."""
+    in_use, anonymous = reading.in_use, reading.anonymous
     if in_use is None or anonymous is None:
-        return False
-    return bool(anonymous > _WRAP or in_use >= _PLAUSIBLE * anonymous)
+        return None
+    plausible = anonymous > _COUNTER_RANGE or in_use >= _LEAST_MALLOC_SHARE * anonymous
+    return in_use if plausible else None
 
 
 def _unwrapped(counts: Sequence[int]) -> list[int]:
-    """Counters of 32 bits as what they would be without an end."""
+    """The values of a counter that starts again at 0 after 32 bits, as if it did not."""
     found = list(counts[:1])
     for before, after in pairwise(counts):
         change = after - before
-        if max(before, after) < _WRAP and abs(change) > _WRAP // 2:
-            change -= _WRAP if change > 0 else -_WRAP
+        if max(before, after) < _COUNTER_RANGE and abs(change) > _COUNTER_RANGE // 2:
+            change -= _COUNTER_RANGE if change > 0 else -_COUNTER_RANGE
         found.append(found[-1] + change)
     return found
 
 
 def steady_rise(held: Sequence[int], least: int) -> int | None:
-    """What is held between steps goes up by about the same amount each time, to the end.
+    """The usual rise of the memory held after each step, if it rises steadily to the end.
 
-    What a framework frees behind one's back makes it jump to and fro on the way.
+    Single steps may go down: frameworks free memory at times of their own.
     """
     # Between the first step and the second, much is still being set up.
     rises = [after - before for before, after in pairwise(held[1:])]
     if len(rises) < _FEWEST_RISES:
         return None
     usual, late = median(rises), median(rises[len(rises) // 2 :])
-    up = sum(rise > 0 for rise in rises)
-    if usual < least or up < _MOSTLY * len(rises) or late < _STILL * usual:
+    rising = sum(rise > 0 for rise in rises)
+    if usual < least or rising < _RISING_STEPS * len(rises) or late < _LATE_RISE * usual:
         return None
     return int(usual)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from whygpu.errors import UsageError
-from whygpu.memory.estimate import OnProgress, Wanted, estimate
+from whygpu.memory.estimate import OnProgress, UnusableWork, Wanted, estimate
 from whygpu.model.estimate import MemoryEstimate, MemoryRoom
 from whygpu.model.memory_use import FitAnswer, FitEstimate, MemoryEnd, NotedWork, ProcessMemory
 from whygpu.model.work import What
@@ -100,7 +100,7 @@ def fit_estimate(
         wanted = _wanted(end, work, room, path, capability, timeout)
         return judge(end, work, room, estimate(wanted, work.python, environ, on_progress))
     except UsageError as error:
-        why = str(error).removeprefix(f"{work.name}: ")
+        why = error.reason if isinstance(error, UnusableWork) else str(error)
         return _of(work)._replace(why=_shortened(why))
     finally:
         os.unlink(path)

@@ -1,7 +1,7 @@
-"""Runs one task in the target: its own process, with limits of time and of memory.
+"""Runs one task in the target, in a process with a limit on time and on memory.
 
-A crash, an abort and the kernel's out-of-memory killer are answers like any other: however the
-process ends, what it has sent until then is kept, and its memory is really free again.
+A crash, an abort and the kernel's out-of-memory killer are results like any other: however the
+process ends, what it has sent is kept, and its memory is free again.
 """
 
 from __future__ import annotations
@@ -14,60 +14,65 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 from whygpu.collectors import memory
 from whygpu.host.local import LocalHost
 from whygpu.host.processes import LOOK_SECONDS
-from whygpu.model.codec import DecodeError
+from whygpu.model.codec import DecodeError, decode, encode
+from whygpu.model.task_end import TaskEnd, TaskEnding
+from whygpu.model.task_wire import (
+    ExceptionMessage,
+    FinishedMessage,
+    MessageLine,
+    ProgressMessage,
+    TaskMessage,
+    TaskRequest,
+)
 from whygpu.model.units import size_text
-from whygpu.model.wire import check_message
-from whygpu.model.work import TaskEnd, TaskEnding
 from whygpu.probes.child import ChildProcess, Words, signal_name
 
 MAIN = (Path(__file__).parent / "inside" / "whygpu_work" / "main.py").resolve()
 TEARDOWN_SECONDS = 20.0
-"""How long a process whose task is done may take to exit: CUDA's own end can be slow."""
+"""How long a process may take to exit when its task is done: CUDA can be slow to shut down."""
 
 _CLEAN_UP_SECONDS = 5.0
 
-OnMessage = Callable[[dict[str, Any]], None]
+OnProgress = Callable[[str], None]
 
 
 def too_much_memory(end: TaskEnd) -> str:
-    """What to say about a task that ended as over-limit, and how to get past it."""
+    """The message for a task that ended as over-limit, and what the user can do about it."""
     return (
-        f"its process took more than {end.how} of main memory and was ended, so that other "
-        "programs keep theirs. Build the model without its data (PyTorch: with "
+        f"its process took more than {end.how} of main memory and was stopped, to leave the rest "
+        "to other programs. Build the model without its data (PyTorch: with "
         'torch.device("meta"); JAX: shapes from jax.eval_shape), end other programs, or allow '
         "more with --host-memory"
     )
 
 
 def run_task(
-    task: str,
-    request: Mapping[str, Any],
+    request: TaskRequest,
     *,
     python: str,
     environ: Mapping[str, str],
     timeout: float,
     host_limit: int | None = None,
     folder: str | None = None,
-    on_message: OnMessage | None = None,
+    on_progress: OnProgress | None = None,
     stop: Event | None = None,
 ) -> TaskEnd:
-    """Do the task to its end. On KeyboardInterrupt, and whatever else ends us, it is killed first.
+    """Run the task to its end. A KeyboardInterrupt, or any other exception here, kills it first.
 
     `host_limit` is the main memory in bytes that it and its descendants may hold; None for what
-    this machine can spare now. With more it is ended as over-limit. `stop` is for somebody who
-    waits in another thread: once it is set, the task is killed.
+    this machine can spare now. If it takes more, it is ended as over-limit. Another thread can set
+    `stop`: the task is then killed.
     """
     if host_limit is None:
         host_limit = memory.spare_bytes(LocalHost())
     descriptor, path = tempfile.mkstemp(prefix="whygpu-task-", suffix=".json")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
-            json.dump({"task": task, "seconds": timeout, **request}, file)
+            json.dump({"seconds": timeout, **encode(request)}, file)
         try:
             process = _TaskProcess(
                 python,
@@ -75,13 +80,13 @@ def run_task(
                 timeout=timeout,
                 environ=environ,
                 folder=folder,
-                on_message=on_message or (lambda message: None),
+                on_progress=on_progress or (lambda text: None),
                 host_limit=host_limit,
                 stop=stop,
             )
         except (OSError, ValueError) as error:
             how = f"{python}: {getattr(error, 'strerror', None) or error}"
-            return TaskEnd("not-started", how, (), "", "", 0.0, 0)
+            return TaskEnd("not-started", how)
         try:
             process.watch()
             return process.end()
@@ -100,17 +105,17 @@ class _TaskProcess(ChildProcess):
         timeout: float,
         environ: Mapping[str, str],
         folder: str | None,
-        on_message: OnMessage,
+        on_progress: OnProgress,
         host_limit: int | None,
         stop: Event | None,
     ) -> None:
-        self._on_message = on_message
+        self._on_progress = on_progress
         self._stop = stop or Event()
-        self._messages: list[dict[str, Any]] = []
-        self._exception: dict[str, Any] | None = None
+        self._messages: list[TaskMessage] = []
+        self._exception: ExceptionMessage | None = None
         self._finished = False
         self._unreadable = ""
-        """What is wrong with a message that could not be taken."""
+        """What is wrong with the first message that could not be decoded."""
 
         def words(descriptor: int) -> Words:
             return [python, "-u", MAIN, request, str(descriptor)]
@@ -120,25 +125,27 @@ class _TaskProcess(ChildProcess):
         )
 
     def take(self, line: bytes) -> None:
-        """One message; what is none of ours, or cut short by the process's end, is left out."""
+        """One message. Lines that are not ours, or were cut off when the process ended, are
+        ignored."""
         try:
-            message = json.loads(line)
+            data = json.loads(line)
         except (ValueError, RecursionError):
             return
-        if not isinstance(message, dict) or not isinstance(message.get("kind"), str):
+        if not isinstance(data, dict) or not isinstance(data.get("kind"), str):
             return
         try:
-            check_message(message)
+            message = decode(MessageLine, {"message": data}).message
         except (DecodeError, RecursionError) as error:
             self._unreadable = self._unreadable or str(error)
             return
-        if message["kind"] == "finished":
+        if isinstance(message, FinishedMessage):
             self._finished = True
-        elif message["kind"] == "exception":
+        elif isinstance(message, ExceptionMessage):
             self._exception = message
         else:
             self._messages.append(message)
-            self._on_message(message)
+            if isinstance(message, ProgressMessage):
+                self._on_progress(message.text)
 
     def rest(self) -> float | None:
         return TEARDOWN_SECONDS if self._finished or self._exception else None
@@ -164,27 +171,26 @@ class _TaskProcess(ChildProcess):
         seconds = time.monotonic() - self._started
         self.read_rest()
         ended, how = self._ending(self._process.returncode)
-        exception = self._exception or {}
         return TaskEnd(
-            ended,
-            how,
-            tuple(self._messages),
-            "\n".join(self._log.lines()),
-            str(exception.get("traceback", "")),
-            round(seconds, 3),
-            self._memory.peak,
+            ended=ended,
+            how=how,
+            messages=tuple(self._messages),
+            error_text="\n".join(self._log.lines()),
+            exception=self._exception,
+            seconds=round(seconds, 3),
+            peak_host_bytes=self._memory.peak,
         )
 
     def _ending(self, code: int | None) -> tuple[TaskEnding, str]:
         if self._memory.exceeded and not self._finished:
             return "over-limit", size_text(self._memory.limit or 0)
         if self._unreadable:
-            # Whatever follows would rest on less than the task has told.
-            return "exception", f"what the task has sent cannot be read: {self._unreadable}"
+            # An answer without that message would rest on a part of what the task found.
+            return "exception", f"what the task sent cannot be read: {self._unreadable}"
         if self._finished:
             return "finished", ""
         if self._exception is not None:
-            return "exception", str(self._exception.get("words", ""))
+            return "exception", str(self._exception)
         if self._timed_out:
             stuck = "" if code is not None else f"; process {self._process.pid} cannot be killed"
             return "timed-out", f"{self._timeout:g} s{stuck}"

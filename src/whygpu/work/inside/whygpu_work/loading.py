@@ -10,11 +10,15 @@ from . import archives
 
 
 class Unusable(Exception):
-    """What the user named cannot be used so; the message says what would do."""
+    """What the user named cannot be used like this; the message says what can."""
+
+    task_failure = "unusable"
 
 
 class CannotTell(Unusable):
-    """It can be used so, and what was asked cannot be told of it; the message says why."""
+    """It can be used, but the question has no answer for it; the message says why."""
+
+    task_failure = "cannot-tell"
 
 
 def load(what, batch_size=None):

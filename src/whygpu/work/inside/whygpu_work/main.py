@@ -18,7 +18,7 @@ if sys.path and sys.path[0] == HERE:
 
 
 class Channel(object):
-    """What the task has to say, on its way to whygpu: one JSON object a line."""
+    """Sends messages to whygpu, one JSON object a line: those of whygpu.model.task_wire."""
 
     def __init__(self, descriptor):
         self._stream = os.fdopen(descriptor, "w", 1, encoding="ascii")
@@ -33,13 +33,20 @@ class Channel(object):
         self.send("progress", text=text)
 
 
-def words_of(error):
-    """An exception in a line or two; its own text may fail in its turn."""
+def text_of(error):
+    """The message of an exception; its __str__ may itself fail."""
     try:
-        text = str(error)
+        return str(error)[:4000]
     except Exception as failure:
-        text = "its message cannot be shown (%s)" % type(failure).__name__
-    return "%s: %s" % (type(error).__name__, text[:4000])
+        return "its message cannot be shown (%s)" % type(failure).__name__
+
+
+def failure_of(error):
+    """Which TaskFailure of whygpu.model.task_wire an exception is."""
+    if type(error).__module__.startswith("whygpu."):
+        # The user's file called whygpu, which refuses to work inside a task.
+        return "unusable"
+    return getattr(error, "task_failure", "error")
 
 
 def main():
@@ -63,8 +70,9 @@ def main():
         traceback.print_exc()
         channel.send(
             "exception",
-            words=words_of(error),
+            failure=failure_of(error),
             type=type(error).__name__,
+            text=text_of(error),
             traceback=traceback.format_exc()[-20000:],
         )
         sys.exit(1)

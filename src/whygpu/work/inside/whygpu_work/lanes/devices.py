@@ -9,7 +9,9 @@ TF32_CAPABILITY = 8
 
 
 class CannotRun(Exception):
-    """Why what the lane asks for cannot be had in this program."""
+    """This program or machine does not have what the lane asks for; the message says why."""
+
+    task_failure = "cannot-run"
 
 
 def check_backend(backend):

@@ -31,7 +31,7 @@ def timing_of(work, call, first_seconds, request):
         "peak_device_bytes": device["peak"] if device else None,
         "peak_host_bytes": host["peak"] if host else None,
     }
-    if request["device"] == "gpu" and not request["train"]:
+    if request["subject"]["device"] == "gpu" and not request["subject"]["train"]:
         result.update(parts(work))
     return result
 

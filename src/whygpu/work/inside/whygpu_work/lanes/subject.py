@@ -12,10 +12,7 @@ from .sharing import Shared
 def load(request):
     """A KerasLane, TorchLane, CallLane or ScriptLane.
 
-    Request: "what"; "seed", "batch" (or null), "shapes" (the user's --input, or null), "inputs"
-    (the user's file, or null), "train" (steps); "shared" (a folder), "lane" (its name), "backend"
-    (or null), "options" (the lane's); "take_weights" (true: those of the first lane, whatever this
-    program makes here).
+    The request is a Subject of whygpu.model.task_wire.
     """
     if request["what"]["kind"] == "script":
         return ScriptLane(request)

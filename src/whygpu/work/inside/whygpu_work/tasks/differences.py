@@ -1,12 +1,7 @@
 """Compares what lanes have recorded: each with itself, with the reference, and with each other.
 
-Request: {"lanes": [{"name", "runs": [folder, ...], "local": folder or null}], "reference": folder
-or null, "found": a file}; folders as recording.py and local.py write them.
-
-What is found goes to the file, one JSON object a line: a model of hundreds of layers has more to
-tell than a message may hold. By their "kind": "own" {lane, tensors}, "reference" {lane, tensors},
-"layer-errors" {lane, errors}, "whole" {lane, outputs}, "pair" {a, b, outputs, layers}; the entries
-are those of whygpu.model.comparison.
+DifferencesRequest of whygpu.model.task_wire says what is in the request; its folders are written by
+recording.py and local.py. What is found goes to a file, one FoundEntry a line.
 """
 
 import itertools

@@ -42,8 +42,14 @@ def run(request, channel):
 
 def _told(channel, work, batch):
     if batch not in work.known:
-        work.known[batch] = work.at(batch)
-        work.known[batch].setdefault("needs_bytes", work.known[batch]["peak_bytes"])
+        found = work.at(batch)
+        # Some estimators know neither what the allocator adds nor the phase of the peak.
+        defaults = {"needs_bytes": found["peak_bytes"], "phase": ""}
+        work.known[batch] = dict(defaults, **found)
+        for part in found["parts"]:
+            part["bytes"] = int(part["bytes"])
+        for name in ("peak_bytes", "needs_bytes"):
+            work.known[batch][name] = int(work.known[batch][name])
         channel.send(
             "estimate",
             batch=batch,
@@ -61,7 +67,7 @@ def _try_other_ways(request, channel, work, batch):
         other = load(dict(request, batch=batch, **changes), channel)
         found = other.at(batch)
         needs = found.get("needs_bytes", found["peak_bytes"])
-        channel.send("way", name=name, batch=batch, needs_bytes=needs)
+        channel.send("way", name=name, batch=batch, needs_bytes=int(needs))
 
 
 def ways(request, work):

@@ -1,10 +1,7 @@
 """Does the work once in a lane: records what it gives, and measures how long it takes.
 
-Request: as subject.load has it, and "record" (the folder for what it gives), "device" (the
-lane's), "measure" (null, or {"seconds", "repeat"}), "built" (null, or the folder that keeps what is
-compiled while a model is built).
-
-Messages: "lane" when all results are on disk, then "timing" as whygpu.model.comparison.Timing.
+LaneRequest of whygpu.model.task_wire says what is in the request. Messages: "lane" when all
+results are on disk, then "timing".
 """
 
 import time
@@ -15,13 +12,14 @@ from ..lanes.recording import Writer
 
 
 def run(request, channel):
-    seeds.sow_now_and_later(request["seed"])
+    given = request["subject"]
+    seeds.sow_now_and_later(given["seed"])
     channel.tell("building")
     with compiled_once.kept_in(request["built"]):
-        work = subject.load(request)
+        work = subject.load(given)
     if work.kind != "script":
         # Before it takes long; a script has imported nothing yet.
-        devices.check_backend(request["backend"])
+        devices.check_backend(given["backend"])
     writer = Writer(request["record"])
     notes = []
     gauges.reset_peak()
@@ -36,12 +34,12 @@ def run(request, channel):
     if work.model is not None:
         channel.tell("recording layers")
         notes += [note for note in [work.record_steps(writer)] if note]
-        if request["train"]:
+        if given["train"]:
             channel.tell("training")
-            first, call, said = work.train(writer, request["train"])
+            first, call, said = work.train(writer, given["train"])
             notes += said
-    devices.check_backend(request["backend"])
-    devices.check_options(request["options"])
+    devices.check_backend(given["backend"])
+    devices.check_options(given["options"])
     writer.close()
     channel.send(
         "lane",
@@ -50,9 +48,8 @@ def run(request, channel):
         first_seconds=first,
         framework=devices.framework_words(work.kind),
         arrays_on=sorted({each for each in work.computed_on() if each is not None}),
-        gpus=devices.gpu_names() if request["device"] == "gpu" else [],
-        products=devices.products(request["device"], work.backend),
-        cudnn=devices.loaded_cudnn_engines(),
+        gpus=devices.gpu_names() if given["device"] == "gpu" else [],
+        products=devices.products(given["device"], work.backend),
         weights_set=work.weights_set,
         rows=work.rows,
         items=work.items,
@@ -60,4 +57,4 @@ def run(request, channel):
     )
     if request["measure"] is not None:
         channel.tell("measuring")
-        channel.send("timing", **measure.timing_of(work, call, first, request))
+        channel.send("timing", timing=measure.timing_of(work, call, first, request))

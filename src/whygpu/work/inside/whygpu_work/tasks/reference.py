@@ -1,9 +1,7 @@
 """The same model in float64 on the CPU, and every layer of every lane held against it.
 
-Request: as subject.load has it, with "take_weights"; "lanes": [{"name", "runs", "local"}],
-where "local" is the folder to write to; "reference": the folder for what the model itself gives.
-
-Message: "reference" {ran, backend, reason}; what was written before a failure counts.
+ReferenceRequest of whygpu.model.task_wire says what is in the request: "local" of a lane is the
+folder to write to. Message: "reference"; what was written before a failure counts.
 """
 
 from ..judging import local, reference_training
@@ -13,9 +11,10 @@ from ..lanes.recording import Recording, Writer
 
 
 def run(request, channel):
-    seeds.sow_now_and_later(request["seed"])
+    given = request["subject"]
+    seeds.sow_now_and_later(given["seed"])
     channel.tell("building")
-    work = subject.load(request)
+    work = subject.load(given)
     try:
         lifted = work.in_float64()
     except CannotLift as error:
@@ -38,9 +37,9 @@ def run(request, channel):
             lifted.force(forcing)
         errors.close()
         first = first or (recording, local.Errors(lane["local"]))
-    if request["train"]:
+    if given["train"]:
         channel.tell("training")
-        reference_training.record(lifted, writer, request["train"], first[0])
+        reference_training.record(lifted, writer, given["train"], first[0])
     writer.close()
     backend = devices.framework_words(work.kind)
     channel.send("reference", ran=True, backend=backend, reason="")

@@ -33,12 +33,13 @@ def run(request, channel):
     channel.send("start", **reading())
     value = steps.named(request)
     before, start = reading(), time.time()
-    channel.send("named", frameworks=versions(), sources=sources(), **before)
+    channel.send("named", **before)
+    tell_program(channel)
     step = steps.of(value, request)
     if not step.done:
         before = reading()
-    about = {"frameworks": versions(), "sources": sources(), "one_program": step.one_program}
-    channel.send("loaded", **dict(about, **before))
+    channel.send("loaded", one_program=step.one_program, **before)
+    tell_program(channel)
     held = []
     if step.done:
         held.append(after_step(channel, 1, time.time() - start))
@@ -58,7 +59,12 @@ def run(request, channel):
             # From here on it is about what is kept, and garbage is not.
             gc.collect()
         held.append(after_step(channel, number, seconds))
-    channel.send("sources", sources=sources())
+    tell_program(channel)
+
+
+def tell_program(channel):
+    """What has been imported so far; a step may import more."""
+    channel.send("program", frameworks=versions(), sources=sources())
 
 
 def wants_more(held, seconds, limit):
@@ -120,17 +126,26 @@ def tell_what_is_held(channel):
 
 
 def reading():
+    """A HostReading and a DeviceReading of whygpu.model.task_wire; None for what is unknown."""
     host = gauges.host_memory()
     if host is not None:
-        host["address_space"] = status_bytes("VmPeak")
-        host["anonymous"] = status_bytes("RssAnon")
-        host["in_use"] = malloc_in_use()
+        host = {
+            "now": host["now"],
+            "peak": host["peak"],
+            "address_space": status_bytes("VmPeak"),
+            "anonymous": status_bytes("RssAnon"),
+            "in_use": malloc_in_use(),
+        }
     device = gauges.device_memory()
     if device is not None:
-        device["name"] = device_name()
-        device["limit"] = device_limit()
-        device["need"] = compiled_need()
-        device["gradients"] = max(BEFORE_UPDATES, default=None)
+        device = {
+            "now": device["now"],
+            "peak": device["peak"],
+            "name": device_name(),
+            "limit": device_limit(),
+            "need": compiled_need(),
+            "gradients": max(BEFORE_UPDATES, default=None),
+        }
     return {"host": host, "device": device}
 
 

@@ -1,0 +1,368 @@
+"""What crosses the border to a task's process: requests, messages, and what comparing finds.
+
+work/inside reads and writes plain JSON and does not know these types. On our side
+work/task_process.py and comparer/measures.py decode what arrives, strictly. (model/wire.py has the
+records of a run; it is a module of its own because every `whygpu run` imports it.)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from whygpu.model.comparison import (
+    KerasBackend,
+    LaneDevice,
+    LaneOption,
+    LayerDifference,
+    LayerError,
+    Precision,
+    TensorDifference,
+    Timing,
+    WholeOutput,
+)
+from whygpu.model.estimate import How, PartName
+from whygpu.model.work import What
+
+# Requests to a task: `task` names the module of work/inside/whygpu_work/tasks that does it.
+
+
+class TrialRequest(NamedTuple):
+    """Do a few steps with one batch size."""
+
+    what: What | None
+    """None if the step is pickled."""
+    pickled: str | None
+    """The file with the pickle."""
+    batch: int
+    infer: bool = False
+    optimizer: str | None = None
+    input: str | None = None
+    """The user's --input."""
+    search_path: tuple[str, ...] = ()
+    """Folders that the program which asks looks for its modules in."""
+    task: Literal["trial"] = "trial"
+
+
+class EstimateRequest(NamedTuple):
+    """Estimate the memory of a step on a GPU."""
+
+    what: What
+    batch: int
+    train: bool
+    optimizer: str | None = None
+    options: dict[str, Any] | None = None
+    """The optimizer's, if they are not its defaults."""
+    mixed: bool = False
+    input: str | None = None
+    """The user's --input."""
+    capability: tuple[int, int] | None = None
+    """Of the GPU."""
+    host: bool = False
+    """Estimate for the CPU, where the compiler knows the difference."""
+    rooms: dict[str, int] | None = None
+    """Bytes for arrays, by framework; None to estimate only the given batch."""
+    ways: bool = False
+    """Estimate other ways to fit, if the batch does not."""
+    search_seconds: float | None = None
+    task: Literal["estimate"] = "estimate"
+
+
+class Subject(NamedTuple):
+    """The work that is compared, in one lane."""
+
+    what: What
+    package: str
+    """The folder of whygpu, for scripts that import it."""
+    seed: int
+    batch: int | None
+    shapes: str | None
+    """The user's --input."""
+    inputs: str | None
+    """The user's file of numpy.savez."""
+    train: int
+    """Training steps."""
+    shared: str
+    """The folder with the weights and inputs of all lanes."""
+    lane: str
+    device: LaneDevice
+    backend: KerasBackend | None
+    options: tuple[LaneOption, ...]
+    take_weights: bool = False
+    """Use the weights of the first lane, whatever the program makes here."""
+
+
+class Measure(NamedTuple):
+    seconds: float
+    repeat: int | None
+    """Calls to measure; None for as many as fit in the seconds."""
+
+
+class LaneRequest(NamedTuple):
+    """Do the work once: record its results, measure its speed."""
+
+    subject: Subject
+    record: str
+    """The folder for its results."""
+    measure: Measure | None = None
+    built: str | None = None
+    """The folder that keeps what is compiled while a model is built."""
+    task: Literal["lane"] = "lane"
+
+
+class RecordedLane(NamedTuple):
+    name: str
+    runs: tuple[str, ...]
+    """Folders with its results."""
+    local: str | None
+    """The folder with its layers against float64."""
+
+
+class ReferenceRequest(NamedTuple):
+    """Do the work in float64 on the CPU, and each layer of each lane from the lane's own input."""
+
+    subject: Subject
+    reference: str
+    """The folder for its results."""
+    lanes: tuple[RecordedLane, ...]
+    task: Literal["reference"] = "reference"
+
+
+class DifferencesRequest(NamedTuple):
+    """Compare what was recorded."""
+
+    lanes: tuple[RecordedLane, ...]
+    reference: str | None
+    found: str
+    """The file for what is found: one FoundEntry a line. A model of hundreds of layers has more
+    than a message may hold."""
+    task: Literal["differences"] = "differences"
+
+
+TaskRequest = TrialRequest | EstimateRequest | LaneRequest | ReferenceRequest | DifferencesRequest
+
+
+# Messages from a task: one JSON object a line, of the kind that `kind` names.
+
+
+class ProgressMessage(NamedTuple):
+    text: str
+    kind: Literal["progress"] = "progress"
+
+
+TaskFailure = Literal["error", "unusable", "cannot-tell", "cannot-run"]
+"""`unusable`: what the user named cannot be used like this; `cannot-tell`: it can, but the question
+has no answer for it; `cannot-run`: this program or machine does not have what the lane asks for;
+`error`: any other exception."""
+
+
+class ExceptionMessage(NamedTuple):
+    """The exception that ended the task."""
+
+    failure: TaskFailure
+    type: str
+    text: str
+    traceback: str
+    kind: Literal["exception"] = "exception"
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.text}"
+
+
+class FinishedMessage(NamedTuple):
+    kind: Literal["finished"] = "finished"
+
+
+class PartMessage(NamedTuple):
+    name: PartName
+    bytes: int
+    how: How
+    note: str
+
+
+class EstimateMessage(NamedTuple):
+    batch: int
+    framework: str
+    is_function: bool
+    parts: tuple[PartMessage, ...]
+    peak_bytes: int
+    needs_bytes: int
+    phase: str
+    notes: tuple[str, ...]
+    source: str
+    kind: Literal["estimate"] = "estimate"
+
+
+class LargestMessage(NamedTuple):
+    batch: int
+    next_batch: int | None
+    kind: Literal["largest"] = "largest"
+
+
+class WayMessage(NamedTuple):
+    name: str
+    batch: int
+    needs_bytes: int
+    kind: Literal["way"] = "way"
+
+
+class HostReading(NamedTuple):
+    """Main memory of the task's process, in bytes; None for what the system does not tell."""
+
+    now: int
+    peak: int
+    address_space: int | None = None
+    anonymous: int | None = None
+    """Resident memory without files."""
+    in_use: int | None = None
+    """What malloc has given out and not got back."""
+
+
+class DeviceReading(NamedTuple):
+    """GPU memory as the framework counts it, in bytes; None for what it does not tell."""
+
+    now: int
+    peak: int
+    name: str
+    limit: int | None = None
+    need: int | None = None
+    """What the compiler says that the largest program needs."""
+    gradients: int | None = None
+    """The peak before the weights were updated."""
+
+
+class MemoryMessage(NamedTuple):
+    """`start` before the user's code was loaded, `named` after, `broken` when a step failed."""
+
+    host: HostReading | None
+    device: DeviceReading | None
+    kind: Literal["start", "named", "broken"]
+
+
+class LoadedMessage(NamedTuple):
+    """What was held when the step was ready, before it was done for the first time."""
+
+    host: HostReading | None
+    device: DeviceReading | None
+    one_program: bool
+    """The whole step is compiled as one program, so that its compiler knows what it needs."""
+    kind: Literal["loaded"] = "loaded"
+
+
+class ProgramMessage(NamedTuple):
+    frameworks: dict[str, str]
+    """Those that were imported, with their versions."""
+    sources: tuple[str, ...]
+    """The user's own files that were imported."""
+    kind: Literal["program"] = "program"
+
+
+class StepMessage(NamedTuple):
+    number: int
+    step_seconds: float
+    host: HostReading | None
+    device: DeviceReading | None
+    kind: Literal["step"] = "step"
+
+
+WorkKind = Literal["keras", "torch", "call", "pair", "script"]
+
+
+class LaneMessage(NamedTuple):
+    """What a lane computed with, once its results are on disk."""
+
+    work: WorkKind
+    backend: str | None
+    first_seconds: float
+    framework: str
+    arrays_on: tuple[str, ...]
+    """cpu, gpu: where its weights or results are."""
+    gpus: tuple[str, ...]
+    products: Precision | None
+    weights_set: bool
+    rows: int | None
+    """Examples that layers were recorded for."""
+    items: int | None
+    """Examples of one call."""
+    notes: tuple[str, ...]
+    kind: Literal["lane"] = "lane"
+
+
+class TimingMessage(NamedTuple):
+    timing: Timing
+    kind: Literal["timing"] = "timing"
+
+
+class ReferenceMessage(NamedTuple):
+    ran: bool
+    backend: str | None
+    reason: str
+    kind: Literal["reference"] = "reference"
+
+
+TaskMessage = (
+    ProgressMessage
+    | ExceptionMessage
+    | FinishedMessage
+    | EstimateMessage
+    | LargestMessage
+    | WayMessage
+    | MemoryMessage
+    | LoadedMessage
+    | ProgramMessage
+    | StepMessage
+    | LaneMessage
+    | TimingMessage
+    | ReferenceMessage
+)
+
+
+class MessageLine(NamedTuple):
+    message: TaskMessage
+
+
+# What the task "differences" finds: one JSON object a line of its file.
+
+
+class OwnFound(NamedTuple):
+    """What the two runs of a lane do not share."""
+
+    lane: str
+    tensors: tuple[TensorDifference, ...]
+    kind: Literal["own"] = "own"
+
+
+class ReferenceFound(NamedTuple):
+    """A lane's outputs against those of the float64 reference."""
+
+    lane: str
+    tensors: tuple[TensorDifference, ...]
+    kind: Literal["reference"] = "reference"
+
+
+class LayerErrorsFound(NamedTuple):
+    lane: str
+    errors: tuple[LayerError, ...]
+    kind: Literal["layer-errors"] = "layer-errors"
+
+
+class WholeFound(NamedTuple):
+    """A lane's outputs against what its own layers gave."""
+
+    lane: str
+    outputs: tuple[WholeOutput, ...]
+    kind: Literal["whole"] = "whole"
+
+
+class PairFound(NamedTuple):
+    a: str
+    b: str
+    outputs: tuple[TensorDifference, ...]
+    layers: tuple[LayerDifference, ...]
+    kind: Literal["pair"] = "pair"
+
+
+FoundEntry = OwnFound | ReferenceFound | LayerErrorsFound | WholeFound | PairFound
+
+
+class FoundLine(NamedTuple):
+    entry: FoundEntry
