@@ -5,7 +5,7 @@ The bootstrap writes plain JSON and does not know these types.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class CallSetting(NamedTuple):

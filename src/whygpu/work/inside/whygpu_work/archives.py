@@ -21,7 +21,7 @@ class Bomb(Exception):
     """The archive claims more than it can hold; the message says what."""
 
 
-def check(path):
+def check(path: str) -> None:
     """Raise Bomb for such an archive. What is not a zip archive is left to the loader."""
     if not zipfile.is_zipfile(path):
         return
@@ -46,7 +46,7 @@ def check(path):
         )
 
 
-def _size(count):
+def _size(count: float) -> str:
     for unit in ("bytes", "kB", "MB"):
         if count < 1000:
             return "%.3g %s" % (count, unit)

@@ -3,8 +3,12 @@
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def device_memory():
+
+def device_memory() -> "dict[str, Any] | None":
     """GPU memory in bytes as the frameworks that are started count it; None without a GPU.
 
     `peak` is what was in use at most, `reserved` what the allocator held at most for it.
@@ -15,12 +19,12 @@ def device_memory():
     return {key: sum(each.get(key) or 0 for each in found) for key in ("now", "peak", "reserved")}
 
 
-def reset_peak():
+def reset_peak() -> None:
     """Begin to count anew where the framework can; the kernel's count of main memory as well."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.reset_peak_memory_stats()
-    tensorflow = sys.modules.get("tensorflow")
+    tensorflow: "Any" = sys.modules.get("tensorflow")
     for name in tensorflow_gpus(tensorflow):
         tensorflow.config.experimental.reset_memory_stats(name)
     try:
@@ -31,7 +35,7 @@ def reset_peak():
         pass
 
 
-def host_memory():
+def host_memory() -> "dict[str, Any] | None":
     """Resident memory now, and at most since the count began, in bytes; None where unknown."""
     sizes = {}
     try:
@@ -47,7 +51,7 @@ def host_memory():
     return {"now": sizes["VmRSS"], "peak": sizes["VmHWM"], "pid": os.getpid()}
 
 
-def _torch():
+def _torch() -> "dict[str, int] | None":
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return None
@@ -58,7 +62,7 @@ def _torch():
     }
 
 
-def _jax():
+def _jax() -> "dict[str, int] | None":
     jax = sys.modules.get("jax")
     if jax is None:
         return None
@@ -77,7 +81,7 @@ def _jax():
     }
 
 
-def tensorflow_gpus(tensorflow):
+def tensorflow_gpus(tensorflow: "Any") -> "list[str]":
     """Names of the GPUs that TensorFlow has started; asking must not start them."""
     if tensorflow is None or not hasattr(tensorflow, "config"):
         return []
@@ -88,8 +92,8 @@ def tensorflow_gpus(tensorflow):
     return ["GPU:%d" % i for i in range(len(tensorflow.config.list_logical_devices("GPU")))]
 
 
-def _tensorflow():
-    tensorflow = sys.modules.get("tensorflow")
+def _tensorflow() -> "dict[str, int] | None":
+    tensorflow: "Any" = sys.modules.get("tensorflow")
     names = tensorflow_gpus(tensorflow)
     if not names:
         return None

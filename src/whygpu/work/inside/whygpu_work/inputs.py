@@ -2,16 +2,20 @@
 
 from .loading import Unusable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import numpy
+
 ROWS = "the batch"
 WHOLE_KINDS = "iu"
 
 
-def parse_shapes(text):
+def parse_shapes(text: str) -> "list[tuple[tuple[int, ...], str]]":
     """--input 3x224x224, or 256:int64; several with commas. Shapes are without the batch."""
     return [parse_shape(part) for part in text.split(",")]
 
 
-def parse_shape(text):
+def parse_shape(text: str) -> "tuple[tuple[int, ...], str]":
     sizes, _, dtype = text.strip().partition(":")
     try:
         shape = tuple(int(size) for size in sizes.lower().split("x")) if sizes else ()
@@ -25,7 +29,9 @@ def parse_shape(text):
     return shape, dtype or "float32"
 
 
-def random_array(shape, dtype, seed, below=2):
+def random_array(
+    shape: "tuple[int, ...]", dtype: str, seed: int, below: int = 2
+) -> "numpy.ndarray":
     """Standard normal numbers, or whole numbers from 0 up to below."""
     import numpy
 
@@ -41,7 +47,7 @@ def random_array(shape, dtype, seed, below=2):
     return values if dtype in ("float32", "bfloat16") else values.astype(dtype)
 
 
-def rows_of(array, count):
+def rows_of(array: "numpy.ndarray", count: int) -> "numpy.ndarray":
     """An array with as many rows as wanted: the ones that are there, over and over.
 
     Repeating keeps every value one that the model is made for.

@@ -8,6 +8,11 @@ import sys
 
 from . import archives
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import types
+    from typing import Any, Callable
+
 
 class Unusable(Exception):
     """What the user named cannot be used like this; the message says what can."""
@@ -21,7 +26,7 @@ class CannotTell(Unusable):
     task_failure = "cannot-tell"
 
 
-def load(what, batch_size=None):
+def load(what: "dict[str, Any]", batch_size: "int | None" = None) -> "Any":
     """The model of a file, what the user's function returns, or what a program has left.
 
     A function is called with batch_size if it has a parameter of that name, or one required
@@ -39,7 +44,7 @@ def load(what, batch_size=None):
     return call(value, batch_size)
 
 
-def load_model(path):
+def load_model(path: str) -> "Any":
     from . import model_file
 
     try:
@@ -61,14 +66,14 @@ def load_model(path):
         )
 
 
-def _has_parameter(function, name):
+def _has_parameter(function: "Callable[..., Any]", name: str) -> bool:
     try:
         return name in inspect.signature(function).parameters
     except (TypeError, ValueError):
         return False
 
 
-def need_keras_3():
+def need_keras_3() -> None:
     """Raise Unusable where the installed Keras is an older one."""
     import keras
 
@@ -79,7 +84,7 @@ def need_keras_3():
         )
 
 
-def attribute(path, name):
+def attribute(path: str, name: str) -> "Any":
     """An attribute of a file, which is run as a module, with its folder on the search path."""
     value = run_file(path)
     for part in name.split("."):
@@ -90,7 +95,7 @@ def attribute(path, name):
     return value
 
 
-def run_file(path):
+def run_file(path: str) -> "types.ModuleType":
     """The file as a module of its own name. Its main part does not run: it is not the program."""
     folder, name = place_of(path)
     if name in sys.modules and getattr(sys.modules[name], "__file__", None) == path:
@@ -99,7 +104,7 @@ def run_file(path):
         sys.path.insert(0, folder)
     if "." in name:
         return importlib.import_module(name)
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec: "Any" = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     # Classes of the file are looked up by its name, by pickle for one.
     sys.modules[name] = module
@@ -107,7 +112,7 @@ def run_file(path):
     return module
 
 
-def place_of(path):
+def place_of(path: str) -> "tuple[str, str]":
     """The folder to import a file from, and its name there: a.b for a part of a package, so that
     its relative imports find their way."""
     folder, file_name = os.path.split(path)
@@ -118,7 +123,7 @@ def place_of(path):
     return folder, name
 
 
-def call(function, batch_size):
+def call(function: "Callable[..., Any]", batch_size: "int | None") -> "Any":
     parameter = batch_parameter(function)
     if parameter is None:
         return function()
@@ -127,7 +132,7 @@ def call(function, batch_size):
     return function(**{parameter: batch_size})
 
 
-def batch_parameter(function):
+def batch_parameter(function: "Callable[..., Any]") -> "str | None":
     """The parameter through which a function is told the batch size; None where it has none."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -150,15 +155,15 @@ def batch_parameter(function):
     return required[0].name if required else None
 
 
-def is_model(value):
+def is_model(value: "Any") -> bool:
     return is_keras_model(value) or is_torch_module(value)
 
 
-def is_keras_model(value):
+def is_keras_model(value: "Any") -> bool:
     keras = sys.modules.get("keras")
     return keras is not None and hasattr(keras, "Model") and isinstance(value, keras.Model)
 
 
-def is_torch_module(value):
+def is_torch_module(value: "Any") -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and hasattr(torch, "nn") and isinstance(value, torch.nn.Module)

@@ -11,6 +11,10 @@ import signal
 import sys
 import traceback
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 if sys.path and sys.path[0] == HERE:
     # The first entry is this folder, whose modules are meant to be found in their package only.
@@ -20,20 +24,20 @@ if sys.path and sys.path[0] == HERE:
 class Channel(object):
     """Sends messages to whygpu, one JSON object a line: those of whygpu.model.task_wire."""
 
-    def __init__(self, descriptor):
+    def __init__(self, descriptor: int) -> None:
         self._stream = os.fdopen(descriptor, "w", 1, encoding="ascii")
 
-    def send(self, kind, **fields):
+    def send(self, kind: str, **fields: "Any") -> None:
         fields["kind"] = kind
         self._stream.write(json.dumps(fields) + "\n")
         self._stream.flush()
 
-    def tell(self, text):
+    def tell(self, text: str) -> None:
         """What goes on, for somebody who waits."""
         self.send("progress", text=text)
 
 
-def text_of(error):
+def text_of(error: "BaseException") -> str:
     """The message of an exception; its __str__ may itself fail."""
     try:
         return str(error)[:4000]
@@ -41,7 +45,7 @@ def text_of(error):
         return "its message cannot be shown (%s)" % type(failure).__name__
 
 
-def failure_of(error):
+def failure_of(error: "BaseException") -> str:
     """Which TaskFailure of whygpu.model.task_wire an exception is."""
     if type(error).__module__.startswith("whygpu."):
         # The user's file called whygpu, which refuses to work inside a task.
@@ -49,7 +53,7 @@ def failure_of(error):
     return getattr(error, "task_failure", "error")
 
 
-def main():
+def main() -> None:
     with open(sys.argv[1], encoding="utf-8") as stream:
         request = json.load(stream)
     descriptor = int(sys.argv[2])

@@ -13,6 +13,10 @@ import zipfile
 
 from .loading import Unusable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 CONFIGURATION = "config.json"
 LARGEST = 256 << 20
 """Bytes of a configuration; a model of thousands of layers has a few million."""
@@ -22,7 +26,7 @@ LAMBDA = "a Lambda layer (%s)"
 WAY_OUT = "if you trust it, name a function of yours that loads it: file.py:load_it"
 
 
-def check(path):
+def check(path: str) -> None:
     """Raise Unusable if loading the file would execute code that it holds."""
     for configuration in configurations(path):
         found = first_code(configuration)
@@ -33,7 +37,7 @@ def check(path):
             )
 
 
-def configurations(path):
+def configurations(path: str) -> "list[Any]":
     """The JSON values in the file that say what the model is made of.
 
     A file can be an archive and HDF5 at once, and releases of Keras differ in which they take it
@@ -52,7 +56,7 @@ def configurations(path):
     return found
 
 
-def _of_zip(path):
+def _of_zip(path: str) -> "list[Any]":
     with zipfile.ZipFile(path) as archive, archive.open(CONFIGURATION) as stream:
         text = stream.read(LARGEST + 1)
     if len(text) > LARGEST:
@@ -60,7 +64,7 @@ def _of_zip(path):
     return [json.loads(text.decode("utf-8"))]
 
 
-def _is_hdf5(path):
+def _is_hdf5(path: str) -> bool:
     with open(path, "rb") as stream:
         if stream.read(len(HDF5)) == HDF5:
             return True
@@ -72,7 +76,7 @@ def _is_hdf5(path):
     return h5py.is_hdf5(path)
 
 
-def _of_hdf5(path):
+def _of_hdf5(path: str) -> "list[Any]":
     try:
         import h5py
     except ImportError:
@@ -87,7 +91,7 @@ def _of_hdf5(path):
     return found
 
 
-def first_code(value):
+def first_code(value: "Any") -> "str | None":
     """What would execute code of the file, in words; None where nothing would."""
     waiting = [value]
     while waiting:
@@ -102,7 +106,7 @@ def first_code(value):
     return None
 
 
-def _code_of(node):
+def _code_of(node: "dict[str, Any]") -> "str | None":
     kind = str(node.get("class_name") or "").replace(">", ".").rpartition(".")[2]
     settings = node.get("config")
     settings = settings if isinstance(settings, dict) else {}
@@ -121,7 +125,7 @@ def _code_of(node):
     return None
 
 
-def _is_of_python_itself(module):
+def _is_of_python_itself(module: str) -> bool:
     """No layer is in the standard library, but much that can do harm."""
     top = module.partition(".")[0]
     try:

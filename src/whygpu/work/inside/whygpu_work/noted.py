@@ -19,6 +19,10 @@ import types
 
 from .loading import Unusable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 _FROM_FUTURE = functools.reduce(
@@ -27,7 +31,7 @@ _FROM_FUTURE = functools.reduce(
 )
 
 
-def load(path):
+def load(path: str) -> "Any":
     """A Keras model, or (module, example_inputs) for PyTorch."""
     with open(path, encoding="utf-8") as stream:
         noted = json.load(stream)
@@ -44,12 +48,12 @@ def load(path):
 class Program(object):
     """The program's own file, and the package that it was started as a part of."""
 
-    def __init__(self, path, package):
+    def __init__(self, path: str, package: str) -> None:
         self.path = path
         self.package = package
 
 
-def definitions(program, names):
+def definitions(program: "Program", names: "dict[str, Any]") -> "types.ModuleType":
     """The program's file as a module that knows its constants, and has done nothing."""
     path = program.path
     if path is None:
@@ -71,18 +75,18 @@ def definitions(program, names):
             exec(compile(tree, path, "exec", flags, True), vars(module))
         except Exception as error:
             # It may be of no use here; who looks for it in vain is told.
-            module.whygpu_failed = "%s: %s" % (type(error).__name__, error)
+            vars(module)["whygpu_failed"] = "%s: %s" % (type(error).__name__, error)
     return module
 
 
-def _is_about_imports(node):
+def _is_about_imports(node: "ast.stmt") -> bool:
     """try: import this, except ImportError: import that."""
     return isinstance(node, ast.Try) and all(
         isinstance(each, (ast.Import, ast.ImportFrom)) for each in node.body
     )
 
 
-def _keras_model(saved, program):
+def _keras_model(saved: "dict[str, Any]", program: "Program") -> "Any":
     import keras
 
     try:
@@ -93,7 +97,7 @@ def _keras_model(saved, program):
         return _keras_restored(keras, saved, {k: v for k, v in own.items() if callable(v)})
 
 
-def _check_shapes(model, shapes, given):
+def _check_shapes(model: "Any", shapes: "Any", given: "Any") -> None:
     """What a configuration leaves out would be another model, and no estimate of this one."""
     if shapes is None:
         return
@@ -108,7 +112,7 @@ def _check_shapes(model, shapes, given):
         )
 
 
-def _keras_restored(keras, saved, own):
+def _keras_restored(keras: "Any", saved: "dict[str, Any]", own: "dict[str, Any]") -> "Any":
     with keras.saving.custom_object_scope(own):
         model = _keras_made(keras, saved, own)
         if saved["compile"]:
@@ -116,7 +120,7 @@ def _keras_restored(keras, saved, own):
     return model
 
 
-def _keras_made(keras, saved, own):
+def _keras_made(keras: "Any", saved: "dict[str, Any]", own: "dict[str, Any]") -> "Any":
     try:
         return keras.saving.deserialize_keras_object(saved["model"], safe_mode=False)
     except TypeError:
@@ -127,7 +131,7 @@ def _keras_made(keras, saved, own):
     return kind(**keras.saving.deserialize_keras_object(saved["made_with"]))
 
 
-def _imported(saved):
+def _imported(saved: "dict[str, Any]") -> "Any":
     """The class of a model, where it is in a module that the program has imported."""
     if saved["module"] == "__main__":
         return None
@@ -135,23 +139,23 @@ def _imported(saved):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file, tensors, program):
+    def __init__(self, file: "Any", tensors: "Sequence[Any]", program: "Program") -> None:
         pickle.Unpickler.__init__(self, file)
         self._tensors = tensors
         self._program = program
-        self._own = None
-        self.names = {}
+        self._own: "types.ModuleType | None" = None
+        self.names: "dict[str, Any]" = {}
         """The program's constants."""
 
-    def persistent_load(self, number):
+    def persistent_load(self, number: "Any") -> "Any":
         return self._tensors[number]
 
-    def find_class(self, module, name):
+    def find_class(self, module: str, name: str) -> "Any":
         if module != "__main__":
             return pickle.Unpickler.find_class(self, module, name)
         if self._own is None:
             self._own = definitions(self._program, self.names)
-        found = self._own
+        found: "Any" = self._own
         for part in name.split("."):
             found = getattr(found, part, None)
         if found is None:
@@ -160,7 +164,7 @@ class _Unpickler(pickle.Unpickler):
         return found
 
 
-def _torch_call(saved, program):
+def _torch_call(saved: "dict[str, Any]", program: "Program") -> "tuple[Any, Any]":
     from .noted_torch import NotedCall, tensor
 
     tensors = [tensor(described) for described in saved["tensors"]]

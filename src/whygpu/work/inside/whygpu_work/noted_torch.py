@@ -4,6 +4,10 @@ import torch
 
 from . import trees
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class NotedCall(torch.nn.Module):
     """The module with all its arguments; it takes those whose first axis is the batch.
@@ -12,7 +16,9 @@ class NotedCall(torch.nn.Module):
     is taken to be where the module is.
     """
 
-    def __init__(self, module, args, kwargs, devices):
+    def __init__(
+        self, module: "Any", args: "Any", kwargs: "Any", devices: "dict[int, str | None]"
+    ) -> None:
         super(NotedCall, self).__init__()
         self.module = module
         given = [each for each in trees.flat((args, kwargs), _is_tensor) if each.dim()]
@@ -30,7 +36,7 @@ class NotedCall(torch.nn.Module):
         }
         self.examples = tuple(_row(each) for each in self._scaled)
 
-    def forward(self, *rows):
+    def forward(self, *rows: "Any") -> "Any":
         try:
             return self._called(rows)
         except RuntimeError:
@@ -40,10 +46,10 @@ class NotedCall(torch.nn.Module):
         self._perhaps = set()
         return self._called(rows)
 
-    def _called(self, rows):
+    def _called(self, rows: "Any") -> "Any":
         scaled = {id(each): row for each, row in zip(self._scaled, rows)}
 
-        def replaced(tensor):
+        def replaced(tensor: "Any") -> "Any":
             value = scaled.get(id(tensor))
             if value is None:
                 value = _filled(tensor).to("cuda")
@@ -53,7 +59,7 @@ class NotedCall(torch.nn.Module):
         return self.module(*args, **kwargs)
 
 
-def tensor(described):
+def tensor(described: "dict[str, Any]") -> "Any":
     """Without data, on `meta`; whole numbers that were noted have their values."""
     dtype = getattr(torch, described["dtype"])
     if described["values"] is not None:
@@ -65,22 +71,22 @@ def tensor(described):
     return made
 
 
-def _may_be_lengths(given):
+def _may_be_lengths(given: "Any") -> bool:
     return given.dim() == 1 and given.dtype == torch.int64 and not given.is_meta
 
 
-def _row(given):
+def _row(given: "Any") -> "Any":
     """One example, or all where their values are known."""
     return torch.zeros((1,) + given.shape[1:], dtype=given.dtype) if given.is_meta else given
 
 
-def _filled(given):
+def _filled(given: "Any") -> "Any":
     return torch.zeros(given.shape, dtype=given.dtype) if given.is_meta else given
 
 
-def _is_tensor(thing):
+def _is_tensor(thing: "Any") -> bool:
     return isinstance(thing, torch.Tensor)
 
 
-def _unique(tensors):
+def _unique(tensors: "Any") -> "list[Any]":
     return list({id(each): each for each in tensors}.values())

@@ -14,6 +14,11 @@ from .gauges import tensorflow_gpus
 from .inputs import rows_of
 from .loading import Unusable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+
 EXPECTED = (
     "expected a Keras model, a PyTorch module, (module, example_inputs), (function, arguments) or "
     "a function step(batch_size); a function that takes batch_size may also do the step itself"
@@ -26,7 +31,9 @@ step itself does not need."""
 class Step(object):
     """Something to do with a batch: `run()` does it once."""
 
-    def __init__(self, run, done=False, one_program=False):
+    def __init__(
+        self, run: "Callable[[], Any]", done: bool = False, one_program: bool = False
+    ) -> None:
         self.run = run
         self.done = done
         """Finding out what it is has done it once."""
@@ -34,7 +41,7 @@ class Step(object):
         """The whole of it is compiled as one, so that its compiler knows what it needs."""
 
 
-def named(request):
+def named(request: "dict[str, Any]") -> "Any":
     """What the request names, by `what` or `pickled`, as it stands there: not called yet."""
     for folder in request.get("search_path", ()):
         if folder not in sys.path:
@@ -49,12 +56,14 @@ def named(request):
     return loading.attribute(request["what"]["path"], request["what"]["name"])
 
 
-def of(value, request):
+def of(value: "Any", request: "dict[str, Any]") -> "Step":
     """The step that a value stands for, done as the request wants it."""
     batch = request["batch"]
-    name = (request.get("what") or {}).get("name") or getattr(value, "__name__", "it")
+    name = str((request.get("what") or {}).get("name") or getattr(value, "__name__", "it"))
     if loading.is_model(value) or _is_pair(value) or _is_old_keras_model(value):
-        return _of_result(value, name, request)
+        step = _of_result(value, name, request)
+        assert step is not None
+        return step
     if not callable(value):
         raise Unusable("%s is %s; %s" % (name, _described(value), EXPECTED))
     takes_batch = loading.batch_parameter(value) is not None
@@ -68,7 +77,7 @@ def of(value, request):
     return Step(lambda: loading.call(value, batch), done=True)
 
 
-def _of_result(result, name, request):
+def _of_result(result: "Any", name: str, request: "dict[str, Any]") -> "Step | None":
     """None where it is nothing that can be done."""
     if loading.is_keras_model(result):
         return _keras(result, request)
@@ -91,7 +100,7 @@ def _of_result(result, name, request):
     return None
 
 
-def _is_old_keras_model(value):
+def _is_old_keras_model(value: "Any") -> bool:
     """Of TensorFlow 1 and 2.0 to 2.5, before Keras was a package of its own again."""
     return any(
         base.__name__ == "Model" and base.__module__.startswith("tensorflow.python.keras")
@@ -99,15 +108,15 @@ def _is_old_keras_model(value):
     )
 
 
-def _is_pair(value):
+def _is_pair(value: "Any") -> bool:
     return isinstance(value, (tuple, list)) and len(value) == 2 and callable(value[0])
 
 
-def _described(value):
+def _described(value: "Any") -> str:
     return "None" if value is None else "a %s" % type(value).__name__
 
 
-def _keras(model, request):
+def _keras(model: "Any", request: "dict[str, Any]") -> "Step":
     from .work_keras import KerasWork
 
     work = KerasWork(model, request.get("optimizer"), request.get("input"))
@@ -120,7 +129,7 @@ def _keras(model, request):
     return Step(lambda: work.train_step(inputs, targets), one_program=True)
 
 
-def _torch(module, examples, request):
+def _torch(module: "Any", examples: "Any", request: "dict[str, Any]") -> "Step":
     from .work_torch import TorchWork, with_rows
 
     if examples is not None and not isinstance(examples, (tuple, list, dict)):
@@ -136,7 +145,7 @@ def _torch(module, examples, request):
     return Step(lambda: action(inputs))
 
 
-def _pair(pair):
+def _pair(pair: "Any") -> "Step":
     function, arguments = pair
     if "jax" in sys.modules:
         from .work_jax import JaxWork
@@ -146,7 +155,7 @@ def _pair(pair):
     return Step(lambda: function(*arguments))
 
 
-def _repeated(tree, count):
+def _repeated(tree: "Any", count: int) -> "Any":
     if isinstance(tree, dict):
         return {key: _repeated(each, count) for key, each in tree.items()}
     if isinstance(tree, (list, tuple)):
@@ -154,7 +163,7 @@ def _repeated(tree, count):
     return rows_of(tree, count)
 
 
-def settle(result):
+def settle(result: "Any") -> None:
     """Wait for what has only been started: GPUs, and JAX anywhere, work behind one's back."""
     jax = sys.modules.get("jax")
     if jax is not None and hasattr(jax, "live_arrays"):
@@ -169,5 +178,5 @@ def settle(result):
             sync()
 
 
-def _is_there(array):
+def _is_there(array: "Any") -> bool:
     return not array.is_deleted()

@@ -1,7 +1,11 @@
 """Structures of lists, tuples and dictionaries, walked in the order in which they were written."""
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
-def flat(tree, is_leaf):
+
+def flat(tree: "Any", is_leaf: "Callable[[Any], bool]") -> "list[Any]":
     """The leaves; what is neither a leaf nor a structure is left out."""
     if is_leaf(tree):
         return [tree]
@@ -12,7 +16,9 @@ def flat(tree, is_leaf):
     return [leaf for each in tree for leaf in flat(each, is_leaf)]
 
 
-def replaced(tree, is_leaf, change):
+def replaced(
+    tree: "Any", is_leaf: "Callable[[Any], bool]", change: "Callable[[Any], Any]"
+) -> "Any":
     """The structure with `change(leaf)` in the place of each leaf, in the order of `flat`."""
     if is_leaf(tree):
         return change(tree)
@@ -25,7 +31,7 @@ def replaced(tree, is_leaf, change):
     return tree
 
 
-def in_key_order(tree):
+def in_key_order(tree: "Any") -> "Any":
     """The structure with its dictionaries in the order of their keys, as JAX gives them back."""
     if isinstance(tree, dict):
         return {key: in_key_order(tree[key]) for key in sorted(tree, key=str)}
@@ -36,7 +42,7 @@ def in_key_order(tree):
     return tree
 
 
-def without_fields(tree):
+def without_fields(tree: "Any") -> "Any":
     """The structure with plain tuples: what one backend gives names, another gives places."""
     if isinstance(tree, dict):
         return {key: without_fields(each) for key, each in tree.items()}

@@ -2,16 +2,20 @@
 
 from .loading import Unusable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 
 class JaxWork(object):
     framework = backend = "jax"
 
-    def __init__(self, function, arguments):
+    def __init__(self, function: "Callable[..., Any]", arguments: "Any") -> None:
         self.function = function
         self.arguments = tuple(arguments) if isinstance(arguments, (tuple, list)) else (arguments,)
-        self._compiled = None
+        self._compiled: "Any" = None
 
-    def step(self):
+    def step(self) -> "Any":
         """One call, waited for. A function that is compiled already is left as it is."""
         import jax
 
@@ -21,11 +25,11 @@ class JaxWork(object):
         return jax.block_until_ready(self._compiled(*self.arguments))
 
 
-def is_pair(value):
+def is_pair(value: "Any") -> bool:
     """Whether the user gave (function, arguments)."""
     return isinstance(value, (tuple, list)) and len(value) == 2 and callable(value[0])
 
 
-def check_pair(value):
+def check_pair(value: "Any") -> None:
     if not is_pair(value):
         raise Unusable("expected (function, arguments), received %s" % type(value).__name__)

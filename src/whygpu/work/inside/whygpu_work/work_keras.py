@@ -6,11 +6,22 @@ from . import trees
 from .inputs import parse_shapes, random_array
 from .loading import Unusable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
 
 class KerasWork(object):
     framework = "keras"
 
-    def __init__(self, model, optimizer=None, shapes=None, seed=0, example=None):
+    def __init__(
+        self,
+        model: "Any",
+        optimizer: "str | None" = None,
+        shapes: "str | None" = None,
+        seed: int = 0,
+        example: "Any" = None,
+    ) -> None:
         """`example` has the structure of what a model takes that does not say so itself."""
         import keras
 
@@ -24,7 +35,7 @@ class KerasWork(object):
         if not all(each.built for each in [model] + all_layers(model)):
             model(self.arranged([random_array((2,) + s, d, seed) for s, d in self._specs]))
 
-    def inputs(self, batch, seed=None):
+    def inputs(self, batch: int, seed: "int | None" = None) -> "Any":
         """Arrays in the structure that the model takes."""
         seed = self.seed if seed is None else seed
         below = smallest_vocabulary(self.model)
@@ -34,7 +45,7 @@ class KerasWork(object):
         ]
         return self.arranged(arrays)
 
-    def arranged(self, arrays):
+    def arranged(self, arrays: "Sequence[Any]") -> "Any":
         """Arrays in the order of the model's inputs, in the structure that it takes."""
         structure = getattr(self.model, "_inputs_struct", None)
         if isinstance(structure, dict):
@@ -45,7 +56,7 @@ class KerasWork(object):
             return trees.replaced(self._example, _has_shape, lambda each: next(waiting))
         return arrays[0] if len(arrays) == 1 else arrays
 
-    def prepare_training(self):
+    def prepare_training(self) -> None:
         """Compile the model where it is not; a loss of ours serves where it has none."""
         compiled = getattr(self.model, "compiled", False) and self.model.optimizer is not None
         if compiled and self._optimizer is None:
@@ -53,7 +64,7 @@ class KerasWork(object):
         loss = getattr(self.model, "loss", None) if compiled else None
         self.model.compile(optimizer=self._optimizer or "adam", loss=loss or "mse")
 
-    def targets(self, inputs, seed=None):
+    def targets(self, inputs: "Any", seed: "int | None" = None) -> "Any":
         """What fit would be given as y: of the outputs' shape, or class numbers, as the loss is."""
         seed = self.seed if seed is None else seed
         batch = len(first_leaf(inputs))
@@ -67,17 +78,17 @@ class KerasWork(object):
             return dict(zip(names, arrays))
         return arrays[0] if len(arrays) == 1 else arrays
 
-    def train_step(self, inputs, targets):
+    def train_step(self, inputs: "Any", targets: "Any") -> float:
         """One optimiser step as fit does it; the loss."""
         loss = self.model.train_on_batch(inputs, targets)
         return float(loss[0] if isinstance(loss, (list, tuple)) else loss)
 
-    def infer(self, inputs):
+    def infer(self, inputs: "Any") -> "Any":
         """The outputs as NumPy arrays, in the model's structure."""
         return self.model.predict_on_batch(inputs)
 
 
-def _target(batch, shape, loss, seed):
+def _target(batch: int, shape: "Any", loss: str, seed: int) -> "numpy.ndarray":
     name = loss_name(loss)
     if any(size is None for size in shape):
         raise Unusable("the model's output has a size that depends on its input: %s" % (shape,))
@@ -91,7 +102,7 @@ def _target(batch, shape, loss, seed):
     return random_array((batch,) + shape, "float32", seed)
 
 
-def _outputs(model, inputs):
+def _outputs(model: "Any", inputs: "Any") -> "tuple[list[str], list[Any]]":
     """The names of the outputs, where the model returns a dictionary of them, and the outputs."""
     structure = getattr(model, "_outputs_struct", None)
     if not getattr(model, "outputs", None):
@@ -110,7 +121,7 @@ def _outputs(model, inputs):
     return [], trees.flat(structure, lambda each: hasattr(each, "shape"))
 
 
-def losses_of(model, names, count):
+def losses_of(model: "Any", names: "Sequence[str]", count: int) -> "list[Any]":
     """The loss of each output, in their order."""
     loss = getattr(model, "loss", None)
     if isinstance(loss, dict):
@@ -121,14 +132,14 @@ def losses_of(model, names, count):
     return [loss] * count
 
 
-def _has_shape(thing):
+def _has_shape(thing: "Any") -> bool:
     """An array, or a shape alone."""
     if isinstance(thing, (tuple, list)):
         return bool(thing) and all(each is None or isinstance(each, int) for each in thing)
     return hasattr(thing, "shape")
 
 
-def _built_with(model):
+def _built_with(model: "Any") -> "Any":
     """The shapes with which a subclass of Model was built, in the structure that it takes.
 
     None where it does not say, and where it looks up whole numbers, which a shape does not tell.
@@ -140,7 +151,7 @@ def _built_with(model):
     return (model.get_build_config() or {}).get("input_shape")
 
 
-def input_specs(model, shapes):
+def input_specs(model: "Any", shapes: "str | None") -> "list[tuple[tuple[int, ...], str]]":
     """(shape without the batch, dtype) of each input, the user's word before the model's own."""
     if shapes:
         return parse_shapes(shapes)
@@ -162,24 +173,24 @@ def input_specs(model, shapes):
     return specs
 
 
-def smallest_vocabulary(model):
+def smallest_vocabulary(model: "Any") -> int:
     """Whole numbers below this are valid indices for every embedding of the model."""
     sizes = [layer.input_dim for layer in all_layers(model) if hasattr(layer, "input_dim")]
     return min([size for size in sizes if isinstance(size, int)] or [2])
 
 
-def all_layers(model):
+def all_layers(model: "Any") -> "list[Any]":
     flatten = getattr(model, "_flatten_layers", None)
     return list(flatten(include_self=False)) if flatten else list(getattr(model, "layers", []))
 
 
-def loss_name(loss):
+def loss_name(loss: "Any") -> str:
     """The loss's own name in lower case; empty where it has none we could read."""
     name = loss if isinstance(loss, str) else getattr(loss, "name", None)
     return str(name or getattr(loss, "__name__", "") or "").lower()
 
 
-def first_leaf(tree):
+def first_leaf(tree: "Any") -> "Any":
     while isinstance(tree, (dict, list, tuple)):
         tree = next(iter(tree.values())) if isinstance(tree, dict) else tree[0]
     return tree

@@ -6,11 +6,23 @@ import inspect
 from .inputs import parse_shapes, random_array
 from .loading import Unusable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class TorchWork(object):
     framework = backend = "torch"
 
-    def __init__(self, module, examples=None, optimizer=None, shapes=None, device=None, seed=0):
+    def __init__(
+        self,
+        module: "Any",
+        examples: "Any" = None,
+        optimizer: "str | None" = None,
+        shapes: "str | None" = None,
+        device: "str | None" = None,
+        seed: int = 0,
+    ) -> None:
         import torch
 
         self.module = module
@@ -24,9 +36,9 @@ class TorchWork(object):
                 "return (module, example_inputs)"
             )
         self._optimizer_name = optimizer or "adam"
-        self._optimizer = None
+        self._optimizer: "Any" = None
 
-    def inputs(self, batch, seed=None):
+    def inputs(self, batch: int, seed: "int | None" = None) -> "Any":
         """A tuple of arguments on the device."""
         import torch
 
@@ -40,14 +52,14 @@ class TorchWork(object):
         ]
         return tuple(torch.as_tensor(array).to(self.device) for array in arrays)
 
-    def prepare_training(self):
+    def prepare_training(self) -> None:
         self.module.to(self.device).train()
         self._optimizer = make_optimizer(self._optimizer_name, self.module.parameters())
 
-    def prepare_inference(self):
+    def prepare_inference(self) -> None:
         self.module.to(self.device).eval()
 
-    def train_step(self, inputs):
+    def train_step(self, inputs: "Any") -> float:
         """One optimiser step. The loss is the mean of what the module returns."""
         self._optimizer.zero_grad()
         loss = mean_of(call(self.module, inputs))
@@ -55,20 +67,20 @@ class TorchWork(object):
         self._optimizer.step()
         return float(loss.detach())
 
-    def infer(self, inputs):
+    def infer(self, inputs: "Any") -> "Any":
         import torch
 
         with torch.no_grad():
             return call(self.module, inputs)
 
 
-def call(module, inputs):
+def call(module: "Any", inputs: "Any") -> "Any":
     if isinstance(inputs, dict):
         return module(**inputs) if _takes_by_name(module, inputs) else module(inputs)
     return module(*inputs) if isinstance(inputs, (tuple, list)) else module(inputs)
 
 
-def _takes_by_name(module, inputs):
+def _takes_by_name(module: "Any", inputs: "dict[str, Any]") -> bool:
     """Whether a dictionary holds the module's arguments; it may be the one that it takes."""
     try:
         signature = inspect.signature(module.forward)
@@ -81,7 +93,7 @@ def _takes_by_name(module, inputs):
     )
 
 
-def mean_of(output):
+def mean_of(output: "Any") -> "Any":
     """The mean over the floating-point tensors of any structure, as one number to differentiate."""
     tensors = [leaf for leaf in leaves(output) if leaf.is_floating_point() and leaf.requires_grad]
     if not tensors:
@@ -89,7 +101,7 @@ def mean_of(output):
     return sum(tensor.float().mean() for tensor in tensors)
 
 
-def leaves(tree):
+def leaves(tree: "Any") -> "list[Any]":
     """All tensors of nested lists, tuples, dicts and objects with fields."""
     import torch
 
@@ -103,7 +115,7 @@ def leaves(tree):
     return [leaf for each in fields.values() for leaf in leaves(each)] if fields else []
 
 
-def example_inputs(module):
+def example_inputs(module: "Any") -> "Any":
     given = getattr(module, "example_inputs", None)
     if given is None:
         given = getattr(module, "example_input_array", None)
@@ -113,7 +125,7 @@ def example_inputs(module):
     return (given,)
 
 
-def with_rows(tree, count):
+def with_rows(tree: "Any", count: int) -> "Any":
     """The examples with as many rows as wanted: the ones that are there, over and over."""
     import torch
 
@@ -128,7 +140,7 @@ def with_rows(tree, count):
     return tree
 
 
-def moved(tree, device):
+def moved(tree: "Any", device: "Any") -> "Any":
     import torch
 
     if isinstance(tree, torch.Tensor):
@@ -140,7 +152,7 @@ def moved(tree, device):
     return tree
 
 
-def smallest_vocabulary(module):
+def smallest_vocabulary(module: "Any") -> "Any":
     import torch
 
     sizes = [
@@ -149,7 +161,7 @@ def smallest_vocabulary(module):
     return min(sizes or [2])
 
 
-def make_optimizer(name, parameters, **options):
+def make_optimizer(name: str, parameters: "Any", **options: "dict[str, Any]") -> "Any":
     """By its name in torch.optim, whatever the case."""
     import torch
 

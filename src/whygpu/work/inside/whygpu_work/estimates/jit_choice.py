@@ -10,18 +10,22 @@ import inspect
 import sys
 import weakref
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 TRAINER = "keras.src.trainers.trainer"
 """Where Keras 3 has `compile`."""
 
-_CHOICES = weakref.WeakKeyDictionary()
+_CHOICES: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
 
 
-def of(model):
+def of(model: "Any") -> "Any":
     """True, False or "auto", which it is for a model that was not compiled."""
     return _CHOICES.get(model, "auto")
 
 
-def note_from_now_on():
+def note_from_now_on() -> None:
     """For all models that are compiled from now on; Keras is not imported for it."""
     module = sys.modules.get(TRAINER)
     if module is not None:
@@ -33,15 +37,15 @@ def note_from_now_on():
 class _Finder(object):
     """Lets the others find the module, and adds to the end of its execution."""
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
         if name != TRAINER:
             return None
         sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        spec: "Any" = importlib.util.find_spec(name)
         if spec is not None:
             execute = spec.loader.exec_module
 
-            def exec_module(module):
+            def exec_module(module: "Any") -> None:
                 execute(module)
                 _watch(module)
 
@@ -49,12 +53,12 @@ class _Finder(object):
         return spec
 
 
-def _watch(module):
+def _watch(module: "Any") -> None:
     original = module.Trainer.compile
     signature = inspect.signature(original)
 
     @functools.wraps(original)
-    def compile(self, *arguments, **named):
+    def compile(self: "Any", *arguments: "Any", **named: "Any") -> None:
         original(self, *arguments, **named)
         given = signature.bind(self, *arguments, **named).arguments
         _CHOICES[self] = given.get("jit_compile", "auto")

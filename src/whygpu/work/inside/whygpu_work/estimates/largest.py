@@ -6,6 +6,10 @@ for itself before it is given: what is returned has been estimated, not extrapol
 
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Sequence
+
 MOST_ESTIMATES = 12
 LARGEST = 1 << 20
 """No larger batch is looked for."""
@@ -18,14 +22,20 @@ GROWTH = 16
 class Largest(object):
     """What came of a search."""
 
-    def __init__(self, batch, next_batch):
+    def __init__(self, batch: int, next_batch: "int | None") -> None:
         self.batch = batch
         """The largest that was seen to fit; 0 where not even one example does."""
         self.next_batch = next_batch
         """The smallest larger one that was seen not to; None where none was tried."""
 
 
-def largest(need, room, batch, seconds=None, clock=time.time):
+def largest(
+    need: "Callable[[int], float]",
+    room: float,
+    batch: int,
+    seconds: "float | None" = None,
+    clock: "Callable[[], float]" = time.time,
+) -> "Largest":
     """`need(batch)` gives bytes. After so many seconds, what is known by then is the answer."""
     began = clock()
     known = {batch: need(batch)}
@@ -39,7 +49,7 @@ def largest(need, room, batch, seconds=None, clock=time.time):
     return Largest(*_bracket(known, room))
 
 
-def next_batch(known, room):
+def next_batch(known: "dict[int, float]", room: float) -> "int | None":
     """The batch to ask for after these needs; None where they settle it."""
     fits, fails = _bracket(known, room)
     if fits >= LARGEST or fails == fits + 1:
@@ -59,13 +69,13 @@ def next_batch(known, room):
     return max(min(guess, fails - 1), fits + 1)
 
 
-def _bracket(known, room):
+def _bracket(known: "dict[int, float]", room: float) -> "tuple[int, int | None]":
     fails = min((batch for batch, need in known.items() if need > room), default=None)
     fits = [batch for batch in known if fails is None or batch < fails]
     return max(fits, default=0), fails
 
 
-def _along_line(known, room, ends):
+def _along_line(known: "dict[int, float]", room: float, ends: "Sequence[int]") -> int:
     """Where the line through two known batches reaches the room."""
     low, high = ends
     slope = (known[high] - known[low]) / float(high - low)

@@ -9,6 +9,10 @@ import collections
 
 from ..loading import CannotTell
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator, Sequence
+
 GRANULE = 256
 """Bytes; TensorFlow's allocator gives multiples of it."""
 SHARING = frozenset(
@@ -33,7 +37,7 @@ OVERWRITING = frozenset(
 
 
 class Array(object):
-    def __init__(self, size, shape):
+    def __init__(self, size: int, shape: "tuple[int, ...]") -> None:
         self.size = size
         self.shape = shape
         self.awaited = 0
@@ -41,7 +45,7 @@ class Array(object):
         self.is_result = False
 
 
-def at_peak(graph):
+def at_peak(graph: "Any") -> "Sequence[Array]":
     """The arrays that are there when most memory is; without those the graph is given."""
     held = _Held(graph)
     for operation in held.operations:
@@ -50,19 +54,19 @@ def at_peak(graph):
 
 
 class _Held(object):
-    def __init__(self, graph):
+    def __init__(self, graph: "Any") -> None:
         self.operations = list(_in_turn(_needed(graph)))
-        self.most = ()
+        self.most: "tuple[Array, ...]" = ()
         self._most_bytes = self._bytes = 0
-        self._live = {}
-        self._array_of = {}
-        self._readers = {}
+        self._live: "dict[int, Array]" = {}
+        self._array_of: "dict[Any, Array]" = {}
+        self._readers: "dict[Any, int]" = {}
         self._results = frozenset(tensor.ref() for tensor in graph.outputs)
         for operation in self.operations:
             for tensor in operation.inputs:
                 self._readers[tensor.ref()] = self._readers.get(tensor.ref(), 0) + 1
 
-    def start(self, operation):
+    def start(self, operation: "Any") -> None:
         if operation.type == "Placeholder":
             return
         inputs = [self._array_of.get(tensor.ref()) for tensor in operation.inputs]
@@ -74,10 +78,11 @@ class _Held(object):
             if array is not None:
                 array.awaited -= 1
         for array in inputs + [self._array_of.get(tensor.ref()) for tensor in operation.outputs]:
-            if array is not None and not array.awaited and self._live.pop(id(array), None):
+            if array is not None and not array.awaited and id(array) in self._live:
+                del self._live[id(array)]
                 self._bytes -= array.size
 
-    def _give(self, operation, inputs, place, tensor):
+    def _give(self, operation: "Any", inputs: "Any", place: int, tensor: "Any") -> None:
         if operation.type in SHARING:
             array = inputs[place]
             if array is None:
@@ -91,7 +96,7 @@ class _Held(object):
             array.is_result = operation.type != "Const"
         self._array_of[tensor.ref()] = array
 
-    def _overwritten(self, operation, inputs, tensor):
+    def _overwritten(self, operation: "Any", inputs: "Any", tensor: "Any") -> "Array | None":
         if operation.type not in OVERWRITING:
             return None
         size = _bytes(tensor)
@@ -101,14 +106,14 @@ class _Held(object):
                 return array
         return None
 
-    def _new(self, tensor):
+    def _new(self, tensor: "Any") -> "Array":
         array = Array(_bytes(tensor), tuple(tensor.shape.as_list()))
         self._live[id(array)] = array
         self._bytes += array.size
         return array
 
 
-def _needed(graph):
+def _needed(graph: "Any") -> "list[Any]":
     """The operations that lead to a result or a change, in their order."""
     found = set()
     waiting = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
@@ -123,7 +128,7 @@ def _needed(graph):
     return chosen
 
 
-def _in_turn(operations):
+def _in_turn(operations: "Any") -> "Iterator[Any]":
     """In the order in which they are started."""
     missing, followers = {}, collections.defaultdict(list)
     for operation in operations:
@@ -142,7 +147,7 @@ def _in_turn(operations):
                 queue.append(follower)
 
 
-def _check(operation):
+def _check(operation: "Any") -> None:
     if any(value.HasField("func") for value in operation.node_def.attr.values()):
         raise CannotTell(
             "TensorFlow runs a loop or a branch in it (%s, of %s), whose memory shows "
@@ -156,12 +161,12 @@ def _check(operation):
             )
 
 
-def _is_small(tensor):
+def _is_small(tensor: "Any") -> bool:
     """Handles, and lists of whole numbers: shapes and axes, which stay in the computer's memory."""
     return not tensor.dtype.size or (tensor.dtype.is_integer and tensor.shape.rank == 1)
 
 
-def _bytes(tensor):
+def _bytes(tensor: "Any") -> int:
     if not tensor.shape.is_fully_defined():
         return 0
     size = tensor.shape.num_elements() * (tensor.dtype.size or 0)

@@ -13,6 +13,10 @@ from . import jit_choice, tensorflow_graph
 from .half_precision import in_half_precision
 from .xla import program_memory
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable
+
 FEW = 2
 """Rows of the arrays from which shapes and types are read."""
 CAPABILITY = (9, 0)
@@ -33,8 +37,15 @@ class KerasEstimator(object):
     """`optimizer` is a name that Keras knows, or None for the model's own."""
 
     def __init__(
-        self, model, train=True, optimizer=None, mixed=False, shapes=None, gpu=None, tell=None
-    ):
+        self,
+        model: "Any",
+        train: bool = True,
+        optimizer: "str | None" = None,
+        mixed: bool = False,
+        shapes: "str | None" = None,
+        gpu: "tuple[int, int] | None" = None,
+        tell: "Callable[[str], None] | None" = None,
+    ) -> None:
         need_keras_3()
         obstacle = _obstacle(model)
         if obstacle:
@@ -58,7 +69,7 @@ class KerasEstimator(object):
             self._targets = work.targets(self._inputs)
             model.optimizer.build(model.trainable_variables)
 
-    def at(self, batch):
+    def at(self, batch: int) -> "dict[str, Any]":
         import tensorflow
 
         self._tell("tracing a batch of %d: a minute for a large model" % batch)
@@ -91,7 +102,7 @@ class KerasEstimator(object):
             % tensorflow.__version__,
         }
 
-    def _by_xla(self, data, specs):
+    def _by_xla(self, data: "Any", specs: "Any") -> "_Temporary":
         modelled = program_memory.model(self._text(data, specs), self._capability)
         shapes = [each.shape for each in self.model.trainable_variables]
         gradients = min(modelled.size, modelled.gradients(shapes)) if self.train else 0
@@ -99,7 +110,7 @@ class KerasEstimator(object):
             gradients, modelled.size - gradients, modelled.results, modelled.workspace
         )
 
-    def _by_operation(self, data, specs):
+    def _by_operation(self, data: "Any", specs: "Any") -> "_Temporary":
         arrays = tensorflow_graph.at_peak(self._graph(data, specs))
         weights = {tuple(each.shape) for each in self.model.trainable_variables}
         results = sum(each.size for each in arrays if each.is_result)
@@ -111,16 +122,16 @@ class KerasEstimator(object):
             activations, results = activations + results, 0
         return _Temporary(gradients, activations, results, 0)
 
-    def _step(self, data):
+    def _step(self, data: "Any") -> "Callable[..., Any]":
         import tensorflow
 
-        def step(*leaves):
+        def step(*leaves: "Any") -> "Any":
             packed = tensorflow.nest.pack_sequence_as(data, leaves)
             return self.model.train_step(packed) if self.train else self.model.predict_step(packed)
 
         return step
 
-    def _graph(self, data, specs):
+    def _graph(self, data: "Any", specs: "Any") -> "Any":
         """The step as operations, with those of functions that the model has made of its own."""
         import tensorflow
 
@@ -131,7 +142,7 @@ class KerasEstimator(object):
         finally:
             tensorflow.config.run_functions_eagerly(before)
 
-    def _text(self, data, specs):
+    def _text(self, data: "Any", specs: "Any") -> str:
         """The step as a program for XLA."""
         import tensorflow
 
@@ -148,24 +159,24 @@ class KerasEstimator(object):
 class _Temporary(object):
     """Bytes of what is there at the peak, beside what stays."""
 
-    def __init__(self, gradients, activations, results, workspace):
+    def __init__(self, gradients: int, activations: int, results: int, workspace: int) -> None:
         self.gradients = gradients
         self.activations = activations
         self.results = results
         self.workspace = workspace
 
 
-def _leaves(tree):
+def _leaves(tree: "Any") -> "Any":
     import tensorflow
 
     return tensorflow.nest.flatten(tree)
 
 
-def _bytes(variables):
+def _bytes(variables: "Any") -> int:
     return sum(_size(each.shape, each.dtype) for each in variables)
 
 
-def _size(shape, dtype):
+def _size(shape: "Iterable[int]", dtype: "Any") -> int:
     import tensorflow
 
     count = 1
@@ -174,7 +185,7 @@ def _size(shape, dtype):
     return count * tensorflow.as_dtype(dtype).size
 
 
-def _obstacle(model):
+def _obstacle(model: "Any") -> str:
     """What cannot be followed without a GPU; empty where nothing."""
     if getattr(model, "run_eagerly", False):
         return "it is told to run eagerly"
@@ -184,7 +195,7 @@ def _obstacle(model):
     return ""
 
 
-def _why_not_compiled(model):
+def _why_not_compiled(model: "Any") -> str:
     """Why Keras would not have XLA compile the model on a GPU; empty where it would."""
     for layer in all_layers(model):
         if not getattr(layer, "supports_jit", True):
@@ -201,9 +212,9 @@ def _why_not_compiled(model):
     return "" if taken else "operations are to be deterministic"
 
 
-def _is_for_cudnn(layer):
+def _is_for_cudnn(layer: "Any") -> bool:
     """Keras gives an LSTM or GRU of the usual kind to cuDNN, which XLA knows nothing of."""
-    cell = getattr(layer, "cell", None)
+    cell: "Any" = getattr(layer, "cell", None)
     if type(layer).__name__ not in ("LSTM", "GRU") or not getattr(layer, "use_cudnn", False):
         return False
     usual = [getattr(cell, name, None) for name in ("activation", "recurrent_activation")]

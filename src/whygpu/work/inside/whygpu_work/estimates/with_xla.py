@@ -14,6 +14,10 @@ from .xla import program_memory
 from .xla.compile import Compiler
 from .xla.libraries import as_on_gpu
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable
+
 FEW = 2
 """Rows of the arrays from which shapes and types are read."""
 NOT_COUNTED = (
@@ -27,12 +31,17 @@ WORKSPACE = "by which cuBLAS and cuDNN raise the peak; they choose on the GPU"
 class _Estimator(object):
     """What is common to all programs: tracing, asking the compiler, and the model in its place."""
 
-    def __init__(self, gpu=None, tell=None, host=False):
+    def __init__(
+        self,
+        gpu: "tuple[int, int] | None" = None,
+        tell: "Callable[[str], None] | None" = None,
+        host: bool = False,
+    ) -> None:
         self.compiler = Compiler(gpu, host)
-        self.notes = []
+        self.notes: "list[str]" = []
         self._tell = tell or (lambda text: None)
 
-    def _lowered(self, jitted, arguments):
+    def _lowered(self, jitted: "Any", arguments: "Any") -> "Any":
         """The program for a GPU, traced as it would be on one."""
         if self.compiler.tries_things_out:
             return jitted.lower(*arguments)
@@ -46,7 +55,7 @@ class _Estimator(object):
                 self._note("traced for the CPU: %s" % str(error).splitlines()[0])
                 return traced.lower()
 
-    def _abstract(self, shape, dtype):
+    def _abstract(self, shape: "Iterable[int]", dtype: "Any") -> "Any":
         import jax
 
         if self.compiler.device is None:
@@ -54,7 +63,7 @@ class _Estimator(object):
         where = jax.sharding.SingleDeviceSharding(self.compiler.device)
         return jax.ShapeDtypeStruct(tuple(shape), dtype, sharding=where)
 
-    def _temporary(self, lowered, thorough=True):
+    def _temporary(self, lowered: "Any", thorough: bool = True) -> "_Temporary":
         """What the compiler says; the model says what of it is what, or all where there is none."""
         modelled, size = None, None
         try:
@@ -73,7 +82,7 @@ class _Estimator(object):
                 self._note("XLA's GPU compiler failed: %s" % str(error).splitlines()[0])
         return _Temporary(size, modelled, self.compiler.tries_things_out)
 
-    def _source(self, how):
+    def _source(self, how: str) -> str:
         import jax
 
         if how == "compiled":
@@ -82,11 +91,11 @@ class _Estimator(object):
             jax.__version__
         )
 
-    def _note(self, text):
+    def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
 
-    def _answer(self, parts, how):
+    def _answer(self, parts: "list[dict[str, Any]]", how: str) -> "dict[str, Any]":
         if how == "modelled" and self.compiler.without:
             self._note(
                 "XLA's GPU compiler would tell rather than be modelled: it comes with JAX's CUDA "
@@ -103,13 +112,13 @@ class _Estimator(object):
 class _Temporary(object):
     """Memory beside arguments and results, from the compiler where it knows."""
 
-    def __init__(self, compiled, modelled, tried_out):
+    def __init__(self, compiled: "int | None", modelled: "Any", tried_out: bool) -> None:
         self.how = "modelled" if compiled is None else "compiled"
         self.size = modelled.size if compiled is None else compiled
         self.workspace = 0 if modelled is None or tried_out else modelled.workspace
         self._modelled = modelled
 
-    def gradients(self, shapes):
+    def gradients(self, shapes: "Any") -> int:
         return 0 if self._modelled is None else min(self.size, self._modelled.gradients(shapes))
 
 
@@ -119,15 +128,15 @@ class KerasEstimator(_Estimator):
 
     def __init__(
         self,
-        model,
-        train=True,
-        optimizer=None,
-        mixed=False,
-        shapes=None,
-        gpu=None,
-        tell=None,
-        host=False,
-    ):
+        model: "Any",
+        train: bool = True,
+        optimizer: "str | None" = None,
+        mixed: bool = False,
+        shapes: "str | None" = None,
+        gpu: "tuple[int, int] | None" = None,
+        tell: "Callable[[str], None] | None" = None,
+        host: bool = False,
+    ) -> None:
         super(KerasEstimator, self).__init__(gpu, tell, host)
         if mixed:
             in_half_precision(model)
@@ -146,7 +155,7 @@ class KerasEstimator(_Estimator):
         if getattr(model, "run_eagerly", False) or getattr(model, "jit_compile", True) is False:
             self._note("The model is told not to be compiled; the figures are for a compiled one.")
 
-    def at(self, batch):
+    def at(self, batch: int) -> "dict[str, Any]":
         import jax
 
         self._tell("tracing a batch of %d" % batch)
@@ -157,8 +166,9 @@ class KerasEstimator(_Estimator):
         model = self.model
         weights = self._state(model.trainable_variables)
         fixed = self._state(model.non_trainable_variables)
-        state, step = (weights, fixed), self._predict_step
-        optimizer = []
+        state: "tuple[Any, ...]" = (weights, fixed)
+        step = self._predict_step
+        optimizer: "list[Any]" = []
         if self.train:
             optimizer = self._state(model.optimizer.variables)
             state += (optimizer, self._state(model.metrics_variables))
@@ -179,11 +189,13 @@ class KerasEstimator(_Estimator):
             temporary.how,
         )
 
-    def _predict_step(self, state, data):
+    def _predict_step(self, state: "Any", data: "Any") -> "tuple[Any, tuple[Any, Any]]":
         outputs, fixed = self.model.predict_step(state, data)
         return outputs, (state[0], fixed)
 
-    def _parts(self, temporary, weights, optimizer, inputs, results):
+    def _parts(
+        self, temporary: "_Temporary", weights: int, optimizer: int, inputs: int, results: int
+    ) -> "list[dict[str, Any]]":
         shapes = [each.shape for each in self.model.trainable_variables]
         gradients = temporary.gradients(shapes) if self.train else 0
         parts = [_part("weights", weights, "measured")]
@@ -198,14 +210,14 @@ class KerasEstimator(_Estimator):
         parts.append(_part("workspace", temporary.workspace, "modelled", WORKSPACE))
         return parts
 
-    def _build_metrics(self, data):
+    def _build_metrics(self, data: "Any") -> None:
         """As `fit` does at its first batch: what counts the loss and the metrics comes to be."""
         self.model._symbolic_build(data_batch=data + (None,))
 
-    def _state(self, variables):
+    def _state(self, variables: "Any") -> "list[Any]":
         return [self._abstract(each.shape, each.dtype) for each in variables]
 
-    def _rows(self, tree, count):
+    def _rows(self, tree: "Any", count: int) -> "Any":
         import jax
 
         return jax.tree_util.tree_map(
@@ -216,13 +228,19 @@ class KerasEstimator(_Estimator):
 class FunctionEstimator(_Estimator):
     """A JAX function with the arguments that it is called with."""
 
-    def __init__(self, function, arguments, gpu=None, tell=None):
+    def __init__(
+        self,
+        function: "Callable[..., Any]",
+        arguments: "Any",
+        gpu: "tuple[int, int] | None" = None,
+        tell: "Callable[[str], None] | None" = None,
+    ) -> None:
         super(FunctionEstimator, self).__init__(gpu, tell)
         self._function = function
         given = isinstance(arguments, (tuple, list))
         self._arguments = tuple(arguments) if given else (arguments,)
 
-    def at(self):
+    def at(self) -> "dict[str, Any]":
         import jax
 
         self._tell("tracing the function")
@@ -240,17 +258,17 @@ class FunctionEstimator(_Estimator):
         ]
         return self._answer(parts, temporary.how)
 
-    def _described(self, leaf):
+    def _described(self, leaf: "Any") -> "Any":
         if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
             return leaf
         return self._abstract(leaf.shape, leaf.dtype)
 
 
-def _part(name, size, how, note=""):
+def _part(name: str, size: float, how: str, note: str = "") -> "dict[str, Any]":
     return {"name": name, "bytes": int(size), "how": how, "note": note}
 
 
-def _donated(lowered, results):
+def _donated(lowered: "Any", results: int) -> int:
     """Bytes of results that take the place of arguments."""
     import jax
 
@@ -259,13 +277,13 @@ def _donated(lowered, results):
     return min(given, results)
 
 
-def _bytes(tree):
+def _bytes(tree: "Any") -> int:
     import jax
 
     return sum(_size(leaf) for leaf in jax.tree_util.tree_leaves(tree))
 
 
-def _size(leaf):
+def _size(leaf: "Any") -> int:
     import jax
     import numpy
 
@@ -280,14 +298,14 @@ def _size(leaf):
     return count * jax.random.key_data(jax.random.key(0)).nbytes
 
 
-def _text(lowered):
+def _text(lowered: "Any") -> str:
     try:
         return lowered.as_text("hlo")
     except TypeError:
         return lowered.compiler_ir(dialect="hlo").as_hlo_text()
 
 
-def _build_optimizer(model):
+def _build_optimizer(model: "Any") -> None:
     """Let the optimiser know its variables, without giving them memory where it can do without."""
     import keras
     from keras.src.backend.common.stateless_scope import StatelessScope

@@ -8,15 +8,21 @@ import numpy
 
 from . import floats
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator, Sequence
+
 PIECE = 1 << 15
 """Numbers at a time: what is made of them stays in the processor's cache. Pieces of a million took
 three times as long."""
 LARGEST = 1e29
 
 
-def compare(name, kind, one, dtype_a, other, dtype_b):
+def compare(
+    name: str, kind: str, one: "numpy.ndarray", dtype_a: str, other: "numpy.ndarray", dtype_b: str
+) -> "dict[str, Any]":
     """`one` and `other` are arrays as recording.py keeps them, with the names of their types."""
-    result = {
+    result: "dict[str, Any]" = {
         "name": name,
         "kind": kind,
         "how": "not-at-all",
@@ -39,7 +45,7 @@ def compare(name, kind, one, dtype_a, other, dtype_b):
 
 
 _COMPLEX = ("complex64", "complex128")
-_NOTHING = {
+_NOTHING: "dict[str, Any]" = {
     "unequal": 0,
     "max_abs": None,
     "max_rel": None,
@@ -62,14 +68,14 @@ _NOTHING = {
 }
 
 
-def pieces(*arrays):
+def pieces(*arrays: "numpy.ndarray") -> "Iterator[Any]":
     """The same stretch of each array, flattened, with where it begins."""
     flat = [array.reshape(-1) for array in arrays]
     for start in range(0, flat[0].size, PIECE):
         yield (start,) + tuple(array[start : start + PIECE] for array in flat)
 
 
-def bounded(number):
+def bounded(number: float) -> "float | None":
     """As JSON can say it and the report reads it back; None for what is no number."""
     number = float(number)
     return None if number != number else max(-LARGEST, min(LARGEST, number))
@@ -78,18 +84,19 @@ def bounded(number):
 class _Sums(object):
     """What is added up over the pieces of two arrays."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.counts = dict.fromkeys(
             ("unequal", "nan_a", "nan_b", "inf_a", "inf_b", "not_finite_in_one"), 0
         )
         self.finite = 0
-        self.max_abs, self.worst = -1.0, None
+        self.max_abs = -1.0
+        self.worst: "int | None" = None
         self.max_rel, self.max_ulp, self.scale = 0.0, 0, 0.0
         self.squares = [0.0, 0.0, 0.0]  # of a, b, and a - b
         self.product = 0.0
-        self.first_not_finite = None
+        self.first_not_finite: "int | None" = None
 
-    def add(self, start, a, b, step):
+    def add(self, start: int, a: "numpy.ndarray", b: "numpy.ndarray", step: str) -> None:
         """`a` and `b` in float64; `step` is the format that steps are counted in."""
         finite_a, finite_b = numpy.isfinite(a), numpy.isfinite(b)
         both = finite_a & finite_b
@@ -111,10 +118,12 @@ class _Sums(object):
         if places.size:
             self._finite(start, places, a[both], b[both], step)
 
-    def _count(self, name, truths):
+    def _count(self, name: str, truths: "numpy.ndarray") -> None:
         self.counts[name] += int(numpy.count_nonzero(truths))
 
-    def _finite(self, start, places, a, b, step):
+    def _finite(
+        self, start: int, places: "Any", a: "numpy.ndarray", b: "numpy.ndarray", step: str
+    ) -> None:
         """`places` is where these numbers lie after `start`; None where all of them are there."""
         self.finite += a.size
         largest = numpy.maximum(numpy.abs(a), numpy.abs(b))
@@ -138,7 +147,7 @@ class _Sums(object):
         self.squares[2] += _sum_of_products(gap, gap)
         self.product += _sum_of_products(a, b)
 
-    def figures(self):
+    def figures(self) -> "dict[str, Any]":
         if not self.finite:
             return dict(self.counts)
         rms = [(total / self.finite) ** 0.5 for total in self.squares]
@@ -155,12 +164,12 @@ class _Sums(object):
         )
 
 
-def _sum_of_products(a, b):
+def _sum_of_products(a: "numpy.ndarray", b: "numpy.ndarray") -> float:
     """Without the threads of numpy.dot, which wait for each other where a machine is busy."""
     return float(numpy.einsum("i,i->", a, b))
 
 
-def _cosine(product, lengths, rms):
+def _cosine(product: float, lengths: float, rms: "Sequence[float]") -> "float | None":
     if not lengths:
         # Two arrays of zeros point the same way; zeros and something else, no way at all.
         return 1.0 if rms[0] == rms[1] else None
@@ -169,7 +178,9 @@ def _cosine(product, lengths, rms):
     return bounded(max(-1.0, min(1.0, product / lengths)))
 
 
-def _numbers(one, dtype_a, other, dtype_b):
+def _numbers(
+    one: "numpy.ndarray", dtype_a: str, other: "numpy.ndarray", dtype_b: str
+) -> "dict[str, Any]":
     shape = one.shape
     one, real_a = floats.real_parts(one, dtype_a)
     other, real_b = floats.real_parts(other, dtype_b)
@@ -191,7 +202,7 @@ def _numbers(one, dtype_a, other, dtype_b):
     return result
 
 
-def _exactly(one, other):
+def _exactly(one: "numpy.ndarray", other: "numpy.ndarray") -> "dict[str, Any]":
     unequal, first = 0, None
     for start, a, b in pieces(one, other):
         odd = numpy.flatnonzero(a != b)
@@ -208,10 +219,10 @@ def _exactly(one, other):
     }
 
 
-def _index(place, shape):
+def _index(place: int, shape: "tuple[int, ...]") -> "list[int]":
     return [int(part) for part in numpy.unravel_index(place, shape)] if shape else []
 
 
-def _shown(value):
+def _shown(value: "Any") -> str:
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -6,8 +6,15 @@ taken from are not there to be judged: where they are, it says no more than they
 
 import numpy
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable
 
-def source_of(choices, candidates):
+
+def source_of(
+    choices: "tuple[numpy.ndarray, numpy.ndarray]",
+    candidates: "Iterable[tuple[str, numpy.ndarray, numpy.ndarray]]",
+) -> "tuple[str, float | None]":
     """The name of the array that the choices of two lanes were taken from, and the margin there.
 
     `choices` is a pair of arrays of integers or truth values; `candidates` are (name, a, b) of
@@ -20,7 +27,7 @@ def source_of(choices, candidates):
     return "", None
 
 
-def _is_largest(choice, values):
+def _is_largest(choice: "numpy.ndarray", values: "numpy.ndarray") -> bool:
     """argmax along the last axis."""
     return (
         choice.dtype.kind in "iu"
@@ -31,7 +38,9 @@ def _is_largest(choice, values):
     )
 
 
-def _largest_margin(choices, a, b):
+def _largest_margin(
+    choices: "tuple[numpy.ndarray, numpy.ndarray]", a: "numpy.ndarray", b: "numpy.ndarray"
+) -> "Any":
     places = [numpy.expand_dims(choice, -1) for choice in choices]
     gaps = [
         numpy.abs(
@@ -43,7 +52,7 @@ def _largest_margin(choices, a, b):
     return max(gap.max() for gap in gaps)
 
 
-def _is_top(choice, values):
+def _is_top(choice: "numpy.ndarray", values: "numpy.ndarray") -> bool:
     """The positions of the k largest along the last axis, largest first."""
     if (
         choice.dtype.kind not in "iu"
@@ -58,11 +67,13 @@ def _is_top(choice, values):
     return numpy.array_equal(numpy.take_along_axis(values, choice, -1), ordered)
 
 
-def _within(choice, length):
+def _within(choice: "numpy.ndarray", length: int) -> bool:
     return choice.size == 0 or (choice.min() >= 0 and choice.max() < length)
 
 
-def _top_margin(choices, a, b):
+def _top_margin(
+    choices: "tuple[numpy.ndarray, numpy.ndarray]", a: "numpy.ndarray", b: "numpy.ndarray"
+) -> "Any":
     return max(
         numpy.abs(
             numpy.take_along_axis(values, choices[0], -1)
@@ -72,7 +83,7 @@ def _top_margin(choices, a, b):
     )
 
 
-def _is_above(choice, values):
+def _is_above(choice: "numpy.ndarray", values: "numpy.ndarray") -> bool:
     """True where a value is above some threshold, which then lies between the two kinds."""
     if choice.dtype.kind != "b" or choice.shape != values.shape:
         return False
@@ -80,7 +91,9 @@ def _is_above(choice, values):
     return bool(above.size and below.size and above.min() >= below.max())
 
 
-def _threshold_margin(choices, a, b):
+def _threshold_margin(
+    choices: "tuple[numpy.ndarray, numpy.ndarray]", a: "numpy.ndarray", b: "numpy.ndarray"
+) -> "Any":
     odd = choices[0] != choices[1]
     return numpy.abs(a[odd] - b[odd]).max() if odd.any() else 0.0
 

@@ -13,16 +13,22 @@ from ..lanes import host_arrays
 from . import floats, rounding
 from .float64_keras import CannotLift
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable
+
+    from ..lanes.recording import Recording, Writer
+
 
 class LiftedCall(object):
     """A user's function with the arguments that all lanes are given."""
 
-    def __init__(self, function, arguments):
+    def __init__(self, function: "Callable[..., Any]", arguments: "Any") -> None:
         self._function = function
         self._arguments = arguments
         self._leaves = [leaf for _, leaf in host_arrays.named(arguments, "argument")]
 
-    def record(self, writer, lane):
+    def record(self, writer: "Writer", lane: "Recording") -> None:
         """`lane` is the Recording of one: it tells the precision that lanes compute in."""
         dtypes = {tensor.dtype for tensor in lane.tensors.values()}
         known = [name for name in floats.FORMATS if name in dtypes]
@@ -30,14 +36,14 @@ class LiftedCall(object):
         arrays = [host_arrays.plain(leaf) for leaf in self._leaves]
         record(self._call, arrays, precision, writer)
 
-    def _call(self, arrays):
+    def _call(self, arrays: "Iterable[numpy.ndarray]") -> "list[tuple[str, numpy.ndarray]]":
         given = iter([_as(leaf, array) for leaf, array in zip(self._leaves, arrays)])
         result = self._function(*host_arrays.replaced(self._arguments, given))
         named = host_arrays.named(result, "output")
         return [(name, numpy.asarray(host_arrays.plain(leaf))) for name, leaf in named]
 
 
-def _as(leaf, array):
+def _as(leaf: "Any", array: "numpy.ndarray") -> "Any":
     """The array as the function had it: as a tensor of its framework, or as a plain number."""
     kind = type(leaf).__module__.split(".")[0]
     if array.dtype.kind != "f":
@@ -53,7 +59,12 @@ def _as(leaf, array):
     return array
 
 
-def record(call, arguments, precision, writer):
+def record(
+    call: "Callable[[Any], list[tuple[str, numpy.ndarray]]]",
+    arguments: "Any",
+    precision: str,
+    writer: "Writer",
+) -> None:
     """Write what `call(arrays)` gives for float64 arrays, with its rounding, as outputs.
 
     `arguments` are the arrays that lanes use, `call` gives [(name, array)]; `precision` is the one
@@ -78,7 +89,7 @@ def record(call, arguments, precision, writer):
         writer.tensor(name, "output", values, rounding=(spread, reduction, precision))
 
 
-def largest_sum(shapes):
+def largest_sum(shapes: "Iterable[tuple[int, ...]]") -> int:
     """How many numbers are summed at most, in products with arrays of these shapes; each of them
     may be a stage on the way, and the errors of all stages add up."""
     matrices = [shape for shape in shapes if len(shape) > 1]
@@ -87,7 +98,7 @@ def largest_sum(shapes):
     return max(longest, vectors) * max(1, len(matrices))
 
 
-def _check(exact):
+def _check(exact: "Any") -> None:
     narrow = [name for name, array in exact if array.dtype.kind == "f" and array.itemsize < 8]
     if narrow:
         raise CannotLift(
@@ -99,7 +110,7 @@ def _check(exact):
         raise CannotLift("the function returns no floating-point numbers")
 
 
-def _check_repeats(exact, again):
+def _check_repeats(exact: "Any", again: "Any") -> None:
     """What is random would move by itself, and pass for rounding."""
     for name, values in exact:
         if not _comparable(again.get(name), values) or not floats.same(values, again[name]):
@@ -109,19 +120,19 @@ def _check_repeats(exact, again):
             )
 
 
-def _wide(array):
+def _wide(array: "numpy.ndarray") -> "numpy.ndarray":
     return array.astype(numpy.float64) if array.dtype.kind == "f" else array
 
 
-def _moved(array, size, random):
+def _moved(array: "numpy.ndarray", size: float, random: "Any") -> "numpy.ndarray":
     return rounding.moved(array, size, random) if array.dtype.kind == "f" else array
 
 
-def _comparable(sample, values):
+def _comparable(sample: "numpy.ndarray | None", values: "numpy.ndarray") -> bool:
     return sample is not None and sample.shape == values.shape
 
 
-def _product(shape):
+def _product(shape: "tuple[int, ...]") -> int:
     result = 1
     for length in shape:
         result *= length

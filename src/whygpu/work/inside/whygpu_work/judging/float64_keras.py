@@ -6,6 +6,10 @@ import numpy
 
 from ..lanes import taps_keras, unused_tensorflow
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterator
+
 _PRECISIONS = ("float16", "bfloat16", "float32", "float64", "mixed_float16", "mixed_bfloat16")
 
 
@@ -13,7 +17,9 @@ class CannotLift(Exception):
     """Why there is no such model."""
 
 
-def lifted(keras, model, inputs=None, build_again=None):
+def lifted(
+    keras: "Any", model: "Any", inputs: "Any" = None, build_again: "Callable[[], Any] | None" = None
+) -> "Any":
     """The model in float64. Its weights are the given one's, which float64 holds exactly.
 
     A model that was written as a class makes its layers by itself, and its weights at its first
@@ -39,17 +45,17 @@ def lifted(keras, model, inputs=None, build_again=None):
 _WORDS = "the model cannot be made again {} ({})"
 
 
-def _first_line(error):
+def _first_line(error: "BaseException") -> str:
     return "{}: {}".format(type(error).__name__, str(error).strip().split("\n")[0][:300])
 
 
-def _from_configuration(model):
+def _from_configuration(model: "Any") -> "Any":
     with unused_tensorflow.left_alone():
         config = in_float64(model.get_config())
         return type(model).from_config(config, custom_objects=_classes(model))
 
 
-def _made(keras, model, inputs, make):
+def _made(keras: "Any", model: "Any", inputs: "Any", make: "Callable[[], Any]") -> "Any":
     with _by_default(keras):
         result = make()
         if inputs is not None and len(result.weights) < len(model.weights):
@@ -59,7 +65,7 @@ def _made(keras, model, inputs, make):
 
 
 @contextlib.contextmanager
-def _by_default(keras):
+def _by_default(keras: "Any") -> "Iterator[None]":
     """Layers that are made meanwhile, and are told no type, compute in float64."""
     if hasattr(keras, "config") and hasattr(keras.config, "set_dtype_policy"):
         get, put = keras.config.dtype_policy, keras.config.set_dtype_policy
@@ -74,11 +80,11 @@ def _by_default(keras):
 
 
 @contextlib.contextmanager
-def _whatever_is_asked(keras):
+def _whatever_is_asked(keras: "Any") -> "Iterator[None]":
     """Layers that are made meanwhile, and are told another precision, compute in float64."""
     original = keras.layers.Layer.__init__
 
-    def init(layer, *args, **kwargs):
+    def init(layer: "Any", *args: "Any", **kwargs: "Any") -> None:
         asked = kwargs.get("dtype")
         if _is_precision(getattr(asked, "name", asked)):
             kwargs["dtype"] = "float64"
@@ -91,7 +97,7 @@ def _whatever_is_asked(keras):
         keras.layers.Layer.__init__ = original
 
 
-def _take_names(made, model):
+def _take_names(made: "Any", model: "Any") -> None:
     """Layers that a user's code makes get new names each time, and steps are known by names."""
     pairs = list(zip(_named_parts(made), _named_parts(model)))
     if [type(new).__name__ for new, _ in pairs] != [type(old).__name__ for _, old in pairs]:
@@ -105,14 +111,14 @@ def _take_names(made, model):
             new.name = old.name
 
 
-def _named_parts(model):
+def _named_parts(model: "Any") -> "list[Any]":
     """Its layers, and the operations of functional models among them."""
     layers = _inner(model)
     operations = [each for layer in layers for each in getattr(layer, "operations", ())]
     return layers + [each for each in operations if not hasattr(each, "weights")]
 
 
-def _check(model):
+def _check(model: "Any") -> None:
     for layer in _inner(model):
         precision = taps_keras.precision(layer)
         if precision in _PRECISIONS and precision != "float64":
@@ -123,7 +129,7 @@ def _check(model):
             )
 
 
-def give_weights(model, weights):
+def give_weights(model: "Any", weights: "Any") -> None:
     if len(model.get_weights()) != len(weights):
         raise CannotLift("made again in float64, the model has other weights than before")
     model.set_weights([_wide(array) for array in weights])
@@ -133,12 +139,12 @@ def give_weights(model, weights):
             layer.finalize_state()
 
 
-def _wide(array):
+def _wide(array: "numpy.ndarray") -> "numpy.ndarray":
     array = numpy.asarray(array)
     return array if array.dtype.kind in "biu" else array.astype(numpy.float64)
 
 
-def in_float64(config):
+def in_float64(config: "Any") -> "Any":
     """A configuration with float64 wherever it names a floating-point type."""
     if isinstance(config, dict):
         if config.get("class_name") == "DTypePolicy":
@@ -152,11 +158,11 @@ def in_float64(config):
     return config
 
 
-def _is_precision(value):
+def _is_precision(value: object) -> bool:
     return isinstance(value, str) and value in _PRECISIONS
 
 
-def _classes(model):
+def _classes(model: "Any") -> "dict[str, type]":
     """The user's own classes, which Keras could not find by name.
 
     Its own it has to find by itself: some layers and operations share a name.
@@ -165,6 +171,6 @@ def _classes(model):
     return {kind.__name__: kind for kind in kinds if not taps_keras.is_own(kind)}
 
 
-def _inner(model):
+def _inner(model: "Any") -> "list[Any]":
     flatten = getattr(model, "_flatten_layers", None)
     return list(flatten()) if flatten is not None else list(model.layers)

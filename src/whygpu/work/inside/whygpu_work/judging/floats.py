@@ -28,15 +28,15 @@ _BITS = {
 }
 
 
-def is_floating(dtype):
+def is_floating(dtype: str) -> bool:
     return dtype in _COARSEST_FIRST or dtype in _PARTS
 
 
-def is_real(dtype):
+def is_real(dtype: str) -> bool:
     return dtype in _COARSEST_FIRST
 
 
-def real_parts(array, dtype):
+def real_parts(array: "numpy.ndarray", dtype: str) -> "tuple[numpy.ndarray, str]":
     """Complex numbers as pairs of real ones along a last axis; others as they are."""
     if dtype in _PARTS:
         parts = _PARTS[dtype]
@@ -44,7 +44,7 @@ def real_parts(array, dtype):
     return array, dtype
 
 
-def widened(array, dtype):
+def widened(array: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
     """As float64, which holds every number of the formats exactly."""
     if dtype == "bfloat16":
         wide = array.astype(numpy.uint32) << numpy.uint32(16)
@@ -52,7 +52,7 @@ def widened(array, dtype):
     return array.astype(numpy.float64)
 
 
-def same(one, other):
+def same(one: "numpy.ndarray", other: "numpy.ndarray") -> bool:
     """Whether two results of one computation in float64 are: but for the order of their sums."""
     if one.shape != other.shape:
         return False
@@ -63,12 +63,12 @@ def same(one, other):
     return numpy.allclose(one, other, rtol=0.0, atol=SAME * scale, equal_nan=True)
 
 
-def coarser(one, other):
+def coarser(one: str, other: str) -> str:
     """The one of two formats that tells fewer numbers apart."""
     return min(one, other, key=_COARSEST_FIRST.index)
 
 
-def steps_between(one, other, dtype):
+def steps_between(one: "numpy.ndarray", other: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
     """How many steps of `dtype` lie between finite numbers (as float64), as unsigned integers.
 
     0 if and only if the two are equal in that format; both zeros count as one number.
@@ -79,12 +79,12 @@ def steps_between(one, other, dtype):
     return numpy.where(same_side, larger - smaller, larger + smaller)
 
 
-def _magnitude(positive, dtype):
+def _magnitude(positive: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
     """The place of a number that is not negative in the row of such numbers of a format."""
     if dtype == "bfloat16":
         bits = positive.astype(numpy.float32).view(numpy.uint32).astype(numpy.uint64)
         # To nearest, and to even where two are as near: what frameworks do.
         odd = (bits >> numpy.uint64(16)) & numpy.uint64(1)
         return (bits + numpy.uint64(0x7FFF) + odd) >> numpy.uint64(16)
-    number, bits = _BITS[dtype]
-    return positive.astype(number).view(bits).astype(numpy.uint64)
+    number, as_bits = _BITS[dtype]
+    return positive.astype(number).view(as_bits).astype(numpy.uint64)

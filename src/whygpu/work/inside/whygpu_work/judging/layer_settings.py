@@ -2,11 +2,15 @@
 
 import json
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
 _SAYS_NOTHING = {"name", "module", "registered_name", "build_config", "trainable", "seed"}
 _LONGEST = 60
 
 
-def differences(one, other):
+def differences(one: "Any", other: "Any") -> "list[dict[str, str]]":
     """[{"setting", "value_a", "value_b"}] of two configurations, by dotted names."""
     flat = [dict(_flat("", config)) for config in (one, other)]
     names = list(flat[0]) + [name for name in flat[1] if name not in flat[0]]
@@ -20,7 +24,7 @@ def differences(one, other):
 _ABSENT = object()
 
 
-def _flat(prefix, value):
+def _flat(prefix: str, value: "Any") -> "Iterator[tuple[str, Any]]":
     if not isinstance(value, dict) or not value:
         yield prefix, value
         return
@@ -30,7 +34,7 @@ def _flat(prefix, value):
                 yield pair
 
 
-def _shown(flat, name):
+def _shown(flat: "dict[str, Any]", name: str) -> str:
     if name not in flat:
         return "not set"
     text = json.dumps(flat[name], sort_keys=True)

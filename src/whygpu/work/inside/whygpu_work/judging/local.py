@@ -16,6 +16,12 @@ import numpy
 
 from . import floats, rounding
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable, Iterator, Sequence
+
+    from ..lanes.recording import Recording
+
 LARGEST_MOVED = 1 << 20
 """Weights of more numbers are not moved: what is multiplied with them is, and that moves products
 as much."""
@@ -36,14 +42,14 @@ StepError = collections.namedtuple("StepError", "gap own products")
 class ErrorWriter(object):
     """What was found of one lane, on disk: all of it would be too much to hold."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._steps = []
+        self._steps: "list[dict[str, Any]]" = []
         os.makedirs(folder, exist_ok=True)
 
-    def found(self, name, precision, errors):
+    def found(self, name: str, precision: str, errors: "Sequence[Any]") -> None:
         file = "{:05d}.npz".format(len(self._steps))
-        arrays = {}
+        arrays: "dict[str, Any]" = {}
         for number, error in enumerate(errors):
             for field, array in zip(StepError._fields, error):
                 if array is not None:
@@ -52,16 +58,16 @@ class ErrorWriter(object):
         entry = {"name": name, "precision": precision, "file": file, "outputs": len(errors)}
         self._steps.append(dict(entry, unknown=""))
 
-    def unknown(self, name, precision, reason):
+    def unknown(self, name: str, precision: str, reason: str) -> None:
         entry = {"name": name, "precision": precision, "file": None, "outputs": 0}
         self._steps.append(dict(entry, unknown=reason))
 
-    def close(self):
+    def close(self) -> None:
         with open(os.path.join(self._folder, INDEX), "w") as stream:
             json.dump(self._steps, stream)
 
 
-def _single(array):
+def _single(array: "numpy.ndarray") -> "numpy.ndarray":
     """In float32, which is enough to tell an error from its allowance."""
     largest = numpy.finfo(numpy.float32).max
     with numpy.errstate(all="ignore"):
@@ -72,12 +78,12 @@ def _single(array):
 class Errors(object):
     """What an ErrorWriter wrote."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str) -> None:
         self._folder = folder
         with open(os.path.join(folder, INDEX)) as stream:
             self.steps = collections.OrderedDict((step["name"], step) for step in json.load(stream))
 
-    def read(self, name):
+    def read(self, name: str) -> "list[Any]":
         """The StepErrors of a step, one for each of its outputs."""
         step = self.steps[name]
         if step["file"] is None:
@@ -103,7 +109,14 @@ class Forcing(object):
     too; it is reckoned to the step after it.
     """
 
-    def __init__(self, tools, lane, writer, inputs, before=None):
+    def __init__(
+        self,
+        tools: "Any",
+        lane: "Recording",
+        writer: "ErrorWriter",
+        inputs: "Any",
+        before: "Any" = None,
+    ) -> None:
         """`lane` is the Recording of it, `inputs` are the arrays that the model is given. `before`
         is (Recording, Errors) of another lane: what rounding explains there it explains here, where
         the two are close."""
@@ -113,13 +126,13 @@ class Forcing(object):
         self._recorded = {step.name: step for step in lane.steps}
         self._writer = writer
         self._before = before
-        self._done = collections.OrderedDict()
-        self._random = None
+        self._done: "dict[str, Any]" = collections.OrderedDict()
+        self._random: "Any" = None
         self._again = False
         self._size = rounding.amplitude(_coarsest(lane.steps), MOVED_AS_BY)
-        self._given_on = {}
+        self._given_on: "dict[int, Any]" = {}
 
-    def passes(self):
+    def passes(self) -> "Iterator[None]":
         """As often as the model is to be run."""
         yield
         if not all(self._is_known(each) for each in self._done.values()):
@@ -135,7 +148,14 @@ class Forcing(object):
         for name, each in self._done.items():
             self._write(name, each)
 
-    def __call__(self, name, layer, compute, args, kwargs):
+    def __call__(
+        self,
+        name: str,
+        layer: "Any",
+        compute: "Callable[[Any, Any], Any]",
+        args: "Any",
+        kwargs: "Any",
+    ) -> "Any":
         step = self._recorded.get(name)
         if step is None:
             # The lane took another way; what it did instead is compared by name.
@@ -165,7 +185,9 @@ class Forcing(object):
             self._done[name] = _Known(step, exact, lane, facts, between)
         return self._instead(result, lane)
 
-    def _repeated(self, name, compute, given, lane):
+    def _repeated(
+        self, name: str, compute: "Callable[[Any, Any], Any]", given: "Any", lane: "Any"
+    ) -> "Any":
         """The step with the same numbers once more: it has to give the same."""
         known = self._done[name]
         result = None if isinstance(known, _Unknown) and known.fails else compute(*given)
@@ -177,7 +199,14 @@ class Forcing(object):
             return result
         return self._instead(result, lane)
 
-    def _moved(self, name, layer, compute, given, lane):
+    def _moved(
+        self,
+        name: str,
+        layer: "Any",
+        compute: "Callable[[Any, Any], Any]",
+        given: "Any",
+        lane: "Any",
+    ) -> "Any":
         """The step with all that goes into it moved, and a result that is moved for the next."""
         tools, known = self._tools, self._done[name]
         if isinstance(known, _Known):
@@ -195,7 +224,7 @@ class Forcing(object):
                 return result
         return self._instead(result, [self._moved_array(array) for array in lane])
 
-    def _instead(self, result, arrays):
+    def _instead(self, result: "Any", arrays: "Any") -> "Any":
         """What goes on in the place of a result; without one its structure is not known."""
         if result is None:
             made = [self._tools.tensor(array) for array in arrays]
@@ -204,46 +233,46 @@ class Forcing(object):
             return made[0] if len(made) == 1 else made
         waiting = iter(arrays)
 
-        def put(tensor):
+        def put(tensor: "Any") -> "Any":
             made = self._tools.like(tensor, next(waiting))
             self._given_on[id(made)] = made
             return made
 
         return self._tools.replaced(result, put)
 
-    def _has_code_before(self, given):
+    def _has_code_before(self, given: "Any") -> bool:
         """Whether something between two steps has made what this one is given."""
         return any(
             id(tensor) not in self._given_on and not self._is_input(self._tools.to_numpy(tensor))
             for tensor in self._tools.flat(given)
         )
 
-    def _is_input(self, array):
+    def _is_input(self, array: "numpy.ndarray") -> bool:
         return any(numpy.array_equal(array, given) for given in self._inputs)
 
-    def _move_what_is_new(self, tensor):
+    def _move_what_is_new(self, tensor: "Any") -> "Any":
         """What was given on is moved already; a model's own inputs are not."""
         array = self._tools.to_numpy(tensor)
         if id(tensor) in self._given_on or array.dtype.kind != "f":
             return tensor
         return self._tools.like(tensor, self._moved_array(array))
 
-    def _moved_array(self, array):
+    def _moved_array(self, array: "numpy.ndarray") -> "numpy.ndarray":
         if array.dtype.kind != "f":
             return array
         return rounding.moved(array, self._size, self._random)
 
-    def _moved_weight(self, array):
+    def _moved_weight(self, array: "numpy.ndarray") -> "numpy.ndarray":
         return array if array.size > LARGEST_MOVED else self._moved_array(array)
 
-    def _is_known(self, each):
+    def _is_known(self, each: "Any") -> bool:
         """Whether it needs no passes of its own: the other lane's will do."""
         if isinstance(each, _Unknown):
             return True
         each.allowances = self._others(each)
         return each.allowances is not None
 
-    def _others(self, each):
+    def _others(self, each: "Any") -> "list[rounding.Allowance] | None":
         """What rounding explains in the other lane, if that is about where this one is."""
         if self._before is None:
             return None
@@ -259,7 +288,7 @@ class Forcing(object):
             return None
         return [rounding.Allowance(error.own, error.products) for error in known]
 
-    def _write(self, name, each):
+    def _write(self, name: str, each: "Any") -> None:
         if isinstance(each, _Unknown):
             self._writer.unknown(name, each.precision, each.reason)
             return
@@ -274,7 +303,7 @@ class Forcing(object):
 class _Unknown(object):
     """A step that cannot be judged."""
 
-    def __init__(self, step, reason, fails=False, fits=True):
+    def __init__(self, step: "Any", reason: str, fails: bool = False, fits: bool = True) -> None:
         """`fits`: the lane's arrays can stand in for what it gives in float64."""
         self.precision = _precision(step)
         self.reason = reason
@@ -285,7 +314,7 @@ class _Unknown(object):
 class _Known(object):
     """A step with what float64 made of it."""
 
-    def __init__(self, step, exact, lane, facts, between):
+    def __init__(self, step: "Any", exact: "Any", lane: "Any", facts: "Any", between: bool) -> None:
         self.step = step
         self.precision = _precision(step)
         self.exact = exact
@@ -295,14 +324,14 @@ class _Known(object):
         self._products = facts.products or between
         self._reduction = max(facts.reduction, CODE_BETWEEN) if between else facts.reduction
 
-    def add(self, sample):
+    def add(self, sample: "Any") -> None:
         """What a pass with moved numbers gave."""
         for number, (exact, moved) in enumerate(zip(self.exact, sample)):
             if exact.dtype.kind == "f" and exact.shape == moved.shape:
                 further = rounding.spread(exact, [moved])
                 self._spreads[number] = numpy.maximum(self._spreads[number], further)
 
-    def measured(self, size):
+    def measured(self, size: float) -> "Any":
         """What rounding explains; `size` is how far numbers were moved."""
         scale = rounding.amplitude(self.precision, self._reduction) / size
         result = []
@@ -319,22 +348,22 @@ class _Known(object):
         return result
 
 
-def _precision(step):
+def _precision(step: "Any") -> str:
     return step.precision if step.precision in floats.FORMATS else "float32"
 
 
-def _coarsest(steps):
+def _coarsest(steps: "Iterable[Any]") -> str:
     known = [_precision(step) for step in steps] or ["float32"]
     return max(known, key=lambda name: floats.FORMATS[name].unit)
 
 
-def widened(recording, name):
+def widened(recording: "Recording", name: str) -> "numpy.ndarray":
     """A recorded array as float64, or as it is where it holds no real numbers."""
     array, dtype = recording.array(name), recording.tensors[name].dtype
     return floats.widened(array, dtype) if floats.is_real(dtype) else numpy.array(array)
 
 
-def _gap(recorded, exact):
+def _gap(recorded: "numpy.ndarray", exact: "Any") -> "numpy.ndarray":
     """The difference. Infinite where the lane alone is not finite, NaN where float64 alone is not;
     0 where neither is."""
     with numpy.errstate(all="ignore"):
@@ -345,7 +374,7 @@ def _gap(recorded, exact):
     return numpy.where(here | there, gap, 0.0)
 
 
-def _close(one, other):
+def _close(one: "numpy.ndarray", other: "numpy.ndarray") -> bool:
     if one.shape != other.shape or one.dtype.kind != "f":
         return False
     with numpy.errstate(all="ignore"):

@@ -1,5 +1,9 @@
 """How many products a layer sums into one number: what its rounding grows with."""
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterable, Sequence
+
 _MOVES = {
     # What only moves numbers, or works on each by itself.
     "Add", "Average", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "BatchNormalization",
@@ -17,7 +21,13 @@ _WINOGRAD = 4
 that many times more. It is for kernels of more than one place."""
 
 
-def reduction(names, activation, weights, inputs, outputs):
+def reduction(
+    names: "Sequence[str]",
+    activation: str,
+    weights: "Sequence[tuple[int, ...]]",
+    inputs: "Sequence[tuple[int, ...]]",
+    outputs: "Sequence[tuple[int, ...]]",
+) -> int:
     """An upper estimate, from what every framework can say of a layer.
 
     `names` are those of its class and the classes below it; `weights` are shapes with the axis of
@@ -45,7 +55,7 @@ def reduction(names, activation, weights, inputs, outputs):
     return max(sizes)
 
 
-def makes_products(names, weights):
+def makes_products(names: "Sequence[str]", weights: "Iterable[tuple[int, ...]]") -> bool:
     """Whether numbers are multiplied and summed, as tensor cores do."""
     if not _MOVES.isdisjoint(names):
         return False
@@ -53,15 +63,15 @@ def makes_products(names, weights):
     return matrices or _has(names, "Attention", "Dot", "Einsum", "Matmul", "Conv")
 
 
-def _winograd(names, shape):
+def _winograd(names: "Sequence[str]", shape: "tuple[int, ...]") -> int:
     return _WINOGRAD if _has(names, "Conv") and _product(shape[:-2]) > 1 else 1
 
 
-def _has(names, *words):
+def _has(names: "Sequence[str]", *words: str) -> bool:
     return any(word in name for name in names for word in words)
 
 
-def _product(shape):
+def _product(shape: "tuple[int, ...]") -> int:
     result = 1
     for length in shape:
         result *= length

@@ -9,18 +9,26 @@ import numpy
 
 from . import floats, rounding
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from ..lanes.recording import Recording, Writer
+
 
 class Kept(object):
     """Stands for a Writer; the arrays stay in memory."""
 
-    def __init__(self):
-        self.tensors = []
+    def __init__(self) -> None:
+        self.tensors: "list[tuple[str, str, numpy.ndarray]]" = []
 
-    def tensor(self, name, kind, array, dtype=None):
+    def tensor(
+        self, name: str, kind: str, array: "numpy.ndarray", dtype: "str | None" = None
+    ) -> None:
         self.tensors.append((name, kind, numpy.array(array)))
 
 
-def record(lifted, writer, steps, lane):
+def record(lifted: "Any", writer: "Writer", steps: int, lane: "Recording") -> None:
     """`lane` is the Recording of a lane, for the sizes of its layers."""
     precision, reduction = _sums(lane)
     size = rounding.amplitude(precision, reduction)
@@ -45,7 +53,7 @@ def record(lifted, writer, steps, lane):
         writer.tensor(name, kind, values, rounding=(spread, reduction, precision))
 
 
-def _left_to_chance(tensors, floors):
+def _left_to_chance(tensors: "Any", floors: "Any") -> "dict[str, Any]":
     """By weight: the places whose gradient is nothing but what rounding leaves of a sum that
     cancels out. An optimiser such as Adam makes whole steps of it, in a direction of chance."""
     found = {}
@@ -57,7 +65,7 @@ def _left_to_chance(tensors, floors):
     return found
 
 
-def _furthest(after, before):
+def _furthest(after: "Any", before: "Any") -> float:
     """The longest way that training has moved a weight."""
     start = {name: values for name, kind, values in before if kind == "weight"}
     ways = [
@@ -68,7 +76,7 @@ def _furthest(after, before):
     return max(ways or [0.0])
 
 
-def _way_of_chance(exact, lane, chance):
+def _way_of_chance(exact: "Any", lane: "Recording", chance: "Any") -> float:
     """How far a lane's weights have gone by chance: nowhere with plain descent, far with Adam."""
     ways = [0.0]
     for name, kind, values in exact:
@@ -79,19 +87,19 @@ def _way_of_chance(exact, lane, chance):
     return max(ways)
 
 
-def _weight(name):
+def _weight(name: str) -> str:
     """The weight that a tensor is about: "gradient conv/bias" and "weight conv/bias" are of one."""
     return name.partition(" ")[2]
 
 
-def _floors(tensors, units, unit):
+def _floors(tensors: "Any", units: "dict[str, float]", unit: float) -> "dict[Any, float]":
     """What rounding does to the largest number of each layer: one of `units`, by kind, or `unit`.
 
     A gradient can be a sum that cancels out whatever the inputs are, as that of a bias which the
     softmax of an attention or a batch normalization does not see. Moving inputs does not show what
     is left of its terms.
     """
-    floors = {}
+    floors: "dict[tuple[str, str], float]" = {}
     for name, kind, values in tensors:
         if values.dtype.kind == "f" and values.size:
             largest = float(numpy.max(numpy.abs(values))) * units.get(kind, unit)
@@ -101,24 +109,26 @@ def _floors(tensors, units, unit):
     return floors
 
 
-def _layer(name, kind):
+def _layer(name: str, kind: str) -> "tuple[str, str]":
     """What a tensor shares with those of the same layer: all but the last part of its name, which
     Keras divides by "/" and PyTorch by "."."""
     end = max(name.rfind("/"), name.rfind("."))
     return kind, name[:end] if end > 0 else name
 
 
-def _trained(lifted, steps, change=None):
+def _trained(
+    lifted: "Any", steps: int, change: "Callable[[Any], Any] | None" = None
+) -> "list[Any]":
     kept = Kept()
     lifted.train(kept, steps, change)
     return kept.tensors
 
 
-def _moved(array, size, random):
+def _moved(array: "numpy.ndarray", size: float, random: "Any") -> "numpy.ndarray":
     return rounding.moved(array, size, random) if array.dtype.kind == "f" else array
 
 
-def _sums(lane):
+def _sums(lane: "Recording") -> "tuple[str, int]":
     """The coarsest precision of the layers, and how many numbers are summed on the way at most.
 
     A gradient is summed over all places that share a weight, and errors of every step add up.

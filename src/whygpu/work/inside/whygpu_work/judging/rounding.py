@@ -18,6 +18,10 @@ import numpy
 
 from . import floats
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable
+
 SAMPLES = 3
 SAFETY = 8.0
 """Errors at the worst of a million places are five deviations from the mean; functions such as exp
@@ -35,7 +39,7 @@ _LARGEST_AMPLITUDE = 0.125
 """Beyond that a number would no longer be itself."""
 
 
-def amplitude(precision, reduction):
+def amplitude(precision: str, reduction: float) -> float:
     """The relative size of what rounding does to a sum of `reduction` products."""
     n = float(max(1, reduction))
     if precision in ("float16", "bfloat16"):
@@ -43,7 +47,7 @@ def amplitude(precision, reduction):
     return min(_LARGEST_AMPLITUDE, floats.FORMATS[precision].unit * n**0.5)
 
 
-def moved(array, size, random):
+def moved(array: "numpy.ndarray", size: float, random: "Any") -> "numpy.ndarray":
     """The array with each number moved by the relative amount `size`, up or down at random.
 
     All of them are moved by the same amount besides, because sums of numbers of one sign hide what
@@ -54,7 +58,7 @@ def moved(array, size, random):
     return array * ((1.0 + size * signs) * (1.0 + size * together))
 
 
-def spread(middle, samples):
+def spread(middle: "numpy.ndarray", samples: "Iterable[numpy.ndarray]") -> "numpy.ndarray":
     """The largest distance of the samples from the middle, at each place."""
     result = numpy.zeros(middle.shape)
     with numpy.errstate(all="ignore"):
@@ -65,7 +69,7 @@ def spread(middle, samples):
     return result
 
 
-def typical(spread_):
+def typical(spread_: "numpy.ndarray") -> "numpy.ndarray":
     """The spread that a place may have, given those of its neighbours.
 
     A few samples leave some places unmoved by chance, and what a ReLU cuts off does not move at
@@ -82,7 +86,7 @@ def typical(spread_):
     return level
 
 
-def _level_along(squares, axis):
+def _level_along(squares: "numpy.ndarray", axis: int) -> "numpy.ndarray":
     others = tuple(other for other in range(squares.ndim) if other != axis)
     return squares.mean(axis=others, keepdims=True) ** 0.5
 
@@ -90,33 +94,40 @@ def _level_along(squares, axis):
 class Allowance(object):
     """What rounding explains at each place of one array."""
 
-    def __init__(self, own, products=None):
+    def __init__(self, own: "numpy.ndarray", products: "numpy.ndarray | None" = None) -> None:
         """`products`: what a relative error of 1 in every product would do; None where nothing is
         multiplied, or not in float32."""
         self.own = own
         self.products = products
 
-    def joined(self, other):
+    def joined(self, other: "Allowance") -> "Allowance":
         """For the difference of two results. Their errors are independent of each other, so that
         the difference is hardly larger than the larger one."""
-        both = self.products is not None and other.products is not None
-        products = numpy.maximum(self.products, other.products) if both else None
+        products = None
+        if self.products is not None and other.products is not None:
+            products = numpy.maximum(self.products, other.products)
         return Allowance(numpy.maximum(self.own, other.own), products)
 
-    def units(self, gap):
+    def units(self, gap: "numpy.ndarray") -> "dict[str, Any]":
         """A difference in multiples of the allowance, at the worst place; finite places only."""
-        coarse = {"tf32": None, "bfloat16": None}
+        coarse: "dict[str, float | None]" = {"tf32": None, "bfloat16": None}
         if self.products is not None:
             for name in coarse:
                 extra = COARSE_SAFETY * floats.FORMATS[name].unit * self.products
                 coarse[name] = _worst(gap, self.own + extra)[0]
         return dict(coarse, own=_worst(gap, self.own)[0])
 
-    def worst_place(self, gap):
+    def worst_place(self, gap: "numpy.ndarray") -> "int | None":
         return _worst(gap, self.own)[1]
 
 
-def allowance(values, spread_, precision, reduction, products):
+def allowance(
+    values: "numpy.ndarray",
+    spread_: "numpy.ndarray",
+    precision: str,
+    reduction: float,
+    products: bool,
+) -> "Allowance":
     """Of a result that is `values` in float64 and answers to rounding with `spread_`."""
     size = amplitude(precision, reduction)
     level = typical(spread_)
@@ -126,7 +137,7 @@ def allowance(values, spread_, precision, reduction, products):
     return Allowance(own, magnitude + level / size if multiplied else None)
 
 
-def _worst(gap, allowed):
+def _worst(gap: "numpy.ndarray", allowed: "numpy.ndarray") -> "tuple[float, int | None]":
     """The largest ratio, and where it is; an infinite or missing number counts elsewhere."""
     if not gap.size:
         return 0.0, None

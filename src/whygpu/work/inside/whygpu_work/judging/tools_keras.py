@@ -8,13 +8,17 @@ from .. import trees
 from ..lanes import taps_keras
 from . import reductions
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence
+
 Facts = collections.namedtuple("Facts", "reduction products")
 
 
 class KerasTools(object):
     """For Keras 3 of any backend, and for the Keras 2 of TensorFlow."""
 
-    def __init__(self, keras):
+    def __init__(self, keras: "Any") -> None:
         self._keras = keras
         self._ops = getattr(keras, "ops", None)
         if self._ops is None:
@@ -22,26 +26,26 @@ class KerasTools(object):
 
             self._tensorflow = tensorflow
 
-    def flat(self, structure):
+    def flat(self, structure: "Any") -> "list[Any]":
         return trees.flat(trees.in_key_order(structure), self._is_tensor)
 
-    def replaced(self, structure, change):
+    def replaced(self, structure: "Any", change: "Callable[[Any], Any]") -> "Any":
         return trees.replaced(trees.in_key_order(structure), self._is_tensor, change)
 
-    def _is_tensor(self, item):
+    def _is_tensor(self, item: "Any") -> bool:
         check = self._ops.is_tensor if self._ops else self._tensorflow.is_tensor
         return bool(check(item))
 
-    def to_numpy(self, tensor):
+    def to_numpy(self, tensor: "Any") -> "numpy.ndarray":
         convert = self._ops.convert_to_numpy if self._ops else (lambda eager: eager.numpy())
         return numpy.asarray(convert(tensor))
 
-    def tensor(self, array):
+    def tensor(self, array: "numpy.ndarray") -> "Any":
         if self._ops:
             return self._ops.convert_to_tensor(array, dtype=array.dtype.name)
         return self._tensorflow.convert_to_tensor(array)
 
-    def like(self, tensor, array):
+    def like(self, tensor: "Any", array: "numpy.ndarray") -> "Any":
         """The array as a tensor that stands in for another one: its mask goes with it."""
         result = self.tensor(array)
         if self._ops:
@@ -54,20 +58,20 @@ class KerasTools(object):
             result._keras_mask = tensor._keras_mask
         return result
 
-    def weights(self, layer):
+    def weights(self, layer: "Any") -> "list[numpy.ndarray]":
         """None of what is looked into: they are those of the steps inside."""
         if taps_keras.is_container(layer) or not hasattr(layer, "get_weights"):
             return []
         return layer.get_weights()
 
-    def set_weights(self, layer, weights):
+    def set_weights(self, layer: "Any", weights: "Sequence[numpy.ndarray]") -> None:
         if weights:
             layer.set_weights(weights)
 
-    def keeps_state(self, layer):
+    def keeps_state(self, layer: "Any") -> bool:
         return bool(getattr(layer, "stateful", False))
 
-    def facts(self, layer, given, outputs):
+    def facts(self, layer: "Any", given: "Any", outputs: "Any") -> "Facts":
         names = [cls.__name__ for cls in type(layer).__mro__]
         activation = getattr(getattr(layer, "activation", None), "__name__", "")
         weights = [_outputs_last(names, array.shape) for array in self.weights(layer)]
@@ -79,7 +83,7 @@ class KerasTools(object):
         )
 
 
-def _outputs_last(names, shape):
+def _outputs_last(names: "Sequence[str]", shape: "tuple[int, ...]") -> "tuple[int, ...]":
     """Kernels of transposed convolutions have the axis of their inputs last."""
     if len(shape) > 2 and any("Transpose" in name for name in names):
         return shape[:-2] + (shape[-1], shape[-2])

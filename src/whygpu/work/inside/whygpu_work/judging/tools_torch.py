@@ -7,48 +7,52 @@ from ..lanes import taps_torch
 from . import reductions
 from .tools_keras import Facts
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence
+
 
 class TorchTools(object):
-    def __init__(self, torch):
+    def __init__(self, torch: "Any") -> None:
         self._torch = torch
 
-    def flat(self, structure):
+    def flat(self, structure: "Any") -> "list[Any]":
         return trees.flat(structure, self._is_tensor)
 
-    def replaced(self, structure, change):
+    def replaced(self, structure: "Any", change: "Callable[[Any], Any]") -> "Any":
         return trees.replaced(structure, self._is_tensor, change)
 
-    def _is_tensor(self, item):
+    def _is_tensor(self, item: "Any") -> bool:
         return isinstance(item, self._torch.Tensor)
 
-    def to_numpy(self, tensor):
+    def to_numpy(self, tensor: "Any") -> "numpy.ndarray":
         return numpy.asarray(tensor.detach().cpu().numpy())
 
-    def tensor(self, array):
+    def tensor(self, array: "numpy.ndarray") -> "Any":
         return self._torch.as_tensor(numpy.array(array))
 
-    def like(self, tensor, array):
+    def like(self, tensor: "Any", array: "numpy.ndarray") -> "Any":
         return self.tensor(array).to(tensor.device)
 
-    def weights(self, part):
+    def weights(self, part: "Any") -> "list[numpy.ndarray]":
         return [self.to_numpy(each).copy() for each in self._kept(part)]
 
-    def set_weights(self, part, weights):
+    def set_weights(self, part: "Any", weights: "Any") -> None:
         with self._torch.no_grad():
             for each, array in zip(self._kept(part), weights):
                 each.copy_(self.tensor(array))
 
-    def _kept(self, part):
+    def _kept(self, part: "Any") -> "list[Any]":
         """None of what is looked into: they are those of the steps inside."""
         if taps_torch.is_container(part):
             return []
         return list(part.parameters()) + list(part.buffers())
 
-    def keeps_state(self, part):
+    def keeps_state(self, part: "Any") -> bool:
         """Nothing that torch.nn has does so but in training."""
         return bool(part.training)
 
-    def facts(self, part, given, outputs):
+    def facts(self, part: "Any", given: "Any", outputs: "Any") -> "Facts":
         names = [cls.__name__ for cls in type(part).__mro__]
         own = [] if taps_torch.is_container(part) else part.parameters()
         weights = [_outputs_last(names, tuple(each.shape)) for each in own]
@@ -60,7 +64,7 @@ class TorchTools(object):
         )
 
 
-def _outputs_last(names, shape):
+def _outputs_last(names: "Sequence[str]", shape: "tuple[int, ...]") -> "tuple[int, ...]":
     """PyTorch has the axis of the outputs first; transposed convolutions have it second."""
     if len(shape) < 2:
         return shape

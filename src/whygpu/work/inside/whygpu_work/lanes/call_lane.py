@@ -8,6 +8,14 @@ from ..work_jax import JaxWork
 from . import chosen_inputs, host_arrays
 from .work import ProgramWork
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    import numpy
+
+    from .sharing import Shared
+
 EXPECTED = (
     "expected arrays (or a dictionary or list of them), a Keras model, a PyTorch module, "
     "(module, example_inputs) or (function, arguments)"
@@ -19,7 +27,13 @@ class CallLane(ProgramWork):
 
     kind = "call"
 
-    def __init__(self, function, request, first=None, seconds=None):
+    def __init__(
+        self,
+        function: "Callable[..., Any]",
+        request: "dict[str, Any]",
+        first: "Any" = None,
+        seconds: "float | None" = None,
+    ) -> None:
         super(CallLane, self).__init__()
         self._function = function
         self._first = first
@@ -27,7 +41,7 @@ class CallLane(ProgramWork):
         if request["train"]:
             raise Unusable("--train trains models: expected a function that returns one")
 
-    def call(self):
+    def call(self) -> "list[tuple[Any, ...]]":
         result = self._function() if self._first is None else self._first
         self._first = None
         self.note_devices(result)
@@ -39,18 +53,24 @@ class PairLane(CallLane):
 
     kind = "pair"
 
-    def __init__(self, call, request, function, arguments):
+    def __init__(
+        self,
+        call: "Callable[..., Any]",
+        request: "dict[str, Any]",
+        function: "Callable[..., Any]",
+        arguments: "Any",
+    ) -> None:
         super(PairLane, self).__init__(call, request)
         self.function = function
         self.arguments = arguments
 
-    def in_float64(self):
+    def in_float64(self) -> "Any":
         from ..judging.float64_call import LiftedCall
 
         return LiftedCall(self.function, self.arguments)
 
 
-def of_pair(pair, request, shared):
+def of_pair(pair: "Any", request: "dict[str, Any]", shared: "Shared") -> "PairLane":
     """(function, arguments): every array among the arguments is the first lane's."""
     function, arguments = pair
     arguments = tuple(arguments) if isinstance(arguments, (tuple, list)) else (arguments,)
@@ -66,11 +86,11 @@ def of_pair(pair, request, shared):
     return PairLane(lambda: function(*arguments), request, function, arguments)
 
 
-def _is_of_others(leaf):
+def _is_of_others(leaf: "Any") -> bool:
     return type(leaf).__module__.split(".")[0] in ("torch", "tensorflow")
 
 
-def _like(leaf, array):
+def _like(leaf: "Any", array: "numpy.ndarray") -> "Any":
     """The array as what the program had there: a tensor of the same kind, on the same device."""
     kind = type(leaf).__module__.split(".")[0]
     if kind == "torch":
@@ -88,7 +108,7 @@ def _like(leaf, array):
     return array if hasattr(leaf, "shape") else leaf
 
 
-def caller(function, request):
+def caller(function: "Callable[..., Any]", request: "dict[str, Any]") -> "Callable[[], Any]":
     """What calls the user's function: with arrays of --inputs, with the batch, or with nothing."""
     if request["inputs"] is not None:
         given = dict(chosen_inputs.read(request["inputs"], request["batch"]))
@@ -103,7 +123,7 @@ def caller(function, request):
 DEFAULT_BATCH = 4
 
 
-def check(result, name):
+def check(result: "Any", name: str) -> None:
     """Unusable where there is nothing to compare in it."""
     try:
         found = host_arrays.named(result, "output")

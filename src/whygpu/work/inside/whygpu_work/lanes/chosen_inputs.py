@@ -8,8 +8,12 @@ from .. import archives
 from ..inputs import rows_of
 from ..loading import Unusable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable, Sequence
 
-def read(path, batch):
+
+def read(path: str, batch: "int | None") -> "list[tuple[str, numpy.ndarray]]":
     """[(name, array)] in the order of the file, with as many rows as wanted."""
     try:
         archives.check(path)
@@ -24,7 +28,7 @@ def read(path, batch):
     return [(name, _rows(name, array, batch)) for name, array in arrays]
 
 
-def _rows(name, array, batch):
+def _rows(name: str, array: "numpy.ndarray", batch: "int | None") -> "numpy.ndarray":
     if batch is None or not array.ndim:
         return array
     if array.shape[0] == 0:
@@ -32,7 +36,9 @@ def _rows(name, array, batch):
     return rows_of(array, batch)
 
 
-def matched(arrays, names):
+def matched(
+    arrays: "Sequence[tuple[str, numpy.ndarray]]", names: "Sequence[str]"
+) -> "list[numpy.ndarray]":
     """The arrays in the order of the inputs' names.
 
     By name where they are there; else in the order of the file, where there are as many.
@@ -47,7 +53,9 @@ def matched(arrays, names):
     )
 
 
-def check(array, name, shape, dtype):
+def check(
+    array: "numpy.ndarray", name: str, shape: "tuple[int | None, ...]", dtype: str
+) -> "numpy.ndarray":
     """The array as the input wants it; `shape` is without the batch, None for any size."""
     fits = array.ndim == len(shape) + 1 and all(
         size is None or size == given for size, given in zip(shape, array.shape[1:])
@@ -62,20 +70,22 @@ def check(array, name, shape, dtype):
     return array
 
 
-def wanted_by(function, names):
+def wanted_by(function: "Callable[..., Any]", names: "Iterable[str]") -> bool:
     """Whether a function is to be called with the arrays of these names."""
     parameters = _parameters(function)
     needed = {each.name for each in parameters if each.default is each.empty}
     return bool({each.name for each in parameters} & set(names)) and needed <= set(names)
 
 
-def chosen(function, arrays):
+def chosen(
+    function: "Callable[..., Any]", arrays: "dict[str, numpy.ndarray]"
+) -> "dict[str, numpy.ndarray]":
     """Those of the arrays, by name, that the function takes."""
     taken = {each.name for each in _parameters(function)}
     return {name: array for name, array in arrays.items() if name in taken}
 
 
-def _parameters(function):
+def _parameters(function: "Callable[..., Any]") -> "list[inspect.Parameter]":
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

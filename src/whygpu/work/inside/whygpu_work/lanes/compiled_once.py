@@ -8,6 +8,10 @@ each time, which belongs to the question whether a lane agrees with itself.
 import contextlib
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
 _SETTINGS = {
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
@@ -16,7 +20,7 @@ _FOLDER = "jax_compilation_cache_dir"
 
 
 @contextlib.contextmanager
-def kept_in(folder):
+def kept_in(folder: "str | None") -> "Iterator[None]":
     """While this holds; where `folder` is None nothing is kept or taken."""
     hook = sys.modules.get("whygpu_bootstrap.import_hook")
     if folder is None or hook is None:
@@ -24,7 +28,7 @@ def kept_in(folder):
         return
     keeping, before = [True], {}
 
-    def begin(keras):
+    def begin(keras: "Any") -> None:
         # A script imports Keras when it runs: that is its work.
         if keeping:
             before.update(_begin(keras, folder))
@@ -38,7 +42,7 @@ def kept_in(folder):
             _set(sys.modules["jax"], before)
 
 
-def _begin(keras, folder):
+def _begin(keras: "Any", folder: str) -> "dict[str, Any]":
     """The settings that were there before; none where all was left as it is."""
     jax = sys.modules.get("jax")
     if jax is None or not hasattr(keras, "config") or keras.config.backend() != "jax":
@@ -55,7 +59,7 @@ def _begin(keras, folder):
 _UNKNOWN = object()
 
 
-def _set(jax, settings):
+def _set(jax: "Any", settings: "dict[str, Any]") -> None:
     from jax.experimental.compilation_cache import compilation_cache
 
     for name, value in settings.items():

@@ -3,6 +3,10 @@
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 FRAMEWORKS = ("tensorflow", "jax", "torch")
 TF32_CAPABILITY = 8
 """The compute capability from which GPUs have TF32."""
@@ -14,7 +18,7 @@ class CannotRun(Exception):
     task_failure = "cannot-run"
 
 
-def check_backend(backend):
+def check_backend(backend: "str | None") -> None:
     """A lane of one Keras backend must have got it."""
     keras = sys.modules.get("keras")
     if backend is None:
@@ -29,7 +33,7 @@ def check_backend(backend):
         )
 
 
-def check_options(options):
+def check_options(options: "dict[str, Any]") -> None:
     """What some frameworks have no switch for, asked when the work is done."""
     if "no-cudnn" in options:
         used = cudnn_without_a_switch()
@@ -40,7 +44,7 @@ def check_options(options):
         raise CannotRun("PyTorch does not compile with XLA")
 
 
-def cudnn_without_a_switch():
+def cudnn_without_a_switch() -> str:
     """Why the work has used cuDNN all the same; empty where it has not, as far as that shows."""
     names = [name for name in ("tensorflow", "jax") if name in sys.modules]
     keras = sys.modules.get("keras")
@@ -56,7 +60,7 @@ def cudnn_without_a_switch():
     )
 
 
-def loaded_cudnn_engines():
+def loaded_cudnn_engines() -> "list[str]":
     """Parts of cuDNN that are loaded when something is computed with it, and not before."""
     found = set()
     try:
@@ -73,11 +77,11 @@ def loaded_cudnn_engines():
 _COMPUTING = ("engines", "cnn_infer", "cnn_train", "adv_infer", "adv_train")
 
 
-def version(module):
+def version(module: "Any") -> str:
     return str(getattr(module, "__version__", "") or "")
 
 
-def framework_words(kind):
+def framework_words(kind: str) -> str:
     """keras 3.15.1 on jax 0.11.0; torch 2.13.0."""
     keras = sys.modules.get("keras")
     if keras is not None and hasattr(keras, "backend") and kind != "torch":
@@ -87,7 +91,7 @@ def framework_words(kind):
     return ", ".join("%s %s" % (name, version(sys.modules[name])) for name in loaded)
 
 
-def gpu_names():
+def gpu_names() -> "list[str]":
     """What the frameworks that have started a GPU call it; asking starts none."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -103,12 +107,12 @@ def gpu_names():
     return []
 
 
-def _jax_started():
+def _jax_started() -> bool:
     bridge = sys.modules.get("jax._src.xla_bridge")
     return "jax" in sys.modules and bool(getattr(bridge, "_backends", None))
 
 
-def products(device, backend=None):
+def products(device: str, backend: "str | None" = None) -> "str | None":
     """The coarsest precision that settings allow for products of float32 numbers; None: unknown.
 
     `backend` is the framework that computes; None: the one that is loaded, where it is one.
@@ -125,19 +129,19 @@ def products(device, backend=None):
     return {"torch": _torch_on_gpu, "jax": _jax_on_gpu, "tensorflow": _tensorflow_on_gpu}[backend]()
 
 
-def _torch_on_cpu():
+def _torch_on_cpu() -> str:
     precision = _torch_matmul()
     return "bfloat16" if precision == "medium" else "float32"
 
 
-def _torch_matmul():
+def _torch_matmul() -> str:
     import torch
 
     ask = getattr(torch, "get_float32_matmul_precision", None)
     return ask() if ask is not None else "highest"
 
 
-def _torch_on_gpu():
+def _torch_on_gpu() -> "str | None":
     import torch
 
     if torch.cuda.get_device_capability()[0] < TF32_CAPABILITY:
@@ -153,7 +157,7 @@ def _torch_on_gpu():
     return "tf32" if convolutions or products_ else "float32"
 
 
-def _jax_on_gpu():
+def _jax_on_gpu() -> str:
     import jax
 
     precision = jax.config.jax_default_matmul_precision
@@ -166,7 +170,7 @@ def _jax_on_gpu():
     return "float32" if major.isdigit() and int(major) < TF32_CAPABILITY else "tf32"
 
 
-def _tensorflow_on_gpu():
+def _tensorflow_on_gpu() -> str:
     import tensorflow
 
     enabled = getattr(tensorflow.config.experimental, "tensor_float_32_execution_enabled", None)

@@ -4,12 +4,16 @@ import sys
 
 import numpy
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterator
+
 
 class NotAnArray(Exception):
     """What stands where an array was expected, in a few words."""
 
 
-def named(tree, name):
+def named(tree: "Any", name: str) -> "list[tuple[str, Any]]":
     """[(name, leaf)] of nested lists, tuples, dictionaries and objects with fields.
 
     `name` is that of the whole: output, output[1], output.logits. None is left out.
@@ -31,7 +35,7 @@ def named(tree, name):
     return [pair for inner, each in items for pair in named(each, inner)]
 
 
-def _fields(thing):
+def _fields(thing: "Any") -> "dict[str, Any]":
     """What an object consists of: a dataclass, an output of transformers, a Flax structure."""
     fields = getattr(thing, "__dict__", None)
     if not isinstance(fields, dict) or isinstance(thing, type) or callable(thing):
@@ -39,7 +43,7 @@ def _fields(thing):
     return {key: each for key, each in fields.items() if not key.startswith("_")}
 
 
-def replaced(tree, leaves):
+def replaced(tree: "Any", leaves: "Iterator[Any]") -> "Any":
     """The structure with arrays from the iterator `leaves`, in the order of `named`."""
     if tree is None:
         return None
@@ -54,23 +58,23 @@ def replaced(tree, leaves):
     return tree
 
 
-def mapped(change, tree):
+def mapped(change: "Callable[[Any], Any]", tree: "Any") -> "Any":
     """The structure with `change(array)` in the place of each array."""
     return replaced(tree, iter([change(leaf) for _, leaf in named(tree, "")]))
 
 
-def is_array(thing):
+def is_array(thing: "Any") -> bool:
     if isinstance(thing, (numpy.ndarray, numpy.generic, bool, int, float, complex, str, bytes)):
         return True
     return is_device_array(thing)
 
 
-def is_device_array(thing):
+def is_device_array(thing: "Any") -> bool:
     """Whether a framework's tensor, which may lie on a GPU."""
     return _framework(thing) is not None
 
 
-def _framework(thing):
+def _framework(thing: "Any") -> "str | None":
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "Tensor") and isinstance(thing, torch.Tensor):
         return "torch"
@@ -87,7 +91,7 @@ def _framework(thing):
     return None
 
 
-def on_host(leaf):
+def on_host(leaf: "Any") -> "tuple[numpy.ndarray, str | None]":
     """(array, the name of its type where NumPy does not know it). Waits for what computes it."""
     framework = _framework(leaf)
     if framework == "keras":
@@ -99,12 +103,12 @@ def on_host(leaf):
     return numpy.asarray(leaf), None
 
 
-def all_on_host(tree, name):
+def all_on_host(tree: "Any", name: str) -> "list[tuple[Any, ...]]":
     """[(name, array, dtype)] of a whole structure, dtype as on_host gives it."""
     return [(inner,) + on_host(leaf) for inner, leaf in named(tree, name)]
 
 
-def _torch_on_host(tensor):
+def _torch_on_host(tensor: "Any") -> "tuple[numpy.ndarray, str | None]":
     import torch
 
     tensor = tensor.detach()
@@ -118,7 +122,7 @@ def _torch_on_host(tensor):
     return tensor.numpy(), None
 
 
-def plain(leaf):
+def plain(leaf: "Any") -> "numpy.ndarray":
     """As on_host, for what is kept to be fed again: bfloat16 as float32, which holds it exactly."""
     array, dtype = on_host(leaf)
     if dtype == "bfloat16":
@@ -128,7 +132,7 @@ def plain(leaf):
     return array
 
 
-def device_of(leaf):
+def device_of(leaf: "Any") -> "str | None":
     """cpu or gpu; None for what lies in main memory because it is no framework's."""
     framework = _framework(leaf)
     if framework == "keras":
@@ -143,13 +147,13 @@ def device_of(leaf):
     return None
 
 
-def wait_for(tree):
+def wait_for(tree: "Any") -> None:
     """Come back when the device has computed all of it, leaving it there."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
-    jax = sys.modules.get("jax")
-    tensorflow = sys.modules.get("tensorflow")
+    jax: "Any" = sys.modules.get("jax")
+    tensorflow: "Any" = sys.modules.get("tensorflow")
     for _, leaf in named(tree, ""):
         framework = _framework(leaf)
         if framework == "jax":

@@ -6,13 +6,24 @@ from . import chosen_inputs, host_arrays, layers_keras, sharing, train_keras
 from .devices import CannotRun
 from .work import LaneWork
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    import numpy
+
+    from .recording import Writer
+    from .sharing import Shared
+
 DEFAULT_BATCH = 4
 
 
 class KerasLane(LaneWork):
     kind = "keras"
 
-    def __init__(self, model, request, shared, examples=None):
+    def __init__(
+        self, model: "Any", request: "dict[str, Any]", shared: "Shared", examples: "Any" = None
+    ) -> None:
         import keras
 
         self.model = model
@@ -32,10 +43,10 @@ class KerasLane(LaneWork):
         if "xla" in self._options:
             self._use_xla()
 
-    def _make_work(self, model, optimizer=None):
+    def _make_work(self, model: "Any", optimizer: "str | None" = None) -> "KerasWork":
         return KerasWork(model, optimizer, self._shapes, self._seed, self._example)
 
-    def _given(self, request, examples):
+    def _given(self, request: "dict[str, Any]", examples: "Any") -> "list[numpy.ndarray] | None":
         """The user's arrays in the order of the model's inputs; None where there are none."""
         if request["inputs"] is not None:
             given = chosen_inputs.read(request["inputs"], request["batch"])
@@ -52,7 +63,7 @@ class KerasLane(LaneWork):
             for array, name, each in zip(chosen_inputs.matched(given, names), names, inputs)
         ]
 
-    def _share_weights(self, shared, take_weights):
+    def _share_weights(self, shared: "Shared", take_weights: bool) -> bool:
         """True where the model has got those of another lane."""
         weights = self.model.weights
         own = [host_arrays.plain(each) for each in weights]
@@ -63,14 +74,16 @@ class KerasLane(LaneWork):
             self._set_weights(given)
         return given is not None
 
-    def _set_weights(self, arrays):
+    def _set_weights(self, arrays: "Any") -> None:
         self.model.set_weights(arrays)
         for layer in all_layers(self.model):
             if hasattr(layer, "finalize_state"):
                 # Normalization computes with what it has made of its weights, not with them.
                 layer.finalize_state()
 
-    def _share_inputs(self, shared, arrays, batch):
+    def _share_inputs(
+        self, shared: "Shared", arrays: "Any", batch: "int | None"
+    ) -> "tuple[Any, int]":
         """The inputs in the model's structure, and for how many rows its steps are recorded."""
         left = shared.bundle("inputs")
         if left is None:
@@ -85,41 +98,41 @@ class KerasLane(LaneWork):
         return self._work.arranged(arrays), rows
 
     @property
-    def record_inputs(self):
+    def record_inputs(self) -> "Any":
         """The part of the inputs for which every step is recorded."""
         return host_arrays.mapped(lambda array: array[: self.rows], self.inputs)
 
-    def _use_xla(self):
+    def _use_xla(self) -> None:
         if self.backend == "torch":
             raise CannotRun("PyTorch does not compile with XLA")
         if self.backend == "tensorflow":
             self.model.jit_compile = True
 
-    def call(self):
+    def call(self) -> "Any":
         """One inference from input on the host to outputs on the host."""
         return self._work.infer(self.inputs)
 
-    def outputs(self, result):
+    def outputs(self, result: "Any") -> "list[tuple[Any, ...]]":
         return host_arrays.all_on_host(trees.without_fields(result), "output")
 
-    def record_steps(self, writer):
+    def record_steps(self, writer: "Writer") -> str:
         return layers_keras.record(self._keras, self.model, self.record_inputs, writer)
 
-    def train(self, writer, steps):
+    def train(self, writer: "Writer", steps: int) -> "tuple[float, Callable[[], Any], list[str]]":
         """Records losses, gradients and weights; gives the seconds of the first step and a call
         that does one more."""
         return train_keras.record(self._keras, self._work, self.inputs, writer, steps)
 
-    def in_float64(self):
+    def in_float64(self) -> "Any":
         from ..judging.lifted_keras import LiftedKeras
 
         return LiftedKeras(self._keras, self, self._make_work)
 
-    def computed_on(self):
+    def computed_on(self) -> "list[str | None]":
         """Devices that the model's weights lie on."""
         return [host_arrays.device_of(each) for each in self.model.weights]
 
-    def on_device(self):
+    def on_device(self) -> "tuple[Callable[[], Any], Callable[[Any], Any]]":
         """(a call that moves the inputs there, one that computes and leaves the result there)."""
         convert = self._keras.ops.convert_to_tensor if hasattr(self._keras, "ops") else None
         if convert is None:
@@ -127,12 +140,12 @@ class KerasLane(LaneWork):
 
             convert = tensorflow.convert_to_tensor
 
-        def move():
+        def move() -> "Any":
             return host_arrays.mapped(convert, self.inputs)
 
         return move, self._forward()
 
-    def _forward(self):
+    def _forward(self) -> "Callable[[Any], Any]":
         model = self.model
         if self.backend == "jax":
             import jax
@@ -150,14 +163,14 @@ class KerasLane(LaneWork):
             return tensorflow.function(lambda x: model(x, training=False), jit_compile=jit)
         import torch
 
-        def forward(inputs):
+        def forward(inputs: "Any") -> "Any":
             with torch.no_grad():
                 return model(inputs, training=False)
 
         return forward
 
 
-def input_names(model):
+def input_names(model: "Any") -> "list[str]":
     """As the user may name them: the keys of a dictionary, or the names of the Input tensors."""
     structure = getattr(model, "_inputs_struct", None)
     if isinstance(structure, dict):
@@ -165,14 +178,14 @@ def input_names(model):
     return [each.name.partition(":")[0] for each in model.inputs]
 
 
-def _named(examples):
+def _named(examples: "Any") -> "list[tuple[str, Any]]":
     """By their keys, where they are a dictionary as a functional model takes it."""
     if isinstance(examples, dict) and all(host_arrays.is_array(each) for each in examples.values()):
         return list(examples.items())
     return host_arrays.named(examples, "input")
 
 
-def _shapes_text(arrays):
+def _shapes_text(arrays: "Any") -> str:
     return ",".join(
         "%s:%s" % ("x".join(str(size) for size in array.shape[1:]), array.dtype.name)
         for array in arrays

@@ -6,19 +6,25 @@ from .. import trees
 from ..work_keras import all_layers
 from . import host_arrays, taps_keras
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from .recording import Writer
+
 ROOM = 64 << 20
 """Bytes for the steps of one run. float64 does them again several times for every lane: more rows
 would take longer without showing more."""
 ROWS_WHERE_UNKNOWN = 4
 
 
-def rows_that_fit(model, batch):
+def rows_that_fit(model: "Any", batch: int) -> int:
     size = bytes_per_row(model)
     fit = ROOM // size if size else ROWS_WHERE_UNKNOWN
     return int(max(1, min(batch, fit)))
 
 
-def bytes_per_row(model):
+def bytes_per_row(model: "Any") -> int:
     """What all steps of the model give for one row, as far as it is known beforehand; else 0."""
     total = 0
     for layer in getattr(model, "operations", None) or all_layers(model):
@@ -36,7 +42,7 @@ def bytes_per_row(model):
     return total
 
 
-def record(keras, model, inputs, writer):
+def record(keras: "Any", model: "Any", inputs: "Any", writer: "Writer") -> str:
     """Write every step of one inference; gives what is to be said of it, or an empty text."""
     try:
         steps = _compiled(keras, model, inputs)
@@ -51,11 +57,11 @@ def record(keras, model, inputs, writer):
     return note
 
 
-def _first_line(error):
+def _first_line(error: "BaseException") -> str:
     return ("%s: %s" % (type(error).__name__, error)).split("\n")[0][:200]
 
 
-def _compiled(keras, model, inputs):
+def _compiled(keras: "Any", model: "Any", inputs: "Any") -> "list[tuple[str, Any, Any]]":
     recorder, steps = taps_keras.recorder(keras, model)
     if getattr(model, "jit_compile", None) is not None:
         recorder.jit_compile = model.jit_compile
@@ -65,10 +71,12 @@ def _compiled(keras, model, inputs):
     return [(name, layer, result) for (name, layer), result in zip(steps, results)]
 
 
-def _one_by_one(keras, model, inputs):
+def _one_by_one(keras: "Any", model: "Any", inputs: "Any") -> "list[tuple[str, Any, Any]]":
     steps = []
 
-    def on_step(name, layer, compute, args, kwargs):
+    def on_step(
+        name: str, layer: "Any", compute: "Callable[[Any, Any], Any]", args: "Any", kwargs: "Any"
+    ) -> "Any":
         result = compute(args, kwargs)
         steps.append((name, layer, result))
         return result
@@ -78,21 +86,21 @@ def _one_by_one(keras, model, inputs):
     return steps
 
 
-def without_gradients(keras):
+def without_gradients(keras: "Any") -> "Any":
     if keras.backend.backend() == "torch":
         return sys.modules["torch"].no_grad()
     return _Nothing()
 
 
 class _Nothing(object):
-    def __enter__(self):
+    def __enter__(self) -> "_Nothing":
         return self
 
-    def __exit__(self, *error):
-        return False
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
-def _write(writer, name, layer, result):
+def _write(writer: "Writer", name: str, layer: "Any", result: "Any") -> None:
     names = []
     for inner, leaf in host_arrays.named(trees.without_fields(trees.in_key_order(result)), name):
         array, dtype = host_arrays.on_host(leaf)
@@ -115,11 +123,11 @@ def _write(writer, name, layer, result):
     )
 
 
-def layer_tensor(name):
+def layer_tensor(name: str) -> str:
     """The name of what a layer gives, kept apart from those of the outputs."""
     return "layer " + name if name.replace("[", ".").split(".")[0] == "output" else name
 
 
-def _draws(layer):
+def _draws(layer: "Any") -> bool:
     """Whether it has a generator of random numbers; most use it in training only."""
     return bool(getattr(layer, "_seed_generators", None)) or hasattr(layer, "seed_generator")

@@ -8,14 +8,24 @@ from . import host_arrays, taps_torch
 from .layers_keras import ROOM, layer_tensor
 from .taps_keras import digest
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable
 
-def rows_that_fit(module, inputs, batch):
+    import numpy
+
+    from .recording import Writer
+
+
+def rows_that_fit(module: "Any", inputs: "Any", batch: int) -> int:
     """For how many rows of the batch all steps are recorded; one row is tried to know it."""
     import torch
 
-    sizes = []
+    sizes: "list[int]" = []
 
-    def on_step(name, part, compute, args, kwargs):
+    def on_step(
+        name: str, part: "Any", compute: "Callable[[Any, Any], Any]", args: "Any", kwargs: "Any"
+    ) -> "Any":
         result = compute(args, kwargs)
         sizes.extend(each.numel() * each.element_size() for each in trees.flat(result, is_tensor))
         return result
@@ -25,11 +35,11 @@ def rows_that_fit(module, inputs, batch):
     return int(max(1, min(batch, ROOM // max(1, sum(sizes)))))
 
 
-def first_rows(inputs, count):
+def first_rows(inputs: "Any", count: int) -> "Any":
     return trees.replaced(inputs, is_tensor, lambda each: each[:count] if each.dim() else each)
 
 
-def filled(inputs, arrays):
+def filled(inputs: "Any", arrays: "Iterable[numpy.ndarray]") -> "Any":
     """The structure with the arrays' numbers in its tensors, in their order."""
     import torch
 
@@ -39,14 +49,16 @@ def filled(inputs, arrays):
     )
 
 
-def is_tensor(thing):
+def is_tensor(thing: "Any") -> bool:
     return isinstance(thing, sys.modules["torch"].Tensor)
 
 
-def record(module, inputs, writer):
+def record(module: "Any", inputs: "Any", writer: "Writer") -> None:
     import torch
 
-    def on_step(name, part, compute, args, kwargs):
+    def on_step(
+        name: str, part: "Any", compute: "Callable[[Any, Any], Any]", args: "Any", kwargs: "Any"
+    ) -> "Any":
         result = compute(args, kwargs)
         _write(writer, name, part, result)
         return result
@@ -55,7 +67,7 @@ def record(module, inputs, writer):
         call(module, inputs)
 
 
-def _write(writer, name, part, result):
+def _write(writer: "Writer", name: str, part: "Any", result: "Any") -> None:
     names = []
     for i, tensor in enumerate(trees.flat(result, is_tensor)):
         inner = layer_tensor(name if i == 0 else "%s[%d]" % (name, i))

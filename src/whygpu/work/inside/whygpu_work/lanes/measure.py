@@ -5,10 +5,16 @@ import sys
 from .. import gauges
 from . import host_arrays, timing
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 PARTS_SECONDS = 0.5
 
 
-def timing_of(work, call, first_seconds, request):
+def timing_of(
+    work: "Any", call: "Callable[[], Any]", first_seconds: float, request: "dict[str, Any]"
+) -> "dict[str, Any]":
     """The fields of whygpu.model.comparison.Timing."""
     measure = request["measure"]
     gauges.reset_peak()
@@ -36,29 +42,29 @@ def timing_of(work, call, first_seconds, request):
     return result
 
 
-def _with_new_input(work, call):
+def _with_new_input(work: "Any", call: "Callable[..., Any]") -> "Callable[[], Any]":
     """As the program would do it: first the input, then the work. Which numbers are in it makes no
     difference to the time, so that the work goes on with those that all lanes have."""
 
-    def timed():
+    def timed() -> "Any":
         work.make_input()
         return call()
 
     return timed
 
 
-def input_seconds(work):
+def input_seconds(work: "Any") -> "float | None":
     """How long making the input of one call takes, where the program has a function for it."""
     if work.make_input is None:
         return None
 
-    def made():
+    def made() -> None:
         host_arrays.wait_for(work.make_input())
 
     return timing.median(timing.measured(made, 0.0, PARTS_SECONDS))
 
 
-def parts(work):
+def parts(work: "Any") -> "dict[str, Any]":
     """How long moving and computing take by themselves; nothing where they cannot be told apart."""
     ways = work.on_device()
     if ways is None:
@@ -66,15 +72,15 @@ def parts(work):
     move, compute = ways
     inputs = move()
 
-    def there():
+    def there() -> None:
         host_arrays.wait_for(move())
 
-    def computed():
+    def computed() -> "Any":
         result = compute(inputs)
         host_arrays.wait_for(result)
         return result
 
-    def back():
+    def back() -> float:
         # A result of its own each time: JAX remembers what it has brought back.
         result = computed()
         return timing.length(lambda: host_arrays.all_on_host(result, ""))
@@ -94,7 +100,7 @@ def parts(work):
     }
 
 
-def kernels_of(call):
+def kernels_of(call: "Callable[..., Any]") -> "tuple[int | None, float | None]":
     """(how many kernels one call starts, the seconds they take), where PyTorch can tell."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():

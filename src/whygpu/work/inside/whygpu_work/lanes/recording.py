@@ -19,13 +19,17 @@ import os
 
 import numpy
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
 MANIFEST = "manifest.json"
 
 Tensor = collections.namedtuple("Tensor", "name kind dtype file rounding")
 Step = collections.namedtuple("Step", "name kind outputs precision settings weights")
 
 
-def stored(array):
+def stored(array: "numpy.ndarray") -> "tuple[numpy.ndarray, str]":
     """The array as NumPy can keep it, and the name of its type."""
     array = numpy.asarray(array)
     name = array.dtype.name
@@ -44,23 +48,30 @@ def stored(array):
 class Writer(object):
     """Writes arrays as they come; `close` writes the manifest, without which there is nothing."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._tensors = []
-        self._steps = []
-        self._names = set()
+        self._tensors: "list[dict[str, Any]]" = []
+        self._steps: "list[dict[str, Any]]" = []
+        self._names: "set[str]" = set()
         self._files = 0
         os.makedirs(folder, exist_ok=True)
 
-    def tensor(self, name, kind, array, dtype=None, rounding=None):
+    def tensor(
+        self,
+        name: str,
+        kind: str,
+        array: "numpy.ndarray",
+        dtype: "str | None" = None,
+        rounding: "Any" = None,
+    ) -> None:
         """`dtype` only for a bfloat16 array that is given as uint16; `rounding` is a triple:
         (spread, reduction, precision)."""
         if name in self._names:
             raise ValueError("the name {!r} is recorded twice".format(name))
         self._names.add(name)
         kept, seen = stored(array)
-        entry = {"name": name, "kind": kind, "dtype": dtype or seen, "file": self._save(kept)}
-        entry["rounding"] = None
+        entry: "dict[str, Any]" = {"name": name, "kind": kind, "rounding": None}
+        entry.update(dtype=dtype or seen, file=self._save(kept))
         if rounding is not None:
             spread, reduction, precision = rounding
             entry["rounding"] = {
@@ -70,7 +81,15 @@ class Writer(object):
             }
         self._tensors.append(entry)
 
-    def step(self, name, kind, outputs, precision, settings, weights):
+    def step(
+        self,
+        name: str,
+        kind: str,
+        outputs: "Sequence[str]",
+        precision: str,
+        settings: "Any",
+        weights: str,
+    ) -> None:
         """`settings` is the layer's configuration as JSON; `weights` a digest of its weights."""
         self._steps.append(
             {
@@ -83,11 +102,11 @@ class Writer(object):
             }
         )
 
-    def close(self):
+    def close(self) -> None:
         with open(os.path.join(self._folder, MANIFEST), "w") as file:
             json.dump({"tensors": self._tensors, "steps": self._steps}, file)
 
-    def _save(self, array):
+    def _save(self, array: "numpy.ndarray") -> str:
         name = "{:05d}.npy".format(self._files)
         self._files += 1
         numpy.save(os.path.join(self._folder, name), array, allow_pickle=False)
@@ -97,7 +116,7 @@ class Writer(object):
 class Recording(object):
     """What a Writer wrote. Arrays stay on disk until they are asked for."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str) -> None:
         self._folder = folder
         with open(os.path.join(folder, MANIFEST)) as file:
             manifest = json.load(file)
@@ -106,27 +125,27 @@ class Recording(object):
         )
         self.steps = [Step(**entry) for entry in manifest["steps"]]
 
-    def array(self, name):
+    def array(self, name: str) -> "numpy.ndarray":
         return self._load(self.tensors[name].file)
 
-    def shares(self, name, other):
+    def shares(self, name: str, other: "Recording") -> bool:
         """Whether the array and what another recording has by that name are one file: so it is
         where two runs of a lane gave the same bytes."""
         if self.tensors[name].dtype != other.tensors[name].dtype:
             return False
         return os.path.samefile(self._path(name), other._path(name))
 
-    def _path(self, name):
+    def _path(self, name: str) -> str:
         return os.path.join(self._folder, self.tensors[name].file)
 
-    def rounding(self, name):
+    def rounding(self, name: str) -> "tuple[numpy.ndarray, int, str] | None":
         """(spread, reduction, precision), or None."""
         known = self.tensors[name].rounding
         if known is None:
             return None
         return self._load(known["spread"]), known["reduction"], known["precision"]
 
-    def _load(self, file):
+    def _load(self, file: str) -> "numpy.ndarray":
         path = os.path.join(self._folder, file)
         try:
             return numpy.load(path, mmap_mode="r", allow_pickle=False)

@@ -10,6 +10,11 @@ from ..loading import Unusable
 from . import host_arrays
 from .work import ProgramWork
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import types
+    from typing import Any
+
 
 class ScriptEnded(Exception):
     """The script has ended itself with a code that says failure."""
@@ -18,18 +23,19 @@ class ScriptEnded(Exception):
 class ScriptLane(ProgramWork):
     kind = "script"
 
-    def __init__(self, request):
+    def __init__(self, request: "dict[str, Any]") -> None:
         super(ScriptLane, self).__init__()
         if request["train"]:
             raise Unusable("--train trains models: expected a Keras model or file.py:function")
         self._path = request["what"]["path"]
         self._package = request["package"]
-        self._counts = {}
-        self._recorded = []
+        self._counts: "dict[str, int]" = {}
+        self._recorded: "list[tuple[Any, ...]]" = []
 
-    def call(self):
+    def call(self) -> "list[Any]":
         """Run it; its results are what it recorded."""
-        provide_whygpu(self._package).record = self._take
+        whygpu: "Any" = provide_whygpu(self._package)
+        whygpu.record = self._take
         sys.argv = [self._path]
         sys.path.insert(0, os.path.dirname(self._path))
         began = time.perf_counter()
@@ -46,7 +52,7 @@ class ScriptLane(ProgramWork):
             )
         return self._recorded
 
-    def _take(self, name, array):
+    def _take(self, name: str, array: "Any") -> None:
         """In place of whygpu.record. The same name again gets a number."""
         name = str(name)
         self._counts[name] = self._counts.get(name, 0) + 1
@@ -59,10 +65,10 @@ class ScriptLane(ProgramWork):
         ]
 
 
-def provide_whygpu(folder):
+def provide_whygpu(folder: str) -> "types.ModuleType":
     """The package of the whygpu that compares, whether or not this environment has one."""
     path = os.path.join(folder, "__init__.py")
-    spec = importlib.util.spec_from_file_location(
+    spec: "Any" = importlib.util.spec_from_file_location(
         "whygpu", path, submodule_search_locations=[folder]
     )
     module = importlib.util.module_from_spec(spec)

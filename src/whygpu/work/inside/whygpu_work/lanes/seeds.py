@@ -5,10 +5,14 @@ import sys
 
 from . import unused_tensorflow
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 SEEDED_MODULES = ("numpy.random", "torch", "tensorflow", "keras")
 
 
-def sow_now_and_later(seed):
+def sow_now_and_later(seed: int) -> None:
     """Seed what is loaded, and each framework as soon as the program has imported it."""
     random.seed(seed)
     hook = sys.modules.get("whygpu_bootstrap.import_hook")
@@ -19,8 +23,8 @@ def sow_now_and_later(seed):
             _sower(name, seed)(sys.modules[name])
 
 
-def _sower(name, seed):
-    def sow(module):
+def _sower(name: str, seed: int) -> "Callable[[Any], None]":
+    def sow(module: "Any") -> None:
         if name == "numpy.random":
             module.seed(seed % 2**32)
         elif name == "torch":

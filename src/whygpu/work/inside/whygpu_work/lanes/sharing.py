@@ -8,15 +8,19 @@ import numpy
 
 from ..loading import Unusable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
 
 class Shared(object):
     """A folder with bundles of arrays, each written once and whole."""
 
-    def __init__(self, folder, lane):
+    def __init__(self, folder: str, lane: str) -> None:
         self._folder = folder
         self._lane = lane
 
-    def bundle(self, name):
+    def bundle(self, name: str) -> "tuple[list[numpy.ndarray], dict[str, Any]] | None":
         """(arrays, facts) that an earlier lane left; None where none did."""
         folder = os.path.join(self._folder, name)
         if not os.path.isdir(folder):
@@ -29,7 +33,7 @@ class Shared(object):
         ]
         return arrays, facts
 
-    def leave(self, name, arrays, **facts):
+    def leave(self, name: str, arrays: "Sequence[numpy.ndarray]", **facts: "Any") -> None:
         folder = os.path.join(self._folder, name)
         unfinished = folder + ".part"
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -42,7 +46,13 @@ class Shared(object):
         os.rename(unfinished, folder)
 
 
-def weights_for(shared, names, own, trainable, take_weights):
+def weights_for(
+    shared: "Shared",
+    names: "Sequence[str]",
+    own: "Any",
+    trainable: "Sequence[bool]",
+    take_weights: bool,
+) -> "Any":
     """The weights that a lane is to be given; None where it goes on with its own.
 
     `take_weights`: those of the first lane, whatever this one has.
@@ -59,7 +69,7 @@ def weights_for(shared, names, own, trainable, take_weights):
     return chosen if changed else None
 
 
-def settled(own, theirs, trainable):
+def settled(own: "Any", theirs: "Any", trainable: "Sequence[bool]") -> "tuple[Any, bool]":
     """(the arrays that a lane goes on with, whether some of them are not its own).
 
     A program that draws its weights at random draws other ones on other devices and backends, and
@@ -75,7 +85,7 @@ def settled(own, theirs, trainable):
     return [mine if _reordered(mine, his) else his for mine, his in zip(own, theirs)], True
 
 
-def check_shapes(names, own, theirs, lane):
+def check_shapes(names: "Sequence[str]", own: "Any", theirs: "Any", lane: str) -> None:
     """The same weights can only be set where there are the same to be set."""
     if len(own) != len(theirs):
         raise Unusable("it has %d weights here and %d in lane %s" % (len(own), len(theirs), lane))
@@ -87,12 +97,12 @@ def check_shapes(names, own, theirs, lane):
             )
 
 
-def _constant(*arrays):
+def _constant(*arrays: "numpy.ndarray") -> bool:
     """Such as biases of zeros: the same everywhere without saying anything."""
     return all(array.size == 0 or (array == array.flat[0]).all() for array in arrays)
 
 
-def _reordered(one, other):
+def _reordered(one: "numpy.ndarray", other: "numpy.ndarray") -> bool:
     if _constant(one) or numpy.array_equal(one, other):
         return False
     return bool((numpy.sort(one, axis=None) == numpy.sort(other, axis=None)).all())

@@ -8,8 +8,12 @@ from . import call_lane
 from .script import ScriptLane
 from .sharing import Shared
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def load(request):
+
+def load(request: "dict[str, Any]") -> "Any":
     """A KerasLane, TorchLane, CallLane or ScriptLane.
 
     The request is a Subject of whygpu.model.task_wire.
@@ -37,11 +41,11 @@ def load(request):
     return call_lane.CallLane(function, request, result, seconds)
 
 
-def _model_of(value):
+def _model_of(value: "Any") -> "Any":
     return value[0] if is_pair(value) and loading.is_model(value[0]) else value
 
 
-def _of(value, request, shared):
+def _of(value: "Any", request: "dict[str, Any]", shared: "Shared") -> "Any":
     """None where it is neither a model nor (something, what to feed it with)."""
     make_input = None
     if is_pair(value) and callable(value[1]):
@@ -52,7 +56,7 @@ def _of(value, request, shared):
     return made
 
 
-def _with_inputs(value, request, shared):
+def _with_inputs(value: "Any", request: "dict[str, Any]", shared: "Shared") -> "Any":
     examples = None
     if is_pair(value):
         if not loading.is_model(value[0]):

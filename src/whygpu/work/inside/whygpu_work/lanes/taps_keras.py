@@ -14,9 +14,13 @@ import numpy
 
 from . import unused_tensorflow
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable, Iterator
+
 
 @contextlib.contextmanager
-def tapped(keras, model, on_step):
+def tapped(keras: "Any", model: "Any", on_step: "Callable[..., Any]") -> "Iterator[None]":
     """While this holds, steps of `model` are done by `on_step(name, layer, compute, args, kwargs)`.
 
     `compute(args, kwargs)` does the step; what `on_step` returns goes on to the next.
@@ -36,15 +40,15 @@ def tapped(keras, model, on_step):
 
 
 class _Taps(object):
-    def __init__(self, model, on_step):
+    def __init__(self, model: "Any", on_step: "Callable[..., Any]") -> None:
         self._model = model
         self._on_step = on_step
-        self._containers = []
+        self._containers: "list[Any]" = []
         self._within_step = False
-        self._calls = {}
+        self._calls: "dict[str, int]" = {}
 
-    def around(self, original):
-        def call(layer, *args, **kwargs):
+    def around(self, original: "Callable[..., Any]") -> "Callable[..., Any]":
+        def call(layer: "Any", *args: "Any", **kwargs: "Any") -> "Any":
             # Keras 3 comes here twice for a layer: as such, and as the operation that it is.
             known = self._containers and self._containers[-1] is layer
             if self._within_step or known:
@@ -55,7 +59,9 @@ class _Taps(object):
 
         return call
 
-    def _look_into(self, original, layer, args, kwargs):
+    def _look_into(
+        self, original: "Callable[..., Any]", layer: "Any", args: "Any", kwargs: "Any"
+    ) -> "Any":
         if layer is self._model:
             self._calls.clear()
         self._containers.append(layer)
@@ -67,8 +73,10 @@ class _Taps(object):
             return result
         return self._on_step(self._name(layer), layer, _as_it_is, (result,), {})
 
-    def _step(self, original, layer, args, kwargs):
-        def compute(args, kwargs):
+    def _step(
+        self, original: "Callable[..., Any]", layer: "Any", args: "Any", kwargs: "Any"
+    ) -> "Any":
+        def compute(args: "Any", kwargs: "Any") -> "Any":
             self._within_step = True
             try:
                 return original(layer, *args, **kwargs)
@@ -77,7 +85,7 @@ class _Taps(object):
 
         return self._on_step(self._name(layer), layer, compute, args, kwargs)
 
-    def _name(self, layer):
+    def _name(self, layer: "Any") -> str:
         """The names of the models that it lies in, and its own; with a number from the second call
         on."""
         outer = [item.name for item in self._containers if item is not self._model]
@@ -87,7 +95,7 @@ class _Taps(object):
         return name if count == 1 else "{}#{}".format(name, count)
 
 
-def is_container(layer):
+def is_container(layer: "Any") -> bool:
     """Whether a layer is looked into, rather than a step."""
     inner = getattr(layer, "_layers", None)
     if not inner:
@@ -96,7 +104,7 @@ def is_container(layer):
     return "Model" in names or not is_own(type(layer))
 
 
-def has_code_of_its_own(container):
+def has_code_of_its_own(container: "Any") -> bool:
     """Whether a user's code puts its layers together, rather than Keras."""
     for kind in type(container).__mro__:
         if "call" in vars(kind):
@@ -104,21 +112,21 @@ def has_code_of_its_own(container):
     return False
 
 
-def _as_it_is(args, kwargs):
+def _as_it_is(args: "Any", kwargs: "Any") -> "Any":
     return args[0]
 
 
-def is_own(kind):
+def is_own(kind: type) -> bool:
     """Whether a class is Keras' own, rather than the user's."""
     return kind.__module__.split(".")[0] in ("keras", "tensorflow", "tf_keras")
 
 
-def precision(layer):
+def precision(layer: "Any") -> str:
     """The type that a layer computes in."""
     return str(getattr(layer, "compute_dtype", None) or getattr(layer, "dtype", None) or "float32")
 
 
-def settings(layer):
+def settings(layer: "Any") -> "Any":
     """A layer's configuration as plain JSON values; empty where it has none to tell."""
     try:
         with unused_tensorflow.left_alone():
@@ -128,7 +136,7 @@ def settings(layer):
     return json.loads(json.dumps(config, default=str, sort_keys=True))
 
 
-def digest(weights):
+def digest(weights: "Iterable[Any]") -> str:
     """Of arrays: equal if and only if they are."""
     result = hashlib.sha256()
     for array in weights:
@@ -138,27 +146,33 @@ def digest(weights):
     return result.hexdigest()[:16]
 
 
-def recorder(keras, model):
+def recorder(keras: "Any", model: "Any") -> "tuple[Any, list[tuple[str, Any]]]":
     """A model that gives what every step of `model` gives, compiled as the model itself would be.
 
     With it comes a list that holds, after a call, the name and the layer of each of its outputs.
     """
-    steps = []
+    steps: "list[tuple[str, Any]]" = []
 
     class Recorder(keras.Model):
-        def __init__(self):
+        def __init__(self) -> None:
             super(Recorder, self).__init__()
             self.recorded = model
             if hasattr(keras, "Operation"):
                 # Keras 3 on JAX would run it once operation by operation, to build what is built.
                 self.built = True
 
-        def call(self, inputs):
+        def call(self, inputs: "Any") -> "Any":
             # A model is traced more than once; the last time counts.
             del steps[:]
             results = []
 
-            def on_step(name, layer, compute, args, kwargs):
+            def on_step(
+                name: str,
+                layer: "Any",
+                compute: "Callable[[Any, Any], Any]",
+                args: "Any",
+                kwargs: "Any",
+            ) -> "Any":
                 result = compute(args, kwargs)
                 steps.append((name, layer))
                 results.append(result)

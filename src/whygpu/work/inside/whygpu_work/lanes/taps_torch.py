@@ -10,11 +10,15 @@ import contextlib
 
 from ..work_torch import leaves
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterator
+
 _LOOKED_INTO = ("Sequential", "ModuleList", "ModuleDict")
 
 
 @contextlib.contextmanager
-def tapped(torch, module, on_step):
+def tapped(torch: "Any", module: "Any", on_step: "Callable[..., Any]") -> "Iterator[None]":
     """While this holds, steps of `module` are done by `on_step(name, part, compute, args, kwargs)`.
 
     `compute(args, kwargs)` does the step; what `on_step` returns goes on to the next.
@@ -28,15 +32,15 @@ def tapped(torch, module, on_step):
 
 
 class _Taps(object):
-    def __init__(self, module, on_step):
+    def __init__(self, module: "Any", on_step: "Callable[..., Any]") -> None:
         self._module = module
         self._names = {id(part): name for name, part in module.named_modules()}
         self._on_step = on_step
         self._within_step = False
-        self._calls = {}
+        self._calls: "dict[str, int]" = {}
 
-    def around(self, original):
-        def call(part, *args, **kwargs):
+    def around(self, original: "Callable[..., Any]") -> "Callable[..., Any]":
+        def call(part: "Any", *args: "Any", **kwargs: "Any") -> "Any":
             if part is self._module:
                 self._calls.clear()
             if self._within_step:
@@ -50,8 +54,10 @@ class _Taps(object):
 
         return call
 
-    def _step(self, original, part, args, kwargs):
-        def compute(args, kwargs):
+    def _step(
+        self, original: "Callable[..., Any]", part: "Any", args: "Any", kwargs: "Any"
+    ) -> "Any":
+        def compute(args: "Any", kwargs: "Any") -> "Any":
             self._within_step = True
             try:
                 return original(part, *args, **kwargs)
@@ -60,7 +66,7 @@ class _Taps(object):
 
         return self._on_step(self._name(part), part, compute, args, kwargs)
 
-    def _name(self, part):
+    def _name(self, part: "Any") -> str:
         """As named_modules has it; with a number from the second call on."""
         name = self._names.get(id(part)) or type(part).__name__
         self._calls[name] = self._calls.get(name, 0) + 1
@@ -68,7 +74,7 @@ class _Taps(object):
         return name if count == 1 else "%s#%d" % (name, count)
 
 
-def is_container(part):
+def is_container(part: "Any") -> bool:
     """Whether a module is looked into, rather than a step."""
     own = type(part).__module__.startswith("torch.nn.")
     if own:
@@ -76,15 +82,15 @@ def is_container(part):
     return next(part.children(), None) is not None
 
 
-def has_code_of_its_own(container):
+def has_code_of_its_own(container: "Any") -> bool:
     return not type(container).forward.__module__.startswith("torch.nn.")
 
 
-def _as_it_is(args, kwargs):
+def _as_it_is(args: "Any", kwargs: "Any") -> "Any":
     return args[0]
 
 
-def precision(part, result):
+def precision(part: "Any", result: "Any") -> str:
     """The type that a module computes in: that of its weights, else of what it gives."""
     tensors = list(part.parameters()) + leaves(result)
     for each in tensors:
@@ -93,10 +99,10 @@ def precision(part, result):
     return "float32"
 
 
-def settings(part):
+def settings(part: "Any") -> "dict[str, Any]":
     """What a module was made with, as plain JSON values."""
     plain = (bool, int, float, str, type(None))
-    found = {}
+    found: "dict[str, Any]" = {}
     for name, value in sorted(vars(part).items()):
         if name.startswith("_") or name == "training":
             continue

@@ -2,6 +2,10 @@
 
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence
+
 WARM_UP = 2
 FEWEST = 5
 MOST = 300
@@ -9,7 +13,9 @@ PATIENCE = 20.0
 """Seconds: a call of that length is not repeated for the sake of better figures."""
 
 
-def measured(call, first_seconds, seconds, repeat=None):
+def measured(
+    call: "Callable[[], Any]", first_seconds: float, seconds: float, repeat: "int | None" = None
+) -> "list[float]":
     """Seconds of each of several calls. `call` comes back when its result is there.
 
     `seconds` is the time to spend, `repeat` the number of calls where the user gave one.
@@ -20,13 +26,13 @@ def measured(call, first_seconds, seconds, repeat=None):
     for _ in range(WARM_UP):
         if length(call) > seconds:
             break
-    lengths = []
+    lengths: "list[float]" = []
     while not _enough(lengths, seconds, repeat):
         lengths.append(length(call))
     return lengths
 
 
-def _enough(lengths, seconds, repeat):
+def _enough(lengths: "Sequence[float]", seconds: float, repeat: "int | None") -> bool:
     count, spent = len(lengths), sum(lengths)
     if repeat is not None:
         return count >= repeat
@@ -35,13 +41,13 @@ def _enough(lengths, seconds, repeat):
     return count >= FEWEST and spent >= seconds
 
 
-def length(call):
+def length(call: "Callable[[], Any]") -> float:
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
 
 
-def median(lengths):
+def median(lengths: "Sequence[float]") -> float:
     ordered = sorted(lengths)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

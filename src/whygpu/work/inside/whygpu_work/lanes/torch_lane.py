@@ -7,6 +7,13 @@ from . import chosen_inputs, host_arrays, layers_torch, sharing, train_torch
 from .devices import CannotRun
 from .work import LaneWork
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from .recording import Writer
+    from .sharing import Shared
+
 DEFAULT_BATCH = 4
 
 
@@ -14,7 +21,9 @@ class TorchLane(LaneWork):
     kind = "torch"
     backend = "torch"
 
-    def __init__(self, module, request, shared, examples=None):
+    def __init__(
+        self, module: "Any", request: "dict[str, Any]", shared: "Shared", examples: "Any" = None
+    ) -> None:
         if request["backend"] is not None:
             raise CannotRun("it is a PyTorch module, which no Keras backend changes")
         self.model = module
@@ -32,7 +41,7 @@ class TorchLane(LaneWork):
         self.items = tensors[0].shape[0] if tensors[0].dim() else 1
         self.rows = layers_torch.rows_that_fit(module, self._on_device(), self.items)
 
-    def _share_weights(self, shared, take_weights):
+    def _share_weights(self, shared: "Shared", take_weights: bool) -> bool:
         import torch
 
         state = [
@@ -52,7 +61,7 @@ class TorchLane(LaneWork):
                 each.copy_(torch.as_tensor(array))
         return True
 
-    def _share_inputs(self, shared, batch, given):
+    def _share_inputs(self, shared: "Shared", batch: "int | None", given: "Any") -> "Any":
         """Inputs on the host, the same numbers in every lane."""
         rows = [len(each) for each in trees.flat(given, layers_torch.is_tensor) if each.dim()]
         made = moved(self._work.inputs(batch or (rows[0] if rows else DEFAULT_BATCH)), "cpu")
@@ -64,41 +73,41 @@ class TorchLane(LaneWork):
         return layers_torch.filled(made, left[0])
 
     @property
-    def record_inputs(self):
+    def record_inputs(self) -> "Any":
         return layers_torch.first_rows(self._on_device(), self.rows)
 
-    def _on_device(self):
+    def _on_device(self) -> "Any":
         return moved(self.inputs, self._work.device)
 
-    def call(self):
+    def call(self) -> "list[tuple[Any, ...]]":
         """One inference, from inputs on the host to outputs on the host."""
         return host_arrays.all_on_host(self._work.infer(self._on_device()), "output")
 
-    def outputs(self, result):
+    def outputs(self, result: "Any") -> "Any":
         return result
 
-    def record_steps(self, writer):
+    def record_steps(self, writer: "Writer") -> str:
         layers_torch.record(self.model, self.record_inputs, writer)
         return ""
 
-    def train(self, writer, steps):
+    def train(self, writer: "Writer", steps: int) -> "tuple[float, Callable[[], Any], list[str]]":
         """Losses, the first step's gradients, weights; see train_keras.record."""
         return train_torch.record(self._work, self._on_device(), writer, steps)
 
-    def in_float64(self):
+    def in_float64(self) -> "Any":
         from ..judging.lifted_torch import LiftedTorch
 
         return LiftedTorch(self)
 
-    def computed_on(self):
+    def computed_on(self) -> "list[str | None]":
         return [host_arrays.device_of(each) for each in self.model.parameters()]
 
-    def on_device(self):
+    def on_device(self) -> "tuple[Callable[[], Any], Callable[[Any], Any]]":
         """(a call that moves the inputs there, one that computes and leaves the result there)."""
         return self._on_device, self._work.infer
 
 
-def _given(module, request):
+def _given(module: "Any", request: "dict[str, Any]") -> "Any":
     """The user's arrays: by the names of forward's parameters, else in the order of the file."""
     import torch
 

@@ -7,10 +7,24 @@ import numpy
 from ..work_keras import all_layers
 from . import host_arrays
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence
+
+    from ..work_keras import KerasWork
+    from .recording import Writer
+
 _RATES = ("rate", "dropout", "recurrent_dropout", "stddev", "_dropout")
 
 
-def record(keras, work, inputs, writer, steps, names=None):
+def record(
+    keras: "Any",
+    work: "KerasWork",
+    inputs: "Any",
+    writer: "Writer",
+    steps: int,
+    names: "Sequence[str] | None" = None,
+) -> "tuple[float, Callable[[], Any], list[str]]":
     """Gives (seconds of the first step, a call that does one more step, notes).
 
     `names` are those to give the model's weights, in their order, where not their own.
@@ -43,7 +57,7 @@ def record(keras, work, inputs, writer, steps, names=None):
     return first, lambda: work.train_step(inputs, targets), notes
 
 
-def silence(model):
+def silence(model: "Any") -> "list[str]":
     """Set rates of dropout and noise to 0; the names of the layers that had some."""
     names = []
     for layer in all_layers(model):
@@ -56,11 +70,11 @@ def silence(model):
     return names
 
 
-def weight_name(weight):
+def weight_name(weight: "Any") -> str:
     return str(getattr(weight, "path", None) or weight.name)
 
 
-def gradients(keras, model, inputs, targets):
+def gradients(keras: "Any", model: "Any", inputs: "Any", targets: "Any") -> "list[tuple[Any, Any]]":
     """[(weight, gradient)] of the loss that the model was compiled with."""
     weights = model.trainable_weights
     before = model.get_weights()
@@ -73,24 +87,26 @@ def gradients(keras, model, inputs, targets):
     return [(weight, each) for weight, each in zip(weights, found) if each is not None]
 
 
-def _loss(model, inputs, targets):
+def _loss(model: "Any", inputs: "Any", targets: "Any") -> "Any":
     predicted = model(inputs, training=True)
     return model.compute_loss(x=inputs, y=targets, y_pred=predicted)
 
 
-def _tensors(keras, tree):
+def _tensors(keras: "Any", tree: "Any") -> "Any":
     convert = keras.ops.convert_to_tensor if hasattr(keras, "ops") else _tensorflow_tensor
     leaves = [convert(leaf) for _, leaf in host_arrays.named(tree, "")]
     return host_arrays.replaced(tree, iter(leaves))
 
 
-def _tensorflow_tensor(array):
+def _tensorflow_tensor(array: "numpy.ndarray") -> "Any":
     import tensorflow
 
     return tensorflow.convert_to_tensor(array)
 
 
-def _tensorflow(keras, model, weights, inputs, targets):
+def _tensorflow(
+    keras: "Any", model: "Any", weights: "Any", inputs: "Any", targets: "Any"
+) -> "list[Any]":
     import tensorflow
 
     inputs, targets = _tensors(keras, inputs), _tensors(keras, targets)
@@ -100,10 +116,10 @@ def _tensorflow(keras, model, weights, inputs, targets):
     return [None if each is None else tensorflow.convert_to_tensor(each) for each in found]
 
 
-def _jax(keras, model, weights, inputs, targets):
+def _jax(keras: "Any", model: "Any", weights: "Any", inputs: "Any", targets: "Any") -> "Any":
     import jax
 
-    def loss_of(values, inputs, targets):
+    def loss_of(values: "Any", inputs: "Any", targets: "Any") -> "Any":
         with keras.StatelessScope(state_mapping=list(zip(weights, values))):
             return _loss(model, inputs, targets)
 
@@ -111,7 +127,7 @@ def _jax(keras, model, weights, inputs, targets):
     return jax.jit(jax.grad(loss_of))(values, _tensors(keras, inputs), _tensors(keras, targets))
 
 
-def _torch(keras, model, weights, inputs, targets):
+def _torch(keras: "Any", model: "Any", weights: "Any", inputs: "Any", targets: "Any") -> "Any":
     for each in weights:
         each.value.grad = None
     loss = _loss(model, _tensors(keras, inputs), _tensors(keras, targets))

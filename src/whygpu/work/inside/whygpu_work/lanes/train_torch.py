@@ -7,8 +7,17 @@ import numpy
 
 from . import host_arrays
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable
 
-def record(work, inputs, writer, steps):
+    from ..work_torch import TorchWork
+    from .recording import Writer
+
+
+def record(
+    work: "TorchWork", inputs: "Any", writer: "Writer", steps: int
+) -> "tuple[float, Callable[[], Any], list[str]]":
     """Gives (seconds of the first step, a call that does one more step, notes)."""
     silenced = silence(work.module)
     work.prepare_training()
@@ -30,14 +39,14 @@ def record(work, inputs, writer, steps):
     return first, lambda: work.train_step(inputs), notes
 
 
-def _write(writer, kind, tensors):
+def _write(writer: "Writer", kind: str, tensors: "Iterable[tuple[str, Any]]") -> None:
     for name, tensor in tensors:
         if tensor is not None:
             array, dtype = host_arrays.on_host(tensor)
             writer.tensor("%s %s" % (kind, name), kind, array, dtype)
 
 
-def silence(module):
+def silence(module: "Any") -> bool:
     """Set every rate of dropout to 0; whether there was one."""
     torch = sys.modules["torch"]
     found = False

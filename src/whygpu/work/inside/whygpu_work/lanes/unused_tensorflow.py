@@ -7,11 +7,15 @@ that imports it wherever it is installed, which takes seconds in each process of
 import contextlib
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
 
 @contextlib.contextmanager
-def left_alone():
+def left_alone() -> "Iterator[None]":
     """While this holds, Keras takes a TensorFlow that nobody has imported for not installed."""
-    lazy = getattr(sys.modules.get("keras.src.utils.module_utils"), "tensorflow", None)
+    lazy: "Any" = getattr(sys.modules.get("keras.src.utils.module_utils"), "tensorflow", None)
     if "tensorflow" in sys.modules or getattr(lazy, "_available", False) is not None:
         # It is there, or this Keras has another way to ask for it.
         yield

@@ -12,6 +12,12 @@ import numpy
 from ..judging import differences, discrete, floats, layer_settings, local, rounding
 from ..lanes.recording import Recording
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
+    from ..main import Channel
+
 MOST_STEPS = 16
 """The last of a model's steps, among which its outputs are looked for."""
 LARGEST_EXPLAINED = 1 << 24
@@ -19,20 +25,20 @@ LARGEST_EXPLAINED = 1 << 24
 
 
 class Lane(object):
-    def __init__(self, request):
+    def __init__(self, request: "dict[str, Any]") -> None:
         self.name = request["name"]
         self.runs = [Recording(folder) for folder in request["runs"]]
         self.first = self.runs[0]
-        self.local = local.Errors(request["local"]) if request["local"] else None
+        self.local: "Any" = local.Errors(request["local"]) if request["local"] else None
 
 
-def run(request, channel):
+def run(request: "dict[str, Any]", channel: "Channel") -> None:
     with open(request["found"], "w") as stream:
         for found in all_differences(request, channel):
             stream.write(json.dumps(found) + "\n")
 
 
-def all_differences(request, channel):
+def all_differences(request: "dict[str, Any]", channel: "Channel") -> "Iterator[dict[str, Any]]":
     lanes = [Lane(each) for each in request["lanes"]]
     reference = Recording(request["reference"]) if request["reference"] else None
     for lane in lanes:
@@ -58,10 +64,12 @@ def all_differences(request, channel):
         }
 
 
-def own_differences(lane, other, reference):
+def own_differences(
+    lane: "Lane", other: "Recording", reference: "Recording | None"
+) -> "list[dict[str, Any]]":
     """Only what is not the same. Before the first such step all is the same, its inputs too: so
     what rounding explains in that step alone explains all of it."""
-    found = []
+    found: "list[dict[str, Any]]" = []
     for name in sorted(_names(lane.first, other), key=lambda name: not _is_step(lane.first, name)):
         if _in_both(lane.first, other, name) and lane.first.shares(name, other):
             continue
@@ -76,11 +84,11 @@ def own_differences(lane, other, reference):
     return found
 
 
-def _is_step(recording, name):
+def _is_step(recording: "Recording", name: str) -> bool:
     return name in recording.tensors and recording.tensors[name].kind == "layer"
 
 
-def _units_in_step(lane, other, name):
+def _units_in_step(lane: "Lane", other: "Recording", name: str) -> "dict[str, float] | None":
     for step in lane.first.steps:
         errors = lane.local.read(step.name) if step.name in lane.local.steps else []
         places = [output for output in step.outputs if _is_real(lane.first, output)]
@@ -91,7 +99,9 @@ def _units_in_step(lane, other, name):
     return None
 
 
-def output_differences(one, other, reference):
+def output_differences(
+    one: "Recording", other: "Recording", reference: "Recording | None"
+) -> "list[dict[str, Any]]":
     """Of all that is no layer's: outputs, recorded arrays, losses, gradients, weights."""
     found = []
     for name in _names(one, other):
@@ -105,7 +115,9 @@ def output_differences(one, other, reference):
     return found
 
 
-def _units_of_output(one, other, name, reference):
+def _units_of_output(
+    one: "Recording", other: "Recording", name: str, reference: "Recording | None"
+) -> "dict[str, float] | None":
     """Where the reference tells how far rounding moves an output."""
     if reference is None or name not in reference.tensors or not _in_both(one, other, name):
         return None
@@ -123,7 +135,7 @@ def _units_of_output(one, other, name, reference):
     return allowed.units(_gap(one, other, name))
 
 
-def tensor_difference(one, other, name):
+def tensor_difference(one: "Recording", other: "Recording", name: str) -> "dict[str, Any]":
     if not _in_both(one, other, name):
         present = (one if name in one.tensors else other).tensors[name]
         missing = differences.compare(name, present.kind, _NOTHING, "", _NOTHING, "")
@@ -139,7 +151,7 @@ def tensor_difference(one, other, name):
 _NOTHING = numpy.zeros((), dtype=bool)
 
 
-def _source(one, other, name):
+def _source(one: "Recording", other: "Recording", name: str) -> "tuple[str, float | None]":
     """The array that integers or truth values were made from, where it was recorded as well."""
     choices = (numpy.asarray(one.array(name)), numpy.asarray(other.array(name)))
     candidates = []
@@ -153,7 +165,7 @@ def _source(one, other, name):
     return discrete.source_of(choices, candidates)
 
 
-def whole_outputs(recording):
+def whole_outputs(recording: "Recording") -> "list[dict[str, Any]]":
     """Each output against what a step gave that is nearest to it, of those of its shape.
 
     Steps may have been recorded for a part of the examples only.
@@ -175,14 +187,14 @@ def whole_outputs(recording):
     return found
 
 
-def _is_of(step, output):
+def _is_of(step: "Any", output: "Any") -> bool:
     """Whether a step's array can be the first rows of an output."""
     if not output.shape or len(step.shape) != len(output.shape):
         return step.shape == output.shape
     return step.shape[1:] == output.shape[1:] and 0 < len(step) <= len(output)
 
 
-def _against_step(recording, name, step):
+def _against_step(recording: "Recording", name: str, step: str) -> "dict[str, Any]":
     whole, part = recording.array(name), recording.array(step)
     rows = whole[: len(part)] if part.shape else whole
     types = [recording.tensors[each].dtype for each in (name, step)]
@@ -190,12 +202,12 @@ def _against_step(recording, name, step):
     return {"output": name, "step": step, "difference": made}
 
 
-def _distance(found):
+def _distance(found: "dict[str, Any]") -> "tuple[int, float]":
     made = found["difference"]
     return (made["not_finite_in_one"], made["rms"] or 0.0)
 
 
-def layer_errors(lane):
+def layer_errors(lane: "Lane") -> "list[dict[str, Any]]":
     """Every layer of a lane against float64 of its own input."""
     found = []
     for name, step in lane.local.steps.items():
@@ -218,13 +230,13 @@ def layer_errors(lane):
     return found
 
 
-def layer_differences(a, b):
+def layer_differences(a: "Lane", b: "Lane") -> "list[dict[str, Any]]":
     found = []
     steps = [{step.name: step for step in lane.first.steps} for lane in (a, b)]
     names = list(steps[0]) + [name for name in steps[1] if name not in steps[0]]
     for name in names:
         one, other = steps[0].get(name), steps[1].get(name)
-        present = one or other
+        present: "Any" = one or other
         made = {
             "layer": name,
             "kind": present.kind,
@@ -245,7 +257,7 @@ def layer_differences(a, b):
     return found
 
 
-def local_difference(a, b, name):
+def local_difference(a: "Lane", b: "Lane", name: str) -> "tuple[dict[str, Any] | None, str]":
     """Two lanes in one step, what their inputs differ by taken out; or None and why."""
     pairs = []
     for lane in (a, b):
@@ -281,7 +293,7 @@ def local_difference(a, b, name):
     }, ""
 
 
-def _worst_units(allowances, gaps):
+def _worst_units(allowances: "Any", gaps: "Any") -> "Any":
     each = [allowed.units(gap) for allowed, gap in zip(allowances, gaps)]
     result = {}
     for name in ("own", "tf32", "bfloat16"):
@@ -290,27 +302,27 @@ def _worst_units(allowances, gaps):
     return result
 
 
-def _largest(gap):
+def _largest(gap: "numpy.ndarray") -> "Any":
     finite = numpy.abs(gap[numpy.isfinite(gap)])
     return differences.bounded(finite.max()) if finite.size else 0.0
 
 
-def _gap(one, other, name):
+def _gap(one: "Recording", other: "Recording", name: str) -> "numpy.ndarray":
     with numpy.errstate(all="ignore"):
         return _wide(one, name) - _wide(other, name)
 
 
-def _wide(recording, name):
+def _wide(recording: "Recording", name: str) -> "numpy.ndarray":
     return floats.widened(numpy.asarray(recording.array(name)), recording.tensors[name].dtype)
 
 
-def _is_real(recording, name):
+def _is_real(recording: "Recording", name: str) -> bool:
     return floats.is_real(recording.tensors[name].dtype)
 
 
-def _in_both(one, other, name):
+def _in_both(one: "Recording", other: "Recording", name: str) -> bool:
     return name in one.tensors and name in other.tensors
 
 
-def _names(one, other):
+def _names(one: "Recording", other: "Recording") -> "Any":
     return list(one.tensors) + [name for name in other.tensors if name not in one.tensors]

@@ -9,13 +9,19 @@ from ..estimates import jit_choice
 from ..estimates.largest import largest
 from ..loading import Unusable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from ..main import Channel
+
 SEARCH_SECONDS = 120
 """After so long, the largest batch that is known to fit by then is the answer."""
 SLOW = 60
 """Seconds for one estimate; other ways to fit are not tried then."""
 
 
-def run(request, channel):
+def run(request: "dict[str, Any]", channel: "Channel") -> None:
     channel.tell("loading")
     jit_choice.note_from_now_on()
     work = load(request, channel)
@@ -40,7 +46,7 @@ def run(request, channel):
         _try_other_ways(request, channel, work, batch)
 
 
-def _told(channel, work, batch):
+def _told(channel: "Channel", work: "Any", batch: int) -> "Any":
     if batch not in work.known:
         found = work.at(batch)
         # Some estimators know neither what the allocator adds nor the phase of the peak.
@@ -60,7 +66,7 @@ def _told(channel, work, batch):
     return work.known[batch]
 
 
-def _try_other_ways(request, channel, work, batch):
+def _try_other_ways(request: "dict[str, Any]", channel: "Channel", work: "Any", batch: int) -> None:
     """The same work with less to hold: each way is a new start, with the model as it was."""
     for name, changes in ways(request, work):
         channel.tell(name)
@@ -70,10 +76,10 @@ def _try_other_ways(request, channel, work, batch):
         channel.send("way", name=name, batch=batch, needs_bytes=int(needs))
 
 
-def ways(request, work):
+def ways(request: "dict[str, Any]", work: "Work") -> "list[tuple[str, dict[str, Any]]]":
     if work.is_function:
         return []
-    found = []
+    found: "list[tuple[str, dict[str, Any]]]" = []
     if not request["mixed"]:
         found.append(("mixed precision", {"mixed": True}))
     if request["train"] and not work.optimizer.startswith("sgd"):
@@ -87,7 +93,14 @@ def ways(request, work):
 class Work(object):
     """Something whose memory can be estimated with `at(batch)`, which gives a dict."""
 
-    def __init__(self, framework, at, any_batch=True, optimizer="", is_function=False):
+    def __init__(
+        self,
+        framework: str,
+        at: "Callable[[int], dict[str, Any]]",
+        any_batch: bool = True,
+        optimizer: str = "",
+        is_function: bool = False,
+    ) -> None:
         self.framework = framework
         self.at = at
         self.any_batch = any_batch
@@ -96,10 +109,10 @@ class Work(object):
         """In lower case; empty where the framework does not know of one."""
         self.is_function = is_function
         """Then precision and optimiser are its own affair."""
-        self.known = {}
+        self.known: "dict[int, dict[str, Any]]" = {}
 
 
-def load(request, channel):
+def load(request: "dict[str, Any]", channel: "Channel") -> "Work":
     """The work. Where it wants a GPU that is not there, it is loaded again, believing in one."""
     if request["what"]["kind"] == "model-file":
         # Before the file is opened: what is refused anyway is not loaded first.
@@ -111,20 +124,22 @@ def load(request, channel):
     except Unusable:
         raise
     except Exception:
-        work = _believing(request, channel)
-        if work is None:
+        believing = _believing(request, channel)
+        if believing is None:
             raise
-        return work
+        return believing
     if work.framework == "torch":
         work.at = _with_second_chance(work.at, request, channel)
     return work
 
 
-def _with_second_chance(at, request, channel):
+def _with_second_chance(
+    at: "Callable[[int], dict[str, Any]]", request: "dict[str, Any]", channel: "Channel"
+) -> "Callable[[int], dict[str, Any]]":
     """A program that found no GPU when it was loaded may have put parts of itself on the CPU."""
     chosen = [at]
 
-    def ask(batch):
+    def ask(batch: int) -> "dict[str, Any]":
         try:
             return chosen[0](batch)
         except Unusable:
@@ -139,7 +154,7 @@ def _with_second_chance(at, request, channel):
     return ask
 
 
-def _believing(request, channel):
+def _believing(request: "dict[str, Any]", channel: "Channel") -> "Work | None":
     """The work of a program that is told that PyTorch has a GPU; None where that does not help."""
     if "torch" not in sys.modules:
         return None
@@ -157,14 +172,14 @@ def _believing(request, channel):
     return work
 
 
-def _forget(path):
+def _forget(path: str) -> None:
     """Have the file run anew when it is loaded next."""
     for name, module in list(sys.modules.items()):
         if getattr(module, "__file__", None) == path:
             del sys.modules[name]
 
 
-def _as_work(value, request, channel):
+def _as_work(value: "Any", request: "dict[str, Any]", channel: "Channel") -> "Work":
     if loading.is_keras_model(value):
         return _keras(value, request, channel)
     if loading.is_torch_module(value):
@@ -180,7 +195,7 @@ def _as_work(value, request, channel):
     )
 
 
-def _torch(module, examples, request, channel):
+def _torch(module: "Any", examples: "Any", request: "dict[str, Any]", channel: "Channel") -> "Work":
     from ..estimates.pytorch.estimator import ModuleEstimator
 
     if examples is not None and not isinstance(examples, (tuple, list, dict)):
@@ -198,7 +213,7 @@ _KERAS_ESTIMATORS = {
 }
 
 
-def _keras(model, request, channel):
+def _keras(model: "Any", request: "dict[str, Any]", channel: "Channel") -> "Work":
     import keras
 
     backend = keras.backend.backend()
@@ -218,21 +233,24 @@ def _keras(model, request, channel):
     return Work(backend, estimator.at, optimizer=name.lower())
 
 
-def _function(pair, request, channel):
+def _function(pair: "Any", request: "dict[str, Any]", channel: "Channel") -> "Work":
     from ..estimates.with_xla import FunctionEstimator
 
     value = loading.attribute(request["what"]["path"], request["what"]["name"])
     any_batch = callable(value) and loading.batch_parameter(value) is not None
 
-    def at(batch):
+    def at(batch: int) -> "dict[str, Any]":
         chosen = pair if batch == request["batch"] else loading.load(request["what"], batch)
-        estimator = FunctionEstimator(*chosen, gpu=_capability(request), tell=channel.tell)
+        function, arguments = chosen
+        estimator = FunctionEstimator(
+            function, arguments, gpu=_capability(request), tell=channel.tell
+        )
         return estimator.at()
 
     return Work("jax", at, any_batch, is_function=True)
 
 
-def _wishes(request, channel):
+def _wishes(request: "dict[str, Any]", channel: "Channel") -> "dict[str, Any]":
     """What every estimator of a model is told."""
     return {
         "train": request["train"],
@@ -244,5 +262,5 @@ def _wishes(request, channel):
     }
 
 
-def _capability(request):
+def _capability(request: "dict[str, Any]") -> "tuple[int, int] | None":
     return tuple(request["capability"]) if request["capability"] else None

@@ -10,8 +10,14 @@ from .. import gauges
 from ..lanes import compiled_once, devices, measure, seeds, subject
 from ..lanes.recording import Writer
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def run(request, channel):
+    from ..main import Channel
+
+
+def run(request: "dict[str, Any]", channel: "Channel") -> None:
     given = request["subject"]
     seeds.sow_now_and_later(given["seed"])
     channel.tell("building")

@@ -9,8 +9,14 @@ from ..judging.float64_keras import CannotLift
 from ..lanes import devices, seeds, subject
 from ..lanes.recording import Recording, Writer
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def run(request, channel):
+    from ..main import Channel
+
+
+def run(request: "dict[str, Any]", channel: "Channel") -> None:
     given = request["subject"]
     seeds.sow_now_and_later(given["seed"])
     channel.tell("building")
@@ -27,7 +33,7 @@ def run(request, channel):
         return
     for name, array, dtype in lifted.outputs(lifted.call()):
         writer.tensor(name, "output", array, dtype)
-    first = None
+    first: "Any" = None
     for lane in request["lanes"]:
         channel.tell("layers of %s" % lane["name"])
         recording = Recording(lane["runs"][0])
@@ -45,7 +51,7 @@ def run(request, channel):
     channel.send("reference", ran=True, backend=backend, reason="")
 
 
-def _record_whole(lifted, writer, lanes, channel):
+def _record_whole(lifted: "Any", writer: "Writer", lanes: "Any", channel: "Channel") -> None:
     """A function has no layers: what rounding explains is known of its outputs alone."""
     backend = devices.framework_words("pair")
     try:

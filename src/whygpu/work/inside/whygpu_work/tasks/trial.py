@@ -11,6 +11,12 @@ import time
 
 from .. import gauges, steps
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
+    from ..main import Channel
+
 FEWEST = 3
 """Steps. The first compiles and allocates for good; what the later ones need is what counts."""
 SOME = 6
@@ -22,12 +28,12 @@ LONGEST_LOOK = 0.5
 """Of the time limit, for steps beyond the fewest."""
 
 
-BEFORE_UPDATES = []
+BEFORE_UPDATES: "list[int]" = []
 """Bytes that PyTorch has had on the GPU at most when an update of the weights began, in this
 step."""
 
 
-def run(request, channel):
+def run(request: "dict[str, Any]", channel: "Channel") -> None:
     began = time.time()
     channel.tell("loading")
     channel.send("start", **reading())
@@ -62,12 +68,12 @@ def run(request, channel):
     tell_program(channel)
 
 
-def tell_program(channel):
+def tell_program(channel: "Channel") -> None:
     """What has been imported so far; a step may import more."""
     channel.send("program", frameworks=versions(), sources=sources())
 
 
-def wants_more(held, seconds, limit):
+def wants_more(held: "Sequence[tuple[int, int]]", seconds: float, limit: float) -> bool:
     """Whether another step is to be done: the fewest, and more where memory may be rising."""
     done = len(held)
     if done < FEWEST:
@@ -81,32 +87,32 @@ def wants_more(held, seconds, limit):
     return False
 
 
-def watch_updates():
+def watch_updates() -> None:
     """PyTorch's peak is that of the forward and backward pass, or that of the optimiser's update,
     which does not grow with the batch: the first is noted when the second begins."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return
 
-    def note(*ignored):
+    def note(*ignored: "Any") -> None:
         if torch.cuda.is_initialized():
             BEFORE_UPDATES.append(torch.cuda.max_memory_allocated())
 
-    optimizer = sys.modules.get("torch.optim.optimizer")
+    optimizer: "Any" = sys.modules.get("torch.optim.optimizer")
     if hasattr(optimizer, "register_optimizer_step_pre_hook"):
         optimizer.register_optimizer_step_pre_hook(note)
-    optimizers = getattr(sys.modules.get("keras"), "optimizers", None)
+    optimizers: "Any" = getattr(sys.modules.get("keras"), "optimizers", None)
     if hasattr(getattr(optimizers, "Optimizer", None), "apply"):
         apply = optimizers.Optimizer.apply
 
-        def noted(self, *args, **kwargs):
+        def noted(self: "Any", *args: "Any", **kwargs: "Any") -> "Any":
             note()
             return apply(self, *args, **kwargs)
 
         optimizers.Optimizer.apply = noted
 
 
-def after_step(channel, number, seconds):
+def after_step(channel: "Channel", number: int, seconds: float) -> "tuple[int, int]":
     """Tell what this step took, and begin to count anew for the next."""
     now = reading()
     channel.send("step", number=number, step_seconds=seconds, **now)
@@ -116,7 +122,7 @@ def after_step(channel, number, seconds):
     return host.get("in_use") or host.get("now", 0), device.get("now", 0)
 
 
-def tell_what_is_held(channel):
+def tell_what_is_held(channel: "Channel") -> None:
     """When a step breaks: what it was refused comes on top of this."""
     try:
         channel.send("broken", **reading())
@@ -125,7 +131,7 @@ def tell_what_is_held(channel):
         pass
 
 
-def reading():
+def reading() -> "dict[str, Any]":
     """A HostReading and a DeviceReading of whygpu.model.task_wire; None for what is unknown."""
     host = gauges.host_memory()
     if host is not None:
@@ -149,7 +155,7 @@ def reading():
     return {"host": host, "device": device}
 
 
-def malloc_in_use():
+def malloc_in_use() -> "int | None":
     """Bytes that were asked for and not given back; None where the C library does not tell.
 
     Resident memory goes on rising for dozens of steps in a program that keeps nothing, because
@@ -169,7 +175,7 @@ def malloc_in_use():
     return found.uordblks + found.hblkhd
 
 
-def status_bytes(name):
+def status_bytes(name: str) -> "int | None":
     """One of the kernel's figures of this process; None where it is not told."""
     try:
         with open("/proc/self/status") as stream:
@@ -181,7 +187,7 @@ def status_bytes(name):
     return None
 
 
-def device_name():
+def device_name() -> str:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         return torch.cuda.get_device_name()
@@ -193,7 +199,7 @@ def device_name():
     return told.get("device_name", "GPU")
 
 
-def device_limit():
+def device_limit() -> "int | None":
     """What the framework lets itself have of the GPU; None where it does not say."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -204,7 +210,7 @@ def device_limit():
     return stats.get("bytes_limit") if stats else None
 
 
-def compiled_need():
+def compiled_need() -> "int | None":
     """What JAX needs for the largest of its compiled programs, beside what it holds anyway.
 
     Its own peak counts buffers that the compiler tried kernels with, while there was room for
@@ -230,7 +236,7 @@ def compiled_need():
     return max(needs) if needs else None
 
 
-def jax_stats():
+def jax_stats() -> "dict[str, int] | None":
     jax = sys.modules.get("jax")
     bridge = sys.modules.get("jax._src.xla_bridge")
     if jax is None or (bridge is not None and not getattr(bridge, "_backends", True)):
@@ -239,14 +245,14 @@ def jax_stats():
     return device.memory_stats() if device.platform != "cpu" else None
 
 
-def versions():
+def versions() -> "dict[str, str]":
     """Of the frameworks that were imported."""
     names = ("tensorflow", "keras", "jax", "torch")
     found = {name: getattr(sys.modules.get(name), "__version__", None) for name in names}
     return {name: version for name, version in found.items() if version}
 
 
-def sources():
+def sources() -> "list[str]":
     """Files of modules that are no part of an installed package: the user's own."""
     library = os.path.dirname(os.path.abspath(os.__file__))
     ours = os.path.abspath(os.path.join(__file__, *[".."] * 5))

@@ -7,6 +7,10 @@ are both more than the sum of the tensors. No PyTorch is needed here.
 
 import bisect
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Sequence
+
 BLOCK = 512
 """Every size is rounded up to a multiple of it."""
 SMALL = 1 << 20
@@ -18,54 +22,54 @@ LEAST_OWN_SEGMENT = 10 << 20
 SEGMENT_STEP = 2 << 20
 
 
-def rounded(size):
+def rounded(size: int) -> int:
     return max(-(-size // BLOCK), 1) * BLOCK
 
 
 class _Block:
     __slots__ = ("after", "before", "free", "size")
 
-    def __init__(self, size):
+    def __init__(self, size: int) -> None:
         self.size = size
         self.free = True
-        self.before = None
-        self.after = None
+        self.before: "_Block | None" = None
+        self.after: "_Block | None" = None
 
 
 class _Pool:
     """The free blocks of one kind, the smallest that is large enough first."""
 
-    def __init__(self, least_rest):
+    def __init__(self, least_rest: int) -> None:
         self._least_rest = least_rest
-        self._sizes = []
-        self._blocks = []
+        self._sizes: "list[int]" = []
+        self._blocks: "list[_Block]" = []
 
-    def put(self, block):
+    def put(self, block: "_Block") -> None:
         place = bisect.bisect_right(self._sizes, block.size)
         self._sizes.insert(place, block.size)
         self._blocks.insert(place, block)
 
-    def take(self, size):
+    def take(self, size: int) -> "_Block | None":
         place = bisect.bisect_left(self._sizes, size)
         if place == len(self._sizes):
             return None
         del self._sizes[place]
         return self._blocks.pop(place)
 
-    def remove(self, block):
+    def remove(self, block: "_Block") -> None:
         place = bisect.bisect_left(self._sizes, block.size)
         while self._blocks[place] is not block:
             place += 1
         del self._sizes[place], self._blocks[place]
 
-    def drop_unused(self):
+    def drop_unused(self) -> int:
         """Forget the segments that are free as a whole; their bytes."""
         whole = [each for each in self._blocks if each.before is None and each.after is None]
         for block in whole:
             self.remove(block)
         return sum(block.size for block in whole)
 
-    def cut(self, block, size):
+    def cut(self, block: "_Block", size: int) -> None:
         """Leave `size` bytes in the block, and put the rest back if it is worth keeping."""
         rest = block.size - size
         if rest < self._least_rest:
@@ -85,14 +89,14 @@ class DoesNotFit(Exception):
 class Allocator:
     """Counts as PyTorch's allocator counts, on a GPU with so much memory for it, or enough."""
 
-    def __init__(self, limit=None):
+    def __init__(self, limit: "int | None" = None) -> None:
         self._limit = limit
         self._small = _Pool(BLOCK)
         self._large = _Pool(SMALL + 1)
         self.allocated = 0
         self.reserved = 0
 
-    def allocate(self, size):
+    def allocate(self, size: int) -> "tuple[_Pool, _Block]":
         """A block for `size` bytes; give it back to `release`."""
         size = rounded(size)
         pool = self._small if size <= SMALL else self._large
@@ -104,7 +108,7 @@ class Allocator:
         self.allocated += block.size
         return pool, block
 
-    def _new_segment(self, size):
+    def _new_segment(self, size: int) -> "_Block":
         if self._limit is not None and self.reserved + size > self._limit:
             # Segments that nobody uses go back to the driver, as PyTorch does it.
             self.reserved -= self._small.drop_unused() + self._large.drop_unused()
@@ -113,7 +117,7 @@ class Allocator:
         self.reserved += size
         return _Block(size)
 
-    def release(self, held):
+    def release(self, held: "tuple[_Pool, _Block]") -> None:
         pool, block = held
         self.allocated -= block.size
         block.free = True
@@ -124,7 +128,7 @@ class Allocator:
         pool.put(block)
 
 
-def _segment(size):
+def _segment(size: int) -> int:
     if size <= SMALL:
         return SMALL_SEGMENT
     if size < LEAST_OWN_SEGMENT:
@@ -132,7 +136,7 @@ def _segment(size):
     return -(-size // SEGMENT_STEP) * SEGMENT_STEP
 
 
-def _joined(one, other):
+def _joined(one: "_Block", other: "_Block") -> "_Block":
     first, second = (one, other) if one.after is other else (other, one)
     first.size += second.size
     first.after = second.after
@@ -145,17 +149,17 @@ def _joined(one, other):
 class Peak:
     """The moment at which most was allocated: how much, and which allocations made it up."""
 
-    def __init__(self, allocated, reserved, live):
+    def __init__(self, allocated: int, reserved: int, live: "dict[int, int]") -> None:
         self.allocated = allocated
         self.reserved = reserved
         self.live = live
         """The bytes of each allocation's block, by its key."""
 
 
-def replay(events, limit=None):
+def replay(events: "Sequence[tuple[int, int | None]]", limit: "int | None" = None) -> "Peak":
     """The peak of a list of (key, size); a size of None frees the key's allocation."""
     allocator = Allocator(limit)
-    held = {}
+    held: "dict[int, tuple[_Pool, _Block]]" = {}
     most, moment = 0, -1
     for place, (key, size) in enumerate(events):
         if size is None:
@@ -167,9 +171,9 @@ def replay(events, limit=None):
     return Peak(most, allocator.reserved, _live_at(events, moment))
 
 
-def _live_at(events, moment):
+def _live_at(events: "Sequence[tuple[int, int | None]]", moment: int) -> "dict[int, int]":
     allocator = Allocator()
-    held = {}
+    held: "dict[int, tuple[_Pool, _Block]]" = {}
     for key, size in events[: moment + 1]:
         if size is None:
             allocator.release(held.pop(key))
@@ -178,7 +182,7 @@ def _live_at(events, moment):
     return {key: block.size for key, (_pool, block) in held.items()}
 
 
-def least(events, peak):
+def least(events: "Sequence[tuple[int, int | None]]", peak: "Peak") -> int:
     """The least memory with which the allocator gets through the events, to within a step.
 
     It lies between the peak, which it would be without gaps between blocks, and what the allocator

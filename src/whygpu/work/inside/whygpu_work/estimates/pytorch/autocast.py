@@ -5,6 +5,10 @@ PyTorch casts by device, and knows no rule for the `meta` device; these are its 
 
 import torch
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 _LOWER = """
     addbmm addmm addmv addr baddbmm bmm chain_matmul conv1d conv2d conv3d conv_tbc
     conv_transpose1d conv_transpose2d conv_transpose3d convolution einsum gru gru_cell linear lstm
@@ -25,13 +29,15 @@ _METHODS = {"__matmul__": "lower", "__rmatmul__": "lower", "__pow__": "full", "_
 class Casts:
     """The casts that are in force, with the copies of weights that are kept until they end."""
 
-    def __init__(self):
-        self._copies = {}
+    def __init__(self) -> None:
+        self._copies: "dict[int, tuple[Any, Any]]" = {}
 
-    def forget(self):
+    def forget(self) -> None:
         self._copies.clear()
 
-    def apply(self, function, arguments, options):
+    def apply(
+        self, function: "Callable[..., Any]", arguments: "Any", options: "dict[str, Any]"
+    ) -> "tuple[Any, dict[str, Any]]":
         rule = _RULES.get(function)
         # Without an argument, both are about CUDA, in old releases and new.
         if rule is None or not torch.is_autocast_enabled():
@@ -40,7 +46,7 @@ class Casts:
         cast = [self._cast(each, dtype) for each in arguments]
         return tuple(cast), {name: self._cast(each, dtype) for name, each in options.items()}
 
-    def _cast(self, value, dtype):
+    def _cast(self, value: "Any", dtype: "Any") -> "Any":
         if type(value) in (list, tuple):
             return type(value)([self._cast(each, dtype) for each in value])
         if not isinstance(value, torch.Tensor) or not value.is_floating_point():
@@ -55,7 +61,7 @@ class Casts:
         return self._copies[id(value)][1]
 
 
-def _rules():
+def _rules() -> "dict[Any, str]":
     owners = (torch, torch.Tensor, torch._C._nn, torch.nn.functional, torch._VF)
     rules = {}
     for names, rule in ((_LOWER, "lower"), (_FULL, "full")):

@@ -8,6 +8,10 @@ import torch
 
 from .record import working
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 RESERVED = {"LSTM": 5, "GRU": 6, "RNN": 1}
 """Numbers kept for the backward pass, for each step, example and hidden unit of a layer."""
@@ -21,10 +25,10 @@ FIXED = 8 << 20
 """Bytes to work in for each layer and direction."""
 
 
-def recurrent(kind):
+def recurrent(kind: str) -> "Callable[..., Any]":
     """The function behind torch.nn.LSTM and its kin, with PyTorch's two ways to call it."""
 
-    def layer(input, *rest):
+    def layer(input: "Any", *rest: "Any") -> "Any":
         padded = isinstance(rest[2], bool)
         return _padded(kind, input, *rest) if padded else _packed(kind, input, *rest)
 
@@ -32,8 +36,17 @@ def recurrent(kind):
 
 
 def _padded(
-    kind, input, hidden, weights, has_biases, layers, dropout, train, bidirectional, batch_first
-):
+    kind: str,
+    input: "Any",
+    hidden: "Any",
+    weights: "Any",
+    has_biases: bool,
+    layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> "tuple[Any, ...]":
     states = hidden if kind == "LSTM" else (hidden,)
     shape = _Shape(kind, layers, bidirectional, dropout, train, len(states))
     if batch_first:
@@ -43,15 +56,32 @@ def _padded(
 
 
 def _packed(
-    kind, data, batch_sizes, hidden, weights, has_biases, layers, dropout, train, bidirectional
-):
+    kind: str,
+    data: "Any",
+    batch_sizes: "Any",
+    hidden: "Any",
+    weights: "Any",
+    has_biases: bool,
+    layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+) -> "Any":
     states = hidden if kind == "LSTM" else (hidden,)
     shape = _Shape(kind, layers, bidirectional, dropout, train, len(states))
     return _Recurrent.apply(shape, data, *states, *weights)
 
 
 class _Shape:
-    def __init__(self, kind, layers, bidirectional, dropout, train, states):
+    def __init__(
+        self,
+        kind: str,
+        layers: int,
+        bidirectional: bool,
+        dropout: float,
+        train: bool,
+        states: "Any",
+    ) -> None:
         self.kind = kind
         self.layers = layers
         self.directions = 2 if bidirectional else 1
@@ -59,13 +89,13 @@ class _Shape:
         self.train = train
         self.states = states
 
-    def reserve(self, input, hidden):
+    def reserve(self, input: "Any", hidden: int) -> int:
         """The bytes that stay until the backward pass: each layer's, and what goes in between."""
         between = 1 + (FOR_DROPOUT if self.dropout else 0)
         numbers = RESERVED[self.kind] * self.layers + between * (self.layers - 1)
         return _rows(input) * numbers * hidden * self.directions * input.element_size()
 
-    def workspace(self, input, hidden, weights, forward):
+    def workspace(self, input: "Any", hidden: int, weights: "Any", forward: bool) -> int:
         """The bytes that a pass works in."""
         size, gates, both = input.shape[-1], GATES[self.kind], self.directions == 2
         numbers = self.directions * (gates + 1) * hidden + size + (4 * hidden if both else 0)
@@ -83,7 +113,9 @@ class _Shape:
 
 class _Recurrent(torch.autograd.Function):
     @staticmethod
-    def forward(context, shape, input, *tensors):
+    def forward(
+        context: "Any", shape: "_Shape", input: "Any", *tensors: "Any"
+    ) -> "tuple[Any, ...]":
         states, weights = tensors[: shape.states], tensors[shape.states :]
         hidden = states[0].shape[-1]
         input = input.contiguous()
@@ -98,7 +130,7 @@ class _Recurrent(torch.autograd.Function):
         return (output, *last)
 
     @staticmethod
-    def backward(context, *gradients):
+    def backward(context: "Any", *gradients: "Any") -> "tuple[Any, ...]":
         input, packed, _, _, *tensors = context.saved_tensors
         states, weights = tensors[: context.shape.states], tensors[context.shape.states :]
         of_input = torch.empty_like(input)
@@ -112,7 +144,7 @@ class _Recurrent(torch.autograd.Function):
         return (None, of_input, *of_states, *parts)
 
 
-def _in_one_piece(weights):
+def _in_one_piece(weights: "Any") -> "Any":
     """The weights as cuDNN wants them: as they lie, where they are one piece, or a copy."""
     total = sum(weight.numel() for weight in weights)
     if len({weight.untyped_storage()._cdata for weight in weights}) == 1:
@@ -120,5 +152,5 @@ def _in_one_piece(weights):
     return weights[0].new_empty(total)
 
 
-def _rows(input):
+def _rows(input: "Any") -> int:
     return input.numel() // input.shape[-1]

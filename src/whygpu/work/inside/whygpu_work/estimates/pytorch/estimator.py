@@ -17,6 +17,10 @@ from .meta import on_meta
 from .pretend import Pretence
 from .record import Recorder
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 OLDEST = (2, 1)
 """Before it, a storage's end cannot be seen from Python."""
 HALF = torch.bfloat16
@@ -37,18 +41,23 @@ class Estimator(object):
     truth = False
     """What a condition is taken to be whose value nobody knows."""
 
-    def __init__(self, train, gpu=None, tell=None):
+    def __init__(
+        self,
+        train: bool,
+        gpu: "tuple[int, int] | None" = None,
+        tell: "Callable[[str], None] | None" = None,
+    ) -> None:
         _check_release()
         self.train = train
         self._tell = tell or (lambda text: None)
         self.recorder = Recorder(gpu)
-        self.notes = []
+        self.notes: "list[str]" = []
         self._warm = False
 
-    def step(self, batch):
+    def step(self, batch: int) -> None:
         raise NotImplementedError
 
-    def at(self, batch):
+    def at(self, batch: int) -> "dict[str, Any]":
         """The peak of one step and what it is made of, as a dict for JSON."""
         if not self._warm:
             # It makes the optimiser's state and the libraries' workspaces.
@@ -69,7 +78,7 @@ class Estimator(object):
             "source": "PyTorch %s, its own step on tensors without data" % torch.__version__,
         }
 
-    def _run(self, batch):
+    def _run(self, batch: int) -> None:
         gc.collect()
         pretence = Pretence(self.recorder, self.truth)
         # Its threads would not be watched.
@@ -78,11 +87,11 @@ class Estimator(object):
         for place in pretence.asked_at:
             self._add_note("%s asks for a tensor's value, which has none here" % place)
 
-    def _add_note(self, text):
+    def _add_note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
 
-    def _parts(self, peak):
+    def _parts(self, peak: "allocator.Peak") -> "list[dict[str, Any]]":
         sizes = dict.fromkeys(PARTS, 0)
         for key, size in peak.live.items():
             sizes[self.recorder.kinds[key]] += size
@@ -100,30 +109,30 @@ class Estimator(object):
 class ModuleEstimator(Estimator):
     def __init__(
         self,
-        module,
-        examples=None,
-        train=True,
-        optimizer=None,
-        mixed=False,
-        shapes=None,
-        gpu=None,
-        tell=None,
-        options=None,
-    ):
+        module: "Any",
+        examples: "Any" = None,
+        train: bool = True,
+        optimizer: "str | None" = None,
+        mixed: bool = False,
+        shapes: "str | None" = None,
+        gpu: "tuple[int, int] | None" = None,
+        tell: "Callable[[str], None] | None" = None,
+        options: "dict[str, Any] | None" = None,
+    ) -> None:
         """`options` are the optimiser's, where it is not to have its defaults."""
         super(ModuleEstimator, self).__init__(train, gpu, tell)
         self.module = module.train(train)
         self._mixed = mixed
         self._optimizer_name = optimizer or "adam"
         self._options = options or {}
-        self._optimizer = None
+        self._optimizer: "Any" = None
         self._examples = _examples(module, examples, shapes)
         weights = on_meta(module)
         self.recorder.mark(weights, "weights")
         if train and not any(weight.requires_grad for weight in weights):
             raise Unusable("the module has no weights to train: give --infer")
 
-    def step(self, batch):
+    def step(self, batch: int) -> None:
         inputs = moved(_rows(self._examples, batch), "cuda")
         if not self.train:
             with torch.no_grad(), self._casting():
@@ -145,12 +154,12 @@ class ModuleEstimator(Estimator):
             self.recorder.phase = "forward"
         self.recorder.mark(_state(self._optimizer), "optimizer")
 
-    def _casting(self):
+    def _casting(self) -> "Any":
         if not self._mixed:
             return contextlib.nullcontext()
         return torch.autocast("cuda", dtype=HALF)
 
-    def _loss(self, output):
+    def _loss(self, output: "Any") -> "Any":
         """What is differentiated: the module's own loss, or one that takes what most losses do."""
         found = getattr(output, "loss", None)
         if isinstance(found, torch.Tensor):
@@ -166,7 +175,7 @@ class ModuleEstimator(Estimator):
         return torch.nn.functional.cross_entropy(scores, classes)
 
 
-def _check_release():
+def _check_release() -> None:
     release = tuple(int(part) for part in torch.__version__.split(".")[:2])
     if release < OLDEST:
         raise Unusable(
@@ -175,7 +184,7 @@ def _check_release():
         )
 
 
-def _examples(module, examples, shapes):
+def _examples(module: "Any", examples: "Any", shapes: "str | None") -> "Any":
     if shapes:
         sized = parse_shapes(shapes)
         return tuple(torch.empty((1,) + shape, dtype=_dtype(name)) for shape, name in sized)
@@ -188,7 +197,7 @@ def _examples(module, examples, shapes):
     return _in_main_memory(examples)
 
 
-def _in_main_memory(tree):
+def _in_main_memory(tree: "Any") -> "Any":
     if isinstance(tree, torch.Tensor):
         return torch.zeros_like(tree, device="cpu") if tree.is_meta else tree.detach().cpu()
     if isinstance(tree, dict):
@@ -198,7 +207,7 @@ def _in_main_memory(tree):
     return tree
 
 
-def _dtype(name):
+def _dtype(name: str) -> "Any":
     found = getattr(torch, name, None)
     if not isinstance(found, torch.dtype):
         raise Unusable(
@@ -207,7 +216,7 @@ def _dtype(name):
     return found
 
 
-def _rows(tree, count):
+def _rows(tree: "Any", count: int) -> "Any":
     """The examples with as many rows as wanted. Whole numbers keep their values, for they may
     be lengths; others have none, and take no memory here."""
     if isinstance(tree, torch.Tensor) and tree.dim() and tree.is_floating_point():
@@ -219,6 +228,6 @@ def _rows(tree, count):
     return with_rows(tree, count)
 
 
-def _state(optimizer):
+def _state(optimizer: "Any") -> "list[Any]":
     values = [value for state in optimizer.state.values() for value in state.values()]
     return [each for each in values if isinstance(each, torch.Tensor) and each.is_cuda]

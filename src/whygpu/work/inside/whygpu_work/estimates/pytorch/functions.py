@@ -9,39 +9,55 @@ import torch
 from .cudnn import recurrent
 from .record import working
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
 FLASH_HEAD_SIZE = 256
 """The most numbers of a head for which there is a kernel of flash attention."""
 HALVES = (torch.float16, torch.bfloat16)
 
 
-def dropout(input, p=0.5, train=True):
+def dropout(input: "Any", p: float = 0.5, train: bool = True) -> "Any":
     if not train or p == 0:
         return input
     return torch.native_dropout(input, p, True)[0]
 
 
-def rms_norm(input, normalized_shape, weight=None, eps=None):
+def rms_norm(
+    input: "Any",
+    normalized_shape: "Sequence[int]",
+    weight: "Any" = None,
+    eps: "float | None" = None,
+) -> "Any":
     """One kernel, where the `meta` device shows its steps; it keeps a number for each row."""
     return _RmsNorm.apply(input, weight, len(normalized_shape))
 
 
 class _RmsNorm(torch.autograd.Function):
     @staticmethod
-    def forward(context, input, weight, dimensions):
+    def forward(context: "Any", input: "Any", weight: "Any", dimensions: int) -> "Any":
         rows = input.shape[: input.dim() - dimensions]
         context.save_for_backward(input, weight, input.new_empty(rows, dtype=torch.float32))
         return torch.empty_like(input)
 
     @staticmethod
-    def backward(context, gradient):
+    def backward(context: "Any", gradient: "Any") -> "tuple[Any, Any, Any]":
         input, weight, _ = context.saved_tensors
         of_weight = None if weight is None else torch.empty_like(weight)
         return torch.empty_like(input), of_weight, None
 
 
 def attention(
-    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
-):
+    query: "Any",
+    key: "Any",
+    value: "Any",
+    attn_mask: "Any" = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: "float | None" = None,
+    enable_gqa: bool = False,
+) -> "Any":
     if not _has_fused_kernel(query, value, attn_mask):
         return _attention_by_scores(query, key, value, attn_mask, dropout_p, is_causal)
     if attn_mask is not None and attn_mask.dtype == torch.bool:
@@ -49,7 +65,7 @@ def attention(
     return _FusedAttention.apply(query, key, value, attn_mask)
 
 
-def _has_fused_kernel(query, value, mask):
+def _has_fused_kernel(query: "Any", value: "Any", mask: "Any") -> bool:
     """Whether flash or memory-efficient attention takes these, by PyTorch's own conditions."""
     if query.dim() != 4 or query.dtype == torch.float64:
         return False
@@ -65,7 +81,9 @@ def _has_fused_kernel(query, value, mask):
     return aligned and settings.mem_efficient_sdp_enabled()
 
 
-def _attention_by_scores(query, key, value, mask, dropout_p, is_causal):
+def _attention_by_scores(
+    query: "Any", key: "Any", value: "Any", mask: "Any", dropout_p: float, is_causal: bool
+) -> "Any":
     """The scores in full, as PyTorch computes them where no kernel fits."""
     if is_causal:
         shape = (query.shape[-2], key.shape[-2])
@@ -81,13 +99,13 @@ def _attention_by_scores(query, key, value, mask, dropout_p, is_causal):
     return torch.matmul(weights, value)
 
 
-def _for_every_head(tensor, heads):
+def _for_every_head(tensor: "Any", heads: int) -> "Any":
     return tensor.repeat_interleave(heads // tensor.shape[-3], -3, output_size=heads)
 
 
 class _FusedAttention(torch.autograd.Function):
     @staticmethod
-    def forward(context, query, key, value, mask):
+    def forward(context: "Any", query: "Any", key: "Any", value: "Any", mask: "Any") -> "Any":
         batch, heads, steps = query.shape[:3]
         # The kernels write [batch, step, head, number] and show it as [batch, head, step, number].
         result = query.new_empty((batch, steps, heads, value.shape[-1])).transpose(1, 2)
@@ -96,7 +114,7 @@ class _FusedAttention(torch.autograd.Function):
         return result
 
     @staticmethod
-    def backward(context, gradient):
+    def backward(context: "Any", gradient: "Any") -> "tuple[Any, ...]":
         query, key, value, _, _, sums = context.saved_tensors
         gradients = [torch.empty_like(each) for each in (query, key, value)]
         # The query's gradient is added up in 32 bits.
@@ -104,13 +122,13 @@ class _FusedAttention(torch.autograd.Function):
         return (*gradients, None)
 
 
-def encoder_layer(src, size, heads, *rest):
+def encoder_layer(src: "Any", size: int, heads: int, *rest: "Any") -> "Any":
     """A layer of a transformer's encoder at inference, which CUDA has in one function."""
     projections, (use_gelu, norm_first, epsilon) = rest[:4], rest[4:7]
     first_norm, second_norm, widen, narrow = (rest[at : at + 2] for at in (7, 9, 11, 13))
     linear = torch.nn.functional.linear
 
-    def normalised(x, weights):
+    def normalised(x: "Any", weights: "Any") -> "Any":
         return torch.nn.functional.layer_norm(x, (size,), *weights, epsilon)
 
     x = normalised(src, first_norm) if norm_first else src
@@ -122,7 +140,15 @@ def encoder_layer(src, size, heads, *rest):
     return x if norm_first else normalised(x, second_norm)
 
 
-def self_attention(query, key, value, size, heads, *projections, **options):
+def self_attention(
+    query: "Any",
+    key: "Any",
+    value: "Any",
+    size: int,
+    heads: int,
+    *projections: "Any",
+    **options: "Any",
+) -> "tuple[Any, Any]":
     """Attention with its projections at inference, which CUDA has in one function."""
     into_three, into_three_bias, back, back_bias = projections[:4]
     need_weights, average = _wants_weights(projections[4:], options)
@@ -141,13 +167,13 @@ def self_attention(query, key, value, size, heads, *projections, **options):
     return linear(mixed, back, back_bias), weights
 
 
-def _wants_weights(rest, options):
+def _wants_weights(rest: "Any", options: "dict[str, Any]") -> "tuple[bool, bool]":
     """PyTorch gives (mask, need_weights, average_attn_weights, mask_type), by place or name."""
     given = dict(zip(("mask", "need_weights", "average_attn_weights"), rest), **options)
     return given.get("need_weights", True), given.get("average_attn_weights", True)
 
 
-def _existing(replacements):
+def _existing(replacements: "Any") -> "dict[Any, Any]":
     """By the functions themselves; a release that lacks one does not call it either."""
     return {
         getattr(owner, name): replacement

@@ -6,6 +6,10 @@ one layout, or that it needs room to work in.
 
 import torch
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 aten = torch.ops.aten
 
 CUBLAS = frozenset(
@@ -16,12 +20,17 @@ CUBLAS_LT = frozenset((aten.addmm.default,))
 CUBLAS_LT_WORKSPACE = 1 << 20
 
 
-def cublas_workspace(gpu):
+def cublas_workspace(gpu: "tuple[int, int] | None") -> int:
     """What PyTorch gives cuBLAS for each thread that uses it, by the GPU's compute capability."""
     return 32 << 20 if gpu is None or gpu >= (9, 0) else (8 << 20) + (128 << 10)
 
 
-def _convolution(function, arguments, options, gpu):
+def _convolution(
+    function: "Callable[..., Any]",
+    arguments: "Any",
+    options: "dict[str, Any]",
+    gpu: "tuple[int, int] | None",
+) -> "tuple[Any, list[int]]":
     tensor, weight = arguments[:2]
     layout = _layout(tensor, weight)
     result = function(*arguments, **options)
@@ -30,7 +39,12 @@ def _convolution(function, arguments, options, gpu):
     return result, [*copies, _transposing(layout, gpu, weight, tensor, result)]
 
 
-def _convolution_backward(function, arguments, options, gpu):
+def _convolution_backward(
+    function: "Callable[..., Any]",
+    arguments: "Any",
+    options: "dict[str, Any]",
+    gpu: "tuple[int, int] | None",
+) -> "tuple[Any, list[int]]":
     gradient, tensor, weight = arguments[:3]
     layout = _layout(tensor, weight)
     result = list(function(*arguments, **options))
@@ -41,7 +55,7 @@ def _convolution_backward(function, arguments, options, gpu):
     return tuple(result), [*copies, _transposing(layout, gpu, weight, tensor, gradient)]
 
 
-def _layout(tensor, weight):
+def _layout(tensor: "Any", weight: "Any") -> "Any":
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
     wanted = formats.get(tensor.dim())
     if wanted is not None and (_looks_channels_last(tensor) or _looks_channels_last(weight)):
@@ -49,7 +63,7 @@ def _layout(tensor, weight):
     return torch.contiguous_format
 
 
-def _looks_channels_last(tensor):
+def _looks_channels_last(tensor: "Any") -> bool:
     """Whether PyTorch takes the strides to mean that channels lie innermost."""
     size, stride = tensor.shape, tensor.stride()
     if stride[1] == 0:
@@ -64,7 +78,9 @@ def _looks_channels_last(tensor):
     return True
 
 
-def _transposing(layout, gpu, weight, *tensors):
+def _transposing(
+    layout: "Any", gpu: "tuple[int, int] | None", weight: "Any", *tensors: "Any"
+) -> int:
     """Room for copies with the channels innermost, which is how tensor cores want them.
 
     cuDNN makes them for itself where PyTorch has them in the other layout. A kernel of one point is
@@ -78,20 +94,20 @@ def _transposing(layout, gpu, weight, *tensors):
     return sum(_bytes(tensor) for tensor in (weight, *tensors))
 
 
-def _on_tensor_cores(dtype, gpu):
+def _on_tensor_cores(dtype: "Any", gpu: "tuple[int, int] | None") -> bool:
     if dtype == torch.float32:
         return torch.backends.cudnn.allow_tf32 and (gpu is None or gpu >= (8, 0))
     return dtype in (torch.float16, torch.bfloat16) and (gpu is None or gpu >= (7, 0))
 
 
-def _copy(tensor, layout):
+def _copy(tensor: "Any", layout: "Any") -> int:
     """The bytes of a copy in another layout, 0 if it has it already."""
     if tensor.is_contiguous(memory_format=layout):
         return 0
     return _bytes(tensor)
 
 
-def _bytes(tensor):
+def _bytes(tensor: "Any") -> int:
     return tensor.numel() * tensor.element_size()
 
 

@@ -4,8 +4,12 @@ import weakref
 
 import torch
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def on_meta(module, known=None):
+
+def on_meta(module: "Any", known: "dict[int, Any] | None" = None) -> "list[Any]":
     """Put all weights and buffers of a module where they have no data; what it has then.
 
     `known` is filled for `without_data`.
@@ -21,7 +25,7 @@ def on_meta(module, known=None):
     return _weights(module)
 
 
-def without_data(tensor, known):
+def without_data(tensor: "Any", known: "dict[int, Any]") -> "Any":
     """The tensor's like on `meta`: one and the same for each that is given, by `known`."""
     if id(tensor) not in known:
         like = tensor.detach().to("meta")
@@ -33,7 +37,7 @@ def without_data(tensor, known):
     return known[id(tensor)][0]
 
 
-def _flatten(layer, known):
+def _flatten(layer: "Any", known: "dict[int, Any]") -> None:
     """Moving a recurrent layer to a GPU puts its weights into one piece of memory."""
     names = layer._flat_weights_names
     weights = [layer._parameters[name] for name in names]
@@ -52,5 +56,5 @@ def _flatten(layer, known):
     layer._flat_weight_refs = [weakref.ref(weight) for weight in layer._flat_weights]
 
 
-def _weights(module):
+def _weights(module: "Any") -> "list[Any]":
     return [*module.parameters(), *module.buffers()]

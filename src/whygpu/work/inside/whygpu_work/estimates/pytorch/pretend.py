@@ -13,6 +13,13 @@ from torch.overrides import TorchFunctionMode
 
 from . import autocast, functions
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import types
+    from typing import Any, Callable, Iterable, Iterator
+
+    from .record import Recorder
+
 GPU = torch.device("cuda", 0)
 META = torch.device("meta")
 
@@ -20,26 +27,32 @@ META = torch.device("meta")
 class Pretence(TorchFunctionMode):
     """Where a value decides, a condition is taken to be `truth` and every number 0."""
 
-    def __init__(self, recorder=None, truth=False):
+    def __init__(self, recorder: "Recorder | None" = None, truth: bool = False) -> None:
         super().__init__()
         self._recorder = recorder
         self._truth = truth
         self._casts = autocast.Casts()
         self._patches = contextlib.ExitStack()
-        self.asked_at = []
+        self.asked_at: "list[str]" = []
         """Where the program asked for a value, as file:line, outside of PyTorch and Keras."""
 
-    def __enter__(self):
+    def __enter__(self) -> "Any":
         for owner, name, value in self._replacements():
             self._patches.enter_context(_replaced(owner, name, value))
         return super().__enter__()
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
         self._patches.close()
         self._casts.forget()
 
-    def __torch_function__(self, function, types, arguments=(), options=None):
+    def __torch_function__(
+        self,
+        function: "Callable[..., Any]",
+        types: "Any",
+        arguments: "Any" = (),
+        options: "Any" = None,
+    ) -> "Any":
         options = options or {}
         answer = _ANSWERS.get(function)
         if answer is not None:
@@ -52,7 +65,7 @@ class Pretence(TorchFunctionMode):
             return replacement(*arguments, **options)
         return function(*arguments, **options)
 
-    def _replacements(self):
+    def _replacements(self) -> "Iterator[tuple[Any, str, Any]]":
         """What would otherwise look at the real machine, or hide calls from this mode."""
         cuda = torch.cuda
         yield cuda, "is_available", lambda: True
@@ -82,29 +95,31 @@ class Pretence(TorchFunctionMode):
         yield functional, "has_torch_function_unary", lambda value: _has_others((value,))
         yield functional, "has_torch_function_variadic", lambda *values: _has_others(values)
 
-    def _device(self, function, arguments, options):
+    def _device(self, function: "Callable[..., Any]", arguments: "Any", options: "Any") -> "Any":
         device = function(*arguments, **options)
         return GPU if device == META else device
 
-    def _is_cuda(self, function, arguments, options):
+    def _is_cuda(self, function: "Callable[..., Any]", arguments: "Any", options: "Any") -> bool:
         return _is_ours(arguments[0])
 
-    def _is_meta(self, function, arguments, options):
+    def _is_meta(self, function: "Callable[..., Any]", arguments: "Any", options: "Any") -> bool:
         return False
 
-    def _device_index(self, function, arguments, options):
+    def _device_index(
+        self, function: "Callable[..., Any]", arguments: "Any", options: "Any"
+    ) -> "Any":
         return 0 if _is_ours(arguments[0]) else function(*arguments, **options)
 
-    def _to_gpu(self, function, arguments, options):
+    def _to_gpu(self, function: "Callable[..., Any]", arguments: "Any", options: "Any") -> "Any":
         return self._moved(torch.Tensor.to, (arguments[0], META), {})
 
-    def _as_asked(self, function, arguments, options):
+    def _as_asked(self, function: "Callable[..., Any]", arguments: "Any", options: "Any") -> "Any":
         return function(*arguments, **options)
 
-    def _unchanged(self, function, arguments, options):
+    def _unchanged(self, function: "Callable[..., Any]", arguments: "Any", options: "Any") -> "Any":
         return arguments[0]
 
-    def _value(self, function, arguments, options):
+    def _value(self, function: "Callable[..., Any]", arguments: "Any", options: "Any") -> "Any":
         tensor = arguments[0]
         if not _is_ours(tensor):
             return function(*arguments, **options)
@@ -113,10 +128,10 @@ class Pretence(TorchFunctionMode):
             return self._truth
         return function(_on_cpu(tensor), *arguments[1:], **options)
 
-    def _to_cpu(self, function, arguments, options):
+    def _to_cpu(self, function: "Callable[..., Any]", arguments: "Any", options: "Any") -> "Any":
         return _on_cpu(arguments[0]) if _is_ours(arguments[0]) else arguments[0]
 
-    def _moved(self, function, arguments, options):
+    def _moved(self, function: "Callable[..., Any]", arguments: "Any", options: "Any") -> "Any":
         """Tensor.to: to the GPU that is none, or away from it."""
         tensor = arguments[0]
         target = options.get("device", arguments[1] if len(arguments) > 1 else None)
@@ -129,25 +144,26 @@ class Pretence(TorchFunctionMode):
             result.whygpu_original = tensor
         return result
 
-    def _backward(self, function):
+    def _backward(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
         """autograd's own entries, with the time noted at which they run."""
 
-        if self._recorder is None:
+        recorder = self._recorder
+        if recorder is None:
             return function
 
-        def run(*arguments, **options):
-            before, self._recorder.phase = self._recorder.phase, "backward"
+        def run(*arguments: "Any", **options: "Any") -> "Any":
+            before, recorder.phase = recorder.phase, "backward"
             try:
                 return function(*arguments, **options)
             finally:
-                self._recorder.phase = before
+                recorder.phase = before
 
         return run
 
-    def _within(self, function):
+    def _within(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
         """What the backward pass calls in Python: autograd leaves this mode behind."""
 
-        def call(*arguments, **options):
+        def call(*arguments: "Any", **options: "Any") -> "Any":
             if torch.overrides._get_current_function_mode() is not None:
                 return function(*arguments, **options)
             TorchFunctionMode.__enter__(self)
@@ -158,16 +174,16 @@ class Pretence(TorchFunctionMode):
 
         return call
 
-    def _hooks_within(self, function):
+    def _hooks_within(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
         """Checkpointed parts are computed anew when what they saved is asked for."""
 
-        def make(hooks, pack_hook, unpack_hook):
+        def make(hooks: "Any", pack_hook: "Any", unpack_hook: "Any") -> "Any":
             return function(hooks, self._within(pack_hook), self._within(unpack_hook))
 
         return make
 
-    def _note_question(self):
-        frame = sys._getframe(2)
+    def _note_question(self) -> None:
+        frame: "types.FrameType | None" = sys._getframe(2)
         while frame is not None:
             path = frame.f_code.co_filename
             if not any(part in path for part in _LIBRARIES):
@@ -184,11 +200,11 @@ _LIBRARIES = tuple("%s%s%s" % (os.sep, name, os.sep) for name in ("torch", "kera
 class _Generator(torch._C.Generator):
     """Random numbers are never drawn; on a build for the CPU there is no other generator."""
 
-    def __new__(cls, device="cpu"):
+    def __new__(cls, device: "Any" = "cpu") -> "Any":
         return super().__new__(cls, "cpu")
 
 
-def _has_others(values):
+def _has_others(values: "Iterable[Any]") -> bool:
     """Whether one of the values is no tensor and has its own way with PyTorch's functions."""
     return any(
         hasattr(type(value), "__torch_function__") and not isinstance(value, torch.Tensor)
@@ -196,21 +212,21 @@ def _has_others(values):
     )
 
 
-def _is_ours(tensor):
+def _is_ours(tensor: "Any") -> bool:
     return isinstance(tensor, torch.Tensor) and tensor.device == META
 
 
-def _is_cpu(device):
+def _is_cpu(device: "Any") -> bool:
     return isinstance(device, (str, torch.device)) and torch.device(device).type == "cpu"
 
 
-def _on_cpu(tensor):
+def _on_cpu(tensor: "Any") -> "Any":
     """What the tensor was before it was moved here, if it is known, or zeros."""
     original = getattr(tensor, "whygpu_original", None)
     return torch.zeros(tensor.shape, dtype=tensor.dtype) if original is None else original
 
 
-def _on_meta(arguments, options):
+def _on_meta(arguments: "Any", options: "Any") -> "tuple[Any, dict[str, Any]]":
     if any(isinstance(each, (str, torch.device)) for each in arguments):
         arguments = tuple(_device_for(each) for each in arguments)
     if "device" in options:
@@ -229,7 +245,7 @@ _NUMBERS = ("alpha", "beta", "value")
 """Options that are numbers, and are read out of a tensor where one is given."""
 
 
-def _device_for(value):
+def _device_for(value: "Any") -> "Any":
     if isinstance(value, torch.device):
         return META if value.type == "cuda" else value
     if isinstance(value, str) and value.partition(":")[0] == "cuda":
@@ -238,7 +254,7 @@ def _device_for(value):
 
 
 @contextlib.contextmanager
-def _replaced(owner, name, value):
+def _replaced(owner: "Any", name: str, value: "Any") -> "Iterator[None]":
     before = getattr(owner, name)
     setattr(owner, name, value)
     try:
@@ -247,7 +263,7 @@ def _replaced(owner, name, value):
         setattr(owner, name, before)
 
 
-def _answers():
+def _answers() -> "dict[Any, Any]":
     tensor = torch.Tensor
     answers = {
         tensor.device.__get__: Pretence._device,

@@ -13,12 +13,16 @@ from torch.utils._pytree import tree_flatten
 
 from . import kernels
 
-_ACTIVE = []
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable
+
+_ACTIVE: "list[Recorder]" = []
 _KIND_IN = {"forward": "activations", "backward": "activations", "update": "optimizer"}
 """What an allocation counts as when nobody says what it is for."""
 
 
-def working(size):
+def working(size: int) -> None:
     """Note that a kernel works in so many bytes, beside all that is allocated at this moment."""
     for recorder in _ACTIVE:
         recorder.pass_through((size,))
@@ -27,37 +31,44 @@ def working(size):
 class Recorder(TorchDispatchMode):
     """Notes every storage that comes to be, when it goes, and what kernels need in between."""
 
-    def __init__(self, gpu):
+    def __init__(self, gpu: "tuple[int, int] | None") -> None:
         super().__init__()
         self._gpu = gpu
         """The GPU's compute capability as a tuple, or None."""
-        self._live = {}
+        self._live: "dict[Any, tuple[int, int]]" = {}
         """Keys and sizes, by the storage's address or the library's name."""
-        self._references = {}
+        self._references: "dict[int, Any]" = {}
         self._next_key = 0
-        self._events = []
-        self.kinds = {}
+        self._events: "list[tuple[int, int | None]]" = []
+        self.kinds: "dict[int, str]" = {}
         """What each allocation is for, by its key."""
-        self.phases = {}
+        self.phases: "dict[int, str]" = {}
         """When each allocation was made, by its key."""
         self.phase = "forward"
 
-    def __enter__(self):
+    def __enter__(self) -> "Any":
         _ACTIVE.append(self)
         return super().__enter__()
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> "Any":
         _ACTIVE.remove(self)
         return super().__exit__(*error)
 
-    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+    def __torch_dispatch__(
+        self,
+        function: "Callable[..., Any]",
+        types: "Any",
+        arguments: "Any" = (),
+        options: "Any" = None,
+    ) -> "Any":
         if function in kernels.CUBLAS:
             self._start_library("cublas", kernels.cublas_workspace(self._gpu))
         if function in kernels.CUBLAS_LT:
             self._start_library("cublasLt", kernels.CUBLAS_LT_WORKSPACE)
         kernel = kernels.BY_FUNCTION.get(function)
         if kernel is None:
-            result, passing = function(*arguments, **(options or {})), ()
+            result = function(*arguments, **(options or {}))
+            passing: "list[int]" = []
         else:
             result, passing = kernel(function, arguments, options or {}, self._gpu)
         kind = "inputs" if _comes_from_cpu(function, arguments) else None
@@ -68,25 +79,25 @@ class Recorder(TorchDispatchMode):
             self.pass_through(passing)
         return result
 
-    def mark(self, tensors, kind):
+    def mark(self, tensors: "Iterable[Any]", kind: str) -> None:
         """Say what tensors are for; they are noted if they are new."""
         for tensor in tensors:
             self.kinds[self._note(tensor.untyped_storage(), kind)] = kind
 
-    def restart(self):
+    def restart(self) -> None:
         """Begin a new list of events, with all that is allocated now."""
         self._events = [(key, size) for key, size in self._live.values() if size]
 
-    def events(self):
+    def events(self) -> "list[tuple[int, int | None]]":
         """(key, bytes) for an allocation, (key, None) when it ends."""
         return list(self._events)
 
-    def pass_through(self, sizes):
+    def pass_through(self, sizes: "Iterable[int]") -> None:
         """Room that is taken and given back within one operation."""
         keys = [self._open(size, "workspace") for size in sizes if size]
         self._events += [(key, None) for key in keys]
 
-    def _note(self, storage, kind):
+    def _note(self, storage: "Any", kind: "str | None") -> int:
         identity = storage._cdata
         known = self._live.get(identity)
         if known is not None:
@@ -97,7 +108,7 @@ class Recorder(TorchDispatchMode):
         self._references[identity] = weakref.ref(storage, lambda _: self._close(identity))
         return key
 
-    def _open(self, size, kind):
+    def _open(self, size: int, kind: "str | None") -> int:
         self._next_key += 1
         key = self._next_key
         self.kinds[key] = kind or _KIND_IN[self.phase]
@@ -106,13 +117,13 @@ class Recorder(TorchDispatchMode):
             self._events.append((key, size))
         return key
 
-    def _close(self, identity):
+    def _close(self, identity: "Any") -> None:
         key, size = self._live.pop(identity)
         del self._references[identity]
         if size:
             self._events.append((key, None))
 
-    def _start_library(self, name, size):
+    def _start_library(self, name: str, size: int) -> None:
         """A thread's first use of a library makes a workspace that stays.
 
         The backward pass has a thread of its own for each GPU.
@@ -122,7 +133,7 @@ class Recorder(TorchDispatchMode):
             self._live[use] = (self._open(size, "workspace"), size)
 
 
-def _comes_from_cpu(function, arguments):
+def _comes_from_cpu(function: "Callable[..., Any]", arguments: "Any") -> bool:
     if function is not torch.ops.aten._to_copy.default:
         return False
     return arguments[0].device.type == "cpu" and arguments[0].dim() > 0

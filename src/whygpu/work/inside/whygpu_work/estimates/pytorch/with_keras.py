@@ -9,6 +9,10 @@ from ..half_precision import in_half_precision
 from .estimator import Estimator
 from .meta import on_meta, without_data
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 FEW = 2
 """Rows of the arrays from which shapes and types are read."""
 
@@ -18,8 +22,15 @@ class KerasEstimator(Estimator):
     """Keras asks whether gradients are finite, and whether it is time for an update."""
 
     def __init__(
-        self, model, train=True, optimizer=None, mixed=False, shapes=None, gpu=None, tell=None
-    ):
+        self,
+        model: "Any",
+        train: bool = True,
+        optimizer: "str | None" = None,
+        mixed: bool = False,
+        shapes: "str | None" = None,
+        gpu: "tuple[int, int] | None" = None,
+        tell: "Callable[[str], None] | None" = None,
+    ) -> None:
         super(KerasEstimator, self).__init__(train, gpu, tell)
         if mixed:
             in_half_precision(model)
@@ -35,7 +46,7 @@ class KerasEstimator(Estimator):
         self._updates_watched = False
         self.recorder.mark(_weights_on_meta(model), "weights")
 
-    def step(self, batch):
+    def step(self, batch: int) -> None:
         import keras
 
         # Keras itself has the batch in main memory, and moves it when the model is called.
@@ -53,14 +64,14 @@ class KerasEstimator(Estimator):
             self.recorder.mark([each for each in gradients if each is not None], "gradients")
             self.recorder.mark(_on_gpu(self.model.optimizer.variables), "optimizer")
 
-    def _watch_updates(self):
+    def _watch_updates(self) -> None:
         """Tell the optimiser's own work from the model's."""
         if self._updates_watched:
             return
         self._updates_watched = True
         apply = self.model.optimizer.apply
 
-        def watched(*arguments, **options):
+        def watched(*arguments: "Any", **options: "dict[str, Any]") -> "Any":
             before, self.recorder.phase = self.recorder.phase, "update"
             try:
                 return apply(*arguments, **options)
@@ -70,8 +81,8 @@ class KerasEstimator(Estimator):
         self.model.optimizer.apply = watched
 
 
-def _weights_on_meta(model):
-    known = {}
+def _weights_on_meta(model: "Any") -> "list[Any]":
+    known: "dict[int, Any]" = {}
     for layer in [model, *all_layers(model)]:
         # Asking a layer that has none makes it, and PyTorch finds the weights by it.
         getattr(layer, "torch_params", None)
@@ -82,18 +93,18 @@ def _weights_on_meta(model):
     return [*weights, *(variable._value for variable in variables)]
 
 
-def _more_variables(model):
+def _more_variables(model: "Any") -> "list[Any]":
     """The optimiser's and the metrics', where they stand already."""
     more = list(getattr(model, "metrics_variables", None) or ())
     optimizer = getattr(model, "optimizer", None)
     return more + list(optimizer.variables if optimizer is not None else ())
 
 
-def _on_gpu(variables):
+def _on_gpu(variables: "Any") -> "list[Any]":
     return [each.value for each in variables if each.value.is_cuda]
 
 
-def _rows(tree, count):
+def _rows(tree: "Any", count: int) -> "Any":
     """Arrays of the same kind with as many rows: they are never read, and take no memory."""
     if isinstance(tree, dict):
         return {key: _rows(each, count) for key, each in tree.items()}

@@ -8,6 +8,10 @@ import importlib
 import os
 import pkgutil
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 OPTIONS = {"xla_gpu_autotune_level": 0}
 """Nothing can be tried out."""
 CUBLAS = {"xla_gpu_enable_triton_gemm": False}
@@ -33,14 +37,14 @@ class Compiler(object):
     With `host` that is this computer's CPU, which is always there.
     """
 
-    def __init__(self, capability=None, host=False):
+    def __init__(self, capability: "tuple[int, int] | None" = None, host: bool = False) -> None:
         self._host = host
         self.capability = capability or DEFAULT
         self.device, self.words, self.without = None, "", ""
         self.tries_things_out = False
         self._find()
 
-    def _find(self):
+    def _find(self) -> None:
         import jax
 
         if self._host:
@@ -61,7 +65,7 @@ class Compiler(object):
         except (ImportError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
             self.without = str(error).splitlines()[0]
 
-    def temporary(self, lowered, thorough):
+    def temporary(self, lowered: "Any", thorough: bool) -> "int | None":
         """Bytes that a lowered program takes beside its arguments and results.
 
         To be thorough is to compile it for either outcome of trials that cannot be made here, and
@@ -76,11 +80,11 @@ class Compiler(object):
         return size
 
 
-def _temporary(compiled):
+def _temporary(compiled: "Any") -> int:
     return int(compiled.memory_analysis().temp_size_in_bytes)
 
 
-def _without_gpu(capability):
+def _without_gpu(capability: "tuple[int, int]") -> "Any":
     """A device that is only described."""
     from jax.experimental import topologies
 
@@ -92,7 +96,7 @@ def _without_gpu(capability):
     return topologies.get_topology_desc(platform="cuda", **described).devices[0]
 
 
-def _register_plugin():
+def _register_plugin() -> None:
     """Let JAX know its CUDA plugin, which it leaves out when it finds no driver."""
     import jax_plugins
 
@@ -105,12 +109,12 @@ def _register_plugin():
     importlib.import_module("jax_plugins." + names[0]).initialize()
 
 
-def _gpu(capability):
+def _gpu(capability: "tuple[int, int]") -> "tuple[Any, ...]":
     known = [each for each in GPUS if each <= tuple(capability)]
     return GPUS[max(known) if known else min(GPUS)]
 
 
-def _description(capability):
+def _description(capability: "tuple[int, int]") -> str:
     """A GPU in the words of XLA's GpuTargetConfigProto."""
     name, processors, threads, shared, shared_block, cache, speed, memory, clock = _gpu(capability)
     return """

@@ -9,6 +9,12 @@ import re
 
 from . import hlo_graph
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable
+
+    from .hlo_graph import Graph, Node
+
 LIBRARY = (
     "barrier",
     "cholesky",
@@ -69,11 +75,13 @@ SHORT_REDUCTION = 4096
 """A sum over that many rows or more is done in two steps."""
 
 
-def written(graph, finished):
+def written(
+    graph: "Graph", finished: "dict[Node, Node]"
+) -> "tuple[set[Node], dict[Node, set[Node]]]":
     """Which nodes are arrays in memory, and which of those each node is computed from."""
     result = _always_written(graph, finished)
     sources, effort = _sources(graph, result), _efforts(graph, result)
-    kernels = {}
+    kernels: "dict[Node, set[Node]]" = {}
     for node in reversed(graph.nodes):
         users = graph.users_of(node)
         kernels[node] = set()
@@ -89,7 +97,7 @@ def written(graph, finished):
     return result, _sources(graph, result)
 
 
-def _always_written(graph, finished):
+def _always_written(graph: "Graph", finished: "dict[Node, Node]") -> "set[Node]":
     roots, written = set(graph.roots), set(finished.values())
     for node in graph.nodes:
         users = graph.users_of(node)
@@ -110,7 +118,7 @@ def _always_written(graph, finished):
     return written - _prologues(graph, written, roots)
 
 
-def _prologues(graph, written, roots):
+def _prologues(graph: "Graph", written: "set[Node]", roots: "Any") -> "set[Node]":
     """Cheap elementwise work on one array that only matrix products read: they do it themselves."""
     found, sources, effort = set(), _sources(graph, written), _efforts(graph, written)
     for node in graph.nodes:
@@ -129,13 +137,13 @@ def _prologues(graph, written, roots):
     return found
 
 
-def _is_never_written(node):
+def _is_never_written(node: "Node") -> bool:
     repeated = node.operation == "broadcast" and node.inputs[0].size <= 8
     return node.aliases is not None or repeated or node.operation in hlo_graph.FREE
 
 
-def _sources(graph, written):
-    sources = {}
+def _sources(graph: "Graph", written: "set[Node]") -> "dict[Node, set[Node]]":
+    sources: "dict[Node, set[Node]]" = {}
     for node in graph.nodes:
         sources[node] = set()
         for each in node.inputs:
@@ -146,7 +154,7 @@ def _sources(graph, written):
     return sources
 
 
-def _efforts(graph, written):
+def _efforts(graph: "Graph", written: "set[Node]") -> "dict[Node, float]":
     """Steps of calculation that doing a node again from written arrays would take."""
     steps, fused = {}, {}
     for node in graph.nodes:
@@ -159,7 +167,7 @@ def _efforts(graph, written):
     return {node: sum(steps[each] for each in fused[node]) for node in graph.nodes}
 
 
-def epilogues(graph):
+def epilogues(graph: "Graph") -> "dict[Node, Node]":
     """Products and convolutions that come with a bias, a sum or a ReLU: what is written instead.
 
     By the node that is then never written.
@@ -175,7 +183,9 @@ def epilogues(graph):
     return result
 
 
-def _followed(graph, node, operation, takes):
+def _followed(
+    graph: "Graph", node: "Node", operation: str, takes: "Callable[[Node], bool]"
+) -> "Node":
     """The node that alone uses another, if it is such an operation with such an operand."""
     users = graph.users_of(node)
     if len(users) != 1 or users[0].operation != operation or node in graph.roots:
@@ -184,20 +194,20 @@ def _followed(graph, node, operation, takes):
     return users[0] if len(others) == 1 and takes(others[0]) else node
 
 
-def _is_spread(node, rank):
+def _is_spread(node: "Node", rank: int) -> bool:
     """Whether a node only repeats an array of so many dimensions."""
     return node.operation == "broadcast" and len(_trimmed(node.inputs[0].shape[1])) <= rank
 
 
-def _trimmed(dimensions):
+def _trimmed(dimensions: "Iterable[int]") -> "list[int]":
     return [each for each in dimensions if each != 1]
 
 
-def _is_for_short_reduction(graph, node):
+def _is_for_short_reduction(graph: "Graph", node: "Node") -> bool:
     return any(_ends_in_short_reduction(graph, user) for user in graph.users_of(node))
 
 
-def _ends_in_short_reduction(graph, node):
+def _ends_in_short_reduction(graph: "Graph", node: "Node") -> bool:
     """Whether a node is computed for a sum over so few rows that few threads share the work."""
     while node.operation not in WRITTEN and node.shape:
         users = graph.users_of(node)

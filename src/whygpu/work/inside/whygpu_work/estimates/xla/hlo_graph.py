@@ -9,6 +9,11 @@ import re
 
 from . import hlo_text as text
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
 ALIASES = ("reshape", "bitcast", "bitcast-convert", "copy", "domain")
 FREE = ("constant", "iota")
 READ_IN_SHAPE = ("convolution", "dot", "reduce")
@@ -22,7 +27,14 @@ class Node(object):
 
     __slots__ = ("aliases", "attributes", "bodies", "inputs", "key", "operation", "shape", "size")
 
-    def __init__(self, operation, shape, inputs, attributes="", key=None):
+    def __init__(
+        self,
+        operation: str,
+        shape: "Any",
+        inputs: "list[Node]",
+        attributes: str = "",
+        key: "Any" = None,
+    ) -> None:
         self.operation = operation
         self.shape = shape
         self.size = text.size_of(shape) if shape else 0
@@ -31,13 +43,13 @@ class Node(object):
         self.key = key
         """What else it depends on: a constant's value, a part's number, or the shapes that its
         inputs are read in, which are not always their own."""
-        self.bodies = ()
+        self.bodies: "tuple[Graph, ...]" = ()
         """The graphs that a loop or a branch runs."""
-        self.aliases = None
+        self.aliases: "Node | None" = None
         """For a part of a loop or barrier that is only passed through: what it is."""
 
     @property
-    def elements(self):
+    def elements(self) -> int:
         count = 1
         for each in self.shape[1] if self.shape else ():
             count *= each
@@ -47,20 +59,20 @@ class Node(object):
 class Graph(object):
     """Nodes in a valid order; `parameters` and `roots` are among them."""
 
-    def __init__(self, nodes, parameters, roots):
+    def __init__(self, nodes: "list[Node]", parameters: "list[Node]", roots: "list[Node]") -> None:
         self.nodes = nodes
         self.parameters = parameters
         self.roots = roots
-        self.users = {}
+        self.users: "dict[Node, list[Node]]" = {}
         for node in nodes:
             for each in set(node.inputs):
                 self.users.setdefault(each, []).append(node)
 
-    def users_of(self, node):
+    def users_of(self, node: "Node") -> "list[Node]":
         return self.users.get(node, [])
 
 
-def build(program, name=None):
+def build(program: "text.Program", name: "str | None" = None) -> "Graph":
     """The graph of a computation, the whole program's unless a name is given."""
     builder = _Builder(program)
     parameters, roots = builder.computation(name or program.entry)
@@ -69,11 +81,11 @@ def build(program, name=None):
 
 
 class _Builder(object):
-    def __init__(self, program):
+    def __init__(self, program: "text.Program") -> None:
         self._program = program
-        self.nodes = []
+        self.nodes: "list[Node]" = []
 
-    def computation(self, name):
+    def computation(self, name: str) -> "tuple[list[Node], list[Node]]":
         instructions = self._program.computations[name]
         given = [each for each in instructions if each.opcode == "parameter"]
         values = []
@@ -82,9 +94,11 @@ class _Builder(object):
             values.append(text.packed(each.structure, made))
         return _flat(values), _flat(self._inline(name, values))
 
-    def _inline(self, name, parameters):
+    def _inline(self, name: str, parameters: "Any") -> "Any":
         """The value of a computation's root, its instructions written out here."""
-        values, shapes, root = {}, {}, None
+        values: "dict[str, Any]" = {}
+        shapes: "dict[str, Any]" = {}
+        root = None
         for each in self._program.computations[name]:
             if each.opcode == "parameter":
                 value = parameters[int(each.inside)]
@@ -95,7 +109,7 @@ class _Builder(object):
             root = value if each.root else root
         return root
 
-    def _value(self, instruction, operands, read):
+    def _value(self, instruction: "text.Instruction", operands: "Any", read: "Any") -> "Any":
         """`read` are the operands' shapes as the instruction sees them."""
         opcode = instruction.opcode
         if opcode == "tuple":
@@ -123,29 +137,29 @@ class _Builder(object):
         if opcode == "broadcast" and text.size_of(instruction.shapes[0]) == inputs[0].size:
             return inputs[0]
         attributes = _distinguishing(instruction.attributes)
-        key = instruction.inside if opcode in FREE else None
+        key: "Any" = instruction.inside if opcode in FREE else None
         key = tuple(read) if opcode in READ_IN_SHAPE else key
         return self._add(Node(opcode, instruction.shapes[0], inputs, attributes, key))
 
-    def _parts(self, whole, shapes):
+    def _parts(self, whole: "Node", shapes: "Any") -> "list[Node]":
         return [
             self._add(Node("part", shape, [whole], key=position))
             for position, shape in enumerate(shapes)
         ]
 
-    def _barrier(self, inputs, instruction):
+    def _barrier(self, inputs: "list[Node]", instruction: "text.Instruction") -> "Any":
         whole = self._add(Node("barrier", None, inputs))
         parts = self._parts(whole, instruction.shapes)
         for part, passed in zip(parts, inputs):
             part.aliases = passed
         return text.packed(instruction.structure, parts)
 
-    def _choice(self, inputs, instruction):
+    def _choice(self, inputs: "list[Node]", instruction: "text.Instruction") -> "Any":
         whole = self._add(Node("conditional", None, inputs))
         whole.bodies = tuple(build(self._program, name) for name in instruction.branches())
         return text.packed(instruction.structure, self._parts(whole, instruction.shapes))
 
-    def _loop(self, inputs, instruction):
+    def _loop(self, inputs: "list[Node]", instruction: "text.Instruction") -> "Any":
         whole = self._add(Node("while", None, inputs))
         body = build(self._program, instruction.computation("body"))
         whole.bodies = (body,)
@@ -154,7 +168,9 @@ class _Builder(object):
             part.aliases = passed if after is before else None
         return text.packed(instruction.structure, parts)
 
-    def _convolved(self, inputs, read, instruction):
+    def _convolved(
+        self, inputs: "list[Node]", read: "Any", instruction: "text.Instruction"
+    ) -> "list[Node]":
         """The operands as cuDNN takes them: evenly padded, the batch first."""
         image, kernel = inputs
         if image.operation == "pad" and _is_even(image.attributes):
@@ -178,10 +194,10 @@ class _Builder(object):
             sizes[place] += max(0, low) + max(0, high)
         return [self._copy("pad", image, (read[0], tuple(sizes)), str(uneven)), kernel]
 
-    def _copy(self, operation, node, shape, attributes=""):
+    def _copy(self, operation: str, node: "Node", shape: "Any", attributes: str = "") -> "Node":
         return self._add(Node(operation, shape, [node], attributes))
 
-    def _scattered(self, inputs, instruction):
+    def _scattered(self, inputs: "list[Node]", instruction: "text.Instruction") -> "Node":
         """Max pooling's gradient: places are searched for, then written into an array of zeros.
 
         Where a ReLU compares with zeros of the same shape, they are one array, and it is kept.
@@ -196,24 +212,24 @@ class _Builder(object):
         room = self._add(Node("room", shape, [zeros]))
         return self._add(Node("scatter", shape, [room, searched, source]))
 
-    def _add(self, node):
+    def _add(self, node: "Node") -> "Node":
         self.nodes.append(node)
         return node
 
 
-def _field(window, name):
+def _field(window: str, name: str) -> str:
     found = re.search(r"\b%s=(\S+)" % name, window.strip("{}"))
     return found.group(1) if found else ""
 
 
-def _is_even(attributes):
+def _is_even(attributes: str) -> bool:
     """Whether a pad is the same on both sides, and nothing between elements: cuDNN does that."""
     found = re.search(r"padding=([0-9x_]+)", attributes)
     sides = [each.split("_") for each in found.group(1).split("x")] if found else [("", "?")]
     return all(len(each) == 2 and each[0] == each[1] for each in sides)
 
 
-def _is_annotation(instruction):
+def _is_annotation(instruction: "text.Instruction") -> "Any":
     """A custom call that says something to the compiler and computes nothing."""
     return (
         instruction.opcode == "custom-call"
@@ -222,13 +238,13 @@ def _is_annotation(instruction):
     )
 
 
-def _flat(value):
+def _flat(value: "Any") -> "list[Node]":
     if isinstance(value, Node):
         return [value]
     return [leaf for each in value for leaf in _flat(each)]
 
 
-def _distinguishing(attributes):
+def _distinguishing(attributes: str) -> str:
     """What makes two instructions different: not where they come from in the user's program."""
     return re.sub(
         r",\s*(metadata=\{[^}]*\}|to_apply=[^,\s]+|sharding=\{[^}]*\}|"
@@ -238,9 +254,13 @@ def _distinguishing(attributes):
     ).lstrip(", ")
 
 
-def _without_repetition(nodes, roots):
+def _without_repetition(
+    nodes: "list[Node]", roots: "list[Node]"
+) -> "tuple[list[Node], list[Node]]":
     """Of nodes that compute the same, the first stands for all."""
-    stands_for, known, kept = {}, {}, []
+    stands_for: "dict[Node, Node]" = {}
+    known: "dict[Any, Node]" = {}
+    kept = []
     for node in nodes:
         node.inputs = [stands_for.get(each, each) for each in node.inputs]
         if node.aliases is not None:
@@ -255,7 +275,7 @@ def _without_repetition(nodes, roots):
     return kept, [stands_for.get(root, root) for root in roots]
 
 
-def _needed(nodes, roots):
+def _needed(nodes: "list[Node]", roots: "list[Node]") -> "list[Node]":
     """The nodes that a root depends on, in their order."""
     reached, waiting = set(), list(roots)
     while waiting:
@@ -266,7 +286,7 @@ def _needed(nodes, roots):
     return [node for node in nodes if node in reached or _is_there_anyway(node, reached)]
 
 
-def _is_there_anyway(node, reached):
+def _is_there_anyway(node: "Node", reached: "set[Node]") -> bool:
     if node.operation == "part":
         return node.inputs[0] in reached and node.inputs[0].operation in WHOLE
     return node.operation == "parameter"

@@ -6,6 +6,13 @@ The text is what every XLA front end can show, JAX's `lowered.as_text("hlo")` an
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
+    # The type of the elements, and the dimensions.
+    Shape = tuple[str, tuple[int, ...]]
+
 SIZES = {
     "pred": 1,
     "s4": 1,
@@ -47,20 +54,29 @@ class Instruction(object):
         "shapes",
         "structure",
     )
+    attributes: str
+    inside: str
+    is_tuple: bool
+    name: str
+    opcode: str
+    operands: "list[str]"
+    root: bool
+    shapes: "list[Shape]"
+    structure: "Any"
 
-    def attribute(self, name):
+    def attribute(self, name: str) -> "Any":
         """The value of an attribute as it is written; None where it is not there."""
         found = re.search(r"\b%s=(\{[^}]*\}|[^,\s]+)" % name, self.attributes)
         return found.group(1) if found else None
 
-    def number(self, name):
+    def number(self, name: str) -> int:
         return int(self.attribute(name))
 
-    def computation(self, kind):
+    def computation(self, kind: str) -> str:
         """The name of the computation that the instruction calls as `to_apply`, `body`, ..."""
         return self.attribute(kind).lstrip("%")
 
-    def branches(self):
+    def branches(self) -> "list[str]":
         """The computations that a conditional chooses from."""
         listed = _BRANCHES.search(self.attributes)
         if listed:
@@ -71,12 +87,12 @@ class Instruction(object):
 class Program(object):
     """Computations by name, each a list of instructions in a valid order."""
 
-    def __init__(self, computations, entry):
+    def __init__(self, computations: "dict[str, list[Instruction]]", entry: str) -> None:
         self.computations = computations
         self.entry = entry
 
 
-def size_of(shape):
+def size_of(shape: "Shape") -> int:
     """Bytes of one array: (element type, dimensions)."""
     kind, dimensions = shape
     size = SIZES.get(kind, 1 if kind.startswith("f8") else 4)
@@ -85,12 +101,15 @@ def size_of(shape):
     return size
 
 
-def parse(text):
-    computations, entry, current = {}, None, None
+def parse(text: str) -> "Program":
+    computations: "dict[str, list[Instruction]]" = {}
+    entry, current = None, None
     for line in text.splitlines():
         if current is None:
             if line.endswith("{") and not line.startswith("HloModule"):
                 found = _HEAD.match(line)
+                if found is None:
+                    raise ValueError("a computation without a name: %r" % line)
                 current = computations.setdefault(found.group(2), [])
                 entry = found.group(2) if found.group(1) else entry
         elif line.startswith("}"):
@@ -104,7 +123,7 @@ def parse(text):
     return Program(computations, entry)
 
 
-def _instruction(line):
+def _instruction(line: str) -> "Instruction | None":
     found = _LINE.match(line)
     if not found:
         return None
@@ -126,7 +145,7 @@ def _instruction(line):
     return result
 
 
-def shapes(text):
+def shapes(text: str) -> "list[Shape]":
     """All arrays that a shape is written with, in order; a tuple has several."""
     return [
         (kind, tuple(int(each.strip("<= ")) for each in sizes.split(",") if each.strip()))
@@ -134,9 +153,10 @@ def shapes(text):
     ]
 
 
-def structure(text):
+def structure(text: str) -> "Any":
     """How a shape's arrays are nested: a number for an array, a list for a tuple."""
-    open_lists, count = [[]], 0
+    open_lists: "list[list[Any]]" = [[]]
+    count = 0
     for token in _NESTING.findall(_LAYOUT.sub("", text)):
         if token == "(":
             open_lists.append([])
@@ -149,14 +169,14 @@ def structure(text):
     return open_lists[0][0]
 
 
-def packed(structure, values):
+def packed(structure: "Any", values: "Sequence[Any]") -> "Any":
     """Values of a shape's arrays, nested as the shape is."""
     if isinstance(structure, list):
         return [packed(each, values) for each in structure]
     return values[structure]
 
 
-def _closing(text, position):
+def _closing(text: str, position: int) -> int:
     """The position after the bracket that closes the one at `position`."""
     depth = 0
     while True:
@@ -172,7 +192,7 @@ def _closing(text, position):
         position += 1
 
 
-def _operands(text):
+def _operands(text: str) -> "list[str]":
     """Names in the order given; some texts write an operand's shape before its name."""
     names, depth, start = [], 0, 0
     for position, character in enumerate(text):

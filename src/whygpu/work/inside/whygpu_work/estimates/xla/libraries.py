@@ -11,6 +11,10 @@ import importlib
 import math
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterator
+
 FORWARD = "cudnn_rnn_ffi"
 BACKWARD = "cudnn_rnn_bwd_ffi"
 """Calls that JAX's CUDA plugin knows: a compiler takes no others, and memory is all that counts."""
@@ -19,11 +23,11 @@ OLDEST_FLASH = (8, 0)
 
 
 @contextlib.contextmanager
-def as_on_gpu(capability):
+def as_on_gpu(capability: "tuple[int, int]") -> "Iterator[None]":
     """Within it, tracing goes the way it would go on a GPU of that compute capability."""
     import jax
 
-    replaced = [(jax, "default_backend", lambda: "gpu")]
+    replaced: "list[tuple[Any, str, Any]]" = [(jax, "default_backend", lambda: "gpu")]
     if hasattr(jax, "ffi"):
         replaced += [(_module("jax.experimental.rnn"), "lstm", _lstm())]
         replaced += [(jax.nn, "dot_product_attention", _attention())]
@@ -43,14 +47,16 @@ def as_on_gpu(capability):
             setattr(place, name, original)
 
 
-def _module(name):
+def _module(name: str) -> "Any":
     try:
         return importlib.import_module(name)
     except ImportError:
         return None
 
 
-def lstm_sizes(inputs, hidden, batch, steps, directions):
+def lstm_sizes(
+    inputs: int, hidden: int, batch: int, steps: int, directions: int
+) -> "tuple[int, int]":
     """(workspace, reserve) in bytes that cuDNN 9 asks for one layer of an LSTM in 32 bits.
 
     It is exact for 864 combinations of sizes that cuDNN was asked for on an NVIDIA H200.
@@ -63,11 +69,11 @@ def lstm_sizes(inputs, hidden, batch, steps, directions):
     return workspace + 280, 4 * directions * (GATES + 1) * hidden * batch * steps + 256
 
 
-def _lstm():
+def _lstm() -> "Callable[..., Any]":
     import jax
     import jax.numpy as jnp
 
-    def spaces(x, inputs, hidden, directions):
+    def spaces(x: "Any", inputs: int, hidden: int, directions: int) -> "list[Any]":
         # JAX takes the sizes in bytes for numbers of float32: it allocates four times as much.
         sizes = lstm_sizes(inputs, hidden, x.shape[0], x.shape[1], directions)
         return [jax.ShapeDtypeStruct((size,), jnp.float32) for size in sizes]
@@ -75,29 +81,50 @@ def _lstm():
     # The names are those of jax.experimental.rnn.lstm, which Keras gives by keyword.
     @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7, 8, 9, 10))
     def lstm(
-        x,
-        h_0,
-        c_0,
-        weights,
-        seq_lengths,
-        input_size,
-        hidden_size,
-        num_layers,
-        dropout,
-        bidirectional,
-        precision=None,
-    ):
+        x: "Any",
+        h_0: "Any",
+        c_0: "Any",
+        weights: "Any",
+        seq_lengths: "Any",
+        input_size: "Any",
+        hidden_size: "Any",
+        num_layers: "Any",
+        dropout: float,
+        bidirectional: bool,
+        precision: "Any" = None,
+    ) -> "Any":
         sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)
         return forward(x, h_0, c_0, weights, seq_lengths, *sizes)[0]
 
-    def forward(x, h_0, c_0, weights, lengths, inputs, hidden, layers, dropout, two, precision):
+    def forward(
+        x: "Any",
+        h_0: "Any",
+        c_0: "Any",
+        weights: "Any",
+        lengths: "Any",
+        inputs: int,
+        hidden: int,
+        layers: int,
+        dropout: float,
+        two: bool,
+        precision: "Any",
+    ) -> "tuple[tuple[Any, Any, Any], tuple[Any, Any, Any, Any, Any, Any, Any]]":
         directions = 2 if two else 1
         y = jax.ShapeDtypeStruct(x.shape[:2] + (directions * hidden,), x.dtype)
         results = [y, _like(h_0), _like(c_0)] + spaces(x, inputs, hidden, directions)
         y, h_n, c_n, _, reserve = jax.ffi.ffi_call(FORWARD, results)(x, h_0, c_0, weights, lengths)
         return (y, h_n, c_n), (x, h_0, c_0, weights, lengths, y, reserve)
 
-    def backward(inputs, hidden, layers, dropout, two, precision, kept, gradients):
+    def backward(
+        inputs: int,
+        hidden: int,
+        layers: int,
+        dropout: float,
+        two: bool,
+        precision: "Any",
+        kept: "Any",
+        gradients: "Any",
+    ) -> "Any":
         x, h_0, c_0, weights, lengths, y, reserve = kept
         results = [_like(each) for each in (x, h_0, c_0, weights)]
         results += spaces(x, inputs, hidden, 2 if two else 1)[:1]
@@ -109,13 +136,20 @@ def _lstm():
     return lstm
 
 
-def _like(array):
+def _like(array: "Any") -> "Any":
     import jax
 
     return jax.ShapeDtypeStruct(array.shape, array.dtype)
 
 
-def _flash_is_possible(capability, query, key, value, bias=None, raise_error=False):
+def _flash_is_possible(
+    capability: "tuple[int, int]",
+    query: "Any",
+    key: "Any",
+    value: "Any",
+    bias: "Any" = None,
+    raise_error: bool = False,
+) -> bool:
     """Whether cuDNN's attention takes these, as Keras asks it."""
     depths = {query.shape[-1], value.shape[-1]}
     largest = 256 if capability >= (9, 0) else 128
@@ -126,14 +160,21 @@ def _flash_is_possible(capability, query, key, value, bias=None, raise_error=Fal
     )
 
 
-def _attention():
+def _attention() -> "Callable[..., Any]":
     import jax
 
     original = jax.nn.dot_product_attention
     fused = _fused_attention()
 
     @functools.wraps(original)
-    def dot_product_attention(query, key, value, bias=None, mask=None, **options):
+    def dot_product_attention(
+        query: "Any",
+        key: "Any",
+        value: "Any",
+        bias: "Any" = None,
+        mask: "Any" = None,
+        **options: "Any",
+    ) -> "Any":
         if options.get("implementation") != "cudnn" or query.ndim != 4:
             return original(query, key, value, bias, mask, **options)
         if mask is not None:
@@ -145,15 +186,17 @@ def _attention():
     return dot_product_attention
 
 
-def _fused_attention():
+def _fused_attention() -> "Callable[..., Any]":
     import jax
     import jax.numpy as jnp
 
     @jax.custom_vjp
-    def attention(query, key, value, bias):
+    def attention(query: "Any", key: "Any", value: "Any", bias: "Any") -> "Any":
         return forward(query, key, value, bias)[0]
 
-    def forward(query, key, value, bias):
+    def forward(
+        query: "Any", key: "Any", value: "Any", bias: "Any"
+    ) -> "tuple[Any, tuple[Any, Any, Any]]":
         batch, steps, heads, _ = query.shape
         output = jax.ShapeDtypeStruct(query.shape[:3] + value.shape[3:], query.dtype)
         sums = jax.ShapeDtypeStruct((batch, heads, steps), jnp.float32)
@@ -161,7 +204,7 @@ def _fused_attention():
         output, sums = jax.ffi.ffi_call(FORWARD, [output, sums])(*read)
         return output, (read, output, sums)
 
-    def backward(kept, gradient):
+    def backward(kept: "Any", gradient: "Any") -> "Any":
         read, output, sums = kept
         summed = jax.ShapeDtypeStruct(read[0].shape, jnp.float32)
         results = [_like(each) for each in read[:3]] + [summed, _like(sums)]

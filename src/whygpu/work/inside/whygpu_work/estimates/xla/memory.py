@@ -9,11 +9,17 @@ import heapq
 from . import fusion
 from .fusion import WRITTEN
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from .hlo_graph import Graph, Node
+
 IN_PLACE = ("scatter", "dynamic-update-slice")
 
 
 class Peak(object):
-    def __init__(self, size, live):
+    def __init__(self, size: int, live: "list[Node]") -> None:
         self.size = size
         self.live = live
         """The arrays that are there at the peak: nodes of the graph."""
@@ -22,7 +28,7 @@ class Peak(object):
 class _Kernel(object):
     __slots__ = ("inputs", "outputs", "replaced", "scratch")
 
-    def __init__(self, outputs, inputs, scratch, replaced):
+    def __init__(self, outputs: "Any", inputs: "Any", scratch: int, replaced: "Any") -> None:
         self.outputs = outputs
         self.inputs = inputs
         self.scratch = scratch
@@ -30,7 +36,7 @@ class _Kernel(object):
         """Inputs whose memory becomes an output's, should nobody else need them afterwards."""
 
 
-def peak(graph, workspace=None):
+def peak(graph: "Graph", workspace: "Callable[[Node], int] | None" = None) -> "Peak":
     """The peak of what a graph allocates beside its parameters and results.
 
     `workspace` gives the bytes that a node's work needs while it is done.
@@ -43,8 +49,13 @@ def peak(graph, workspace=None):
     return min((_run(order, counted) for order in orders), key=lambda found: found.size)
 
 
-def _kernels(graph, written, sources, scratch):
-    parts = {}
+def _kernels(
+    graph: "Graph",
+    written: "set[Node]",
+    sources: "dict[Node, set[Node]]",
+    scratch: "dict[Node, int]",
+) -> "list[_Kernel]":
+    parts: "dict[Node, list[Node]]" = {}
     for node in graph.nodes:
         if node.operation == "part" and node.aliases is None:
             parts.setdefault(node.inputs[0], []).append(node)
@@ -66,7 +77,7 @@ def _kernels(graph, written, sources, scratch):
     return kernels
 
 
-def _beside(graph, written):
+def _beside(graph: "Graph", written: "set[Node]") -> "dict[Node, list[Node]]":
     """What is written turned around as well, by the same kernel that writes it."""
     own = WRITTEN + ("parameter", "part", "transpose")
     turned = {
@@ -81,9 +92,11 @@ def _beside(graph, written):
     return {node: users for node, users in turned.items() if users}
 
 
-def _scratch(graph, finished, workspace):
+def _scratch(
+    graph: "Graph", finished: "dict[Node, Node]", workspace: "Callable[[Node], int] | None"
+) -> "dict[Node, int]":
     """Bytes that work needs while it is done, by the node that it writes."""
-    found = {}
+    found: "dict[Node, int]" = {}
     for node in graph.nodes:
         size = max([peak(body, workspace).size for body in node.bodies] or [0])
         if node.operation == "sort":
@@ -95,7 +108,7 @@ def _scratch(graph, finished, workspace):
     return found
 
 
-def _sizes(graph, kernels):
+def _sizes(graph: "Graph", kernels: "list[_Kernel]") -> "dict[Node, int]":
     """Bytes of what is allocated; a program's results have memory of their own."""
     roots = set(graph.roots)
     return {
@@ -103,8 +116,8 @@ def _sizes(graph, kernels):
     }
 
 
-def _uses(kernels, counted):
-    uses = {}
+def _uses(kernels: "list[_Kernel]", counted: "dict[Node, int]") -> "dict[Node, int]":
+    uses: "dict[Node, int]" = {}
     for kernel in kernels:
         for each in kernel.inputs:
             if each in counted:
@@ -112,7 +125,7 @@ def _uses(kernels, counted):
     return uses
 
 
-def _run(kernels, counted):
+def _run(kernels: "list[_Kernel]", counted: "dict[Node, int]") -> "Peak":
     """The peak when the kernels run in this order."""
     lives = _lives(kernels, counted)
     changes = [0] * (len(kernels) + 1)
@@ -130,13 +143,14 @@ def _run(kernels, counted):
 class _Life(object):
     __slots__ = ("first", "last", "size")
 
-    def __init__(self, size, first, last):
+    def __init__(self, size: int, first: int, last: int) -> None:
         self.size, self.first, self.last = size, first, last
 
 
-def _lives(kernels, counted):
+def _lives(kernels: "list[_Kernel]", counted: "dict[Node, int]") -> "dict[Node, _Life]":
     """From which step to which each array is there; one that takes another's place lengthens it."""
-    uses, lives = _uses(kernels, counted), {}
+    uses = _uses(kernels, counted)
+    lives: "dict[Node, _Life]" = {}
     for step, kernel in enumerate(kernels):
         inputs = [each for each in kernel.inputs if each in counted]
         for each in inputs:
@@ -154,7 +168,7 @@ def _lives(kernels, counted):
     return lives
 
 
-def _frugal_order(kernels, counted):
+def _frugal_order(kernels: "list[_Kernel]", counted: "dict[Node, int]") -> "list[_Kernel]":
     """At each step, of the kernels that can run, the one that frees most beyond what it takes."""
     position = {kernel: at for at, kernel in enumerate(kernels)}
     maker = {each: kernel for kernel in kernels for each in kernel.outputs}
@@ -162,15 +176,19 @@ def _frugal_order(kernels, counted):
         kernel: [each for each in kernel.inputs if each in counted and maker[each] is not kernel]
         for kernel in kernels
     }
-    readers, uses = {}, {}
+    readers: "dict[Node, list[_Kernel]]" = {}
+    uses: "dict[Node, int]" = {}
     for kernel in kernels:
         for each in needs[kernel]:
             readers.setdefault(each, []).append(kernel)
             uses[each] = uses.get(each, 0) + 1
     missing = {kernel: len(needs[kernel]) for kernel in kernels}
-    balance, ready, order, done = {}, [], [], set()
+    balance: "dict[_Kernel, int]" = {}
+    ready: "list[tuple[int, int, _Kernel]]" = []
+    order: "list[_Kernel]" = []
+    done: "set[_Kernel]" = set()
 
-    def offer(kernel):
+    def offer(kernel: "_Kernel") -> None:
         freed = sum(counted[each] for each in needs[kernel] if uses[each] == 1)
         taken = sum(counted[each] for each in kernel.outputs)
         if balance.get(kernel) != taken - freed:

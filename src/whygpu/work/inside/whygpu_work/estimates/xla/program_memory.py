@@ -3,9 +3,15 @@
 from ...loading import CannotTell
 from . import hlo_graph, hlo_text, memory, workspaces
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterable
+
+    from .hlo_graph import Node
+
 
 class Modelled(object):
-    def __init__(self, size, workspace, results, live):
+    def __init__(self, size: int, workspace: int, results: int, live: "list[Node]") -> None:
         self.size = size
         """Bytes of temporary arrays at the peak."""
         self.workspace = workspace
@@ -15,7 +21,7 @@ class Modelled(object):
         self.live = live
         """The arrays that are there then: nodes of estimate_xla_graph."""
 
-    def gradients(self, weights):
+    def gradients(self, weights: "Iterable[tuple[int, ...]]") -> int:
         """Bytes of those that look like the gradient of one of the weights, by their shapes."""
         shapes = {tuple(shape) for shape in weights if len(shape) > 1}
         found = [node for node in self.live if node.shape and node.shape[1] in shapes]
@@ -26,7 +32,7 @@ COPIES = ("convert", "reverse", "transpose")
 """What is done to a weight before it is used."""
 
 
-def model(text, capability):
+def model(text: str, capability: "tuple[int, int]") -> "Modelled":
     """`capability` is that of the GPU which is meant."""
     try:
         graph = hlo_graph.build(hlo_text.parse(text))

@@ -6,6 +6,12 @@ an NVIDIA H200 follow.
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Iterable
+
+    from .hlo_graph import Node
+
 MIB = 1 << 20
 EVEN_CHANNELS = 4
 """cuDNN's fast kernels take channels in such numbers; others are copied first."""
@@ -16,11 +22,11 @@ DIMENSIONS = 4
 """Of a batch of images."""
 
 
-def rule(capability):
+def rule(capability: "tuple[int, int]") -> "Callable[[Node], int]":
     """A function that gives the bytes a node's work needs, on a GPU of that compute capability."""
     for_products = (32 if tuple(capability) >= (9, 0) else 4) * MIB
 
-    def needed(node):
+    def needed(node: "Node") -> int:
         if node.operation == "dot":
             return for_products if _is_for_cublas(node) else 0
         if node.operation == "convolution":
@@ -32,7 +38,7 @@ def rule(capability):
     return needed
 
 
-def _is_for_cublas(node):
+def _is_for_cublas(node: "Node") -> bool:
     """Whether a matrix product is large enough in each direction for cuBLAS to be the faster."""
     (_, left), (_, right) = node.key
     listed = re.search(r"lhs_batch_dims=\{([0-9,]*)\}", node.attributes)
@@ -43,14 +49,14 @@ def _is_for_cublas(node):
     return min(common, smallest) >= SMALL_PRODUCT
 
 
-def _product(sizes):
+def _product(sizes: "Iterable[int]") -> int:
     result = 1
     for size in sizes:
         result *= size
     return result
 
 
-def _for_convolution(node):
+def _for_convolution(node: "Node") -> int:
     """Copies of the operands that cuDNN makes to have them in another layout."""
     labels = re.search(r"dim_labels=([^_]*)_([^-]*)->(\w*)", node.attributes)
     if labels is None:
@@ -71,11 +77,11 @@ def _for_convolution(node):
     return last + (room_for_image if odd else 0)
 
 
-def _is_odd(channels):
+def _is_odd(channels: int) -> bool:
     return channels % EVEN_CHANNELS != 0
 
 
-def _for_sorting(node):
+def _for_sorting(node: "Node") -> int:
     """CUB sorts fractions by whole numbers made from them, and needs room for both."""
     keys = node.inputs[0]
     return 4 * keys.size if keys.shape[0] in ("f16", "bf16", "f32", "f64") else keys.size
