@@ -15,7 +15,7 @@ QUOTE = r"(?:\\{0,7}[\"'`]|&(?:amp;)?(?:quot|apos|#3[49]);)"
 
 _OPENS_TAG = late(rf"{_LESS}(?:[\w.-]{{1,40}}:|[^<>\n]{{1,60}}\b(?:name|key|id)={QUOTE})?$")
 """Before a name: `<`, `<soap:` or `<string name="`."""
-_ATTRIBUTES = r"(?:\s(?:[^<>&\\]|&(?:quot|apos|#3[49]);|\\{1,7}[\"']){0,200})?"
+_ATTRIBUTES = r"(?:\s(?:[^<>&\\]|&(?:quot|apos|#3[49]);|\\{1,7}[\"']){0,120})?"
 _ENDS_TAG = late(rf"(?:{QUOTE})?{_ATTRIBUTES}(?<!/){_GREATER}{_BLANKS}(?:<!\[CDATA\[)?")
 _ENDS_OTHER_TAG = late(rf"{_GREATER}\s{{0,8}}$")
 _NEXT_TAG = late(
@@ -24,7 +24,7 @@ _NEXT_TAG = late(
 """A property list has the name in an element of its own: <key>password</key><string>..."""
 _TEXT = late(r"(?:[^<\]]|\](?!\]>))+")
 _ESCAPED_TEXT = late(rf"(?:[^<&\\]|(?!{_LESS})[&\\])+")
-_CLOSING_TAG = late(rf"\s{{0,80}}(?:\]\]>)?\s{{0,80}}{_LESS}/")
+_CLOSING_TAG = late(rf"\s{{0,80}}(?:\]\]>\s{{0,80}})?{_LESS}/")
 _WORD = late(r"\w[^\s,;…]{0,8191}")
 
 
