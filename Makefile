@@ -27,7 +27,7 @@ test: lint targets ## Everything: style, types, and all tests, real frameworks i
 test-lab-full: targets-cuda ## The fault lab with NVIDIA's real wheels as well
 	$(BIN)/python -m pytest $(REAL) tests/lab
 
-fuzz: $(VENV)/dev ## 10,000 hostile inputs for every verb (some 20 minutes)
+fuzz: $(VENV)/dev ## 10,000 hostile inputs for every verb (some 5 minutes on two cores)
 	$(BIN)/python -m tools.fuzz --inputs 10000
 
 test-fast: $(VENV)/dev ## The everyday suite: no frameworks, under a minute
