@@ -62,12 +62,15 @@ def machine(toml: str = "") -> Snapshot:
     Tables follow the snapshot's fields. An observed fact is given by its bare value, or as
     `{unknown = "reason"}` or `{absent = "where"}`. An item of a list is addressed by its name
     (`[target.frameworks.torch]`, `[driver.gpus.0]`) and added if it is not there; `remove = true`
-    takes it away. Two words steer the start: `start = "no-gpu"`, and `only = ["torch"]`, which
-    keeps just those frameworks. Setting `probes_left_out` takes the probes away.
+    takes it away. Three words steer the start: `start = "no-gpu"`; `only = ["torch"]`, which keeps
+    just those frameworks; and `nothing_seen = true`, which makes every fact unknown. Setting
+    `probes_left_out` takes the probes away.
     """
     changes = tomllib.loads(toml)
     start = _STARTS[changes.pop("start", "healthy")]()
     base = encode(start)
+    if changes.pop("nothing_seen", False):
+        base = _unseen(Snapshot, {**base, "probes_left_out": _NOTHING_SEEN})
     only = changes.pop("only", None)
     if only is not None:
         frameworks = base["target"]["frameworks"]["known"]
@@ -76,6 +79,20 @@ def machine(toml: str = "") -> Snapshot:
     if changes.get("probes_left_out"):
         base["probes"] = []
     return decode(Snapshot, _change(Snapshot, base, changes))
+
+
+_NOTHING_SEEN = "nothing could be seen"
+
+
+def _unseen(kind: Any, data: Any) -> Any:
+    """The same value with every observed fact unknown, and no items in its lists."""
+    if any(get_origin(member) is Known for member in get_args(kind)):
+        return {"unknown": _NOTHING_SEEN}
+    if get_origin(kind) is tuple:
+        return []
+    if is_record(kind):
+        return {name: _unseen(inner, data[name]) for name, inner in hints(kind)}
+    return data
 
 
 def run(cause: Cause, snapshot: Snapshot) -> Outcome:

@@ -112,6 +112,142 @@ def test_nothing_to_fix_is_not_said_beside_a_warning() -> None:
     assert judge_machine(bare, [warning], [])[1].endswith("but see below")
 
 
+def test_information_alone_leaves_nothing_to_fix() -> None:
+    bare = machine('start = "no-gpu"\nonly = []')
+    hint = finding("requirement-conflict", "torch", severity="info")
+    assert judge_machine(bare, [hint], [])[1].endswith("nothing to fix")
+
+
+@each(
+    ("gaps", "headline"),
+    [
+        ((), "PyTorch uses the GPU"),
+        (
+            ("no /dev",),
+            "PyTorch uses the GPU; but not everything could be looked at: no /dev",
+        ),
+        (
+            ("no /dev", "no /sys", "no /proc"),
+            "PyTorch uses the GPU; but not everything could be looked at: no /dev "
+            "(and 2 more, below)",
+        ),
+    ],
+)
+def test_a_good_headline_names_what_could_not_be_looked_at(
+    gaps: tuple[str, ...], headline: str
+) -> None:
+    reports = [FrameworkReport("torch", "1", "gpu", (), "")]
+    assert judge_machine(machine(), [], reports, gaps) == ("gpu", headline)
+
+
+def test_the_headline_blames_a_root_and_nothing_that_follows_from_it_or_is_a_warning() -> None:
+    warned = finding("requirement-conflict", "torch", severity="warning")
+    follower = finding("cudnn-missing", "torch", explained_by="WG301")
+    root = finding("cpu-only-build", "torch")
+    codes = (warned.code, follower.code, root.code)
+    reports = [FrameworkReport("torch", "1", "cpu", codes, "")]
+    verdict = judge_machine(machine(), [warned, follower, root], reports)
+    assert verdict == ("cpu", f"PyTorch does not use the GPU ({root.code} cpu-only-build)")
+
+
+UNSEEN_GPU = "nothing_seen = true"
+
+
+@each(
+    ("because", "verdict"),
+    [((), "unknown"), (("WG301",), "cpu")],
+)
+def test_work_on_the_cpu_without_a_reason_is_no_fault_where_the_gpu_could_not_be_seen(
+    because: tuple[str, ...], verdict: str
+) -> None:
+    reports = [FrameworkReport("torch", "1", "cpu", because, "")]
+    seen = judge_machine(machine(UNSEEN_GPU), [], reports)
+    assert seen[0] == verdict
+    assert ("cannot tell whether there is a GPU" in seen[1]) is (verdict == "unknown")
+
+
+def test_a_framework_at_work_on_the_gpu_needs_no_other_proof_of_it() -> None:
+    reports = [FrameworkReport("torch", "1", "gpu", (), "")]
+    assert judge_machine(machine(UNSEEN_GPU), [], reports) == ("gpu", "PyTorch uses the GPU")
+
+
+def test_without_a_gpu_a_framework_that_cannot_be_judged_leaves_the_machine_unknown() -> None:
+    reports = [FrameworkReport("torch", "1", "unknown", (), "its probe was stopped")]
+    assert judge_machine(machine('start = "no-gpu"'), [], reports) == (
+        "unknown",
+        "this machine has no GPU; cannot tell whether PyTorch works: its probe was stopped",
+    )
+
+
+def test_without_a_gpu_a_framework_that_was_not_run_leaves_the_machine_unknown() -> None:
+    reports = [FrameworkReport(name, "1", "cpu", (), "") for name in ("torch", "cupy")]
+    bare = machine('start = "no-gpu"\nprobes_left_out = "--no-probe"')
+    assert judge_machine(bare, [], reports[:1]) == (
+        "unknown",
+        "this machine has no GPU; whether PyTorch works was not tried: --no-probe",
+    )
+    verdict, headline = judge_machine(machine('start = "no-gpu"'), [], reports[1:])
+    assert verdict == "unknown"
+    assert headline.endswith("was not tried: whygpu has no probe for CuPy")
+
+
+def test_without_a_gpu_only_what_was_seen_at_work_is_said_to_run() -> None:
+    names = ("torch", "cupy")
+    reports = [FrameworkReport(name, "1", "cpu", (), "") for name in names]
+    _, headline = judge_machine(machine('start = "no-gpu"'), [], reports)
+    assert headline == "this machine has no GPU; PyTorch runs on the CPU; nothing to fix"
+
+
+def test_a_framework_that_whygpu_cannot_run_decides_where_there_is_no_other() -> None:
+    reports = [FrameworkReport("cupy", "1", "unknown", (), "it was not run")]
+    verdict, headline = judge_machine(machine(), [], reports)
+    assert (verdict, headline) == (
+        "unknown",
+        "cannot tell whether CuPy uses the GPU: it was not run",
+    )
+
+
+def test_a_fault_without_effect_does_not_hide_a_gpu() -> None:
+    bare = machine('start = "no-gpu"')
+    harmless = finding("docker-no-gpu-runtime", MACHINE)._replace(effect="none")
+    assert judge_machine(bare, [harmless], judge_frameworks(bare, []))[0] == "no-gpu"
+
+
+def test_a_build_for_the_maker_of_the_gpu_that_is_there_shows_that_there_is_one() -> None:
+    bare = machine('start = "no-gpu"')
+    other_maker = finding("non-nvidia-backend", "torch")._replace(effect="cpu")
+    assert judge_machine(bare, [other_maker], judge_frameworks(bare, []))[0] == "cpu"
+
+
+def test_without_frameworks_a_warning_does_not_say_that_the_gpu_is_unusable() -> None:
+    warning = finding("requirement-conflict", MACHINE, severity="warning")
+    verdict, headline = judge_machine(machine("only = []"), [warning], [])
+    assert (verdict, "could not be used" in headline) == ("unknown", False)
+
+
+def test_the_machines_fault_is_no_concern_of_a_cpu_build() -> None:
+    seen = machine(
+        """
+        probes_left_out = "--no-probe"
+        [target.frameworks.torch.build]
+        kind = "cpu"
+        """
+    )
+    reports = judge(seen, finding("no-nvidia-driver", MACHINE))
+    assert reports["torch"].because == ()
+    assert reports["jax"].because == (cause_named("no-nvidia-driver").code,)
+
+
+def test_a_gpu_without_a_description_is_called_by_its_name() -> None:
+    seen = machine(
+        """
+        [probes.torch]
+        devices = [{name = "cuda:0", kind = "gpu", description = ""}]
+        """
+    )
+    assert judge(seen)["torch"].summary == "computes on cuda:0"
+
+
 def test_reports_come_in_the_order_of_the_frameworks() -> None:
     assert list(judge(machine())) == ["tensorflow", "keras", "jax", "torch"]
 
@@ -321,6 +457,33 @@ def test_a_broken_keras_on_a_healthy_backend_stays_broken() -> None:
     reports = judge(machine(text), finding("keras-backend-missing", "keras"))
     assert reports["keras"].verdict == "broken"
     assert reports["tensorflow"].verdict == "unknown"
+
+
+def test_keras_that_was_not_run_is_not_said_to_use_the_gpu_that_its_backend_uses() -> None:
+    report = judge(machine("[probes.keras]\nremove = true"))["keras"]
+    assert report.verdict == "unknown"
+    assert report.summary == "not run itself; its backend is: computes on NVIDIA RTX A6000"
+
+
+def test_keras_follows_a_backend_that_is_listed_after_it() -> None:
+    snapshot = machine(f'{NO_PROBE}\n[target.frameworks.keras.keras]\nbackend = "jax"')
+    reports = judge(snapshot, finding("cudnn-missing", "jax"))
+    assert (reports["keras"].verdict, reports["keras"].because) == ("cpu", ("WG202",))
+
+
+def test_keras_whose_backend_is_not_installed_is_judged_alone() -> None:
+    text = f'only = ["keras"]\n{NO_PROBE}'
+    assert judge(machine(text))["keras"].verdict == "unknown"
+    missing = judge(machine(text), finding("keras-backend-missing", "keras"))
+    assert missing["keras"].verdict == "broken"
+    probed = judge(machine(f'only = ["keras"]\n[probes.keras]\n{ON_CPU}'))["keras"]
+    assert (probed.verdict, probed.because) == ("cpu", ())
+
+
+def test_keras_on_the_gpu_is_not_blamed_for_its_backend_on_the_cpu() -> None:
+    snapshot = machine(f"[probes.tensorflow]\n{ON_CPU}")
+    reports = judge(snapshot, finding("library-path-conflict", "tensorflow"))
+    assert (reports["keras"].verdict, reports["keras"].because) == ("gpu", ())
 
 
 def test_the_backend_is_the_one_that_the_probe_saw() -> None:
