@@ -1,4 +1,4 @@
-"""Start a new cause: the file, with the next free code of its family and a page to fill in."""
+"""Start a new cause: a file with the next free code of its family, a page and three detectors."""
 
 from __future__ import annotations
 
@@ -33,59 +33,26 @@ TEMPLATE = '''"""<The defect in one sentence>.
 ## Quiet on (machine)
 
 ```toml
+<the nearest machine that does not have the defect>
 ```
 
 ## Cannot tell on (machine)
 
 ```toml
-<the same, with a fact unknown>
+nothing_seen = true
 ```
 
-## Sources
+## Fires on (log)
 
-- <https://...>
-"""
+```
+<lines that a real program printed>
+```
 
-from __future__ import annotations
+## Quiet on (log)
 
-from collections.abc import Iterator
-
-from whygpu.model.cause import cause
-from whygpu.model.derived import nvidia_gpu
-from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
-from whygpu.model.observed import need
-from whygpu.model.remedy import command_line
-from whygpu.model.snapshot import Snapshot
-
-CAUSE = cause("CODE", __name__, __doc__, severity="error", effect="cpu", explains=("gpu-unused",))
-
-
-@CAUSE.on_machine
-def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
-    need(nvidia_gpu(machine))
-    raise NotImplementedError
-    yield CAUSE.finding(
-        subject=MACHINE,
-        message="<what was seen, what was expected, where>",
-        evidence=(seen(machine.driver.version),),
-        remedies=(Remedy("<what to do>", command_line("<command>")),),
-    )
-'''
-
-
-CODE_TEMPLATE = '''"""<The defect in one sentence>.
-
-## Why it happens
-
-<...>
-
-## What it looks like
-
-<...>
-
-## Fix
-
-<...>
+```
+<lines that look similar and mean something else>
+```
 
 ## Fires on (code)
 
@@ -110,13 +77,50 @@ from collections.abc import Iterator
 
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log
+from whygpu.model.observed import need
 from whygpu.model.program import Program
+from whygpu.model.remedy import command_line
+from whygpu.model.snapshot import Snapshot
 
-CAUSE = cause("CODE", __name__, __doc__, severity="warning", effect="none")
+CAUSE = cause("CODE", __name__, __doc__, severity="error", effect="cpu", explains=("gpu-unused",))
+
+
+# Keep the detectors that can see the defect. Delete the others, with their examples and imports.
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    need(nvidia_gpu(machine))
+    raise NotImplementedError
+    yield CAUSE.finding(
+        subject=MACHINE,
+        message="<what was seen, what was expected, where>",
+        evidence=(seen(machine.driver.version),),
+        remedies=(Remedy("<what to do>", command_line("<command>")),),
+    )
+
+
+_PHRASE = late(r"<what the log says, as a regular expression without unbounded repetition>")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    for match in log.find(_PHRASE):
+        raise NotImplementedError
+        yield CAUSE.finding(
+            subject="<framework>",
+            message="<what the log shows, and what it means>",
+            evidence=log.evidence(match.line),
+            remedies=(Remedy("<what to do>"),),
+        )
 
 
 @CAUSE.on_code("<a word without which a file cannot have it>")
-def detect(program: Program) -> Iterator[CodeFinding]:
+def detect_in_code(program: Program) -> Iterator[CodeFinding]:
     for call in program.calls("<the full name of what is called>"):
         raise NotImplementedError
         yield CAUSE.in_code(
@@ -145,11 +149,10 @@ def main(family: str, slug: str) -> None:
         )
     path = pathlib.Path(causes.__path__[0]) / family / f"{slug.replace('-', '_')}.py"
     if path.exists():
-        sys.exit(f"{path} is there already")
+        sys.exit(f"{path} exists already")
     code = next_code(family)
     path.parent.mkdir(exist_ok=True)
-    template = CODE_TEMPLATE if family == "programs" else TEMPLATE
-    path.write_text(template.replace("CODE", code), encoding="utf-8")
+    path.write_text(TEMPLATE.replace("CODE", code), encoding="utf-8")
     print(f"{code}: fill in {path}, then `make docs` and `make test-fast`")
 
 
