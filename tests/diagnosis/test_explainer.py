@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from whygpu.diagnosis.explainer import explain
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation
 from whygpu.model.finding import Confidence, Effect, Finding, Remedy, Severity
-from whygpu.model.log import Log
+from whygpu.model.log import Failure, Log
 from whygpu.readers.log import read_text
 
 EARLY = "W gpu.cc:1] the driver sneezed"
@@ -165,3 +166,291 @@ def test_a_detector_that_crashes_is_told_and_takes_nothing_down() -> None:
 def test_a_crash_without_a_word_is_not_said_to_have_nothing_to_do_with_the_gpu() -> None:
     assert meaning("Segmentation fault").verdict == "unknown"
     assert meaning(EARLY, WORK, "Segmentation fault").verdict == "found"
+
+
+TRACEBACK = "Traceback (most recent call last):"
+FRAME = '  File "train.py", line 3, in <module>'
+POSSIBLE = phrase("WG194", "perhaps the driver", confidence="possible")
+ANOTHER = phrase("WG195", "perhaps the library", confidence="possible")
+
+
+def test_a_log_that_ends_inside_a_traceback_is_unknown_unless_a_cause_was_found() -> None:
+    cut = meaning(WORK, TRACEBACK, FRAME)
+    assert cut.verdict == "unknown"
+    assert "ends in the middle of a traceback" in cut.headline
+    assert cut.guidance is not None
+    assert cut.guidance.ask == "Is there more of the output?"
+    assert meaning(FAILURE, TRACEBACK, FRAME).verdict == "found"
+
+
+def test_a_part_that_was_not_read_may_hold_the_failure() -> None:
+    work, failed = (
+        read_text(line)._replace(unread="the archive is damaged") for line in (WORK, FAILURE)
+    )
+    explanation = explain(work, ALL)
+    assert explanation.verdict == "unknown"
+    assert "a part of it was not read: the archive is damaged" in explanation.headline
+    assert explain(failed, ALL).verdict == "found"
+
+
+def test_nothing_is_said_to_be_fine_where_a_detector_crashed() -> None:
+    broken = phrase("WG197", "never")
+    broken.log_detector = None
+    broken.on_log(lambda log: iter([1 // 0]))  # type: ignore[list-item]
+    explanation = meaning(WORK, causes=(broken,))
+    assert explanation.verdict == "unknown"
+    assert "a part of whygpu failed on it" in explanation.headline
+
+
+def test_a_loss_that_is_no_number_is_not_fine() -> None:
+    explanation = meaning(WORK, "Epoch 4/5 loss: nan", "Epoch 5/5 loss: nan")
+    assert explanation.verdict == "unknown"
+    assert "the loss is no number at line 2" in explanation.headline
+
+
+@each(
+    ("line", "reason"),
+    [
+        ("Num GPUs Available:  0", "sees none (line 1: Num GPUs Available:  0)"),
+        ("Using device: cpu", "says that it works on the CPU (line 1: Using device: cpu)"),
+    ],
+)
+def test_work_on_the_cpu_without_a_reason_in_the_log_is_unknown(line: str, reason: str) -> None:
+    explanation = meaning(line, WORK)
+    assert explanation.verdict == "unknown"
+    assert reason in explanation.headline
+    assert explanation.guidance is not None
+    assert "a container that was started without GPUs" in explanation.guidance.candidates
+
+
+def test_that_a_program_sees_no_gpu_outweighs_that_it_works_on_the_cpu() -> None:
+    assert "line 2" in meaning("Using device: cpu", "Num GPUs Available:  0", WORK).headline
+
+
+def test_work_on_the_cpu_whose_reason_the_log_gives_is_fine_and_says_so() -> None:
+    explanation = meaning("Using device: cpu", "no driver here", WORK)
+    assert (explanation.verdict, explanation.on_cpu) == ("nothing-wrong", True)
+    assert explanation.headline == (
+        "the program did its work, on the CPU; that is no fault unless it should use a GPU: "
+        "no driver here was said"
+    )
+
+
+@each(
+    "cause",
+    [
+        phrase("WG198", "no driver here", severity="info", effect="none"),
+        phrase("WG199", "no driver here", severity="info", confidence="possible"),
+    ],
+    ids=["no effect", "only possible"],
+)
+def test_what_does_not_explain_work_on_the_cpu_is_not_given_as_its_reason(cause: Cause) -> None:
+    beside = meaning("Using device: cpu", "no driver here", WORK, causes=(cause,))
+    assert (beside.verdict, beside.on_cpu) == ("unknown", False)
+    alone = meaning("no driver here", WORK, causes=(cause,))
+    assert (alone.verdict, alone.on_cpu) == ("nothing-wrong", False)
+    assert "nothing in this log shows a fault" in alone.headline
+    both = meaning("no driver here", WORK, causes=(cause, NO_GPU))
+    assert both.headline.endswith("no driver here was said")
+    assert both.on_cpu
+
+
+@each(("confidence", "ask"), [("likely", "Who?"), ("possible", "Who?"), ("certain", None)])
+def test_only_what_is_not_certain_leaves_a_question(
+    confidence: Confidence, ask: str | None
+) -> None:
+    asking = phrase("WG190", "never")
+    finding = asking.finding(
+        subject="machine", message="", evidence=(), remedies=(), confidence=confidence, ask="Who?"
+    )
+    asking.log_detector = lambda log: iter([finding])
+    (root,) = meaning("hello", causes=(asking,)).root_causes
+    assert root.ask == ask
+
+
+def test_what_is_only_possible_comes_last_unless_it_ended_the_program() -> None:
+    survived = meaning("perhaps the driver", EARLY, causes=(POSSIBLE, SNEEZE))
+    assert codes(survived) == ["WG191", "WG194"]
+    ended = meaning(EARLY, "RuntimeError: CUDA perhaps the driver", causes=(POSSIBLE, SNEEZE))
+    assert codes(ended) == ["WG194", "WG191"]
+
+
+def test_what_is_normal_without_a_gpu_comes_after_a_warning() -> None:
+    assert codes(meaning("no driver here", EARLY)) == ["WG191", "WG192"]
+
+
+def test_a_guess_is_put_aside_where_it_is_known_what_ended_the_program() -> None:
+    explanation = meaning("perhaps the driver", FAILURE, causes=(POSSIBLE, WIDGET))
+    assert codes(explanation) == ["WG291"]
+    assert [finding.code for finding in explanation.symptoms] == ["WG194"]
+
+
+def test_the_headline_does_not_read_like_an_answer_where_causes_are_only_possible() -> None:
+    one = meaning("perhaps the driver", causes=(POSSIBLE, ANOTHER))
+    assert one.headline == (
+        "this log alone does not tell the cause; possible is: perhaps the driver was said"
+    )
+    two = meaning("perhaps the driver", "perhaps the library", causes=(POSSIBLE, ANOTHER))
+    assert two.headline == (
+        "this log alone does not tell the cause; possible are slug-WG194, slug-WG195. The first: "
+        "perhaps the driver was said"
+    )
+    assert meaning(FAILURE).headline == "widget fell off was said"
+
+
+def failing(first: int, last: int, *lines: str, **facts: Any) -> Log:
+    """A log in which one failure takes several lines."""
+    failure = Failure(first, last, "exception", "RuntimeError: it broke")._replace(**facts)
+    return read_text("\n".join(lines))._replace(failures=(failure,))
+
+
+@each(("place", "explained"), [(1, False), (2, True), (3, True), (4, True), (5, False)])
+def test_a_failure_is_explained_by_evidence_on_any_of_its_lines(
+    place: int, explained: bool
+) -> None:
+    lines = ["quiet"] * 5
+    lines[place - 1] = "sneezed"
+    explanation = explain(failing(2, 4, *lines), (SNEEZE,))
+    assert explanation.verdict == ("found" if explained else "not-gpu")
+    assert [evidence.line for evidence in explanation.unexplained] == ([] if explained else [2])
+
+
+def test_a_failure_of_its_own_counts_beside_one_that_is_explained() -> None:
+    log = failing(1, 1, "sneezed", STRANGER)
+    both = log._replace(failures=(*log.failures, Failure(2, 2, "exception", STRANGER)))
+    assert explain(both, (SNEEZE,)).verdict == "found"
+
+
+@each(
+    ("facts", "verdict"),
+    [
+        ({}, "not-gpu"),
+        ({"kind": "fatal"}, "not-gpu"),
+        ({"kind": "signal"}, "unknown"),
+        ({"kind": "exit"}, "unknown"),
+        ({"about_gpu": True}, "unknown"),
+    ],
+)
+def test_only_a_failure_that_gives_a_reason_is_said_to_have_nothing_to_do_with_the_gpu(
+    facts: dict[str, Any], verdict: str
+) -> None:
+    assert explain(failing(1, 1, "it broke", **facts), ()).verdict == verdict
+
+
+def test_an_exception_that_passes_no_reason_on_is_not_said_to_have_nothing_to_do_with_the_gpu() -> (
+    None
+):
+    log = failing(1, 1, "it broke", says_why=False, text="InternalError: Failed to create session.")
+    explanation = explain(log, ())
+    assert explanation.verdict == "unknown"
+    assert "TensorFlow could not create a session; the reason stands in" in explanation.headline
+
+
+def test_of_several_failures_the_last_with_a_reason_of_its_own_is_named() -> None:
+    log = read_text("a\nb\nc\nd")._replace(
+        failures=(
+            Failure(1, 1, "exception", "ValueError: one"),
+            Failure(2, 2, "exception", "ValueError: two"),
+            Failure(3, 3, "exception", "RuntimeError: CUDA three", about_gpu=True),
+            Failure(4, 4, "exit", "exit code 1"),
+        )
+    )
+    assert "see line 2: ValueError: two" in explain(log, ()).headline
+
+
+def test_work_on_the_line_of_the_evidence_does_not_excuse_it() -> None:
+    assert meaning("no driver here, Epoch 3/5 loss: 0.1").verdict == "found"
+
+
+READY = (
+    "2023-05-02 10:00:00.000001: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1] Created "
+    "device /job:localhost/replica:0/task:0/device:GPU:0 with 21000 MB memory:  -> device: 0, "
+    "name: NVIDIA RTX A6000, pci bus id: 0000:00:06.0, compute capability: 8.6"
+)
+
+
+def test_a_gpu_that_is_ready_is_fine_and_one_that_is_ignored_is_not() -> None:
+    ready = read_text(READY)
+    assert explain(ready, ()).verdict == "nothing-wrong"
+    ignored = [device._replace(event="ignored") for device in ready.devices]
+    assert explain(ready._replace(devices=tuple(ignored)), ()).verdict == "unknown"
+
+
+UNKNOWN_FAILURES = [f"RuntimeError: CUDA error: nobody knows {letter}" for letter in "abcdefghi"]
+
+
+@each(
+    ("count", "shown"),
+    [
+        (8, [1, 2, 3, 4, 5, 6, 7, 8]),
+        (9, [1, 2, 3, 4, 6, 7, 8, 9]),
+    ],
+)
+def test_of_many_lines_that_nobody_explains_the_first_and_the_last_are_shown(
+    count: int, shown: list[int]
+) -> None:
+    explanation = meaning(*UNKNOWN_FAILURES[:count])
+    assert [evidence.line for evidence in explanation.unexplained] == shown
+
+
+def test_an_unknown_log_shows_the_lines_that_look_like_trouble_and_are_not_accounted_for() -> None:
+    explanation = meaning(
+        "a plain line",
+        "nothing to see: it failed to matter",
+        "E0502 10:00:00.000001 12 some_file.cc:1] a record of level error",
+        "something could not be done",
+        "RuntimeError: CUDA error: nobody knows",
+    )
+    assert explanation.verdict == "unknown"
+    assert [evidence.line for evidence in explanation.unexplained] == [3, 4, 5]
+
+
+def test_a_failure_that_is_not_the_gpus_is_shown_alone() -> None:
+    explanation = meaning("something could not be done", TRACEBACK, FRAME, STRANGER)
+    assert [evidence.line for evidence in explanation.unexplained] == [4]
+
+
+@each(
+    ("lines", "understood", "question"),
+    [
+        ((), "there is nothing in it", "Did the output go elsewhere"),
+        (("hello",), "nothing in it reports a failure, a GPU or work being done", "What did the"),
+        (("something failed",), "it has lines that look like trouble", "What did the program do"),
+        (
+            ("bind: Address already in use",),
+            "another process listens on the port",
+            "Did the program end",
+        ),
+        (("Killed",), "line 1 says that the program was ended from outside", "Does `sudo dmesg"),
+        (("Segmentation fault",), "the program crashed at line 1", "Which function is it in"),
+        (
+            ("RuntimeError: No CUDA GPUs are available",),
+            "the program wants a GPU, and the framework saw none",
+            "Does `nvidia-smi` list the GPU",
+        ),
+        (
+            ("RuntimeError: No CUDA GPUs are available", FAILURE),
+            "line 2 ended the program",
+            "Which error comes first",
+        ),
+    ],
+)
+def test_an_unknown_log_comes_with_what_was_understood_and_what_would_decide(
+    lines: tuple[str, ...], understood: str, question: str
+) -> None:
+    explanation = meaning(*lines, causes=())
+    assert explanation.verdict == "unknown"
+    assert explanation.headline.startswith(f"cannot tell from this log: {understood}")
+    assert explanation.guidance is not None
+    assert explanation.guidance.ask is not None
+    assert explanation.guidance.ask.startswith(question)
+    assert explanation.guidance.steps
+
+
+def test_advice_is_given_for_a_known_failure_that_is_not_the_gpus() -> None:
+    explanation = meaning("OSError: [Errno 98] Address already in use")
+    assert explanation.verdict == "not-gpu"
+    assert "line 1: another process listens on the port" in explanation.headline
+    assert explanation.guidance is not None
+    assert [step.text[:19] for step in explanation.guidance.steps] == ["End the earlier run"]
+    assert meaning(TRACEBACK, FRAME, STRANGER).guidance is None
