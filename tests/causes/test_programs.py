@@ -277,7 +277,7 @@ QUIET = {
     "somebody else's config": (
         "from mylib import config\nconfig.set_memory_growth(1)\nconfig.list_gpus()\n"
     ),
-    "an old name that did exist": TF + "tf.config.experimental_run_functions_eagerly(True)\n",
+    "an old name that did exist": TF + "tf.config.experimental_run_functions_eagerly(False)\n",
     "both interfaces tried": (
         TF + "try:\n    s = tf.Session()\nexcept AttributeError:\n    s = tf.compat.v1.Session()\n"
     ),

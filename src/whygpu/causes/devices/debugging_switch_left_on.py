@@ -1,0 +1,371 @@
+"""A debugging switch that slows all work on the GPU is left on.
+
+## Why it happens
+
+Some switches make errors easier to find and the GPU much slower. `CUDA_LAUNCH_BLOCKING=1`, which
+PyTorch's error messages recommend, makes the program wait for every kernel, so that the GPU idles
+between kernels. `torch.autograd.set_detect_anomaly(True)` records where each operation was called
+and checks every gradient. `tf.config.run_functions_eagerly(True)`, Keras's `run_eagerly=True` and
+JAX's `jax_disable_jit` execute compiled functions one operation at a time. They are set to find one
+error, and stay in a shell profile, an image or a script.
+
+## What it looks like
+
+The framework uses the GPU and results are correct, but steps take several times as long as on
+another machine. `nvidia-smi` shows low utilisation. PyTorch and TensorFlow print a warning once, at
+the start.
+
+## Fix
+
+Unset the variable or remove the line. Keep the switch behind an option of the program if it is
+needed again.
+
+## Fires on (machine)
+
+```toml
+[environment.variables.CUDA_LAUNCH_BLOCKING]
+value = "1"
+```
+
+```toml
+[environment.variables.JAX_DISABLE_JIT]
+value = "True"
+```
+
+## Quiet on (machine)
+
+```toml
+[environment.variables.CUDA_LAUNCH_BLOCKING]
+value = "0"
+```
+
+JAX is not installed.
+
+```toml
+only = ["torch"]
+[environment.variables.JAX_DISABLE_JIT]
+value = "1"
+```
+
+## Cannot tell on (machine)
+
+```toml
+nothing_seen = true
+[environment.variables.CUDA_LAUNCH_BLOCKING]
+value = "1"
+```
+
+```toml
+[environment.variables.JAX_DISABLE_JIT]
+value = "1"
+[target]
+frameworks = {unknown = "site-packages: permission denied"}
+```
+
+## Fires on (log)
+
+```
+/home/me/train.py:14: UserWarning: Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.
+  torch.autograd.set_detect_anomaly(True)
+Epoch 1/5 loss: 0.5
+```
+
+```
+/usr/lib/python3.11/site-packages/tensorflow/python/data/ops/structured_function.py:258: UserWarning: Even though the `tf.config.experimental_run_functions_eagerly` option is set, this option does not apply to tf.data functions. To force eager execution of tf.data functions, please use `tf.data.experimental.enable_debug_mode()`.
+  warnings.warn(
+Epoch 1/30
+100/100 - 121s 1s/step - loss: 1.2042
+```
+
+```
+$ CUDA_LAUNCH_BLOCKING=1 python train.py
+Epoch 1/5 loss: 0.5
+```
+
+## Quiet on (log)
+
+The message proposes the variable; nobody has set it.
+
+```
+RuntimeError: CUDA error: device-side assert triggered
+For debugging consider passing CUDA_LAUNCH_BLOCKING=1
+```
+
+The program failed, and a slow program is not what the reader asks about.
+
+```
+/home/me/train.py:14: UserWarning: Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.
+Traceback (most recent call last):
+  File "/home/me/train.py", line 40, in <module>
+    loss.backward()
+RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB
+```
+
+## Fires on (code)
+
+```python
+import torch
+
+torch.autograd.set_detect_anomaly(True)
+```
+
+```python
+import tensorflow as tf
+
+tf.config.run_functions_eagerly(True)
+```
+
+```python
+import keras
+
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile(loss="mse", run_eagerly=True)
+```
+
+```python
+import jax
+
+jax.config.update("jax_disable_jit", True)
+```
+
+```python
+import os
+
+os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
+import torch
+```
+
+## Quiet on (code)
+
+Only for debugging, and switched off again.
+
+```python
+import sys
+import torch
+
+if "--debug" in sys.argv:
+    torch.autograd.set_detect_anomaly(True)
+```
+
+```python
+import tensorflow as tf
+
+tf.config.run_functions_eagerly(True)
+inspect(model)
+tf.config.run_functions_eagerly(False)
+```
+
+```python
+import torch
+
+torch.autograd.set_detect_anomaly(False)
+```
+
+A test may take its time.
+
+```python
+import pytest
+import tensorflow as tf
+
+tf.config.run_functions_eagerly(True)
+```
+
+## Sources
+
+- <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
+- <https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection>
+- <https://www.tensorflow.org/api_docs/python/tf/config/run_functions_eagerly>
+- <https://docs.jax.dev/en/latest/debugging/flags.html>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from whygpu.causes.evidence.device_code import text_of
+from whygpu.model.cause import cause
+from whygpu.model.code_finding import CodeFinding
+from whygpu.model.derived import nvidia_gpu
+from whygpu.model.events import Call
+from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log
+from whygpu.model.observed import Known, need
+from whygpu.model.program import Program, conditions
+from whygpu.model.remedy import UnsetVariable
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import FrameworkName
+from whygpu.model.values import Constant
+
+CAUSE = cause("WG410", __name__, __doc__, severity="warning", effect="none")
+
+_WAITS = "makes the program wait for every kernel"
+_ONE_BY_ONE = "executes compiled functions one operation at a time"
+
+
+class _Variable(NamedTuple):
+    name: str
+    on: frozenset[str]
+    """The values that switch it on, in lower case."""
+    framework: FrameworkName | None
+    """That reads it; None for CUDA itself."""
+    effect: str
+
+    @property
+    def subject(self) -> str:
+        return self.framework or MACHINE
+
+
+_VARIABLES = (
+    _Variable("CUDA_LAUNCH_BLOCKING", frozenset({"1"}), None, _WAITS),
+    _Variable(
+        "JAX_DISABLE_JIT", frozenset({"1", "true", "t", "yes", "y", "on"}), "jax", _ONE_BY_ONE
+    ),
+)
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    for row in _VARIABLES:
+        value = machine.environment.get(row.name)
+        if not isinstance(value, Known) or value.value.lower() not in row.on:
+            continue
+        need(nvidia_gpu(machine))
+        if row.framework is not None:
+            need(machine.framework(row.framework))
+        yield CAUSE.finding(
+            subject=row.subject,
+            message=f"{row.name}={value.value} is set, a switch for debugging: it {row.effect}, "
+            "which makes work on the GPU slow",
+            evidence=(seen(value),),
+            remedies=(Remedy("Unset it, unless you are debugging.", UnsetVariable((row.name,))),),
+        )
+
+
+class _Phrase(NamedTuple):
+    words: str
+    subject: str
+    switch: str
+    remedy: Remedy
+
+
+_PHRASES = (
+    _Phrase(
+        r"Anomaly Detection has been enabled\. This mode will increase the runtime",
+        "torch",
+        "PyTorch's anomaly detection, which checks every gradient",
+        Remedy("Remove set_detect_anomaly(True) or detect_anomaly() from the program."),
+    ),
+    _Phrase(
+        r"Even though the `?tf\.config\.experimental_run_functions_eagerly`? option is set",
+        "tensorflow",
+        f"run_functions_eagerly, which {_ONE_BY_ONE}",
+        Remedy("Remove tf.config.run_functions_eagerly(True) from the program."),
+    ),
+    _Phrase(
+        r"(?:^|\bexport |\$ |\+ )CUDA_LAUNCH_BLOCKING=1\b",
+        MACHINE,
+        f"CUDA_LAUNCH_BLOCKING=1, which {_WAITS}",
+        Remedy("Unset it, unless you are debugging.", UnsetVariable(("CUDA_LAUNCH_BLOCKING",))),
+    ),
+)
+_PATTERNS = [late(f"(?m){row.words}") for row in _PHRASES]
+_TRACEBACK = late(r"Traceback \(most recent call last\)")
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    if log.failures or log.says(_TRACEBACK):
+        # What ended the program is what the reader wants to know, and this is not it.
+        return
+    for row, pattern in zip(_PHRASES, _PATTERNS, strict=True):
+        match = log.first(pattern)
+        if match is not None:
+            yield CAUSE.finding(
+                subject=row.subject,
+                message="the program runs with a switch for debugging that makes it slow: "
+                f"{row.switch}",
+                evidence=log.evidence(match.line),
+                remedies=(row.remedy,),
+            )
+
+
+_EAGER = "tensorflow.config.run_functions_eagerly"
+_OLD_EAGER = "tensorflow.config.experimental_run_functions_eagerly"
+_ANOMALY = "torch.autograd.set_detect_anomaly"
+_EFFECTS = {
+    _EAGER: ("tensorflow", _ONE_BY_ONE),
+    _OLD_EAGER: ("tensorflow", _ONE_BY_ONE),
+    _ANOMALY: ("torch", "checks every gradient and records every operation"),
+}
+
+
+@CAUSE.on_code(
+    "run_functions_eagerly",
+    "set_detect_anomaly",
+    "run_eagerly",
+    "jax_disable_jit",
+    *(row.name for row in _VARIABLES),
+)
+def detect_in_code(program: Program) -> Iterator[CodeFinding]:
+    if program.imports & {"pytest", "unittest"}:
+        return
+    for call in program.calls():
+        switched = _switch(call)
+        if switched is None or conditions(call) or _switched_off_later(program, call):
+            continue
+        subject, name, effect = switched
+        yield CAUSE.in_code(
+            program,
+            call.node,
+            subject=subject,
+            message=f"{name} is a switch for debugging: it {effect}, which makes work on the GPU "
+            "slow",
+            fix="Remove it, or set it only if an option of the program asks for debugging.",
+        )
+    for setting in program.settings():
+        row = next((row for row in _VARIABLES if row.name == setting.path), None)
+        if row is None or setting.unset or conditions(setting):
+            continue
+        if (text_of(setting.value) or "").lower() in row.on:
+            yield CAUSE.in_code(
+                program,
+                setting.node,
+                subject=row.subject,
+                message=f"{row.name} is a switch for debugging: it {row.effect}, which makes work "
+                "on the GPU slow",
+                fix="Remove it; set it in the shell while you are debugging.",
+            )
+
+
+def _switch(call: Call) -> tuple[str, str, str] | None:
+    """The subject, the name and the effect of a switch that this call turns on."""
+    if call.path in _EFFECTS and _is(call.argument(0, _keyword(call.path)), True):
+        subject, effect = _EFFECTS[call.path]
+        return subject, call.path.rpartition(".")[2], effect
+    if call.path == "jax.config.update" and text_of(call.argument(0)) == "jax_disable_jit":
+        return ("jax", "jax_disable_jit", _ONE_BY_ONE) if _is(call.argument(1), True) else None
+    if call.method == "compile" and _is(call.argument(None, "run_eagerly"), True):
+        return "keras", "run_eagerly=True", _ONE_BY_ONE
+    return None
+
+
+def _keyword(path: str) -> str:
+    return "mode" if path == _ANOMALY else "run_eagerly"
+
+
+def _is(value: object, wanted: bool) -> bool:
+    return isinstance(value, Constant) and value.value is wanted
+
+
+def _switched_off_later(program: Program, call: Call) -> bool:
+    """Whether the same name is called again with False, or with what the source does not tell."""
+    return any(
+        other.index > call.index
+        and other.path == call.path
+        and _switch(other) is None
+        and (call.path != "jax.config.update" or text_of(other.argument(0)) == "jax_disable_jit")
+        for other in program.calls(call.path)
+        if call.path
+    )
