@@ -43,7 +43,7 @@ def test_the_first_of_no_gpus(log: str) -> None:
     (finding,) = explained(log).root_causes
     assert finding.cause == "gpu-index-unchecked"
     assert "TensorFlow saw no GPU" in finding.message
-    assert "does not say why" in finding.message
+    assert "does not show the reason" in finding.message
     assert command_of(finding.remedies[0]) == "whygpu check"
 
 

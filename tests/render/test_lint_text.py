@@ -39,7 +39,7 @@ def test_the_whole_text() -> None:
         "x 1 finding in 1 of 2 files; --fix mends 1; 1 ignored; 1 could not be read\n"
         "\n"
         "<source>:4:1: WG712 cpu-visibility-hides-nothing [fixable]\n"
-        "  this makes the CPU visible, which it is anyway, and hides no GPU: operations\n"
+        "  this makes the CPU visible, which it already is, and hides no GPU: operations\n"
         "  still run on the GPU\n"
         '      4 | tf.config.set_visible_devices(cpus, "CPU")\n'
         "        | ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"

@@ -1,1 +1,1 @@
-"""Causes 7xx: what a program itself does wrong."""
+"""Causes 7xx: errors in the program itself."""

@@ -1,19 +1,19 @@
-"""A property of the installed build is taken for a sign that the GPU is used.
+"""The program treats a property of the installed build as proof that a GPU is used.
 
 ## Why it happens
 
-`tf.test.is_built_with_cuda()` says how the package was compiled. It is True on a machine without a
-GPU and without a driver. `torch.backends.cudnn.enabled` is a switch that stands at True even in a
-CPU build, and `torch.version.cuda` names what the build was made with.
+`tf.test.is_built_with_cuda()` shows how the package was compiled. It is True on a machine without a
+GPU and without a driver. `torch.backends.cudnn.enabled` is a switch that is True even in a CPU
+build, and `torch.version.cuda` is the CUDA version that the build was made with.
 
 ## What it looks like
 
-"Model uses GPU: True" on a machine that has none; a branch for the GPU that is always taken.
+"Model uses GPU: True" on a machine without one, or a branch for the GPU that always runs.
 
 ## Fix
 
-Ask for devices: `tf.config.list_physical_devices("GPU")`, `torch.cuda.is_available()`. To know
-where something ran, look at the result: `tensor.device`.
+Ask for devices: `tf.config.list_physical_devices("GPU")`, `torch.cuda.is_available()`. To find out
+where an operation ran, check its result: `tensor.device`.
 
 ## Fires on (code)
 
@@ -50,7 +50,7 @@ if tf.test.is_built_with_cuda():
 
 ## Quiet on (code)
 
-The build, told as such.
+The program prints it as a property of the build.
 
 ```python
 import tensorflow as tf
@@ -58,7 +58,7 @@ import tensorflow as tf
 print("Built with CUDA:", tf.test.is_built_with_cuda())
 ```
 
-Beside a look at the devices.
+The program also asks for devices.
 
 ```python
 import tensorflow as tf
@@ -67,7 +67,7 @@ if tf.test.is_built_with_cuda() and tf.config.list_physical_devices("GPU"):
     print("GPU")
 ```
 
-The switch, used as a switch.
+The switch is used as a switch.
 
 ```python
 import torch
@@ -102,7 +102,7 @@ _CLAIMS_GPU = late(
     r"\b(uses?|using|on|have|has|with|found|detected)\b[^\n]*?\b(gpus?)\b|\bgpus?\s*[:=?]",
     re.IGNORECASE,
 )
-_SPEAKS_OF_BUILD = late(r"buil[dt]|compil", re.IGNORECASE)
+_ABOUT_BUILD = late(r"buil[dt]|compil", re.IGNORECASE)
 _NAMES_GPU = late(
     r"^(?!.*buil[dt])(?:.*(?:use|has|have|is|with|on|any)_?(?:gpu|cuda)\w*|.*(?:gpu|cuda)_?"
     r"(?:avail|enabled|ok|found|used|ready|present|support)\w*|gpus?)$",
@@ -126,8 +126,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 program,
                 event.node,
                 subject="torch" if event.path.startswith("torch") else "tensorflow",
-                message=f"{what} tells how the package was built, and is true on a machine without "
-                f"a GPU; here {reason}",
+                message=f"{what} shows how the package was built, and is true on a machine "
+                f"without a GPU; here {reason}",
                 fix='Ask for devices: tf.config.list_physical_devices("GPU").'
                 if not event.path.startswith("torch")
                 else "Ask for devices: torch.cuda.is_available().",
@@ -152,7 +152,7 @@ def _build_property(event: Event) -> str:
 
 
 def _taken_for_gpu(program: Program, event: Event) -> str:
-    """In words, what it is taken for; empty where it is told as what it is."""
+    """What the property is mistaken for; empty if the program uses it correctly."""
     statement = program.statement(event.node)
     tests = [frame.test for frame in event.context if frame.test is not None]
     around = " ".join(program.source(node) for node in (*tests, _head(statement)))
@@ -177,15 +177,15 @@ def _statement_claims(program: Program, statement: ast.stmt, event: Event) -> st
         if _uses_gpu(body):
             return "it decides whether the GPU is used"
         claims = any(_claims(part) for part in (*statement.body, *statement.orelse))
-        return "it decides what is said of the GPU" if claims else ""
+        return "it decides what is printed about the GPU" if claims else ""
     if isinstance(statement, ast.Assert) and statement.msg is not None:
-        return "it is to make sure that there is a GPU" if _claims(statement.msg) else ""
+        return "it is used to ensure that there is a GPU" if _claims(statement.msg) else ""
     if isinstance(statement, ast.Assign):
         name = program.source(statement.targets[0])
-        return f"{name} is to say that there is a GPU" if _NAMES_GPU.search(name) else ""
+        return f"{name} is taken as proof of a GPU" if _NAMES_GPU.search(name) else ""
     if isinstance(statement, ast.Return) and isinstance(event.scope, ast.FunctionDef):
         name = event.scope.name
-        return f"{name}() is to say that there is a GPU" if _NAMES_GPU.search(name) else ""
+        return f"{name}() is taken as proof of a GPU" if _NAMES_GPU.search(name) else ""
     return ""
 
 
@@ -201,17 +201,17 @@ def _is_print(call: ast.Call) -> bool:
 
 
 def _printed(program: Program, call: ast.Call) -> str:
-    return "it is printed as if it told that a GPU is used" if _claims(call) else ""
+    return "it is printed as if it meant that a GPU is used" if _claims(call) else ""
 
 
 def _claims(node: ast.AST) -> bool:
-    """The words that are written there speak of a GPU that is there or used."""
+    """The strings in the node state that a GPU exists or is used."""
     words = " ".join(
         inner.value
         for inner in ast.walk(node)
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
     )
-    return bool(_CLAIMS_GPU.search(words)) and not _SPEAKS_OF_BUILD.search(words)
+    return bool(_CLAIMS_GPU.search(words)) and not _ABOUT_BUILD.search(words)
 
 
 def _chooses_device(program: Program, choice: ast.IfExp) -> bool:

@@ -1,13 +1,14 @@
-"""Making the CPU visible is taken for hiding the GPUs.
+"""The program makes the CPU visible in order to hide the GPUs, which does not hide them.
 
 ## Why it happens
 
-`tf.config.set_visible_devices(devices, device_type)` says which devices *of that type* are visible.
-With the CPUs and "CPU" it repeats what holds anyway; GPUs are not touched.
+`tf.config.set_visible_devices(devices, device_type)` sets which devices *of that type* are visible.
+With the CPUs and "CPU" it changes nothing; GPUs are not affected.
 
 ## What it looks like
 
-No message. `tf.config.get_visible_devices("GPU")` still has every GPU, and operations run there.
+No message. `tf.config.get_visible_devices("GPU")` still contains every GPU, and operations run
+there.
 
 ## Fix
 
@@ -38,7 +39,7 @@ import tensorflow as tf
 tf.config.set_visible_devices([], "GPU")
 ```
 
-Both are said.
+Both types are set.
 
 ```python
 import tensorflow as tf
@@ -84,7 +85,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             program,
             call.node,
             subject="tensorflow",
-            message="this makes the CPU visible, which it is anyway, and hides no GPU: "
+            message="this makes the CPU visible, which it already is, and hides no GPU: "
             "operations still run on the GPU",
             fix='Write tf.config.set_visible_devices([], "GPU") to hide all GPUs.',
             edits=_edits(program, call),

@@ -1,21 +1,21 @@
-"""CUDA is used in a forked process whose parent had started it already.
+"""A forked process uses CUDA although its parent process has already started it.
 
 ## Why it happens
 
-A CUDA context belongs to the process that made it. `fork` copies the process, but not the context:
-in the child every CUDA call fails, or hangs. Python's multiprocessing forks by default on Linux up
-to 3.13, and so do data-loader workers, gunicorn with preload and Celery.
+A CUDA context belongs to the process that created it. `fork` copies the process, but not the
+context: in the child process every CUDA call fails or hangs. Python's multiprocessing forks by
+default on Linux up to 3.13, and so do data-loader workers, gunicorn with preload and Celery.
 
 ## What it looks like
 
 - `RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing,
   you must use the 'spawn' start method`
 - TensorFlow: the GPU is found and used, then `CUDA_ERROR_NOT_INITIALIZED` from the workers.
-- `CUDA error: initialization error` out of a DataLoader worker; the same from CuPy and Numba.
+- `CUDA error: initialization error` from a DataLoader worker; the same from CuPy and Numba.
 
 ## Fix
 
-Start workers with `spawn` (or `forkserver`), or do not touch the GPU in the parent before they are
+Start workers with `spawn` (or `forkserver`), or do not use the GPU in the parent before they are
 started: no tensor on it, no `is_available()` in old releases, no session.
 
 ## Fires on (log)
@@ -65,7 +65,7 @@ class Images(Dataset):
 loader = DataLoader(Images(), num_workers=4)
 ```
 
-Asking whether there is a GPU starts CUDA as well.
+Checking whether there is a GPU starts CUDA as well.
 
 ```python
 from multiprocessing import Pool
@@ -171,7 +171,7 @@ from whygpu.model.values import Constant, Definition, Instance, Several
 
 CAUSE = cause("WG703", __name__, __doc__, severity="error", effect="broken")
 
-_SAID = late(
+_STATEMENTS = late(
     r"Cannot re-initiali[sz]e (?:CUDA|HIP|XPU|NPU) in forked (?:sub)?process"
     r"|CUDA (?:was |has been )?(?:already )?initiali[sz]ed (?:before|in the parent"
     r"|in the main)[^\n]{0,60}fork"
@@ -194,10 +194,10 @@ _MOST_LINES = 6
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    said = [match.line for match in log.find(_SAID)]
+    statements = [match.line for match in log.find(_STATEMENTS)]
     unready = [match.line for match in log.find(_NOT_INITIALIZED)]
     confidence: Confidence
-    if said:
+    if statements:
         confidence = "certain"
     elif unready and (log.says(_WORKERS) or log.says(_FORK_WARNING) or _worked(log, unready[0])):
         confidence = "likely"
@@ -205,12 +205,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         confidence = "possible"
     else:
         return
-    lines = said or unready
+    lines = statements or unready
     ends = gpu_ends_after(log, lines[0])
     yield CAUSE.finding(
         subject=subject_of(log),
-        message="a forked process uses CUDA after its parent has started it, and "
-        f"{framework_title(log)} cannot start it a second time there",
+        message="a forked process uses CUDA although its parent has already started it, and "
+        f"{framework_title(log)} cannot start it again there",
         evidence=log.evidence(*lines[:_MOST_LINES], *ends[:_MOST_LINES]),
         remedies=(
             Remedy(
@@ -218,8 +218,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 "multiprocessing.set_start_method('spawn')."
             ),
             Remedy(
-                "Or keep the parent off the GPU until they are started; have data-loader workers "
-                "return CPU tensors, and move the batch in the main process."
+                "Or do not use the GPU in the parent before they are started; let data-loader "
+                "workers return CPU tensors, and move the batch in the main process."
             ),
             *_for_servers(log),
         ),
@@ -232,7 +232,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 
 def _worked(log: Log, line: int) -> bool:
-    """A GPU was ready before: so CUDA itself is in order."""
+    """A GPU was ready before, so CUDA itself works."""
     return any(device.event == "ready" and device.line < line for device in log.devices)
 
 
@@ -266,7 +266,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
                 subject="torch",
                 message=f"the child is forked after line {line} has started CUDA, and its function "
                 f"{target.definition.node.name} "
-                f"{'is given a tensor that is on the GPU' if _is_given_cuda(call) else 'uses CUDA'}"
+                f"{'gets a tensor that is on the GPU' if _is_given_cuda(call) else 'uses CUDA'}"
                 ": CUDA cannot start again there",
                 fix='Call multiprocessing.set_start_method("spawn") first.',
             )
@@ -274,7 +274,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
 
 
 def _forks(program: Program, starts: list[Call]) -> Iterator[CodeFinding]:
-    """os.fork() once a tensor is on the GPU; a child that becomes another program is safe."""
+    """os.fork() after a tensor was put on the GPU; a child that runs exec is safe."""
     if any(call.path.startswith("os.exec") for call in program.calls()):
         return
     for call in program.calls("os.fork"):
@@ -293,7 +293,7 @@ def _forks(program: Program, starts: list[Call]) -> Iterator[CodeFinding]:
 
 
 def _is_given_cuda(call: Call) -> bool:
-    """A tensor on the GPU is among what the child is given."""
+    """One of the child's arguments is a tensor on the GPU."""
     given = [*call.arguments, *call.keywords.values()]
     parts = [part for value in given if isinstance(value, Several) for part in value.items]
     return any(tensor_device(value) == "cuda" for value in (*given, *parts))
@@ -317,12 +317,12 @@ def _workers(program: Program) -> Iterator[CodeFinding]:
                 subject="torch",
                 message=f"__getitem__ of {dataset.definition.node.name} uses CUDA, and "
                 f"num_workers={workers.value} runs it in forked children, where CUDA cannot start",
-                fix="Hand out tensors on the CPU, and move them in the training loop.",
+                fix="Return tensors on the CPU, and move them in the training loop.",
             )
 
 
 def _spawns(program: Program) -> bool:
-    """Some start method is chosen: the author knows."""
+    """A start method is set, so the author knows about fork."""
     return any(
         call.method in ("set_start_method", "get_context")
         and text_of(call.argument(0, "method")) != "fork"

@@ -1,14 +1,14 @@
-"""The image data format is set in order to choose the backend, which it does not do.
+"""The program sets the image data format to choose the backend, which has no such effect.
 
 ## Why it happens
 
-`set_image_data_format` says whether the colour channels of images come first or last. The backend
-of Keras is chosen by KERAS_BACKEND or keras.json, before Keras is imported; the Keras inside
-TensorFlow before 2.16 has no other.
+`set_image_data_format` sets whether the colour channels of images come first or last. KERAS_BACKEND
+or keras.json selects the backend of Keras, before Keras is imported. The Keras in TensorFlow before
+2.16 has no other backend.
 
 ## What it looks like
 
-No message; the backend stays what it was.
+No message; the backend does not change.
 
 ## Fix
 
@@ -71,7 +71,7 @@ _CHOOSES_BACKEND = late(
 )
 
 _BACKENDS = ("tf", "tensorflow", "th", "theano", "torch", "pytorch", "jax", "cntk")
-_SPEAKS_OF_FORMAT = late(r"channel|format|axes|order", re.IGNORECASE)
+_ABOUT_FORMAT = late(r"channel|format|axes|order", re.IGNORECASE)
 
 
 @CAUSE.on_code("set_image_data_format")
@@ -89,17 +89,17 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 call.node,
                 subject="keras",
                 message="set_image_data_format sets the order of an image's axes, channels_first "
-                f'or channels_last; "{given}" raises ValueError, and chooses no backend',
+                f'or channels_last; "{given}" raises ValueError and selects no backend',
                 fix='Set os.environ["KERAS_BACKEND"] above the imports of Keras and TensorFlow.',
             )
             continue
         comments = program.comments_at(program.statement(call.node)).split("\n")
-        if any(_CHOOSES_BACKEND.search(c) and not _SPEAKS_OF_FORMAT.search(c) for c in comments):
+        if any(_CHOOSES_BACKEND.search(c) and not _ABOUT_FORMAT.search(c) for c in comments):
             yield CAUSE.in_code(
                 program,
                 call.node,
                 subject="keras",
                 message="set_image_data_format sets the order of an image's axes; it does not "
-                "choose the backend, as the comment says",
+                "select the backend, as the comment says",
                 fix='Set os.environ["KERAS_BACKEND"] above the imports of Keras and TensorFlow.',
             )

@@ -1,9 +1,9 @@
-"""tf.test.is_gpu_available is used, which TensorFlow 2 has deprecated.
+"""The program uses tf.test.is_gpu_available, which is deprecated in TensorFlow 2.
 
 ## Why it happens
 
-It was the way to ask in TensorFlow 1. It creates every device to answer, which takes the GPU's
-memory before the program has said how much it wants, and it is to be removed.
+In TensorFlow 1 this was the usual check. It creates every device to get the answer, which takes the
+GPU's memory before the program has set how much it may use. A future release will remove it.
 
 ## What it looks like
 
@@ -12,7 +12,7 @@ removed in a future version. Use tf.config.list_physical_devices('GPU') instead.
 
 ## Fix
 
-`tf.config.list_physical_devices("GPU")`, which starts nothing. `whygpu lint --fix` writes it.
+Use `tf.config.list_physical_devices("GPU")`, which starts nothing. `whygpu lint --fix` writes it.
 
 ## Fires on (code)
 
@@ -32,7 +32,7 @@ if tf.config.list_physical_devices("GPU"):
     print("GPU")
 ```
 
-TensorFlow 1 has nothing else.
+TensorFlow 1 has no alternative.
 
 ```python
 import tensorflow as tf
@@ -68,9 +68,9 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 program,
                 call.node,
                 subject="tensorflow",
-                message="is_gpu_available is deprecated; it creates every GPU device to answer, "
-                "which takes their memory before growth or a limit can be set",
-                fix='Ask tf.config.list_physical_devices("GPU"), which starts nothing.',
+                message="is_gpu_available is deprecated; it creates every GPU device to get the "
+                "answer, which takes their memory before growth or a limit can be set",
+                fix='Use tf.config.list_physical_devices("GPU"), which starts nothing.',
                 edits=_edit(program, call.node),
             )
 

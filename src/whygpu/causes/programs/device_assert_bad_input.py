@@ -1,11 +1,11 @@
-"""A kernel's assertion failed on the GPU because of the data: a label or an index out of range.
+"""An assertion in a GPU kernel failed because of the data: a label or an index is out of range.
 
 ## Why it happens
 
-Kernels that look something up check the index: a class label against the number of classes, a token
-id against the size of the embedding, a position against the longest sequence. One value out of
-range stops the whole GPU context. CUDA reports it late, in whatever call comes next, and every
-later call fails as well: cuBLAS, cuDNN and NCCL errors that follow mean nothing.
+Kernels that look up values check the index: a class label against the number of classes, a token id
+against the size of the embedding, a position against the longest sequence. One value out of range
+stops the whole GPU context. CUDA reports it late, in one of the next calls, and every later call
+fails as well. The cuBLAS, cuDNN and NCCL errors that follow mean nothing.
 
 ## What it looks like
 
@@ -15,8 +15,8 @@ failed`` with block and thread numbers, then `CUDA error: device-side assert tri
 ## Fix
 
 Run the same batch on the CPU: there the exception names the index. Or set CUDA_LAUNCH_BLOCKING=1,
-so that the traceback ends where it happens. Then make labels start at 0, and fit the number of
-classes or the vocabulary to the data.
+so that the traceback ends at the failing call. Then make labels start at 0, and adjust the number
+of classes or the vocabulary to the data.
 
 ## Fires on (log)
 
@@ -25,7 +25,7 @@ classes or the vocabulary to the data.
 RuntimeError: CUDA error: device-side assert triggered
 ```
 
-What fails afterwards follows from it.
+Later errors are consequences.
 
 ```
 ../aten/src/ATen/native/cuda/Indexing.cu:1141: indexSelectLargeIndex: block: [81,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` failed.
@@ -90,19 +90,19 @@ _TRIGGERED = late(r"device-side assert(?:ion)?\b|cudaErrorAssert\b|CUDA_ERROR_AS
 _MEANINGS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
         late(r"n_classes|cur_target|target_val|ClassNLL|NLLLoss|SpatialClassNLL|label"),
-        "a class label lies outside of 0 ... number of classes - 1",
-        "Print the least and the greatest label; apart from ignore_index they must lie in 0 ... "
+        "a class label is outside of 0 ... number of classes - 1",
+        "Print the smallest and the largest label; apart from ignore_index they must be in 0 ... "
         "number of classes - 1.",
     ),
     (
         late(r"srcIndex|indexSelect|embedding|vocab|index_select"),
         "an index, such as a token id or a position, is not smaller than the table it looks up",
-        "Compare the greatest token id (and position) with the size of the embedding; after adding "
+        "Compare the largest token id (and position) with the size of the embedding; after adding "
         "tokens call resize_token_embeddings.",
     ),
     (
         late(r"input_val|>= ?0(?:\.0*)? ?&& ?\w{1,20} ?<= ?(?:1|zero|one)\b|BCE|\bone\b"),
-        "a value that has to lie between 0 and 1 does not",
+        "a value that must be between 0 and 1 is not",
         "Put a sigmoid before the binary loss, or use the loss that takes logits; look for NaN.",
     ),
     (
@@ -114,7 +114,7 @@ _MEANINGS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
         late(r"index out of bounds|idx_dim|indexValue|index >= -|ScatterGather|Indexing"),
         "an index is out of bounds",
-        "Print the least and the greatest index and compare them with the dimension they go into.",
+        "Print the smallest and the largest index and compare them with the indexed dimension.",
     ),
 )
 _MOST_LINES = 6
@@ -132,7 +132,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         ((what, todo) for pattern, what, todo in _MEANINGS if pattern.search(about)),
         (
             "most often a label or an index is out of range",
-            "Print the least and the greatest label and index of the batch.",
+            "Print the smallest and the largest label and index of the batch.",
         ),
     )
     claim = claims[0].groups["claim"] if claims else None
@@ -141,13 +141,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     ends = gpu_ends_after(log, first)
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"an assertion failed in a kernel on the GPU{quoted}: {meaning}; every CUDA error "
-        "after it only follows",
+        message=f"an assertion failed in a kernel on the GPU{quoted}: {meaning}; every later "
+        "CUDA error is a consequence",
         evidence=log.evidence(*lines, *ends[:_MOST_LINES]),
         remedies=(
             Remedy(advice),
             Remedy(
-                "Have the traceback end where it happens.",
+                "Make the traceback end at the failing call.",
                 shell_script("CUDA_LAUNCH_BLOCKING=1 python ..."),
             ),
             Remedy("Or run one batch on the CPU: the exception there names the value."),
@@ -157,5 +157,5 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 
 def _frames(log: Log) -> str:
-    """What the traceback says was called, where the assertion itself was not printed."""
+    """The calls in the traceback, if the assertion itself was not printed."""
     return "\n".join(raised.message for raised in log.raised[:3])

@@ -1,10 +1,10 @@
-"""A failure of device set-up or of training is printed, and the program goes on.
+"""The program prints an error of device set-up or training, and continues.
 
 ## Why it happens
 
-`except Exception as e: print(e)` around set-up catches everything: a name that does not exist, a
-typing error, a GPU that is out of memory. The program then runs on with whatever devices it has,
-or ends with status 0 although it has done nothing.
+`except Exception as e: print(e)` around the set-up catches every error: a name that does not exist,
+a typing error, a GPU that is out of memory. The program then continues with the devices it has, or
+ends with exit status 0 although it has done nothing.
 
 ## What it looks like
 
@@ -13,8 +13,8 @@ then a slow run on the CPU, or a job that counts as successful.
 
 ## Fix
 
-Catch the error that is expected (RuntimeError for configuration that comes too late,
-tf.errors.ResourceExhaustedError for memory), and let the others end the program; or raise again
+Catch only the expected error (RuntimeError for configuration that comes too late,
+tf.errors.ResourceExhaustedError for memory), and let all others end the program; or raise again
 after printing.
 
 ## Fires on (code)
@@ -128,7 +128,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
     notebook = program.path.endswith(".ipynb")
     for call in program.calls():
         what = _what(call)
-        # A notebook shows what went wrong to somebody who is looking.
+        # In a notebook, the user sees the error.
         if not what or (notebook and what == "fit"):
             continue
         handler = _swallowing(call)
@@ -138,9 +138,9 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             program,
             handler,
             subject="torch" if puts_on_cuda(call) else "tensorflow",
-            message=f"whatever goes wrong with {what} in line "
-            f"{program.place(call.node).start[0]} is swallowed here, and the program goes on",
-            fix="Catch the error that is expected, and raise all others again.",
+            message=f"every error of {what} in line {program.place(call.node).start[0]} is caught "
+            "here, and the program continues",
+            fix="Catch only the expected error, and raise all others again.",
         )
 
 
@@ -156,7 +156,7 @@ def _what(call: Call) -> str:
 
 
 def _swallowing(call: Call) -> ast.ExceptHandler | None:
-    """The broad except clause that a failure of the call ends in, where it only talks."""
+    """The broad except clause that catches an error of the call and only prints it."""
     for frame in reversed(call.context):
         if frame.kind in ("function", "handler"):
             return None
@@ -172,7 +172,7 @@ def _swallowing(call: Call) -> ast.ExceptHandler | None:
 
 
 def _moves_on(node: ast.Try) -> bool:
-    """The try ends a search for something that works, or is there to fail: it shows an error."""
+    """The try block searches for something that works, or demonstrates an error."""
     return any(
         isinstance(inner, (ast.Return, ast.Break, ast.Raise))
         or (isinstance(inner, ast.Assert) and isinstance(inner.test, ast.Constant))

@@ -1,20 +1,21 @@
-"""A GPU is chosen by a number that few machines have.
+"""The program uses a fixed GPU number that few machines have.
 
 ## Why it happens
 
-"/gpu:2" or "cuda:3" is the number of a free GPU on the machine where the code was written. Numbers
-count the GPUs that the program sees: after CUDA_VISIBLE_DEVICES="3", the only one is number 0.
+"/gpu:2" or "cuda:3" is the number of a free GPU on the machine where the code was written. GPUs are
+numbered among those that the program sees: after CUDA_VISIBLE_DEVICES="3", the only one is number
+0.
 
 ## What it looks like
 
 PyTorch: `CUDA error: invalid device ordinal`. TensorFlow 2 places the operation on the CPU without
-a word, as soft placement is on by default; in a session of TensorFlow 1 it is
+a message, because soft placement is on by default. In a session of TensorFlow 1 it is
 `InvalidArgumentError: Cannot assign a device for operation`.
 
 ## Fix
 
-Choose the GPU from outside, with CUDA_VISIBLE_DEVICES, and use number 0 in the program; or take the
-number from an option, and compare it with the number of GPUs.
+Select the GPU outside the program with CUDA_VISIBLE_DEVICES, and use number 0 in the program. Or
+read the number from an option, and compare it with the number of GPUs.
 
 ## Fires on (code)
 
@@ -57,7 +58,7 @@ net.cuda(device=2)
 mask = torch.ones(3).to(torch.device("cuda", 3))
 ```
 
-TensorFlow 2 does not fail, so there is nothing to catch.
+TensorFlow 2 does not fail, so there is no error to catch.
 
 ```python
 import tensorflow as tf
@@ -78,7 +79,7 @@ with tf.device("/gpu:0"):
     a = tf.constant(1.0)
 ```
 
-Written to see it fail, which PyTorch does.
+The code expects PyTorch to fail.
 
 ```python
 import torch
@@ -89,7 +90,7 @@ except RuntimeError as error:
     print(error)
 ```
 
-Counted first.
+The program counts the GPUs first.
 
 ```python
 import torch
@@ -98,7 +99,7 @@ device = "cuda:1" if torch.cuda.device_count() > 1 else "cuda:0"
 x = torch.ones(3).to(device)
 ```
 
-Spread over all from the first on.
+The program uses all GPUs, starting with the first.
 
 ```python
 import torch
@@ -162,7 +163,7 @@ _TAKES_NUMBER = frozenset(
 
 
 _NO_MACHINE_HAS = 64
-"""Such a number is written in order to see it fail."""
+"""The program uses such a number to make the call fail."""
 
 
 class _Choice(NamedTuple):
@@ -191,7 +192,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             choice.node,
             subject=choice.framework,
             message=_message(choice, visible),
-            fix="Use number 0, and choose the GPU with CUDA_VISIBLE_DEVICES when starting the "
+            fix="Use number 0, and select the GPU with CUDA_VISIBLE_DEVICES when starting the "
             "program.",
             severity="error" if visible is not None else None,
             confidence="certain" if visible is not None else "likely",
@@ -199,7 +200,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
 
 
 def _failure_expected(choice: _Choice, program: Program) -> bool:
-    """Whether the failure is caught. TensorFlow 2 has none to catch: it takes the CPU instead."""
+    """Whether the error is caught. TensorFlow 2 raises none: it uses the CPU instead."""
     if choice.framework == "tensorflow" and program.tensorflow != "1":
         return False
     return any(
@@ -218,30 +219,30 @@ def _message(choice: _Choice, visible: int | None) -> str:
             else (f"{visible} GPUs, numbers 0 to {visible - 1}")
         )
         return (
-            f"GPU {choice.number} is asked for, but CUDA_VISIBLE_DEVICES, set in this file, leaves "
-            f"{left}"
+            f"the program uses GPU {choice.number}, but CUDA_VISIBLE_DEVICES, set in this file, "
+            f"leaves {left}"
         )
     effect = (
         "PyTorch fails with: invalid device ordinal"
         if choice.framework == "torch"
         else "the strategy warns and computes that replica on the CPU"
         if tf_name(choice.call.path) == "distribute.MirroredStrategy"
-        else "TensorFlow 2 uses the CPU without a word, and TensorFlow 1 fails"
+        else "TensorFlow 2 uses the CPU without a message, and TensorFlow 1 fails"
     )
     return (
-        f"GPU {choice.number} is written into the program: on a machine with "
+        f"GPU {choice.number} is a fixed number in the program: on a machine with "
         f"{choice.number} or fewer {'GPU' if choice.number == 1 else 'GPUs'}, {effect}"
     )
 
 
 def _choices(program: Program) -> Iterator[_Choice]:
-    """Every device that is named by its number, wherever a framework is told to use it."""
+    """Every device that the program selects by a number."""
     variables: set[str] = set()
     for call in program.calls():
         if _for_several(call):
             continue
         for choice in _in_call(call):
-            # A device kept in a variable is told where it is used first.
+            # A device in a variable is reported where it is first used.
             if isinstance(choice.node, ast.Name):
                 if choice.node.id in variables:
                     continue
@@ -292,7 +293,7 @@ def _written(
     pattern: re.Pattern[str],
     framework: str,
 ) -> Iterator[_Choice]:
-    """Device names that are written out; one side of a choice counts, too."""
+    """Device names that are written out, also as one branch of a conditional expression."""
     for node, value in pairs:
         for part in value.values if isinstance(value, Either) else (value,):
             found = pattern.match(text_of(part) or "")
@@ -307,14 +308,14 @@ def _number(call: Call, pairs: Sequence[tuple[ast.expr, Value]]) -> Iterator[_Ch
 
 
 def _for_several(call: Call) -> bool:
-    """A test that is run on machines with several GPUs only."""
+    """A test that runs only on machines with several GPUs."""
     return isinstance(call.scope, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
         "gpu" in ast.unparse(decorator).lower() for decorator in call.scope.decorator_list
     )
 
 
 def _visible(program: Program) -> int | None:
-    """How many GPUs CUDA_VISIBLE_DEVICES leaves, where this program sets it to something plain."""
+    """How many GPUs CUDA_VISIBLE_DEVICES leaves, if this program sets it to a constant."""
     words = {
         text_of(setting.value)
         for setting in program.settings()

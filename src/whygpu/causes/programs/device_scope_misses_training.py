@@ -1,19 +1,19 @@
-"""A device is chosen around the making of a Keras model, and not around its training.
+"""A device scope contains the construction of a Keras model, but not its training.
 
 ## Why it happens
 
 In TensorFlow 1 a device scope placed the operations of the graph that was built inside it.
 TensorFlow 2 runs operations when they are called: around the constructor, `tf.device` decides at
-most where variables lie. `fit` outside of it runs where TensorFlow likes, on the GPU if there is
-one.
+most where variables are stored. `fit` outside the scope runs where TensorFlow places it, on the GPU
+if there is one.
 
 ## What it looks like
 
-No message. A model "on the CPU" trains on the GPU, with its weights copied there in each step.
+No message. A model "on the CPU" trains on the GPU, and each step copies its weights there.
 
 ## Fix
 
-Put `fit` and `predict` into the scope as well, or keep the GPU out of the whole program with
+Put `fit` and `predict` into the scope as well, or hide the GPU from the whole program with
 `tf.config.set_visible_devices([], "GPU")`.
 
 ## Fires on (code)
@@ -38,7 +38,7 @@ with tf.device("/CPU:0"):
     model.fit(x, y)
 ```
 
-The first GPU is taken anyway.
+TensorFlow uses the first GPU anyway.
 
 ```python
 import tensorflow as tf
@@ -106,20 +106,20 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             program,
             device.node,
             subject="tensorflow",
-            message=f"{name} is chosen for the making of the model only; {first.method} in line "
-            f"{program.place(first.node).start[0]} stands outside and runs where TensorFlow "
+            message=f"{name} is set only for the construction of the model; {first.method} in "
+            f"line {program.place(first.node).start[0]} is outside and runs where TensorFlow "
             "places it, on the GPU if there is one",
             fix=f"Move {first.method} into the scope, or hide the GPUs from the whole program.",
         )
 
 
 def _where_it_runs_anyway(name: str) -> bool:
-    """The first GPU, where there is one, is what TensorFlow takes by itself."""
+    """TensorFlow uses the first GPU by default, if there is one."""
     return name.lower().rstrip("0").rstrip(":").endswith("gpu")
 
 
 def _same(run: Call, made: Call) -> bool:
-    """Equal calls make equal models; this one's model is meant."""
+    """Equal calls create equal models; compare the identity of the call."""
     return isinstance(run.receiver, Result) and run.receiver.call is made
 
 

@@ -1,14 +1,13 @@
-"""A function that asks for the GPU is tested without being called, and is always true.
+"""A function that checks for the GPU is tested without being called, and is always true.
 
 ## Why it happens
 
-`torch.cuda.is_available` without parentheses is the function itself, and every function counts as
-true.
+`torch.cuda.is_available` without parentheses is the function itself, and every function is true.
 
 ## What it looks like
 
-The branch for the GPU is taken on every machine. On one without a GPU: `Torch not compiled with
-CUDA enabled`, or `No CUDA GPUs are available`.
+The branch for the GPU runs on every machine. On one without a GPU: `Torch not compiled with CUDA
+enabled`, or `No CUDA GPUs are available`.
 
 ## Fix
 
@@ -37,7 +36,7 @@ import torch
 device = "cuda" if torch.cuda.is_available() else "cpu"
 ```
 
-Handed on, to be called elsewhere.
+The function is passed on and called elsewhere.
 
 ```python
 import torch
@@ -92,15 +91,15 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             program,
             event.node,
             subject=event.path.partition(".")[0],
-            message=f"{name} is tested here, and not called: a function is always true, with a GPU "
-            "and without",
+            message=f"{name} is tested here but not called: a function is always true, with or "
+            "without a GPU",
             fix=f"Call it: {name}()",
             edits=(Edit(Place(end, end), "()"),),
         )
 
 
 def _is_tested(program: Program, node: ast.AST) -> bool:
-    """It is asked for its truth: in an if, a while, an assert, beside and, or, not."""
+    """It is used as a condition: in an if, a while, an assert, or with and, or, not."""
     parent = program.parent(node)
     if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)):
         return parent.test is node

@@ -1,10 +1,10 @@
-"""The GPU is configured too late, or not alike on all GPUs.
+"""The program configures the GPUs too late, or not all in the same way.
 
 ## Why it happens
 
-Which GPUs a process sees, how it takes their memory and how it divides them is settled when the
-runtime starts, with the first operation. Calls that come later are refused. And TensorFlow has one
-allocator policy for all GPUs: growing on one and not on another is refused as well.
+The runtime starts with the first operation. It then fixes which GPUs the process sees, how it
+allocates their memory and how it divides them, and refuses later calls. TensorFlow also has one
+allocator policy for all GPUs: it refuses memory growth on one and not on another.
 
 ## What it looks like
 
@@ -18,8 +18,8 @@ allocator policy for all GPUs: growing on one and not on another is refused as w
 
 Put the calls at the very beginning, right after `import tensorflow`, before anything that computes
 or lists logical devices. Set memory growth for every GPU in a loop. An environment variable
-(TF_FORCE_GPU_ALLOW_GROWTH, CUDA_VISIBLE_DEVICES) set before the start does the same and cannot come
-too late.
+(TF_FORCE_GPU_ALLOW_GROWTH, CUDA_VISIBLE_DEVICES) set before the start has the same effect and
+cannot come too late.
 
 ## Fires on (log)
 
@@ -55,7 +55,7 @@ for gpu in gpus:
     tf.config.experimental.set_memory_growth(gpu, True)
 ```
 
-A helper that is called too late.
+A helper function that is called too late.
 
 ```python
 import tensorflow as tf
@@ -68,7 +68,7 @@ model.compile(optimizer="adam", loss="mse")
 use_no_gpu()
 ```
 
-One GPU of all.
+Only one of all GPUs.
 
 ```python
 import tensorflow as tf
@@ -89,7 +89,7 @@ for gpu in gpus:
 x = tf.constant([1.0, 2.0])
 ```
 
-The one GPU that is left visible.
+Only one GPU is left visible.
 
 ```python
 import tensorflow as tf
@@ -110,7 +110,7 @@ if gpus:
     tf.config.experimental.set_memory_growth(gpus[0], True)
 ```
 
-Nothing says that the first has happened when the second does.
+It is not certain that the first call happens before the second.
 
 ```python
 import tensorflow as tf
@@ -173,19 +173,19 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     for pattern, message, remedies in (
         (
             _TOO_LATE,
-            "changes which GPUs it may use, or how, after the runtime has started, when it is too "
+            "changes which GPUs it may use, or how, after the runtime has started, which is too "
             "late",
             _EARLIER,
         ),
         (
             _NOT_ALIKE,
-            "sets memory growth for some GPUs and not for others, or beside a fixed limit; all "
-            "GPUs of a process have to be set alike",
+            "sets memory growth for some GPUs and not for others, or together with a fixed limit; "
+            "all GPUs of a process must have the same setting",
             _ALIKE,
         ),
         (
             _TWO_MAPPINGS,
-            "asks for the same TensorFlow device on two different GPUs: sessions of one process "
+            "requests the same TensorFlow device on two different GPUs: sessions of one process "
             "have different visible_device_list",
             _ONE_MAPPING,
         ),
@@ -203,11 +203,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 _EARLIER = (
     Remedy(
-        "Move the call to the beginning of the program, before any other call of the framework, "
-        "and in a notebook restart the kernel first."
+        "Move the call to the beginning of the program, before any other call of the framework. "
+        "In a notebook, restart the kernel first."
     ),
     Remedy(
-        "Or set it from outside, before the start.",
+        "Or set a variable before the program starts.",
         set_variables(TF_FORCE_GPU_ALLOW_GROWTH="true", CUDA_VISIBLE_DEVICES="0"),
     ),
 )
@@ -216,11 +216,11 @@ _ALIKE = (
         "Set it for every GPU: for gpu in tf.config.list_physical_devices('GPU'): "
         "tf.config.experimental.set_memory_growth(gpu, True)."
     ),
-    Remedy("Or let one variable set it for all.", SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true")),
+    Remedy("Or set a variable for all GPUs.", SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true")),
     Remedy("Or let the process see only one GPU.", SetVariable("CUDA_VISIBLE_DEVICES", "0")),
 )
 _ONE_MAPPING = (
-    Remedy("Choose the GPU once per process.", SetVariable("CUDA_VISIBLE_DEVICES", "0")),
+    Remedy("Select the GPU once per process.", SetVariable("CUDA_VISIBLE_DEVICES", "0")),
     Remedy("Give every Session of the process the same gpu_options."),
 )
 
@@ -254,7 +254,7 @@ def _too_late(program: Program) -> Iterator[CodeFinding]:
             subject="tensorflow",
             message=f"{call.method} comes after line {line} "
             f"({program.source(start.node.func)}), which has started TensorFlow's runtime: "
-            "with a GPU, this raises RuntimeError, because devices cannot be modified any more",
+            "with a GPU, this raises RuntimeError, because devices can no longer be modified",
             fix=f"Move it above line {line}, right after the import.",
         )
 
@@ -267,10 +267,10 @@ def _some_only(program: Program) -> Iterator[CodeFinding]:
         program,
         partial.call.node,
         subject="tensorflow",
-        message=f"memory growth is set for GPU {partial.number} alone: on a machine with several "
+        message=f"memory growth is set only for GPU {partial.number}: on a machine with several "
         "GPUs the first operation raises ValueError: Memory growth cannot differ between GPU "
         "devices",
-        fix="Set it in a loop over all GPUs, or make the others invisible first.",
+        fix="Set it in a loop over all GPUs, or hide the others first.",
         edits=_loop(program, partial.call) if partial.only_call else (),
         confidence="likely",
         severity="warning",
@@ -278,7 +278,7 @@ def _some_only(program: Program) -> Iterator[CodeFinding]:
 
 
 def _loop(program: Program, call: Call) -> tuple[Edit, ...]:
-    """for gpu in gpus: around the call, where it is a statement of its own."""
+    """Put `for gpu in gpus:` around the call, if it is a separate statement."""
     statement = program.statement(call.node)
     device = call.node.args[0] if call.node.args else None
     if (

@@ -1,9 +1,9 @@
-"""The number of GPUs is printed, and the program trains whatever it is.
+"""The program prints the number of GPUs, but trains even if there are none.
 
 ## Why it happens
 
-`print("Num GPUs Available:", len(...))` is copied from a tutorial, where a reader looks at it. In a
-script, nobody does: with zero GPUs the training runs on the CPU for days.
+`print("Num GPUs Available:", len(...))` is copied from a tutorial, where the reader sees it. In a
+script nobody looks at it: with zero GPUs the training runs on the CPU for days.
 
 ## What it looks like
 
@@ -11,7 +11,7 @@ script, nobody does: with zero GPUs the training runs on the CPU for days.
 
 ## Fix
 
-Act on it: `if not gpus: raise SystemExit("no GPU found")`, or warn loudly.
+Check the number: `if not gpus: raise SystemExit("no GPU found")`, or print a clear warning.
 
 ## Fires on (code)
 
@@ -26,7 +26,7 @@ model.fit(x, y)
 
 ## Quiet on (code)
 
-A script that is there to tell.
+The script only reports.
 
 ```python
 import tensorflow as tf
@@ -81,14 +81,14 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             program,
             first.node,
             subject="tensorflow",
-            message="the GPUs are counted for printing only; with none, the training in line "
-            f"{program.place(trained[0].node).start[0]} runs on the CPU all the same",
-            fix='Stop or warn where there is none: if not gpus: raise SystemExit("no GPU").',
+            message="the GPUs are counted only to print the number; with none, the training in "
+            f"line {program.place(trained[0].node).start[0]} runs on the CPU",
+            fix='Stop or warn if there is none: if not gpus: raise SystemExit("no GPU").',
         )
 
 
 def _only_printed(program: Program, call: Call) -> bool:
-    """It stands inside of a print, or in a variable that is read in prints alone."""
+    """The call is inside a print, or in a variable that is only printed."""
     statement = program.statement(call.node)
     if _is_print(statement):
         return True

@@ -1,15 +1,14 @@
-"""A GPU is taken out of the list by its number, and nothing checks that the list is that long.
+"""The program takes a GPU from the list by its number, but does not check the length of the list.
 
 ## Why it happens
 
-The list of devices has as many items as the machine has GPUs, and none where there is no GPU or
-TensorFlow does not find it. `if gpus:` says that there is one, which is enough for gpus[0] and not
-for gpus[1].
+The list of devices has one item per GPU. It is empty if there is no GPU or TensorFlow does not find
+it. `if gpus:` shows that there is at least one, which is enough for gpus[0] but not for gpus[1].
 
 ## What it looks like
 
-`IndexError: list index out of range`, on every machine that has fewer GPUs. It is no RuntimeError,
-so the usual `except RuntimeError` lets it through.
+`IndexError: list index out of range` on every machine with fewer GPUs. It is not a RuntimeError, so
+the usual `except RuntimeError` does not catch it.
 
 ## Fix
 
@@ -52,7 +51,7 @@ IndexError: list index out of range
 
 ## Quiet on (log)
 
-A list of something else.
+A list of other items.
 
 ```
 Traceback (most recent call last):
@@ -89,7 +88,7 @@ except IndexError:
     first = None
 ```
 
-The program makes the devices itself.
+The program creates the devices itself.
 
 ```python
 import os
@@ -144,8 +143,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             taken.node,
             subject=taken.framework,
             message=f"{program.source(taken.node)} needs {needed} "
-            f"{thing if needed == 1 else thing + 's'}, and nothing here checks that there "
-            f"{'is one' if needed == 1 else 'are so many'}: "
+            f"{thing if needed == 1 else thing + 's'}, but nothing checks that there "
+            f"{'is one' if needed == 1 else 'are that many'}: "
             + (
                 "on a machine without a GPU"
                 if needed == 1
@@ -165,15 +164,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         devices = missing.taken.rpartition("[")[0]
         yield CAUSE.finding(
             subject=missing.framework,
-            message=f"{name} saw {_how_many(missing)}, and the program takes {missing.taken} "
-            "without a check; this log does not say why",
+            message=f"{name} saw {_how_many(missing)}, but the program uses {missing.taken} "
+            "without a check; this log does not show the reason",
             evidence=log.evidence(missing.line),
             remedies=(
                 Remedy(
                     f"Find out why {name} does not see the GPU, in the same environment.",
                     command_line("whygpu check"),
                 ),
-                Remedy(f"To let the program run without it too, check len({devices}) first."),
+                Remedy(f"To run the program without it as well, check len({devices}) first."),
             ),
         )
 
@@ -181,6 +180,6 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 def _how_many(missing: MissingGpu) -> str:
     thing = "GPU" if missing.framework == "tensorflow" else "device"
     if missing.number is None:
-        return f"fewer {thing}s than the program counts on"
+        return f"fewer {thing}s than the program expects"
     needed = missing.number + 1 if missing.number >= 0 else -missing.number
     return f"no {thing}" if needed == 1 else f"fewer than {needed} {thing}s"

@@ -1,18 +1,18 @@
-"""An except clause guards the choice of a GPU against an error that it does not raise.
+"""The except clause around the choice of a GPU does not catch the error that occurs there.
 
 ## Why it happens
 
-TensorFlow's guide wraps `set_visible_devices` and `set_memory_growth` into `except RuntimeError`,
-which is what they raise when they come too late. A GPU that is not there is an IndexError of the
-list, raised before TensorFlow is asked; growth on some GPUs only is a ValueError.
+TensorFlow's guide puts `set_visible_devices` and `set_memory_growth` into a try block with `except
+RuntimeError`, the error that they raise when they come too late. A missing GPU is an IndexError of
+the list, raised before TensorFlow is called. Memory growth on only some GPUs is a ValueError.
 
 ## What it looks like
 
-A traceback, in spite of the try.
+A traceback, despite the try block.
 
 ## Fix
 
-Check the length of the list, and leave the except clause for what it is meant for.
+Check the length of the list, and keep the except clause for the error it is intended for.
 
 ## Fires on (code)
 
@@ -102,7 +102,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
 
 
 def _passed_by(event: Event, *errors: str) -> ast.ExceptHandler | None:
-    """The except clause for RuntimeError that such an error would pass by."""
+    """The except clause for RuntimeError that does not catch such an error."""
     handlers = list(handlers_around(event))
     if any(catches(handler, *errors) for handler in handlers):
         return None
@@ -116,7 +116,7 @@ def _finding(
         program,
         handler,
         subject="tensorflow",
-        message=f"this catches {', '.join(caught(handler))}; what line "
-        f"{program.place(node).start[0]} raises where {reason} is {error}",
+        message=f"this catches {', '.join(caught(handler))}, but line "
+        f"{program.place(node).start[0]} raises {error} if {reason}",
         fix="Check before, or catch that error as well.",
     )

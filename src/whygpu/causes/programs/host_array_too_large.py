@@ -1,19 +1,20 @@
-"""An array is made in the computer's own memory that is far larger than any GPU's.
+"""The program creates an array in main memory that is far larger than the memory of any GPU.
 
 ## Why it happens
 
-To fill the GPU, or to test what happens when it is full, an array is made with NumPy first. NumPy
-makes it in the computer's memory, as float64, before the framework or the GPU has any part in it.
+To fill the GPU, or to test what happens when it is full, the program first creates an array with
+NumPy. NumPy creates it in main memory, as float64, before the framework or the GPU is involved.
 
 ## What it looks like
 
 `MemoryError: Unable to allocate 931. GiB for an array with shape (5000, 5000, 5000) and data type
-float64`, or the process is killed. It is no ResourceExhaustedError, and says nothing about the GPU.
+float64`, or the process is killed. It is not a ResourceExhaustedError, and shows nothing about the
+GPU.
 
 ## Fix
 
-Make it on the device: `tf.zeros((5000, 5000, 5000))` fails with tf.errors.ResourceExhaustedError
-where the memory of the device is too small; and check the shape, which is rarely meant.
+Create it on the device: `tf.zeros((5000, 5000, 5000))` fails with tf.errors.ResourceExhaustedError
+if the memory of the device is too small. Also check the shape, which is rarely intended.
 
 ## Fires on (code)
 
@@ -73,9 +74,9 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 program,
                 call.node,
                 subject="numpy",
-                message=f"this makes an array of {size_text(size)} in the computer's own "
-                "memory, before any GPU is asked: NumPy raises MemoryError here",
-                fix="Make it on the device instead, and check the shape.",
+                message=f"this creates an array of {size_text(size)} in main memory, before "
+                "any GPU is used: NumPy raises MemoryError here",
+                fix="Create it on the device instead, and check the shape.",
             )
 
 

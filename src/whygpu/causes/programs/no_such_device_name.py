@@ -1,20 +1,18 @@
-"""A name of the device interface is used that no release has.
+"""The program uses a name of the device API that no release has.
 
 ## Why it happens
 
-The interface moved: some functions stand in tf.config, some in tf.config.experimental, and a few
-in both. Answers on the web and generated code mix them up, or make up an error class that sounds
-right.
+The API moved: some functions are in tf.config, some in tf.config.experimental, and a few in both.
+Answers on the web and generated code confuse them, or invent an error class that sounds right.
 
 ## What it looks like
 
-`AttributeError: module 'tensorflow._api.v2.config' has no attribute 'set_memory_growth'`. Where it
-is the name in an except clause, the AttributeError comes only when something else has gone wrong,
-and hides it.
+`AttributeError: module 'tensorflow._api.v2.config' has no attribute 'set_memory_growth'`. If the
+name is in an except clause, the AttributeError occurs only after another error, and hides it.
 
 ## Fix
 
-Use the name that exists. `whygpu lint --fix` writes it where there is no doubt.
+Use the name that exists. `whygpu lint --fix` writes it if it is unambiguous.
 
 ## Fires on (code)
 
@@ -58,7 +56,7 @@ AttributeError: module 'tensorflow._api.v2.config' has no attribute 'set_memory_
 
 ## Quiet on (log)
 
-TensorFlow 2.0 has this name, and 2.1 has not.
+TensorFlow 2.0 has this name, 2.1 does not.
 
 ```
 AttributeError: module 'tensorflow._api.v2.config' has no attribute 'experimental_list_devices'
@@ -73,7 +71,7 @@ for gpu in tf.config.list_physical_devices("GPU"):
     tf.config.experimental.set_memory_growth(gpu, True)
 ```
 
-Something of one's own that has the same name.
+The program's own object has the same name.
 
 ```python
 from settings import config
@@ -81,7 +79,7 @@ from settings import config
 config.set_memory_growth(True)
 ```
 
-An author who knows that it may not be there.
+The author knows that it may be missing.
 
 ```python
 import tensorflow as tf
@@ -143,15 +141,15 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             program,
             node,
             subject=framework,
-            message=f"there is no {written}: this raises AttributeError"
-            + (f"; what exists is {right}" if right else ""),
-            fix=f"Write {right}." if right else f"Look for what is meant in {module}.",
+            message=f"{written} does not exist: this raises AttributeError"
+            + (f"; the right name is {right}" if right else ""),
+            fix=f"Write {right}." if right else f"Look for the right name in {module}.",
             edits=_edit(program, node, event.path, correction) if right else (),
         )
 
 
 def _edit(program: Program, node: ast.AST, wrong: str, right: str) -> tuple[Edit, ...]:
-    """Replace the written name, where what precedes the wrong part stands in the source."""
+    """Replace the written name, if the part before the wrong name is in the source."""
     source = program.source(node)
     base, _, _ = wrong.rpartition(".")
     last = wrong.rpartition(".")[2]
@@ -170,7 +168,7 @@ def _edit(program: Program, node: ast.AST, wrong: str, right: str) -> tuple[Edit
 
 _NO_ATTRIBUTE = late(r"module '(?P<module>[\w.]{2,80})' has no attribute '(?P<name>\w{2,80})'")
 _API = late(r"\._api\.v[12]\b")
-"""TensorFlow's own name for the folder of its public interface."""
+"""TensorFlow's own name for the folder of its public API."""
 
 
 @CAUSE.on_log
@@ -186,11 +184,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         written, right = (text.replace("tensorflow.", "tf.", 1) for text in (path, correction))
         yield CAUSE.finding(
             subject=path.partition(".")[0],
-            message=f"there is no {written} in any release"
-            + (f"; what exists is {right}" if right else ""),
+            message=f"{written} does not exist in any release"
+            + (f"; the right name is {right}" if right else ""),
             evidence=log.evidence(raised.line),
             remedies=(
-                Remedy(f"Write {right}." if right else f"Look for what is meant by {written}."),
+                Remedy(f"Write {right}." if right else f"Look for the right name of {written}."),
             ),
         )
         return

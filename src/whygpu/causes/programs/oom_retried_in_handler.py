@@ -1,18 +1,18 @@
-"""Work that ran out of GPU memory is tried again inside the except clause, with nothing freed.
+"""After running out of GPU memory, the program retries in the except clause without freeing any.
 
 ## Why it happens
 
-While an except clause runs, the exception is alive, and with its traceback every variable of the
-frames that failed: the tensors of the failed try still hold the memory.
+While an except clause runs, the exception exists. Its traceback keeps every variable of the frames
+that failed, so the tensors of the failed attempt still hold the memory.
 
 ## What it looks like
 
-The second try runs out of memory as well, even with a smaller batch.
+The second attempt runs out of memory as well, even with a smaller batch.
 
 ## Fix
 
-Leave the except clause before trying again (set a flag, or loop), drop what is not needed any more
-(`del`, `gc.collect()`), then call `torch.cuda.empty_cache()` or
+Leave the except clause before trying again (set a flag, or use a loop), delete what is no longer
+needed (`del`, `gc.collect()`), then call `torch.cuda.empty_cache()` or
 `tf.keras.backend.clear_session()`.
 
 ## Fires on (code)
@@ -155,7 +155,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
 
 
 def _tried_until_it_works(program: Program, tried: ast.Try) -> ast.Call | None:
-    """while True: try: return model(x) ..., where nothing differs the next time."""
+    """while True: try: return model(x) ..., with no change before the next attempt."""
     loop = program.parent(tried)
     if not isinstance(loop, ast.While) or not isinstance(loop.test, ast.Constant):
         return None
@@ -175,11 +175,11 @@ def _finding(program: Program, again: ast.Call, *, in_loop: bool = False) -> Cod
         program,
         again,
         subject="torch" if torch else "tensorflow",
-        message=f"{name} is tried again and again until it has memory enough: nothing frees any "
-        "between two tries, and nothing makes the next one smaller"
+        message=f"{name} is repeated until it has enough memory, but nothing frees memory between "
+        "two attempts or makes the next one smaller"
         if in_loop
-        else f"{name} is tried again inside the except clause: the exception still holds the "
-        "tensors of the try that ran out of memory, and nothing has freed them",
+        else f"{name} is repeated inside the except clause: the exception still holds the "
+        "tensors of the attempt that ran out of memory, and nothing has freed them",
         fix="Leave the except clause first, free memory with "
         + ("torch.cuda.empty_cache()" if torch else "tf.keras.backend.clear_session()")
         + ", then try again.",
@@ -191,7 +191,7 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
 
 
 def _is_work(call: ast.Call) -> bool:
-    """By its name, something that computes; not logging, or the keeping of a list."""
+    """By its name, a call that computes, not logging or an operation on a list."""
     name = call.func
     word = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
     return bool(_WORK.search(word))

@@ -1,18 +1,18 @@
-"""The list of physical devices is read to see what was hidden, which it never shows.
+"""The program lists physical devices to check what is hidden, but that list never changes.
 
 ## Why it happens
 
-`tf.config.list_physical_devices` lists what the machine has. `set_visible_devices` changes what the
-program may use, and the list of physical devices stays the same.
+`tf.config.list_physical_devices` lists the devices of the machine. `set_visible_devices` changes
+which of them the program may use, but not this list.
 
 ## What it looks like
 
-GPUs are still listed after all of them were hidden, or one is listed that the program does not
-use: the check says nothing about the setting.
+GPUs are still listed after all of them were hidden, or a GPU is listed that the program does not
+use. The check shows nothing about the setting.
 
 ## Fix
 
-Ask `tf.config.get_visible_devices("GPU")`, or `tf.config.list_logical_devices("GPU")`, which also
+Use `tf.config.get_visible_devices("GPU")`, or `tf.config.list_logical_devices("GPU")`, which also
 starts the runtime. `whygpu lint --fix` writes the first.
 
 ## Fires on (code)
@@ -42,7 +42,7 @@ tf.config.set_visible_devices([], "GPU")
 print(tf.config.get_visible_devices("GPU"))
 ```
 
-The list is what is to be configured.
+The program configures the listed devices.
 
 ```python
 import tensorflow as tf
@@ -91,16 +91,16 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             program,
             call.node,
             subject="tensorflow",
-            message="list_physical_devices lists what the machine has, whatever "
+            message="list_physical_devices lists the devices of the machine, whatever "
             f"set_visible_devices in line {program.place(earlier[-1].node).start[0]} has hidden: "
             "it does not show what this program can use",
-            fix="Ask tf.config.get_visible_devices.",
+            fix="Use tf.config.get_visible_devices.",
             edits=_edit(program, call),
         )
 
 
 def _configured(program: Program, listing: Call) -> bool:
-    """The list, or a device of it, is handed to another call of tf.config."""
+    """The list, or a device of it, is passed to another call of tf.config."""
     return any(
         _comes_from(argument, listing)
         for call in program.calls()

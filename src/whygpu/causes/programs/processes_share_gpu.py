@@ -1,9 +1,9 @@
-"""Several processes use one GPU, and none of them limits the memory it takes.
+"""Several processes use one GPU, and none of them limits its memory.
 
 ## Why it happens
 
-TensorFlow takes nearly all memory of every GPU that it sees, and JAX three quarters of it, in each
-process. The first process that starts leaves nothing for the others.
+In each process, TensorFlow reserves nearly all memory of every GPU that it sees, and JAX three
+quarters of it. The process that starts first leaves nothing for the others.
 
 ## What it looks like
 
@@ -12,10 +12,9 @@ all processes but the first.
 
 ## Fix
 
-In each process, before anything else: memory growth or a limit
-(`tf.config.set_logical_device_configuration`), TF_FORCE_GPU_ALLOW_GROWTH=true,
-XLA_PYTHON_CLIENT_PREALLOCATE=false; or give each process a GPU of its own with
-CUDA_VISIBLE_DEVICES.
+In each process, before anything else, set memory growth or a limit
+(`tf.config.set_logical_device_configuration`), TF_FORCE_GPU_ALLOW_GROWTH=true or
+XLA_PYTHON_CLIENT_PREALLOCATE=false. Or give each process its own GPU with CUDA_VISIBLE_DEVICES.
 
 ## Fires on (code)
 
@@ -51,7 +50,7 @@ if __name__ == "__main__":
         multiprocessing.Process(target=train, args=(n,)).start()
 ```
 
-The children do not use TensorFlow.
+The child processes do not use TensorFlow.
 
 ```python
 import multiprocessing
@@ -109,10 +108,10 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                     program,
                     call.node,
                     subject=framework,
-                    message=f"several processes run {target.definition.node.name}, and each of "
-                    f"them lets {name} take most of the GPU's memory: all but the first run out",
-                    fix="Set memory growth or a limit in each process, or give each a GPU of its "
-                    "own with CUDA_VISIBLE_DEVICES.",
+                    message=f"several processes run {target.definition.node.name}, and in each of "
+                    f"them {name} reserves most of the GPU's memory: all but the first run out",
+                    fix="Set memory growth or a limit in each process, or give each its own GPU "
+                    "with CUDA_VISIBLE_DEVICES.",
                     confidence="likely",
                 )
                 break

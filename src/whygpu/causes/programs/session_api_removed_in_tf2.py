@@ -1,23 +1,24 @@
-"""The program is written for TensorFlow 1 and runs under TensorFlow 2.
+"""The program is written for TensorFlow 1 but runs with TensorFlow 2.
 
 ## Why it happens
 
-TensorFlow 2 computes at once and has no sessions. What belonged to graphs and sessions was removed
-from the main name space: `tf.Session`, `tf.ConfigProto`, `tf.placeholder`, `tf.get_default_graph`,
-`tf.contrib`. Most of it lives on under `tf.compat.v1`; contrib does not.
+TensorFlow 2 runs operations immediately and has no sessions. The names for graphs and sessions were
+removed from the main namespace: `tf.Session`, `tf.ConfigProto`, `tf.placeholder`,
+`tf.get_default_graph`, `tf.contrib`. Most of them still exist in `tf.compat.v1`, but contrib does
+not.
 
 ## What it looks like
 
 `AttributeError: module 'tensorflow' has no attribute 'Session'` (or ConfigProto, GPUOptions,
-placeholder, ...), `No module named 'tensorflow.contrib'`, or, with the names replaced but eager
-execution still on, `The Session graph is empty` and `tf.gradients is not supported when eager
-execution is enabled`. None of it says anything about the GPU.
+placeholder, ...), `No module named 'tensorflow.contrib'`, or, if the names were replaced but eager
+execution is still on, `The Session graph is empty` and `tf.gradients is not supported when eager
+execution is enabled`. None of these errors is about the GPU.
 
 ## Fix
 
-Two lines carry most programs over: `import tensorflow.compat.v1 as tf` and
-`tf.disable_v2_behavior()`. Otherwise `tf_upgrade_v2` rewrites them, or install a release of the
-program that is made for TensorFlow 2. For contrib there is only TensorFlow 1.15, on Python 3.7.
+For most programs two lines are enough: `import tensorflow.compat.v1 as tf` and
+`tf.disable_v2_behavior()`. Otherwise convert the program with `tf_upgrade_v2`, or install a release
+of it for TensorFlow 2. Programs that use contrib need TensorFlow 1.15, on Python 3.7.
 
 ## Fires on (log)
 
@@ -36,7 +37,7 @@ RuntimeError: tf.gradients is not supported when eager execution is enabled. Use
 
 ## Quiet on (log)
 
-An old Keras calls it, not the program: that is keras-tf-version-mismatch.
+An old Keras calls it, not the program: keras-tf-version-mismatch reports that.
 
 ```
   File "model.py", line 3, in <module>
@@ -57,7 +58,7 @@ with tf.Session(config=config) as sess:
     print(sess.run(tf.constant(1.0)))
 ```
 
-Beside names that only TensorFlow 2 has, no release runs it.
+The file also uses names that only TensorFlow 2 has, so no release can run it.
 
 ```python
 import tensorflow as tf
@@ -76,7 +77,7 @@ with tf.Session(config=tf.ConfigProto()) as sess:
     print(sess.run(tf.constant(1.0)))
 ```
 
-A file that looks at the version serves both.
+A file that checks the version works with both.
 
 ```python
 import tensorflow as tf
@@ -86,7 +87,7 @@ if tf.__version__.startswith("2"):
 sess = tf.Session()
 ```
 
-A function tells which TensorFlow it is.
+A function checks the TensorFlow version.
 
 ```python
 import tensorflow as tf
@@ -96,7 +97,7 @@ if not is_v2_0():
     sess = tf.Session()
 ```
 
-Written for Python 2 as well, and so for TensorFlow 1.
+Also written for Python 2, and so for TensorFlow 1.
 
 ```python
 from __future__ import print_function
@@ -106,7 +107,7 @@ import tensorflow as tf
 print(tf.Session().run(tf.constant(1.0)))
 ```
 
-A file that says which TensorFlow it is for; so does a requirement or the README of its project.
+The file states which TensorFlow it is for; a requirement or the project's README can also do this.
 
 ```python
 # Needs TensorFlow 1.15.
@@ -191,8 +192,8 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     has = f"TensorFlow {version}" if version else "TensorFlow 2"
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"the program uses {what} of TensorFlow 1, which {has} no longer has; the GPU has "
-        "nothing to do with it",
+        message=f"the program uses {what} of TensorFlow 1, which {has} no longer has; this is "
+        "unrelated to the GPU",
         evidence=log.evidence(match.line, *_same_end(log, match)),
         remedies=tuple(_remedies(name)),
     )
@@ -206,13 +207,13 @@ def _spelled(module: str | None) -> str:
 
 
 def _was_there(match: Match) -> bool:
-    """Only what TensorFlow 1 had; other names may be missing for many reasons."""
+    """Only names that TensorFlow 1 had; others may be missing for many reasons."""
     module, name = match.groups.get("module"), match.groups.get("name")
     return not module or not name or tensorflow_1_names.is_removed(module, name)
 
 
 def _called_by_keras(log: Log, match: Match) -> bool:
-    """A Keras that is older than TensorFlow 2 trips over the same names from within."""
+    """A Keras older than TensorFlow 2 uses the same names internally."""
     for raised in log.raised:
         if raised.line == match.line and raised.frames:
             return bool(_KERAS_ITSELF.search(raised.frames[-1]))
@@ -236,20 +237,19 @@ def _remedies(name: str | None) -> Iterator[Remedy]:
         )
         return
     yield Remedy(
-        "Use the old interface: `import tensorflow.compat.v1 as tf`, then "
-        "`tf.disable_v2_behavior()`."
+        "Use the old API: `import tensorflow.compat.v1 as tf`, then `tf.disable_v2_behavior()`."
     )
     yield Remedy(
-        "Or have it rewritten.",
+        "Or convert the program.",
         command_line("tf_upgrade_v2 --intree my_project --outtree my_project_v2"),
     )
-    yield Remedy("If it is somebody else's library, look for a newer release of it.")
+    yield Remedy("If a library uses it, look for a newer release of that library.")
 
 
 _WORDS = (
     *sorted(SESSION_API - {"contrib", "Session"}),
     *sorted({name.rpartition(".")[2] for name in SINCE_2} - {"legacy"}),
-    # Every licence speaks of contributors.
+    # The word "contrib" alone is in the text of every licence.
     ".contrib",
     "Session(",
     "set_session",
@@ -273,7 +273,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         and not _asks_for_version(program, event)
     ]
     newer = exists_only_in(program, "2")
-    # Beside names of TensorFlow 2, each name of TensorFlow 1 is one too many.
+    # If the file also uses names of TensorFlow 2, every name of TensorFlow 1 is an error.
     chosen = [event for event in removed if newer or _is_session_api(event.path)]
     if not chosen or any(guarded_by_attribute_error(event) for event in removed):
         return
@@ -288,13 +288,13 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
         message=f"tf.{name} is TensorFlow 1: under TensorFlow 2 this raises AttributeError"
         + (more if others else "")
         + (
-            f"; yet tf.{newer} is TensorFlow 2, so that no release runs this file"
+            f"; but tf.{newer} is TensorFlow 2, so no release can run this file"
             if newer
-            else "; nothing here says that it is for TensorFlow 1"
+            else "; nothing in the file says that it is for TensorFlow 1"
             if program.tensorflow == "unknown"
             else ""
         ),
-        fix="tf.contrib has no successor in TensorFlow; port what uses it"
+        fix="tf.contrib has no successor in TensorFlow; rewrite the code that uses it"
         if name.startswith("contrib")
         else "import tensorflow.compat.v1 as tf and call tf.disable_v2_behavior(); "
         "if the file is for TensorFlow 1, say so in a comment or in pyproject.toml",
@@ -303,7 +303,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
 
 
 def _asks_for_version(program: Program, event: Event) -> bool:
-    """A condition around it tells TensorFlow 1 from 2: if is_tf2(): ... else: ..."""
+    """A condition around it separates TensorFlow 1 from 2: if is_tf2(): ... else: ..."""
     return any(
         frame.test is not None and _VERSION_TEST.search(program.source(frame.test))
         for frame in event.context
@@ -311,7 +311,7 @@ def _asks_for_version(program: Program, event: Event) -> bool:
 
 
 def _does_without_contrib(program: Program) -> bool:
-    """The author knows that tf.contrib may not be there, and imports it if it is."""
+    """The author knows that tf.contrib may be missing, and imports it only if it exists."""
     return any(
         type(event) is Import
         and event.path.startswith("tensorflow.contrib")

@@ -1,19 +1,19 @@
-"""A session's configuration is made and filled in, and never given to a session.
+"""A session configuration is created and filled in, but never passed to a session.
 
 ## Why it happens
 
-`config.gpu_options.allow_growth = True` changes an object and nothing else. It counts when the
-object is handed to a session, or to Keras through a session. Lines get lost when code is ported or
-copied.
+`config.gpu_options.allow_growth = True` only changes an object. It has an effect when the object is
+passed to a session, or to Keras through a session. The line that does this often gets lost when
+code is ported or copied.
 
 ## What it looks like
 
-No message. TensorFlow takes nearly all of the GPU's memory, as if nothing had been set.
+No message. TensorFlow reserves nearly all of the GPU's memory, as if nothing had been set.
 
 ## Fix
 
-Give it to the session: `tf.compat.v1.Session(config=config)`. In TensorFlow 2 code there is no
-session; write `tf.config.experimental.set_memory_growth(gpu, True)` for each GPU.
+Pass it to the session: `tf.compat.v1.Session(config=config)`. TensorFlow 2 code has no session;
+call `tf.config.experimental.set_memory_growth(gpu, True)` for each GPU.
 
 ## Fires on (code)
 
@@ -50,7 +50,7 @@ config.gpu_options.allow_growth = True
 sess = tf.Session(config=config)
 ```
 
-Handed on.
+The object is passed on.
 
 ```python
 import tensorflow.compat.v1 as tf
@@ -104,14 +104,14 @@ def _finding(program: Program, setting: ast.AST, name: str) -> CodeFinding:
         program,
         setting,
         subject="tensorflow",
-        message=f"{what} is set, and {name} is never given to a session, so it has no effect",
-        fix=f"Give it to the session: tf.compat.v1.Session(config={name}); "
+        message=f"{what} is set, but {name} is never passed to a session, so it has no effect",
+        fix=f"Pass it to the session: tf.compat.v1.Session(config={name}); "
         "in TensorFlow 2 use tf.config.experimental.set_memory_growth.",
     )
 
 
 def _first_setting(call: Call, name: str) -> ast.AST | None:
-    """The first option that is set, on the object or when it is made."""
+    """The first option that is set, on the object or in its constructor."""
     for node in ast.walk(call.scope):
         if (
             isinstance(node, ast.Attribute)
@@ -130,8 +130,8 @@ def _root(node: ast.expr) -> str:
 
 
 def _used(program: Program, call: Call, name: str) -> bool:
-    """The variable is read for anything else than for setting an attribute of it."""
-    # A module's variable may be read by another file; there, only a script can be judged.
+    """The variable is read for anything other than setting one of its attributes."""
+    # Another file may read a module's variable, so only a script can be judged.
     if isinstance(call.scope, ast.Module) and not _is_script(program):
         return True
     for node in ast.walk(call.scope):
@@ -152,7 +152,7 @@ def _used(program: Program, call: Call, name: str) -> bool:
 
 
 def _is_script(program: Program) -> bool:
-    """It does something of its own with sessions or models, beyond defining names."""
+    """It uses sessions or models itself, and does not only define names."""
     return any(
         tf_name(call.path) in ("Session", "InteractiveSession", "compat.v1.Session")
         or keras_name(call.path) in ("Sequential", "models.Sequential", "Model", "models.Model")

@@ -1,20 +1,20 @@
-"""The GPU works, but the job is too small, or fed too slowly, to be faster on it.
+"""The GPU works, but the job is too small, or its input too slow, to run faster on it.
 
 ## Why it happens
 
-The first use of a GPU costs seconds: context, libraries, kernels, tuning. Each operation costs some
-microseconds to start and its data have to cross the bus. A single small image, a small batch, a
-tiny network, or an input pipeline that decodes on one core cannot fill a GPU, and the CPU then is
-as fast or faster.
+The first use of a GPU takes seconds: context, libraries, kernels, tuning. Each operation needs some
+microseconds to start, and its data must be copied to the GPU. A single small image, a small batch,
+a tiny network, or an input pipeline that decodes on one core cannot keep a GPU busy. The CPU is
+then as fast or faster.
 
 ## What it looks like
 
-Nothing is reported wrong: the device is created, the libraries are opened, and the measured time is
-no better than the CPU's. nvidia-smi shows a few per cent of use.
+No error is reported: the device is created, the libraries are opened, and the measured time is no
+better than the CPU's. nvidia-smi shows a few per cent of use.
 
 ## Fix
 
-Do not count the first call. Use larger batches. Read and decode in parallel and ahead of time
+Do not measure the first call. Use larger batches. Read and decode in parallel and ahead of time
 (tf.data with prefetch, DataLoader with num_workers and pin_memory).
 
 ## Fires on (log)
@@ -90,24 +90,24 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     yield CAUSE.finding(
         subject=subject_of(log),
         message=f"the GPU ({ready.name}) works, but the job takes {found.gpu:.3g} s on it and "
-        f"{found.cpu:.3g} s on the CPU: it is too small, or fed too slowly, to gain from it",
+        f"{found.cpu:.3g} s on the CPU: it is too small, or its input too slow, for a GPU",
         evidence=log.evidence(ready.line, *found.lines),
         remedies=(
-            Remedy("Leave the first call out of the measurement: it sets up the GPU."),
-            Remedy("Give it more to do at once: a larger batch, several inputs per call."),
+            Remedy("Do not measure the first call: it sets up the GPU."),
+            Remedy("Give the GPU more work at once: a larger batch, several inputs per call."),
             Remedy(
                 "Read and decode input in parallel and ahead of time: tf.data's map with "
                 "num_parallel_calls and prefetch, or DataLoader's num_workers and pin_memory."
             ),
-            Remedy("See how busy the GPU is while it runs.", command_line("nvidia-smi dmon -s u")),
+            Remedy("Check how busy the GPU is.", command_line("nvidia-smi dmon -s u")),
         ),
         confidence="likely",
-        ask="Is the GPU still slower with a batch ten times as large, first call not counted?",
+        ask="Is the GPU still slower with a batch ten times as large, without the first call?",
     )
 
 
 def _named(log: Log) -> _Comparison | None:
-    """Times that say themselves on which device they were taken."""
+    """Times that are labelled with their device."""
     times: dict[str, tuple[float, int]] = {}
     for match in log.find(_TIMED):
         device = "cpu" if (match.groups["device"] or "").lower() == "cpu" else "gpu"
@@ -120,7 +120,7 @@ def _named(log: Log) -> _Comparison | None:
 
 
 def _by_run(log: Log) -> _Comparison | None:
-    """Several runs of one program in one log, the same thing timed with and without a GPU."""
+    """Several runs of one program in one log, with the same step timed with and without a GPU."""
     starts = [match.line for match in log.find(_START)]
     ready = [device.line for device in log.devices if device.event == "ready"]
     times: dict[str, dict[bool, tuple[float, int]]] = {}

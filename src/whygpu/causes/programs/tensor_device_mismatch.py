@@ -2,10 +2,9 @@
 
 ## Why it happens
 
-An operation runs where its inputs are, and all of them have to be there. A model moved with
-`.to("cuda")` leaves behind what is not a parameter or a buffer of it: a tensor made in `forward`, a
-list of layers, the optimizer's state, the batch from the data loader. NumPy can read the computer's
-memory only.
+All inputs of an operation must be on the device where it runs. `.to("cuda")` moves only the
+parameters and buffers of a model. It does not move a tensor created in `forward`, a list of layers,
+the optimizer's state, or the batch from the data loader. NumPy can read only main memory.
 
 ## What it looks like
 
@@ -17,7 +16,7 @@ memory only.
 
 ## Fix
 
-Move the one that was left behind: `batch.to(device)`, `torch.arange(n, device=x.device)`,
+Move the tensor that is on the wrong device: `batch.to(device)`, `torch.arange(n, device=x.device)`,
 `self.register_buffer(...)`, `nn.ModuleList`, and `.cpu()` before `.numpy()`.
 
 ## Fires on (log)
@@ -34,7 +33,7 @@ RuntimeError: Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTe
 TypeError: can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.
 ```
 
-Some arguments have to stay on the CPU:
+Some arguments must stay on the CPU:
 
 ```
   File "/srv/asr/encoder.py", line 88, in forward
@@ -44,7 +43,7 @@ RuntimeError: 'lengths' argument should be a 1D CPU int64 tensor, but got 1D cud
 
 ## Quiet on (log)
 
-Types that differ on one and the same device.
+The types differ, but the device is the same.
 
 ```
 RuntimeError: expected scalar type Float but found Half
@@ -109,7 +108,7 @@ b = torch.ones(3)
 print(a + b.cuda())
 ```
 
-A loss has no parameters, and is on no device.
+A loss has no parameters, and so no device.
 
 ```python
 import torch
@@ -118,7 +117,7 @@ loss = torch.nn.MSELoss()
 print(loss(torch.ones(3).cuda(), torch.ones(3).cuda()))
 ```
 
-DataParallel moves what it is given.
+DataParallel moves its inputs.
 
 ```python
 import torch
@@ -127,7 +126,7 @@ model = torch.nn.DataParallel(torch.nn.Linear(4, 2).cuda())
 print(model(torch.randn(8, 4)))
 ```
 
-A single number may come from the CPU.
+A single number may be on the CPU.
 
 ```python
 import torch
@@ -187,7 +186,7 @@ _MESSAGES = late(
     r"|[Ee]xpected (?:object|tensor|input|self|weight)[^\n]{0,60} "
     rf"(?:of (?:device type|backend)|on|to be on) (?:the same )?{_DEVICE}\b[^\n]{{0,40}} but"
     r"|[Ee]xpected device \w|[Ee]xpected [^\n]{0,40} to be on the same device"
-    # Names of tensor types, of which one is the GPU's and the other is not.
+    # Names of tensor types, one for the GPU and one for the CPU.
     r"|torch\.cuda\.\w{3,20}Tensor\b[^\n]{0,80}\btorch\.(?!cuda)\w{3,20}Tensor\b"
     r"|torch\.(?!cuda)\w{3,20}Tensor\b[^\n]{0,80}\btorch\.cuda\.\w{3,20}Tensor\b"
     r"|Input and (?:parameter|hidden|weight)s? tensors are not at the same device"
@@ -210,7 +209,7 @@ _COMPLAINT = late(
     r"|different|cannot"
     r"|[Cc]onflicting|[Ii]ncompatible|is on "
 )
-"""What makes two names of tensor types in one line a complaint about them."""
+"""Words that make two tensor types in one line an error message."""
 _TO_NUMPY = late(r"to numpy")
 _OPTIMIZER = late(r"optim[/\\]|optimizer\.step|in adam|in sgd|_multi_tensor|addcmul|exp_avg", re.I)
 _MOST_LINES = 6
@@ -228,7 +227,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     ends = [f.line for f in log.failures if _MESSAGES.search(f.text)]
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"one operation has inputs on different devices{where}: something was not moved to "
+        message=f"one operation has inputs on different devices{where}: a tensor was not moved to "
         "the GPU, or not back from it",
         evidence=log.evidence(*lines, *ends[:_MOST_LINES]),
         remedies=tuple(_remedies(log, first.text)),
@@ -237,19 +236,19 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
 
 def _remedies(log: Log, text: str) -> Iterator[Remedy]:
     if _TO_NUMPY.search(text):
-        yield Remedy("Copy it to the computer's memory first: tensor.detach().cpu().numpy().")
+        yield Remedy("Copy it to main memory first: tensor.detach().cpu().numpy().")
         return
     if log.says(_OPTIMIZER):
         yield Remedy(
-            "Move the model to the GPU before the optimizer is made or its state is loaded; the "
-            "state stays where the parameters were."
+            "Move the model to the GPU before the optimizer is created or its state is loaded; "
+            "the state stays where the parameters were."
         )
     yield Remedy(
-        "In the line where the traceback ends, print each tensor's .device, and move the one that "
-        "differs: x = x.to(model_device)."
+        "Print the .device of each tensor in the line where the traceback ends, and move the one "
+        "that differs: x = x.to(model_device)."
     )
     yield Remedy(
-        "Make new tensors where they are needed (torch.zeros(n, device=x.device)), and constants "
+        "Create new tensors on the right device (torch.zeros(n, device=x.device)), and constants "
         "of a module with self.register_buffer, which .to() moves."
     )
 
@@ -296,7 +295,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
                     subject="torch",
                     message="the tensor is on cuda: this raises TypeError: can't convert cuda:0 "
                     "device type tensor to numpy",
-                    fix="Copy it to the computer's memory first: .detach().cpu().numpy().",
+                    fix="Copy it to main memory first: .detach().cpu().numpy().",
                 )
         elif type(event) is Call and not event.path and event.arguments:
             module = module_device(program, event.target, event)
@@ -320,5 +319,5 @@ def _finding(program: Program, node: ast.AST, what: str) -> CodeFinding:
         node,
         subject="torch",
         message=f"{what}: this raises RuntimeError: Expected all tensors to be on the same device",
-        fix="Make both on one device, or move one of them and keep the result.",
+        fix="Create both on one device, or move one of them and keep the result.",
     )

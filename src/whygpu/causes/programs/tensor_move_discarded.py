@@ -1,14 +1,14 @@
-"""A tensor's .to() or .cuda() is called, and its result thrown away.
+"""The program calls .to() or .cuda() on a tensor, but does not use the result.
 
 ## Why it happens
 
-`model.to("cuda")` moves a module in place. A tensor is never moved: `x.to("cuda")` gives back a
-copy, and x stays where it was.
+`model.to("cuda")` moves a module in place. A tensor is never moved: `x.to("cuda")` returns a copy,
+and x stays where it was.
 
 ## What it looks like
 
 `RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0
-and cpu!`; or, with the model on the CPU, no message and no GPU at work.
+and cpu!`; or, if the model is on the CPU, no message and an unused GPU.
 
 ## Fix
 
@@ -84,7 +84,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
         assert isinstance(call.node.func, ast.Attribute)
         moved = call.node.func.value
         if not isinstance(moved, ast.Name):
-            # torch.ones(1).cuda() alone warms the GPU up, or tries it out.
+            # torch.ones(1).cuda() alone warms up or tests the GPU.
             continue
         name = moved.id
         start = program.place(statement).start
@@ -92,8 +92,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             program,
             call.node,
             subject="torch",
-            message=f".{call.method}() gives back a copy of a tensor, and it is thrown away here: "
-            f"{name} stays on the device it was on",
+            message=f".{call.method}() returns a copy of a tensor, but the result is not used: "
+            f"{name} stays on its device",
             fix=f"Keep the result: {name} = {program.source(call.node)}",
             edits=(Edit(Place(start, start), f"{name} = "),),
         )

@@ -1,18 +1,18 @@
-"""A variable or an option is set after the framework has read it.
+"""The program sets a variable or an option after the framework has read it.
 
 ## Why it happens
 
-Each variable is read at a moment of its own. TF_CPP_MIN_LOG_LEVEL and JAX_PLATFORMS are read when
-the framework is imported, KERAS_BACKEND when Keras is, and `import tensorflow` imports Keras.
+Each variable is read at its own time. TF_CPP_MIN_LOG_LEVEL and JAX_PLATFORMS are read when the
+framework is imported, KERAS_BACKEND when Keras is imported, and `import tensorflow` imports Keras.
 CUDA_VISIBLE_DEVICES is read when CUDA starts: after `import tensorflow` or `import torch` it still
-counts, after `tf.config.list_physical_devices()` or `torch.cuda.is_available()` it does not.
-Nothing says that a setting came too late.
+has an effect, after `tf.config.list_physical_devices()` or `torch.cuda.is_available()` it does not.
+No message reports that a setting came too late.
 
 ## What it looks like
 
-No message. GPUs that were to be hidden are used, JAX computes on the GPU in spite of
-JAX_PLATFORMS, Keras keeps its backend, TensorFlow goes on printing what was to be hidden. With
-PyTorch, `torch.cuda.device_count()` says 0 while tensors do land on the GPU.
+No message. The program uses GPUs that it tried to hide, JAX computes on the GPU despite
+JAX_PLATFORMS, Keras keeps its backend, and TensorFlow still prints messages that it was set to
+hide. With PyTorch, `torch.cuda.device_count()` returns 0 although tensors are put on the GPU.
 
 ## Fix
 
@@ -41,7 +41,7 @@ report()
 os.environ["CUDA_VISIBLE_DEVICES"] = "1"
 ```
 
-Read at the import.
+The variable is read at the import.
 
 ```python
 import os
@@ -57,7 +57,7 @@ import keras
 os.environ.setdefault("KERAS_BACKEND", "torch")
 ```
 
-An option of JAX, and a backend that comes after the names of the old one.
+An option of JAX, and a backend that is set after names of the old one were imported.
 
 ```python
 import jax
@@ -76,7 +76,7 @@ model = keras.Sequential([layers.Dense(1)])
 
 ## Quiet on (code)
 
-After the import is early enough for this one.
+For this variable, after the import is early enough.
 
 ```python
 import os
@@ -94,7 +94,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "1"
 print(torch.cuda.is_available())
 ```
 
-Changed for a while, and put back.
+Changed temporarily, then restored.
 
 ```python
 import os
@@ -109,7 +109,7 @@ finally:
     os.environ["XLA_FLAGS"] = flags
 ```
 
-Meant for a program that is started from this one.
+Set for a program that this one starts.
 
 ```python
 import os
@@ -152,7 +152,7 @@ CAUSE = cause("WG710", __name__, __doc__, severity="error", effect="none")
 
 _RESTART = late(r"\brestart", re.IGNORECASE)
 _CHILDREN = frozenset({"subprocess", "multiprocessing", "ray", "joblib", "dask", "pexpect"})
-"""A program with these may set a variable for others to read."""
+"""A program that imports these may set a variable for other processes."""
 
 
 @CAUSE.on_code(*sorted({row.variable for row in ROWS}), "jax_platform", "set_backend")
@@ -184,14 +184,14 @@ def _jax_options(program: Program) -> Iterator[CodeFinding]:
                 program,
                 call.node,
                 subject="jax",
-                message=f"{option} is set after line {line}, where JAX has chosen its platform "
-                "already: it computes there all the same",
+                message=f"{option} is set after line {line}, where JAX has already chosen its "
+                "platform, so it has no effect",
                 fix=f"Set it before line {line}, right after the import.",
             )
 
 
 def _keras_backend(program: Program) -> Iterator[CodeFinding]:
-    """set_backend loads Keras anew: names that were imported before belong to the old one."""
+    """set_backend reloads Keras: names that were imported before belong to the old backend."""
     for call in program.calls("keras.config.set_backend"):
         after = [event for event in program.events if event.index > call.index]
         if any(type(event) is Import and event.path.startswith("keras") for event in after):
@@ -201,15 +201,15 @@ def _keras_backend(program: Program) -> Iterator[CodeFinding]:
                 program,
                 call.node,
                 subject="keras",
-                message="set_backend loads Keras anew; what was imported before, and is used "
-                "below, stays with the old backend",
+                message="set_backend reloads Keras; names that were imported before and are used "
+                "below keep the old backend",
                 fix='Set os.environ["KERAS_BACKEND"] above `import keras` instead, or import '
                 "Keras again after this.",
             )
 
 
 def _put_back(program: Program, setting: Setting) -> bool:
-    """Set for a while: the `finally` around it, or of which it is a part, gives it back."""
+    """Set temporarily: a `finally` clause restores it."""
     node: ast.AST | None = setting.node
     while node is not None:
         if isinstance(node, ast.Try) and any(
@@ -221,7 +221,7 @@ def _put_back(program: Program, setting: Setting) -> bool:
 
 
 def _restarted(program: Program, setting: Setting) -> bool:
-    """A comment between the import and the setting asks for a fresh start of the notebook."""
+    """A comment before the setting asks the user to restart the notebook."""
     line = program.place(setting.node).start[0]
     return program.path.endswith(".ipynb") and any(
         text.lstrip().startswith("#") and _RESTART.search(text) for text in program.lines[:line]
@@ -229,7 +229,7 @@ def _restarted(program: Program, setting: Setting) -> bool:
 
 
 def _starts_others(program: Program) -> bool:
-    """It runs other programs, or takes modules out in order to import them anew."""
+    """It runs other programs, or removes modules in order to import them again."""
     return "sys.modules" in program.text or any(
         call.path.startswith(("os.exec", "os.spawn", "os.system", "os.popen", "os.fork"))
         or call.path in ("importlib.reload", "torch.multiprocessing.spawn")
@@ -239,7 +239,7 @@ def _starts_others(program: Program) -> bool:
 
 
 def _applies(row: VariableMoment, program: Program) -> bool:
-    """TensorFlow 1 reads its log level late, and does not import the Keras of today."""
+    """TensorFlow 1 reads its log level late, and does not import the current Keras."""
     if row.moment == "import tensorflow":
         return program.tensorflow == "2"
     return True
@@ -248,7 +248,7 @@ def _applies(row: VariableMoment, program: Program) -> bool:
 def _read_before(program: Program, setting: Setting, row: VariableMoment) -> Event | None:
     readers = [event for event in MOMENTS[row.moment](program) if surely_before(event, setting)]
     if not readers or (setting.default and _set_before(program, setting)):
-        # Set in time already; the later line may change nothing.
+        # It was already set in time, so the later line may change nothing.
         return None
     return min(readers, key=lambda event: event.index)
 
@@ -269,10 +269,10 @@ def _finding(program: Program, setting: Setting, row: VariableMoment, reader: Ev
         program,
         setting.node,
         subject=_framework(row.moment),
-        message=f"{setting.path} is set here, after line {line} ({what}), where it has been read "
-        f"already: it is read at {row.moment}, and setting it later has no effect",
+        message=f"{setting.path} is set here, after line {line} ({what}), which has already read "
+        f"it: it is read at {row.moment}, and setting it later has no effect",
         severity="warning" if setting.path == "TF_CPP_MIN_LOG_LEVEL" else None,
-        fix=f"Set {setting.path} before line {line}, best at the top of the program.",
+        fix=f"Set {setting.path} before line {line}, preferably at the top of the program.",
     )
 
 

@@ -1,9 +1,9 @@
-"""The whole data set is put on the GPU, instead of one batch after the other.
+"""The program puts the whole data set on the GPU instead of one batch at a time.
 
 ## Why it happens
 
-It works with a small data set, and saves copying. With a larger one, the data takes the memory that
-the model needs; and a DataLoader's workers and pinned memory want data on the CPU.
+This works with a small data set, and avoids copying. A larger one takes the memory that the model
+needs. The workers and the pinned memory of a DataLoader also need the data on the CPU.
 
 ## What it looks like
 
@@ -93,8 +93,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                     program,
                     call.node,
                     subject="torch",
-                    message="every sample of the data set is put on the GPU at once"
-                    + (f"; and {fails}" if fails else ", which takes memory from the model"),
+                    message="the whole data set is put on the GPU at once"
+                    + (f"; {fails}" if fails else ", which takes memory from the model"),
                     fix="Keep the data set on the CPU and move each batch in the loop.",
                     severity="error" if fails else None,
                 )
@@ -103,8 +103,8 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                 program,
                 call.node,
                 subject="torch",
-                message="all of the data that was loaded is put on the GPU at once, which takes "
-                "memory from the model",
+                message="all loaded data is put on the GPU at once, which takes memory from the "
+                "model",
                 fix="Keep the data on the CPU and move each batch in the loop.",
             )
         elif tf_name(call.path) == "data.Dataset.from_tensor_slices":
@@ -115,9 +115,9 @@ def detect(program: Program) -> Iterator[CodeFinding]:
                     program,
                     call.node,
                     subject="tensorflow",
-                    message=f"the whole data set is made into a constant on {name}, which takes "
+                    message=f"the whole data set becomes a constant on {name}, which takes "
                     "memory from the model; batches are copied to the GPU anyway",
-                    fix="Make the data set outside of the device scope.",
+                    fix="Create the data set outside of the device scope.",
                 )
 
 
@@ -144,7 +144,7 @@ def _on_gpu(value: Value) -> bool:
 
 
 def _fails(program: Program, dataset: Call) -> str:
-    """What a loader over it will fail with."""
+    """The error that a loader of this data set will raise."""
     for call in program.calls("torch.utils.data.DataLoader"):
         given = call.argument(0, "dataset")
         if not isinstance(given, Result) or given.call is not dataset:
@@ -155,5 +155,5 @@ def _fails(program: Program, dataset: Call) -> str:
             )
         workers = call.keywords.get("num_workers")
         if isinstance(workers, Constant) and workers.value:
-            return f"num_workers={workers.value} hands it to forked children, where CUDA fails"
+            return f"num_workers={workers.value} passes it to forked children, where CUDA fails"
     return ""
