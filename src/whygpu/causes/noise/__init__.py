@@ -1,1 +1,1 @@
-"""Causes 9xx: what looks like trouble and is none."""
+"""Causes 9xx: messages that look like errors but are harmless."""

@@ -1,9 +1,9 @@
-"""The GPU's allocator could not give a wish, and the program did without it: harmless.
+"""The GPU had no extra memory for a faster algorithm, and another one was used: harmless.
 
 ## Why it happens
 
-cuDNN and XLA ask for extra memory to use faster algorithms. If it is not there they take another
-algorithm, and TensorFlow says that this is not a failure.
+cuDNN and XLA request extra memory to use faster algorithms. If it is not available, they use
+another algorithm, and TensorFlow reports that this is not a failure.
 
 ## What it looks like
 
@@ -13,8 +13,8 @@ available.`
 
 ## Fix
 
-None is needed. With a smaller batch the faster algorithm has room. If the program then ends with
-ResourceExhaustedError, that error is what counts.
+None is needed. With a smaller batch there is enough memory for the faster algorithm. If the program
+then ends with ResourceExhaustedError, that error matters.
 
 ## Fires on (log)
 
@@ -49,5 +49,5 @@ MESSAGE = late(r"The caller indicates that this is not a failure")
 harmless(
     CAUSE,
     MESSAGE,
-    "extra memory for a faster algorithm was not there, and another algorithm was taken",
+    "there was no extra memory for a faster algorithm, and another algorithm was used",
 )

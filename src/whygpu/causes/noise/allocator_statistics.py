@@ -1,9 +1,9 @@
-"""An allocator of TensorFlow 1 tells how often it was asked: harmless.
+"""A memory allocator of TensorFlow 1 prints its statistics: harmless.
 
 ## Why it happens
 
-Releases before 1.14 log it when the pool of memory for copies to the GPU is enlarged, and list the
-sizes that the GPU's allocator sorts its memory by.
+Releases before 1.14 print this when the memory pool for copies to the GPU grows. They also list the
+size classes of the GPU's allocator.
 
 ## What it looks like
 
@@ -51,5 +51,5 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "an allocator counts its requests and grows its pool; nothing is short",
+    "an allocator counts its requests and grows its pool; memory is not lacking",
 )

@@ -1,9 +1,9 @@
-"""AutoGraph leaves a function as it is, or traces it often: harmless.
+"""AutoGraph does not convert a function, or traces it often: harmless.
 
 ## Why it happens
 
-tf.function turns Python into graphs. What it cannot read, or need not read, is called as it stands;
-a function that is called with ever new Python values is traced each time.
+tf.function converts Python code into graphs. Code that it cannot or need not convert is called
+unchanged. A function that is called with new Python values each time is traced each time.
 
 ## What it looks like
 
@@ -13,7 +13,7 @@ tf.function retracing`.
 
 ## Fix
 
-None is needed. Retracing costs time: pass tensors of one shape in place of Python numbers.
+None is needed. Retracing takes time: pass tensors of one shape instead of Python numbers.
 
 ## Fires on (log)
 
@@ -58,5 +58,5 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "functions are run as they are, or traced again; it can cost time and changes no result",
+    "functions are run unchanged, or traced again; this can take time but changes no result",
 )

@@ -1,9 +1,9 @@
-"""XLA or cuDNN takes long to compile or to choose an algorithm: slow, and no error.
+"""XLA or cuDNN needs long to compile or to choose an algorithm: slow, but not an error.
 
 ## Why it happens
 
-Compilation happens once for each shape of input. XLA calls attention to what takes longer than
-usual, because some programs can be written so that it does not.
+Compilation happens once for each input shape. XLA reports steps that take longer than usual,
+because some programs can be changed to avoid them.
 
 ## What it looks like
 
@@ -54,6 +54,5 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "compiling or choosing algorithms takes long at the start; steps after that are not "
-    "slowed down",
+    "compiling or choosing algorithms takes long at the start; later steps are not slowed down",
 )

@@ -1,9 +1,9 @@
-"""XLA or MLIR, TensorFlow's compilers, say that they are there or not used: harmless.
+"""TensorFlow's compilers, XLA or MLIR, report that they have started or are not used: harmless.
 
 ## Why it happens
 
-TensorFlow starts its compiler service in any case and uses it where a program asks for it. Both are
-logged, as are optimisations that are off by default.
+TensorFlow always starts its compiler service, and uses it if a program requests it. It prints both,
+and also optimisations that are off by default.
 
 ## What it looks like
 
@@ -59,5 +59,5 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "TensorFlow's compilers tell that they have started or stay off; nothing depends on it",
+    "TensorFlow's compilers report that they have started or are not used; this has no effect",
 )

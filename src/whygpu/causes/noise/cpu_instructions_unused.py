@@ -1,10 +1,10 @@
-"""TensorFlow tells which instructions of the CPU it uses or could use: harmless.
+"""TensorFlow prints which instructions of the CPU it uses or could use: harmless.
 
 ## Why it happens
 
-Wheels are compiled for processors that nearly everybody has. At its first use TensorFlow compares
-that with the processor it runs on and reports newer instructions that it leaves aside. It says
-nothing about the GPU.
+Wheels are compiled for processors that nearly every machine has. At its first use TensorFlow
+compares this with the actual processor, and reports newer instructions that it does not use. This
+is unrelated to the GPU.
 
 ## What it looks like
 
@@ -16,8 +16,8 @@ optimized to use available CPU instructions`, from cpu_feature_guard.cc.
 
 None is needed. `TF_CPP_MIN_LOG_LEVEL=1` hides it together with all other lines marked I.
 
-The opposite sentence, that the library *was* compiled to use instructions which are *not*
-available, is no noise: the program ends there.
+The opposite message, that the library *was* compiled to use instructions which are *not* available,
+is not harmless: the program ends there.
 
 ## Fires on (log)
 
@@ -65,6 +65,6 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "TensorFlow names instructions of the CPU that it uses or leaves aside; it has nothing to "
-    "do with the GPU",
+    "TensorFlow names instructions of the CPU that it uses or does not use; this is unrelated "
+    "to the GPU",
 )

@@ -1,9 +1,9 @@
-"""A function will be removed in a later release: harmless today.
+"""The program uses a function that a later release will remove: harmless for now.
 
 ## Why it happens
 
-Python packages announce what they are going to remove. The call still works in the installed
-release; the warning is for whoever maintains the calling code, often a package and not the program.
+Python packages announce what they will remove. The call still works in the installed release. The
+warning is for the maintainer of the calling code, which is often a package and not the program.
 
 ## What it looks like
 
@@ -13,8 +13,8 @@ tf.compat.v1.Session instead.`
 
 ## Fix
 
-None is needed with the installed versions. An *error* about the same name means that the release is
-already there which has removed it.
+None is needed with the installed versions. An *error* about the same name means that the installed
+release has already removed it.
 
 ## Fires on (log)
 
@@ -64,5 +64,5 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "functions that a later release will remove are used; the installed release still has them",
+    "the program uses functions that a later release will remove; the installed release has them",
 )

@@ -1,19 +1,19 @@
-"""Python reports an exception while it tidies up, and ignores it: harmless.
+"""Python reports an exception during its cleanup at exit, and ignores it: harmless.
 
 ## Why it happens
 
-When a program ends, modules are taken apart in no certain order. Destructors that still want to use
-one fail, and Python prints that and goes on.
+When a program ends, Python deletes modules in no fixed order. Destructors that still need one of
+them fail. Python prints the exception and continues.
 
 ## What it looks like
 
 `Exception ignored in: <bound method BaseSession.__del__ of ...>` or `<function ... .__del__>`,
-followed by a traceback, at the end of a run. Old TensorFlow releases say `'NoneType' object has no
-attribute 'TF_DeleteStatus'`.
+followed by a traceback, at the end of a run. Old TensorFlow releases print `'NoneType' object has
+no attribute 'TF_DeleteStatus'`.
 
 ## Fix
 
-None is needed: the work is done by then. An exception *above* it is the one that counts.
+None is needed: the work is finished by then. An exception *above* it is the one that matters.
 
 ## Fires on (log)
 
@@ -58,5 +58,5 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "Python could not tidy up an object at its end, and ignored that; the work was done by then",
+    "Python could not clean up an object at exit and ignored this; the work was finished by then",
 )

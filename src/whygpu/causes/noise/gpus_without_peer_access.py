@@ -2,8 +2,8 @@
 
 ## Why it happens
 
-Consumer cards, GPUs behind different processors and most virtual machines have no direct path
-between GPUs. Data then goes through main memory.
+Consumer cards, GPUs on different processor sockets and most virtual machines have no direct path
+between GPUs. Data is then copied through main memory.
 
 ## What it looks like
 
@@ -13,7 +13,7 @@ StreamExecutor with strength 1 edge matrix`.
 
 ## Fix
 
-None is needed. Training on several GPUs works, with slower exchange of gradients.
+None is needed. Training on several GPUs works, but the exchange of gradients is slower.
 
 ## Fires on (log)
 
@@ -49,6 +49,6 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "these GPUs cannot read each other's memory directly; data goes through main memory, "
+    "these GPUs cannot read each other's memory directly; data is copied through main memory, "
     "which works",
 )

@@ -1,8 +1,8 @@
-"""TF_FORCE_GPU_ALLOW_GROWTH decides how GPU memory is taken: harmless.
+"""TF_FORCE_GPU_ALLOW_GROWTH sets how GPU memory is allocated: harmless.
 
 ## Why it happens
 
-The variable overrides what a program configures: memory is taken as it is needed. Colab and several
+The variable overrides the program's configuration: memory is allocated as needed. Colab and several
 container images set it.
 
 ## What it looks like

@@ -1,9 +1,9 @@
-"""The data set came to its end, and waiting operations were cancelled: harmless.
+"""The data set ended, and waiting operations were cancelled: harmless.
 
 ## Why it happens
 
-tf.data tells the end of a data set by a status, which releases since 2.11 log wherever it passes
-by. Operations that wait for the next batch are cancelled, which is logged too.
+tf.data signals the end of a data set with a status, which releases since 2.11 print at every step
+it passes. Operations that wait for the next batch are cancelled, which is printed as well.
 
 ## What it looks like
 
@@ -14,9 +14,9 @@ error and you can ignore this message)`.
 
 ## Fix
 
-None is needed, if training goes on with the next epoch or ends as planned. `Your input ran out of
-data` says that the data set has fewer batches than steps_per_epoch asks for: repeat() it, or ask
-for fewer.
+None is needed, if training continues with the next epoch or ends as planned. `Your input ran out of
+data` means that the data set has fewer batches than steps_per_epoch requires: repeat() it, or use
+fewer steps.
 
 ## Fires on (log)
 
@@ -64,6 +64,6 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "the data set came to its end (or was left early), and what waited for more of it was "
+    "the data set ended (or was left early), and operations that waited for more data were "
     "cancelled",
 )

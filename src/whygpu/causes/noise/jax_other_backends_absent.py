@@ -1,20 +1,20 @@
-"""JAX lists the back ends that this machine does not have: harmless.
+"""JAX lists backends that this machine does not have: harmless.
 
 ## Why it happens
 
-JAX tries every kind of device it knows, TPUs and AMD's GPUs among them, and logs those that are not
-there. What counts is whether the one that is wanted came up.
+JAX tries every kind of device that it supports, such as TPUs and AMD GPUs, and prints those that
+are missing. Only the backend that the program needs matters.
 
 ## What it looks like
 
 `Unable to initialize backend 'tpu_driver': NOT_FOUND: ...`, `Unable to initialize backend 'rocm':
-...` or `Unable to initialize backend 'tpu': ...`. The same sentence about `'cuda'` or `'gpu'` is no
-noise.
+...` or `Unable to initialize backend 'tpu': ...`. The same message about `'cuda'` or `'gpu'` is not
+harmless.
 
 ## Fix
 
-None is needed. `JAX_PLATFORMS=cuda` stops JAX from trying the others, and makes it fail loudly if
-CUDA does not come up.
+None is needed. With `JAX_PLATFORMS=cuda` JAX does not try the others, and raises an error if CUDA
+does not start.
 
 ## Fires on (log)
 
@@ -55,5 +55,5 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "JAX names back ends that this machine does not have; they are not needed for an NVIDIA GPU",
+    "JAX names backends that this machine does not have; an NVIDIA GPU does not need them",
 )

@@ -2,8 +2,8 @@
 
 ## Why it happens
 
-Builds with extra kernels (MKL, ZenDNN, plug-ins) register some for operations that the other side
-does not know. They are left out.
+Builds with extra kernels (MKL, ZenDNN, plug-ins) register some for operations that the installed
+TensorFlow does not have. TensorFlow ignores these kernels.
 
 ## What it looks like
 
@@ -12,8 +12,8 @@ start-up, each marked with an E.
 
 ## Fix
 
-None is needed. An error about an operation that the model really uses names the operation and ends
-the program.
+None is needed. If the model uses an unknown operation, the error names the operation and ends the
+program.
 
 ## Fires on (log)
 
@@ -46,5 +46,5 @@ MESSAGE = late(r"OpKernel \('op: [^\n]{1,300} for unknown op: ")
 harmless(
     CAUSE,
     MESSAGE,
-    "kernels for operations that this TensorFlow does not have are left out",
+    "kernels for operations that this TensorFlow does not have are ignored",
 )

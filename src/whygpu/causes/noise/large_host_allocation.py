@@ -1,19 +1,19 @@
-"""A tensor takes more than a tenth of the free main memory: a hint, not an error.
+"""A tensor takes more than a tenth of the free main memory: a warning, not an error.
 
 ## Why it happens
 
-TensorFlow's allocator for the CPU warns when one tensor is large compared with the memory that is
-free. The allocation succeeds. Typical is a data set that is turned into one tensor, which is then
-also copied when it is moved to the GPU.
+TensorFlow's allocator for the CPU warns if one tensor is large compared with the free memory. The
+allocation succeeds. A typical case is a data set that is converted to one tensor, and copied once
+more when it is moved to the GPU.
 
 ## What it looks like
 
 `Allocation of 411041792 exceeds 10% of free system memory.`, from cpu_allocator_impl.cc, up to five
-times. It speaks of main memory, never of the GPU's.
+times. It is about main memory, never about the GPU's memory.
 
 ## Fix
 
-None is needed as long as the program goes on. If it is `Killed` afterwards, this line shows what
+None is needed as long as the program continues. If it is `Killed` afterwards, this line shows what
 filled the memory: feed the data in batches (a generator, tf.data, a smaller batch).
 
 ## Fires on (log)
@@ -49,6 +49,6 @@ MESSAGE = late(r"Allocation of \d{1,20} exceeds \d{1,3}% of (?:free )?system mem
 harmless(
     CAUSE,
     MESSAGE,
-    "single tensors take more than a tenth of the free main memory; each was given, and the "
-    "GPU's memory is not meant",
+    "single tensors take more than a tenth of the free main memory; each was allocated, and "
+    "this is not about the GPU's memory",
 )

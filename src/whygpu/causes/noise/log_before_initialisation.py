@@ -1,19 +1,19 @@
-"""A logging library says that it has not been set up yet: harmless.
+"""A logging library reports that it has not been initialised yet: harmless.
 
 ## Why it happens
 
-TensorFlow, JAX and PyTorch log through libraries of Google's that a program may initialise. What is
-said before that goes to standard error, and the library announces it once.
+TensorFlow, JAX and PyTorch use logging libraries from Google that a program may initialise.
+Messages before that go to standard error, and the library announces this once.
 
 ## What it looks like
 
-`WARNING: All log messages before absl::InitializeLog() is called are written to STDERR`; years ago
-`WARNING: Logging before flag parsing goes to stderr.` or `WARNING: Logging before
+`WARNING: All log messages before absl::InitializeLog() is called are written to STDERR`; in older
+releases `WARNING: Logging before flag parsing goes to stderr.` or `WARNING: Logging before
 InitGoogleLogging() is written to STDERR`.
 
 ## Fix
 
-None is needed. It says where the lines below it are written, and nothing about them.
+None is needed. It tells where the following lines are written, and nothing about their content.
 
 ## Fires on (log)
 
@@ -55,6 +55,6 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "the logging library says that its output goes to standard error; it says nothing about "
+    "the logging library announces that it writes to standard error; this means nothing for "
     "the lines that follow",
 )

@@ -2,19 +2,19 @@
 
 ## Why it happens
 
-TensorFlow asks the kernel next to which processor each GPU sits. Virtual machines, WSL and machines
-with one processor have no answer; TensorFlow then takes node 0, which is the only one there.
+TensorFlow asks the kernel which processor each GPU is connected to. Virtual machines, WSL and
+machines with one processor have no answer. TensorFlow then uses node 0, the only one there.
 
 ## What it looks like
 
 `successful NUMA node read from SysFS had negative value (-1)`, or `could not open file to read NUMA
-node`, or `Could not identify NUMA node of platform GPU ID 0`; often a dozen of them, because it is
-asked each time a device is listed. They show that a GPU was found.
+node`, or `Could not identify NUMA node of platform GPU ID 0`. There are often a dozen of them,
+because TensorFlow asks each time it lists a device. They show that a GPU was found.
 
 ## Fix
 
-None is needed. Only on a machine with several processor sockets can it cost a little speed, when
-memory of the far one is used.
+None is needed. It can cost a little speed only on a machine with several processor sockets, if the
+memory of the other socket is used.
 
 ## Fires on (log)
 
@@ -60,6 +60,6 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "the kernel does not say to which NUMA node the GPU belongs, so TensorFlow takes node 0; "
-    "the GPU is used all the same",
+    "the kernel does not know the NUMA node of the GPU, so TensorFlow uses node 0; the GPU is "
+    "used anyway",
 )

@@ -1,9 +1,9 @@
-"""An extension was compiled with an older NumPy whose structures were smaller: harmless.
+"""An extension was compiled with an older NumPy with smaller structures: harmless.
 
 ## Why it happens
 
-Extensions check at import whether NumPy's structures have the size that they were compiled with. A
-larger one is what newer releases of NumPy have on purpose, and old extensions work with it.
+At import, extensions check whether NumPy's structures have the size that they were compiled with.
+Newer NumPy releases have larger structures on purpose, and old extensions work with them.
 
 ## What it looks like
 
@@ -12,8 +12,8 @@ larger one is what newer releases of NumPy have on purpose, and old extensions w
 
 ## Fix
 
-None is needed for the warning. The same sentence as a *ValueError* ends the import: then reinstall
-the package that raised it, or choose the NumPy release that it was built for.
+None is needed for the warning. The same message as a *ValueError* ends the import: then reinstall
+the package that raised it, or install the NumPy release that it was built for.
 
 ## Fires on (log)
 
@@ -47,6 +47,5 @@ MESSAGE = late(r"RuntimeWarning: numpy\.\w{1,40} size changed")
 harmless(
     CAUSE,
     MESSAGE,
-    "an extension was compiled with an older NumPy, whose structures were smaller; it works "
-    "all the same",
+    "an extension was compiled with an older NumPy with smaller structures; it works with this one",
 )

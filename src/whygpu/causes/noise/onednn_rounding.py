@@ -1,19 +1,19 @@
-"""oneDNN or ZenDNN operations are on, and results may differ in the last digits: harmless.
+"""oneDNN or ZenDNN is on, and results may differ in the last digits: harmless.
 
 ## Why it happens
 
 Since release 2.9 TensorFlow for x86 computes on the CPU with Intel's oneDNN (AMD's build with
-ZenDNN). Sums are formed in another order, so that the last digits can differ from earlier releases.
+ZenDNN). It adds numbers in another order, so the last digits can differ from earlier releases.
 
 ## What it looks like
 
 `oneDNN custom operations are on. You may see slightly different numerical results due to
-floating-point round-off errors from different computation orders.` Older builds with MKL speak of
-the size of their thread pool.
+floating-point round-off errors from different computation orders.` Older builds with MKL print the
+size of their thread pool.
 
 ## Fix
 
-None is needed. Who has to reproduce old digits sets `TF_ENABLE_ONEDNN_OPTS=0` before TensorFlow is
+None is needed. To reproduce old results exactly, set `TF_ENABLE_ONEDNN_OPTS=0` before TensorFlow is
 imported.
 
 ## Fires on (log)
@@ -54,6 +54,6 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "the CPU's operations come from oneDNN (or ZenDNN), whose last digits can differ; it has "
-    "nothing to do with the GPU",
+    "operations on the CPU use oneDNN (or ZenDNN), whose last digits can differ; this is "
+    "unrelated to the GPU",
 )

@@ -1,9 +1,9 @@
-"""A package that only makes things faster is not installed: harmless.
+"""A package that only improves speed is not installed: harmless.
 
 ## Why it happens
 
-Libraries for large models look for Triton, xFormers, FlashAttention or bitsandbytes and do without
-them if they are not there.
+Libraries for large models look for Triton, xFormers, FlashAttention or bitsandbytes, and work
+without them if they are missing.
 
 ## What it looks like
 
@@ -12,7 +12,7 @@ Proceeding without it.`
 
 ## Fix
 
-None is needed. Triton has no wheels for native Windows, so that the line is usual there.
+None is needed. Triton has no wheels for native Windows, so the line is common there.
 
 ## Fires on (log)
 
@@ -53,5 +53,5 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "packages that make some operations faster are not installed, and are not needed",
+    "packages that make some operations faster are not installed; they are not required",
 )

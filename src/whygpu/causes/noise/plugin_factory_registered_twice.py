@@ -1,9 +1,9 @@
-"""TensorFlow says that it cannot register a cuDNN, cuFFT or cuBLAS factory: harmless.
+"""TensorFlow reports that it cannot register a cuDNN, cuFFT or cuBLAS factory: harmless.
 
 ## Why it happens
 
 Releases 2.10 to 2.19 contain the code that registers these libraries twice. The second registration
-is refused, and the refusal is logged as an error; the first one stands, and the libraries are used.
+is refused and printed as an error. The first one remains valid, and the libraries are used.
 
 ## What it looks like
 
@@ -13,7 +13,7 @@ already been registered`, usually three of them in a row, each marked with an E.
 
 ## Fix
 
-None is needed. They are printed on machines with and without a GPU, and do not tell which it is.
+None is needed. The lines appear on machines with and without a GPU.
 
 ## Fires on (log)
 
@@ -53,6 +53,6 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "TensorFlow registers its CUDA plug-ins twice and logs that the second time is refused; "
-    "the first stands",
+    "TensorFlow registers its CUDA plug-ins twice and prints that the second registration is "
+    "refused; the first one is valid",
 )

@@ -1,9 +1,9 @@
-"""The profiler may not use the GPU's counters; the computation is not concerned.
+"""The profiler may not use the GPU's counters: harmless for the computation.
 
 ## Why it happens
 
-TensorBoard's callback and the profilers of the frameworks use NVIDIA's CUPTI library. The driver
-reserves its counters for administrators by default, and the library is often missing.
+TensorBoard's callback and the profilers of the frameworks use NVIDIA's CUPTI library. By default
+the driver allows only administrators to use the counters, and the library is often missing.
 
 ## What it looks like
 
@@ -13,8 +13,8 @@ reserves its counters for administrators by default, and the library is often mi
 ## Fix
 
 None is needed for training. To profile, load the driver's module with
-`NVreg_RestrictProfilingToAdminUsers=0` (or give a container the capability SYS_ADMIN), and put
-CUPTI on the loader's path.
+`NVreg_RestrictProfilingToAdminUsers=0` (or give a container the capability SYS_ADMIN), and add
+CUPTI to the loader's search path.
 
 ## Fires on (log)
 

@@ -1,22 +1,22 @@
-"""ptxas is not used, and the driver compiles in its place: harmless.
+"""ptxas is not used, and the driver compiles instead: harmless.
 
 ## Why it happens
 
-To check its kernels for writes out of bounds while it picks algorithms, TensorFlow compiles a small
-kernel with ptxas, a program of the CUDA toolkit. Where there is none, or on Windows, the driver
-compiles it.
+While it chooses algorithms, TensorFlow checks its kernels for writes out of bounds. For this it
+compiles a small kernel with ptxas, a program of the CUDA toolkit. If ptxas is missing, or on
+Windows, the driver compiles it.
 
 ## What it looks like
 
 From redzone_allocator.cc: `Relying on driver to perform ptx compilation.`, with `Invoking GPU asm
 compilation is supported on Cuda non-Windows platforms only` or `ptxas not found` before it. XLA
-says `Falling back to the CUDA driver for PTX compilation`; ptxas itself warns that `Registers are
+prints `Falling back to the CUDA driver for PTX compilation`; ptxas itself warns that `Registers are
 spilled to local memory`.
 
 ## Fix
 
-None is needed for these lines. XLA's own search for ptxas or libdevice is another matter when it
-ends in an error.
+None is needed for these lines. If XLA's own search for ptxas or libdevice ends in an error, another
+cause reports it.
 
 ## Fires on (log)
 
@@ -57,5 +57,5 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "the driver compiles what ptxas would have compiled; it costs a moment at the start",
+    "the driver compiles instead of ptxas; this takes a moment at the start",
 )

@@ -1,15 +1,15 @@
-"""A recurrent layer does not use cuDNN's kernel: it works on the GPU, only slower.
+"""A recurrent layer does not use cuDNN's kernel: it runs on the GPU, only slower.
 
 ## Why it happens
 
-cuDNN computes LSTM and GRU layers with their standard settings only: tanh and sigmoid, no recurrent
-dropout, a bias. With other settings, or with a mask that is padded on the left, Keras takes general
+cuDNN computes LSTM and GRU layers only with their standard settings: tanh and sigmoid, no recurrent
+dropout, a bias. With other settings, or with a mask that is padded on the left, Keras uses general
 operations.
 
 ## What it looks like
 
 `Layer lstm will not use cuDNN kernels since it doesn't meet the criteria. It will use a generic GPU
-kernel as fallback when running on GPU.` cuDNN is not missing when it is said.
+kernel as fallback when running on GPU.` This does not mean that cuDNN is missing.
 
 ## Fix
 
@@ -47,6 +47,6 @@ MESSAGE = late(r"will not use cuDNN kernel")
 harmless(
     CAUSE,
     MESSAGE,
-    "the settings of a recurrent layer rule out cuDNN's kernel; it runs on the GPU with "
-    "general ones",
+    "the settings of a recurrent layer exclude cuDNN's kernel; it runs on the GPU with general "
+    "operations",
 )

@@ -1,8 +1,8 @@
-"""A sparse gradient is turned into a full tensor: it can cost memory, and is no error.
+"""A sparse gradient is converted to a full tensor: it can use much memory, but is not an error.
 
 ## Why it happens
 
-Looking up rows of a table gives a gradient for these rows alone. Some operations need all rows, and
+A lookup of table rows has a gradient for these rows only. Some operations need all rows, and
 TensorFlow fills the rest with zeros.
 
 ## What it looks like
@@ -12,7 +12,7 @@ of memory.`
 
 ## Fix
 
-None is needed. If memory runs out, this is where a large embedding table spends it.
+None is needed. If memory runs out with a large embedding table, this may be the reason.
 
 ## Fires on (log)
 
@@ -45,5 +45,5 @@ MESSAGE = late(r"Converting sparse IndexedSlices")
 harmless(
     CAUSE,
     MESSAGE,
-    "a sparse gradient is filled up to a full tensor; it takes memory and is no error",
+    "a sparse gradient is converted to a full tensor; it uses memory but is not an error",
 )

@@ -2,14 +2,14 @@
 
 ## Why it happens
 
-TensorFlow for Linux can hand models over to TensorRT, an optimiser of NVIDIA's that is installed
-apart. It looks for it at every start and warns if it is not there.
+TensorFlow for Linux can convert models to TensorRT, an optimiser by NVIDIA that is installed
+separately. It looks for TensorRT at every start and warns if it is missing.
 
 ## What it looks like
 
 `TF-TRT Warning: Could not find TensorRT`, or `Could not load dynamic library 'libnvinfer.so.7'`
-followed by `Cannot dlopen some TensorRT libraries`. The warning speaks of using an NVIDIA GPU, and
-means using it *with TensorRT*.
+followed by `Cannot dlopen some TensorRT libraries`. The warning mentions an NVIDIA GPU, but means
+its use *with TensorRT*.
 
 ## Fix
 

@@ -1,9 +1,9 @@
-"""TensorFlow says that it does not create XLA devices: harmless.
+"""TensorFlow reports that it does not create XLA devices: harmless.
 
 ## Why it happens
 
-Releases 2.4 and 2.5 stopped listing a second, XLA_GPU flavour of each device, and say so at every
-start. Compilation with XLA works without these devices.
+Releases 2.4 and 2.5 no longer list an additional XLA_GPU device for each GPU, and report this at
+every start. Compilation with XLA works without these devices.
 
 ## What it looks like
 
@@ -45,6 +45,5 @@ MESSAGE = late(r"Not creating XLA devices, tf_xla_enable_xla_devices")
 harmless(
     CAUSE,
     MESSAGE,
-    "TensorFlow no longer lists XLA devices of their own; the ordinary GPU devices are not "
-    "affected",
+    "TensorFlow no longer lists separate XLA devices; the ordinary GPU devices are not affected",
 )
