@@ -25,6 +25,7 @@ from whygpu.model.codec import encode
 from whygpu.model.finding import MACHINE
 from whygpu.model.observed import Known
 from whygpu.model.policy import DevicePolicy, LaunchPlan, ProcessRecord, Repair, RunReport
+from whygpu.model.short_repr import short_repr
 
 if TYPE_CHECKING:
     from whygpu.launch.program_process import Ended
@@ -38,6 +39,9 @@ class Prepared(NamedTuple):
     """What was found on the machine before the run; None where it was not looked at."""
     named: frozenset[str]
     """The frameworks that the program's own file imports by name; empty where that is unknown."""
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def because(self) -> str:

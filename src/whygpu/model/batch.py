@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
 
 GaugeName = Literal["gpu", "gpu-gradients", "memory", "address-space"]
@@ -129,6 +130,9 @@ class BatchResult(NamedTuple):
     seconds: float
     cached: bool = False
     """Found before, and remembered."""
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def exit_code(self) -> int:

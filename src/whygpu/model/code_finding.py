@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Finding
 from whygpu.model.program import Edit, Place
+from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, EXIT_FINE, EXIT_FOUND, Standing
 
 EXIT_UNREADABLE = EXIT_NOT_WRITTEN = 2
@@ -70,6 +71,9 @@ class LintReport(NamedTuple):
     """Findings and problems beyond those that one report can hold."""
     not_fixed: tuple[NotFixed, ...] = ()
 
+    def __repr__(self) -> str:
+        return short_repr(self)
+
     @property
     def standing(self) -> Standing:
         if any(found.finding.severity != "info" for found in self.findings):
@@ -101,6 +105,9 @@ class SourcePatch(NamedTuple):
     """For `git apply`; empty if there is nothing to fix."""
     problems: tuple[FileProblem, ...]
     """Files that could not be read."""
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def exit_code(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
 
 LaneDevice = Literal["cpu", "gpu"]
@@ -297,6 +298,9 @@ class ComparisonReport(NamedTuple):
     headline: str
     """The verdict as one sentence."""
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def standing(self) -> Standing:

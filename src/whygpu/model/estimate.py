@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
 
 Mode = Literal["train", "infer", "call"]
@@ -85,6 +86,9 @@ class MemoryEstimate(NamedTuple):
     traceback: str
     """Of what went wrong in the user's own code; empty where nothing did."""
     seconds: float
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def total_bytes(self) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.finding import Evidence, Finding, Remedy
+from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
 from whygpu.model.target import PLAIN_PIP, Installer
 
@@ -51,6 +52,9 @@ class Explanation(NamedTuple):
     """Why a part of the log was not read; empty where all of it was."""
     on_cpu: bool = False
     """Nothing is wrong, and the log says that the work was done on the CPU, and why."""
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def standing(self) -> Standing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from whygpu.model.observed import Absent, Known, Observed
+from whygpu.model.short_repr import short_repr
 
 HeldAs = Literal["reserved", "as-needed", "unknown", "nobody"]
 """`reserved`: most likely a framework's reservation at its start; `as-needed`: by a framework that
@@ -94,6 +95,9 @@ class HoldersReport(NamedTuple):
     defaults: tuple[Default, ...]
     causes: tuple[str, ...] = ()
     """What keeps the driver from answering, as `whygpu check` finds it."""
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def exit_code(self) -> int:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from whygpu.model.machine_spec import MachineSpec
 from whygpu.model.release import Release
 from whygpu.model.remedy import Action
+from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, EXIT_FINE, Standing
 from whygpu.model.target import Installer
 
@@ -151,6 +152,9 @@ class PlanAnswer(NamedTuple):
     refuted: bool = False
     """pip, or uv, was asked and refused the plan."""
 
+    def __repr__(self) -> str:
+        return short_repr(self)
+
     @property
     def unchecked(self) -> tuple[str, ...]:
         """What could not be checked of the plan, each once; or why there may be one."""
@@ -186,6 +190,9 @@ class ReleaseAnswer(NamedTuple):
     candidate: Candidate
     chain: tuple[FitCheck, ...]
     machine: MachineSpec
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def broken(self) -> tuple[FitCheck, ...]:

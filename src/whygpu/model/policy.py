@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from whygpu.model.explanation import Explanation
 from whygpu.model.memory_use import MemoryEnd, ProcessMemory
 from whygpu.model.observed import Observed
+from whygpu.model.short_repr import short_repr
 
 LogLevel = Literal["debug", "info", "warning", "error", "quiet"]
 DeviceKind = Literal["cpu", "gpu", "auto"]
@@ -119,6 +120,9 @@ class LaunchPlan(NamedTuple):
     gpu_seen: bool = False
     """The machine has an NVIDIA GPU, as far as it was looked at."""
 
+    def __repr__(self) -> str:
+        return short_repr(self)
+
     @property
     def all_actions(self) -> tuple[Action, ...]:
         """In the order in which they are carried out: the policy's, then the repairs'."""
@@ -220,6 +224,9 @@ class RunReport(NamedTuple):
     """The signal that ended the program; 0 for none."""
     trace: dict[str, Any] | None = None
     """Where each operation ran, over all processes; None if that was not traced."""
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def notes(self) -> tuple[str, ...]:

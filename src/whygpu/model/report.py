@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, get_args
 
 from whygpu.model.finding import Finding
+from whygpu.model.short_repr import short_repr
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.standing import EXIT_CODES, Standing
 
@@ -49,6 +50,9 @@ class Report(NamedTuple):
     verdict: MachineVerdict
     headline: str
     """The verdict as the one sentence a report starts with."""
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def root_causes(self) -> tuple[Finding, ...]:

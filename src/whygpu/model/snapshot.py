@@ -9,6 +9,7 @@ from whygpu.model.environment import Environment
 from whygpu.model.libraries import CudaFiles
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.probe import Probe, ProbeName
+from whygpu.model.short_repr import short_repr
 from whygpu.model.system import System
 from whygpu.model.target import Framework, FrameworkName, Target
 
@@ -30,6 +31,9 @@ class Snapshot(NamedTuple):
     probes: tuple[Probe, ...]
     probes_left_out: str
     """Why probes were not run; empty when they were."""
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     def framework(self, name: FrameworkName) -> Observed[Framework]:
         frameworks = self.target.frameworks
