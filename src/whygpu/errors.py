@@ -66,4 +66,13 @@ class UsageError(UserError):
 
 
 class PolicyError(UserError):
-    """A device policy that this machine cannot meet. The message says why, and what there is."""
+    """A device policy that this machine cannot meet. The message says why, and what there is.
+
+    `summary` is the reason in one line, for the rows of a table.
+    """
+
+    def __init__(
+        self, *problem: "str | Option", summary: str = "", option: str = "", value: object = None
+    ) -> None:
+        super().__init__(*problem, option=option, value=value)
+        self.summary = summary or self.problem

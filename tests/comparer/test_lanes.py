@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from tests.cases import each
-from whygpu.comparer.collect import environment_of, not_installed, reason_of
+from whygpu.comparer.collect import environment_of, not_installed
 from whygpu.comparer.lanes import (
     BACKENDS,
     DEVICES,
@@ -120,13 +120,3 @@ def test_a_lane_has_its_backend_and_leaves_the_rest() -> None:
 )
 def test_what_is_not_installed_is_said(lane: str, installed: dict[str, str], reason: str) -> None:
     assert not_installed(parse_lane(lane), installed) == reason
-
-
-def test_a_refusal_is_told_in_one_line_with_its_code() -> None:
-    text = (
-        "PyTorch 2.13.0 cannot use it here\n  WG203 the driver is too old\n"
-        "    Update it.\n      sudo apt install"
-    )
-    expected = "PyTorch 2.13.0 cannot use it here: WG203 the driver is too old"
-    assert reason_of(text) == expected
-    assert reason_of("there is no GPU") == "there is no GPU"

@@ -284,8 +284,12 @@ def test_require_gpu_counts_what_repairs_mend() -> None:
     stuck = Look(broken, (), lambda _: broken)
     with pytest.raises(PolicyError, match="WG203"):
         make_plan(ARGV, policy, {}, lambda _: stuck)
-    with pytest.raises(PolicyError, match="WG203"):
+    with pytest.raises(PolicyError, match="WG203") as refusal:
         make_plan(ARGV, policy, {}, lambda _: stuck, repair=False)
+    # One line for a table; the message itself goes on with what to do.
+    assert "\n" not in refusal.value.summary
+    assert "cannot use it here: WG203" in refusal.value.summary
+    assert len(refusal.value.problem.splitlines()) > 1
 
 
 def test_isolation(tmp_path: Path) -> None:

@@ -174,10 +174,10 @@ def begin(job: Job, lane: Lane, progress: Progress) -> Begun:
     try:
         prepared = prepare(job.words, policy_of(lane), environ)
     except PolicyError as error:
-        return Begun(Collected(LaneRun(lane, "cannot-run", reason_of(error.problem))))
+        return Begun(Collected(LaneRun(lane, "cannot-run", error.summary)))
     lacking = _lacking(lane, prepared)
     if lacking is not None:
-        return Begun(Collected(LaneRun(lane, "cannot-run", reason_of(lacking))))
+        return Begun(Collected(LaneRun(lane, "cannot-run", lacking.summary)))
     asked = LaneRequest(
         subject=subject_of(job, lane),
         record=_folder(job, lane, 1),
@@ -260,19 +260,12 @@ def has_backends(installed: Mapping[str, str]) -> bool:
     return major.isdigit() and int(major) >= KERAS_WITH_BACKENDS
 
 
-def _lacking(lane: Lane, prepared: Prepared) -> str | None:
+def _lacking(lane: Lane, prepared: Prepared) -> ability.Inability | None:
     """Why the framework of a GPU lane cannot use it; None where it may, or may after repairs."""
     if lane.device == "cpu" or prepared.report is None or prepared.plan.repairs:
         return None
     named = {lane.backend} if lane.backend is not None else prepared.named
     return ability.frameworks_lack(prepared.report, named)
-
-
-def reason_of(text: str) -> str:
-    """A refusal of `whygpu run` in one line."""
-    lines = text.splitlines()
-    told = [line.strip() for line in lines[1:] if re.match(r"\s+WG\d+", line)]
-    return ": ".join([lines[0], *told[:1]])
 
 
 def _gone_wrong(lane: Lane, end: Ended, prepared: Prepared) -> Collected | None:

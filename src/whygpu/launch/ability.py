@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from whygpu.diagnosis.verdicts import PROBED
 from whygpu.errors import PolicyError
@@ -15,28 +16,44 @@ from whygpu.model.report import FrameworkReport, Report
 from whygpu.model.snapshot import Snapshot
 
 
-def machine_lacks(report: Report) -> str | None:
+class Inability(NamedTuple):
+    """Why the GPU cannot be used."""
+
+    summary: str
+    """In one line."""
+    text: str
+    """In full, with what to do about it."""
+
+
+def machine_lacks(report: Report) -> Inability | None:
     """Why no program can use a GPU on this machine; None if one may."""
     machine = report.snapshot
     given = machine.environment.visible_gpus
     if isinstance(given, Known) and given.value.visible == Known((), given.source):
-        return f"{VISIBLE}={given.value.text!r} hides every GPU"
+        return _in_one_line(f"{VISIBLE}={given.value.text!r} hides every GPU")
     for finding in _errors(report):
         if finding.subject == MACHINE and finding.effect != "none":
-            return f"{finding.message} ({finding.code} {finding.cause}){_remedy(finding, machine)}"
+            summary = f"{finding.message} ({finding.code} {finding.cause})"
+            return Inability(summary, f"{summary}{_remedy(finding, machine)}")
     try:
         gpus_of(machine)
     except PolicyError as error:
-        return str(error)
+        return _in_one_line(str(error))
     state = machine.driver.state
     if isinstance(state, Known) and state.value != "working":
-        return f"the NVIDIA driver does not work: {machine.driver.detail or state.value}"
+        detail = machine.driver.detail or state.value
+        return _in_one_line(f"the NVIDIA driver does not work: {detail}")
     if isinstance(machine.driver.cuda_library, Absent):
-        return f"there is no CUDA driver library: {machine.driver.cuda_library.source}"
+        source = machine.driver.cuda_library.source
+        return _in_one_line(f"there is no CUDA driver library: {source}")
     return None
 
 
-def frameworks_lack(report: Report, named: Collection[str]) -> str | None:
+def _in_one_line(text: str) -> Inability:
+    return Inability(text, text)
+
+
+def frameworks_lack(report: Report, named: Collection[str]) -> Inability | None:
     """Why none of the program's frameworks can use the GPU; None if one may.
 
     Those are the frameworks that its file names, else all that are installed.
@@ -46,11 +63,16 @@ def frameworks_lack(report: Report, named: Collection[str]) -> str | None:
     if not concerned or any(item.verdict not in ("cpu", "broken") for item in concerned):
         return None
     names = and_list([f"{display_name(item.name)} {item.version}" for item in concerned])
-    told = "".join(
-        f"\n  {finding.code} {finding.message}{_remedy(finding, report.snapshot)}"
-        for finding in _blamed(report, concerned)
+    blamed = _blamed(report, concerned)
+    causes = [f"{finding.code} {finding.message}" for finding in blamed]
+    details = [
+        f"\n  {cause}{_remedy(finding, report.snapshot)}"
+        for cause, finding in zip(causes, blamed, strict=True)
+    ]
+    return Inability(
+        summary=": ".join([f"{names} cannot use it here", *causes[:1]]),
+        text=f"{names} cannot use it here{''.join(details)}",
     )
-    return f"{names} cannot use it here{told}"
 
 
 def _blamed(report: Report, items: Collection[FrameworkReport]) -> list[Finding]:

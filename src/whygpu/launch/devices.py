@@ -195,9 +195,11 @@ def _with_given(
     if not visible.value:
         ignored = "; ".join(f"{entry.text!r}: {entry.reason}" for entry in given.ignored)
         why = f" ({ignored})" if ignored else ""
+        hidden = f"{VISIBLE}={given.text!r} hides every GPU{why}"
         raise PolicyError(
-            f"{VISIBLE}={given.text!r} hides every GPU{why}; this machine has\n"
-            f"{listing(gpus, ids)}\nrun `unset {VISIBLE}` first to use them"
+            f"{hidden}; this machine has\n{listing(gpus, ids)}\n"
+            f"run `unset {VISIBLE}` first to use them",
+            summary=hidden,
         )
     shown = _and_list([f"gpu:{number}" for number in visible.value])
     if wanted is None or wanted == visible.value:

@@ -184,7 +184,7 @@ def _choose(
 
         reason = machine_lacks(seen.report)
         if reason is not None:
-            return devices.hide_gpus(environ), [f"--device auto: on the CPU, because {reason}"]
+            return devices.hide_gpus(environ), [f"--device auto: on the CPU, because {reason.text}"]
     return devices.show_gpus(policy.device, seen.report.snapshot, seen.ids, environ), []
 
 
@@ -204,9 +204,9 @@ def _judge(
     if policy.require_gpu:
         reason = machine_lacks(report) or lacking
         if reason is not None:
-            raise PolicyError(reason, option="require_gpu", value=True)
+            raise PolicyError(reason.text, summary=reason.summary, option="require_gpu", value=True)
     elif lacking is not None and policy.device is not None and policy.device.kind == "auto":
-        return [f"--device auto: on the CPU, because {lacking}"]
+        return [f"--device auto: on the CPU, because {lacking.text}"]
     return []
 
 
