@@ -119,7 +119,7 @@ DATA: dict[type, tuple[Callable[..., str], ...]] = {
     Explanation: (explain_json.render, explain_json.render_line),
     LintReport: (
         lint_json.render_json,
-        functools.partial(lint_json.render_sarif, causes=CAUSES),
+        functools.partial(lint_json.render_sarif, causes=CAUSES, version="1"),
     ),
     HoldersReport: (memory_holders.render_json,),
     MemoryEstimate: (memory_estimate.render_json,),
@@ -192,7 +192,8 @@ def test_no_json_obeys_or_tells_what_a_field_holds(
 def test_a_saved_page_is_clean_too(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "report.html")
     hostile = f"a {HOSTILE} b {SECRET} <script>"
-    output.save(path, made(ComparisonReport, hostile), compare_html.render, is_json=False)
+    as_html = functools.partial(compare_html.render, version="1")
+    output.save(path, made(ComparisonReport, hostile), as_html, is_json=False)
     text = pathlib.Path(path).read_text(encoding="utf-8")
     assert_harmless(text)
     assert SECRET not in text

@@ -7,9 +7,8 @@ import itertools
 import pytest
 
 from tests.cases import each
-from whygpu.comparer.collect import environment_of, not_installed
+from whygpu.comparer.collect import environment_of, unable
 from whygpu.comparer.lanes import (
-    BACKENDS,
     DEVICES,
     OPTIONS,
     default_lanes,
@@ -18,7 +17,7 @@ from whygpu.comparer.lanes import (
     policy_of,
 )
 from whygpu.errors import UsageError
-from whygpu.model.comparison import Lane
+from whygpu.model.comparison import KERAS_BACKENDS, Lane
 from whygpu.model.policy import DeviceChoice
 
 
@@ -43,7 +42,7 @@ def test_a_word_is_a_lane(word: str, lane: tuple[object, ...]) -> None:
 
 def test_every_combination_can_be_said() -> None:
     options = [one for count in (0, 1, 2) for one in itertools.combinations(OPTIONS, count)]
-    for device, chosen, backend in itertools.product(DEVICES, options, (None, *BACKENDS)):
+    for device, chosen, backend in itertools.product(DEVICES, options, (None, *KERAS_BACKENDS)):
         if device == "cpu" and {"no-cudnn", "no-tf32"} & {*chosen}:
             continue
         word = device + (":" + "+".join(chosen) if chosen else "")
@@ -119,4 +118,5 @@ def test_a_lane_has_its_backend_and_leaves_the_rest() -> None:
     ],
 )
 def test_what_is_not_installed_is_said(lane: str, installed: dict[str, str], reason: str) -> None:
-    assert not_installed(parse_lane(lane), installed) == reason
+    found = unable(parse_lane(lane), installed)
+    assert (found.reason if found else "") == reason

@@ -25,7 +25,9 @@ def fault() -> ComparisonReport:
 
 
 def page(report: ComparisonReport) -> ElementTree.Element:
-    return ElementTree.fromstring(compare_html.render(report).removeprefix("<!DOCTYPE html>\n"))
+    return ElementTree.fromstring(
+        compare_html.render(report, "1").removeprefix("<!DOCTYPE html>\n")
+    )
 
 
 def texts(element: ElementTree.Element, path: str) -> list[str]:
@@ -46,7 +48,7 @@ class Outside(HTMLParser):
 
 
 def test_it_stands_by_itself() -> None:
-    text = compare_html.render(fault())
+    text = compare_html.render(fault(), "1")
     outside = Outside()
     outside.feed(text)
     assert outside.found == []
@@ -131,14 +133,14 @@ def test_names_are_said_and_do_not_run() -> None:
     named = run("gpu", devices=(evil,), notes=(evil,), timing=TIMING)
     named = named._replace(lane=named.lane._replace(name=evil))
     report = judged([run("cpu"), named], [pair("cpu", evil, layers)], notes=(evil,))
-    text = compare_html.render(report._replace(what=evil))
+    text = compare_html.render(report._replace(what=evil), "1")
     assert "<script" not in text
     assert "&lt;script&gt;" in text
     page(report._replace(what=evil))
 
 
 def test_without_layers_times_or_pairs() -> None:
-    text = compare_html.render(judged([run("cpu")], []))
+    text = compare_html.render(judged([run("cpu")], []), "1")
     assert "<svg" not in text
     assert "Cannot tell" in text
 

@@ -118,7 +118,7 @@ def test_the_json_fits_its_schema_and_has_the_promised_keys() -> None:
 
 def test_sarif_has_what_code_scanning_needs() -> None:
     causes = lint_causes()
-    data = json.loads(lint_json.render_sarif(report(), causes))
+    data = json.loads(lint_json.render_sarif(report(), causes, "1"))
     assert data["version"] == "2.1.0"
     assert data["$schema"].endswith("sarif-2.1.0.json")
     (run,) = data["runs"]
@@ -165,6 +165,8 @@ def test_a_place_in_a_notebook_is_told_in_words() -> None:
     notebook = made._replace(findings=(cell,))
     assert "n.ipynb:cell 7:4:1: WG712" in text(notebook)
     assert "::cell 7, line 4: this makes" in lint_json.render_github(notebook)
-    result = json.loads(lint_json.render_sarif(notebook, lint_causes()))["runs"][0]["results"][0]
+    result = json.loads(lint_json.render_sarif(notebook, lint_causes(), "1"))["runs"][0]["results"][
+        0
+    ]
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
     assert result["message"]["text"].startswith("cell 7, line 4: ")

@@ -137,8 +137,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         if html is not None:
             from whygpu.render.compare_html import render
+            from whygpu.version import VERSION
 
-            output.save(html, report, render, is_json=False)
+            output.save(html, report, partial(render, version=VERSION), is_json=False)
             output.say(f"wrote {html}")
     finally:
         # A full disk must not cost the answer.

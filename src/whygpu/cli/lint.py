@@ -84,8 +84,10 @@ def _show(options: argparse.Namespace, report: LintReport) -> None:
             output.data(report, lint_json.render_json, _NAMES)
         else:
             from whygpu.api import lint_causes
+            from whygpu.version import VERSION
 
-            output.data(report, partial(lint_json.render_sarif, causes=lint_causes()), _NAMES)
+            as_sarif = partial(lint_json.render_sarif, causes=lint_causes(), version=VERSION)
+            output.data(report, as_sarif, _NAMES)
     elif options.github:
         from whygpu.render.lint_json import render_github
 

@@ -167,9 +167,9 @@ def on_one_backend(job: Job, lanes: Sequence[Lane]) -> tuple[Job, str]:
 
 def begin(job: Job, lane: Lane, progress: Progress) -> Begun:
     """The first run. It is to have the machine to itself: its times count."""
-    missing = not_installed(lane, job.installed)
-    if missing:
-        return Begun(Collected(LaneRun(lane, "cannot-run", missing)))
+    refused = unable(lane, job.installed)
+    if refused is not None:
+        return Begun(Collected(refused))
     environ = environment_of(lane, job.environ)
     try:
         prepared = prepare(job.words, policy_of(lane), environ)
@@ -242,16 +242,17 @@ def run_once(
         return Ended(task, records.device_used(staging.records()))
 
 
-def not_installed(lane: Lane, installed: Mapping[str, str]) -> str:
-    """Why the target has not what the lane is named for; empty where it has."""
+def unable(lane: Lane, installed: Mapping[str, str]) -> LaneRun | None:
+    """What comes of a lane whose backend the target does not have; None where it has it."""
     if lane.backend is None:
-        return ""
+        return None
     for name in ("keras", lane.backend):
         if name not in installed:
-            return f"{display_name(name)} is not installed in this environment"
+            reason = f"{display_name(name)} is not installed in this environment"
+            return LaneRun(lane, "cannot-run", reason, missing=name)
     if lane.backend != "tensorflow" and not has_backends(installed):
-        return f"Keras {installed['keras']} runs on TensorFlow alone"
-    return ""
+        return LaneRun(lane, "cannot-run", f"Keras {installed['keras']} runs on TensorFlow alone")
+    return None
 
 
 def has_backends(installed: Mapping[str, str]) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from whygpu.comparer.lanes import differ_in_options_alone
 from whygpu.comparer.layers import Lanes, LayerJudgement
 from whygpu.comparer.output_evidence import all_the_same
-from whygpu.comparer.tolerance import fitting_precision
 from whygpu.model.comparison import (
     LaneRun,
     LayerDifference,
@@ -71,7 +69,7 @@ def contradicted(
 
 def akin(run: LaneRun, lanes: Lanes) -> bool:
     """Whether a third lane is the same as one of two but for its options."""
-    return any(differ_in_options_alone(run.lane, other.lane) for other in (lanes.a, lanes.b))
+    return any(run.lane.differs_only_in_options(other.lane) for other in (lanes.a, lanes.b))
 
 
 def parting(
@@ -200,7 +198,7 @@ def _error_words(run: LaneRun, error: LayerError) -> str:
 
 def _looks_like(judged: LayerJudgement, lanes: Lanes) -> list[str]:
     local = judged.layer.local
-    fits = fitting_precision(local.units) if local is not None else None
+    fits = local.units.looks_like if local is not None else None
     if fits is None or local is None or local.not_finite_in_one:
         return []
     name = PRECISIONS.get(fits, fits)

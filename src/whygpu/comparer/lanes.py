@@ -15,12 +15,11 @@ from collections.abc import Collection, Sequence
 from typing import TypeVar, get_args
 
 from whygpu.errors import UsageError
-from whygpu.model.comparison import KerasBackend, Lane, LaneDevice, LaneOption
+from whygpu.model.comparison import KERAS_BACKENDS, Lane, LaneDevice, LaneOption
 from whygpu.model.policy import DeviceChoice, DevicePolicy
 
 DEVICES: tuple[LaneDevice, ...] = get_args(LaneDevice)
 OPTIONS: tuple[LaneOption, ...] = get_args(LaneOption)
-BACKENDS: tuple[KerasBackend, ...] = get_args(KerasBackend)
 
 Word = TypeVar("Word", bound=str)
 
@@ -52,7 +51,7 @@ def parse_lane(text: str) -> Lane:
     rest, backend = word, None
     if word.startswith("keras:"):
         name, _, rest = word.removeprefix("keras:").partition("@")
-        backend = _one_of(name, BACKENDS, "backend", word)
+        backend = _one_of(name, KERAS_BACKENDS, "backend", word)
     device_word, _, option_words = (rest or "cpu").partition(":")
     device = _one_of(device_word, DEVICES, "device" if backend else "lane", word)
     options = tuple(
@@ -74,7 +73,7 @@ def _one_of(word: str, known: Sequence[Word], what: str, lane: str) -> Word:
             return each
     near = difflib.get_close_matches(word, known, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    if what == "lane" and word in BACKENDS:
+    if what == "lane" and word in KERAS_BACKENDS:
         hint = f"; did you mean keras:{word}?"
     elif what == "option" and word.isdigit():
         hint = f"; CUDA_VISIBLE_DEVICES={word} chooses a GPU"
@@ -96,15 +95,11 @@ def default_lanes(
     """
     if gpu:
         return parse_lanes("cpu,gpu,gpu:no-cudnn")
-    backends = [name for name in BACKENDS if name in installed]
+    backends = [name for name in KERAS_BACKENDS if name in installed]
     if keras and keras_has_backends and len(backends) > 1:
         return parse_lanes(",".join(f"keras:{name}" for name in backends))
     # The second lane cannot run, and its reason is what the user wants to know.
     return parse_lanes("cpu,gpu")
-
-
-def differ_in_options_alone(one: Lane, other: Lane) -> bool:
-    return (one.device, one.backend) == (other.device, other.backend)
 
 
 def policy_of(lane: Lane) -> DevicePolicy:

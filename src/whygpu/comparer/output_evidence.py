@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whygpu.comparer.layers import Lanes
-from whygpu.comparer.tolerance import UNITS, digits_lost, fitting_precision, overall
+from whygpu.comparer.tolerance import UNITS, digits_lost, overall
 from whygpu.model.comparison import TensorDifference
 from whygpu.model.figures import PRECISIONS, figure, times
 
@@ -66,7 +66,7 @@ def beyond(each: TensorDifference, lanes: Lanes) -> list[str]:
         f"{each.name} differs by up to {figure(each.max_abs or 0.0)} where values reach "
         f"{figure(each.scale or 0.0)}: {times(units.own)} as far as rounding moves it"
     ]
-    fits = fitting_precision(units)
+    fits = units.looks_like
     if fits is not None:
         name = PRECISIONS.get(fits, fits)
         reasons.append(

@@ -16,7 +16,6 @@ UNITS: dict[str, float] = {
 }
 """The most that one rounding changes a number, relative to it."""
 
-TYPICAL = 0.1
 LAST_BITS = 64
 """Without a reference: as many units are rounding in any computation worth the name."""
 UNRELATED = 0.1
@@ -67,19 +66,6 @@ def explaining_precision(
         ratio = coarse[name]
         if ratio is not None and ratio <= 1:
             return name
-    return None
-
-
-def fitting_precision(units: Units) -> Precision | None:
-    """What precision a difference looks like, whether or not it is in use.
-
-    Products of that precision take a fair part of what it explains: less than a tenth of it is
-    something else.
-    """
-    if units.tf32 is not None and TYPICAL <= units.tf32 <= 1:
-        return "tf32"
-    if units.bfloat16 is not None and TYPICAL <= units.bfloat16 <= 1:
-        return "bfloat16"
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
@@ -10,6 +10,7 @@ from whygpu.model.standing import EXIT_CODES, Standing
 LaneDevice = Literal["cpu", "gpu"]
 LaneOption = Literal["no-cudnn", "deterministic", "no-tf32", "xla"]
 KerasBackend = Literal["tensorflow", "jax", "torch"]
+KERAS_BACKENDS: tuple[KerasBackend, ...] = get_args(KerasBackend)
 Precision = Literal["float64", "float32", "tf32", "bfloat16", "float16"]
 
 
@@ -22,6 +23,9 @@ class Lane(NamedTuple):
     options: tuple[LaneOption, ...] = ()
     backend: KerasBackend | None = None
     """None: the one that the program has anyway."""
+
+    def differs_only_in_options(self, other: Lane) -> bool:
+        return (self.device, self.backend) == (other.device, other.backend)
 
 
 LaneEnd = Literal["ran", "cannot-run", "failed", "wrong-device"]
@@ -69,6 +73,12 @@ class LaneRun(NamedTuple):
     None where that could not be asked."""
     timing: Timing | None = None
     notes: tuple[str, ...] = ()
+    missing: str = ""
+    """The framework that the lane needs and the target does not have; empty for other reasons."""
+
+
+_TYPICAL = 0.1
+"""Products of a precision differ by at least this part of what the precision explains."""
 
 
 class Units(NamedTuple):
@@ -80,6 +90,15 @@ class Units(NamedTuple):
     tf32: float | None = None
     """If products were made in TF32; None where nothing is multiplied, or not in float32."""
     bfloat16: float | None = None
+
+    @property
+    def looks_like(self) -> Precision | None:
+        """The precision of products that such a difference is typical of, in use or not."""
+        if self.tf32 is not None and _TYPICAL <= self.tf32 <= 1:
+            return "tf32"
+        if self.bfloat16 is not None and _TYPICAL <= self.bfloat16 <= 1:
+            return "bfloat16"
+        return None
 
 
 TensorKind = Literal["output", "recorded", "layer", "loss", "gradient", "weight"]

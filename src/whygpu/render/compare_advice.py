@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from whygpu.comparer.lanes import BACKENDS, differ_in_options_alone
-from whygpu.comparer.tolerance import fitting_precision
 from whygpu.model.comparison import (
+    KERAS_BACKENDS,
     ComparisonReport,
     LaneResult,
     LayerDifference,
@@ -79,7 +78,7 @@ def _go_around(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]:
     wrong = lanes[pair.off].run.lane
     for name, lane in lanes.items():
         other = lane.run.lane
-        akin = differ_in_options_alone(other, wrong)
+        akin = other.differs_only_in_options(wrong)
         options = [_RUN_OPTIONS[each] for each in other.options if each in _RUN_OPTIONS]
         if akin and name not in off and lane.run.end == "ran" and options:
             yield f"whygpu run {' '.join(options)} -- python train.py goes the way that is right"
@@ -111,7 +110,7 @@ def _mend_layer(
             f"let {layer.layer} compute in float32 or bfloat16 on {and_list(half)}, or keep its "
             f"values below {_LARGEST_FLOAT16:,}: float16 ends there"
         )
-    elif layer.local is not None and fitting_precision(layer.local.units) == "tf32":
+    elif layer.local is not None and layer.local.units.looks_like == "tf32":
         yield (
             "add a lane with no-tf32, such as gpu:no-tf32: if the difference is gone there, TF32 "
             "made it"
@@ -149,7 +148,7 @@ def _third_backend(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]
     lanes = {lane.run.lane.name: lane.run.lane for lane in report.lanes}
     between = {lanes[pair.a].backend, lanes[pair.b].backend}
     known = {lane.backend for lane in lanes.values() if lane.backend is not None}
-    others = [name for name in BACKENDS if name not in known]
+    others = [name for name in KERAS_BACKENDS if name not in known]
     if None not in between and len(between) > 1 and others:
         yield f"add keras:{others[0]} to --lanes: a third backend tells which of two is right"
 
@@ -163,7 +162,7 @@ def _missing_lanes(report: ComparisonReport) -> Iterator[str]:
         )
         return
     missing = [lane for lane in report.lanes if lane.run.end in ("cannot-run", "wrong-device")]
-    absent = [lane for lane in missing if "is not installed" in lane.run.reason]
+    absent = [lane for lane in missing if lane.run.missing]
     no_gpu = [lane for lane in missing if lane.run.lane.device == "gpu" and lane not in absent]
     used = any(lane.run.lane.device == "gpu" and lane.run.end == "ran" for lane in report.lanes)
     if no_gpu and not used:

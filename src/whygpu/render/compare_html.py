@@ -13,7 +13,6 @@ from whygpu.render import compare_svg as svg
 from whygpu.render.compare_advice import advice
 from whygpu.render.compare_style import POLICY, STYLE
 from whygpu.render.compare_table import telling
-from whygpu.version import VERSION
 
 _FIGURES = {
     *("one call", "first call", "speed", "peak", "largest", "relative", "ULPs", "cosine"),
@@ -24,8 +23,9 @@ _NAMES = {"kind", "worst in", "parts at"}
 """Those that may be folded."""
 
 
-def render(report: ComparisonReport) -> str:
-    body = "\n".join(_body(report))
+def render(report: ComparisonReport, version: str) -> str:
+    """`version` is whygpu's."""
+    body = "\n".join(_body(report, version))
     title = escape(f"{report.verdict}: {report.what} (whygpu compare)")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n'
@@ -36,7 +36,7 @@ def render(report: ComparisonReport) -> str:
     )
 
 
-def _body(report: ComparisonReport) -> Iterator[str]:
+def _body(report: ComparisonReport, version: str) -> Iterator[str]:
     verdict = report.verdict
     yield f'<p class="verdict {verdict}">{verdict}</p>'
     yield f"<h1>{escape(report.headline)}</h1>"
@@ -56,7 +56,7 @@ def _body(report: ComparisonReport) -> Iterator[str]:
     for pair in told.by_severity(report.pairs):
         yield from _pair(pair)
     yield "<h2>How it was compared</h2>"
-    yield _about(report)
+    yield _about(report, version)
 
 
 def _why(report: ComparisonReport) -> Iterator[str]:
@@ -132,9 +132,9 @@ def _counted(things: Sequence[object], name: str) -> str:
     return f"{len(things):,} {name}" + ("" if len(things) == 1 else "s")
 
 
-def _about(report: ComparisonReport) -> str:
+def _about(report: ComparisonReport, version: str) -> str:
     entries = [*told.about(report), *(("note", note) for note in report.notes)]
-    entries.append(("by", f"whygpu {VERSION}"))
+    entries.append(("by", f"whygpu {version}"))
     terms = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in entries)
     return f"<dl>{terms}</dl>"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whygpu.comparer.tolerance import fitting_precision
 from whygpu.model.comparison import (
     DeterminismKind,
     LaneEnd,
@@ -146,7 +145,7 @@ def units_words(layer: LayerDifference) -> str:
 
 
 def coarse_words(units: Units) -> str:
-    if units.own > 1 and units.tf32 is not None and fitting_precision(units) == "tf32":
+    if units.own > 1 and units.tf32 is not None and units.looks_like == "tf32":
         return f"{figure(units.own)} ({figure(units.tf32)} of TF32)"
     return figure(units.own)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import FileProblem, LintReport, Located
-from whygpu.version import VERSION
 
 LINT_SCHEMA = 1
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -59,8 +58,8 @@ def render_json(report: LintReport) -> str:
     return json.dumps(as_dict(report), indent=2) + "\n"
 
 
-def render_sarif(report: LintReport, causes: Sequence[Cause]) -> str:
-    """SARIF 2.1.0, as code scanning reads it."""
+def render_sarif(report: LintReport, causes: Sequence[Cause], version: str) -> str:
+    """SARIF 2.1.0, as code scanning reads it. `version` is whygpu's."""
     rules = [
         {
             "id": cause.code,
@@ -75,7 +74,7 @@ def render_sarif(report: LintReport, causes: Sequence[Cause]) -> str:
     places = {cause.code: place for place, cause in enumerate(causes)}
     results = [_result(found, places) for found in (*report.findings, *report.ignored)]
     run = {
-        "tool": {"driver": {"name": "whygpu", "version": VERSION, "rules": rules}},
+        "tool": {"driver": {"name": "whygpu", "version": version, "rules": rules}},
         "columnKind": "unicodeCodePoints",
         "invocations": [
             {
