@@ -65,12 +65,10 @@ def test_a_root_cause_with_its_evidence_its_fix_and_what_it_explains() -> None:
 
 
 def test_without_probes_one_line_says_what_stays_unknown() -> None:
-    report = text('only = ["torch"]\nprobes_left_out = "probes were left out (--no-probe)"')
+    report = text('only = ["torch"]\nprobes_left_out = "the frameworks were not run (--no-probe)"')
     assert report.startswith("? Cannot tell whether PyTorch uses the GPU: ")
     unknown = report.partition("Could not tell:\n")[2].partition("\n\n")[0]
-    assert unknown.startswith(
-        "   what running the frameworks would show: probes were left out (--no-probe)"
-    )
+    assert unknown.startswith("   the frameworks were not run (--no-probe) (WG")
     assert len(unknown.splitlines()) <= 2
 
 

@@ -30,7 +30,7 @@ from whygpu.model.system import Cpu
 from whygpu.model.target import Interpreter, Target
 from whygpu.version import VERSION
 
-NOT_PROBED = "probes were left out (--no-probe)"
+NOT_PROBED = "the frameworks were not run (--no-probe)"
 NOT_FOR_A_PLAN = "a plan does not need it"
 TOLD = Unknown("told by an option")
 

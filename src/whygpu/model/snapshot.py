@@ -30,7 +30,7 @@ class Snapshot(NamedTuple):
     target: Target
     probes: tuple[Probe, ...]
     probes_left_out: str
-    """Why probes were not run; empty when they were."""
+    """Why the frameworks were not run; empty when they were."""
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -49,7 +49,7 @@ class Snapshot(NamedTuple):
             if probe.name == name:
                 return Known(probe, f"{name} probe")
         if self.probes_left_out:
-            return Unknown(f"{name} was not run: {self.probes_left_out}")
+            return Unknown(self.probes_left_out)
         return Absent(f"{name} probe")
 
     def with_probes(self, probes: tuple[Probe, ...]) -> Snapshot:

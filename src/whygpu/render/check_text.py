@@ -128,16 +128,10 @@ def title(page: Page, number: int, root: Finding, about: str) -> None:
 def _undetermined(page: Page, report: Report, verbose: bool) -> None:
     if not report.undetermined:
         return
-    left_out = report.snapshot.probes_left_out
     reasons: dict[str, list[str]] = {}
     for outcome in report.undetermined:
-        for reason in outcome.reasons:
-            # What only running them could tell has one reason, whatever each cause calls it.
-            unrun = left_out and left_out in reason and not verbose
-            told = f"what running the frameworks would show: {left_out}" if unrun else reason
-            codes = reasons.setdefault(told, [])
-            if outcome.code not in codes:
-                codes.append(outcome.code)
+        for reason in dict.fromkeys(outcome.reasons):
+            reasons.setdefault(reason, []).append(outcome.code)
     page.section("Could not tell", STYLES["unknown"])
     for reason, codes in reasons.items():
         shown = codes if verbose or len(codes) <= 3 else [*codes[:3], f"and {len(codes) - 3} more"]

@@ -134,7 +134,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             continue
         probe = machine.probe(name)
         if isinstance(probe, Unknown):
-            yield Gap(f"whether {display_name(name)} uses the GPU: {probe.reason}")
+            yield Gap(probe.reason)
         elif isinstance(probe, Known):
             yield from _judge(probe.value)
 

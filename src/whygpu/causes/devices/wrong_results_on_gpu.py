@@ -80,7 +80,7 @@ CAUSE = cause("WG406", __name__, __doc__, severity="error", effect="broken")
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     need(nvidia_gpu(machine))
     if machine.probes_left_out:
-        raise Undetermined(f"nothing was computed: {machine.probes_left_out}")
+        raise Undetermined(machine.probes_left_out)
     for probe in machine.probes:
         wrong: list[ProbeOperation] = []
         for operation in probe.operations:

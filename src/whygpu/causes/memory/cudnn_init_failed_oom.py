@@ -198,7 +198,7 @@ _MUCH = 0.5
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     need(nvidia_gpu(machine))
     if machine.probes_left_out:
-        raise Undetermined(f"nothing was run on the GPU: {machine.probes_left_out}")
+        raise Undetermined(machine.probes_left_out)
     failed = [(probe, words) for probe in machine.probes if (words := _failure(probe))]
     if not failed:
         return
