@@ -24,7 +24,8 @@ def process(
 
 
 def reported(name: str, value: Any, framework: str = "torch") -> Reading:
-    return Reading(framework, name, "reported", value)
+    held = tuple(value) if isinstance(value, list) else value
+    return Reading(framework, name, "reported", held)
 
 
 NO_CUDA = Reading("torch", "memory_limits", "not-reached", None, "PyTorch did not start CUDA")

@@ -12,7 +12,14 @@ from whygpu.launch.records import device_used, peak_memory, read
 from whygpu.launch.trace_merge import merge
 from whygpu.model.memory_use import Curve, Kept, Point, ProcessLimit, ProcessMemory, Rounds
 from whygpu.model.observed import Absent, Known
-from whygpu.model.policy import DevicePolicy, FrameworkUse, ProcessRecord, Repair, RunReport
+from whygpu.model.policy import (
+    CallOutcome,
+    DevicePolicy,
+    FrameworkUse,
+    ProcessRecord,
+    Repair,
+    RunReport,
+)
 from whygpu.render.run_json import report_json
 from whygpu.render.run_text import end_text
 
@@ -40,6 +47,10 @@ def report(*records: ProcessRecord, **changes: Any) -> RunReport:
     return made._replace(**changes)
 
 
+def reading(**changes: Any) -> dict[str, Any]:
+    return {"framework": "jax", "name": "a", "status": "reported", **changes}
+
+
 def test_records_are_read_from_a_folder(tmp_path: Path) -> None:
     content = {
         "pid": 7,
@@ -54,11 +65,23 @@ def test_records_are_read_from_a_folder(tmp_path: Path) -> None:
         },
         "notes": ["a note"],
         "trace": {},
+        "calls": [{"framework": "jax", "name": "add_xla_flag", "outcome": "executed"}],
+        "readings": [
+            {"framework": "torch", "name": "cudnn_enabled", "status": "reported", "value": False},
+            {"framework": "jax", "name": "memory_limits", "status": "reported", "value": [5, None]},
+        ],
         "imported": 10.5,
         "ended": 20.5,
         "memory": {
             "error": "MemoryError: ",
-            "curves": [{"of": "jax", "device": "gpu:0", "began": 11.0, "points": [[0.1, 2, 3]]}],
+            "curves": [
+                {
+                    "of": "jax",
+                    "device": "gpu:0",
+                    "began": 11.0,
+                    "points": [{"seconds": 0.1, "low": 2, "high": 3}],
+                }
+            ],
             "rounds": [{"where": "train.py:3", "begun": 4}],
             "kept": [{"name": "outputs", "arrays": 8, "bytes": None, "of": "torch"}],
             "limit": {"name": "RLIMIT_AS", "limit": 9, "in_use": 8},
@@ -72,6 +95,8 @@ def test_records_are_read_from_a_folder(tmp_path: Path) -> None:
         FrameworkUse("torch", "2.13", (), None),
     )
     assert (found.imported, found.ended) == (10.5, 20.5)
+    assert found.calls == (CallOutcome("jax", "add_xla_flag", "executed"),)
+    assert [reading.value for reading in found.readings] == [False, (5, None)]
     assert found.memory == ProcessMemory(
         error="MemoryError: ",
         curves=(Curve("jax", "gpu:0", 11.0, (Point(0.1, 2, 3),)),),
@@ -80,6 +105,29 @@ def test_records_are_read_from_a_folder(tmp_path: Path) -> None:
         limit=ProcessLimit("RLIMIT_AS", 9, 8),
     )
     assert read(str(tmp_path / "gone")) == ()
+
+
+@each(
+    ("broken", "why"),
+    [
+        ({"calls": [{"framework": "jax", "name": "a", "outcome": "perhaps"}]}, "calls[0].outcome"),
+        ({"readings": [{"framework": "jax", "name": "a"}]}, "readings[0].status"),
+        ({"readings": [reading(value={"a": 1})]}, "readings[0].value"),
+        ({"readings": [reading(value=[[1]])]}, "readings[0].value[0]"),
+        ({"frameworks": {"jax": {}}}, "frameworks.jax.version"),
+        ({"memory": {"curves": [{"of": "jax"}]}}, "memory.curves[0].device"),
+        ({"memory": {"work": []}}, "memory.work"),
+        ({"memory": 3}, "memory"),
+    ],
+)
+def test_a_broken_part_costs_no_other(broken: dict[str, Any], why: str, tmp_path: Path) -> None:
+    content = {"pid": 7, "complete": True, "notes": ["a note"], **broken}
+    (tmp_path / "7-1.json").write_text(json.dumps(content))
+    (found,) = read(str(tmp_path))
+    assert (found.pid, found.complete) == (7, True)
+    first, second = found.notes
+    assert first == "a note"
+    assert second.startswith(f"a part of the record of process 7 cannot be read: {why}: ")
 
 
 @each(

@@ -122,7 +122,7 @@ def _fits(expectation: Expectation, reported: Any) -> bool | None:
         return isinstance(reported, str) and wanted in reported.split()
     if wanted is None:
         return None
-    values = reported if isinstance(reported, list) else [reported]
+    values = reported if isinstance(reported, tuple) else (reported,)
     limits = wanted if isinstance(wanted, list) else [wanted] * len(values)
     if len(limits) != len(values):
         limits = [max(limits)] * len(values)

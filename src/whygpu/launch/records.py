@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from whygpu.host.local import LocalHost
-from whygpu.model.codec import DecodeError, decode, decode_partial, encode
-from whygpu.model.memory_use import (
-    Allocator,
-    Curve,
-    Footprint,
-    Kept,
-    NotedWork,
-    Point,
-    ProcessLimit,
-    ProcessMemory,
-    Rounds,
-)
+from whygpu.model.codec import decode_parts, encode
+from whygpu.model.memory_use import NotedWork, ProcessMemory
 from whygpu.model.observed import Absent, Known, Observed, Unknown
-from whygpu.model.policy import CallOutcome, DeviceUsed, FrameworkUse, ProcessRecord, Reading
+from whygpu.model.policy import DeviceUsed, FrameworkUse, ProcessRecord
 from whygpu.model.units import size_text
-from whygpu.model.wire import CurveEntry, FrameworkEntry, Trace
+from whygpu.model.wire import FrameworkEntry, ProcessEntry
 
 LARGEST_FILE = 64 << 20
 """Bytes of one record; a model without its weights is the largest part, and has 8 MiB at most."""
 MOST_RECORDS = 10_000
 LONGEST_NOTE = 500
 MOST_NOTES = 50
-
-MOST_VALUES = 256
-"""Of one reading; there is one for each GPU."""
-
-T = TypeVar("T")
 
 
 class _Unreadable(Exception):
@@ -76,145 +61,47 @@ def _record(folder: str, name: str) -> ProcessRecord:
         data = _object(os.path.join(folder, name))
     except _Unreadable as error:
         return _without_content(pid, f"the record of process {pid} cannot be read: {error}")
-    parts = _Parts(data)
-    record = ProcessRecord(
-        pid=parts.get("pid", _typed(int), pid),
-        complete=parts.get("complete", _typed(bool), False),
-        frameworks=parts.get("frameworks", _frameworks, ()),
-        notes=(),
-        trace=parts.get("trace", _traces, {}),
-        imported=parts.get("imported", _typed(float | None), None),
-        ended=parts.get("ended", _typed(float | None), None),
-        calls=parts.get("calls", _several(CallOutcome), ()),
-        readings=parts.get("readings", _readings, ()),
-    )
-    notes: tuple[str, ...] = parts.get("notes", _typed(tuple[str, ...]), ())
-    memory = _Parts(parts.get("memory", _dictionary, {}))
-    if memory.is_empty:
+    entry, errors = decode_parts(ProcessEntry, {"pid": pid, **data})
+    told = entry.memory
+    if not told:
         try:
-            memory = _Parts(_begun(folder, pid))
+            told = _begun(folder, pid)
         except _Unreadable as error:
-            parts.errors.append(f"what it had begun: {error}")
-    record = record._replace(memory=_memory(memory))
-    kept = [note[:LONGEST_NOTE] for note in notes[:MOST_NOTES]]
-    broken = [*parts.errors, *(f"memory.{error}" for error in memory.errors)]
-    kept += [f"a part of the record of process {pid} cannot be read: {why}" for why in broken]
-    return record._replace(notes=tuple(kept))
-
-
-class _Parts:
-    """A JSON object whose parts are read one by one: one that is broken costs no other."""
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        self._data = data
-        self.is_empty = not data
-        self.errors: list[str] = []
-
-    def get(self, name: str, read: Callable[[Any, str], T], missing: T) -> T:
-        if name not in self._data:
-            return missing
-        try:
-            return read(self._data[name], name)
-        except (DecodeError, RecursionError) as error:
-            self.errors.append(str(error))
-            return missing
-
-
-def _typed(kind: Any) -> Callable[[Any, str], Any]:
-    return lambda data, path: decode(kind, data, path)
-
-
-def _optional(kind: Any) -> Callable[[Any, str], Any]:
-    return lambda data, path: decode_partial(kind, data, path) if data else None
-
-
-def _several(kind: Any) -> Callable[[Any, str], Any]:
-    return lambda data, path: tuple(decode_partial(kind, each, path) for each in _list(data, path))
-
-
-def _list(data: Any, path: str) -> list[Any]:
-    if not isinstance(data, list):
-        raise DecodeError(path, "a list", data)
-    return data
-
-
-def _dictionary(data: Any, path: str) -> dict[str, Any]:
-    if not isinstance(data, dict):
-        raise DecodeError(path, "an object", data)
-    return data
-
-
-def _frameworks(data: Any, path: str) -> tuple[FrameworkUse, ...]:
-    entries = {
-        decode(str, name, path): decode_partial(FrameworkEntry, entry, f"{path}.{name}")
-        for name, entry in _dictionary(data, path).items()
-    }
-    return tuple(
-        FrameworkUse(
-            name, entry.version, tuple(used.device for used in entry.used), entry.peak_memory_bytes
-        )
-        for name, entry in entries.items()
+            errors = (*errors, f"the work that it had begun: {error}")
+    memory, broken = decode_parts(ProcessMemory, told, "memory.")
+    kept = [note[:LONGEST_NOTE] for note in entry.notes[:MOST_NOTES]]
+    kept += [
+        f"a part of the record of process {pid} cannot be read: {error}"
+        for error in (*errors, *broken)
+    ]
+    return ProcessRecord(
+        pid=entry.pid,
+        complete=entry.complete,
+        frameworks=tuple(_use(name, each) for name, each in entry.frameworks.items()),
+        notes=tuple(kept),
+        trace={name: encode(trace) for name, trace in entry.trace.items()},
+        imported=entry.imported,
+        ended=entry.ended,
+        memory=memory._replace(work=_with_exact_texts(memory.work, told)),
+        calls=entry.calls,
+        readings=entry.readings,
     )
 
 
-def _traces(data: Any, path: str) -> dict[str, Any]:
-    return {
-        decode(str, name, path): encode(decode_partial(Trace, trace, f"{path}.{name}"))
-        for name, trace in _dictionary(data, path).items()
-    }
-
-
-def _readings(data: Any, path: str) -> tuple[Reading, ...]:
-    found: tuple[Reading, ...] = _several(Reading)(data, path)
-    return tuple(each._replace(value=_reported(each.value, path)) for each in found)
-
-
-def _reported(value: Any, path: str) -> Any:
-    """The program can write to the record: a value is a scalar, or a short list of them."""
-    if isinstance(value, list) and len(value) <= MOST_VALUES:
-        return [_scalar(each, path) for each in value]
-    return _scalar(value, path)
-
-
-def _scalar(value: Any, path: str) -> Any:
-    if type(value) not in (bool, int, float, str, type(None)):
-        raise DecodeError(path, "a number, a text, true, false or null", value)
-    return decode(type(value), value, path)
-
-
-def _memory(parts: _Parts) -> ProcessMemory:
-    return ProcessMemory(
-        error=parts.get("error", _typed(str), ""),
-        curves=parts.get("curves", _curves, ()),
-        allocators=parts.get("allocators", _several(Allocator), ()),
-        steps=parts.get("steps", _typed(int | None), None),
-        rounds=parts.get("rounds", _several(Rounds), ()),
-        in_loop=parts.get("in_loop", _typed(bool), True),
-        kept=parts.get("kept", _several(Kept), ()),
-        batch=parts.get("batch", _typed(int | None), None),
-        limit=parts.get("limit", _optional(ProcessLimit), None),
-        work=parts.get("work", _work, None),
-        imported=parts.get("imported", _optional(Footprint), None),
-    )
-
-
-def _curves(data: Any, path: str) -> tuple[Curve, ...]:
-    entries = decode(tuple[CurveEntry, ...], data, path)
-    return tuple(
-        Curve(each.of, each.device, each.began, tuple(Point(*point) for point in each.points))
-        for each in entries
-    )
+def _use(name: str, entry: FrameworkEntry) -> FrameworkUse:
+    devices = tuple(used.device for used in entry.used)
+    return FrameworkUse(name, entry.version, devices, entry.peak_memory_bytes)
 
 
 _UNCHANGED = ("data", "python", "program", "package", "search_path", "input")
 """Parts of the noted work that another process is given: a path may hold any byte."""
 
 
-def _work(data: Any, path: str) -> NotedWork | None:
-    if not data:
+def _with_exact_texts(work: NotedWork | None, memory: dict[str, Any]) -> NotedWork | None:
+    """Decoding makes a text printable; these go back to the target as they came."""
+    if work is None:
         return None
-    work = decode_partial(NotedWork, data, path)
-    given = {name: data[name] for name in _UNCHANGED if name in data}
+    given = {name: memory["work"][name] for name in _UNCHANGED if name in memory["work"]}
     if "search_path" in given:
         given["search_path"] = tuple(given["search_path"])
     return work._replace(**given)

@@ -45,16 +45,44 @@ def decode(kind: type[T], data: Any, path: str = "") -> T:
     return result
 
 
-def decode_partial(kind: type[T], data: Any, path: str = "") -> T:
-    """The same, where a field that has a default may be missing.
+def decode_parts(kind: type[T], data: dict[str, Any], path: str = "") -> tuple[T, tuple[str, ...]]:
+    """A record whose fields are decoded one by one, and what is wrong with those that cannot be.
 
-    For what a process of the user's sends: it leaves out what it does not know.
+    For what a process of the user sends. All fields of the record have defaults; a broken field
+    gets its default and costs no other. Fields that the record does not have are ignored. In
+    records inside of it, a field that has a default may be missing.
     """
-    if not isinstance(data, dict):
-        raise DecodeError(path, f"an object ({kind.__name__})", data)
-    defaults: dict[str, Any] = kind._field_defaults  # type: ignore[attr-defined]
-    missing = {name: encode(value) for name, value in defaults.items() if name not in data}
-    return decode(kind, {**missing, **data}, path)
+    found: dict[str, Any] = {}
+    errors: list[str] = []
+    record: Any = kind
+    for name, hint in hints(record):
+        if name in data:
+            try:
+                found[name] = _decode(hint, _completed(hint, data[name]), f"{path}{name}")
+            except (DecodeError, RecursionError) as error:
+                errors.append(str(error))
+    return kind(**found), tuple(errors)
+
+
+def _completed(kind: Any, data: Any) -> Any:
+    """The data with the fields that are missing and have defaults, at any depth."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        records = [member for member in arguments if is_record(member)]
+        return _completed(records[0], data) if len(records) == 1 else data
+    if is_record(kind) and isinstance(data, dict):
+        defaults = {name: encode(value) for name, value in kind._field_defaults.items()}
+        known = dict(hints(kind))
+        given = {
+            name: _completed(known[name], value) if name in known else value
+            for name, value in data.items()
+        }
+        return {**defaults, **given}
+    if origin is tuple and arguments[1:] == (Ellipsis,) and isinstance(data, list):
+        return [_completed(arguments[0], item) for item in data]
+    if origin is dict and isinstance(data, dict):
+        return {name: _completed(arguments[1], value) for name, value in data.items()}
+    return data
 
 
 def is_record(kind: Any) -> bool:
@@ -122,7 +150,9 @@ def _member(members: tuple[Any, ...], data: Any, path: str) -> Any:
         return rest[0]
     records = [member for member in rest if is_record(member)]
     if not isinstance(data, dict):
-        found = [member for member in rest if member not in records]
+        wanted = tuple if isinstance(data, list) else type(data)
+        plain = [member for member in rest if member not in records]
+        found = [member for member in plain if wanted in (member, get_origin(member))] or plain
     else:
         found = [record for record in records if len(records) == 1 or _is_kind(record, data)]
     if not found:

@@ -151,6 +151,10 @@ class CallOutcome(NamedTuple):
     reason: str = ""
 
 
+Scalar = bool | int | float | str | None
+Reported = bool | int | float | str | tuple[Scalar, ...] | None
+
+
 class Reading(NamedTuple):
     """What a framework reported of the policy at the end of one process."""
 
@@ -158,7 +162,7 @@ class Reading(NamedTuple):
     name: str
     status: Literal["reported", "not-reached", "unknown"]
     """`not-reached`: the framework had not started what the reading is about."""
-    value: Any = None
+    value: Reported = None
     reason: str = ""
 
 

@@ -1,11 +1,14 @@
-"""What the processes of a run record: launch/bootstrap writes it, launch/records.py decodes it.
+"""What `whygpu run` tells the processes of a run, and what they record.
 
-The bootstrap writes plain JSON and does not know these types.
+launch/bootstrap reads and writes it as plain JSON and does not know these types; launch/records.py
+decodes it.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+from whygpu.model.policy import CallOutcome, Reading
 
 
 class CallSetting(NamedTuple):
@@ -69,9 +72,17 @@ class Trace(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class CurveEntry(NamedTuple):
-    of: str
-    device: str
-    began: float
-    points: tuple[tuple[float, int, int], ...]
-    """Seconds, and the least and the most bytes in use there."""
+class ProcessEntry(NamedTuple):
+    """The record that one process leaves. Its parts are decoded one by one (codec.decode_parts)."""
+
+    pid: int = 0
+    complete: bool = False
+    frameworks: dict[str, FrameworkEntry] = {}
+    calls: tuple[CallOutcome, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    trace: dict[str, Trace] = {}
+    imported: float | None = None
+    ended: float | None = None
+    memory: dict[str, Any] = {}
+    """A ProcessMemory, decoded part by part as well."""
+    notes: tuple[str, ...] = ()

@@ -55,9 +55,14 @@ def stop():
 
 
 def curves():
-    """What was seen: [{of, device, began, points: [[seconds, low, high]]}]."""
+    """What was seen, as the type Curve in model/memory_use.py."""
     return [
-        {"of": framework, "device": device, "began": _state["began"], "points": list(points)}
+        {
+            "of": framework,
+            "device": device,
+            "began": _state["began"],
+            "points": [dict(zip(("seconds", "low", "high"), point)) for point in points],
+        }
         for (framework, device), points in sorted(_state["curves"].items())
     ]
 
