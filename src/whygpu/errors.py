@@ -35,13 +35,13 @@ class Option:
 
 
 class UserError(Exception):
-    """What is wrong and what to do about it, in texts and options.
+    """What is wrong and what to do about it, in texts, options and values that str() writes.
 
     `option` is the option that is wrong and `value` what it was given: the message begins with
     them. str() writes options as Python's arguments; the command line writes them its own way.
     """
 
-    def __init__(self, *problem: "str | Option", option: str = "", value: object = None) -> None:
+    def __init__(self, *problem: object, option: str = "", value: object = None) -> None:
         super().__init__(*problem)
         self.option = Option(option, value) if option else None
 
@@ -56,7 +56,7 @@ class UserError(Exception):
     def written(self, write_option: "Callable[[Option], str]") -> str:
         """The message, with each option as this function writes it."""
         problem = "".join(
-            write_option(part) if isinstance(part, Option) else part for part in self.args
+            write_option(part) if isinstance(part, Option) else str(part) for part in self.args
         )
         return problem if self.option is None else f"{write_option(self.option)}: {problem}"
 
@@ -72,7 +72,7 @@ class PolicyError(UserError):
     """
 
     def __init__(
-        self, *problem: "str | Option", summary: str = "", option: str = "", value: object = None
+        self, *problem: object, summary: str = "", option: str = "", value: object = None
     ) -> None:
         super().__init__(*problem, option=option, value=value)
         self.summary = summary or self.problem

@@ -21,6 +21,7 @@ from whygpu.launch.environment import changed
 from whygpu.launch.launch_plan import BOOTSTRAP, Look, make_plan, needs_look
 from whygpu.launch.policy_options import parse_device, parse_policy
 from whygpu.launch.repairs import repairs_for
+from whygpu.model.lack import Lack
 from whygpu.model.policy import Action, LaunchPlan
 from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
@@ -163,7 +164,7 @@ def test_without_a_gpu() -> None:
             planned(words, NO_GPU)
     auto = planned("auto", NO_GPU)
     assert variables(auto)["CUDA_VISIBLE_DEVICES"] == "-1"
-    assert auto.notes[0].startswith("--device auto: on the CPU, because")
+    assert auto.remarks[0].startswith("--device auto: on the CPU, because")
     assert variables(planned("auto")).get("CUDA_VISIBLE_DEVICES") is None
 
 
@@ -301,3 +302,19 @@ def test_isolation(tmp_path: Path) -> None:
     after = variables(plan, environ)
     assert after["LD_LIBRARY_PATH"] == f"{tmp_path}/driver"
     assert after["PYTHONNOUSERSITE"] == "1"
+
+
+def test_what_a_machine_lacks_is_data_until_it_is_shown() -> None:
+    with pytest.raises(PolicyError) as refused:
+        planned("require=gpu", NO_GPU)
+    (lack,) = refused.value.args
+    assert isinstance(lack, Lack)
+    assert str(refused.value) == f"require_gpu=True: {lack}"
+    old_driver = TWO + '[driver]\nversion = "418.39"\n'
+    broken = planned("auto", old_driver)
+    assert broken.lack is not None
+    remedies = [obstacle.remedy for obstacle in broken.lack.obstacles]
+    assert remedies
+    for remedy in remedies:
+        assert remedy is not None
+        assert remedy.text in broken.remarks[0]

@@ -222,7 +222,7 @@ class _Watcher:
             for repair in prepared.plan.repairs:
                 if prepared.concerns(repair):
                     output.say(repair_text(repair))
-            for note in prepared.plan.notes:
+            for note in prepared.plan.remarks:
                 output.say(note)
         sys.stdout.flush()
         sys.stderr.flush()

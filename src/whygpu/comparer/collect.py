@@ -17,6 +17,7 @@ from whygpu.launch import ability, records
 from whygpu.launch.execution import Prepared, prepare, staged
 from whygpu.model.comparison import Lane, LaneRun, Timing
 from whygpu.model.derived import display_name
+from whygpu.model.lack import Lack
 from whygpu.model.policy import DeviceUsed
 from whygpu.model.task_end import TaskEnd
 from whygpu.model.task_wire import LaneMessage, LaneRequest, Measure, Subject, TimingMessage
@@ -177,7 +178,7 @@ def begin(job: Job, lane: Lane, progress: Progress) -> Begun:
         return Begun(Collected(LaneRun(lane, "cannot-run", error.summary)))
     lacking = _lacking(lane, prepared)
     if lacking is not None:
-        return Begun(Collected(LaneRun(lane, "cannot-run", lacking.summary)))
+        return Begun(Collected(LaneRun(lane, "cannot-run", lacking.one_line)))
     asked = LaneRequest(
         subject=subject_of(job, lane),
         record=_folder(job, lane, 1),
@@ -261,7 +262,7 @@ def has_backends(installed: Mapping[str, str]) -> bool:
     return major.isdigit() and int(major) >= KERAS_WITH_BACKENDS
 
 
-def _lacking(lane: Lane, prepared: Prepared) -> ability.Inability | None:
+def _lacking(lane: Lane, prepared: Prepared) -> Lack | None:
     """Why the framework of a GPU lane cannot use it; None where it may, or may after repairs."""
     if lane.device == "cpu" or prepared.report is None or prepared.plan.repairs:
         return None

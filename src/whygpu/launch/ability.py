@@ -1,59 +1,43 @@
-"""Whether the GPU can be used here at all, as far as files, the driver and its start tell."""
+"""Whether a GPU can be used here at all, judged by files, the driver, and a start of the driver."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 from whygpu.diagnosis.verdicts import PROBED
 from whygpu.errors import PolicyError
 from whygpu.launch.devices import VISIBLE, gpus_of
-from whygpu.model.commands import remedy_text, shell_text
 from whygpu.model.derived import and_list, display_name, installer_of
-from whygpu.model.finding import MACHINE, Finding
+from whygpu.model.finding import MACHINE, Finding, Remedy
+from whygpu.model.lack import Lack, Obstacle
 from whygpu.model.observed import Absent, Known
 from whygpu.model.report import FrameworkReport, Report
 from whygpu.model.snapshot import Snapshot
 
 
-class Inability(NamedTuple):
-    """Why the GPU cannot be used."""
-
-    summary: str
-    """In one line."""
-    text: str
-    """In full, with what to do about it."""
-
-
-def machine_lacks(report: Report) -> Inability | None:
+def machine_lacks(report: Report) -> Lack | None:
     """Why no program can use a GPU on this machine; None if one may."""
     machine = report.snapshot
     given = machine.environment.visible_gpus
     if isinstance(given, Known) and given.value.visible == Known((), given.source):
-        return _in_one_line(f"{VISIBLE}={given.value.text!r} hides every GPU")
+        return Lack(f"{VISIBLE}={given.value.text!r} hides every GPU")
     for finding in _errors(report):
         if finding.subject == MACHINE and finding.effect != "none":
             summary = f"{finding.message} ({finding.code} {finding.cause})"
-            return Inability(summary, f"{summary}{_remedy(finding, machine)}")
+            return Lack(summary, (Obstacle("", _remedy(finding, machine)),), installer_of(machine))
     try:
         gpus_of(machine)
     except PolicyError as error:
-        return _in_one_line(str(error))
+        return Lack(str(error))
     state = machine.driver.state
     if isinstance(state, Known) and state.value != "working":
-        detail = machine.driver.detail or state.value
-        return _in_one_line(f"the NVIDIA driver does not work: {detail}")
+        return Lack(f"the NVIDIA driver does not work: {machine.driver.detail or state.value}")
     if isinstance(machine.driver.cuda_library, Absent):
-        source = machine.driver.cuda_library.source
-        return _in_one_line(f"there is no CUDA driver library: {source}")
+        return Lack(f"there is no CUDA driver library: {machine.driver.cuda_library.source}")
     return None
 
 
-def _in_one_line(text: str) -> Inability:
-    return Inability(text, text)
-
-
-def frameworks_lack(report: Report, named: Collection[str]) -> Inability | None:
+def frameworks_lack(report: Report, named: Collection[str]) -> Lack | None:
     """Why none of the program's frameworks can use the GPU; None if one may.
 
     Those are the frameworks that its file names, else all that are installed.
@@ -63,16 +47,11 @@ def frameworks_lack(report: Report, named: Collection[str]) -> Inability | None:
     if not concerned or any(item.verdict not in ("cpu", "broken") for item in concerned):
         return None
     names = and_list([f"{display_name(item.name)} {item.version}" for item in concerned])
-    blamed = _blamed(report, concerned)
-    causes = [f"{finding.code} {finding.message}" for finding in blamed]
-    details = [
-        f"\n  {cause}{_remedy(finding, report.snapshot)}"
-        for cause, finding in zip(causes, blamed, strict=True)
-    ]
-    return Inability(
-        summary=": ".join([f"{names} cannot use it here", *causes[:1]]),
-        text=f"{names} cannot use it here{''.join(details)}",
+    obstacles = tuple(
+        Obstacle(f"{finding.code} {finding.message}", _remedy(finding, report.snapshot))
+        for finding in _blamed(report, concerned)
     )
+    return Lack(f"{names} cannot use it here", obstacles, installer_of(report.snapshot))
 
 
 def _blamed(report: Report, items: Collection[FrameworkReport]) -> list[Finding]:
@@ -84,13 +63,10 @@ def _errors(report: Report) -> list[Finding]:
     return [finding for finding in report.root_causes if finding.severity == "error"]
 
 
-def _remedy(finding: Finding, machine: Snapshot) -> str:
+def _remedy(finding: Finding, machine: Snapshot) -> Remedy | None:
     if not finding.remedies:
-        return ""
+        return None
     from whygpu.planner.remedies import fulfilled, place_of
 
     first = finding._replace(remedies=finding.remedies[:1])
-    (remedy,) = fulfilled((first,), lambda: place_of(machine))[0].remedies
-    installer = installer_of(machine)
-    command = shell_text(remedy.action, installer)
-    return f"\n    {remedy_text(remedy, installer)}" + (f"\n      {command}" if command else "")
+    return fulfilled((first,), lambda: place_of(machine))[0].remedies[0]

@@ -18,6 +18,7 @@ from whygpu.model.wire import CallSetting, ReadingSetting, RunSettings
 if TYPE_CHECKING:
     from whygpu.collectors.driver_answer import GpuIds
     from whygpu.launch.repairs import Examine
+    from whygpu.model.lack import Lack
     from whygpu.model.report import Report
     from whygpu.model.snapshot import Snapshot
 
@@ -108,14 +109,19 @@ def make_plan(
         )
     actions = isolation(policy, environ)
     notes: list[str] = []
+    lack: Lack | None = None
     repairs: tuple[Repair, ...] = ()
     seen = look(changed(environ, actions)) if look is not None else None
     if stays_on_cpu:
         actions += devices.hide_gpus(environ)
     elif policy.device is not None and seen is not None:
-        chosen, notes = _choose(policy, seen, environ)
-        actions += chosen
-        stays_on_cpu = bool(notes)
+        lack = _lack_for_auto(policy, seen)
+        stays_on_cpu = lack is not None
+        actions += (
+            devices.hide_gpus(environ)
+            if stays_on_cpu
+            else devices.show_gpus(policy.device, seen.report.snapshot, seen.ids, environ)
+        )
     if seen is not None:
         if any(action.kind != "keep" for action in actions):
             # The choice of a device may itself have put something right, or hidden it.
@@ -127,7 +133,7 @@ def make_plan(
             causes = _CPU_REPAIRS if stays_on_cpu else None
             repairs = repairs_for(seen.report, now, seen.examine, causes)
         if proves(policy) and not stays_on_cpu:
-            notes += _judge(argv, policy, seen, now, repairs)
+            lack = _judge(argv, policy, seen, now, repairs)
     machine = seen.report.snapshot if seen is not None else None
     calls: list[Call] = []
     expectations: list[Expectation] = []
@@ -149,6 +155,7 @@ def make_plan(
         expectations=tuple(expectations),
         repairs=repairs,
         notes=(*notes, *unreached),
+        lack=lack,
         trace=trace,
         gpu_seen=machine is not None and _has_gpu(machine),
     )
@@ -175,17 +182,13 @@ def _way_in(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[list[Actio
     return [Action("prepend", "PYTHONPATH", BOOTSTRAP, reason)], notes
 
 
-def _choose(
-    policy: DevicePolicy, seen: Look, environ: Mapping[str, str]
-) -> tuple[list[Action], list[str]]:
-    assert policy.device is not None
-    if policy.device.kind == "auto" and not policy.require_gpu:
-        from whygpu.launch.ability import machine_lacks
+def _lack_for_auto(policy: DevicePolicy, seen: Look) -> Lack | None:
+    """Why `--device auto` means the CPU on this machine; None where it does not."""
+    if policy.device is None or policy.device.kind != "auto" or policy.require_gpu:
+        return None
+    from whygpu.launch.ability import machine_lacks
 
-        reason = machine_lacks(seen.report)
-        if reason is not None:
-            return devices.hide_gpus(environ), [f"--device auto: on the CPU, because {reason.text}"]
-    return devices.show_gpus(policy.device, seen.report.snapshot, seen.ids, environ), []
+    return machine_lacks(seen.report)
 
 
 def _judge(
@@ -194,20 +197,20 @@ def _judge(
     seen: Look,
     environ: Mapping[str, str],
     repairs: Sequence[Repair],
-) -> list[str]:
-    """Refuse a run that cannot meet its requirement; say aloud what auto will come to."""
+) -> Lack | None:
+    """Refuse a run that cannot meet --require gpu; return why --device auto will mean the CPU."""
     from whygpu.launch.ability import frameworks_lack, machine_lacks
 
     repaired = changed(environ, (action for repair in repairs for action in repair.actions))
     report = seen.examine(repaired) if repairs else seen.report
-    lacking = frameworks_lack(report, command.frameworks_named(argv, environ))
+    lack = frameworks_lack(report, command.frameworks_named(argv, environ))
     if policy.require_gpu:
-        reason = machine_lacks(report) or lacking
-        if reason is not None:
-            raise PolicyError(reason.text, summary=reason.summary, option="require_gpu", value=True)
-    elif lacking is not None and policy.device is not None and policy.device.kind == "auto":
-        return [f"--device auto: on the CPU, because {lacking.text}"]
-    return []
+        lack = machine_lacks(report) or lack
+        if lack is not None:
+            raise PolicyError(lack, summary=lack.one_line, option="require_gpu", value=True)
+        return None
+    auto = policy.device is not None and policy.device.kind == "auto"
+    return lack if auto else None
 
 
 def _concerned_by(limit: Limit, machine: Snapshot | None) -> bool:

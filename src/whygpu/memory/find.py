@@ -96,7 +96,7 @@ def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) ->
         tries = _Tries(wanted, limits, python, {**stage.environ, IN_TRIAL: "1"}, on_progress)
         result = tries.to_the_end()
     result = result._replace(
-        notes=(*plan.notes, *result.notes, *_of_malloc(result, environ)),
+        notes=(*plan.remarks, *result.notes, *_of_malloc(result, environ)),
         seconds=round(time.monotonic() - began, 3),
     )
     if key is not None:

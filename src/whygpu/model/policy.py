@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from whygpu.model.explanation import Explanation
 from whygpu.model.memory_use import MemoryEnd, ProcessMemory
 from whygpu.model.observed import Observed
 from whygpu.model.short_repr import short_repr
+
+if TYPE_CHECKING:
+    from whygpu.model.lack import Lack
 
 LogLevel = Literal["debug", "info", "warning", "error", "quiet"]
 DeviceKind = Literal["cpu", "gpu", "auto"]
@@ -115,13 +118,22 @@ class LaunchPlan(NamedTuple):
     expectations: tuple[Expectation, ...] = ()
     repairs: tuple[Repair, ...] = ()
     notes: tuple[str, ...] = ()
-    """What the policy cannot do, and what the user should hear before the program starts."""
+    """What the policy cannot do, and what else the user should know before the program starts."""
+    lack: Lack | None = None
+    """Why `--device auto` means the CPU here; None where it does not."""
     trace: bool = False
     gpu_seen: bool = False
     """The machine has an NVIDIA GPU, as far as it was looked at."""
 
     def __repr__(self) -> str:
         return short_repr(self)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """All that is said before the program starts."""
+        if self.lack is None:
+            return self.notes
+        return (f"--device auto: on the CPU, because {self.lack}", *self.notes)
 
     @property
     def all_actions(self) -> tuple[Action, ...]:

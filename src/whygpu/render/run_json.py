@@ -27,7 +27,7 @@ def plan_json(plan: LaunchPlan) -> str:
             {**_repair(repair), "actions": [action._asdict() for action in repair.actions]}
             for repair in plan.repairs
         ],
-        "notes": list(plan.notes),
+        "notes": list(plan.remarks),
     }
     return json.dumps(data, indent=2) + "\n"
 

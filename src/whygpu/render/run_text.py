@@ -25,9 +25,9 @@ def plan_text(plan: LaunchPlan) -> str:
     for repair in plan.repairs:
         lines.append(f"  {repair.code}  {repair.what}")
         lines.append(f"         {repair.why}")
-    if plan.notes:
+    if plan.remarks:
         lines += ["", "notes:"]
-        lines += [f"  {note}" for note in plan.notes]
+        lines += [f"  {note}" for note in plan.remarks]
     return "\n".join(lines) + "\n"
 
 
