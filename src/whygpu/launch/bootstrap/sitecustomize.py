@@ -8,10 +8,14 @@ module would have had it without us.
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
-def _start():
+def _start() -> None:
     if sys.version_info < (3, 6) or "WHYGPU_BOOTSTRAP_SETTINGS" not in os.environ:
         return
     writes_bytecode = sys.dont_write_bytecode
@@ -28,14 +32,14 @@ def _start():
         sys.dont_write_bytecode = writes_bytecode
 
 
-def _is_ours(path):
+def _is_ours(path: str) -> bool:
     try:
         return os.path.samefile(path, _FOLDER)
     except OSError:
         return False
 
 
-def _find_next():
+def _find_next() -> "Any":
     """The sitecustomize that Python would have found without us."""
     for finder in sys.meta_path:
         find_spec = getattr(finder, "find_spec", None)

@@ -4,7 +4,7 @@ Whatever fails in here is noted in the process's record, and the program goes on
 """
 
 
-def start():
+def start() -> None:
     """Called once at the start of every Python process below `whygpu run`."""
     from whygpu_bootstrap import settings
 

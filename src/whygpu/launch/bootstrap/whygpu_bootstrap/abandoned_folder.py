@@ -9,7 +9,7 @@ LOCK = "lock"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
-def remove_if_abandoned(folder):
+def remove_if_abandoned(folder: str) -> None:
     """Remove a run's folder if its launcher is certainly gone."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -29,7 +29,7 @@ def remove_if_abandoned(folder):
         os.close(descriptor)
 
 
-def _can_lock(descriptor):
+def _can_lock(descriptor: int) -> bool:
     import fcntl
 
     try:

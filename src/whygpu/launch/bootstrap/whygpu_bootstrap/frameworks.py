@@ -4,6 +4,10 @@ import sys
 
 from whygpu_bootstrap import import_hook, process_record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 WATCHED = {
     "tensorflow": "tensorflow",
     "torch": "torch",
@@ -13,7 +17,7 @@ WATCHED = {
 }
 
 
-def install(settings):
+def install(settings: "dict[str, Any]") -> None:
     """Wait for every framework that the program may import."""
     if settings["tf1"]:
         with process_record.noted("--tf1"):
@@ -24,10 +28,10 @@ def install(settings):
         import_hook.after_import(name, _starter(framework, settings))
 
 
-def _caller(framework, settings):
+def _caller(framework: str, settings: "dict[str, Any]") -> "Callable[[Any], None]":
     """Puts the policy into effect in a module that has just been imported."""
 
-    def call(module):
+    def call(module: "Any") -> None:
         with process_record.noted("the policy for %s" % framework):
             if any(call["framework"] == framework for call in settings["calls"]):
                 part("policy.calls").make(framework, module, settings["calls"])
@@ -37,8 +41,8 @@ def _caller(framework, settings):
     return call
 
 
-def _starter(framework, settings):
-    def start(module):
+def _starter(framework: str, settings: "dict[str, Any]") -> "Callable[[Any], None]":
+    def start(module: "Any") -> None:
         process_record.seen(framework, str(getattr(module, "__version__", "")))
         _caller(framework, settings)(module)
         devices = part("devices." + framework)
@@ -59,7 +63,7 @@ def _starter(framework, settings):
     return start
 
 
-def part(name):
+def part(name: str) -> "Any":
     """A module of this package, or None where there is none for the framework."""
     whole = "whygpu_bootstrap." + name
     writes_bytecode = sys.dont_write_bytecode

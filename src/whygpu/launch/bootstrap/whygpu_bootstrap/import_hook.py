@@ -4,13 +4,17 @@ import sys
 
 from whygpu_bootstrap import process_record
 
-_callbacks = {}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+_callbacks: "dict[Any, Any]" = {}
 
 
 class Finder:
     """Lets the other finders find a watched module, and adds to the end of its execution."""
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
         if name not in _callbacks:
             return None
         spec = self._found_by_others(name, path, target)
@@ -19,7 +23,7 @@ class Finder:
                 _extend(spec.loader, name)
         return spec
 
-    def _found_by_others(self, name, path, target):
+    def _found_by_others(self, name: str, path: "Any", target: "Any") -> "Any":
         for finder in sys.meta_path:
             find_spec = getattr(finder, "find_spec", None)
             if finder is self or find_spec is None:
@@ -40,17 +44,17 @@ def extended(loader, execute, afterwards):
         afterwards()
     return exec_module
 """
-_names = {}
+_names: "dict[Any, Any]" = {}
 exec(compile(_SOURCE, "<frozen importlib._bootstrap_external>", "exec"), _names)
 
 
-def _extend(loader, name):
+def _extend(loader: "Any", name: str) -> None:
     """On the loader object itself: the program sees the loader that it would see without us."""
     execute = loader.exec_module
     loader.exec_module = _names["extended"](loader, execute, lambda: _call_back(name))
 
 
-def _call_back(name):
+def _call_back(name: str) -> None:
     # A module may put another object in its place while it executes, as TensorFlow 1 does.
     module = sys.modules.get(name)
     for callback in _callbacks.pop(name, ()):
@@ -58,7 +62,7 @@ def _call_back(name):
             callback(module)
 
 
-def after_import(name, callback):
+def after_import(name: str, callback: "Callable[[Any], None]") -> None:
     """Call callback(module) once the module has been imported: now, if it has been already."""
     module = sys.modules.get(name)
     spec = getattr(module, "__spec__", None)
@@ -71,6 +75,6 @@ def after_import(name, callback):
         sys.meta_path.insert(0, Finder())
 
 
-def finish():
+def finish() -> None:
     """Write this process's record; done by itself at its end."""
     process_record.finish()

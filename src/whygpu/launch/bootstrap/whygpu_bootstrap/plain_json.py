@@ -4,13 +4,17 @@ The module json would bring ten others along, before the program's first line, a
 have a module of one of those names.
 """
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _WORDS = {"true": True, "false": False, "null": None}
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _SPACE = " \t\n\r"
 _DEEPEST = 50
 
 
-def loads(text):
+def loads(text: str) -> "Any":
     """The value that a text stands for; ValueError where it is not JSON."""
     value, end = _value(text, _skip(text, 0), 0)
     if _skip(text, end) != len(text):
@@ -18,13 +22,13 @@ def loads(text):
     return value
 
 
-def _skip(text, at):
+def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at] in _SPACE:
         at += 1
     return at
 
 
-def _value(text, at, depth):
+def _value(text: str, at: int, depth: int) -> "tuple[Any, int]":
     first = text[at : at + 1]
     if depth > _DEEPEST:
         raise ValueError("nested too deeply, at character %d" % at)
@@ -41,15 +45,15 @@ def _value(text, at, depth):
     return (_WORDS[word] if word in _WORDS else _number(word, at)), end
 
 
-def _number(word, at):
+def _number(word: str, at: int) -> float:
     digits = word[1:] if word.startswith("-") else word
     if not digits[:1].isdigit() or set(digits) - set("0123456789.eE+-"):
         raise ValueError("no value at character %d" % at)
     return int(word) if digits.isdigit() else float(word)
 
 
-def _object(text, at, depth):
-    found = {}
+def _object(text: str, at: int, depth: int) -> "tuple[dict[str, Any], int]":
+    found: "dict[str, Any]" = {}
     at = _skip(text, at)
     if text[at : at + 1] == "}":
         return found, at + 1
@@ -66,8 +70,8 @@ def _object(text, at, depth):
             return found, at
 
 
-def _array(text, at, depth):
-    found = []
+def _array(text: str, at: int, depth: int) -> "tuple[list[Any], int]":
+    found: "list[Any]" = []
     at = _skip(text, at)
     if text[at : at + 1] == "]":
         return found, at + 1
@@ -79,7 +83,7 @@ def _array(text, at, depth):
             return found, at
 
 
-def _comma(text, at, closing):
+def _comma(text: str, at: int, closing: str) -> "tuple[int, bool]":
     """Where the next element begins, and whether there is one."""
     at = _skip(text, at)
     mark = text[at : at + 1]
@@ -88,7 +92,7 @@ def _comma(text, at, closing):
     return (_skip(text, at + 1), True) if mark == "," else (at + 1, False)
 
 
-def _string(text, at):
+def _string(text: str, at: int) -> "tuple[str, int]":
     parts = []
     while True:
         end = at
@@ -103,7 +107,7 @@ def _string(text, at):
         parts.append(character)
 
 
-def _escape(text, at):
+def _escape(text: str, at: int) -> "tuple[str, int]":
     kind = text[at : at + 1]
     if kind != "u":
         if kind not in _ESCAPES:
@@ -118,7 +122,7 @@ def _escape(text, at):
     return chr(code), at
 
 
-def _code_unit(text, at):
+def _code_unit(text: str, at: int) -> "tuple[int, int]":
     digits = text[at : at + 4]
     if len(digits) < 4 or set(digits) - set("0123456789abcdefABCDEF"):
         raise ValueError("no character code at character %d" % at)

@@ -8,19 +8,23 @@ import atexit
 import os
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 LONGEST_NOTE = 500
 MOST_NOTES = 50
 
-_state = {"folder": None}
+_state: "dict[str, Any]" = {"folder": None}
 
 
-def open_in(folder):
+def open_in(folder: str) -> None:
     """Begin this process's record, to be written into the folder."""
     _begin(folder)
     _watch_ends()
 
 
-def _begin(folder):
+def _begin(folder: str) -> None:
     _state.clear()
     _state.update(
         folder=folder,
@@ -41,13 +45,13 @@ def _begin(folder):
 class noted:  # noqa: N801
     """Keeps what fails inside from the program, and notes it. Ctrl-C and exit pass."""
 
-    def __init__(self, what):
+    def __init__(self, what: str) -> None:
         self.what = what
 
-    def __enter__(self):
+    def __enter__(self) -> "noted":
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: "Any", error: "Any", trace: "Any") -> bool:
         if kind is None or not issubclass(kind, Exception):
             return False
         place = ""
@@ -61,25 +65,25 @@ class noted:  # noqa: N801
         return True
 
 
-def is_open():
+def is_open() -> bool:
     """Whether this process leaves a record at all."""
     return _state["folder"] is not None
 
 
-def note(text):
+def note(text: str) -> None:
     """Something whoever reads the report should know."""
     notes = _state.get("notes")
     if notes is not None and len(notes) < MOST_NOTES and text not in notes:
         notes.append(text[:LONGEST_NOTE])
 
 
-def add_call(entry):
+def add_call(entry: "dict[str, Any]") -> None:
     """A call of the plan; its entry says what became of it (policy/attempts.py)."""
     if is_open():
         _state["calls"].append(entry)
 
 
-def seen(framework, version):
+def seen(framework: str, version: str) -> None:
     """The program has imported a framework."""
     if _state["folder"] is None:
         return
@@ -92,7 +96,7 @@ def seen(framework, version):
         _write(complete=False)
 
 
-def ask_at_end(framework, devices, module):
+def ask_at_end(framework: str, devices: "Any", module: "Any") -> None:
     """Ask for the framework's devices at the end.
 
     `devices` has `used(module) -> dict`, which starts nothing and goes into the framework's entry,
@@ -102,24 +106,24 @@ def ask_at_end(framework, devices, module):
         _state["questions"][framework] = (devices, module)
 
 
-def readings_at_end(framework, take):
+def readings_at_end(framework: str, take: "Callable[[], list[dict[str, Any]]]") -> None:
     """Call take() at the end for what the framework reports of the policy (policy/readings.py)."""
     if is_open():
         _state["readings"][framework] = take
 
 
-def trace_at_end(framework, tracer):
+def trace_at_end(framework: str, tracer: "Any") -> None:
     """Ask the tracer for its result() at the end."""
     if _state["folder"] is not None:
         _state["tracers"][framework] = tracer
 
 
-def memory_at_end(watch):
+def memory_at_end(watch: "Any") -> None:
     """Ask for the process's memory at the end: watch has `result()` and `after_fork()`."""
     _state["memory"] = watch
 
 
-def finish():
+def finish() -> None:
     """Ask every framework what it has used, and write the record. The second call does nothing."""
     if _state["folder"] is None or _state["written"]:
         return
@@ -143,7 +147,7 @@ def finish():
     _tidy()
 
 
-def _traces():
+def _traces() -> "dict[str, Any]":
     results = {}
     for framework, tracer in list(_state["tracers"].items()):
         with noted("the trace of %s" % framework):
@@ -151,7 +155,7 @@ def _traces():
     return results
 
 
-def _readings():
+def _readings() -> "Any":
     found = []
     for framework, take in list(_state["readings"].items()):
         with noted("what %s reports of the policy" % framework):
@@ -159,7 +163,7 @@ def _readings():
     return found
 
 
-def _write(complete, ended=None, memory=None):
+def _write(complete: bool, ended: "Any" = None, memory: "Any" = None) -> None:
     # Late: a program that imports no framework may have a module of this name of its own.
     import json
 
@@ -182,7 +186,7 @@ def _write(complete, ended=None, memory=None):
     os.rename(path + ".part", path)
 
 
-def _tidy():
+def _tidy() -> None:
     """Whoever would have read and removed the folder may have been killed."""
     with noted("looking for whygpu"):
         from whygpu_bootstrap import abandoned_folder
@@ -190,7 +194,7 @@ def _tidy():
         abandoned_folder.remove_if_abandoned(os.path.dirname(_state["folder"]))
 
 
-def _after_fork():
+def _after_fork() -> None:
     """A child's record is its own. What its parent had running cannot be asked in it."""
     parent = dict(_state)
     if parent["folder"] is None:
@@ -218,7 +222,7 @@ def _after_fork():
                 _state["tracers"][framework] = tracer
 
 
-def _watch_ends():
+def _watch_ends() -> None:
     atexit.register(finish)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
@@ -228,8 +232,8 @@ def _watch_ends():
     os.execve = _finishing_first(os.execve)
 
 
-def _finishing_first(end):
-    def wrapper(*arguments, **options):
+def _finishing_first(end: "Callable[..., Any]") -> "Callable[..., Any]":
+    def wrapper(*arguments: "Any", **options: "Any") -> "Any":
         with noted("the record before %s" % end.__name__):
             finish()
         # Should exec fail, the process goes on, and its true end writes the record once more.

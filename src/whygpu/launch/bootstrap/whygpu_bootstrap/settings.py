@@ -10,11 +10,15 @@ import os
 
 from whygpu_bootstrap import plain_json
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 VARIABLE = "WHYGPU_BOOTSTRAP_SETTINGS"
 LARGEST = 1 << 20
 
 
-def report_folder():
+def report_folder() -> "str | None":
     """Where records go; None where there is no run, or it has ended and taken the folder along."""
     path = os.environ.get(VARIABLE)
     if not path:
@@ -23,7 +27,7 @@ def report_folder():
     return folder if os.path.isdir(folder) else None
 
 
-def load():
+def load() -> "dict[str, Any]":
     """The settings. Raises OSError or ValueError where they cannot be read."""
     with open(os.environ[VARIABLE], "rb") as file:
         return plain_json.loads(file.read(LARGEST).decode("ascii"))

@@ -5,21 +5,25 @@ import sys
 
 from whygpu_bootstrap import import_hook
 
-variables_at_start = {}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+variables_at_start: "dict[str, str]" = {}
 """The environment variables when JAX started a backend other than the CPU; empty before that."""
-_inherited = []
+_inherited: "list[bool]" = []
 
 
-def watch_start(jax):
+def watch_start(jax: "Any") -> None:
     import_hook.after_import("jax._src.xla_bridge", _watch)
 
 
-def _watch(bridge):
+def _watch(bridge: "Any") -> None:
     create = getattr(bridge, "_init_backend", None)
     if create is None:
         return
 
-    def _init_backend(*arguments, **options):
+    def _init_backend(*arguments: "Any", **options: "Any") -> "Any":
         before = dict(os.environ)
         client = create(*arguments, **options)
         if getattr(client, "platform", "cpu") not in ("cpu", "interpreter"):
@@ -30,17 +34,17 @@ def _watch(bridge):
     bridge._init_backend = _init_backend
 
 
-def _backends():
+def _backends() -> "Any":
     bridge = sys.modules.get("jax._src.xla_bridge") or sys.modules.get("jax.lib.xla_bridge")
     return getattr(bridge, "_backends", None)
 
 
-def started():
+def started() -> bool:
     """Whether JAX has started a backend, in this process."""
     return bool(_backends()) and not _inherited
 
 
-def used(jax):
+def used(jax: "Any") -> "dict[str, Any]":
     """The GPUs on which memory was taken; else the CPU."""
     if not started():
         return {}
@@ -56,7 +60,7 @@ def used(jax):
     return {"used": found or [{"device": "cpu", "name": ""}], "peak_memory_bytes": peak or None}
 
 
-def after_fork(jax):
+def after_fork(jax: "Any") -> None:
     """A backend that the parent has started hangs in a child, so it is not asked there."""
     if _backends():
         _inherited.append(True)

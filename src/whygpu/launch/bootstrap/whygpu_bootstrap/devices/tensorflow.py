@@ -5,15 +5,19 @@ import sys
 
 from whygpu_bootstrap import import_hook
 
-variables_at_start = {}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+variables_at_start: "dict[str, str]" = {}
 """The environment variables when TensorFlow started its devices; empty before that."""
-session_fractions = set()
+session_fractions: "set[float]" = set()
 """per_process_gpu_memory_fraction of each session that had a GPU; 0.0 means no limit."""
-_sessions = set()
-_inherited = []
+_sessions: "set[str]" = set()
+_inherited: "list[bool]" = []
 
 
-def watch_start(tensorflow):
+def watch_start(tensorflow: "Any") -> None:
     """Remember the variables at the start, and the devices of every TensorFlow 1 session.
 
     The devices of a session are not those of eager mode.
@@ -22,10 +26,10 @@ def watch_start(tensorflow):
     import_hook.after_import("tensorflow.python.client.session", _watch_sessions)
 
 
-def _watch_context(module):
+def _watch_context(module: "Any") -> None:
     initialize = module.Context.ensure_initialized
 
-    def ensure_initialized(self):
+    def ensure_initialized(self: "Any") -> "Any":
         if not self._initialized:
             _remember_variables()
         return initialize(self)
@@ -34,23 +38,25 @@ def _watch_context(module):
     module.Context.ensure_initialized = ensure_initialized
 
 
-def _remember_variables():
+def _remember_variables() -> None:
     if not variables_at_start:
         variables_at_start.update(os.environ)
 
 
-def _watch_sessions(module):
+def _watch_sessions(module: "Any") -> None:
     create = module.BaseSession.__init__
 
-    def __init__(self, *arguments, **options):  # noqa: N807
+    def __init__(self: "Any", *arguments: "Any", **options: "Any") -> None:  # noqa: N807
         _remember_variables()
         create(self, *arguments, **options)
         try:
             names = [device.name for device in self.list_devices()]
             _sessions.update(names)
             if any(":GPU:" in name for name in names):
-                options = self._config.gpu_options if self._config is not None else None
-                fraction = options.per_process_gpu_memory_fraction if options is not None else 0.0
+                config = self._config
+                fraction = 0.0
+                if config is not None:
+                    fraction = config.gpu_options.per_process_gpu_memory_fraction
                 session_fractions.add(fraction)
         except Exception:
             # A remote session that is not connected yet; it will say so itself when it runs.
@@ -60,30 +66,30 @@ def _watch_sessions(module):
     module.BaseSession.__init__ = __init__
 
 
-def started():
+def started() -> "Any":
     """Whether TensorFlow has started its devices, in this process."""
     return bool(_sessions) or _eager_started()
 
 
-def started_gpu():
+def started_gpu() -> "Any":
     """Whether one of the devices that it has started is a GPU."""
     return any(":GPU:" in name for name in _sessions) or started_eager_gpu()
 
 
-def started_eager_gpu():
+def started_eager_gpu() -> bool:
     devices = getattr(_context(), "_logical_devices", None) if _eager_started() else None
     return any(device.device_type == "GPU" for device in devices or ())
 
 
-def _context():
+def _context() -> "Any":
     return getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
 
 
-def _eager_started():
+def _eager_started() -> bool:
     return bool(getattr(_context(), "_initialized", False)) and not _inherited
 
 
-def after_fork(tensorflow):
+def after_fork(tensorflow: "Any") -> None:
     """A runtime that the parent has started hangs in a child, so it is not asked there."""
     if _eager_started():
         _inherited.append(True)
@@ -92,7 +98,7 @@ def after_fork(tensorflow):
     variables_at_start.clear()
 
 
-def used(tensorflow):
+def used(tensorflow: "Any") -> "dict[str, Any]":
     """The GPUs of every session, and those of eager mode on which memory was taken."""
     if not started():
         return {}
@@ -106,7 +112,7 @@ def used(tensorflow):
     }
 
 
-def _eager_peaks(tensorflow):
+def _eager_peaks(tensorflow: "Any") -> "dict[str, int | None]":
     """By GPU the most memory it had in use; None where TensorFlow does not report it."""
     names = [device.name for device in tensorflow.config.list_logical_devices("GPU")]
     get_memory_info = getattr(tensorflow.config.experimental, "get_memory_info", None)
@@ -116,5 +122,5 @@ def _eager_peaks(tensorflow):
     }
 
 
-def _index(name):
+def _index(name: str) -> str:
     return name.rpartition(":")[2]

@@ -1,11 +1,15 @@
 """Which devices PyTorch used, asked without starting CUDA."""
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def watch_start(torch):
+
+def watch_start(torch: "Any") -> None:
     """Nothing to do: no variable of the policy is read when CUDA starts."""
 
 
-def used(torch):
+def used(torch: "Any") -> "dict[str, Any]":
     """GPUs on which memory was taken; else the CPU: work on it cannot be told from none."""
     # False in a forked child whose parent had started CUDA: such a child cannot use it.
     if not torch.cuda.is_initialized():
@@ -20,5 +24,5 @@ def used(torch):
     return {"used": gpus or [{"device": "cpu", "name": ""}], "peak_memory_bytes": peak or None}
 
 
-def after_fork(torch):
+def after_fork(torch: "Any") -> None:
     """Nothing to do: PyTorch notices forks itself."""

@@ -13,6 +13,10 @@ import time
 from whygpu_bootstrap import process_record
 from whygpu_bootstrap.memory import live_usage
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 FIRST_INTERVAL = 0.02
 MOST_POINTS = 200
 """When there are so many, neighbours are joined and the looks become half as frequent. A look costs
@@ -20,10 +24,10 @@ about 0.05 ms."""
 LONGEST_WAIT = 1.0
 """Seconds to wait at the end for a look that is under way."""
 
-_state = {}
+_state: "dict[Any, Any]" = {}
 
 
-def reset():
+def reset() -> None:
     """Nothing is watched; a forked child has neither the thread nor its parent's GPU."""
     _state.clear()
     _state.update(gauges={}, curves={}, interval=FIRST_INTERVAL, began=None, stop=None, done=None)
@@ -32,7 +36,7 @@ def reset():
 reset()
 
 
-def watch(framework, gauge):
+def watch(framework: str, gauge: "Callable[[], dict[str, int]]") -> None:
     """Look at gauge() from now on: {device: bytes in use}, asked in a thread of its own."""
     _state["gauges"][framework] = gauge
     if _state["stop"] is not None:
@@ -46,7 +50,7 @@ def watch(framework, gauge):
         _state.update(stop=stop, done=done)
 
 
-def stop():
+def stop() -> None:
     """End the thread, before the framework takes its devices away."""
     lock = _state["stop"]
     if lock is not None and lock.locked():
@@ -54,7 +58,7 @@ def stop():
         _state["done"].acquire(True, LONGEST_WAIT)
 
 
-def curves():
+def curves() -> "list[dict[str, Any]]":
     """What was seen, as the type Curve in model/memory_use.py."""
     return [
         {
@@ -67,7 +71,7 @@ def curves():
     ]
 
 
-def _look_until(stop, done):
+def _look_until(stop: "_thread.LockType", done: "_thread.LockType") -> None:
     if hasattr(signal, "pthread_sigmask"):
         # Signals are the program's: a system call of its main thread is to be interrupted by them.
         valid = signal.valid_signals() if hasattr(signal, "valid_signals") else range(1, 32)
@@ -86,7 +90,7 @@ def _look_until(stop, done):
     done.release()
 
 
-def _add(counts):
+def _add(counts: "list[Any]") -> None:
     now = round(time.time() - _state["began"], 3)
     for framework, device, count in counts:
         points = _state["curves"].setdefault((framework, device), [])
@@ -97,7 +101,7 @@ def _add(counts):
         _state["interval"] *= 2
 
 
-def joined(points):
+def joined(points: "list[list[float]]") -> "list[list[float]]":
     """Half as many points; what was the least and the most among them stays known."""
     pairs = [points[index : index + 2] for index in range(0, len(points), 2)]
     return [

@@ -19,6 +19,12 @@ from whygpu_bootstrap.memory.frames import (
     package,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable
+
+    from whygpu_bootstrap.memory.frames import Frames
+
 LONGEST_ERROR = 4000
 MOST_LINKS = 20
 FEWEST_KEPT = 8
@@ -37,16 +43,22 @@ BY_INITIALISING = 6
 An optimizer writes to it once or twice in a step."""
 
 
-def result(watched):
+def result(watched: "Any") -> "dict[str, Any]":
     """The whole, as JSON; {} where no exception for want of memory ended the program.
 
     `watched` has for each framework the part that asks its allocators, and its module.
     """
-    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    error: "Any" = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     told = _told(error)
     if not told:
         return {}
-    found = {"error": told, "steps": None, "rounds": [], "kept": [], "allocators": []}
+    found: "dict[str, Any]" = {
+        "error": told,
+        "steps": None,
+        "rounds": [],
+        "kept": [],
+        "allocators": [],
+    }
     for framework, (part, module) in watched.items():
         with process_record.noted("asking %s for its memory" % framework):
             found["allocators"] += part.at_end(module)
@@ -67,9 +79,9 @@ def result(watched):
     return found
 
 
-def _told(error):
+def _told(error: "BaseException | None") -> str:
     """What the exception says, if it may be about memory; whygpu judges it later."""
-    texts = []
+    texts: "list[str]" = []
     links = [error]
     while links and len(texts) < MOST_LINKS:
         link = links.pop()
@@ -82,7 +94,7 @@ def _told(error):
     return text if any(word in text.lower() for word in ABOUT_MEMORY) else ""
 
 
-def _loops(frames):
+def _loops(frames: "Frames") -> "dict[str, Any]":
     """The loops that were under way, with how often each had begun before.
 
     Those of what a framework calls back (the layers of a model) are no rounds of work.
@@ -104,7 +116,7 @@ def _loops(frames):
     return {"rounds": found, "in_loop": in_loop}
 
 
-def _begun(loop, names):
+def _begun(loop: "ast.For", names: "dict[str, Any]") -> "Any":
     """By a loop's own counter: that of range() or enumerate(), or one that it counts up by one."""
     if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call):
         called = getattr(loop.iter.func, "id", getattr(loop.iter.func, "attr", ""))
@@ -120,13 +132,13 @@ def _begun(loop, names):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
             constant = vars(node.value)
             step = constant.get("value", constant.get("n"))
-            value = names.get(getattr(node.target, "id", None))
+            value = names.get(getattr(node.target, "id", ""))
             if step == 1 and type(value) is int:
                 return value
     return None
 
 
-def _batch(frames):
+def _batch(frames: "Frames") -> "Any":
     """The batch size, where the program has a variable or a data loader that says it."""
     for frame, _ in reversed(frames):
         if not package(frame):
@@ -142,7 +154,7 @@ def _batch(frames):
     return loaders[0] if len(loaders) == 1 else None
 
 
-def _steps(frames):
+def _steps(frames: "Frames") -> "int | None":
     """Training steps that were completed, by what training leaves in parameters and optimizers.
 
     None, and not 0, where nothing is there that would do them.
@@ -157,13 +169,13 @@ def _steps(frames):
     return max(known) if known else None
 
 
-def _steps_of(value, training):
+def _steps_of(value: "Any", training: bool) -> "list[int | None]":
     if any("keras" in kind.__module__ for kind in type(value).__mro__):
         counts = [_iterations(value), _iterations(getattr(value, "optimizer", None))]
         # A compiled model may only be asked for predictions.
         return counts if training else [count or None for count in counts]
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, getattr(torch.optim, "Optimizer", ())):
+    torch: "Any" = sys.modules.get("torch")
+    if torch is not None and isinstance(value, _optimizer_type(torch)):
         parameters = [each for group in value.param_groups for each in group["params"][:1]]
         states = [value.state[each] for each in parameters if each in value.state]
         return [_written(parameters)] + [_plain(torch, state.get("step")) for state in states]
@@ -172,20 +184,24 @@ def _steps_of(value, training):
     return []
 
 
-def _written(parameters):
+def _optimizer_type(torch: "Any") -> "Any":
+    return getattr(torch.optim, "Optimizer", ())
+
+
+def _written(parameters: "list[Any]") -> "int | None":
     """How often at least an optimizer has changed them."""
     counts = [max(0, each._version - BY_INITIALISING) // 2 for each in parameters]
     return max(counts) if counts else None
 
 
-def _plain(torch, step):
+def _plain(torch: "Any", step: "Any") -> "int | None":
     if isinstance(step, torch.Tensor):
         # One on the GPU is not read: that would wait for whatever the GPU is doing.
         return int(step) if step.device.type == "cpu" else None
     return step if isinstance(step, int) else None
 
 
-def _iterations(optimizer):
+def _iterations(optimizer: "Any") -> "int | None":
     """Its own count of steps, at least.
 
     With the JAX backend it stands still while a training runs. TensorFlow may have counted the step
@@ -202,7 +218,7 @@ def _iterations(optimizer):
         return None
 
 
-def _kept(things):
+def _kept(things: "Iterable[tuple[str, Any]]") -> "list[dict[str, Any]]":
     """The program's own containers that hold many arrays, and sums that hold a long graph."""
     found = []
     for name, value in things:
@@ -214,7 +230,7 @@ def _kept(things):
     return sorted(known, key=lambda item: item["bytes"] or 0, reverse=True)[:MOST_KEPT]
 
 
-def _weighed(name, container):
+def _weighed(name: str, container: "Any") -> "dict[str, Any] | None":
     """A container, if what it holds is arrays."""
     values = container.values() if type(container) is dict else container
     count = total = graphs = 0
@@ -233,7 +249,7 @@ def _weighed(name, container):
     return {"name": name, "arrays": count, "bytes": size, "of": library}
 
 
-def _arrays(value):
+def _arrays(value: "Any") -> "list[Any]":
     """An array, or the arrays in a tuple, list or dict of them."""
     if type(value) in (tuple, list):
         inner = value[:LOOKED_AT]
@@ -244,12 +260,12 @@ def _arrays(value):
     return [each for each in inner if type(each).__name__ in ARRAYS and _size(each)]
 
 
-def _library(array):
+def _library(array: "Any") -> str:
     library = type(array).__module__.partition(".")[0]
     return "jax" if library == "jaxlib" else library
 
 
-def _size(array):
+def _size(array: "Any") -> int:
     try:
         if _library(array) == "torch":
             return array.element_size() * array.nelement()
@@ -261,11 +277,11 @@ def _size(array):
         return 0
 
 
-def _has_graph(value):
+def _has_graph(value: "Any") -> bool:
     return type(value).__name__ == "Tensor" and getattr(value, "grad_fn", None) is not None
 
 
-def _graph(name, value):
+def _graph(name: str, value: "Any") -> "dict[str, Any] | None":
     """A sum of tensors that were never detached: the graph of each of them is alive."""
     node, count = value.grad_fn, 0
     while node is not None and type(node).__name__ == "AddBackward0" and count < LONGEST_GRAPH:
@@ -276,13 +292,13 @@ def _graph(name, value):
     return {"name": name, "arrays": count, "bytes": None, "of": "torch"}
 
 
-def _limit():
+def _limit() -> "dict[str, Any] | None":
     """The smallest that setrlimit allows this process, and what it has of that."""
     import resource
 
     now = watch.footprint()
     used = {"RLIMIT_AS": now["size"], "RLIMIT_DATA": now["data"]}
-    limits = [
+    limits: "list[dict[str, Any]]" = [
         {"name": name, "limit": limit, "in_use": used[name]}
         for name in used
         for limit in [resource.getrlimit(getattr(resource, name))[0]]

@@ -7,6 +7,13 @@ import os
 import sys
 import warnings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import types
+    from typing import Any, Iterable, Iterator
+
+    Frames = list[tuple[types.FrameType, int]]
+
 MOST_FRAMES = 60
 LARGEST_SOURCE = 1 << 20
 DEEPEST = 3
@@ -22,9 +29,9 @@ SAME_SHAPE = ("to", "cuda", "cpu", "contiguous", "pin_memory", "detach")
 """Methods of a tensor that give one like it."""
 
 
-def frames_of(error):
+def frames_of(error: "BaseException") -> "Frames":
     """[(frame, line)] of an exception, from the program's first to where it failed."""
-    found = []
+    found: "Frames" = []
     trace = getattr(error, "__traceback__", None)
     while trace is not None and len(found) < MOST_FRAMES:
         found.append((trace.tb_frame, trace.tb_lineno))
@@ -32,7 +39,7 @@ def frames_of(error):
     return found
 
 
-def package(frame):
+def package(frame: "types.FrameType") -> str:
     """The installed package that a frame's code is of; empty for the program's own."""
     path = frame.f_code.co_filename.replace(os.sep, "/")
     for folder in ("/site-packages/", "/dist-packages/"):
@@ -41,11 +48,11 @@ def package(frame):
     return ""
 
 
-def line_of(frame, number):
+def line_of(frame: "types.FrameType", number: int) -> str:
     return linecache.getline(frame.f_code.co_filename, number, frame.f_globals)
 
 
-def statements(frame):
+def statements(frame: "types.FrameType") -> "list[Any] | None":
     """All nodes of the source of a frame's own code; None where it has none."""
     source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     if not source or len(source) > LARGEST_SOURCE:
@@ -62,7 +69,7 @@ def statements(frame):
     return [node for node in ast.walk(tree) if getattr(node, "lineno", 0) >= first]
 
 
-def around(frame, line, kinds):
+def around(frame: "types.FrameType", line: int, kinds: "Any") -> "list[Any] | None":
     """The compound statements whose body a frame was in; None where it has no source."""
     nodes = statements(frame)
     if nodes is None:
@@ -74,7 +81,7 @@ def around(frame, line, kinds):
     ]
 
 
-def calls_at(frame, line):
+def calls_at(frame: "types.FrameType", line: int) -> "list[ast.Call]":
     """The calls that a line is part of."""
     return [
         node
@@ -83,14 +90,14 @@ def calls_at(frame, line):
     ]
 
 
-def _last_of(nodes):
+def _last_of(nodes: "Iterable[ast.AST]") -> int:
     return max(getattr(each, "lineno", 0) for node in nodes for each in ast.walk(node))
 
 
-def belongings(frames):
+def belongings(frames: "Frames") -> "Iterator[tuple[str, Any]]":
     """The program's variables, and what its own objects have as attributes, by name."""
     waiting = list(_variables(frames))
-    met = set()
+    met: "set[Any]" = set()
     while waiting and len(met) < MOST_BELONGINGS:
         depth, name, value = waiting.pop(0)
         if id(value) in met:
@@ -102,7 +109,7 @@ def belongings(frames):
             waiting += [(depth + 1, "%s.%s" % (name, key), attributes[key]) for key in attributes]
 
 
-def _variables(frames):
+def _variables(frames: "Frames") -> "Iterator[tuple[int, str, Any]]":
     for frame, _ in reversed(frames):
         if not package(frame):
             for name, value in frame.f_locals.items():
@@ -111,11 +118,11 @@ def _variables(frames):
         yield 1, name, value
 
 
-def _is_programs_own(value):
+def _is_programs_own(value: "Any") -> bool:
     return type(value).__module__.partition(".")[0] not in LIBRARIES
 
 
-def value_of(node, frame):
+def value_of(node: "Any", frame: "types.FrameType") -> "Any":
     """What an expression stood for in a frame, as far as no code has to run for it."""
     if isinstance(node, ast.Name):
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id, UNKNOWN))
@@ -134,25 +141,25 @@ def value_of(node, frame):
     return kept.get("value", kept.get("n", kept.get("s", UNKNOWN)))
 
 
-def _called(node, frame):
+def _called(node: "Any", frame: "types.FrameType") -> "Any":
     """Calls whose result is known without making them: len(x), x.to(device)."""
     called = node.func
     if isinstance(called, ast.Attribute) and called.attr in SAME_SHAPE:
         return value_of(called.value, frame)
     is_length = getattr(called, "id", "") == "len" and len(node.args) == 1
-    measured = value_of(node.args[0], frame) if is_length else UNKNOWN
+    measured: "Any" = value_of(node.args[0], frame) if is_length else UNKNOWN
     if type(measured) in (list, tuple, dict):
         return len(measured)
     shape = _attribute(measured, "shape")
     return shape[0] if isinstance(shape, tuple) and shape else UNKNOWN
 
 
-def _index(node):
+def _index(node: "Any") -> "Any":
     # Before Python 3.9, a plain index is wrapped.
     return node.slice.value if type(node.slice).__name__ == "Index" else node.slice
 
 
-def _attribute(owner, name):
+def _attribute(owner: "Any", name: str) -> "Any":
     if owner is UNKNOWN:
         return UNKNOWN
     if name == "shape" and type(owner).__name__ in ARRAYS:
@@ -164,7 +171,7 @@ def _attribute(owner, name):
     return UNKNOWN if hasattr(type(found), "__get__") else found
 
 
-def _element(owner, key):
+def _element(owner: "Any", key: "Any") -> "Any":
     plain = type(owner) in (dict, list, tuple) and type(key) in (int, str)
     if not plain:
         return UNKNOWN
@@ -174,7 +181,7 @@ def _element(owner, key):
         return UNKNOWN
 
 
-def _computed(operation, left, right):
+def _computed(operation: "Any", left: "Any", right: "Any") -> "Any":
     if type(left) is not int or type(right) is not int:
         return UNKNOWN
     if isinstance(operation, ast.Mult):

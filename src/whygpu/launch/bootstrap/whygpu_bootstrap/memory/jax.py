@@ -3,22 +3,26 @@
 from whygpu_bootstrap import import_hook, process_record
 from whygpu_bootstrap.memory import curve
 
-_clients = []
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
+_clients: "list[Any]" = []
 
 
-def start(jax):
+def start(jax: "Any") -> None:
     """Watch from the moment at which the program starts a backend other than the CPU's."""
     import_hook.after_import("jax._src.xla_bridge", _follow)
 
 
-def _follow(bridge):
+def _follow(bridge: "Any") -> None:
     for client in getattr(bridge, "_backends", {}).values():
         _watch(client)
     create = getattr(bridge, "_init_backend", None)
     if create is None:
         return
 
-    def _init_backend(*arguments, **options):
+    def _init_backend(*arguments: "Any", **options: "Any") -> "Any":
         client = create(*arguments, **options)
         with process_record.noted("watching the memory of jax"):
             _watch(client)
@@ -28,13 +32,13 @@ def _follow(bridge):
     bridge._init_backend = _init_backend
 
 
-def _watch(client):
+def _watch(client: "Any") -> None:
     if getattr(client, "platform", "cpu") not in ("cpu", "interpreter"):
         _clients.append(client)
         curve.watch("jax", in_use)
 
 
-def _statistics():
+def _statistics() -> "Iterator[tuple[str, dict[str, Any]]]":
     for client in _clients:
         for device in client.local_devices():
             stats = device.memory_stats()
@@ -42,11 +46,11 @@ def _statistics():
                 yield "gpu:%d" % device.local_hardware_id, stats
 
 
-def in_use():
+def in_use() -> "dict[str, int]":
     return {device: stats["bytes_in_use"] for device, stats in _statistics()}
 
 
-def at_end(jax):
+def at_end(jax: "Any") -> "list[dict[str, Any]]":
     """Its allocators' numbers, of every GPU that it has started."""
     live_arrays = getattr(jax, "live_arrays", None)
     return [
@@ -66,6 +70,6 @@ def at_end(jax):
     ]
 
 
-def after_fork():
+def after_fork() -> None:
     """What the parent had started hangs in a child, and is not asked there."""
     del _clients[:]

@@ -10,6 +10,11 @@ import sys
 
 from whygpu_bootstrap import frameworks, process_record, settings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import types
+    from typing import Any
+
 MAKERS = ("make_train_function", "make_test_function", "make_predict_function")
 """Each of Keras's methods calls one of these before its first batch, and none is under way when a
 batch fails."""
@@ -27,10 +32,10 @@ def extended(make, note, caller):
     return make_function
 """
 
-_noted = set()
+_noted: "set[Any]" = set()
 
 
-def start(keras):
+def start(keras: "Any") -> None:
     """Look at each model when it is about to be given data; a trial for a batch size tells by
     itself how it went, and is to take no more than the program would."""
     if int(keras.__version__.split(".")[0]) < 3 or os.environ.get("WHYGPU_IN_TRIAL"):
@@ -39,7 +44,7 @@ def start(keras):
         for name in MAKERS:
             make = vars(owner).get(name)
             if make is not None and hasattr(make, "__code__"):
-                names = {}
+                names: "dict[Any, Any]" = {}
                 exec(compile(_SOURCE, make.__code__.co_filename, "exec"), names)
                 extended = names["extended"](make, _note, sys._getframe)
                 extended.__name__, extended.__qualname__ = make.__name__, make.__qualname__
@@ -47,7 +52,7 @@ def start(keras):
                 setattr(owner, name, extended)
 
 
-def _note(model, frame):
+def _note(model: "Any", frame: "types.FrameType") -> None:
     method = frame.f_code.co_name
     with process_record.noted("the model of %s()" % method):
         part = frameworks.part("memory.work_keras")
@@ -60,7 +65,7 @@ def _note(model, frame):
         _leave(part.begun(model, method, batch, frame.f_locals.get("x")))
 
 
-def _within_fit(frame):
+def _within_fit(frame: "types.FrameType | None") -> bool:
     """Validation is part of a training, which takes more."""
     for _ in range(OUTER_FRAMES):
         if frame is None:
@@ -71,7 +76,7 @@ def _within_fit(frame):
     return False
 
 
-def _batch(names):
+def _batch(names: "dict[str, Any]") -> "int | None":
     """Of the iterator over the data, or of the one batch that was given."""
     if "epoch_iterator" in names:
         return getattr(names["epoch_iterator"].data_adapter, "batch_size", None)
@@ -79,7 +84,7 @@ def _batch(names):
     return int(shape[0]) if shape else None
 
 
-def left():
+def left() -> "dict[str, Any] | None":
     """What this process has noted last; None where it has not."""
     import json
 
@@ -90,12 +95,12 @@ def left():
         return json.load(file)["work"]
 
 
-def _path():
+def _path() -> "str | None":
     folder = settings.report_folder()
     return None if folder is None else os.path.join(folder, "%d.work" % os.getpid())
 
 
-def _leave(work):
+def _leave(work: "dict[str, Any]") -> None:
     import json
 
     path = _path()
@@ -107,11 +112,11 @@ def _leave(work):
     os.rename(path + ".part", path)
 
 
-def at_end(keras):
+def at_end(keras: "Any") -> "list[dict[str, Any]]":
     """Keras takes no memory of a GPU by itself."""
     return []
 
 
-def after_fork():
+def after_fork() -> None:
     """A child's models are noted anew, beside its own record."""
     _noted.clear()

@@ -5,13 +5,17 @@ import time
 
 from whygpu_bootstrap import settings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 INTERVAL = 1.0
 """Seconds between two words, at least."""
 
 _state = {"next": 0.0}
 
 
-def tell(counts):
+def tell(counts: "list[Any]") -> None:
     """Write [[framework, device, bytes in use]] beside the process's record, if it is time to."""
     now = time.time()
     if now < _state["next"]:

@@ -3,16 +3,20 @@
 from whygpu_bootstrap import import_hook, process_record
 from whygpu_bootstrap.memory import curve
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
 MIB = 1 << 20
-_contexts = []
+_contexts: "list[Any]" = []
 
 
-def start(tensorflow):
+def start(tensorflow: "Any") -> None:
     """Watch from the moment at which the program starts TensorFlow's devices."""
     import_hook.after_import("tensorflow.python.eager.context", _follow)
 
 
-def _follow(module):
+def _follow(module: "Any") -> None:
     context = getattr(module, "_context", None)
     if getattr(context, "_initialized", False):
         _watch(context)
@@ -21,7 +25,7 @@ def _follow(module):
     if initialize is None or not hasattr(module.Context, "get_memory_info"):
         return
 
-    def _initialize_logical_devices(self):
+    def _initialize_logical_devices(self: "Any") -> None:
         initialize(self)
         with process_record.noted("watching the memory of tensorflow"):
             _watch(self)
@@ -30,13 +34,13 @@ def _follow(module):
     module.Context._initialize_logical_devices = _initialize_logical_devices
 
 
-def _watch(context):
+def _watch(context: "Any") -> None:
     if any(device.device_type == "GPU" for device in context._logical_devices):
         _contexts.append(context)
         curve.watch("tensorflow", in_use)
 
 
-def _statistics():
+def _statistics() -> "Iterator[tuple[str, dict[str, Any]]]":
     for context in _contexts:
         # Asked earlier, it would wait for the lock under which the program starts it.
         if context._initialized:
@@ -46,11 +50,11 @@ def _statistics():
                     yield "gpu:" + index, context.get_memory_info("GPU:" + index)
 
 
-def in_use():
+def in_use() -> "dict[str, int]":
     return {device: stats["current"] for device, stats in _statistics()}
 
 
-def at_end(tensorflow):
+def at_end(tensorflow: "Any") -> "list[dict[str, Any]]":
     """Its allocators' numbers, of every GPU that it has started."""
     limits = {}
     with process_record.noted("the memory limits of tensorflow"):
@@ -67,7 +71,7 @@ def at_end(tensorflow):
     ]
 
 
-def _limits(tensorflow):
+def _limits(tensorflow: "Any") -> "dict[str, int | None]":
     """In bytes, by logical device; None for a device that may have the whole GPU.
 
     Logical devices are numbered in the order of the GPUs that they divide.
@@ -84,6 +88,6 @@ def _limits(tensorflow):
     }
 
 
-def after_fork():
+def after_fork() -> None:
     """What the parent had started hangs in a child, and is not asked there."""
     del _contexts[:]

@@ -2,14 +2,18 @@
 
 from whygpu_bootstrap.memory import curve
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def start(torch):
+
+def start(torch: "Any") -> None:
     """Watch from the moment at which the program starts CUDA, or from now if it has."""
     if hasattr(torch._C, "_cuda_memoryStats"):
         torch.cuda._lazy_call(lambda: curve.watch("torch", lambda: in_use(torch)))
 
 
-def in_use(torch):
+def in_use(torch: "Any") -> "dict[str, int]":
     found = {}
     for index in range(torch.cuda.device_count()):
         stats = _stats(torch, index)
@@ -18,12 +22,12 @@ def in_use(torch):
     return found
 
 
-def _stats(torch, index):
+def _stats(torch: "Any", index: int) -> "dict[str, Any]":
     # What torch.cuda.memory_stats() asks; that one sorts and renames a hundred numbers besides.
     return torch._C._cuda_memoryStats(index)
 
 
-def at_end(torch):
+def at_end(torch: "Any") -> "list[dict[str, Any]]":
     """Its allocators' numbers, of every GPU on which it took memory."""
     if not torch.cuda.is_initialized() or not hasattr(torch._C, "_cuda_memoryStats"):
         return []
@@ -50,11 +54,11 @@ def at_end(torch):
     return found
 
 
-def _allowed(torch, index, total):
+def _allowed(torch: "Any", index: int, total: int) -> "int | None":
     """What set_per_process_memory_fraction left of it; PyTorch tells since 2.5."""
     fraction = getattr(torch.cuda, "get_per_process_memory_fraction", lambda index: 1.0)(index)
     return int(total * fraction) if fraction < 1.0 else None
 
 
-def after_fork():
+def after_fork() -> None:
     """Nothing to do: what waits for the start of CUDA waits in a child as well."""

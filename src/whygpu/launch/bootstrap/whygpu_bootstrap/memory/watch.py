@@ -6,11 +6,15 @@ import sys
 from whygpu_bootstrap import frameworks, process_record
 from whygpu_bootstrap.memory import curve
 
-_watched = {}
-_state = {"imported": None}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_watched: "dict[Any, Any]" = {}
+_state: "dict[str, dict[str, int] | None]" = {"imported": None}
 
 
-def start(framework, part, module):
+def start(framework: str, part: "Any", module: "Any") -> None:
     """Watch the memory of a framework.
 
     `part` has `start(module)`, which starts nothing of the framework's, `at_end(module)`, and
@@ -23,22 +27,22 @@ def start(framework, part, module):
     process_record.memory_at_end(sys.modules[__name__])
 
 
-def result():
+def result() -> "dict[str, Any]":
     """The curves, and where an exception ended the program what it left to be seen."""
     curve.stop()
-    found = {"curves": curve.curves()}
+    found: "dict[str, Any]" = {"curves": curve.curves()}
     if getattr(sys, "last_value", None) is not None:
         found["imported"] = _state["imported"]
         found.update(frameworks.part("memory.exhaustion").result(_watched))
     return found
 
 
-def imported():
+def imported() -> "dict[str, int] | None":
     """What the process had when its frameworks were imported."""
     return _state["imported"]
 
 
-def footprint():
+def footprint() -> "dict[str, int]":
     """What the process has of the computer's memory now, in bytes."""
     with open("/proc/self/statm") as file:
         size, resident, shared, _, _, data, _ = [int(word) for word in file.read().split()]
@@ -46,7 +50,7 @@ def footprint():
     return {"size": size * page, "resident": (resident - shared) * page, "data": data * page}
 
 
-def after_fork():
+def after_fork() -> None:
     """What the parent had started cannot be asked in a child. What the child starts is watched."""
     curve.reset()
     for part, _ in list(_watched.values()):

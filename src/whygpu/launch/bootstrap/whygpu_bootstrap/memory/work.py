@@ -10,6 +10,12 @@ import sys
 
 from whygpu_bootstrap import frameworks
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from whygpu_bootstrap.memory.frames import Frames
+
 LARGEST = 8 << 20
 """Bytes of a model without weights: more than this are data."""
 PLAIN = (int, float, bool, str, type(None))
@@ -28,7 +34,7 @@ class CannotNote(Exception):
     """The message says why, in words that can follow "because"."""
 
 
-def noted_work(frames, batch):
+def noted_work(frames: "Frames", batch: "Any") -> "dict[str, Any] | None":
     """As JSON; {"why": ...} where it cannot be noted, None where no framework was at work.
 
     `batch` is the batch size by a variable of the program, or None.
@@ -49,7 +55,7 @@ def noted_work(frames, batch):
     return None
 
 
-def surroundings(frames):
+def surroundings(frames: "Frames") -> "dict[str, Any]":
     """What another process needs to find the program's own modules."""
     main = vars(sys.modules["__main__"])
     # When the program is over, Python has taken __file__ away from it.
@@ -63,7 +69,7 @@ def surroundings(frames):
     }
 
 
-def plain_names(kinds=PLAIN):
+def plain_names(kinds: "tuple[type, ...]" = PLAIN) -> "dict[str, Any]":
     """The program's constants, which its functions may refer to."""
     found = {}
     for name, value in list(vars(sys.modules["__main__"]).items()):

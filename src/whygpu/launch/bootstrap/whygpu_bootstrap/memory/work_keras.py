@@ -6,6 +6,14 @@ from whygpu_bootstrap import frameworks
 from whygpu_bootstrap.memory.frames import UNKNOWN, calls_at, package, value_of
 from whygpu_bootstrap.memory.work import LARGEST, CannotNote, plain_names, surroundings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ast
+    import types
+    from typing import Any, Callable
+
+    from whygpu_bootstrap.memory.frames import Frames
+
 TRAINING = ("fit", "train_on_batch")
 USING = ("evaluate", "test_on_batch", "predict", "predict_on_batch")
 BATCH_AT = {"fit": 2, "evaluate": 2, "predict": 1}
@@ -13,7 +21,7 @@ BATCH_AT = {"fit": 2, "evaluate": 2, "predict": 1}
 DEFAULT_BATCH = 32
 
 
-def noted(frames, batch):
+def noted(frames: "Frames", batch: "Any") -> "dict[str, Any] | None":
     """None where no call of a Keras model's own methods was under way."""
     keras = sys.modules["keras"]
     if not hasattr(keras, "Model"):
@@ -37,13 +45,15 @@ def noted(frames, batch):
     return None
 
 
-def begun(model, method, batch, given):
+def begun(model: "Any", method: str, batch: "Any", given: "Any") -> "dict[str, Any]":
     """The same for a call that has just begun."""
     found = _described(sys.modules["keras"], model, method, batch, given)
     return dict(surroundings([]), why="", begun=True, **found)
 
 
-def _described(keras, model, method, batch, given):
+def _described(
+    keras: "Any", model: "Any", method: str, batch: "Any", given: "Any"
+) -> "dict[str, Any]":
     return {
         "of": "keras",
         "name": type(model).__name__,
@@ -55,7 +65,7 @@ def _described(keras, model, method, batch, given):
     }
 
 
-def _calls(frames):
+def _calls(frames: "Frames") -> "list[tuple[Any, types.FrameType]]":
     """Calls that may be of a model's methods, by the program's own code; the innermost first."""
     return [
         (call, frame)
@@ -66,7 +76,7 @@ def _calls(frames):
     ]
 
 
-def _argument(call, frame, name, place):
+def _argument(call: "ast.Call", frame: "types.FrameType", name: str, place: int) -> "Any":
     """What was given; UNKNOWN where the source does not tell, None where nothing was."""
     for keyword in call.keywords:
         if keyword.arg == name:
@@ -82,7 +92,7 @@ def _argument(call, frame, name, place):
     return value_of(call.args[place], frame) if place < len(call.args) else None
 
 
-def _batch(call, frame, given, by_name):
+def _batch(call: "Any", frame: "types.FrameType", given: "Any", by_name: "Any") -> "Any":
     place = BATCH_AT.get(call.func.attr)
     told = _argument(call, frame, "batch_size", place) if place is not None else None
     rows = _rows(given)
@@ -97,7 +107,7 @@ def _batch(call, frame, given, by_name):
     return by_name if found is None else found
 
 
-def _arrays(given):
+def _arrays(given: "Any") -> "list[Any]":
     """Arrays of nested lists and dicts, in the order in which Keras has them."""
     if isinstance(given, dict):
         return [each for key in sorted(given) for each in _arrays(given[key])]
@@ -106,13 +116,13 @@ def _arrays(given):
     return [given] if isinstance(getattr(given, "shape", None), tuple) else []
 
 
-def _rows(given):
+def _rows(given: "Any") -> "int | None":
     """Of arrays. Other things that have a length count batches."""
     arrays = _arrays(given)
     return int(arrays[0].shape[0]) if arrays and len(arrays[0].shape) else None
 
 
-def _batch_of_data(data):
+def _batch_of_data(data: "Any") -> "int | None":
     """What a data set or loader says of its own batches."""
     spec = _first_spec(data)
     told = spec.shape[0] if spec is not None and spec.shape.rank else None
@@ -121,19 +131,19 @@ def _batch_of_data(data):
     return told if type(told) is int else None
 
 
-def _first_spec(data):
+def _first_spec(data: "Any") -> "Any":
     found = getattr(data, "element_spec", None)
     while isinstance(found, (tuple, list, dict)) and found:
         found = found[sorted(found)[0]] if isinstance(found, dict) else found[0]
     return found if hasattr(found, "shape") else None
 
 
-def _says_what_it_takes(model):
-    inputs = getattr(model, "inputs", None)
+def _says_what_it_takes(model: "Any") -> bool:
+    inputs: "Any" = getattr(model, "inputs", None)
     return bool(inputs) and all(size for each in inputs for size in each.shape[1:])
 
 
-def _shapes(given):
+def _shapes(given: "Any") -> "str | None":
     """As `--input` has them; None where nothing tells."""
     spec = _first_spec(given)
     arrays = [spec] if spec is not None and spec.shape.rank else _arrays(given)
@@ -146,15 +156,15 @@ def _shapes(given):
     return ",".join(words) or None
 
 
-def _dtype(array):
+def _dtype(array: "Any") -> str:
     name = getattr(array.dtype, "name", str(array.dtype).rpartition(".")[2])
     return "float32" if name == "float64" else name
 
 
-def _without_tensorflow(function, *arguments):
+def _without_tensorflow(function: "Callable[..., Any]", *arguments: "Any") -> "Any":
     """Keras imports TensorFlow to tell its shapes from others, also where another backend works
     and memory has just run out. A program that has not imported it has none of them."""
-    lazy = getattr(sys.modules.get("keras.src.utils.module_utils"), "tensorflow", None)
+    lazy: "Any" = getattr(sys.modules.get("keras.src.utils.module_utils"), "tensorflow", None)
     if "tensorflow" in sys.modules or getattr(lazy, "_available", "") is not None:
         return function(*arguments)
     lazy._available = False
@@ -164,7 +174,7 @@ def _without_tensorflow(function, *arguments):
         lazy._available = None
 
 
-def _saved(keras, model):
+def _saved(keras: "Any", model: "Any") -> str:
     import json
 
     serialize = keras.saving.serialize_keras_object
@@ -192,7 +202,7 @@ def _saved(keras, model):
     return text
 
 
-def _config(model):
+def _config(model: "Any") -> "Any":
     try:
         return model.get_config()
     except NotImplementedError:
@@ -201,7 +211,7 @@ def _config(model):
         )
 
 
-def _compiled(serialize, model):
+def _compiled(serialize: "Any", model: "Any") -> "Any":
     """What compile() was given. Metrics take no memory worth a word, and are left out."""
     given = getattr(getattr(model, "_compile_config", None), "config", None)
     if not given:

@@ -17,6 +17,13 @@ from whygpu_bootstrap.memory.frames import (
 )
 from whygpu_bootstrap.memory.work import LARGEST, PLAIN, CannotNote, plain_names
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import types
+    from typing import Any
+
+    from whygpu_bootstrap.memory.frames import Frames
+
 CALLS = ("_wrapped_call_impl", "_call_impl", "__call__")
 WITHOUT_GRADIENTS = ("no_grad", "inference_mode")
 CASTING = ("autocast", "decorate_autocast")
@@ -37,7 +44,9 @@ class Call(object):
     `unplaced` are tensors among the arguments whose device at the call is not known.
     """
 
-    def __init__(self, module, args, kwargs, inner, unplaced=()):
+    def __init__(
+        self, module: "Any", args: "Any", kwargs: "Any", inner: "Any", unplaced: "Any" = ()
+    ) -> None:
         self.module = module
         self.args = args
         self.kwargs = kwargs
@@ -45,7 +54,7 @@ class Call(object):
         self.unplaced = unplaced
 
 
-def noted(frames, batch):
+def noted(frames: "Frames", batch: "Any") -> "dict[str, Any] | None":
     """None where no module shows."""
     torch = sys.modules["torch"]
     call = _under_way(torch, frames) or _in_source(torch, frames)
@@ -73,12 +82,12 @@ def noted(frames, batch):
     }
 
 
-def _is_model(torch, value):
+def _is_model(torch: "Any", value: "Any") -> bool:
     """A module that is more than a function: losses are modules as well."""
     return isinstance(value, torch.nn.Module) and next(value.parameters(), None) is not None
 
 
-def _under_way(torch, frames):
+def _under_way(torch: "Any", frames: "Frames") -> "Call | None":
     for number, (frame, _) in enumerate(frames):
         names = frame.f_locals
         is_call = frame.f_code.co_name in CALLS and package(frame) == "torch" and "kwargs" in names
@@ -89,7 +98,7 @@ def _under_way(torch, frames):
     return None
 
 
-def _in_source(torch, frames):
+def _in_source(torch: "Any", frames: "Frames") -> "Call | None":
     """The forward pass is over, and the program's own code went on with it: the last call of a
     module before the line that failed, in the same round of the same function."""
     own = [number for number, (frame, _) in enumerate(frames) if package(frame) != "torch"]
@@ -120,17 +129,17 @@ def _in_source(torch, frames):
     return Call(value_of(call.func, frame), tuple(args), kwargs, None, _tensors(torch, unplaced))
 
 
-def _has_call(node):
+def _has_call(node: "Any") -> bool:
     return any(isinstance(each, ast.Call) for each in ast.walk(node))
 
 
-def _given(torch, node, frame):
+def _given(torch: "Any", node: "Any", frame: "types.FrameType") -> "Any":
     """An argument, or its like without data where it was made on the spot."""
     found = value_of(node, frame)
     made = found is UNKNOWN and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     if not made or node.func.attr not in MAKERS or value_of(node.func.value, frame) is not torch:
         return found
-    sizes = [value_of(each, frame) for each in node.args]
+    sizes: "Any" = [value_of(each, frame) for each in node.args]
     sizes = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple)) else sizes
     kinds = [value_of(each.value, frame) for each in node.keywords if each.arg == "dtype"]
     kind = kinds[0] if kinds else torch.get_default_dtype()
@@ -139,7 +148,7 @@ def _given(torch, node, frame):
     return torch.empty(*sizes, dtype=kind, device="meta")
 
 
-def _trains(torch, frames, call):
+def _trains(torch: "Any", frames: "Frames", call: "Call") -> bool:
     """Whether what the module computed is kept for a backward pass."""
     if call.inner is None:
         return True
@@ -150,9 +159,9 @@ def _trains(torch, frames, call):
     return call.module.training and not _contexts(frames) & set(WITHOUT_GRADIENTS)
 
 
-def _contexts(frames):
+def _contexts(frames: "Frames") -> "set[str]":
     """Names in the `with` statements and decorators that were in effect."""
-    found = set()
+    found: "set[Any]" = set()
     for frame, line in frames:
         if frame.f_code.co_name == "decorate_context":
             made_by = getattr(frame.f_locals.get("ctx_factory"), "__self__", None)
@@ -167,7 +176,7 @@ def _contexts(frames):
     return found
 
 
-def _optimizer(torch, frames, module):
+def _optimizer(torch: "Any", frames: "Frames", module: "Any") -> "Any":
     wanted = {id(each) for each in module.parameters()}
     for _, value in belongings(frames):
         groups = value.param_groups if isinstance(value, torch.optim.Optimizer) else ()
@@ -177,7 +186,7 @@ def _optimizer(torch, frames, module):
     return None
 
 
-def _name_of(optimizer):
+def _name_of(optimizer: "Any") -> "str | None":
     """As torch.optim has it, also for one that was made from it; None for others."""
     for kind in type(optimizer).__mro__:
         if kind.__module__.startswith("torch.optim") and kind.__name__ != "Optimizer":
@@ -185,7 +194,7 @@ def _name_of(optimizer):
     return None
 
 
-def _options(optimizer):
+def _options(optimizer: "Any") -> "dict[str, Any]":
     found = {name: optimizer.defaults[name] for name in OPTIONS if name in optimizer.defaults}
     if optimizer.defaults.get("fused"):
         found["foreach"] = False
@@ -193,7 +202,7 @@ def _options(optimizer):
     return {name: value for name, value in found.items() if type(value) in kinds}
 
 
-def _tensors(torch, value):
+def _tensors(torch: "Any", value: "Any") -> "list[Any]":
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, dict):
@@ -203,7 +212,7 @@ def _tensors(torch, value):
     return []
 
 
-def _rows(torch, call, by_name):
+def _rows(torch: "Any", call: "Call", by_name: "Any") -> "int | None":
     """The size of the first axis; a program that says otherwise is believed."""
     given = [each for each in _tensors(torch, [call.args, call.kwargs]) if each.dim()]
     if not given:
@@ -215,7 +224,7 @@ def _rows(torch, call, by_name):
 
 
 class _Writer(io.BytesIO):
-    def write(self, data):
+    def write(self, data: "Any") -> int:
         if self.tell() + len(data) > LARGEST:
             raise CannotNote("the module holds more than %d MiB of data" % (LARGEST >> 20))
         return io.BytesIO.write(self, data)
@@ -224,17 +233,17 @@ class _Writer(io.BytesIO):
 class _Pickler(pickle.Pickler):
     """Tensors are described, and not written."""
 
-    def __init__(self, torch, file, unplaced):
+    def __init__(self, torch: "Any", file: "Any", unplaced: "Any") -> None:
         pickle.Pickler.__init__(self, file, 4)
         self._torch = torch
         self._unplaced = {id(each) for each in unplaced}
         self._until = time.time() + LONGEST
-        self._numbers = {}
-        self._kept = []
+        self._numbers: "dict[Any, Any]" = {}
+        self._kept: "list[Any]" = []
         """So that no other tensor gets the id of one that was made for the pickle alone."""
-        self.described = []
+        self.described: "list[Any]" = []
 
-    def persistent_id(self, value):
+    def persistent_id(self, value: "Any") -> "int | None":
         if isinstance(value, self._torch.Tensor):
             if id(value) not in self._numbers:
                 self._numbers[id(value)] = len(self.described)
@@ -249,7 +258,7 @@ class _Pickler(pickle.Pickler):
         return None
 
 
-def _described(torch, tensor, placed):
+def _described(torch: "Any", tensor: "Any", placed: "Any") -> "dict[str, Any]":
     if tensor.layout is not torch.strided:
         raise CannotNote("a tensor of the module's is sparse")
     whole = not (tensor.is_floating_point() or tensor.is_complex())
@@ -264,7 +273,7 @@ def _described(torch, tensor, placed):
     }
 
 
-def _saved(torch, module, call):
+def _saved(torch: "Any", module: "Any", call: "Call") -> str:
     file = _Writer()
     pickler = _Pickler(torch, file, call.unplaced)
     kinds = PLAIN + (torch.device, torch.dtype)

@@ -2,6 +2,10 @@
 
 from whygpu_bootstrap import process_record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 NOT_REACHED, EXECUTED, FAILED = "not-reached", "executed", "failed"
 LONGEST_REASON = 300
 
@@ -17,14 +21,14 @@ class Attempt:
     limited must not hide behind an earlier one that could.
     """
 
-    def __init__(self, framework, name):
+    def __init__(self, framework: str, name: str) -> None:
         self.entry = {"framework": framework, "name": name, "outcome": NOT_REACHED, "reason": ""}
         process_record.add_call(self.entry)
 
-    def __enter__(self):
+    def __enter__(self) -> "Attempt":
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: "Any", error: "Any", trace: "Any") -> bool:
         if kind is None:
             self.entry.update(outcome=EXECUTED, reason="")
             return False

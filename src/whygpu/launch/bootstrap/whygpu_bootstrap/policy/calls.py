@@ -10,12 +10,18 @@ the standard library than that program does.
 
 from whygpu_bootstrap.policy import attempts, jax, keras, tensorflow, torch
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
-def _seed(module, seed):
+    from whygpu_bootstrap.policy.attempts import Attempt
+
+
+def _seed(module: "Any", seed: int) -> None:
     module.seed(seed)
 
 
-TABLE = {
+TABLE: "dict[tuple[str, str], Callable[..., None]]" = {
     ("tensorflow", "set_log_level"): tensorflow.set_log_level,
     ("tensorflow", "set_seed"): tensorflow.set_seed,
     ("tensorflow", "seed_every_graph"): tensorflow.seed_every_graph,
@@ -34,13 +40,13 @@ TABLE = {
     ("numpy.random", "set_seed"): _seed,
 }
 
-DEFERRED = {
+DEFERRED: "dict[tuple[str, str], Callable[..., None]]" = {
     ("tensorflow", "set_memory_limit"): tensorflow.set_memory_limit,
     ("torch", "set_memory_limit"): torch.set_memory_limit,
 }
 
 
-def make(framework, module, calls):
+def make(framework: str, module: "Any", calls: "list[dict[str, Any]]") -> None:
     """Make the calls of the plan for a framework that has just been imported."""
     for call in calls:
         if call["framework"] != framework:
@@ -54,7 +60,9 @@ def make(framework, module, calls):
             TABLE[key](module, **call["arguments"])
 
 
-def _defer(function, module, attempt, arguments):
+def _defer(
+    function: "Callable[..., None]", module: "Any", attempt: "Attempt", arguments: "dict[str, Any]"
+) -> None:
     try:
         function(module, attempt, **arguments)
     except Exception as error:

@@ -4,23 +4,27 @@ import sys
 
 from whygpu_bootstrap.policy.attempts import CannotCall
 
-uses_of_cudnn = []
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+uses_of_cudnn: "list[bool | None]" = []
 """`use_cudnn` of each LSTM and GRU layer that was made, as the layer has it."""
-answers_on_jit = []
+answers_on_jit: "list[bool]" = []
 """What Keras was told each time it asked whether a model can be compiled."""
 
 
-def disable_cudnn(keras):
+def disable_cudnn(keras: "Any") -> None:
     layers = [getattr(keras.layers, name, None) for name in ("LSTM", "GRU")]
     for layer in layers:
         if layer is not None:
             _without_cudnn(layer)
 
 
-def _without_cudnn(layer):
+def _without_cudnn(layer: "Any") -> None:
     create = layer.__init__
 
-    def __init__(self, *arguments, **options):  # noqa: N807
+    def __init__(self: "Any", *arguments: "Any", **options: "Any") -> None:  # noqa: N807
         if "use_cudnn" in create.__code__.co_varnames:
             options["use_cudnn"] = False
         create(self, *arguments, **options)
@@ -34,22 +38,22 @@ def _without_cudnn(layer):
     layer.__init__ = __init__
 
 
-def disable_jit(keras):
+def disable_jit(keras: "Any") -> None:
     """jit_compile="auto" then means no. An explicit True stays: the program asks for it."""
     if keras.backend.backend() != "tensorflow":
         raise CannotCall("Keras runs on %s" % keras.backend.backend())
-    trainer = sys.modules.get("keras.src.trainers.trainer")
+    trainer: "Any" = sys.modules.get("keras.src.trainers.trainer")
     if trainer is None or not hasattr(trainer, "model_supports_jit"):
         raise CannotCall("this Keras compiles no model unless the program asks for it")
 
-    def model_supports_jit(model):
+    def model_supports_jit(model: "Any") -> bool:
         answers_on_jit.append(False)
         return False
 
     trainer.model_supports_jit = model_supports_jit
 
 
-def set_seed(keras, seed):
+def set_seed(keras: "Any", seed: int) -> None:
     set_random_seed = getattr(keras.utils, "set_random_seed", None)
     if set_random_seed is None:
         raise CannotCall("this Keras has no keras.utils.set_random_seed")

@@ -15,6 +15,10 @@ from whygpu_bootstrap.devices import tensorflow as tensorflow_devices
 from whygpu_bootstrap.policy import keras as keras_calls
 from whygpu_bootstrap.policy.tensorflow import MIB, logical_devices
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 LONGEST_REASON = 300
 
 
@@ -26,7 +30,7 @@ class CannotTell(Exception):
     """The framework does not report it; the message says why."""
 
 
-def _attribute(value, path):
+def _attribute(value: "Any", path: str) -> "Any":
     for name in path.split("."):
         if not hasattr(value, name):
             raise CannotTell("this release has no %s" % path)
@@ -34,16 +38,16 @@ def _attribute(value, path):
     return value
 
 
-def _value_of(path):
+def _value_of(path: str) -> "Callable[[Any], Any]":
     return lambda module: _attribute(module, path)
 
 
-def _result_of(path):
+def _result_of(path: str) -> "Callable[[Any], Any]":
     return lambda module: _attribute(module, path)()
 
 
-def _variable(name, devices, not_started):
-    def read(module):
+def _variable(name: str, devices: "Any", not_started: str) -> "Callable[[Any], str | None]":
+    def read(module: "Any") -> "str | None":
         if not devices.variables_at_start:
             raise NotReached(not_started)
         return devices.variables_at_start.get(name)
@@ -51,8 +55,8 @@ def _variable(name, devices, not_started):
     return read
 
 
-def _tensorflow_gpu_variable(name):
-    def read(tensorflow):
+def _tensorflow_gpu_variable(name: str) -> "Callable[[Any], str | None]":
+    def read(tensorflow: "Any") -> "str | None":
         if not tensorflow_devices.started_gpu():
             raise NotReached("TensorFlow did not start a GPU")
         return tensorflow_devices.variables_at_start.get(name)
@@ -60,7 +64,7 @@ def _tensorflow_gpu_variable(name):
     return read
 
 
-def _tensorflow_limits(tensorflow):
+def _tensorflow_limits(tensorflow: "Any") -> "list[int | None]":
     """By GPU the bytes that its logical devices may take together; None for all of it."""
     if not tensorflow_devices.started_eager_gpu():
         raise NotReached("TensorFlow did not start a GPU in eager mode")
@@ -72,36 +76,36 @@ def _tensorflow_limits(tensorflow):
     return found
 
 
-def _session_fractions(tensorflow):
+def _session_fractions(tensorflow: "Any") -> "list[float]":
     if not tensorflow_devices.session_fractions:
         raise NotReached("the program made no session with a GPU")
     return sorted(tensorflow_devices.session_fractions)
 
 
-def _op_determinism(tensorflow):
+def _op_determinism(tensorflow: "Any") -> "Any":
     config = sys.modules.get("tensorflow.python.framework.config")
     return _attribute(config, "is_op_determinism_enabled")()
 
 
-def _tensorflow_log_level(tensorflow):
+def _tensorflow_log_level(tensorflow: "Any") -> str:
     return logging.getLevelName(logging.getLogger("tensorflow").level)
 
 
-def _torch_fractions(torch):
+def _torch_fractions(torch: "Any") -> "list[float]":
     if not torch.cuda.is_initialized():
         raise NotReached("PyTorch did not start CUDA")
     fraction = _attribute(torch, "cuda.get_per_process_memory_fraction")
     return [fraction(index) for index in range(torch.cuda.device_count())]
 
 
-def _torch_limits(torch):
+def _torch_limits(torch: "Any") -> "list[int]":
     return [
         int(fraction * torch.cuda.get_device_properties(index).total_memory)
         for index, fraction in enumerate(_torch_fractions(torch))
     ]
 
 
-def _jax_limits(jax):
+def _jax_limits(jax: "Any") -> "list[int | None]":
     if not jax_devices.variables_at_start:
         raise NotReached("JAX did not start a GPU")
     found = []
@@ -114,19 +118,19 @@ def _jax_limits(jax):
     return found
 
 
-def _uses_of_cudnn(keras):
+def _uses_of_cudnn(keras: "Any") -> "Any":
     if not keras_calls.uses_of_cudnn:
         raise NotReached("the program made no LSTM or GRU layer")
     return True if True in keras_calls.uses_of_cudnn else keras_calls.uses_of_cudnn[-1]
 
 
-def _answers_on_jit(keras):
+def _answers_on_jit(keras: "Any") -> "Any":
     if not keras_calls.answers_on_jit:
         raise NotReached("Keras did not ask whether it can compile a model")
     return keras_calls.answers_on_jit[-1]
 
 
-def _jax_variable(name):
+def _jax_variable(name: str) -> "Callable[[Any], str | None]":
     return _variable(name, jax_devices, "JAX did not start a GPU")
 
 
@@ -163,18 +167,18 @@ TABLE = {
 }
 
 
-def start(framework, module, readings):
+def start(framework: str, module: "Any", readings: "list[dict[str, Any]]") -> None:
     """Take the readings of the plan for a framework when the process ends."""
     names = [each["name"] for each in readings if each["framework"] == framework]
     if names:
         process_record.readings_at_end(framework, lambda: taken(framework, module, names))
 
 
-def taken(framework, module, names):
+def taken(framework: str, module: "Any", names: "list[str]") -> "list[dict[str, Any]]":
     return [_taken(framework, module, name) for name in names]
 
 
-def _taken(framework, module, name):
+def _taken(framework: str, module: "Any", name: str) -> "dict[str, Any]":
     entry = {"framework": framework, "name": name, "status": "reported", "value": None}
     try:
         with warnings.catch_warnings():
@@ -191,7 +195,7 @@ def _taken(framework, module, name):
     return entry
 
 
-def _plain(value):
+def _plain(value: "Any") -> "Any":
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -8,22 +8,28 @@ from whygpu_bootstrap import import_hook, process_record
 from whygpu_bootstrap.policy import xla_flags
 from whygpu_bootstrap.policy.attempts import CannotCall
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from whygpu_bootstrap.policy.attempts import Attempt
+
 MIB = 1 << 20
 FIRST_WITH_DETERMINISTIC_OPS = (2, 6)
 
 
-def set_log_level(tensorflow, level):
+def set_log_level(tensorflow: "Any", level: str) -> None:
     import logging
 
     logging.getLogger("tensorflow").setLevel(level)
 
 
-def set_seed(tensorflow, seed):
+def set_seed(tensorflow: "Any", seed: int) -> None:
     function = getattr(tensorflow.random, "set_seed", None) or tensorflow.set_random_seed
     function(seed)
 
 
-def seed_every_graph(tensorflow, seed):
+def seed_every_graph(tensorflow: "Any", seed: int) -> None:
     """Under --tf1: each graph has a seed of its own; set_seed() is for eager execution."""
     import functools
 
@@ -32,7 +38,7 @@ def seed_every_graph(tensorflow, seed):
     begin = ops.Graph.__init__
 
     @functools.wraps(begin)
-    def seeded(graph, *args, **kwargs):
+    def seeded(graph: "Any", *args: "Any", **kwargs: "Any") -> None:
         begin(graph, *args, **kwargs)
         if graph.seed is None:
             graph.seed = seed
@@ -41,11 +47,11 @@ def seed_every_graph(tensorflow, seed):
     ops.get_default_graph().seed = seed
 
 
-def add_xla_flag(tensorflow, flag):
+def add_xla_flag(tensorflow: "Any", flag: str) -> None:
     xla_flags.add(flag, tensorflow.__version__, FIRST_WITH_DETERMINISTIC_OPS)
 
 
-def disable_tf32(tensorflow):
+def disable_tf32(tensorflow: "Any") -> None:
     name = "enable_tensor_float_32_execution"
     switch = getattr(tensorflow.config.experimental, name, None)
     if switch is None:
@@ -53,7 +59,13 @@ def disable_tf32(tensorflow):
     switch(False)
 
 
-def set_memory_limit(tensorflow, attempt, bytes, bytes_by_gpu, fraction):
+def set_memory_limit(
+    tensorflow: "Any",
+    attempt: "Attempt",
+    bytes: "int | None",
+    bytes_by_gpu: "Any",
+    fraction: "float | None",
+) -> None:
     """Limit each GPU in eager mode by bytes, and each session by a fraction of all its GPUs.
 
     `bytes_by_gpu` is for the GPUs that the plan expects, in their order; `bytes` for any other.
@@ -69,10 +81,12 @@ def set_memory_limit(tensorflow, attempt, bytes, bytes_by_gpu, fraction):
     )
 
 
-def _limit_eager(tensorflow, module, attempt, bytes, bytes_by_gpu):
+def _limit_eager(
+    tensorflow: "Any", module: "Any", attempt: "Attempt", bytes: "int | None", bytes_by_gpu: "Any"
+) -> None:
     initialize = module.Context.ensure_initialized
 
-    def ensure_initialized(self):
+    def ensure_initialized(self: "Any") -> "Any":
         if not self._initialized:
             with attempt:
                 _configure(tensorflow, bytes, bytes_by_gpu)
@@ -82,7 +96,7 @@ def _limit_eager(tensorflow, module, attempt, bytes, bytes_by_gpu):
     module.Context.ensure_initialized = ensure_initialized
 
 
-def logical_devices(tensorflow):
+def logical_devices(tensorflow: "Any") -> "tuple[Any, Any, Any]":
     """(get, set, the type of one) for logical devices, under the names that this release has."""
     config = tensorflow.config
     if hasattr(config, "set_logical_device_configuration"):
@@ -99,7 +113,7 @@ def logical_devices(tensorflow):
     )
 
 
-def _configure(tensorflow, bytes, bytes_by_gpu):
+def _configure(tensorflow: "Any", bytes: "int | None", bytes_by_gpu: "Any") -> None:
     """Each GPU as one logical device of a limited size, unless the program has made its own."""
     get, set_, Configuration = logical_devices(tensorflow)  # noqa: N806
     gpus = tensorflow.config.experimental.get_visible_devices("GPU")
@@ -113,11 +127,18 @@ def _configure(tensorflow, bytes, bytes_by_gpu):
         set_(gpu, [Configuration(memory_limit=limit // MIB)])
 
 
-def _limit_sessions(module, attempt, fraction):
+def _limit_sessions(module: "Any", attempt: "Attempt", fraction: "float | None") -> None:
     """A session with a ConfigProto of its own does not know the devices of eager mode."""
     create = module.BaseSession.__init__
 
-    def __init__(self, target="", graph=None, config=None, *more, **options):  # noqa: N807
+    def __init__(  # noqa: N807
+        self: "Any",
+        target: str = "",
+        graph: "Any" = None,
+        config: "Any" = None,
+        *more: "Any",
+        **options: "Any",
+    ) -> None:
         with attempt:
             if fraction is None:
                 raise CannotCall("the size of the GPU is not known")
@@ -128,7 +149,7 @@ def _limit_sessions(module, attempt, fraction):
     module.BaseSession.__init__ = __init__
 
 
-def _limited(module, config, fraction):
+def _limited(module: "Any", config: "Any", fraction: "float | None") -> "Any":
     limited = module.config_pb2.ConfigProto()
     if config is not None:
         limited.CopyFrom(config)

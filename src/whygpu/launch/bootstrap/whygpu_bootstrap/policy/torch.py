@@ -1,11 +1,17 @@
 """The calls for PyTorch. None of them starts CUDA."""
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def disable_cudnn(torch):
+    from whygpu_bootstrap.policy.attempts import Attempt
+
+
+def disable_cudnn(torch: "Any") -> None:
     torch.backends.cudnn.enabled = False
 
 
-def disable_tf32(torch):
+def disable_tf32(torch: "Any") -> None:
     import warnings
 
     # Newer releases have other names for these, and warn about the old ones.
@@ -15,21 +21,23 @@ def disable_tf32(torch):
         torch.backends.cudnn.allow_tf32 = False
 
 
-def use_deterministic_algorithms(torch):
+def use_deterministic_algorithms(torch: "Any") -> None:
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
     torch.use_deterministic_algorithms(True)
 
 
-def set_seed(torch, seed):
+def set_seed(torch: "Any", seed: int) -> None:
     # Before CUDA has started, PyTorch remembers the seed for it.
     torch.manual_seed(seed)
 
 
-def set_memory_limit(torch, attempt, bytes, fraction):
+def set_memory_limit(
+    torch: "Any", attempt: "Attempt", bytes: "int | None", fraction: "float | None"
+) -> None:
     """Limit each GPU, by bytes or by a fraction of its memory, when the program starts CUDA."""
 
-    def limit():
+    def limit() -> None:
         with attempt:
             for index in range(torch.cuda.device_count()):
                 part = fraction

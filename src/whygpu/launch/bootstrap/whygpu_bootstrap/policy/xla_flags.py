@@ -5,7 +5,7 @@ import os
 from whygpu_bootstrap.policy.attempts import CannotCall
 
 
-def add(flag, version, first_release):
+def add(flag: str, version: str, first_release: "tuple[int, ...]") -> None:
     """Add a flag to XLA_FLAGS, if the release of the framework knows it."""
     import re
 

@@ -11,6 +11,10 @@ import importlib
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 NAMES = ("tensorflow", "keras")
 
 # Their commands (`python -m tensorboard.main`) are not TensorFlow 1 programs.
@@ -19,14 +23,20 @@ _LIBRARIES = ("tensorflow", "keras", "tf_keras", "tensorboard", "whygpu_bootstra
 _standard_library = os.path.dirname(os.__file__) + os.sep
 
 
-def install():
+def install() -> None:
     """Called before the program's first line; imports nothing that the program would not."""
     builtins.__import__ = _deciding(builtins.__import__)
     importlib.import_module = _deciding_by_name(importlib.import_module)
 
 
-def _deciding(original):
-    def __import__(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: N807
+def _deciding(original: "Any") -> "Any":
+    def __import__(  # noqa: N807
+        name: "Any",
+        globals: "Any" = None,
+        locals: "Any" = None,
+        fromlist: "Any" = (),
+        level: "Any" = 0,
+    ) -> "Any":
         if level == 0 and name.partition(".")[0] in NAMES:
             caller = sys._getframe(1).f_globals if globals is None else globals
             if is_program(caller):
@@ -38,8 +48,8 @@ def _deciding(original):
     return __import__
 
 
-def _deciding_by_name(original):
-    def import_module(name, package=None):
+def _deciding_by_name(original: "Any") -> "Any":
+    def import_module(name: "Any", package: "Any" = None) -> "Any":
         if name.partition(".")[0] in NAMES and is_program(sys._getframe(1).f_globals):
             surface = _surface()
             if surface is not None:
@@ -50,7 +60,7 @@ def _deciding_by_name(original):
     return import_module
 
 
-def is_program(module_globals):
+def is_program(module_globals: "Any") -> bool:
     """Whether these are the globals of the user's program, rather than of an installed library."""
     name = module_globals.get("__name__") or "__main__"
     spec = module_globals.get("__spec__")
@@ -65,20 +75,20 @@ def is_program(module_globals):
     return not _is_installed(os.path.abspath(path))
 
 
-def _package_of_main():
+def _package_of_main() -> "Any":
     """The package that `python -m package.module` runs."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return spec.name.partition(".")[0] if spec is not None else None
 
 
-def _is_installed(path):
+def _is_installed(path: str) -> bool:
     folders = path.split(os.sep)
     if "site-packages" in folders or "dist-packages" in folders:
         return True
     return path.startswith(_standard_library)
 
 
-def _surface():
+def _surface() -> "Any":
     """What the program is to see; None where the installed TensorFlow is to be seen as it is."""
     from whygpu_bootstrap.frameworks import part
 

@@ -10,8 +10,12 @@ from tensorflow.python.keras.utils import generic_utils
 
 from whygpu_bootstrap.tf1 import keras_layers, keras_wrappers
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def mend(version):
+
+def mend(version: "Any") -> None:
     """Make models that are not executed eagerly save, load and plot again."""
     if not hasattr(keras, "__version__"):
         # Written into every saved model.
@@ -24,7 +28,7 @@ def mend(version):
         functional.Functional._lookup_dependency = _with_cache(lookup)
 
 
-def _add_layers():
+def _add_layers() -> None:
     """Saved models name the layers that were taken away, and plots of models import wrappers."""
     objects = generic_utils.get_custom_objects()
     for module in (keras_layers, keras_wrappers):
@@ -34,22 +38,22 @@ def _add_layers():
         sys.modules[layers.__name__ + ".wrappers"] = keras_wrappers
 
 
-def _in_session(method):
+def _in_session(method: "Any") -> "Any":
     """TensorFlow's checkpoints used to find Keras's session by themselves."""
 
     @functools.wraps(method)
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: "Any", **kwargs: "Any") -> "Any":
         with backend.get_session().as_default():
             return method(*args, **kwargs)
 
     return wrapper
 
 
-def _with_cache(lookup):
+def _with_cache(lookup: "Any") -> "Any":
     """Checkpoints came to hand over what they know already; models need not be told."""
 
     @functools.wraps(lookup)
-    def wrapper(self, name, cached_dependencies=None):
+    def wrapper(self: "Any", name: "Any", cached_dependencies: "Any" = None) -> "Any":
         return lookup(self, name)
 
     return wrapper

@@ -6,6 +6,10 @@ from tensorflow.python.keras.engine import base_layer
 
 from whygpu_bootstrap.tf1 import layers
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["BatchNormalization", "GaussianDropout", "GaussianNoise", "LayerNormalization"]
 
 
@@ -14,21 +18,21 @@ class BatchNormalization(layers.BatchNormalizationParts, base_layer.Layer):
 
     def __init__(
         self,
-        axis=-1,
-        momentum=0.99,
-        epsilon=1e-3,
-        center=True,
-        scale=True,
-        beta_initializer="zeros",
-        gamma_initializer="ones",
-        moving_mean_initializer="zeros",
-        moving_variance_initializer="ones",
-        beta_regularizer=None,
-        gamma_regularizer=None,
-        beta_constraint=None,
-        gamma_constraint=None,
-        **kwargs,
-    ):
+        axis: "Any" = -1,
+        momentum: float = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: str = "zeros",
+        gamma_initializer: str = "ones",
+        moving_mean_initializer: str = "zeros",
+        moving_variance_initializer: str = "ones",
+        beta_regularizer: "Any" = None,
+        gamma_regularizer: "Any" = None,
+        beta_constraint: "Any" = None,
+        gamma_constraint: "Any" = None,
+        **kwargs: "Any",
+    ) -> None:
         super().__init__(**kwargs)
         self.axis = axis
         self.momentum = momentum
@@ -44,15 +48,15 @@ class BatchNormalization(layers.BatchNormalizationParts, base_layer.Layer):
         self.beta_constraint = constraints.get(beta_constraint)
         self.gamma_constraint = constraints.get(gamma_constraint)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: "Any", training: "Any" = None) -> "Any":
         return self.normalize(inputs, backend.learning_phase() if training is None else training)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: "Any") -> "Any":
         return input_shape
 
-    def get_config(self):
-        names = ("beta_initializer", "gamma_initializer")
-        names += ("moving_mean_initializer", "moving_variance_initializer")
+    def get_config(self) -> "Any":
+        names = ["beta_initializer", "gamma_initializer"]
+        names += ["moving_mean_initializer", "moving_variance_initializer"]
         config = super().get_config()
         config.update({name: initializers.serialize(getattr(self, name)) for name in names})
         for name in ("axis", "momentum", "epsilon", "center", "scale"):
@@ -70,14 +74,14 @@ class LayerNormalization(base_layer.Layer):
 
     def __init__(
         self,
-        axis=-1,
-        epsilon=1e-3,
-        center=True,
-        scale=True,
-        beta_initializer="zeros",
-        gamma_initializer="ones",
-        **kwargs,
-    ):
+        axis: "Any" = -1,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: str = "zeros",
+        gamma_initializer: str = "ones",
+        **kwargs: "Any",
+    ) -> None:
         super().__init__(**kwargs)
         self.axis = axis
         self.epsilon = epsilon
@@ -86,7 +90,7 @@ class LayerNormalization(base_layer.Layer):
         self.beta_initializer = initializers.get(beta_initializer)
         self.gamma_initializer = initializers.get(gamma_initializer)
 
-    def build(self, input_shape):
+    def build(self, input_shape: "Any") -> None:
         rank = len(input_shape)
         listed = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
         self.axes = sorted(axis % rank for axis in listed)
@@ -101,7 +105,7 @@ class LayerNormalization(base_layer.Layer):
             self.beta = self.add_weight("beta", shape, initializer=self.beta_initializer)
         self.built = True
 
-    def call(self, inputs):
+    def call(self, inputs: "Any") -> "Any":
         mean, variance = tf.nn.moments(inputs, self.axes, keep_dims=True)
         gamma, beta = (
             None if each is None else tf.reshape(each, self.spread)
@@ -109,10 +113,10 @@ class LayerNormalization(base_layer.Layer):
         )
         return tf.nn.batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: "Any") -> "Any":
         return input_shape
 
-    def get_config(self):
+    def get_config(self) -> "Any":
         config = super().get_config()
         for name in ("beta_initializer", "gamma_initializer"):
             config[name] = initializers.serialize(getattr(self, name))
@@ -124,44 +128,44 @@ class LayerNormalization(base_layer.Layer):
 class GaussianNoise(base_layer.Layer):
     """Noise added while training."""
 
-    def __init__(self, stddev, **kwargs):
+    def __init__(self, stddev: "Any", **kwargs: "Any") -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
         self.stddev = stddev
 
-    def call(self, inputs, training=None):
-        def noisy():
+    def call(self, inputs: "Any", training: "Any" = None) -> "Any":
+        def noisy() -> "Any":
             return inputs + backend.random_normal(tf.shape(inputs), stddev=self.stddev)
 
         return backend.in_train_phase(noisy, inputs, training=training)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: "Any") -> "Any":
         return input_shape
 
-    def get_config(self):
+    def get_config(self) -> "dict[str, Any]":
         return dict(super().get_config(), stddev=self.stddev)
 
 
 class GaussianDropout(base_layer.Layer):
     """Noise multiplied while training."""
 
-    def __init__(self, rate, **kwargs):
+    def __init__(self, rate: "Any", **kwargs: "Any") -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
         self.rate = rate
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: "Any", training: "Any" = None) -> "Any":
         if not 0 < self.rate < 1:
             return inputs
         deviation = (self.rate / (1.0 - self.rate)) ** 0.5
 
-        def noisy():
+        def noisy() -> "Any":
             return inputs * backend.random_normal(tf.shape(inputs), mean=1.0, stddev=deviation)
 
         return backend.in_train_phase(noisy, inputs, training=training)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: "Any") -> "Any":
         return input_shape
 
-    def get_config(self):
+    def get_config(self) -> "dict[str, Any]":
         return dict(super().get_config(), rate=self.rate)

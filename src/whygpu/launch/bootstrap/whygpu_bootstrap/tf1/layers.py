@@ -5,13 +5,28 @@ from tensorflow.python.keras.legacy_tf_layers import base
 
 from whygpu_bootstrap.tf1 import normalization
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["BatchNorm", "BatchNormalization", "batch_norm", "batch_normalization"]
 
 
 class BatchNormalizationParts:
     """Variables and call of a batch normalization layer, for tf.layers and for tf.keras."""
 
-    def build(self, input_shape):
+    # The layer's own.
+    axis: "Any"
+    center: bool
+    epsilon: float
+    momentum: float
+    name: str
+    scale: bool
+    trainable: bool
+    add_update: "Any"
+    add_weight: "Any"
+
+    def build(self, input_shape: "Any") -> None:
         size = tf.TensorShape(input_shape).dims[self.axis].value
         if size is None:
             raise ValueError(
@@ -24,7 +39,7 @@ class BatchNormalizationParts:
         self.moving_variance = self._weight("moving_variance", size, learned=False)
         self.built = True
 
-    def _weight(self, name, size, wanted=True, learned=True):
+    def _weight(self, name: "Any", size: "Any", wanted: bool = True, learned: bool = True) -> "Any":
         if not wanted:
             return None
         options = {"trainable": learned and self.trainable}
@@ -34,7 +49,7 @@ class BatchNormalizationParts:
         initializer = getattr(self, name + "_initializer")
         return self.add_weight(name=name, shape=(size,), initializer=initializer, **options)
 
-    def normalize(self, inputs, training):
+    def normalize(self, inputs: "Any", training: "Any") -> "Any":
         outputs, updates = normalization.batch_normalization(
             inputs,
             self.axis,
@@ -57,29 +72,29 @@ class BatchNormalization(BatchNormalizationParts, base.Layer):
 
     def __init__(
         self,
-        axis=-1,
-        momentum=0.99,
-        epsilon=1e-3,
-        center=True,
-        scale=True,
-        beta_initializer=None,
-        gamma_initializer=None,
-        moving_mean_initializer=None,
-        moving_variance_initializer=None,
-        beta_regularizer=None,
-        gamma_regularizer=None,
-        beta_constraint=None,
-        gamma_constraint=None,
-        renorm=False,
-        renorm_clipping=None,
-        renorm_momentum=0.99,
-        fused=None,
-        trainable=True,
-        virtual_batch_size=None,
-        adjustment=None,
-        name=None,
-        **kwargs,
-    ):
+        axis: "Any" = -1,
+        momentum: float = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: "Any" = None,
+        gamma_initializer: "Any" = None,
+        moving_mean_initializer: "Any" = None,
+        moving_variance_initializer: "Any" = None,
+        beta_regularizer: "Any" = None,
+        gamma_regularizer: "Any" = None,
+        beta_constraint: "Any" = None,
+        gamma_constraint: "Any" = None,
+        renorm: bool = False,
+        renorm_clipping: "Any" = None,
+        renorm_momentum: float = 0.99,
+        fused: "Any" = None,
+        trainable: bool = True,
+        virtual_batch_size: "Any" = None,
+        adjustment: "Any" = None,
+        name: "Any" = None,
+        **kwargs: "Any",
+    ) -> None:
         super().__init__(name=name, trainable=trainable, **kwargs)
         if renorm or virtual_batch_size is not None or adjustment is not None:
             raise NotImplementedError(
@@ -100,13 +115,21 @@ class BatchNormalization(BatchNormalizationParts, base.Layer):
         self.beta_constraint = beta_constraint
         self.gamma_constraint = gamma_constraint
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: "Any", training: bool = False) -> "Any":
         return self.normalize(inputs, training)
 
 
-def batch_normalization(inputs, *args, training=False, name=None, reuse=None, **kwargs):
+def batch_normalization(
+    inputs: "Any",
+    *args: "Any",
+    training: bool = False,
+    name: "Any" = None,
+    reuse: "Any" = None,
+    **kwargs: "Any",
+) -> "Any":
     """tf.layers.batch_normalization; everything up to `training` goes to the layer."""
-    layer = BatchNormalization(*args, name=name, _reuse=reuse, _scope=name, **kwargs)
+    make: "Any" = BatchNormalization
+    layer = make(*args, name=name, _reuse=reuse, _scope=name, **kwargs)
     return layer(inputs, training=training)
 
 

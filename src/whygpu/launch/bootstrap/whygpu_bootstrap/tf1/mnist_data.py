@@ -10,6 +10,10 @@ import struct
 
 import numpy
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["DataSet", "Datasets", "extract_images", "extract_labels", "load_mnist"]
 __all__ += ["dense_to_one_hot", "maybe_download", "read_data_sets"]
 
@@ -26,15 +30,15 @@ Datasets = collections.namedtuple("Datasets", ["train", "validation", "test"])
 
 
 def read_data_sets(
-    train_dir,
-    fake_data=False,
-    one_hot=False,
-    dtype=numpy.float32,
-    reshape=True,
-    validation_size=5000,
-    seed=None,
-    source_url=None,
-):
+    train_dir: "Any",
+    fake_data: bool = False,
+    one_hot: bool = False,
+    dtype: "Any" = numpy.float32,
+    reshape: bool = True,
+    validation_size: "Any" = 5000,
+    seed: "Any" = None,
+    source_url: "Any" = None,
+) -> "Any":
     """Training, validation and test set."""
     if fake_data:
         sets = [DataSet([], [], True, one_hot, dtype, seed=seed) for _ in Datasets._fields]
@@ -56,16 +60,16 @@ def read_data_sets(
     )
 
 
-def load_mnist(train_dir="MNIST-data"):
+def load_mnist(train_dir: str = "MNIST-data") -> "Any":
     return read_data_sets(train_dir)
 
 
-def maybe_download(filename, work_directory, source_url=None):
+def maybe_download(filename: str, work_directory: "Any", source_url: "Any" = None) -> "Any":
     """The path of a file that is there already."""
     return _find(work_directory, filename)
 
 
-def _find(folder, name):
+def _find(folder: str, name: "Any") -> "Any":
     for candidate in (name, name[: -len(".gz")]):
         path = os.path.join(folder, candidate)
         if os.path.exists(path):
@@ -77,26 +81,26 @@ def _find(folder, name):
     )
 
 
-def _read(path, one_hot, is_images):
+def _read(path: str, one_hot: "Any", is_images: "Any") -> "Any":
     packed = path.endswith(".gz")
     with gzip.open(path, "rb") if packed else open(path, "rb") as file:
         return extract_images(file) if is_images else extract_labels(file, one_hot)
 
 
-def extract_images(f):
+def extract_images(f: "Any") -> "Any":
     """[count, rows, columns, 1] of bytes, from an open idx file."""
     _, count, rows, columns = _header(f, _IMAGES, 4)
     return _content(f, count * rows * columns).reshape(count, rows, columns, 1)
 
 
-def extract_labels(f, one_hot=False, num_classes=10):
+def extract_labels(f: "Any", one_hot: bool = False, num_classes: "Any" = 10) -> "Any":
     """[count] of bytes, or [count, num_classes] of 0 and 1, from an open idx file."""
     _, count = _header(f, _LABELS, 2)
     labels = _content(f, count)
     return dense_to_one_hot(labels, num_classes) if one_hot else labels
 
 
-def _header(file, magic, size):
+def _header(file: "Any", magic: "Any", size: "Any") -> "Any":
     numbers = struct.unpack(">%dI" % size, _exactly(file, 4 * size))
     if numbers[0] != magic:
         raise ValueError(
@@ -106,11 +110,11 @@ def _header(file, magic, size):
     return numbers
 
 
-def _content(file, size):
+def _content(file: "Any", size: "Any") -> "Any":
     return numpy.frombuffer(_exactly(file, size), dtype=numpy.uint8)
 
 
-def _exactly(file, size):
+def _exactly(file: "Any", size: "Any") -> "Any":
     content = file.read(size)
     if len(content) != size:
         raise ValueError(
@@ -120,7 +124,7 @@ def _exactly(file, size):
     return content
 
 
-def dense_to_one_hot(labels_dense, num_classes):
+def dense_to_one_hot(labels_dense: "Any", num_classes: "Any") -> "Any":
     result = numpy.zeros((len(labels_dense), num_classes))
     result[numpy.arange(len(labels_dense)), numpy.asarray(labels_dense).ravel()] = 1
     return result
@@ -131,14 +135,14 @@ class DataSet:
 
     def __init__(
         self,
-        images,
-        labels,
-        fake_data=False,
-        one_hot=False,
-        dtype=numpy.float32,
-        reshape=True,
-        seed=None,
-    ):
+        images: "Any",
+        labels: "Any",
+        fake_data: bool = False,
+        one_hot: bool = False,
+        dtype: "Any" = numpy.float32,
+        reshape: bool = True,
+        seed: "Any" = None,
+    ) -> None:
         dtype = numpy.dtype(getattr(dtype, "as_numpy_dtype", dtype))
         if dtype not in (numpy.dtype("uint8"), numpy.dtype("float32")):
             raise TypeError("Invalid image dtype %r, expected uint8 or float32" % dtype)
@@ -159,7 +163,9 @@ class DataSet:
     num_examples = property(lambda self: len(self._images))
     epochs_completed = property(lambda self: self._epochs_completed)
 
-    def next_batch(self, batch_size, fake_data=False, shuffle=True):
+    def next_batch(
+        self, batch_size: "Any", fake_data: bool = False, shuffle: bool = True
+    ) -> "tuple[Any, ...]":
         """The next images and labels; a batch may reach over the end of an epoch."""
         if fake_data or self._fake:
             label = [1] + [0] * 9 if self._one_hot else 0
@@ -177,19 +183,19 @@ class DataSet:
             labels = numpy.concatenate([labels, more_labels])
         return images, labels
 
-    def _take(self, size):
+    def _take(self, size: "Any") -> "tuple[Any, Any]":
         end = min(self._position + size, self.num_examples)
         part = slice(self._position, end)
         self._position = end
         return self._images[part], self._labels[part]
 
-    def _shuffle(self):
+    def _shuffle(self) -> None:
         order = self._random.permutation(self.num_examples)
         self._images = self._images[order]
         self._labels = self._labels[order]
 
 
-def _prepared(images, dtype, reshape):
+def _prepared(images: "Any", dtype: "Any", reshape: "Any") -> "Any":
     if reshape:
         images = images.reshape(len(images), -1)
     if dtype == numpy.float32:

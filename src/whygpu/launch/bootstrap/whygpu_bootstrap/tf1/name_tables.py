@@ -6,6 +6,10 @@ A target is `tf.nn.relu` (a name of the surface), `tf2.name` (TensorFlow 2's own
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 PUBLIC_API = ("tensorflow._api", "tensorflow.compat", "tf_keras", "keras")
 """What the modules of a public surface are called; other modules are handed out as they are."""
 
@@ -239,26 +243,26 @@ _REASONS = (
 )
 
 
-def home_of(path):
+def home_of(path: str) -> "Any":
     """The path under which a name is looked up, for modules that have had several."""
     for pattern, home in _HOMES:
         path = pattern.sub(home, path)
     return path
 
 
-def is_package(path):
+def is_package(path: str) -> bool:
     """Whether it is a module of the surface that TensorFlow 2 does not have."""
     return path in SOURCES
 
 
-def below(path):
+def below(path: str) -> "Any":
     """The names directly below a module that the tables know."""
     start = path + "."
     known = [name for table in (SOURCES, RENAMED, FIRST) for name in table]
     return {name[len(start) :].partition(".")[0] for name in known if name.startswith(start)}
 
 
-def reason(path):
+def reason(path: str) -> "Any":
     """Why a name is missing, in words; empty where nothing is known about it."""
     for start, words in _REASONS:
         if path == start or path.startswith(start + "."):
@@ -266,7 +270,7 @@ def reason(path):
     return ""
 
 
-def in_words(target):
+def in_words(target: "Any") -> "Any":
     """A target as the notes name it."""
     kind, _, rest = target.partition(":")
     if kind == "own":

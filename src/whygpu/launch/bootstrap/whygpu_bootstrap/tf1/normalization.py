@@ -2,10 +2,22 @@
 
 import tensorflow.compat.v1 as tf
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def batch_normalization(
-    x, axis, gamma, beta, moving_mean, moving_variance, epsilon, momentum, training
-):
+    x: "Any",
+    axis: "Any",
+    gamma: "Any",
+    beta: "Any",
+    moving_mean: "Any",
+    moving_variance: "Any",
+    epsilon: "Any",
+    momentum: "Any",
+    training: "Any",
+) -> "tuple[Any, ...]":
     """The normalized x, and the operations that move the averages (none when not training).
 
     `training` may be a Python value or a tensor; gamma and beta may be None.
@@ -37,7 +49,7 @@ def batch_normalization(
     return y, updates
 
 
-def constant(training):
+def constant(training: "Any") -> "Any":
     """The Python truth of a flag, or None where only the running graph knows it."""
     if tf.is_tensor(training):
         training = tf.get_static_value(training)
@@ -47,18 +59,26 @@ def constant(training):
     return bool(training)
 
 
-def _fused(x, axis, gamma, beta, moving_mean, moving_variance, epsilon):
+def _fused(
+    x: "Any",
+    axis: "Any",
+    gamma: "Any",
+    beta: "Any",
+    moving_mean: "Any",
+    moving_variance: "Any",
+    epsilon: "Any",
+) -> "tuple[Any, Any]":
     size = x.shape.dims[axis].value
     scale = tf.ones([size], tf.float32) if gamma is None else gamma
     offset = tf.zeros([size], tf.float32) if beta is None else beta
     layout = "NCHW" if axis == 1 else "NHWC"
 
-    def learning():
+    def learning() -> "Any":
         return tf.nn.fused_batch_norm(
             x, scale, offset, epsilon=epsilon, data_format=layout, is_training=True
         )
 
-    def known():
+    def known() -> "Any":
         return tf.nn.fused_batch_norm(
             x,
             scale,
@@ -73,32 +93,40 @@ def _fused(x, axis, gamma, beta, moving_mean, moving_variance, epsilon):
     return learning, known
 
 
-def _plain(x, axis, gamma, beta, moving_mean, moving_variance, epsilon):
+def _plain(
+    x: "Any",
+    axis: "Any",
+    gamma: "Any",
+    beta: "Any",
+    moving_mean: "Any",
+    moving_variance: "Any",
+    epsilon: "Any",
+) -> "tuple[Any, Any]":
     rank = x.shape.ndims
     others = [index for index in range(rank) if index != axis]
     shape = [1] * rank
     shape[axis] = x.shape.dims[axis].value
 
-    def fit(value):
+    def fit(value: "Any") -> "Any":
         if value is None or axis == rank - 1:
             return value
         return tf.reshape(value, shape)
 
-    def normalized(mean, variance):
+    def normalized(mean: "Any", variance: "Any") -> "Any":
         return tf.nn.batch_normalization(
             x, fit(mean), fit(variance), fit(beta), fit(gamma), epsilon
         )
 
-    def learning():
+    def learning() -> "tuple[Any, Any, Any]":
         mean, variance = tf.nn.moments(x, others)
         return normalized(mean, variance), mean, variance
 
-    def known():
+    def known() -> "Any":
         return normalized(moving_mean, moving_variance)
 
     return learning, known
 
 
-def _move(average, value, share):
+def _move(average: "Any", value: "Any", share: "Any") -> "Any":
     change = (average - tf.cast(value, average.dtype.base_dtype)) * share
     return tf.assign_sub(average, change, name="AssignMovingAvg")

@@ -6,6 +6,10 @@ import sys
 from whygpu_bootstrap import process_record
 from whygpu_bootstrap.tf1 import imports
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 # numpy's own words at their removal: each was another name for what stands beside it.
 PYTHON_TYPES = {"int": int, "float": float, "complex": complex, "object": object, "str": str}
 ALIASES = {
@@ -32,14 +36,14 @@ ALIASES = {
 }
 
 
-def restore():
+def restore() -> None:
     """Let numpy answer to the names that it has lost; TensorFlow has imported it already."""
-    numpy = sys.modules.get("numpy")
+    numpy: "Any" = sys.modules.get("numpy")
     if numpy is None:
         return
     before = vars(numpy).get("__getattr__")
 
-    def __getattr__(name):  # noqa: N807
+    def __getattr__(name: "Any") -> "Any":  # noqa: N807
         if name in PYTHON_TYPES:
             return _given(name, PYTHON_TYPES[name], "Python's " + name)
         if name in ALIASES and ALIASES[name] in vars(numpy):
@@ -54,11 +58,11 @@ def restore():
         setattr(numpy, name, _taking_ragged_rows(name, getattr(numpy, name)))
 
 
-def _taking_newshape(reshape):
+def _taking_newshape(reshape: "Any") -> "Any":
     """The keyword of numpy.reshape had that name until numpy 2.1."""
 
     @functools.wraps(reshape)
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: "Any", **kwargs: "Any") -> "Any":
         if "newshape" in kwargs:
             process_record.note("--tf1: numpy.reshape(newshape=) -> numpy.reshape(shape)")
             shape = kwargs.pop("newshape")
@@ -70,11 +74,11 @@ def _taking_newshape(reshape):
     return wrapper
 
 
-def _taking_ragged_rows(name, make):
+def _taking_ragged_rows(name: "Any", make: "Any") -> "Any":
     """Rows of different lengths made an array of objects until numpy 1.24."""
 
     @functools.wraps(make)
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: "Any", **kwargs: "Any") -> "Any":
         try:
             return make(*args, **kwargs)
         except ValueError as error:
@@ -88,6 +92,6 @@ def _taking_ragged_rows(name, make):
     return wrapper
 
 
-def _given(name, value, target):
+def _given(name: "Any", value: "Any", target: "Any") -> "Any":
     process_record.note("--tf1: numpy.%s -> %s" % (name, target))
     return value

@@ -17,14 +17,18 @@ from whygpu_bootstrap import process_record
 from whygpu_bootstrap.frameworks import part
 from whygpu_bootstrap.tf1 import name_tables
 
-_state = {}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_state: "dict[str, Any]" = {}
 _NOTHING = object()
 
 KERAS_INSIDE = "2.6.0"
 """The release of Keras of which TensorFlow 2 keeps a copy for itself."""
 
 
-def get():
+def get() -> "Any":
     """The surface, loading TensorFlow on first use; None where there is nothing to stand in for."""
     if "surface" not in _state:
         _state["surface"] = None
@@ -33,7 +37,7 @@ def get():
     return _state["surface"]
 
 
-def _load():
+def _load() -> "Any":
     if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":
         process_record.note("--tf1: KERAS_BACKEND asks for another backend; nothing was changed")
         return None
@@ -55,7 +59,7 @@ def _load():
     return Surface(tensorflow, v1)
 
 
-def _choose_legacy_keras():
+def _choose_legacy_keras() -> None:
     """TensorFlow 1's Keras was Keras 2; TensorFlow reads this variable while it is imported."""
     if "TF_USE_LEGACY_KERAS" in os.environ or "tensorflow" in sys.modules:
         return
@@ -64,7 +68,7 @@ def _choose_legacy_keras():
         process_record.note("--tf1: tf.keras -> tf_keras (TF_USE_LEGACY_KERAS=1)")
 
 
-def _behave_as_before(v1):
+def _behave_as_before(v1: "Any") -> None:
     """Graphs and sessions, reference variables, Dimension objects, old control flow."""
     import warnings
 
@@ -79,14 +83,14 @@ def _behave_as_before(v1):
     )
 
 
-def _watch_for_sessions(v1):
+def _watch_for_sessions(v1: "Any") -> None:
     """A program that builds a graph and never runs it was most likely not written for sessions."""
     from tensorflow.python.client import session
 
     begin = session.BaseSession.__init__
 
     @functools.wraps(begin)
-    def seen(*args, **kwargs):
+    def seen(*args: "Any", **kwargs: "Any") -> None:
         _state["session"] = True
         begin(*args, **kwargs)
 
@@ -95,7 +99,7 @@ def _watch_for_sessions(v1):
     atexit.register(_note_unused_graph, v1)
 
 
-def _note_unused_graph(v1):
+def _note_unused_graph(v1: "Any") -> None:
     with process_record.noted("--tf1: looking for an unused graph"):
         if "session" in _state or v1.executing_eagerly():
             return
@@ -109,7 +113,7 @@ def _note_unused_graph(v1):
 class Surface:
     """Everything that begins with `tensorflow` or `keras` in a program's imports."""
 
-    def __init__(self, tensorflow, v1):
+    def __init__(self, tensorflow: "Any", v1: "Any") -> None:
         self.tensorflow = tensorflow
         self.views = {}
         self.root = View(self, "tf", v1)
@@ -119,7 +123,7 @@ class Surface:
         for name in ("__git_version__", "__compiler_version__"):
             vars(self.root)[name] = getattr(v1, name, None)
 
-    def imported(self, name, fromlist):
+    def imported(self, name: "Any", fromlist: "Any") -> "Any":
         """What an import statement gives."""
         module = self.module(name)
         if not fromlist:
@@ -129,7 +133,7 @@ class Surface:
                 self._import_below(module, name, item)
         return module
 
-    def module(self, name):
+    def module(self, name: "Any") -> "Any":
         """The module that the program calls by this name."""
         path = _path_of(name)
         module = self.root
@@ -145,7 +149,7 @@ class Surface:
                     raise ModuleNotFoundError(text, name=name) from None
         return module
 
-    def _import_below(self, module, name, item):
+    def _import_below(self, module: "Any", name: "Any", item: "Any") -> None:
         """`from a.b import c` where c is a module that b has no attribute for yet."""
         try:
             found = self.module(name + "." + item)
@@ -159,7 +163,7 @@ class Surface:
             if isinstance(module, View):
                 vars(module)[item] = found
 
-    def inside(self, path):
+    def inside(self, path: str) -> "Any":
         """A module inside the TensorFlow package that is no part of its public surface."""
         whole = "tensorflow" + path[len("tf") :]
         if not whole.startswith(name_tables.INSIDE):
@@ -171,13 +175,13 @@ class Surface:
                 raise
             return None
 
-    def view(self, path, base):
+    def view(self, path: str, base: "Any") -> "Any":
         """The module at a path below tf; one object for each."""
         if path not in self.views:
             self.views[path] = View(self, path, base)
         return self.views[path]
 
-    def resolve(self, target):
+    def resolve(self, target: "Any") -> "Any":
         """What a target of name_tables stands for."""
         kind, _, rest = target.partition(":")
         if kind == "own":
@@ -195,7 +199,7 @@ class Surface:
         return _walk(self.root, target.split(".")[1:])
 
 
-def _path_of(name):
+def _path_of(name: "Any") -> "Any":
     """tensorflow.nn -> tf.nn, keras.layers -> tf.keras.layers, and old homes to new ones."""
     first, _, rest = name.partition(".")
     path = "tf" if first == "tensorflow" else "tf.keras"
@@ -203,7 +207,7 @@ def _path_of(name):
     return name_tables.home_of(whole)
 
 
-def _walk(thing, words):
+def _walk(thing: "Any", words: "Any") -> "Any":
     for word in words:
         thing = getattr(thing, word)
     return thing
@@ -212,11 +216,11 @@ def _walk(thing, words):
 class View(types.ModuleType):
     """One module of the surface. Names are looked up when they are first used, and kept."""
 
-    def __init__(self, surface, path, base):
+    def __init__(self, surface: "Any", path: str, base: "Any") -> None:
         super().__init__("tensorflow" + path[len("tf") :])
         vars(self).update(_surface=surface, _path=path, _base=base, __path__=[])
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: "Any") -> "Any":
         if name == "__all__":
             return [word for word in dir(self) if not word.startswith("_")]
         if name == "__version__" and self._path == "tf.keras":
@@ -227,7 +231,7 @@ class View(types.ModuleType):
         vars(self)[name] = value
         return value
 
-    def __dir__(self):
+    def __dir__(self) -> "list[Any]":
         names = set(vars(self)) - {"_surface", "_path", "_base"}
         names.update(dir(self._base) if self._base is not None else ())
         names.update(name_tables.below(self._path))
@@ -235,7 +239,7 @@ class View(types.ModuleType):
             names.update(_public(self._surface.resolve(source)))
         return sorted(names)
 
-    def _find(self, name):
+    def _find(self, name: "Any") -> "Any":
         path = self._path + "." + name
         home = name_tables.home_of(path)
         if home != path:
@@ -258,7 +262,7 @@ class View(types.ModuleType):
             return inside
         raise AttributeError(self._why_not(path, name))
 
-    def _in_base(self, path, name):
+    def _in_base(self, path: str, name: "Any") -> "Any":
         """What TensorFlow 2 keeps of TensorFlow 1 under this name."""
         if self._base is None:
             return _NOTHING
@@ -274,7 +278,7 @@ class View(types.ModuleType):
             return self._surface.view(path, value)
         return value
 
-    def _in_source(self, source, name):
+    def _in_source(self, source: "Any", name: "Any") -> "Any":
         if source.startswith("own:"):
             module = self._surface.resolve(source)
             return getattr(module, name) if name in module.__all__ else _NOTHING
@@ -284,17 +288,17 @@ class View(types.ModuleType):
             # This release has not kept the module either.
             return _NOTHING
 
-    def _stand_in(self, path, target):
+    def _stand_in(self, path: str, target: "Any") -> "Any":
         value = self._surface.resolve(target)
         _note(path, target)
         return value
 
-    def _taken(self, source, value):
+    def _taken(self, source: "Any", value: "Any") -> "Any":
         if not isinstance(value, View):
             _note(self._path, source)
         return value
 
-    def _why_not(self, path, name):
+    def _why_not(self, path: str, name: "Any") -> "Any":
         missing = "module '%s' has no attribute '%s'" % (self.__name__, name)
         reason = name_tables.reason(path)
         if reason:
@@ -306,12 +310,12 @@ class View(types.ModuleType):
         return "%s in TensorFlow 1; TensorFlow 2 has it: run the program without --tf1" % missing
 
 
-def _is_public_api(module):
+def _is_public_api(module: "Any") -> bool:
     name = getattr(module, "__name__", "") if "_tfll_name" not in vars(module) else "keras"
     return name.startswith(name_tables.PUBLIC_API)
 
 
-def _keras_is_3():
+def _keras_is_3() -> bool:
     if os.environ.get("TF_USE_LEGACY_KERAS") in ("true", "True", "1"):
         return importlib.util.find_spec("tf_keras") is None
     try:
@@ -321,17 +325,17 @@ def _keras_is_3():
         return False
 
 
-def _keras_version(base):
+def _keras_version(base: "Any") -> "Any":
     if base is None:
         return KERAS_INSIDE
     package = importlib.import_module(base.__name__.partition(".")[0])
     return getattr(package, "__version__", KERAS_INSIDE)
 
 
-def _public(module):
+def _public(module: "Any") -> "Any":
     names = getattr(module, "__all__", None)
     return names if names is not None else [n for n in dir(module) if not n.startswith("_")]
 
 
-def _note(path, target):
+def _note(path: str, target: "Any") -> None:
     process_record.note("--tf1: %s -> %s" % (path, name_tables.in_words(target)))

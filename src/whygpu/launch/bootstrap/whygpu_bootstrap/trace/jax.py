@@ -10,6 +10,12 @@ import sys
 from whygpu_bootstrap import process_record
 from whygpu_bootstrap.trace import results
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from whygpu_bootstrap.trace.results import Reasons, Tally
+
 NOT_WORK = frozenset(("constant", "return", "iota", "optimization_barrier"))
 BRANCHES = frozenset(("while", "if", "case"))
 """Operations whose regions are work of their own; a reduction's region is part of it."""
@@ -19,7 +25,9 @@ CALLBACK = "_callback"
 class Program:
     """One compiled function: its operations, its devices, its executions."""
 
-    def __init__(self, name, operations, has_loop, devices):
+    def __init__(
+        self, name: str, operations: "dict[str, int]", has_loop: bool, devices: "Any"
+    ) -> None:
         self.name = name
         self.operations = operations
         self.has_loop = has_loop
@@ -31,21 +39,21 @@ class Program:
 class Tracer:
     """Counts compiled functions and their executions. One per process."""
 
-    def __init__(self, jax):
+    def __init__(self, jax: "Any") -> None:
         self._jax = jax
         self.hook_is_there = lambda: True
-        self._programs = {}
-        self._latest = {}
+        self._programs: "dict[Any, Any]" = {}
+        self._latest: "dict[Any, Any]" = {}
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         """Forget what was counted, not what was compiled: that can still run."""
         for program in self._programs.values():
             program.runs = 0
-        self.finished = []
+        self.finished: "list[Any]" = []
         self.unknown = 0
 
-    def install(self):
+    def install(self) -> None:
         with process_record.noted("watching JAX compile"):
             compiler = _first_with("compile_or_get_cached", "compiler", "dispatch")
             compiler.compile_or_get_cached = self._watching_compile(compiler.compile_or_get_cached)
@@ -55,8 +63,10 @@ class Tracer:
         with process_record.noted("counting JAX's executions"):
             self._hook_results()
 
-    def _watching_compile(self, compile_or_get_cached):
-        def watched(*arguments, **options):
+    def _watching_compile(
+        self, compile_or_get_cached: "Callable[..., Any]"
+    ) -> "Callable[..., Any]":
+        def watched(*arguments: "Any", **options: "Any") -> "Any":
             executable = compile_or_get_cached(*arguments, **options)
             with process_record.noted("reading a function that JAX compiled"):
                 module = arguments[1] if len(arguments) > 1 else options["computation"]
@@ -67,7 +77,7 @@ class Tracer:
         watched.__doc__ = compile_or_get_cached.__doc__
         return watched
 
-    def _learn(self, module, executable):
+    def _learn(self, module: "Any", executable: "Any") -> None:
         name = module.operation.attributes["sym_name"].value
         operations, has_loop = read_module(module)
         program = Program(name, operations, has_loop, _labels(executable.local_devices()))
@@ -77,8 +87,8 @@ class Tracer:
             self.finished.append(earlier)
         self._programs[id(executable)] = program
 
-    def _watching_execute(self, execute):
-        def __call__(instance, *arguments):  # noqa: N807
+    def _watching_execute(self, execute: "Callable[..., Any]") -> "Callable[..., Any]":
+        def __call__(instance: "Any", *arguments: "Any") -> "Any":  # noqa: N807
             with process_record.noted("counting an execution of JAX"):
                 program = self._programs.get(id(instance.xla_executable))
                 if program is not None:
@@ -92,7 +102,7 @@ class Tracer:
 
         return __call__
 
-    def _why_cpu(self, arguments):
+    def _why_cpu(self, arguments: "Any") -> "tuple[str, str]":
         """What put a function on the CPU, if there is a GPU: its inputs, or the program's word."""
         default = getattr(self._jax.config, "jax_default_device", None)
         if getattr(default, "platform", default) == "cpu":
@@ -101,7 +111,7 @@ class Tracer:
             return results.CPU_INPUTS, "its inputs were put on the CPU"
         return results.EXPLICIT, "the function was given the CPU as its device or backend"
 
-    def _hook_results(self):
+    def _hook_results(self) -> None:
         """In newer releases the hook is a state of its own: the program's stays in force behind."""
         api = _part("api")
         state = getattr(api, "_post_hook_state", None)
@@ -116,12 +126,15 @@ class Tracer:
         ours = jit_state.post_hook = self._after(lambda: theirs)
         self.hook_is_there = lambda: jit_state.post_hook is ours
 
-    def _after(self, theirs):
+    def _after(self, theirs: "Any") -> "Callable[..., Any]":
         latest = self._latest_of
 
-        def after_execution(function, arguments, options, result):
+        def after_execution(
+            function: "Any", arguments: "Any", options: "Any", result: "Any"
+        ) -> None:
             try:
-                latest(function).runs += 1
+                program: "Any" = latest(function)
+                program.runs += 1
             except Exception:
                 self.unknown += 1
             hook = theirs()
@@ -130,7 +143,7 @@ class Tracer:
 
         return after_execution
 
-    def _latest_of(self, function):
+    def _latest_of(self, function: "Any") -> "Program | None":
         """The program that a call ran: the version of its function that ran last through Python."""
         name = getattr(function, "__name__", None)
         if name in self._latest:
@@ -144,31 +157,43 @@ class Tracer:
                 return self._latest[named]
         raise LookupError(name)
 
-    def programs(self):
+    def programs(self) -> "list[Program]":
         return [
             program for program in self.finished + list(self._programs.values()) if program.runs
         ]
 
 
-def read_module(module):
+def read_module(module: "Any") -> "tuple[dict[str, int], bool]":
     """({operation: how many}, whether there is a loop) of a StableHLO module."""
     functions = {}
     for operation in module.body.operations:
         if operation.operation.name == "func.func":
             functions[operation.attributes["sym_name"].value] = operation
-    counts = {}
-    loops = []
+    counts: "dict[Any, Any]" = {}
+    loops: "list[Any]" = []
     _count_function("main", functions, counts, loops, ())
     return counts, bool(loops)
 
 
-def _count_function(name, functions, counts, loops, callers):
+def _count_function(
+    name: str,
+    functions: "dict[str, Any]",
+    counts: "dict[str, int]",
+    loops: "list[Any]",
+    callers: "Any",
+) -> None:
     if name in functions and name not in callers:
         for region in functions[name].regions:
             _count_region(region, functions, counts, loops, callers + (name,))
 
 
-def _count_region(region, functions, counts, loops, callers):
+def _count_region(
+    region: "Any",
+    functions: "dict[str, Any]",
+    counts: "dict[str, int]",
+    loops: "list[Any]",
+    callers: "Any",
+) -> None:
     for block in region.blocks:
         for operation in block.operations:
             dialect, _, name = operation.operation.name.rpartition(".")
@@ -186,25 +211,25 @@ def _count_region(region, functions, counts, loops, callers):
                         _count_region(inner, functions, counts, loops, callers)
 
 
-def _labels(devices):
+def _labels(devices: "Any") -> "list[str]":
     return sorted({"cpu" if d.platform == "cpu" else "gpu:%d" % _index(d) for d in devices})
 
 
-def _index(device):
+def _index(device: "Any") -> int:
     index = getattr(device, "local_hardware_id", None)
     return device.id if index is None else index
 
 
-def _bare(name):
+def _bare(name: str) -> str:
     """A function's name in jit(name)."""
     return name[name.index("(") + 1 : -1] if name.endswith(")") and "(" in name else name
 
 
-def _part(name):
+def _part(name: str) -> "Any":
     return sys.modules.get("jax._src." + name)
 
 
-def _first_with(attribute, *names):
+def _first_with(attribute: str, *names: str) -> "Any":
     for name in names:
         module = _part(name)
         if hasattr(module, attribute):
@@ -212,22 +237,23 @@ def _first_with(attribute, *names):
     raise LookupError("this JAX has no %s where whygpu looks" % attribute)
 
 
-_tracers = []
+_tracers: "list[Any]" = []
 
 
-def start(jax, settings):
+def start(jax: "Any", settings: "dict[str, Any]") -> None:
     tracer = Tracer(jax)
     tracer.install()
     _tracers.append(tracer)
 
 
-def after_fork():
+def after_fork() -> None:
     for tracer in _tracers:
         tracer.clear()
 
 
-def result():
-    tally, reasons, notes = results.Tally(), results.Reasons(), []
+def result() -> "dict[str, Any]":
+    tally, reasons = results.Tally(), results.Reasons()
+    notes: "list[str]" = []
     for tracer in _tracers:
         programs = tracer.programs()
         has_gpu = _has_gpu()
@@ -241,7 +267,7 @@ def result():
     return results.outcome(tally, reasons, notes)
 
 
-def _count(program, has_gpu, tally, reasons):
+def _count(program: "Program", has_gpu: bool, tally: "Tally", reasons: "Reasons") -> None:
     for op, count in program.operations.items():
         if op.endswith(CALLBACK):
             tally.add(op, "cpu", count * program.runs)
@@ -254,7 +280,7 @@ def _count(program, has_gpu, tally, reasons):
             reasons.add(op, reason, "in %s: %s" % (program.name, detail))
 
 
-def _say_how_counted(programs, unknown, notes):
+def _say_how_counted(programs: "list[Program]", unknown: "Any", notes: "list[str]") -> None:
     if programs:
         notes.append(
             "JAX's operations are those of each compiled function before XLA fuses them, times "
@@ -266,15 +292,15 @@ def _say_how_counted(programs, unknown, notes):
         notes.append("%d executions of JAX could not be looked into" % unknown)
 
 
-def _backends():
+def _backends() -> "dict[str, Any]":
     return getattr(_part("xla_bridge"), "_backends", None) or {}
 
 
-def _has_gpu():
+def _has_gpu() -> bool:
     return any(getattr(client, "platform", name) != "cpu" for name, client in _backends().items())
 
 
-def _why_no_gpu(jax):
+def _why_no_gpu(jax: "Any") -> str:
     chosen = getattr(jax.config, "jax_platforms", None)
     if chosen:
         return "JAX was told to use the platforms %s only" % chosen

@@ -4,6 +4,10 @@ A tracer has start(module, settings), result() and after_fork(). result() may be
 once, and each time says what is known by then.
 """
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 NO_GPU = "no GPU visible"
 NO_KERNEL = "no GPU kernel"
 HOST_DTYPE = "host-only dtype"
@@ -22,18 +26,18 @@ EVERYTHING = "*"
 class Tally:
     """How often and how long each operation ran on each device."""
 
-    def __init__(self):
-        self._counts = {}
-        self._seconds = {}
+    def __init__(self) -> None:
+        self._counts: "dict[Any, Any]" = {}
+        self._seconds: "dict[Any, Any]" = {}
 
-    def add(self, op, device, count, seconds=None):
+    def add(self, op: str, device: str, count: float, seconds: "float | None" = None) -> None:
         """Seconds are kept only where all of the operation's runs on the device were timed."""
         key = (op, device)
         self._counts[key] = self._counts.get(key, 0) + count
         known = self._seconds.get(key, 0.0)
         self._seconds[key] = None if seconds is None or known is None else known + seconds
 
-    def rows(self):
+    def rows(self) -> "list[dict[str, Any]]":
         return [
             {
                 "op": op,
@@ -50,18 +54,18 @@ class Tally:
 class Reasons:
     """Why operations ran on the CPU, each said once."""
 
-    def __init__(self):
-        self._found = {}
+    def __init__(self) -> None:
+        self._found: "dict[Any, Any]" = {}
 
-    def add(self, op, reason, detail):
+    def add(self, op: str, reason: str, detail: str) -> None:
         self._found.setdefault((op, reason), detail)
 
-    def rows(self):
+    def rows(self) -> "list[dict[str, Any]]":
         return [
             {"op": op, "reason": reason, "detail": detail}
             for (op, reason), detail in sorted(self._found.items())
         ]
 
 
-def outcome(tally, reasons, notes):
+def outcome(tally: "Tally", reasons: "Reasons", notes: "list[str]") -> "dict[str, Any]":
     return {"ops": tally.rows(), "on_cpu_because": reasons.rows(), "notes": list(notes)}

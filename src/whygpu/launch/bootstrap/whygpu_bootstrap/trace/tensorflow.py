@@ -9,17 +9,26 @@ from whygpu_bootstrap.trace import tensorflow_graphs as placed
 from whygpu_bootstrap.trace import tensorflow_reasons as why
 from whygpu_bootstrap.trace import tensorflow_session as session_part
 
-_watched = {"eager": None, "sessions": None}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from whygpu_bootstrap.trace.results import Reasons, Tally
+    from whygpu_bootstrap.trace.tensorflow_eager import Eager
+    from whygpu_bootstrap.trace.tensorflow_reasons import Knowledge, Sight
+    from whygpu_bootstrap.trace.tensorflow_session import Sessions
+
+_watched: "dict[str, Any]" = {"eager": None, "sessions": None}
 
 
-def start(tensorflow, settings):
+def start(tensorflow: "Any", settings: "dict[str, Any]") -> None:
     with process_record.noted("tracing TensorFlow's sessions"):
         _watched["sessions"] = _watch_sessions()
     with process_record.noted("tracing TensorFlow's eager execution"):
         _watched["eager"] = _watch_eager()
 
 
-def _watch_sessions():
+def _watch_sessions() -> "Sessions | None":
     module = _module("client.session")
     protos = _core_module("protobuf.config_pb2")
     if module is None or protos is None:
@@ -30,7 +39,7 @@ def _watch_sessions():
     return sessions
 
 
-def _watch_eager():
+def _watch_eager() -> "Eager | None":
     context = _module("eager.context")
     extension = eager_part.extension_module(context)
     if context is None or extension is None:
@@ -41,28 +50,29 @@ def _watch_eager():
     return eager
 
 
-def _module(name):
+def _module(name: str) -> "Any":
     return sys.modules.get("tensorflow.python." + name) or sys.modules.get(
         "tensorflow_core.python." + name
     )
 
 
-def _core_module(name):
+def _core_module(name: str) -> "Any":
     return sys.modules.get("tensorflow.core." + name) or sys.modules.get(
         "tensorflow_core.core." + name
     )
 
 
-def after_fork():
+def after_fork() -> None:
     """What the parent has counted is the parent's."""
     for part in _watched.values():
         if part is not None:
             part.clear()
 
 
-def result():
-    tally, reasons, notes = results.Tally(), results.Reasons(), []
-    sights = {}
+def result() -> "dict[str, Any]":
+    tally, reasons = results.Tally(), results.Reasons()
+    notes: "list[str]" = []
+    sights: "dict[Any, Any]" = {}
     eager, sessions = _watched["eager"], _watched["sessions"]
     if eager is not None:
         with process_record.noted("the last graphs of TensorFlow"):
@@ -75,11 +85,13 @@ def result():
     return results.outcome(tally, reasons, notes)
 
 
-def _count_eager(eager, tally, sights, notes):
-    devices = {}
+def _count_eager(
+    eager: "Eager", tally: "Tally", sights: "dict[Any, Sight]", notes: "list[str]"
+) -> None:
+    devices: "dict[Any, Any]" = {}
     for op, device in eager.single.counts:
         devices.setdefault(op, device)
-    scopes = {}
+    scopes: "dict[Any, Any]" = {}
     for (op, device, scope), (count, seconds) in list(eager.operations.items()):
         where = placed.label(device) if device else devices.get(op, "cpu")
         # An operation on a GPU is only begun when the call returns.
@@ -98,7 +110,7 @@ def _count_eager(eager, tally, sights, notes):
     _say_how_functions_count(functions, eager, notes)
 
 
-def _see_single(found, scopes, sights):
+def _see_single(found: "Any", scopes: "Any", sights: "dict[Any, Sight]") -> None:
     """Older releases collect no graphs of single operations: then their types are not known."""
     collected = {placed.plain(sight.op) for sight in found}
     bare = [why.Sight(op, None, "", ()) for op in scopes if op not in collected]
@@ -109,7 +121,7 @@ def _see_single(found, scopes, sights):
             sights.setdefault(asked.key(), asked)
 
 
-def _given_name(name):
+def _given_name(name: str) -> str:
     """The Python function's name in __inference_train_step_1234."""
     words = name.strip("_").split("_")
     if words[0] in ("inference", "forward", "backward"):
@@ -117,7 +129,7 @@ def _given_name(name):
     return "_".join(words[:-1] if len(words) > 1 and words[-1].isdigit() else words)
 
 
-def _say_how_functions_count(functions, eager, notes):
+def _say_how_functions_count(functions: "Any", eager: "Eager", notes: "list[str]") -> None:
     if functions:
         notes.append(
             "the operations of a tf.function are those of its placed graph, times its calls; "
@@ -138,7 +150,9 @@ def _say_how_functions_count(functions, eager, notes):
         )
 
 
-def _count_sessions(sessions, tally, sights, notes):
+def _count_sessions(
+    sessions: "Sessions", tally: "Tally", sights: "dict[Any, Sight]", notes: "list[str]"
+) -> None:
     sampled = runs = 0
     for step in list(sessions.steps):
         sampled += step.sampled
@@ -154,14 +168,14 @@ def _count_sessions(sessions, tally, sights, notes):
         notes.append("%d runs of sessions could not be looked into" % sessions.uncounted)
 
 
-def _gpus(eager, sessions):
+def _gpus(eager: "Eager | None", sessions: "Sessions | None") -> "list[str] | None":
     """Labels of the GPUs that TensorFlow has; None where it never started."""
     found = [part.gpus() for part in (eager, sessions) if part is not None]
     started = [gpus for gpus in found if gpus is not None]
     return sorted(set().union(*started)) if started else None
 
 
-def _explain(sights, gpus, reasons):
+def _explain(sights: "dict[Any, Sight]", gpus: "list[str] | None", reasons: "Reasons") -> None:
     if gpus is None or not sights:
         return
     if not gpus:
@@ -178,7 +192,7 @@ def _explain(sights, gpus, reasons):
                 reasons.add(placed.plain(sight.op), *found)
 
 
-def _knowledge(op):
+def _knowledge(op: str) -> "Knowledge":
     # Kernels for a plain operation: the rewritten ones of oneDNN are for the CPU only.
     name = placed.plain(op)
     dtypes = _module("framework.dtypes")
@@ -189,7 +203,7 @@ def _knowledge(op):
     )
 
 
-def _definition(op):
+def _definition(op: str) -> "Any":
     registry = _module("framework.op_def_registry")
     get = getattr(registry, "get", None)
     return get(op) if get else registry.get_registered_ops().get(op)

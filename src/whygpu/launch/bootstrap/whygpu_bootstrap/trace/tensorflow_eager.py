@@ -12,6 +12,11 @@ from whygpu_bootstrap import process_record
 from whygpu_bootstrap.trace import tensorflow_graphs as placed
 from whygpu_bootstrap.trace import tensorflow_reasons as why
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+
 MOST_FUNCTIONS = 2000
 """Functions that are broken down into operations; a program that makes more makes them anew."""
 
@@ -21,17 +26,17 @@ OTHER_FUNCTIONS = "tf.function of others"
 class Function:
     """Calls of one function on one device, and what one call runs."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
         self.calls = 0
         self.seconds = 0.0
-        self.placement = None
+        self.placement: "placed.Placement | None" = None
 
 
 class Eager:
     """Watches the C extension's doors. One per process."""
 
-    def __init__(self, context_module, extension):
+    def __init__(self, context_module: "Any", extension: "Any") -> None:
         self._contexts = context_module
         self._extension = extension
         self._collecting = threading.Lock()
@@ -39,14 +44,14 @@ class Eager:
         self._export = context_module.Context.export_run_metadata
         self.clear()
 
-    def clear(self):
-        self.operations = {}
-        self.functions = {}
-        self.sights = {}
+    def clear(self) -> None:
+        self.operations: "dict[Any, Any]" = {}
+        self.functions: "dict[Any, Any]" = {}
+        self.sights: "dict[Any, Any]" = {}
         self.single = placed.Placement()
         self.lent_once = False
 
-    def install(self):
+    def install(self) -> None:
         extension = self._extension
         extension.TFE_Py_FastPathExecute = self._counting_operations(
             extension.TFE_Py_FastPathExecute
@@ -60,15 +65,15 @@ class Eager:
             )
             return
         extension.TFE_NewContext = self._collecting_from_the_start(extension.TFE_NewContext)
-        context = getattr(self._contexts, "_context", None)
+        context: "Any" = getattr(self._contexts, "_context", None)
         if getattr(context, "_context_handle", None):
             extension.TFE_ContextEnableGraphCollection(context._context_handle)
         self._share_collection()
 
-    def _collecting_from_the_start(self, new_context):
+    def _collecting_from_the_start(self, new_context: "Callable[..., Any]") -> "Callable[..., Any]":
         """Collection needs a context, and making one earlier would start the devices earlier."""
 
-        def TFE_NewContext(*arguments):  # noqa: N802
+        def TFE_NewContext(*arguments: "Any") -> "Any":  # noqa: N802
             handle = new_context(*arguments)
             with process_record.noted("collecting TensorFlow's graphs"):
                 self._extension.TFE_ContextEnableGraphCollection(handle)
@@ -76,7 +81,7 @@ class Eager:
 
         return TFE_NewContext
 
-    def _share_collection(self):
+    def _share_collection(self) -> None:
         """While the program collects graphs itself (tf.summary.trace_on), they are its own."""
         context = self._contexts.Context
         for name in ("enable_run_metadata", "enable_graph_collection"):
@@ -84,8 +89,8 @@ class Eager:
         for name in ("disable_run_metadata", "disable_graph_collection"):
             setattr(context, name, self._taking_back(getattr(context, name)))
 
-    def _lending(self, enable):
-        def method(context):
+    def _lending(self, enable: "Callable[..., Any]") -> "Callable[..., Any]":
+        def method(context: "Any") -> "Any":
             if context._context_handle and not self._lent:
                 self._drain(context)
             self._lent = self.lent_once = True
@@ -93,8 +98,8 @@ class Eager:
 
         return _named_like(enable, method)
 
-    def _taking_back(self, disable):
-        def method(context):
+    def _taking_back(self, disable: "Callable[..., Any]") -> "Callable[..., Any]":
+        def method(context: "Any") -> None:
             disable(context)
             self._lent = False
             if context._context_handle:
@@ -102,11 +107,11 @@ class Eager:
 
         return _named_like(disable, method)
 
-    def _counting_operations(self, execute):
+    def _counting_operations(self, execute: "Callable[..., Any]") -> "Callable[..., Any]":
         clock = time.perf_counter
         context_type = self._contexts.Context
 
-        def TFE_Py_FastPathExecute(*arguments):  # noqa: N802
+        def TFE_Py_FastPathExecute(*arguments: "Any") -> "Any":  # noqa: N802
             began = clock()
             result = execute(*arguments)
             took = clock() - began
@@ -124,7 +129,9 @@ class Eager:
 
         return _named_like(execute, TFE_Py_FastPathExecute)
 
-    def _count_operation(self, op, scope, result, inputs, took):
+    def _count_operation(
+        self, op: "Any", scope: "Any", result: "Any", inputs: "Any", took: float
+    ) -> None:
         device = getattr(result, "device", None) or _first_device(result) or _first_device(inputs)
         key = (op, device, scope)
         cell = self.operations.get(key)
@@ -133,10 +140,10 @@ class Eager:
         cell[0] += 1
         cell[1] += took
 
-    def _counting_calls(self, execute):
+    def _counting_calls(self, execute: "Callable[..., Any]") -> "Callable[..., Any]":
         clock = time.perf_counter
 
-        def counting(handle, device, op, *rest):
+        def counting(handle: "Any", device: "Any", op: "Any", *rest: "Any") -> "Any":
             function = self.functions.get((op, device))
             if function is None:
                 function = self._first_sight(op, device)
@@ -150,7 +157,7 @@ class Eager:
 
         return _named_like(execute, counting)
 
-    def _first_sight(self, op, device):
+    def _first_sight(self, op: "Any", device: "Any") -> "Function | None":
         """A new entry for a function; None for an operation, or where there are too many."""
         with process_record.noted("watching a TensorFlow function"):
             name = op.decode() if isinstance(op, bytes) else op
@@ -160,7 +167,15 @@ class Eager:
             return self.functions.setdefault((op, device), Function(name))
         return None
 
-    def _first_call(self, function, execute, handle, device, op, rest):
+    def _first_call(
+        self,
+        function: "Function | None",
+        execute: "Callable[..., Any]",
+        handle: "Any",
+        device: "Any",
+        op: "Any",
+        rest: "Any",
+    ) -> "Any":
         if function is not None:
             with self._collecting:
                 self._leave_out_earlier_graphs()
@@ -176,27 +191,27 @@ class Eager:
             function.calls += 1
             function.seconds += took
             with self._collecting:
-                function.placement = self._place(function, result)
+                placement = function.placement = self._place(function, result)
                 # The same in most functions: kept once.
-                self.sights.update(function.placement.sights)
-                function.placement.sights = {}
+                self.sights.update(placement.sights)
+                placement.sights = {}
         return result
 
-    def _leave_out_earlier_graphs(self):
+    def _leave_out_earlier_graphs(self) -> None:
         with process_record.noted("reading TensorFlow's graphs"):
             if not self._lent:
                 self._drain(self._contexts.context())
 
-    def _drain(self, context):
+    def _drain(self, context: "Any") -> None:
         """Graphs that belong to no function call are those of single operations."""
         self._see_single(_function_graphs(self._export(context)))
 
-    def _see_single(self, graphs):
+    def _see_single(self, graphs: "Any") -> None:
         seen = placed.of_function(graphs)
         self.single.sights.update(seen.sights)
         self.single.counts.update(seen.counts)
 
-    def _place(self, function, result):
+    def _place(self, function: "Function", result: "Any") -> "placed.Placement":
         context = self._contexts.context()
         graphs = [] if self._lent else _function_graphs(self._export(context))
         if graphs:
@@ -206,7 +221,7 @@ class Eager:
             return placed.Placement()
         return placed.of_definition(body, placed.label(_first_device(result) or ""), bodies)
 
-    def take_remaining(self):
+    def take_remaining(self) -> None:
         """At the end: the graphs of single operations that no function call has asked for."""
         context = getattr(self._contexts, "_context", None)
         if self._lent or getattr(context, "_context_handle", None) is None:
@@ -215,7 +230,7 @@ class Eager:
             with self._collecting:
                 self._drain(context)
 
-    def gpus(self):
+    def gpus(self) -> "list[str] | None":
         """Labels of the GPUs of eager execution; None where it never started."""
         context = getattr(self._contexts, "_context", None)
         devices = getattr(context, "_logical_devices", None)
@@ -224,20 +239,20 @@ class Eager:
         labels = [placed.label(device.name) for device in devices]
         return [name for name in labels if name.startswith("gpu")]
 
-    def _gpus_of_old_context(self, context):
+    def _gpus_of_old_context(self, context: "Any") -> "list[str] | None":
         names = getattr(context, "_context_devices", None)
         if names is None:
             return None
         return [placed.label(name) for name in names if why.kind(name) == "gpu"]
 
 
-def _named_like(original, replacement):
+def _named_like(original: "Any", replacement: "Any") -> "Any":
     replacement.__name__ = getattr(original, "__name__", replacement.__name__)
     replacement.__doc__ = getattr(original, "__doc__", None)
     return replacement
 
 
-def _first_device(values):
+def _first_device(values: "Any") -> "Any":
     if not isinstance(values, (list, tuple)):
         return getattr(values, "device", None)
     for value in values:
@@ -250,18 +265,18 @@ def _first_device(values):
     return None
 
 
-def _is_function(context, name):
+def _is_function(context: "Any", name: str) -> bool:
     has_function = getattr(context, "has_function", None)
     return has_function(name) if has_function else name.startswith("__")
 
 
-def _function_graphs(metadata):
+def _function_graphs(metadata: "Any") -> "list[Any]":
     if metadata is None:
         return []
     return list(getattr(metadata, "function_graphs", ()))
 
 
-def _definition(context, name):
+def _definition(context: "Any", name: str) -> "tuple[Any, dict[str, Any]]":
     """A function's body and those it calls, as they were before placement."""
     get = getattr(context, "get_function_def", None)
     if get is None:
@@ -278,7 +293,7 @@ def _definition(context, name):
     return bodies.get(name), bodies
 
 
-def extension_module(context_module):
+def extension_module(context_module: "Any") -> "Any":
     """The module in which TensorFlow's Python looks up the C functions, by its generation.
 
     Taken from where it is used: TensorFlow 1.15 has two modules of the name.

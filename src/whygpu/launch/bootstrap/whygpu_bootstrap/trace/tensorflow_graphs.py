@@ -2,6 +2,10 @@
 
 from whygpu_bootstrap.trace import tensorflow_reasons as why
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 NOT_WORK = frozenset(
     (
         "_Arg",
@@ -21,7 +25,7 @@ REWRITTEN = ("_MklNative", "_Mkl")
 """What oneDNN's rewriting puts before the name of an operation on the CPU."""
 
 
-def label(device):
+def label(device: str) -> str:
     """cpu or gpu:N, the device's name in reports."""
     last = device.rpartition("/")[2]
     if last.startswith("device:"):
@@ -32,7 +36,7 @@ def label(device):
     return "%s:%s" % (name, index or "0")
 
 
-def plain(op):
+def plain(op: str) -> str:
     """The operation's name before the rewriting for the CPU."""
     for prefix in REWRITTEN:
         if op.startswith(prefix):
@@ -45,23 +49,23 @@ def plain(op):
 class Placement:
     """The nodes of one function or one step: how many of each operation on each device."""
 
-    def __init__(self):
-        self.counts = {}
-        self.sights = {}
+    def __init__(self) -> None:
+        self.counts: "dict[Any, Any]" = {}
+        self.sights: "dict[Any, Any]" = {}
         self.has_loop = False
         self.has_xla = False
 
-    def add(self, op, device, count=1):
+    def add(self, op: str, device: str, count: int = 1) -> None:
         self.counts[op, device] = self.counts.get((op, device), 0) + count
 
-    def see(self, sight):
+    def see(self, sight: "Any") -> None:
         self.sights.setdefault(sight.key(), sight)
 
-    def only_on_cpu(self):
+    def only_on_cpu(self) -> bool:
         return all(device == "cpu" for _, device in self.counts)
 
 
-def of_function(function_graphs):
+def of_function(function_graphs: "Any") -> "Placement":
     """The placement of what ran when a tf.function was called."""
     placement = Placement()
     for graphs in function_graphs:
@@ -73,7 +77,12 @@ def of_function(function_graphs):
     return placement
 
 
-def add_graph(placement, graph, bodies, requested):
+def add_graph(
+    placement: "Placement",
+    graph: "Any",
+    bodies: "dict[str, Any]",
+    requested: "Callable[[str], str]",
+) -> None:
     """Add a placed graph. `requested(name)` is the device that the program asked for."""
     for node in graph.node:
         if node.op in NOT_WORK:
@@ -89,7 +98,7 @@ def add_graph(placement, graph, bodies, requested):
             placement.see(why.sight_of_node(node, requested(node.name)))
 
 
-def of_definition(body, device, bodies):
+def of_definition(body: "Any", device: str, bodies: "dict[str, Any]") -> "Placement":
     """The placement of a function that has no placed graph, as if all of it were on the device.
 
     So it is with a function that XLA compiles whole.
@@ -100,7 +109,7 @@ def of_definition(body, device, bodies):
     return placement
 
 
-def _add_body(placement, body, device, bodies):
+def _add_body(placement: "Placement", body: "Any", device: str, bodies: "dict[str, Any]") -> None:
     for node in body.node_def:
         if node.op in NOT_WORK:
             continue
@@ -112,7 +121,7 @@ def _add_body(placement, body, device, bodies):
             placement.add(plain(node.op), device)
 
 
-def _requests(graph, bodies):
+def _requests(graph: "Any", bodies: "dict[str, Any]") -> "Callable[[str], str]":
     """The device asked for by a node's name, also where a function was put in its caller's place.
 
     A node of such a function bears the name of the call before its own.
@@ -125,7 +134,7 @@ def _requests(graph, bodies):
                 inner[node.name] = node.device
     asked.update((name, device) for name, device in inner.items() if name not in asked)
 
-    def requested(name):
+    def requested(name: str) -> str:
         while name:
             if name in asked:
                 return asked[name]

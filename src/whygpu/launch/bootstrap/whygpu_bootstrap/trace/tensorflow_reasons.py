@@ -2,6 +2,10 @@
 
 from whygpu_bootstrap.trace import results
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 HOST_ONLY_TYPES = ("string", "variant", "resource")
 """Types whose values cannot lie in a GPU's memory."""
 
@@ -12,17 +16,19 @@ class Sight:
     `types` are (attribute, number) pairs; None where they are not known.
     """
 
-    def __init__(self, op, types, requested, colocated):
+    def __init__(
+        self, op: str, types: "tuple[Any, ...] | None", requested: str, colocated: "tuple[str, ...]"
+    ) -> None:
         self.op = op
         self.types = types
         self.requested = requested
         self.colocated = colocated
 
-    def key(self):
+    def key(self) -> "tuple[Any, ...]":
         return (self.op, self.types, self.requested, self.colocated)
 
 
-def sight_of_node(node, requested):
+def sight_of_node(node: "Any", requested: "str | None") -> "Sight":
     """From a node of a graph, and the device that the program asked for, "" if for none."""
     types = tuple(
         sorted((name, value.type) for name, value in node.attr.items() if _is_type(value))
@@ -32,11 +38,11 @@ def sight_of_node(node, requested):
     return Sight(node.op, types, requested or "", colocated)
 
 
-def _is_type(value):
+def _is_type(value: "Any") -> bool:
     return value.WhichOneof("value") == "type"
 
 
-def kind(device):
+def kind(device: str) -> str:
     """What a device's name asks for, in any of TensorFlow's spellings: cpu, gpu or nothing."""
     last = device.rpartition("/")[2].lower()
     if last.startswith("device:"):
@@ -47,23 +53,25 @@ def kind(device):
 class Knowledge:
     """What TensorFlow says of one operation: its kernels, its definition, the names of types."""
 
-    def __init__(self, kernels, definition, type_name):
+    def __init__(
+        self, kernels: "Any", definition: "Any", type_name: "Callable[[int], str]"
+    ) -> None:
         self.on_gpu = [kernel for kernel in kernels if kernel.device_type in ("GPU", "DEFAULT")]
         self._results = [argument.name for argument in getattr(definition, "output_arg", ())]
         inputs = getattr(definition, "input_arg", ())
         self.type_name = type_name
         self.uses_resource = any(self._is_resource(argument) for argument in inputs)
 
-    def _is_resource(self, argument):
+    def _is_resource(self, argument: "Any") -> bool:
         return bool(argument.type) and self.type_name(argument.type) == "resource"
 
-    def results_in_host_memory(self, kernel):
+    def results_in_host_memory(self, kernel: "Any") -> bool:
         """The kernel, although for a GPU, leaves its results in the host's memory."""
         kept = kernel.host_memory_arg
         return bool(self._results) and all(name in kept for name in self._results)
 
 
-def explain(sight, known, gpus):
+def explain(sight: "Sight", known: "Knowledge", gpus: "list[str]") -> "tuple[str, str] | None":
     """(reason, detail) of a sight, by what is known of the operation; None if that is too little.
 
     `gpus` are the labels of the GPUs that TensorFlow has.
@@ -72,9 +80,10 @@ def explain(sight, known, gpus):
         return results.EXPLICIT, "asked for %s, as with tf.device" % sight.requested
     if not known.on_gpu:
         return results.NO_KERNEL, "TensorFlow has no GPU kernel for it"
-    usable = [kernel for kernel in known.on_gpu if not _refused(sight.types or (), kernel)]
+    types = sight.types or ()
+    usable = [kernel for kernel in known.on_gpu if not _refused(types, kernel)]
     if not usable:
-        return _no_kernel_for_types(sight.types, known)
+        return _no_kernel_for_types(types, known)
     if kind(sight.requested) == "gpu" and not _is_there(sight.requested, gpus):
         missing = "asked for %s; TensorFlow has %s" % (sight.requested, ", ".join(gpus))
         return results.SOFT, missing
@@ -89,7 +98,9 @@ def explain(sight, known, gpus):
     return results.UNEXPLAINED, "a GPU kernel is there; TensorFlow chose the CPU"
 
 
-def _stays_in_host_memory(types, usable, known):
+def _stays_in_host_memory(
+    types: "tuple[Any, ...]", usable: "Any", known: "Knowledge"
+) -> "tuple[str, str]":
     if all(known.results_in_host_memory(kernel) for kernel in known.on_gpu):
         return results.HOST_RESULT, "also on a GPU its result would be in the host's memory"
     constrained = {constraint.name for kernel in usable for constraint in kernel.constraint}
@@ -98,13 +109,13 @@ def _stays_in_host_memory(types, usable, known):
     return results.HOST_DTYPE, text
 
 
-def _is_there(device, gpus):
+def _is_there(device: str, gpus: "list[str]") -> bool:
     label = device.rpartition("/")[2].lower().replace("device:", "")
     # "GPU" and "GPU:*" are any.
     return label in gpus or not label[-1].isdigit()
 
 
-def _no_kernel_for_types(types, known):
+def _no_kernel_for_types(types: "tuple[Any, ...]", known: "Knowledge") -> "tuple[str, str]":
     nearest = min((_refused(types, kernel) for kernel in known.on_gpu), key=len)
     names = sorted({known.type_name(number) for number in nearest})
     text = "TensorFlow has no GPU kernel for it with %s" % ", ".join(names)
@@ -113,7 +124,7 @@ def _no_kernel_for_types(types, known):
     return results.NO_KERNEL, text
 
 
-def _refused(types, kernel):
+def _refused(types: "tuple[Any, ...]", kernel: "Any") -> "list[Any]":
     """The operation's types that the kernel was not made for."""
     given = dict(types)
     return [

@@ -11,6 +11,10 @@ import weakref
 from whygpu_bootstrap import process_record
 from whygpu_bootstrap.trace import tensorflow_graphs as placed
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 MOST_STEPS = 500
 """Kinds of steps that are watched; a program with more adds operations as it runs."""
 
@@ -18,19 +22,19 @@ MOST_STEPS = 500
 class Step:
     """Runs of one kind, and what the sampled ones did."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.runs = 0
         self.sampled = 0
-        self.first = {}
-        self.later = {}
+        self.first: "dict[tuple[str, str], Any]" = {}
+        self.later: "dict[tuple[str, str], Any]" = {}
         self.placement = placed.Placement()
-        self.operations = {}
+        self.operations: "dict[Any, Any]" = {}
 
-    def is_sample(self):
+    def is_sample(self) -> bool:
         """Whether the run that comes now is one to look at: the 1st, 2nd, 4th, 8th ..."""
         return self.runs & (self.runs - 1) == 0
 
-    def totals(self):
+    def totals(self) -> "dict[tuple[str, str], list[Any]]":
         """{(op, device): [count, seconds or None]} for all runs, from the sampled ones."""
         if not self.first:
             return {key: [count * self.runs, None] for key, count in self.placement.counts.items()}
@@ -47,27 +51,33 @@ class Step:
 class Sessions:
     """Watches every session of the process."""
 
-    def __init__(self, session_module, protos):
+    def __init__(self, session_module: "Any", protos: "Any") -> None:
         self._base = session_module.BaseSession
         self._protos = protos
         self._inside = threading.local()
         self.clear()
 
-    def clear(self):
-        self._steps = weakref.WeakKeyDictionary()
-        self.steps = []
+    def clear(self) -> None:
+        self._steps: "Any" = weakref.WeakKeyDictionary()
+        self.steps: "list[Any]" = []
         self.uncounted = 0
-        self.devices = set()
+        self.devices: "set[Any]" = set()
 
-    def install(self):
+    def install(self) -> None:
         base = self._base
         base.run = self._watching_run(base.run)
         base.make_callable = self._watching_make_callable(base.make_callable)
         if hasattr(base, "_Callable"):
             self._watch_callables(base._Callable)
 
-    def _watching_run(self, run):
-        def watched(session, fetches, feed_dict=None, options=None, run_metadata=None):
+    def _watching_run(self, run: "Callable[..., Any]") -> "Callable[..., Any]":
+        def watched(
+            session: "Any",
+            fetches: "Any",
+            feed_dict: "Any" = None,
+            options: "Any" = None,
+            run_metadata: "Any" = None,
+        ) -> "Any":
             step = None
             with process_record.noted("watching a session"):
                 step = self._step(session, (_shape(fetches), _feeds(feed_dict)))
@@ -90,19 +100,21 @@ class Sessions:
         watched.__doc__ = run.__doc__
         return watched
 
-    def _watching_make_callable(self, make_callable):
+    def _watching_make_callable(self, make_callable: "Callable[..., Any]") -> "Callable[..., Any]":
         """What it returns goes past run(); its first call is a run instead, with the same result.
 
         With a feed list it calls run() itself.
         """
 
-        def watched(session, fetches, feed_list=None, accept_options=False):
+        def watched(
+            session: "Any", fetches: "Any", feed_list: "Any" = None, accept_options: bool = False
+        ) -> "Any":
             inner = make_callable(session, fetches, feed_list, accept_options)
             if feed_list is not None:
                 return inner
-            key = (_shape(fetches), frozenset())
+            key: "Any" = (_shape(fetches), frozenset())
 
-            def call(**options):
+            def call(**options: "Any") -> "Any":
                 step = self._steps.get(session, {}).get(key)
                 if step is None:
                     return session.run(fetches, **options)
@@ -115,11 +127,11 @@ class Sessions:
         watched.__doc__ = make_callable.__doc__
         return watched
 
-    def _watch_callables(self, callable_type):
+    def _watch_callables(self, callable_type: "Any") -> None:
         """Keras on TensorFlow 1 trains with these. A second one, with questions, makes a sample."""
         create, call = callable_type.__init__, callable_type.__call__
 
-        def __init__(instance, session, callable_options):  # noqa: N807
+        def __init__(instance: "Any", session: "Any", callable_options: "Any") -> None:  # noqa: N807
             create(instance, session, callable_options)
             instance._whygpu = None
             if not getattr(self._inside, "sampling", False):
@@ -128,7 +140,7 @@ class Sessions:
                     if step is not None:
                         instance._whygpu = (step, callable_options.SerializeToString())
 
-        def __call__(instance, *arguments, **options):  # noqa: N807
+        def __call__(instance: "Any", *arguments: "Any", **options: "Any") -> "Any":  # noqa: N807
             watched = getattr(instance, "_whygpu", None)
             if watched is None:
                 return call(instance, *arguments, **options)
@@ -149,7 +161,7 @@ class Sessions:
         callable_type.__init__ = __init__
         callable_type.__call__ = __call__
 
-    def _sampling_twin(self, instance, serialized):
+    def _sampling_twin(self, instance: "Any", serialized: "Any") -> "Any":
         with process_record.noted("sampling a session's callable"):
             wanted = self._protos.CallableOptions()
             wanted.ParseFromString(serialized)
@@ -161,7 +173,7 @@ class Sessions:
                 self._inside.sampling = False
         return None
 
-    def _step(self, session, key):
+    def _step(self, session: "Any", key: "Any") -> "Step | None":
         """The kind of step; None where it cannot be watched."""
         if _is_remote(session) or _refuses_graphs(session):
             self.uncounted += 1
@@ -176,7 +188,7 @@ class Sessions:
             self.steps.append(step)
         return step
 
-    def _ask(self, wanted, options):
+    def _ask(self, wanted: "Any", options: "Any") -> "Any":
         """Add our questions to the program's; returns what it asked for itself."""
         if options is not None and options is not wanted:
             wanted.CopyFrom(options)
@@ -186,7 +198,7 @@ class Sessions:
             wanted.trace_level = wanted.SOFTWARE_TRACE
         return theirs
 
-    def _learn(self, step, session, seen):
+    def _learn(self, step: "Step", session: "Any", seen: "Any") -> None:
         if not step.operations:
             self._read_graphs(step, session, seen.partition_graphs)
         cells = step.first if step.sampled == 0 else step.later
@@ -202,7 +214,7 @@ class Sessions:
                     cell[0] += 1
                     cell[1] += (stats.op_end_rel_micros - stats.op_start_rel_micros) / 1e6
 
-    def _read_graphs(self, step, session, graphs):
+    def _read_graphs(self, step: "Step", session: "Any", graphs: "Any") -> None:
         self.devices.update(device.name for device in session.list_devices())
         requested = _requests(session.graph)
         for graph in graphs:
@@ -211,7 +223,7 @@ class Sessions:
                 if node.op not in placed.NOT_WORK:
                     step.operations[node.name] = placed.plain(node.op)
 
-    def gpus(self):
+    def gpus(self) -> "list[str] | None":
         """Labels of the sessions' GPUs; None where no session has run."""
         if not self.steps or not self.devices:
             return None
@@ -219,11 +231,11 @@ class Sessions:
         return [name for name in labels if name.startswith("gpu")]
 
 
-def _feeds(feed_dict):
+def _feeds(feed_dict: "Any") -> "frozenset[Any]":
     return frozenset(_shape(key) for key in feed_dict or ())
 
 
-def _shape(fetches):
+def _shape(fetches: "Any") -> "Any":
     """A key for fetches. The graph that the session holds keeps the identities valid."""
     if isinstance(fetches, str):
         return fetches
@@ -234,8 +246,8 @@ def _shape(fetches):
     return id(fetches)
 
 
-def _requests(graph):
-    def requested(name):
+def _requests(graph: "Any") -> "Callable[[str], str]":
+    def requested(name: str) -> str:
         try:
             return graph.get_operation_by_name(name).device
         except (KeyError, ValueError):
@@ -244,11 +256,11 @@ def _requests(graph):
     return requested
 
 
-def _is_remote(session):
+def _is_remote(session: "Any") -> bool:
     return bool(getattr(session, "_target", None))
 
 
-def _refuses_graphs(session):
+def _refuses_graphs(session: "Any") -> bool:
     """Sessions may be told not to keep the graphs: asking such a one is an error."""
     experimental = getattr(getattr(session, "_config", None), "experimental", None)
     return any(
@@ -257,7 +269,7 @@ def _refuses_graphs(session):
     )
 
 
-def _hand_over(seen, theirs, asked):
+def _hand_over(seen: "Any", theirs: "Any", asked: "Any") -> None:
     """Give the program the answers to its own questions only."""
     asked_graphs, asked_trace = asked
     if not asked_graphs:

@@ -7,6 +7,12 @@ import time
 from whygpu_bootstrap import process_record
 from whygpu_bootstrap.trace import results
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from whygpu_bootstrap.trace.results import Reasons
+
 FIRST_OPERATIONS = 20000
 """Seen one by one from the start: a short program is counted exactly."""
 LATER_OPERATIONS = 2000
@@ -23,16 +29,16 @@ class Spent:
     Both are counted without watching.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.seconds = 0.0
         self.nodes = 0
 
-    def copy(self):
+    def copy(self) -> "Spent":
         same = Spent()
         same.seconds, same.nodes = self.seconds, self.nodes
         return same
 
-    def add(self, since, until):
+    def add(self, since: "Any", until: "Any") -> None:
         # The end may come in another thread, whose counters are its own.
         self.seconds += max(until[0] - since[0], 0.0)
         self.nodes += max(until[1] - since[1], 0)
@@ -41,16 +47,17 @@ class Spent:
 class Watch:
     """What was seen from the start on, and in the samples after that."""
 
-    def __init__(self, torch):
+    def __init__(self, torch: "Any") -> None:
         self._torch = torch
-        self._names = {}
+        self._names: "dict[Any, Any]" = {}
         self._nodes = getattr(torch.autograd, "_get_sequence_nr", int)
         self._can_copy_from_gpu = _built_for_gpus(torch)
         self.cost = 0.0
         self.clear()
 
-    def clear(self, resting=False):
-        self.first, self.later = {}, {}
+    def clear(self, resting: bool = False) -> None:
+        self.first: "dict[Any, Any]" = {}
+        self.later: "dict[Any, Any]" = {}
         self.watched, self.rested = Spent(), Spent()
         self.samples = self.seen = 0
         self.current = self.first
@@ -59,10 +66,10 @@ class Watch:
         self._from_the_start = not resting
         self._changed = self._now()
 
-    def _now(self):
+    def _now(self) -> "tuple[float, int]":
         return clock(), self._nodes()
 
-    def opened(self):
+    def opened(self) -> None:
         now = self._now()
         if self.samples:
             self.rested.add(self._changed, now)
@@ -73,14 +80,14 @@ class Watch:
         self.resting = False
         self._changed = now
 
-    def closed(self):
+    def closed(self) -> None:
         now = self._now()
         if not self.resting:
             self.watched.add(self._changed, now)
         self.resting = True
         self._changed = now
 
-    def count(self, function, arguments, result, took):
+    def count(self, function: "Any", arguments: "Any", result: "Any", took: float) -> bool:
         """Whether that was enough for now."""
         device = _device(self._torch, result) or _device(self._torch, arguments)
         if self._can_copy_from_gpu and getattr(device, "type", "") == "cpu":
@@ -95,9 +102,9 @@ class Watch:
         self.left -= 1
         return self.left <= 0
 
-    def totals(self):
+    def totals(self) -> "tuple[dict[tuple[str, str], list[Any]], bool]":
         """{(op, label): [count, seconds]} of the whole run, and whether nothing was missed."""
-        found = {}
+        found: "dict[Any, Any]" = {}
         exact = self._from_the_start and not self.resting and self.current is self.first
         # What was seen last stands for what was not seen after the start.
         weight = 1.0 if exact else self._weight()
@@ -110,7 +117,7 @@ class Watch:
                     cell[1] += seconds * (weight if cells is self.current else 1.0)
         return found, exact
 
-    def _weight(self):
+    def _weight(self) -> float:
         """How many times as much as was seen there was, by autograd's nodes, else by time."""
         watched, rested = self.watched.copy(), self.rested.copy()
         (rested if self.resting else watched).add(self._changed, self._now())
@@ -122,7 +129,7 @@ class Watch:
         seconds = max(watched.seconds - seen * self.cost, at_work)
         return 1.0 + (rested.seconds / seconds if seconds > 0 else 0.0)
 
-    def name(self, function):
+    def name(self, function: "Any") -> "str | None":
         """aten::add; None for bookkeeping and for other views of the same memory."""
         if function not in self._names:
             schema = getattr(function, "_schema", None)
@@ -132,7 +139,7 @@ class Watch:
         return self._names[function]
 
 
-def _device(torch, values):
+def _device(torch: "Any", values: "Any") -> "Any":
     """The device of the first tensor in values."""
     if type(values) is torch.Tensor:
         return values.device
@@ -146,7 +153,7 @@ def _device(torch, values):
     return None
 
 
-def _gpu_among(torch, arguments):
+def _gpu_among(torch: "Any", arguments: "Any") -> "Any":
     """Of an operation with its result on the CPU: the GPU that it copies from, if it does."""
     for argument in arguments:
         device = _device(torch, argument)
@@ -155,11 +162,11 @@ def _gpu_among(torch, arguments):
     return None
 
 
-def _built_for_gpus(torch):
+def _built_for_gpus(torch: "Any") -> bool:
     return torch.version.cuda is not None or getattr(torch.version, "hip", None) is not None
 
 
-def _device_of_subclass(torch, tensor):
+def _device_of_subclass(torch: "Any", tensor: "Any") -> "Any":
     """Without the subclass's own __torch_function__. A fake tensor's work is not done."""
     if type(tensor).__name__ in ("FakeTensor", "FunctionalTensor"):
         return "fake"
@@ -167,7 +174,7 @@ def _device_of_subclass(torch, tensor):
         return tensor.device
 
 
-def _label(device):
+def _label(device: "Any") -> "str | None":
     kind = getattr(device, "type", device)
     if kind in ("meta", "fake"):
         return None
@@ -177,10 +184,10 @@ def _label(device):
     return "%s:%d" % (kind, device.index or 0)
 
 
-_tracers = []
+_tracers: "list[Any]" = []
 
 
-def start(torch, settings):
+def start(torch: "Any", settings: "dict[str, Any]") -> None:
     if not hasattr(torch._C, "_push_on_torch_dispatch_stack"):
         process_record.note(
             "operations of PyTorch %s cannot be traced: from 2.0 on" % torch.__version__
@@ -198,7 +205,7 @@ def start(torch, settings):
     _tracers.append((torch, watch, window))
 
 
-def _mode_type(torch, watch):
+def _mode_type(torch: "Any", watch: "Watch") -> "Any":
     from torch.utils._python_dispatch import TorchDispatchMode
 
     get_ident = threading.get_ident
@@ -207,21 +214,23 @@ def _mode_type(torch, watch):
         supports_higher_order_operators = True
 
         @classmethod
-        def ignore_compile_internals(cls):
+        def ignore_compile_internals(cls) -> bool:
             return True
 
         @classmethod
-        def _should_skip_dynamo(cls):
+        def _should_skip_dynamo(cls) -> bool:
             # True would import torch._dynamo, which the program may never do.
             return False
 
-        def opened(self):
+        def opened(self) -> None:
             watch.opened()
 
-        def closed(self):
+        def closed(self) -> None:
             watch.closed()
 
-        def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        def __torch_dispatch__(
+            self, function: "Any", types: "Any", arguments: "Any" = (), options: "Any" = None
+        ) -> "Any":
             window = self.window
             in_main = get_ident() == window.main
             if in_main:
@@ -244,7 +253,7 @@ def _mode_type(torch, watch):
     return WhygpuMode
 
 
-def _cost_of_watching(torch, mode):
+def _cost_of_watching(torch: "Any", mode: "Any") -> float:
     """Seconds that one watched operation takes longer, on the smallest of tensors.
 
     Operations on elements alone: others may start thread pools before the program sizes them.
@@ -262,7 +271,7 @@ def _cost_of_watching(torch, mode):
     return max(watched - plain, 0.0)
 
 
-def _shortest(tensor):
+def _shortest(tensor: "Any") -> float:
     """The mean time of operations as they are in a training step, in the best of some rounds."""
     times = []
     for _ in range(CALIBRATION_ROUNDS):
@@ -276,7 +285,7 @@ def _shortest(tensor):
     return sorted(times)[CALIBRATION_ROUNDS // 2]
 
 
-def _step_aside_for_higher_order_operators(torch, mode):
+def _step_aside_for_higher_order_operators(torch: "Any", mode: "Any") -> None:
     """Before modes could say that they pass these on, meeting an unknown mode was an error."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -285,7 +294,7 @@ def _step_aside_for_higher_order_operators(torch, mode):
         return
     call, stack = operator.__call__, torch._C
 
-    def __call__(self, *arguments, **options):  # noqa: N807
+    def __call__(self: "Any", *arguments: "Any", **options: "Any") -> "Any":  # noqa: N807
         depth = stack._len_torch_dispatch_stack()
         if not depth or stack._get_dispatch_stack_at(depth - 1) is not mode:
             return call(self, *arguments, **options)
@@ -298,15 +307,16 @@ def _step_aside_for_higher_order_operators(torch, mode):
     operator.__call__ = __call__
 
 
-def after_fork():
+def after_fork() -> None:
     for _, watch, window in _tracers:
         # A child forked during a rest begins with the rest of it.
         watch.clear(watch.resting)
         window.after_fork()
 
 
-def result():
-    tally, reasons, notes = results.Tally(), results.Reasons(), []
+def result() -> "dict[str, Any]":
+    tally, reasons = results.Tally(), results.Reasons()
+    notes: "list[str]" = []
     for torch, watch, _ in _tracers:
         totals, exact = watch.totals()
         for (op, device), (count, seconds) in totals.items():
@@ -318,7 +328,7 @@ def result():
     return results.outcome(tally, reasons, notes)
 
 
-def _say_how_counted(watch, exact, notes):
+def _say_how_counted(watch: "Watch", exact: bool, notes: "list[str]") -> None:
     notes.append("PyTorch's operations are those of the main thread and of its backward passes")
     if not exact:
         notes.append(
@@ -329,13 +339,13 @@ def _say_how_counted(watch, exact, notes):
         notes.append("what torch.compile has fused is not seen as operations")
 
 
-def _has_compiled():
+def _has_compiled() -> bool:
     utils = sys.modules.get("torch._dynamo.utils")
     counters = getattr(utils, "counters", {})
     return bool(counters and counters["frames"]["ok"])
 
 
-def _explain(torch, totals, reasons):
+def _explain(torch: "Any", totals: "Any", reasons: "Reasons") -> None:
     on_cpu = sorted(op for op, device in totals if device == "cpu")
     if not on_cpu:
         return
@@ -348,7 +358,7 @@ def _explain(torch, totals, reasons):
     reasons.add(results.EVERYTHING, *_why_everything(torch))
 
 
-def _why_everything(torch):
+def _why_everything(torch: "Any") -> "tuple[str, str]":
     if not _built_for_gpus(torch):
         return results.NO_GPU, "this build of PyTorch (%s) has no CUDA" % torch.__version__
     if not torch.cuda.is_initialized():

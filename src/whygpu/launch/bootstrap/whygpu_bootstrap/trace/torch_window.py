@@ -15,6 +15,10 @@ import time
 
 from whygpu_bootstrap import process_record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 REST_SECONDS = 1.0
 RETRY_SECONDS = 0.002
 
@@ -24,7 +28,7 @@ _callback_type = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 class Window:
     """The mode's place on the main thread's stack."""
 
-    def __init__(self, torch, mode):
+    def __init__(self, torch: "Any", mode: "Any") -> None:
         self._stack = torch._C
         self._mode = mode
         self._call = _callback_type(self._in_main_thread)
@@ -34,7 +38,7 @@ class Window:
         self._tended = False
         self.main = threading.main_thread().ident
 
-    def after_fork(self):
+    def after_fork(self) -> None:
         """A child has the thread that forked, and no other."""
         self.main = threading.main_thread().ident
         self._changed = threading.Event()
@@ -42,7 +46,7 @@ class Window:
         if not self._on:
             self._tend()
 
-    def open(self):
+    def open(self) -> None:
         """At the start. Where that is not the main thread, it waits for the main one."""
         if threading.get_ident() == self.main:
             self._switch()
@@ -50,7 +54,7 @@ class Window:
             self._on = False
             self._tend()
 
-    def close(self):
+    def close(self) -> None:
         """Called by the mode, within an operation in the main thread, when it has seen enough."""
         self._on = False
         if sys.getprofile() is None:
@@ -58,19 +62,19 @@ class Window:
         if not self._tended:
             self._tend()
 
-    def _at_return(self, frame, event, argument):
+    def _at_return(self, frame: "Any", event: str, argument: "Any") -> None:
         # The mode's own return comes before PyTorch puts the mode back.
         if event != "call" and not self.inside and frame.f_code is not self._mode.code:
             sys.setprofile(None)
             with process_record.noted("pausing the trace of PyTorch"):
                 self._switch()
 
-    def _tend(self):
+    def _tend(self) -> None:
         self._tended = True
         # A thread that the program does not find in threading.enumerate().
-        threading._start_new_thread(self._alternate, ())
+        threading._start_new_thread(self._alternate, ())  # type: ignore[attr-defined]
 
-    def _alternate(self):
+    def _alternate(self) -> None:
         while True:
             self._until_changed()
             time.sleep(REST_SECONDS)
@@ -79,22 +83,22 @@ class Window:
             while self._on:
                 time.sleep(REST_SECONDS / 10)
 
-    def _until_changed(self):
+    def _until_changed(self) -> None:
         """The profile function is quicker; where the program has its own, this gets there, too."""
         self._changed.clear()
         while not self._changed.wait(RETRY_SECONDS):
             ctypes.pythonapi.Py_AddPendingCall(self._call, None)
 
-    def _in_main_thread(self, _):
+    def _in_main_thread(self, _: "Any") -> int:
         try:
             self._switch()
         except BaseException as error:
             # The handler of a signal has raised in here, where nobody would see it.
             kind = ctypes.py_object(type(error))
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.main), kind)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.main or 0), kind)
         return 0
 
-    def _switch(self):
+    def _switch(self) -> None:
         """Bring the stack to what is wanted, if it can be done now."""
         if self.inside:
             return

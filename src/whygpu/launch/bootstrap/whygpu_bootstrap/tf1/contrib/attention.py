@@ -6,13 +6,27 @@ import tensorflow.compat.v1 as tf
 from tensorflow.python.layers.core import Dense
 from tensorflow.python.ops import rnn_cell_impl
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["AttentionWrapper", "AttentionWrapperState", "BahdanauAttention", "LuongAttention"]
 
 
 class _Attention:
     """A memory, whose keys are compared with a query."""
 
-    def __init__(self, memory, memory_sequence_length, keys_layer, probability_fn, low_score):
+    _scores: "Any"
+    """A method of each subclass: the scores of a query."""
+
+    def __init__(
+        self,
+        memory: "Any",
+        memory_sequence_length: "Any",
+        keys_layer: "Any",
+        probability_fn: "Any",
+        low_score: "Any",
+    ) -> None:
         self._mask = None
         if memory_sequence_length is not None:
             steps = tf.shape(memory)[1]
@@ -27,12 +41,12 @@ class _Attention:
     alignments_size = property(lambda self: self.keys.shape.dims[1].value or tf.shape(self.keys)[1])
     state_size = alignments_size
 
-    def initial_alignments(self, batch_size, dtype):
+    def initial_alignments(self, batch_size: "Any", dtype: "Any") -> "Any":
         return tf.zeros([batch_size, self.alignments_size], dtype)
 
     initial_state = initial_alignments
 
-    def __call__(self, query, state):
+    def __call__(self, query: "Any", state: "Any") -> "tuple[Any, Any]":
         scores = self._scores(query)
         if self._mask is not None:
             scores = tf.where(self._mask, scores, tf.fill(tf.shape(scores), self._low))
@@ -45,22 +59,22 @@ class BahdanauAttention(_Attention):
 
     def __init__(
         self,
-        num_units,
-        memory,
-        memory_sequence_length=None,
-        normalize=False,
-        probability_fn=None,
-        score_mask_value=None,
-        dtype=None,
-        name="BahdanauAttention",
-    ):
+        num_units: "Any",
+        memory: "Any",
+        memory_sequence_length: "Any" = None,
+        normalize: bool = False,
+        probability_fn: "Any" = None,
+        score_mask_value: "Any" = None,
+        dtype: "Any" = None,
+        name: str = "BahdanauAttention",
+    ) -> None:
         keys = Dense(num_units, name="memory_layer", use_bias=False, dtype=dtype)
         super().__init__(memory, memory_sequence_length, keys, probability_fn, score_mask_value)
         self._query_layer = Dense(num_units, name="query_layer", use_bias=False, dtype=dtype)
         self._units = num_units
         self._normalize = normalize
 
-    def _scores(self, query):
+    def _scores(self, query: "Any") -> "Any":
         with tf.variable_scope(None, "bahdanau_attention", [query]):
             query = self._query_layer(query)[:, None]
             v = tf.get_variable("attention_v", [self._units], query.dtype)
@@ -79,20 +93,20 @@ class LuongAttention(_Attention):
 
     def __init__(
         self,
-        num_units,
-        memory,
-        memory_sequence_length=None,
-        scale=False,
-        probability_fn=None,
-        score_mask_value=None,
-        dtype=None,
-        name="LuongAttention",
-    ):
+        num_units: "Any",
+        memory: "Any",
+        memory_sequence_length: "Any" = None,
+        scale: bool = False,
+        probability_fn: "Any" = None,
+        score_mask_value: "Any" = None,
+        dtype: "Any" = None,
+        name: str = "LuongAttention",
+    ) -> None:
         keys = Dense(num_units, name="memory_layer", use_bias=False, dtype=dtype)
         super().__init__(memory, memory_sequence_length, keys, probability_fn, score_mask_value)
         self._scale = scale
 
-    def _scores(self, query):
+    def _scores(self, query: "Any") -> "Any":
         with tf.variable_scope(None, "luong_attention", [query]):
             scores = tf.matmul(query[:, None], self.keys, transpose_b=True)[:, 0]
             if not self._scale:
@@ -101,11 +115,13 @@ class LuongAttention(_Attention):
             return scores * tf.get_variable("attention_g", [], query.dtype, initializer=ones)
 
 
-_STATE = "cell_state attention time alignments alignment_history attention_state"
-
-
-class AttentionWrapperState(collections.namedtuple("AttentionWrapperState", _STATE)):
-    def clone(self, **changes):
+class AttentionWrapperState(
+    collections.namedtuple(
+        "AttentionWrapperState",
+        "cell_state attention time alignments alignment_history attention_state",
+    )
+):
+    def clone(self, **changes: "Any") -> "Any":
         """The same with other parts; a cell's state keeps its shape."""
         return self._replace(**changes)
 
@@ -115,16 +131,16 @@ class AttentionWrapper(rnn_cell_impl.RNNCell):
 
     def __init__(
         self,
-        cell,
-        attention_mechanism,
-        attention_layer_size=None,
-        alignment_history=False,
-        cell_input_fn=None,
-        output_attention=True,
-        initial_cell_state=None,
-        name=None,
-        attention_layer=None,
-    ):
+        cell: "Any",
+        attention_mechanism: "Any",
+        attention_layer_size: "Any" = None,
+        alignment_history: bool = False,
+        cell_input_fn: "Any" = None,
+        output_attention: bool = True,
+        initial_cell_state: "Any" = None,
+        name: "Any" = None,
+        attention_layer: "Any" = None,
+    ) -> None:
         super().__init__(name=name)
         if isinstance(attention_mechanism, (list, tuple)):
             raise NotImplementedError("AttentionWrapper under --tf1 takes one mechanism")
@@ -140,11 +156,11 @@ class AttentionWrapper(rnn_cell_impl.RNNCell):
         self._initial = initial_cell_state
 
     @property
-    def output_size(self):
+    def output_size(self) -> "Any":
         return self._size if self._outputs_attention else self._cell.output_size
 
     @property
-    def state_size(self):
+    def state_size(self) -> "Any":
         return AttentionWrapperState(
             cell_state=self._cell.state_size,
             attention=self._size,
@@ -154,7 +170,7 @@ class AttentionWrapper(rnn_cell_impl.RNNCell):
             attention_state=self._mechanism.state_size,
         )
 
-    def zero_state(self, batch_size, dtype):
+    def zero_state(self, batch_size: "Any", dtype: "Any") -> "Any":
         state = self._initial
         if state is None:
             state = self._cell.zero_state(batch_size, dtype)
@@ -171,7 +187,7 @@ class AttentionWrapper(rnn_cell_impl.RNNCell):
             attention_state=alignments,
         )
 
-    def call(self, inputs, state):
+    def call(self, inputs: "Any", state: "Any") -> "tuple[Any, Any]":
         inputs = self._cell_inputs(inputs, state.attention)
         output, cell_state = self._cell(inputs, state.cell_state)
         alignments, attention_state = self._mechanism(output, state.attention_state)

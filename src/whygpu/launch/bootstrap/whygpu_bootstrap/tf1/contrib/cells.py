@@ -3,39 +3,45 @@
 import tensorflow.compat.v1 as tf
 from tensorflow.python.ops import rnn_cell_impl as cells
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["EmbeddingWrapper", "InputProjectionWrapper", "LSTMBlockCell"]
 __all__ += ["LayerNormBasicLSTMCell", "OutputProjectionWrapper"]
 
 
-def _linear(inputs, size):
+def _linear(inputs: "Any", size: "Any") -> "Any":
     kernel = tf.get_variable("kernel", [inputs.shape.dims[1].value, size], inputs.dtype)
     bias = tf.get_variable("bias", [size], inputs.dtype, initializer=tf.zeros_initializer())
     return tf.nn.bias_add(tf.matmul(inputs, kernel), bias)
 
 
 class _Wrapper(cells.RNNCell):
-    def __init__(self, cell, reuse=None):
+    def __init__(self, cell: "Any", reuse: "Any" = None) -> None:
         super().__init__(_reuse=reuse)
         self._cell = cell
 
     state_size = property(lambda self: self._cell.state_size)
     output_size = property(lambda self: self._cell.output_size)
 
-    def zero_state(self, batch_size, dtype):
+    def zero_state(self, batch_size: "Any", dtype: "Any") -> "Any":
         return self._cell.zero_state(batch_size, dtype)
 
 
 class OutputProjectionWrapper(_Wrapper):
     """A cell whose outputs pass through a linear layer, the same for every step."""
 
-    def __init__(self, cell, output_size, activation=None, reuse=None):
+    def __init__(
+        self, cell: "Any", output_size: "Any", activation: "Any" = None, reuse: "Any" = None
+    ) -> None:
         super().__init__(cell, reuse)
         self._size = output_size
         self._activation = activation or tf.identity
 
     output_size = property(lambda self: self._size)
 
-    def call(self, inputs, state):
+    def call(self, inputs: "Any", state: "Any") -> "tuple[Any, Any]":
         output, state = self._cell(inputs, state)
         return self._activation(_linear(output, self._size)), state
 
@@ -43,24 +49,38 @@ class OutputProjectionWrapper(_Wrapper):
 class InputProjectionWrapper(_Wrapper):
     """A cell whose inputs have passed through a linear layer."""
 
-    def __init__(self, cell, num_proj, activation=None, input_size=None, reuse=None):
+    def __init__(
+        self,
+        cell: "Any",
+        num_proj: "Any",
+        activation: "Any" = None,
+        input_size: "Any" = None,
+        reuse: "Any" = None,
+    ) -> None:
         super().__init__(cell, reuse)
         self._size = num_proj
         self._activation = activation or tf.identity
 
-    def call(self, inputs, state):
+    def call(self, inputs: "Any", state: "Any") -> "Any":
         return self._cell(self._activation(_linear(inputs, self._size)), state)
 
 
 class EmbeddingWrapper(_Wrapper):
     """A cell whose inputs are numbers of words."""
 
-    def __init__(self, cell, embedding_classes, embedding_size, initializer=None, reuse=None):
+    def __init__(
+        self,
+        cell: "Any",
+        embedding_classes: "Any",
+        embedding_size: "Any",
+        initializer: "Any" = None,
+        reuse: "Any" = None,
+    ) -> None:
         super().__init__(cell, reuse)
         self._shape = [embedding_classes, embedding_size]
         self._initializer = initializer
 
-    def call(self, inputs, state):
+    def call(self, inputs: "Any", state: "Any") -> "Any":
         initializer = self._initializer or tf.get_variable_scope().initializer
         if initializer is None:
             initializer = tf.random_uniform_initializer(-(3.0**0.5), 3.0**0.5)
@@ -73,14 +93,14 @@ class LSTMBlockCell(cells.LSTMCell):
 
     def __init__(
         self,
-        num_units,
-        forget_bias=1.0,
-        cell_clip=None,
-        use_peephole=False,
-        dtype=None,
-        reuse=None,
-        name="lstm_cell",
-    ):
+        num_units: "Any",
+        forget_bias: float = 1.0,
+        cell_clip: "Any" = None,
+        use_peephole: bool = False,
+        dtype: "Any" = None,
+        reuse: "Any" = None,
+        name: str = "lstm_cell",
+    ) -> None:
         super().__init__(
             num_units,
             use_peepholes=use_peephole,
@@ -97,17 +117,17 @@ class LayerNormBasicLSTMCell(cells.RNNCell):
 
     def __init__(
         self,
-        num_units,
-        forget_bias=1.0,
-        input_size=None,
-        activation=tf.tanh,
-        layer_norm=True,
-        norm_gain=1.0,
-        norm_shift=0.0,
-        dropout_keep_prob=1.0,
-        dropout_prob_seed=None,
-        reuse=None,
-    ):
+        num_units: "Any",
+        forget_bias: float = 1.0,
+        input_size: "Any" = None,
+        activation: "Any" = tf.tanh,
+        layer_norm: bool = True,
+        norm_gain: float = 1.0,
+        norm_shift: float = 0.0,
+        dropout_keep_prob: float = 1.0,
+        dropout_prob_seed: "Any" = None,
+        reuse: "Any" = None,
+    ) -> None:
         super().__init__(_reuse=reuse)
         self._units = num_units
         self._forget_bias = forget_bias
@@ -121,7 +141,7 @@ class LayerNormBasicLSTMCell(cells.RNNCell):
     state_size = property(lambda self: cells.LSTMStateTuple(self._units, self._units))
     output_size = property(lambda self: self._units)
 
-    def _norm(self, values, scope):
+    def _norm(self, values: "Any", scope: "Any") -> "Any":
         if not self._normal:
             return values
         size = values.shape[-1:]
@@ -131,7 +151,7 @@ class LayerNormBasicLSTMCell(cells.RNNCell):
         mean, variance = tf.nn.moments(values, [1], keep_dims=True)
         return tf.nn.batch_normalization(values, mean, variance, beta, gamma, 1e-12)
 
-    def call(self, inputs, state):
+    def call(self, inputs: "Any", state: "Any") -> "tuple[Any, Any]":
         c, h = state
         together = tf.concat([inputs, h], 1)
         shape = [together.shape.dims[1].value, 4 * self._units]

@@ -13,6 +13,10 @@ from whygpu_bootstrap.tf1.contrib.layer_base import (
 )
 from whygpu_bootstrap.tf1.contrib.scope import add_arg_scope
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "avg_pool2d",
     "conv1d",
@@ -30,27 +34,27 @@ __all__ = [
 
 @add_arg_scope
 def convolution(
-    inputs,
-    num_outputs,
-    kernel_size,
-    stride=1,
-    padding="SAME",
-    data_format=None,
-    rate=1,
-    activation_fn=tf.nn.relu,
-    normalizer_fn=None,
-    normalizer_params=None,
-    weights_initializer=XAVIER,
-    weights_regularizer=None,
-    biases_initializer=ZEROS,
-    biases_regularizer=None,
-    reuse=None,
-    variables_collections=None,
-    outputs_collections=None,
-    trainable=True,
-    scope=None,
-    conv_dims=None,
-):
+    inputs: "Any",
+    num_outputs: "Any",
+    kernel_size: "Any",
+    stride: "Any" = 1,
+    padding: str = "SAME",
+    data_format: "Any" = None,
+    rate: "Any" = 1,
+    activation_fn: "Any" = tf.nn.relu,
+    normalizer_fn: "Any" = None,
+    normalizer_params: "Any" = None,
+    weights_initializer: "Any" = XAVIER,
+    weights_regularizer: "Any" = None,
+    biases_initializer: "Any" = ZEROS,
+    biases_regularizer: "Any" = None,
+    reuse: "Any" = None,
+    variables_collections: "Any" = None,
+    outputs_collections: "Any" = None,
+    trainable: bool = True,
+    scope: "Any" = None,
+    conv_dims: "Any" = None,
+) -> "Any":
     layer = dict(locals())
     inputs = tf.convert_to_tensor(inputs)
     dims = inputs.shape.ndims - 2
@@ -82,25 +86,25 @@ conv3d = convolution
 
 @add_arg_scope
 def convolution2d_transpose(
-    inputs,
-    num_outputs,
-    kernel_size,
-    stride=1,
-    padding="SAME",
-    data_format="NHWC",
-    activation_fn=tf.nn.relu,
-    normalizer_fn=None,
-    normalizer_params=None,
-    weights_initializer=XAVIER,
-    weights_regularizer=None,
-    biases_initializer=ZEROS,
-    biases_regularizer=None,
-    reuse=None,
-    variables_collections=None,
-    outputs_collections=None,
-    trainable=True,
-    scope=None,
-):
+    inputs: "Any",
+    num_outputs: "Any",
+    kernel_size: "Any",
+    stride: "Any" = 1,
+    padding: str = "SAME",
+    data_format: str = "NHWC",
+    activation_fn: "Any" = tf.nn.relu,
+    normalizer_fn: "Any" = None,
+    normalizer_params: "Any" = None,
+    weights_initializer: "Any" = XAVIER,
+    weights_regularizer: "Any" = None,
+    biases_initializer: "Any" = ZEROS,
+    biases_regularizer: "Any" = None,
+    reuse: "Any" = None,
+    variables_collections: "Any" = None,
+    outputs_collections: "Any" = None,
+    trainable: bool = True,
+    scope: "Any" = None,
+) -> "Any":
     layer = dict(locals())
     inputs = tf.convert_to_tensor(inputs)
     first = data_format == "NCHW"
@@ -132,28 +136,28 @@ conv2d_transpose = convolution2d_transpose
 
 @add_arg_scope
 def separable_convolution2d(
-    inputs,
-    num_outputs,
-    kernel_size,
-    depth_multiplier=1,
-    stride=1,
-    padding="SAME",
-    data_format="NHWC",
-    rate=1,
-    activation_fn=tf.nn.relu,
-    normalizer_fn=None,
-    normalizer_params=None,
-    weights_initializer=XAVIER,
-    pointwise_initializer=None,
-    weights_regularizer=None,
-    biases_initializer=ZEROS,
-    biases_regularizer=None,
-    reuse=None,
-    variables_collections=None,
-    outputs_collections=None,
-    trainable=True,
-    scope=None,
-):
+    inputs: "Any",
+    num_outputs: "Any",
+    kernel_size: "Any",
+    depth_multiplier: "Any" = 1,
+    stride: "Any" = 1,
+    padding: str = "SAME",
+    data_format: str = "NHWC",
+    rate: "Any" = 1,
+    activation_fn: "Any" = tf.nn.relu,
+    normalizer_fn: "Any" = None,
+    normalizer_params: "Any" = None,
+    weights_initializer: "Any" = XAVIER,
+    pointwise_initializer: "Any" = None,
+    weights_regularizer: "Any" = None,
+    biases_initializer: "Any" = ZEROS,
+    biases_regularizer: "Any" = None,
+    reuse: "Any" = None,
+    variables_collections: "Any" = None,
+    outputs_collections: "Any" = None,
+    trainable: bool = True,
+    scope: "Any" = None,
+) -> "Any":
     layer = dict(locals())
     inputs = tf.convert_to_tensor(inputs)
     with tf.variable_scope(scope, "SeparableConv2d", [inputs], reuse=reuse):
@@ -176,7 +180,17 @@ def separable_convolution2d(
 separable_conv2d = separable_convolution2d
 
 
-def _pool(pool, inputs, kernel_size, stride, padding, data_format, collections, scope, default):
+def _pool(
+    pool: "Any",
+    inputs: "Any",
+    kernel_size: "Any",
+    stride: "Any",
+    padding: "Any",
+    data_format: "Any",
+    collections: "Any",
+    scope: "Any",
+    default: "Any",
+) -> "Any":
     with tf.name_scope(scope, default, [inputs]) as name:
         kernel, steps = as_list(kernel_size, 2), as_list(stride, 2)
         first = data_format == "NCHW"
@@ -188,27 +202,27 @@ def _pool(pool, inputs, kernel_size, stride, padding, data_format, collections, 
 
 @add_arg_scope
 def max_pool2d(
-    inputs,
-    kernel_size,
-    stride=2,
-    padding="VALID",
-    data_format="NHWC",
-    outputs_collections=None,
-    scope=None,
-):
+    inputs: "Any",
+    kernel_size: "Any",
+    stride: "Any" = 2,
+    padding: str = "VALID",
+    data_format: str = "NHWC",
+    outputs_collections: "Any" = None,
+    scope: "Any" = None,
+) -> "Any":
     given = (inputs, kernel_size, stride, padding, data_format, outputs_collections, scope)
     return _pool(tf.nn.max_pool, *given, default="MaxPool2D")
 
 
 @add_arg_scope
 def avg_pool2d(
-    inputs,
-    kernel_size,
-    stride=2,
-    padding="VALID",
-    data_format="NHWC",
-    outputs_collections=None,
-    scope=None,
-):
+    inputs: "Any",
+    kernel_size: "Any",
+    stride: "Any" = 2,
+    padding: str = "VALID",
+    data_format: str = "NHWC",
+    outputs_collections: "Any" = None,
+    scope: "Any" = None,
+) -> "Any":
     given = (inputs, kernel_size, stride, padding, data_format, outputs_collections, scope)
     return _pool(tf.nn.avg_pool, *given, default="AvgPool2D")

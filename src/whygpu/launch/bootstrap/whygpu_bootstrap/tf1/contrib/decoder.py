@@ -4,6 +4,10 @@ import collections
 
 import tensorflow.compat.v1 as tf
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["BasicDecoder", "BasicDecoderOutput", "CustomHelper", "GreedyEmbeddingHelper"]
 __all__ += ["Helper", "SampleEmbeddingHelper", "TrainingHelper", "dynamic_decode", "tile_batch"]
 
@@ -16,22 +20,31 @@ class Helper:
     sample_ids_shape = tf.TensorShape([])
     sample_ids_dtype = tf.int32
 
-    def sample(self, time, outputs, state, name=None):
+    def sample(self, time: "Any", outputs: "Any", state: "Any", name: "Any" = None) -> "Any":
         return tf.cast(tf.argmax(outputs, axis=-1), tf.int32)
 
 
 class TrainingHelper(Helper):
     """The inputs are given, whatever the outputs are."""
 
-    def __init__(self, inputs, sequence_length, time_major=False, name=None):
+    def __init__(
+        self, inputs: "Any", sequence_length: "Any", time_major: bool = False, name: "Any" = None
+    ) -> None:
         self._inputs = inputs if time_major else _batch_and_time_swapped(inputs)
         self._lengths = tf.cast(sequence_length, tf.int32)
         self.batch_size = tf.shape(sequence_length)[0]
 
-    def initialize(self, name=None):
+    def initialize(self, name: "Any" = None) -> "tuple[Any, Any]":
         return tf.equal(0, self._lengths), self._inputs[0]
 
-    def next_inputs(self, time, outputs, state, sample_ids=None, name=None):
+    def next_inputs(
+        self,
+        time: "Any",
+        outputs: "Any",
+        state: "Any",
+        sample_ids: "Any" = None,
+        name: "Any" = None,
+    ) -> "tuple[Any, Any, Any]":
         following = time + 1
         finished = following >= self._lengths
         last = tf.shape(self._inputs)[0] - 1
@@ -44,7 +57,7 @@ class TrainingHelper(Helper):
 class GreedyEmbeddingHelper(Helper):
     """The input is the embedding of what came out before, until the end token does."""
 
-    def __init__(self, embedding, start_tokens, end_token):
+    def __init__(self, embedding: "Any", start_tokens: "Any", end_token: "Any") -> None:
         self._embed = embedding
         if not callable(embedding):
             self._embed = lambda ids: tf.nn.embedding_lookup(embedding, ids)
@@ -52,10 +65,12 @@ class GreedyEmbeddingHelper(Helper):
         self._end = tf.cast(end_token, tf.int32)
         self.batch_size = tf.size(start_tokens)
 
-    def initialize(self, name=None):
+    def initialize(self, name: "Any" = None) -> "tuple[Any, Any]":
         return tf.tile([False], [self.batch_size]), self._embed(self._start)
 
-    def next_inputs(self, time, outputs, state, sample_ids, name=None):
+    def next_inputs(
+        self, time: "Any", outputs: "Any", state: "Any", sample_ids: "Any", name: "Any" = None
+    ) -> "tuple[Any, Any, Any]":
         finished = tf.equal(sample_ids, self._end)
         ids = tf.where(finished, tf.fill([self.batch_size], self._end), sample_ids)
         return finished, self._embed(ids), state
@@ -64,12 +79,19 @@ class GreedyEmbeddingHelper(Helper):
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
     """The same, with words drawn by their probability."""
 
-    def __init__(self, embedding, start_tokens, end_token, softmax_temperature=None, seed=None):
+    def __init__(
+        self,
+        embedding: "Any",
+        start_tokens: "Any",
+        end_token: "Any",
+        softmax_temperature: "Any" = None,
+        seed: "Any" = None,
+    ) -> None:
         super().__init__(embedding, start_tokens, end_token)
         self._temperature = softmax_temperature
         self._seed = seed
 
-    def sample(self, time, outputs, state, name=None):
+    def sample(self, time: "Any", outputs: "Any", state: "Any", name: "Any" = None) -> "Any":
         logits = outputs if self._temperature is None else outputs / self._temperature
         drawn = tf.random.categorical(logits, 1, seed=self._seed)
         return tf.cast(drawn[:, 0], tf.int32)
@@ -80,12 +102,12 @@ class CustomHelper(Helper):
 
     def __init__(
         self,
-        initialize_fn,
-        sample_fn,
-        next_inputs_fn,
-        sample_ids_shape=None,
-        sample_ids_dtype=None,
-    ):
+        initialize_fn: "Any",
+        sample_fn: "Any",
+        next_inputs_fn: "Any",
+        sample_ids_shape: "Any" = None,
+        sample_ids_dtype: "Any" = None,
+    ) -> None:
         self._initialize = initialize_fn
         self._sample = sample_fn
         self._next = next_inputs_fn
@@ -93,40 +115,46 @@ class CustomHelper(Helper):
         self.sample_ids_dtype = sample_ids_dtype or tf.int32
         self.batch_size = None
 
-    def initialize(self, name=None):
+    def initialize(self, name: "Any" = None) -> "tuple[Any, Any]":
         finished, given = self._initialize()
         self.batch_size = tf.size(finished)
         return finished, given
 
-    def sample(self, time, outputs, state, name=None):
+    def sample(self, time: "Any", outputs: "Any", state: "Any", name: "Any" = None) -> "Any":
         return self._sample(time=time, outputs=outputs, state=state)
 
-    def next_inputs(self, time, outputs, state, sample_ids, name=None):
+    def next_inputs(
+        self, time: "Any", outputs: "Any", state: "Any", sample_ids: "Any", name: "Any" = None
+    ) -> "Any":
         return self._next(time=time, outputs=outputs, state=state, sample_ids=sample_ids)
 
 
 class BasicDecoder:
     """A cell, fed by a helper, whose outputs may pass through a layer."""
 
-    def __init__(self, cell, helper, initial_state, output_layer=None):
+    def __init__(
+        self, cell: "Any", helper: "Any", initial_state: "Any", output_layer: "Any" = None
+    ) -> None:
         self._cell = cell
         self._helper = helper
         self._initial_state = initial_state
         self._output_layer = output_layer
 
     @property
-    def batch_size(self):
+    def batch_size(self) -> "Any":
         return self._helper.batch_size
 
     @property
-    def output_dtype(self):
+    def output_dtype(self) -> "Any":
         first = tf.nest.flatten(self._initial_state)[0].dtype
         return BasicDecoderOutput(first, self._helper.sample_ids_dtype)
 
-    def initialize(self, name=None):
+    def initialize(self, name: "Any" = None) -> "Any":
         return tuple(self._helper.initialize()) + (self._initial_state,)
 
-    def step(self, time, inputs, state, name=None):
+    def step(
+        self, time: "Any", inputs: "Any", state: "Any", name: "Any" = None
+    ) -> "tuple[Any, Any, Any, Any]":
         outputs, state = self._cell(inputs, state)
         if self._output_layer is not None:
             outputs = self._output_layer(outputs)
@@ -138,14 +166,14 @@ class BasicDecoder:
 
 
 def dynamic_decode(
-    decoder,
-    output_time_major=False,
-    impute_finished=False,
-    maximum_iterations=None,
-    parallel_iterations=32,
-    swap_memory=False,
-    scope=None,
-):
+    decoder: "Any",
+    output_time_major: bool = False,
+    impute_finished: bool = False,
+    maximum_iterations: "Any" = None,
+    parallel_iterations: "Any" = 32,
+    swap_memory: bool = False,
+    scope: "Any" = None,
+) -> "tuple[Any, Any, Any]":
     """Step until everything is finished: (outputs, last state, lengths)."""
     with tf.variable_scope(scope, "decoder"):
         finished, inputs, state = decoder.initialize()
@@ -156,10 +184,14 @@ def dynamic_decode(
             lambda dtype: tf.TensorArray(dtype, size=0, dynamic_size=True), decoder.output_dtype
         )
 
-        def goes_on(time, arrays, state, inputs, finished, lengths):
+        def goes_on(
+            time: "Any", arrays: "Any", state: "Any", inputs: "Any", finished: "Any", lengths: "Any"
+        ) -> "Any":
             return tf.logical_not(tf.reduce_all(finished))
 
-        def step(time, arrays, state, inputs, finished, lengths):
+        def step(
+            time: "Any", arrays: "Any", state: "Any", inputs: "Any", finished: "Any", lengths: "Any"
+        ) -> "tuple[Any, Any, Any, Any, Any, Any]":
             outputs, next_state, next_inputs, now_finished = decoder.step(time, inputs, state)
             next_finished = tf.logical_or(now_finished, finished)
             if maximum_iterations is not None:
@@ -194,32 +226,32 @@ def dynamic_decode(
         return outputs, state, lengths
 
 
-def _batch_and_time_swapped(x):
+def _batch_and_time_swapped(x: "Any") -> "Any":
     return tf.transpose(x, [1, 0] + list(range(2, x.shape.ndims)))
 
 
-def _chosen(condition, yes, no):
+def _chosen(condition: "Any", yes: "Any", no: "Any") -> "Any":
     """tf.where for whole rows."""
     shape = [-1] + [1] * (no.shape.ndims - 1)
     return tf.where(tf.broadcast_to(tf.reshape(condition, shape), tf.shape(no)), yes, no)
 
 
-def _carried(finished, new, old):
+def _carried(finished: "Any", new: "Any", old: "Any") -> "Any":
     """The state of a finished sequence stays; what is not a state of each sequence goes on."""
     if isinstance(old, tf.TensorArray) or new.shape.ndims == 0:
         return new
     return _chosen(finished, old, new)
 
 
-def _keep_shape(new, old):
+def _keep_shape(new: "Any", old: "Any") -> None:
     if not isinstance(old, tf.TensorArray):
         new.set_shape(old.shape)
 
 
-def tile_batch(t, multiplier, name=None):
+def tile_batch(t: "Any", multiplier: "Any", name: "Any" = None) -> "Any":
     """Every entry of the batch several times in a row."""
 
-    def tiled(x):
+    def tiled(x: "Any") -> "Any":
         repeated = tf.repeat(x, multiplier, axis=0)
         batch = x.shape.dims[0].value
         repeated.set_shape([None if batch is None else batch * multiplier] + x.shape.as_list()[1:])

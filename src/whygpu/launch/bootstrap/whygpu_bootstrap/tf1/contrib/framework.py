@@ -4,6 +4,10 @@ import tensorflow.compat.v1 as tf
 
 from whygpu_bootstrap.tf1.contrib.scope import add_arg_scope
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 __all__ = [
     "add_model_variable",
     "assign_from_checkpoint",
@@ -26,20 +30,20 @@ __all__ = [
 
 @add_arg_scope
 def variable(
-    name,
-    shape=None,
-    dtype=None,
-    initializer=None,
-    regularizer=None,
-    trainable=True,
-    collections=None,
-    caching_device=None,
-    device=None,
-    partitioner=None,
-    custom_getter=None,
-    use_resource=None,
-    **options,
-):
+    name: "Any",
+    shape: "Any" = None,
+    dtype: "Any" = None,
+    initializer: "Any" = None,
+    regularizer: "Any" = None,
+    trainable: bool = True,
+    collections: "Any" = None,
+    caching_device: "Any" = None,
+    device: "Any" = None,
+    partitioner: "Any" = None,
+    custom_getter: "Any" = None,
+    use_resource: "Any" = None,
+    **options: "Any",
+) -> "Any":
     """tf.get_variable, with a device of its own."""
     names = set(collections if collections is not None else [tf.GraphKeys.GLOBAL_VARIABLES])
     with tf.device(device or ""):
@@ -61,15 +65,15 @@ def variable(
 
 @add_arg_scope
 def model_variable(
-    name,
-    shape=None,
-    dtype=tf.float32,
-    initializer=None,
-    regularizer=None,
-    trainable=True,
-    collections=None,
-    **options,
-):
+    name: "Any",
+    shape: "Any" = None,
+    dtype: "Any" = tf.float32,
+    initializer: "Any" = None,
+    regularizer: "Any" = None,
+    trainable: bool = True,
+    collections: "Any" = None,
+    **options: "Any",
+) -> "Any":
     """A variable of the model: one that a checkpoint of it is about."""
     names = list(collections or ())
     names += [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.MODEL_VARIABLES]
@@ -85,12 +89,14 @@ def model_variable(
     )
 
 
-def add_model_variable(var):
+def add_model_variable(var: "Any") -> None:
     if var not in tf.get_collection_ref(tf.GraphKeys.MODEL_VARIABLES):
         tf.add_to_collection(tf.GraphKeys.MODEL_VARIABLES, var)
 
 
-def get_variables(scope=None, suffix=None, collection=tf.GraphKeys.GLOBAL_VARIABLES):
+def get_variables(
+    scope: "Any" = None, suffix: "Any" = None, collection: "Any" = tf.GraphKeys.GLOBAL_VARIABLES
+) -> "Any":
     if isinstance(scope, tf.VariableScope):
         scope = scope.name
     if suffix is not None:
@@ -98,35 +104,35 @@ def get_variables(scope=None, suffix=None, collection=tf.GraphKeys.GLOBAL_VARIAB
     return tf.get_collection(collection, scope)
 
 
-def get_model_variables(scope=None, suffix=None):
+def get_model_variables(scope: "Any" = None, suffix: "Any" = None) -> "Any":
     return get_variables(scope, suffix, tf.GraphKeys.MODEL_VARIABLES)
 
 
-def get_local_variables(scope=None, suffix=None):
+def get_local_variables(scope: "Any" = None, suffix: "Any" = None) -> "Any":
     return get_variables(scope, suffix, tf.GraphKeys.LOCAL_VARIABLES)
 
 
-def get_trainable_variables(scope=None, suffix=None):
+def get_trainable_variables(scope: "Any" = None, suffix: "Any" = None) -> "Any":
     return get_variables(scope, suffix, tf.GraphKeys.TRAINABLE_VARIABLES)
 
 
-def get_variables_by_suffix(suffix, scope=None):
+def get_variables_by_suffix(suffix: "Any", scope: "Any" = None) -> "Any":
     return get_variables(scope=scope, suffix=suffix)
 
 
-def get_variables_by_name(given_name, scope=None):
+def get_variables_by_name(given_name: "Any", scope: "Any" = None) -> "Any":
     pattern = "/" + given_name + ":|^" + given_name + ":"
     return get_variables(scope=scope, suffix=pattern)
 
 
-def get_unique_variable(var_op_name):
+def get_unique_variable(var_op_name: "Any") -> "Any":
     for candidate in get_variables(scope=var_op_name):
         if candidate.op.name == var_op_name:
             return candidate
     raise ValueError("Variable %s does not uniquely identify a variable" % var_op_name)
 
 
-def get_variables_to_restore(include=None, exclude=None):
+def get_variables_to_restore(include: "Any" = None, exclude: "Any" = None) -> "Any":
     found = []
     for scope in [None] if include is None else include:
         found += [each for each in get_variables(scope) if each not in found]
@@ -136,7 +142,12 @@ def get_variables_to_restore(include=None, exclude=None):
     return found
 
 
-def filter_variables(var_list, include_patterns=None, exclude_patterns=None, reg_search=True):
+def filter_variables(
+    var_list: "Any",
+    include_patterns: "Any" = None,
+    exclude_patterns: "Any" = None,
+    reg_search: bool = True,
+) -> "Any":
     import re
 
     match = re.search if reg_search else re.match
@@ -148,7 +159,7 @@ def filter_variables(var_list, include_patterns=None, exclude_patterns=None, reg
     return chosen
 
 
-def assign_from_values_fn(var_names_to_values):
+def assign_from_values_fn(var_names_to_values: "Any") -> "Callable[..., Any]":
     assignments, feed = [], {}
     for name, value in var_names_to_values.items():
         target = get_unique_variable(name)
@@ -159,7 +170,9 @@ def assign_from_values_fn(var_names_to_values):
     return lambda session: session.run(together, feed)
 
 
-def assign_from_checkpoint(model_path, var_list, ignore_missing_vars=False):
+def assign_from_checkpoint(
+    model_path: "Any", var_list: "Any", ignore_missing_vars: bool = False
+) -> "tuple[Any, Any]":
     """The operation and the feed that set variables to what a checkpoint has for them."""
     reader = tf.train.load_checkpoint(model_path)
     assignments, feed = [], {}
@@ -175,8 +188,11 @@ def assign_from_checkpoint(model_path, var_list, ignore_missing_vars=False):
 
 
 def assign_from_checkpoint_fn(
-    model_path, var_list, ignore_missing_vars=False, reshape_variables=False
-):
+    model_path: "Any",
+    var_list: "Any",
+    ignore_missing_vars: bool = False,
+    reshape_variables: bool = False,
+) -> "Callable[..., Any] | None":
     named = _named(var_list)
     if ignore_missing_vars:
         reader = tf.train.load_checkpoint(model_path)
@@ -187,10 +203,10 @@ def assign_from_checkpoint_fn(
     return lambda session: saver.restore(session, model_path)
 
 
-def _named(var_list):
+def _named(var_list: "Any") -> "Any":
     return var_list if isinstance(var_list, dict) else {each.op.name: each for each in var_list}
 
 
-def with_shape(expected_shape, tensor):
+def with_shape(expected_shape: "Any", tensor: "Any") -> "Any":
     tensor.set_shape(expected_shape)
     return tensor

@@ -6,22 +6,26 @@ from whygpu_bootstrap.tf1.contrib.framework import model_variable
 from whygpu_bootstrap.tf1.contrib.parts import xavier_initializer
 from whygpu_bootstrap.tf1.contrib.utils import collect_named_outputs
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 XAVIER = xavier_initializer()
 ZEROS = tf.zeros_initializer()
 
 
-def collections_for(wanted, name):
+def collections_for(wanted: "Any", name: "Any") -> "Any":
     """Those a kind of variable goes to: for all kinds one list, or one for each."""
     return wanted.get(name) if isinstance(wanted, dict) else wanted
 
 
-def collected(collections, outputs, scope=None):
+def collected(collections: "Any", outputs: "Any", scope: "Any" = None) -> "Any":
     """Outputs, put into collections under the name of the layer's scope."""
     name = tf.get_variable_scope().name if scope is None else scope
     return collect_named_outputs(collections, name, outputs)
 
 
-def known_size(inputs, axis, what):
+def known_size(inputs: "Any", axis: "Any", what: "Any") -> "Any":
     size = inputs.shape.dims[axis].value
     if size is None:
         raise ValueError(
@@ -30,7 +34,7 @@ def known_size(inputs, axis, what):
     return size
 
 
-def finished(outputs, layer, channels_first=False):
+def finished(outputs: "Any", layer: "Any", channels_first: bool = False) -> "Any":
     """Bias or normalization, then activation; `layer` holds what the caller was given."""
     if layer["normalizer_fn"] is not None:
         outputs = layer["normalizer_fn"](outputs, **(layer["normalizer_params"] or {}))
@@ -50,14 +54,14 @@ def finished(outputs, layer, channels_first=False):
     return collected(layer["outputs_collections"], outputs)
 
 
-def _with_bias(outputs, biases, channels_first):
+def _with_bias(outputs: "Any", biases: "Any", channels_first: "Any") -> "Any":
     if channels_first:
         shape = [1, -1] + [1] * (outputs.shape.ndims - 2)
         return outputs + tf.reshape(biases, shape)
     return tf.nn.bias_add(outputs, biases)
 
 
-def weights_variable(shape, layer, dtype, name="weights"):
+def weights_variable(shape: "Any", layer: "Any", dtype: "Any", name: str = "weights") -> "Any":
     return model_variable(
         name,
         shape=shape,
@@ -69,5 +73,5 @@ def weights_variable(shape, layer, dtype, name="weights"):
     )
 
 
-def as_list(value, count):
+def as_list(value: "Any", count: "Any") -> "Any":
     return [value] * count if isinstance(value, int) else [int(each) for each in value]

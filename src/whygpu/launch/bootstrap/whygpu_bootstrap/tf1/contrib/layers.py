@@ -17,6 +17,10 @@ from whygpu_bootstrap.tf1.contrib.layer_base import (
 )
 from whygpu_bootstrap.tf1.contrib.scope import add_arg_scope
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "bias_add",
     "dropout",
@@ -35,21 +39,21 @@ __all__ = [
 
 @add_arg_scope
 def fully_connected(
-    inputs,
-    num_outputs,
-    activation_fn=tf.nn.relu,
-    normalizer_fn=None,
-    normalizer_params=None,
-    weights_initializer=XAVIER,
-    weights_regularizer=None,
-    biases_initializer=ZEROS,
-    biases_regularizer=None,
-    reuse=None,
-    variables_collections=None,
-    outputs_collections=None,
-    trainable=True,
-    scope=None,
-):
+    inputs: "Any",
+    num_outputs: "Any",
+    activation_fn: "Any" = tf.nn.relu,
+    normalizer_fn: "Any" = None,
+    normalizer_params: "Any" = None,
+    weights_initializer: "Any" = XAVIER,
+    weights_regularizer: "Any" = None,
+    biases_initializer: "Any" = ZEROS,
+    biases_regularizer: "Any" = None,
+    reuse: "Any" = None,
+    variables_collections: "Any" = None,
+    outputs_collections: "Any" = None,
+    trainable: bool = True,
+    scope: "Any" = None,
+) -> "Any":
     layer = dict(locals())
     inputs = tf.convert_to_tensor(inputs)
     with tf.variable_scope(scope, "fully_connected", [inputs], reuse=reuse):
@@ -63,27 +67,27 @@ def fully_connected(
         return finished(outputs, layer)
 
 
-def relu(*args, **kwargs):
+def relu(*args: "Any", **kwargs: "Any") -> "Any":
     return fully_connected(*args, **dict(kwargs, activation_fn=tf.nn.relu))
 
 
-def relu6(*args, **kwargs):
+def relu6(*args: "Any", **kwargs: "Any") -> "Any":
     return fully_connected(*args, **dict(kwargs, activation_fn=tf.nn.relu6))
 
 
-def linear(*args, **kwargs):
+def linear(*args: "Any", **kwargs: "Any") -> "Any":
     return fully_connected(*args, **dict(kwargs, activation_fn=None))
 
 
 def legacy_fully_connected(
-    x,
-    num_output_units,
-    activation_fn=None,
-    weight_init=XAVIER,
-    bias_init=ZEROS,
-    name=None,
-    **options,
-):
+    x: "Any",
+    num_output_units: "Any",
+    activation_fn: "Any" = None,
+    weight_init: "Any" = XAVIER,
+    bias_init: "Any" = ZEROS,
+    name: "Any" = None,
+    **options: "Any",
+) -> "Any":
     return fully_connected(
         x,
         num_output_units,
@@ -96,7 +100,7 @@ def legacy_fully_connected(
 
 
 @add_arg_scope
-def flatten(inputs, outputs_collections=None, scope=None):
+def flatten(inputs: "Any", outputs_collections: "Any" = None, scope: "Any" = None) -> "Any":
     inputs = tf.convert_to_tensor(inputs)
     with tf.name_scope(scope, "Flatten", [inputs]) as name:
         sizes = [dimension.value for dimension in inputs.shape.dims[1:]]
@@ -114,18 +118,18 @@ def flatten(inputs, outputs_collections=None, scope=None):
 
 @add_arg_scope
 def dropout(
-    inputs,
-    keep_prob=0.5,
-    noise_shape=None,
-    is_training=True,
-    outputs_collections=None,
-    scope=None,
-    seed=None,
-):
+    inputs: "Any",
+    keep_prob: float = 0.5,
+    noise_shape: "Any" = None,
+    is_training: bool = True,
+    outputs_collections: "Any" = None,
+    scope: "Any" = None,
+    seed: "Any" = None,
+) -> "Any":
     inputs = tf.convert_to_tensor(inputs)
     with tf.variable_scope(scope, "Dropout", [inputs]):
 
-        def dropped():
+        def dropped() -> "Any":
             return tf.nn.dropout(inputs, rate=1 - keep_prob, noise_shape=noise_shape, seed=seed)
 
         fixed = normalization.constant(is_training)
@@ -138,17 +142,17 @@ def dropout(
 
 @add_arg_scope
 def bias_add(
-    inputs,
-    activation_fn=None,
-    initializer=ZEROS,
-    regularizer=None,
-    reuse=None,
-    variables_collections=None,
-    outputs_collections=None,
-    trainable=True,
-    data_format="NHWC",
-    scope=None,
-):
+    inputs: "Any",
+    activation_fn: "Any" = None,
+    initializer: "Any" = ZEROS,
+    regularizer: "Any" = None,
+    reuse: "Any" = None,
+    variables_collections: "Any" = None,
+    outputs_collections: "Any" = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+    scope: "Any" = None,
+) -> "Any":
     layer = dict(locals(), normalizer_fn=None)
     layer.update(biases_initializer=initializer, biases_regularizer=regularizer)
     inputs = tf.convert_to_tensor(inputs)
@@ -157,16 +161,16 @@ def bias_add(
 
 
 def embed_sequence(
-    ids,
-    vocab_size=None,
-    embed_dim=None,
-    unique=False,
-    initializer=None,
-    regularizer=None,
-    trainable=True,
-    scope=None,
-    reuse=None,
-):
+    ids: "Any",
+    vocab_size: "Any" = None,
+    embed_dim: "Any" = None,
+    unique: bool = False,
+    initializer: "Any" = None,
+    regularizer: "Any" = None,
+    trainable: bool = True,
+    scope: "Any" = None,
+    reuse: "Any" = None,
+) -> "Any":
     if not (reuse or (vocab_size and embed_dim)):
         raise ValueError(
             "Must specify vocab size and embedding dimension when not reusing. Got "
@@ -184,7 +188,9 @@ def embed_sequence(
         return tf.nn.embedding_lookup(embeddings, ids)
 
 
-def embedding_lookup_unique(params, ids, partition_strategy="mod", name=None):
+def embedding_lookup_unique(
+    params: "Any", ids: "Any", partition_strategy: str = "mod", name: "Any" = None
+) -> "Any":
     """An embedding lookup that looks up each id once."""
     with tf.name_scope(name, "EmbeddingLookupUnique", [params, ids]):
         flat, places = tf.unique(tf.reshape(ids, [-1]))
@@ -193,7 +199,7 @@ def embedding_lookup_unique(params, ids, partition_strategy="mod", name=None):
         return tf.reshape(found, shape)
 
 
-def repeat(inputs, repetitions, layer, *args, **kwargs):
+def repeat(inputs: "Any", repetitions: "Any", layer: "Any", *args: "Any", **kwargs: "Any") -> "Any":
     """The same layer several times, in scopes scope/scope_1, scope/scope_2 and so on."""
     scope = kwargs.pop("scope", None)
     with tf.variable_scope(scope, "Repeat", [inputs]):
@@ -203,7 +209,7 @@ def repeat(inputs, repetitions, layer, *args, **kwargs):
         return inputs
 
 
-def stack(inputs, layer, stack_args, **kwargs):
+def stack(inputs: "Any", layer: "Any", stack_args: "Any", **kwargs: "Any") -> "Any":
     """Layers on top of each other, each with its own arguments."""
     scope, reuse = kwargs.pop("scope", None), kwargs.pop("reuse", None)
     with tf.variable_scope(scope, "Stack", [inputs], reuse=reuse):

@@ -7,6 +7,10 @@ import re
 
 import numpy
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
 __all__ = ["CategoricalVocabulary", "Dataset", "Datasets", "ModeKeys", "VocabularyProcessor"]
 __all__ += ["load_csv_with_header", "load_csv_without_header", "load_dataset", "tokenizer"]
 
@@ -20,7 +24,7 @@ class ModeKeys:
     INFER = "infer"
 
 
-def load_dataset(name, size="small", test_with_fake_data=False):
+def load_dataset(name: "Any", size: str = "small", test_with_fake_data: bool = False) -> "Any":
     """MNIST from the folder MNIST-data; the other sets came with TensorFlow 1 and are gone."""
     if name == "mnist":
         from whygpu_bootstrap.tf1 import mnist_data
@@ -31,7 +35,9 @@ def load_dataset(name, size="small", test_with_fake_data=False):
     )
 
 
-def load_csv_with_header(filename, target_dtype, features_dtype, target_column=-1):
+def load_csv_with_header(
+    filename: str, target_dtype: "Any", features_dtype: "Any", target_column: "Any" = -1
+) -> "Any":
     """A file whose first line says how many rows and columns follow."""
     with open(filename, newline="") as file:
         rows = csv.reader(file)
@@ -45,7 +51,9 @@ def load_csv_with_header(filename, target_dtype, features_dtype, target_column=-
     return Dataset(data=data, target=target)
 
 
-def load_csv_without_header(filename, target_dtype, features_dtype, target_column=-1):
+def load_csv_without_header(
+    filename: str, target_dtype: "Any", features_dtype: "Any", target_column: "Any" = -1
+) -> "Any":
     data, target = [], []
     with open(filename, newline="") as file:
         for row in csv.reader(file):
@@ -57,7 +65,7 @@ def load_csv_without_header(filename, target_dtype, features_dtype, target_colum
 _WORD = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|[\'\w\-]+", re.UNICODE)
 
 
-def tokenizer(iterator):
+def tokenizer(iterator: "Any") -> "Iterator[Any]":
     for text in iterator:
         yield _WORD.findall(text)
 
@@ -65,23 +73,23 @@ def tokenizer(iterator):
 class CategoricalVocabulary:
     """Numbers for words; 0 is for the unknown ones."""
 
-    def __init__(self, unknown_token="<UNK>", support_reverse=True):
+    def __init__(self, unknown_token: str = "<UNK>", support_reverse: bool = True) -> None:
         self._numbers = {unknown_token: 0}
         self._words = [unknown_token]
-        self._counts = collections.Counter()
+        self._counts: "Any" = collections.Counter()
         self._frozen = False
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._numbers)
 
     @property
-    def _mapping(self):
+    def _mapping(self) -> "Any":
         return self._numbers
 
-    def freeze(self, freeze=True):
+    def freeze(self, freeze: bool = True) -> None:
         self._frozen = freeze
 
-    def get(self, category):
+    def get(self, category: "Any") -> "Any":
         if category not in self._numbers:
             if self._frozen:
                 return 0
@@ -89,13 +97,13 @@ class CategoricalVocabulary:
             self._words.append(category)
         return self._numbers[category]
 
-    def add(self, category, count=1):
+    def add(self, category: "Any", count: "Any" = 1) -> None:
         if self.get(category) > 0:
             self._counts[category] += count
 
-    def trim(self, min_frequency, max_frequency=-1):
+    def trim(self, min_frequency: "Any", max_frequency: "Any" = -1) -> None:
         """Keep the words that are frequent enough, the most frequent first."""
-        words = sorted(sorted(self._counts), key=self._counts.get, reverse=True)
+        words = sorted(sorted(self._counts), key=lambda word: self._counts[word], reverse=True)
         highest = max_frequency if max_frequency > 0 else None
         kept = [
             word
@@ -107,20 +115,26 @@ class CategoricalVocabulary:
         self._numbers = {word: number for number, word in enumerate(self._words)}
         self._counts = collections.Counter({word: self._counts[word] for word in kept})
 
-    def reverse(self, class_id):
+    def reverse(self, class_id: "Any") -> "Any":
         return self._words[class_id]
 
 
 class VocabularyProcessor:
     """Texts as rows of word numbers, cut or filled up to one length."""
 
-    def __init__(self, max_document_length, min_frequency=0, vocabulary=None, tokenizer_fn=None):
+    def __init__(
+        self,
+        max_document_length: "Any",
+        min_frequency: "Any" = 0,
+        vocabulary: "Any" = None,
+        tokenizer_fn: "Any" = None,
+    ) -> None:
         self.max_document_length = max_document_length
         self.min_frequency = min_frequency
         self.vocabulary_ = vocabulary or CategoricalVocabulary()
         self._tokenizer = tokenizer_fn or tokenizer
 
-    def fit(self, raw_documents, unused_y=None):
+    def fit(self, raw_documents: "Any", unused_y: "Any" = None) -> "Any":
         for words in self._tokenizer(raw_documents):
             for word in words:
                 self.vocabulary_.add(word)
@@ -129,27 +143,27 @@ class VocabularyProcessor:
         self.vocabulary_.freeze()
         return self
 
-    def fit_transform(self, raw_documents, unused_y=None):
+    def fit_transform(self, raw_documents: "Any", unused_y: "Any" = None) -> "Any":
         raw_documents = list(raw_documents)
         self.fit(raw_documents)
         return self.transform(raw_documents)
 
-    def transform(self, raw_documents):
+    def transform(self, raw_documents: "Any") -> "Iterator[Any]":
         for words in self._tokenizer(raw_documents):
             row = numpy.zeros(self.max_document_length, numpy.int64)
             for place, word in enumerate(words[: self.max_document_length]):
                 row[place] = self.vocabulary_.get(word)
             yield row
 
-    def reverse(self, documents):
+    def reverse(self, documents: "Any") -> "Iterator[Any]":
         for row in documents:
             yield " ".join(self.vocabulary_.reverse(number) for number in row)
 
-    def save(self, filename):
+    def save(self, filename: str) -> None:
         with open(filename, "wb") as file:
             pickle.dump(self, file)
 
     @classmethod
-    def restore(cls, filename):
+    def restore(cls, filename: str) -> "Any":
         with open(filename, "rb") as file:
             return pickle.load(file)

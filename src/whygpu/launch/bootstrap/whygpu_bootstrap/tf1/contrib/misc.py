@@ -2,33 +2,45 @@
 
 import tensorflow.compat.v1 as tf
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["HParams", "accuracy", "rotate"]
 
 
-def softmax_loss(logits, onehot_labels, weights=1.0, label_smoothing=0, scope=None):
+def softmax_loss(
+    logits: "Any",
+    onehot_labels: "Any",
+    weights: float = 1.0,
+    label_smoothing: "Any" = 0,
+    scope: "Any" = None,
+) -> "Any":
     return tf.losses.softmax_cross_entropy(
         onehot_labels, logits, weights=weights, label_smoothing=label_smoothing, scope=scope
     )
 
 
-def sparse_softmax_loss(logits, labels, weights=1.0, scope=None):
+def sparse_softmax_loss(
+    logits: "Any", labels: "Any", weights: float = 1.0, scope: "Any" = None
+) -> "Any":
     return tf.losses.sparse_softmax_cross_entropy(labels, logits, weights=weights, scope=scope)
 
 
 def streaming_accuracy(
-    predictions,
-    labels,
-    weights=None,
-    metrics_collections=None,
-    updates_collections=None,
-    name=None,
-):
+    predictions: "Any",
+    labels: "Any",
+    weights: "Any" = None,
+    metrics_collections: "Any" = None,
+    updates_collections: "Any" = None,
+    name: "Any" = None,
+) -> "Any":
     return tf.metrics.accuracy(
         labels, predictions, weights, metrics_collections, updates_collections, name
     )
 
 
-def accuracy(predictions, labels, weights=None, name=None):
+def accuracy(predictions: "Any", labels: "Any", weights: "Any" = None, name: "Any" = None) -> "Any":
     """The share of right predictions."""
     with tf.name_scope(name, "accuracy", [predictions, labels]):
         right = tf.cast(tf.equal(predictions, labels), tf.float32)
@@ -37,7 +49,9 @@ def accuracy(predictions, labels, weights=None, name=None):
         return tf.reduce_sum(right * weights) / tf.reduce_sum(weights)
 
 
-def rotate(images, angles, interpolation="NEAREST", name=None):
+def rotate(
+    images: "Any", angles: "Any", interpolation: str = "NEAREST", name: "Any" = None
+) -> "Any":
     """Images turned against the clock by angles in radians, about their middle."""
     with tf.name_scope(name, "rotate", [images]):
         images = tf.convert_to_tensor(images)
@@ -65,29 +79,29 @@ def rotate(images, angles, interpolation="NEAREST", name=None):
 class HParams:
     """Named values, read and set as attributes."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: "Any") -> None:
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
-    def add_hparam(self, name, value):
+    def add_hparam(self, name: "Any", value: "Any") -> None:
         if hasattr(self, name):
             raise ValueError("Hyperparameter name is reserved: %s" % name)
         setattr(self, name, value)
 
-    def set_hparam(self, name, value):
+    def set_hparam(self, name: "Any", value: "Any") -> None:
         if name not in vars(self):
             raise KeyError("Hyperparameter '%s' does not exist." % name)
         setattr(self, name, value)
 
-    def get(self, key, default=None):
+    def get(self, key: "Any", default: "Any" = None) -> "Any":
         return vars(self).get(key, default)
 
-    def override_from_dict(self, values_dict):
+    def override_from_dict(self, values_dict: "Any") -> "Any":
         for name, value in values_dict.items():
             self.set_hparam(name, value)
         return self
 
-    def parse(self, values):
+    def parse(self, values: "Any") -> "Any":
         """name=value,name=value: each of the type that the value has now."""
         for item in filter(None, values.split(",")):
             name, separator, text = item.partition("=")
@@ -97,28 +111,30 @@ class HParams:
             self.set_hparam(name, _of_kind(getattr(self, name, None), text.strip()))
         return self
 
-    def values(self):
+    def values(self) -> "dict[str, Any]":
         return dict(vars(self))
 
-    def to_json(self, indent=None, separators=None, sort_keys=False):
+    def to_json(
+        self, indent: "Any" = None, separators: "Any" = None, sort_keys: bool = False
+    ) -> "Any":
         import json
 
         return json.dumps(self.values(), indent=indent, separators=separators, sort_keys=sort_keys)
 
-    def parse_json(self, values_json):
+    def parse_json(self, values_json: "Any") -> "Any":
         import json
 
         return self.override_from_dict(json.loads(values_json))
 
-    def __contains__(self, key):
+    def __contains__(self, key: "Any") -> bool:
         return key in vars(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         items = ", ".join("%s=%r" % item for item in sorted(vars(self).items()))
         return "HParams(%s)" % items
 
 
-def _of_kind(now, text):
+def _of_kind(now: "Any", text: str) -> "Any":
     if isinstance(now, bool):
         return text.lower() in ("1", "true")
     return type(now)(text) if isinstance(now, (int, float)) else text

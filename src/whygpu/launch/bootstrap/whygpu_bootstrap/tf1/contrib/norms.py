@@ -7,6 +7,10 @@ from whygpu_bootstrap.tf1.contrib.framework import model_variable
 from whygpu_bootstrap.tf1.contrib.layer_base import collected, collections_for, known_size
 from whygpu_bootstrap.tf1.contrib.scope import add_arg_scope
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "batch_norm",
     "group_norm",
@@ -18,30 +22,30 @@ __all__ = [
 
 @add_arg_scope
 def batch_norm(
-    inputs,
-    decay=0.999,
-    center=True,
-    scale=False,
-    epsilon=0.001,
-    activation_fn=None,
-    param_initializers=None,
-    param_regularizers=None,
-    updates_collections=tf.GraphKeys.UPDATE_OPS,
-    is_training=True,
-    reuse=None,
-    variables_collections=None,
-    outputs_collections=None,
-    trainable=True,
-    batch_weights=None,
-    fused=None,
-    data_format="NHWC",
-    zero_debias_moving_mean=False,
-    scope=None,
-    renorm=False,
-    renorm_clipping=None,
-    renorm_decay=0.99,
-    adjustment=None,
-):
+    inputs: "Any",
+    decay: float = 0.999,
+    center: bool = True,
+    scale: bool = False,
+    epsilon: float = 0.001,
+    activation_fn: "Any" = None,
+    param_initializers: "Any" = None,
+    param_regularizers: "Any" = None,
+    updates_collections: "Any" = tf.GraphKeys.UPDATE_OPS,
+    is_training: bool = True,
+    reuse: "Any" = None,
+    variables_collections: "Any" = None,
+    outputs_collections: "Any" = None,
+    trainable: bool = True,
+    batch_weights: "Any" = None,
+    fused: "Any" = None,
+    data_format: str = "NHWC",
+    zero_debias_moving_mean: bool = False,
+    scope: "Any" = None,
+    renorm: bool = False,
+    renorm_clipping: "Any" = None,
+    renorm_decay: float = 0.99,
+    adjustment: "Any" = None,
+) -> "Any":
     if renorm or adjustment is not None or batch_weights is not None or zero_debias_moving_mean:
         raise NotImplementedError(
             "tf.contrib.layers.batch_norm under --tf1 has neither renorm, adjustment, "
@@ -75,7 +79,7 @@ def batch_norm(
         return collected(outputs_collections, outputs)
 
 
-def _parameter(name, initializer, layer, trainable):
+def _parameter(name: "Any", initializer: "Any", layer: "Any", trainable: "Any") -> "Any":
     return model_variable(
         name,
         shape=[layer["size"]],
@@ -87,7 +91,16 @@ def _parameter(name, initializer, layer, trainable):
     )
 
 
-def _moment_norm(inputs, axes, shape, names, epsilon, center, scale, layer):
+def _moment_norm(
+    inputs: "Any",
+    axes: "Any",
+    shape: "Any",
+    names: "Any",
+    epsilon: "Any",
+    center: "Any",
+    scale: "Any",
+    layer: "Any",
+) -> "Any":
     """Normalize over axes, then scale and move by parameters that are reshaped to `shape`."""
     mean, variance = tf.nn.moments(inputs, axes, keep_dims=True)
     collections, trainable = layer["variables_collections"], layer["trainable"]
@@ -113,7 +126,7 @@ def _moment_norm(inputs, axes, shape, names, epsilon, center, scale, layer):
     return outputs
 
 
-def _activated(outputs, layer):
+def _activated(outputs: "Any", layer: "Any") -> "Any":
     if layer["activation_fn"] is not None:
         outputs = layer["activation_fn"](outputs)
     return collected(layer["outputs_collections"], outputs)
@@ -121,18 +134,18 @@ def _activated(outputs, layer):
 
 @add_arg_scope
 def layer_norm(
-    inputs,
-    center=True,
-    scale=True,
-    activation_fn=None,
-    reuse=None,
-    variables_collections=None,
-    outputs_collections=None,
-    trainable=True,
-    begin_norm_axis=1,
-    begin_params_axis=-1,
-    scope=None,
-):
+    inputs: "Any",
+    center: bool = True,
+    scale: bool = True,
+    activation_fn: "Any" = None,
+    reuse: "Any" = None,
+    variables_collections: "Any" = None,
+    outputs_collections: "Any" = None,
+    trainable: bool = True,
+    begin_norm_axis: "Any" = 1,
+    begin_params_axis: "Any" = -1,
+    scope: "Any" = None,
+) -> "Any":
     layer = dict(locals())
     inputs = tf.convert_to_tensor(inputs)
     rank = inputs.shape.ndims
@@ -147,19 +160,19 @@ def layer_norm(
 
 @add_arg_scope
 def instance_norm(
-    inputs,
-    center=True,
-    scale=True,
-    epsilon=1e-6,
-    activation_fn=None,
-    param_initializers=None,
-    reuse=None,
-    variables_collections=None,
-    outputs_collections=None,
-    trainable=True,
-    data_format="NHWC",
-    scope=None,
-):
+    inputs: "Any",
+    center: bool = True,
+    scale: bool = True,
+    epsilon: float = 1e-6,
+    activation_fn: "Any" = None,
+    param_initializers: "Any" = None,
+    reuse: "Any" = None,
+    variables_collections: "Any" = None,
+    outputs_collections: "Any" = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+    scope: "Any" = None,
+) -> "Any":
     layer = dict(locals())
     inputs = tf.convert_to_tensor(inputs)
     rank = inputs.shape.ndims
@@ -174,22 +187,22 @@ def instance_norm(
 
 @add_arg_scope
 def group_norm(
-    inputs,
-    groups=32,
-    channels_axis=-1,
-    reduction_axes=(-3, -2),
-    center=True,
-    scale=True,
-    epsilon=1e-6,
-    activation_fn=None,
-    param_initializers=None,
-    reuse=None,
-    variables_collections=None,
-    outputs_collections=None,
-    trainable=True,
-    scope=None,
-    mean_close_to_zero=False,
-):
+    inputs: "Any",
+    groups: "Any" = 32,
+    channels_axis: "Any" = -1,
+    reduction_axes: "Any" = (-3, -2),
+    center: bool = True,
+    scale: bool = True,
+    epsilon: float = 1e-6,
+    activation_fn: "Any" = None,
+    param_initializers: "Any" = None,
+    reuse: "Any" = None,
+    variables_collections: "Any" = None,
+    outputs_collections: "Any" = None,
+    trainable: bool = True,
+    scope: "Any" = None,
+    mean_close_to_zero: bool = False,
+) -> "Any":
     layer = dict(locals())
     inputs = tf.convert_to_tensor(inputs)
     rank = inputs.shape.ndims
@@ -215,7 +228,7 @@ def group_norm(
 
 
 @add_arg_scope
-def unit_norm(inputs, dim, epsilon=1e-7, scope=None):
+def unit_norm(inputs: "Any", dim: "Any", epsilon: float = 1e-7, scope: "Any" = None) -> "Any":
     with tf.variable_scope(scope, "UnitNorm", [inputs]):
         squares = tf.reduce_sum(tf.square(inputs), dim, keep_dims=True)
         return inputs / tf.sqrt(epsilon + squares)

@@ -4,6 +4,10 @@ import numbers
 
 import tensorflow.compat.v1 as tf
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "apply_regularization",
     "l1_l2_regularizer",
@@ -33,14 +37,18 @@ OPTIMIZERS = {
 
 
 def variance_scaling_initializer(
-    factor=2.0, mode="FAN_IN", uniform=False, seed=None, dtype=tf.float32
-):
+    factor: float = 2.0,
+    mode: str = "FAN_IN",
+    uniform: bool = False,
+    seed: "Any" = None,
+    dtype: "Any" = tf.float32,
+) -> "Any":
     """Random values whose variance is factor / n, n being the number of inputs or outputs."""
     if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
         raise TypeError("Unknown mode %s [FAN_IN, FAN_OUT, FAN_AVG]" % mode)
     default_dtype = dtype
 
-    def initializer(shape, dtype=None, partition_info=None):
+    def initializer(shape: "Any", dtype: "Any" = None, partition_info: "Any" = None) -> "Any":
         dtype = default_dtype if dtype is None else dtype
         whole = partition_info.full_shape if partition_info is not None else shape
         n = _fan([float(size) for size in whole], mode)
@@ -54,7 +62,7 @@ def variance_scaling_initializer(
     return initializer
 
 
-def _fan(shape, mode):
+def _fan(shape: "Any", mode: "Any") -> "Any":
     fan_in = shape[-2] if len(shape) > 1 else shape[-1]
     fan_out = shape[-1]
     for size in shape[:-2]:
@@ -65,14 +73,16 @@ def _fan(shape, mode):
     return fan_out if mode == "FAN_OUT" else (fan_in + fan_out) / 2.0
 
 
-def xavier_initializer(uniform=True, seed=None, dtype=tf.float32):
+def xavier_initializer(
+    uniform: bool = True, seed: "Any" = None, dtype: "Any" = tf.float32
+) -> "Any":
     return variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 
 
 xavier_initializer_conv2d = xavier_initializer
 
 
-def _checked(scale, name):
+def _checked(scale: "Any", name: "Any") -> "Any":
     if isinstance(scale, numbers.Integral):
         raise ValueError("%s cannot be an integer: %s" % (name, scale))
     if isinstance(scale, numbers.Real) and scale < 0.0:
@@ -80,10 +90,10 @@ def _checked(scale, name):
     return scale
 
 
-def l1_regularizer(scale, scope=None):
+def l1_regularizer(scale: "Any", scope: "Any" = None) -> "Any":
     scale = _checked(scale, "scale")
 
-    def l1(weights, name=None):
+    def l1(weights: "Any", name: "Any" = None) -> "Any":
         with tf.name_scope(scope, "l1_regularizer", [weights]) as name:
             return tf.multiply(
                 tf.cast(scale, weights.dtype.base_dtype), tf.reduce_sum(tf.abs(weights)), name=name
@@ -92,10 +102,10 @@ def l1_regularizer(scale, scope=None):
     return _or_nothing(scale, l1)
 
 
-def l2_regularizer(scale, scope=None):
+def l2_regularizer(scale: "Any", scope: "Any" = None) -> "Any":
     scale = _checked(scale, "scale")
 
-    def l2(weights):
+    def l2(weights: "Any") -> "Any":
         with tf.name_scope(scope, "l2_regularizer", [weights]) as name:
             return tf.multiply(
                 tf.cast(scale, weights.dtype.base_dtype), tf.nn.l2_loss(weights), name=name
@@ -104,22 +114,22 @@ def l2_regularizer(scale, scope=None):
     return _or_nothing(scale, l2)
 
 
-def _or_nothing(scale, regularizer):
+def _or_nothing(scale: "Any", regularizer: "Any") -> "Any":
     if isinstance(scale, numbers.Real) and scale == 0.0:
         return lambda weights, name=None: None
     return regularizer
 
 
-def l1_l2_regularizer(scale_l1=1.0, scale_l2=1.0, scope=None):
+def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: "Any" = None) -> "Any":
     return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope=scope)
 
 
-def sum_regularizer(regularizer_list, scope=None):
+def sum_regularizer(regularizer_list: "Any", scope: "Any" = None) -> "Any":
     regularizers = [regularizer for regularizer in regularizer_list if regularizer is not None]
     if not regularizers:
         return None
 
-    def total(weights):
+    def total(weights: "Any") -> "Any":
         with tf.name_scope(scope, "sum_regularizer", [weights]) as name:
             losses = [regularizer(weights) for regularizer in regularizers]
             losses = [loss for loss in losses if loss is not None]
@@ -128,7 +138,7 @@ def sum_regularizer(regularizer_list, scope=None):
     return total
 
 
-def apply_regularization(regularizer, weights_list=None):
+def apply_regularization(regularizer: "Any", weights_list: "Any" = None) -> "Any":
     """The sum of the regularizer over the weights, kept among the regularization losses."""
     if not weights_list:
         weights_list = tf.get_collection(tf.GraphKeys.WEIGHTS)
@@ -142,53 +152,63 @@ def apply_regularization(regularizer, weights_list=None):
         return total
 
 
-def one_hot_encoding(labels, num_classes, on_value=1.0, off_value=0.0, scope=None):
+def one_hot_encoding(
+    labels: "Any",
+    num_classes: "Any",
+    on_value: float = 1.0,
+    off_value: float = 0.0,
+    scope: "Any" = None,
+) -> "Any":
     with tf.name_scope(scope, "OneHotEncoding", [labels, num_classes]):
         return tf.one_hot(tf.cast(labels, tf.int64), num_classes, on_value, off_value)
 
 
-def summarize_tensor(tensor, tag=None):
+def summarize_tensor(tensor: "Any", tag: "Any" = None) -> "Any":
     name = tag or tensor.op.name
     if tensor.shape.ndims == 0:
         return tf.summary.scalar(name, tensor)
     return tf.summary.histogram(name, tensor)
 
 
-def summarize_activation(op):
+def summarize_activation(op: "Any") -> "Any":
     if op.op.type in ("Relu", "Softplus", "Relu6"):
         fraction = tf.nn.zero_fraction(op)
         tf.summary.scalar("%s/zeros" % op.op.name, fraction)
     return tf.summary.histogram("%s/activation" % op.op.name, op)
 
 
-def summarize_tensors(tensors, summarizer=summarize_tensor):
+def summarize_tensors(tensors: "Any", summarizer: "Any" = summarize_tensor) -> "list[Any]":
     return [summarizer(tensor) for tensor in tensors]
 
 
-def summarize_collection(collection, name_filter=None, summarizer=summarize_tensor):
+def summarize_collection(
+    collection: "Any", name_filter: "Any" = None, summarizer: "Any" = summarize_tensor
+) -> "Any":
     return summarize_tensors(tf.get_collection(collection, name_filter), summarizer)
 
 
-def summarize_activations(name_filter=None, summarizer=summarize_activation):
+def summarize_activations(
+    name_filter: "Any" = None, summarizer: "Any" = summarize_activation
+) -> "Any":
     return summarize_collection(tf.GraphKeys.ACTIVATIONS, name_filter, summarizer)
 
 
 def optimize_loss(
-    loss,
-    global_step,
-    learning_rate,
-    optimizer,
-    gradient_noise_scale=None,
-    gradient_multipliers=None,
-    clip_gradients=None,
-    learning_rate_decay_fn=None,
-    update_ops=None,
-    variables=None,
-    name=None,
-    summaries=None,
-    colocate_gradients_with_ops=False,
-    increment_global_step=True,
-):
+    loss: "Any",
+    global_step: "Any",
+    learning_rate: "Any",
+    optimizer: "Any",
+    gradient_noise_scale: "Any" = None,
+    gradient_multipliers: "Any" = None,
+    clip_gradients: "Any" = None,
+    learning_rate_decay_fn: "Any" = None,
+    update_ops: "Any" = None,
+    variables: "Any" = None,
+    name: "Any" = None,
+    summaries: "Any" = None,
+    colocate_gradients_with_ops: bool = False,
+    increment_global_step: bool = True,
+) -> "Any":
     """Train on a loss, with the updates that layers have asked for; gives the loss back."""
     if gradient_noise_scale is not None or gradient_multipliers is not None:
         raise NotImplementedError(
@@ -216,7 +236,7 @@ def optimize_loss(
             return tf.identity(loss)
 
 
-def _optimizer(optimizer, rate):
+def _optimizer(optimizer: "Any", rate: "Any") -> "Any":
     if isinstance(optimizer, str):
         if optimizer not in OPTIMIZERS:
             known = ", ".join(sorted(OPTIMIZERS))
@@ -229,7 +249,7 @@ def _optimizer(optimizer, rate):
     return optimizer(rate) if rate is not None else optimizer()
 
 
-def _clipped(gradients, clip):
+def _clipped(gradients: "Any", clip: "Any") -> "Any":
     if clip is None:
         return gradients
     if callable(clip):

@@ -2,6 +2,10 @@
 
 import tensorflow.compat.v1 as tf
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "basic_rnn_seq2seq",
     "rnn_decoder",
@@ -14,16 +18,23 @@ __all__ = [
 ]
 
 
-def transpose_batch_time(x):
+def transpose_batch_time(x: "Any") -> "Any":
     """[batch, time, ...] from [time, batch, ...], or back."""
     rank = x.shape.ndims
     return x if rank < 2 else tf.transpose(x, [1, 0] + list(range(2, rank)))
 
 
-def rnn_decoder(decoder_inputs, initial_state, cell, loop_function=None, scope=None):
+def rnn_decoder(
+    decoder_inputs: "Any",
+    initial_state: "Any",
+    cell: "Any",
+    loop_function: "Any" = None,
+    scope: "Any" = None,
+) -> "tuple[Any, Any]":
     """One output for each input; loop_function makes an input of the output before it."""
     with tf.variable_scope(scope or "rnn_decoder"):
-        state, outputs = initial_state, []
+        state = initial_state
+        outputs: "list[Any]" = []
         for step, given in enumerate(decoder_inputs):
             if loop_function is not None and outputs:
                 with tf.variable_scope("loop_function", reuse=True):
@@ -35,7 +46,13 @@ def rnn_decoder(decoder_inputs, initial_state, cell, loop_function=None, scope=N
     return outputs, state
 
 
-def basic_rnn_seq2seq(encoder_inputs, decoder_inputs, cell, dtype=tf.float32, scope=None):
+def basic_rnn_seq2seq(
+    encoder_inputs: "Any",
+    decoder_inputs: "Any",
+    cell: "Any",
+    dtype: "Any" = tf.float32,
+    scope: "Any" = None,
+) -> "Any":
     import copy
 
     with tf.variable_scope(scope or "basic_rnn_seq2seq"):
@@ -44,8 +61,13 @@ def basic_rnn_seq2seq(encoder_inputs, decoder_inputs, cell, dtype=tf.float32, sc
 
 
 def tied_rnn_seq2seq(
-    encoder_inputs, decoder_inputs, cell, loop_function=None, dtype=tf.float32, scope=None
-):
+    encoder_inputs: "Any",
+    decoder_inputs: "Any",
+    cell: "Any",
+    loop_function: "Any" = None,
+    dtype: "Any" = tf.float32,
+    scope: "Any" = None,
+) -> "Any":
     with tf.variable_scope("combined_tied_rnn_seq2seq"):
         name = scope or "tied_rnn_seq2seq"
         _, state = tf.nn.static_rnn(cell, encoder_inputs, dtype=dtype, scope=name)
@@ -54,13 +76,13 @@ def tied_rnn_seq2seq(
 
 
 def sequence_loss_by_example(
-    logits,
-    targets,
-    weights,
-    average_across_timesteps=True,
-    softmax_loss_function=None,
-    name=None,
-):
+    logits: "Any",
+    targets: "Any",
+    weights: "Any",
+    average_across_timesteps: bool = True,
+    softmax_loss_function: "Any" = None,
+    name: "Any" = None,
+) -> "Any":
     """The weighted cross entropy of each sequence of the batch."""
     if not len(logits) == len(targets) == len(weights):
         raise ValueError(
@@ -79,19 +101,19 @@ def sequence_loss_by_example(
         return total
 
 
-def _flat(target, own_function):
+def _flat(target: "Any", own_function: "Any") -> "Any":
     return target if own_function is not None else tf.reshape(target, [-1])
 
 
 def sequence_loss(
-    logits,
-    targets,
-    weights,
-    average_across_timesteps=True,
-    average_across_batch=True,
-    softmax_loss_function=None,
-    name=None,
-):
+    logits: "Any",
+    targets: "Any",
+    weights: "Any",
+    average_across_timesteps: bool = True,
+    average_across_batch: bool = True,
+    softmax_loss_function: "Any" = None,
+    name: "Any" = None,
+) -> "Any":
     """sequence_loss_by_example, added up over the batch."""
     with tf.name_scope(name, "sequence_loss", logits + targets + weights):
         cost = tf.reduce_sum(
@@ -105,15 +127,15 @@ def sequence_loss(
 
 
 def stack_bidirectional_rnn(
-    cells_fw,
-    cells_bw,
-    inputs,
-    initial_states_fw=None,
-    initial_states_bw=None,
-    dtype=None,
-    sequence_length=None,
-    scope=None,
-):
+    cells_fw: "Any",
+    cells_bw: "Any",
+    inputs: "Any",
+    initial_states_fw: "Any" = None,
+    initial_states_bw: "Any" = None,
+    dtype: "Any" = None,
+    sequence_length: "Any" = None,
+    scope: "Any" = None,
+) -> "tuple[Any, tuple[Any, ...], tuple[Any, ...]]":
     states_fw, states_bw = [], []
     with tf.variable_scope(scope or "stack_bidirectional_rnn"):
         for number, (forward, backward) in enumerate(zip(cells_fw, cells_bw)):
@@ -133,18 +155,18 @@ def stack_bidirectional_rnn(
 
 
 def stack_bidirectional_dynamic_rnn(
-    cells_fw,
-    cells_bw,
-    inputs,
-    initial_states_fw=None,
-    initial_states_bw=None,
-    dtype=None,
-    sequence_length=None,
-    parallel_iterations=None,
-    time_major=False,
-    scope=None,
-    swap_memory=False,
-):
+    cells_fw: "Any",
+    cells_bw: "Any",
+    inputs: "Any",
+    initial_states_fw: "Any" = None,
+    initial_states_bw: "Any" = None,
+    dtype: "Any" = None,
+    sequence_length: "Any" = None,
+    parallel_iterations: "Any" = None,
+    time_major: bool = False,
+    scope: "Any" = None,
+    swap_memory: bool = False,
+) -> "tuple[Any, tuple[Any, ...], tuple[Any, ...]]":
     states_fw, states_bw = [], []
     with tf.variable_scope(scope or "stack_bidirectional_rnn"):
         for number, (forward, backward) in enumerate(zip(cells_fw, cells_bw)):
@@ -167,5 +189,5 @@ def stack_bidirectional_dynamic_rnn(
     return inputs, tuple(states_fw), tuple(states_bw)
 
 
-def _at(states, number):
+def _at(states: "Any", number: "Any") -> "Any":
     return states[number] if states else None

@@ -3,35 +3,39 @@
 import contextlib
 import functools
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
 __all__ = ["add_arg_scope", "arg_scope", "arg_scoped_arguments", "current_arg_scope"]
 __all__ += ["has_arg_scope"]
 
 # The innermost scope is the last: {key of a function: {argument: value}}.
-_stack = [{}]
-_arguments_of = {}
+_stack: "Any" = [{}]
+_arguments_of: "dict[Any, Any]" = {}
 
 
-def _key(function):
+def _key(function: "Any") -> "Any":
     return getattr(function, "_arg_scope_key", None)
 
 
-def has_arg_scope(func):
+def has_arg_scope(func: "Any") -> bool:
     return _key(func) in _arguments_of
 
 
-def arg_scoped_arguments(func):
+def arg_scoped_arguments(func: "Any") -> "Any":
     return _arguments_of[_key(func)]
 
 
-def current_arg_scope():
+def current_arg_scope() -> "Any":
     return _stack[-1]
 
 
-def add_arg_scope(func):
+def add_arg_scope(func: "Any") -> "Any":
     """Make a function take its defaults from the arg_scope around the call."""
 
     @functools.wraps(func)
-    def with_defaults(*args, **kwargs):
+    def with_defaults(*args: "Any", **kwargs: "Any") -> "Any":
         defaults = _stack[-1].get(_key(with_defaults), {})
         if defaults:
             given = names[: len(args)]
@@ -40,16 +44,17 @@ def add_arg_scope(func):
 
     code = func.__code__
     names = code.co_varnames[: code.co_argcount]
-    with_defaults._arg_scope_key = "%s.%s" % (func.__module__, func.__name__)
+    key = "%s.%s" % (func.__module__, func.__name__)
+    vars(with_defaults)["_arg_scope_key"] = key
     count = len(func.__defaults__ or ())
     optional = names[len(names) - count :] if count else ()
     optional += code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    _arguments_of[with_defaults._arg_scope_key] = optional
+    _arguments_of[key] = optional
     return with_defaults
 
 
 @contextlib.contextmanager
-def arg_scope(list_ops_or_scope, **kwargs):
+def arg_scope(list_ops_or_scope: "Any", **kwargs: "Any") -> "Iterator[Any]":
     """Within it the listed functions have these defaults; or a scope kept earlier is back."""
     if isinstance(list_ops_or_scope, dict):
         if kwargs:

@@ -2,19 +2,23 @@
 
 import tensorflow.compat.v1 as tf
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["sequence_loss"]
 
 
 def sequence_loss(
-    logits,
-    targets,
-    weights,
-    average_across_timesteps=True,
-    average_across_batch=True,
-    softmax_loss_function=None,
-    name=None,
-    **options,
-):
+    logits: "Any",
+    targets: "Any",
+    weights: "Any",
+    average_across_timesteps: bool = True,
+    average_across_batch: bool = True,
+    softmax_loss_function: "Any" = None,
+    name: "Any" = None,
+    **options: "Any",
+) -> "Any":
     """The weighted cross entropy of logits [batch, time, classes] and targets [batch, time]."""
     if options:
         raise NotImplementedError("sequence_loss under --tf1 has no %s" % ", ".join(options))

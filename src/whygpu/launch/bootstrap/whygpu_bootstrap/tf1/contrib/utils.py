@@ -4,6 +4,10 @@ import collections
 
 import tensorflow.compat.v1 as tf
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "append_tensor_alias",
     "collect_named_outputs",
@@ -15,12 +19,12 @@ __all__ = [
 ]
 
 
-def append_tensor_alias(tensor, alias):
+def append_tensor_alias(tensor: "Any", alias: "Any") -> "Any":
     tensor.aliases = [*getattr(tensor, "aliases", ()), alias.rstrip("/")]
     return tensor
 
 
-def get_tensor_aliases(tensor):
+def get_tensor_aliases(tensor: "Any") -> "Any":
     """The names that layers gave to it, or else the one that the graph has for it."""
     if getattr(tensor, "aliases", None):
         return tensor.aliases
@@ -28,11 +32,11 @@ def get_tensor_aliases(tensor):
     return [name if tensor.op.outputs[0] is tensor else tensor.name]
 
 
-def gather_tensors_aliases(tensors):
+def gather_tensors_aliases(tensors: "Any") -> "list[Any]":
     return [alias for tensor in tensors for alias in get_tensor_aliases(tensor)]
 
 
-def collect_named_outputs(collections, alias, outputs):
+def collect_named_outputs(collections: "Any", alias: "Any", outputs: "Any") -> "Any":
     """Put outputs into collections, under a name."""
     if collections:
         append_tensor_alias(outputs, alias)
@@ -41,7 +45,7 @@ def collect_named_outputs(collections, alias, outputs):
     return outputs
 
 
-def convert_collection_to_dict(collection, clear_collection=False):
+def convert_collection_to_dict(collection: "Any", clear_collection: bool = False) -> "Any":
     """The outputs of a collection by their names."""
     found = collections.OrderedDict(
         (alias, tensor)
@@ -53,11 +57,11 @@ def convert_collection_to_dict(collection, clear_collection=False):
     return found
 
 
-def two_element_tuple(int_or_tuple):
+def two_element_tuple(int_or_tuple: "Any") -> "Any":
     return n_positive_integers(2, int_or_tuple)
 
 
-def n_positive_integers(n, value):
+def n_positive_integers(n: "Any", value: "Any") -> "Any":
     values = tuple(value) if isinstance(value, (list, tuple)) else (int(value),) * n
     if len(values) != n or any(int(each) < 1 for each in values):
         raise ValueError("Must be a positive integer or a sequence of %d of them: %r" % (n, value))

@@ -6,6 +6,10 @@ from whygpu_bootstrap.tf1.contrib.parts import OPTIMIZERS
 from whygpu_bootstrap.tf1.estimator import heads
 from whygpu_bootstrap.tf1.estimator.estimator import Estimator, ModeKeys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor"]
 __all__ += ["DNNRegressor", "LinearClassifier", "LinearRegressor"]
 
@@ -13,7 +17,15 @@ __all__ += ["DNNRegressor", "LinearClassifier", "LinearRegressor"]
 class _Deep:
     """Layers on top of the dense features, in the scope `dnn`."""
 
-    def __init__(self, columns, hidden_units, optimizer, activation, dropout, batch_norm):
+    def __init__(
+        self,
+        columns: "Any",
+        hidden_units: "Any",
+        optimizer: "Any",
+        activation: "Any",
+        dropout: "Any",
+        batch_norm: "Any",
+    ) -> None:
         if batch_norm:
             raise NotImplementedError("the estimators under --tf1 have no batch_norm")
         self.columns = list(columns or ())
@@ -24,7 +36,7 @@ class _Deep:
 
     scope = "dnn"
 
-    def logits(self, features, size, mode):
+    def logits(self, features: "Any", size: "Any", mode: "Any") -> "Any":
         with tf.variable_scope("dnn"):
             with tf.variable_scope("input_from_feature_columns"):
                 net = tf.feature_column.input_layer(features, self.columns)
@@ -36,54 +48,54 @@ class _Deep:
             with tf.variable_scope("logits"):
                 return _dense(net, size)
 
-    def optimizer(self, alone):
+    def optimizer(self, alone: "Any") -> "Any":
         return _made(self._optimizer, 0.05)
 
 
 class _Linear:
     """Weights for each feature, in the scope `linear`."""
 
-    def __init__(self, columns, optimizer, sparse_combiner):
+    def __init__(self, columns: "Any", optimizer: "Any", sparse_combiner: "Any") -> None:
         self.columns = list(columns or ())
         self._optimizer = optimizer
         self._combiner = sparse_combiner
 
     scope = "linear"
 
-    def logits(self, features, size, mode):
+    def logits(self, features: "Any", size: "Any", mode: "Any") -> "Any":
         with tf.variable_scope("linear"):
             return tf.feature_column.linear_model(
                 features, self.columns, units=size, sparse_combiner=self._combiner
             )
 
-    def optimizer(self, alone):
+    def optimizer(self, alone: "Any") -> "Any":
         highest = 0.2 if alone else 0.005
         return _made(self._optimizer, min(highest, 1.0 / len(self.columns) ** 0.5))
 
 
-def _dense(inputs, units):
+def _dense(inputs: "Any", units: "Any") -> "Any":
     size = inputs.shape.dims[1].value
     kernel = tf.get_variable("kernel", [size, units], initializer=tf.glorot_uniform_initializer())
     bias = tf.get_variable("bias", [units], initializer=tf.zeros_initializer())
     return tf.matmul(inputs, kernel) + bias
 
 
-def _made(optimizer, rate):
+def _made(optimizer: "Any", rate: "Any") -> "Any":
     if isinstance(optimizer, str):
         return OPTIMIZERS[optimizer](rate)
     return optimizer() if callable(optimizer) else optimizer
 
 
 class _Canned(Estimator):
-    def __init__(self, head, parts, model_dir, config):
+    def __init__(self, head: "Any", parts: "Any", model_dir: "Any", config: "Any") -> None:
         parts = [part for part in parts if part.columns]
         if not parts:
             raise ValueError("Either linear_feature_columns or dnn_feature_columns must be given.")
 
-        def model_fn(features, labels, mode):
+        def model_fn(features: "Any", labels: "Any", mode: "Any") -> "Any":
             logits = sum(part.logits(features, head.size, mode) for part in parts)
 
-            def train(loss):
+            def train(loss: "Any") -> "Any":
                 steps = [
                     part.optimizer(len(parts) == 1).minimize(
                         loss,
@@ -102,19 +114,19 @@ class _Canned(Estimator):
 class DNNClassifier(_Canned):
     def __init__(
         self,
-        hidden_units,
-        feature_columns,
-        model_dir=None,
-        n_classes=2,
-        weight_column=None,
-        label_vocabulary=None,
-        optimizer="Adagrad",
-        activation_fn=tf.nn.relu,
-        dropout=None,
-        input_layer_partitioner=None,
-        config=None,
-        batch_norm=False,
-    ):
+        hidden_units: "Any",
+        feature_columns: "Any",
+        model_dir: "Any" = None,
+        n_classes: "Any" = 2,
+        weight_column: "Any" = None,
+        label_vocabulary: "Any" = None,
+        optimizer: str = "Adagrad",
+        activation_fn: "Any" = tf.nn.relu,
+        dropout: "Any" = None,
+        input_layer_partitioner: "Any" = None,
+        config: "Any" = None,
+        batch_norm: bool = False,
+    ) -> None:
         head = heads.of_classes(n_classes, weight_column, label_vocabulary)
         deep = _Deep(feature_columns, hidden_units, optimizer, activation_fn, dropout, batch_norm)
         super().__init__(head, [deep], model_dir, config)
@@ -123,18 +135,18 @@ class DNNClassifier(_Canned):
 class DNNRegressor(_Canned):
     def __init__(
         self,
-        hidden_units,
-        feature_columns,
-        model_dir=None,
-        label_dimension=1,
-        weight_column=None,
-        optimizer="Adagrad",
-        activation_fn=tf.nn.relu,
-        dropout=None,
-        input_layer_partitioner=None,
-        config=None,
-        batch_norm=False,
-    ):
+        hidden_units: "Any",
+        feature_columns: "Any",
+        model_dir: "Any" = None,
+        label_dimension: "Any" = 1,
+        weight_column: "Any" = None,
+        optimizer: str = "Adagrad",
+        activation_fn: "Any" = tf.nn.relu,
+        dropout: "Any" = None,
+        input_layer_partitioner: "Any" = None,
+        config: "Any" = None,
+        batch_norm: bool = False,
+    ) -> None:
         head = heads.Regression(label_dimension, weight_column)
         deep = _Deep(feature_columns, hidden_units, optimizer, activation_fn, dropout, batch_norm)
         super().__init__(head, [deep], model_dir, config)
@@ -143,16 +155,16 @@ class DNNRegressor(_Canned):
 class LinearClassifier(_Canned):
     def __init__(
         self,
-        feature_columns,
-        model_dir=None,
-        n_classes=2,
-        weight_column=None,
-        label_vocabulary=None,
-        optimizer="Ftrl",
-        config=None,
-        partitioner=None,
-        sparse_combiner="sum",
-    ):
+        feature_columns: "Any",
+        model_dir: "Any" = None,
+        n_classes: "Any" = 2,
+        weight_column: "Any" = None,
+        label_vocabulary: "Any" = None,
+        optimizer: str = "Ftrl",
+        config: "Any" = None,
+        partitioner: "Any" = None,
+        sparse_combiner: str = "sum",
+    ) -> None:
         head = heads.of_classes(n_classes, weight_column, label_vocabulary)
         linear = _Linear(feature_columns, optimizer, sparse_combiner)
         super().__init__(head, [linear], model_dir, config)
@@ -161,15 +173,15 @@ class LinearClassifier(_Canned):
 class LinearRegressor(_Canned):
     def __init__(
         self,
-        feature_columns,
-        model_dir=None,
-        label_dimension=1,
-        weight_column=None,
-        optimizer="Ftrl",
-        config=None,
-        partitioner=None,
-        sparse_combiner="sum",
-    ):
+        feature_columns: "Any",
+        model_dir: "Any" = None,
+        label_dimension: "Any" = 1,
+        weight_column: "Any" = None,
+        optimizer: str = "Ftrl",
+        config: "Any" = None,
+        partitioner: "Any" = None,
+        sparse_combiner: str = "sum",
+    ) -> None:
         head = heads.Regression(label_dimension, weight_column)
         linear = _Linear(feature_columns, optimizer, sparse_combiner)
         super().__init__(head, [linear], model_dir, config)
@@ -178,19 +190,19 @@ class LinearRegressor(_Canned):
 class _Combined(_Canned):
     def __init__(
         self,
-        head,
-        model_dir=None,
-        linear_feature_columns=None,
-        linear_optimizer="Ftrl",
-        dnn_feature_columns=None,
-        dnn_optimizer="Adagrad",
-        dnn_hidden_units=None,
-        dnn_activation_fn=tf.nn.relu,
-        dnn_dropout=None,
-        config=None,
-        batch_norm=False,
-        linear_sparse_combiner="sum",
-    ):
+        head: "Any",
+        model_dir: "Any" = None,
+        linear_feature_columns: "Any" = None,
+        linear_optimizer: str = "Ftrl",
+        dnn_feature_columns: "Any" = None,
+        dnn_optimizer: str = "Adagrad",
+        dnn_hidden_units: "Any" = None,
+        dnn_activation_fn: "Any" = tf.nn.relu,
+        dnn_dropout: "Any" = None,
+        config: "Any" = None,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+    ) -> None:
         deep = _Deep(
             dnn_feature_columns,
             dnn_hidden_units,
@@ -205,12 +217,25 @@ class _Combined(_Canned):
 
 class DNNLinearCombinedClassifier(_Combined):
     def __init__(
-        self, model_dir=None, *, n_classes=2, weight_column=None, label_vocabulary=None, **options
-    ):
+        self,
+        model_dir: "Any" = None,
+        *,
+        n_classes: "Any" = 2,
+        weight_column: "Any" = None,
+        label_vocabulary: "Any" = None,
+        **options: "Any",
+    ) -> None:
         head = heads.of_classes(n_classes, weight_column, label_vocabulary)
         super().__init__(head, model_dir, **options)
 
 
 class DNNLinearCombinedRegressor(_Combined):
-    def __init__(self, model_dir=None, *, label_dimension=1, weight_column=None, **options):
+    def __init__(
+        self,
+        model_dir: "Any" = None,
+        *,
+        label_dimension: "Any" = 1,
+        weight_column: "Any" = None,
+        **options: "Any",
+    ) -> None:
         super().__init__(heads.Regression(label_dimension, weight_column), model_dir, **options)

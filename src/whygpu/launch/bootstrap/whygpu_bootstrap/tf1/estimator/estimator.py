@@ -11,6 +11,10 @@ import tempfile
 import numpy
 import tensorflow.compat.v1 as tf
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
 __all__ = ["Estimator", "EstimatorSpec", "EvalSpec", "ModeKeys", "RunConfig", "TrainSpec"]
 __all__ += ["train_and_evaluate"]
 
@@ -21,7 +25,7 @@ class ModeKeys:
     PREDICT = "infer"
 
 
-_SPEC = collections.namedtuple(
+_SPEC = collections.namedtuple(  # type: ignore[name-match]
     "EstimatorSpec",
     "mode predictions loss train_op eval_metric_ops export_outputs training_chief_hooks "
     "training_hooks scaffold evaluation_hooks prediction_hooks",
@@ -38,18 +42,18 @@ class EstimatorSpec(_SPEC):
 
     def __new__(
         cls,
-        mode,
-        predictions=None,
-        loss=None,
-        train_op=None,
-        eval_metric_ops=None,
-        export_outputs=None,
-        training_chief_hooks=None,
-        training_hooks=None,
-        scaffold=None,
-        evaluation_hooks=None,
-        prediction_hooks=None,
-    ):
+        mode: "Any",
+        predictions: "Any" = None,
+        loss: "Any" = None,
+        train_op: "Any" = None,
+        eval_metric_ops: "Any" = None,
+        export_outputs: "Any" = None,
+        training_chief_hooks: "Any" = None,
+        training_hooks: "Any" = None,
+        scaffold: "Any" = None,
+        evaluation_hooks: "Any" = None,
+        prediction_hooks: "Any" = None,
+    ) -> "Any":
         given = {"predictions": predictions, "loss": loss, "train_op": train_op}
         for name in _REQUIRED[mode]:
             if given[name] is None:
@@ -75,17 +79,17 @@ class RunConfig:
 
     def __init__(
         self,
-        model_dir=None,
-        tf_random_seed=None,
-        save_summary_steps=100,
-        save_checkpoints_steps=None,
-        save_checkpoints_secs=None,
-        session_config=None,
-        keep_checkpoint_max=5,
-        keep_checkpoint_every_n_hours=10000,
-        log_step_count_steps=100,
-        **others,
-    ):
+        model_dir: "Any" = None,
+        tf_random_seed: "Any" = None,
+        save_summary_steps: "Any" = 100,
+        save_checkpoints_steps: "Any" = None,
+        save_checkpoints_secs: "Any" = None,
+        session_config: "Any" = None,
+        keep_checkpoint_max: "Any" = 5,
+        keep_checkpoint_every_n_hours: "Any" = 10000,
+        log_step_count_steps: "Any" = 100,
+        **others: "Any",
+    ) -> None:
         if save_checkpoints_steps is None and save_checkpoints_secs is None:
             save_checkpoints_secs = 600
         self.model_dir = model_dir
@@ -106,14 +110,21 @@ class RunConfig:
     task_type = "worker"
     task_id = 0
 
-    def replace(self, **changes):
+    def replace(self, **changes: "Any") -> "Any":
         return RunConfig(**dict(vars(self), **changes))
 
 
 class Estimator:
     """A model function with its variables, kept as checkpoints in a folder."""
 
-    def __init__(self, model_fn, model_dir=None, config=None, params=None, warm_start_from=None):
+    def __init__(
+        self,
+        model_fn: "Any",
+        model_dir: "Any" = None,
+        config: "Any" = None,
+        params: "Any" = None,
+        warm_start_from: "Any" = None,
+    ) -> None:
         if warm_start_from is not None:
             raise NotImplementedError("Estimator under --tf1 has no warm_start_from")
         self._config = config or RunConfig()
@@ -127,7 +138,14 @@ class Estimator:
     params = property(lambda self: self._params)
     model_fn = property(lambda self: self._model_fn)
 
-    def train(self, input_fn, hooks=None, steps=None, max_steps=None, saving_listeners=None):
+    def train(
+        self,
+        input_fn: "Any",
+        hooks: "Any" = None,
+        steps: "Any" = None,
+        max_steps: "Any" = None,
+        saving_listeners: "Any" = None,
+    ) -> "Any":
         """Train until the input ends, for so many steps more, or up to so many in all."""
         if steps is not None and max_steps is not None:
             raise ValueError("Can not provide both steps and max_steps.")
@@ -155,7 +173,7 @@ class Estimator:
             tf.logging.info("Loss for final step: %s.", loss)
         return self
 
-    def _training_session(self, spec, hooks, listeners):
+    def _training_session(self, spec: "Any", hooks: "Any", listeners: "Any") -> "Any":
         config = self._config
         scaffold = spec.scaffold
         if scaffold.saver is None:
@@ -184,7 +202,14 @@ class Estimator:
             log_step_count_steps=config.log_step_count_steps,
         )
 
-    def evaluate(self, input_fn, steps=None, hooks=None, checkpoint_path=None, name=None):
+    def evaluate(
+        self,
+        input_fn: "Any",
+        steps: "Any" = None,
+        hooks: "Any" = None,
+        checkpoint_path: "Any" = None,
+        name: "Any" = None,
+    ) -> "Any":
         """The metrics, the mean loss and the step, as a dictionary."""
         with tf.Graph().as_default():
             step = self._begin()
@@ -196,7 +221,7 @@ class Estimator:
             values["global_step"] = step
             watching = list(spec.evaluation_hooks) + list(hooks or ())
 
-            def read(step_context):
+            def read(step_context: "Any") -> "Any":
                 # Reading a metric takes no batch from the input, and is no step to the hooks.
                 return step_context.session.run(values)
 
@@ -218,12 +243,12 @@ class Estimator:
 
     def predict(
         self,
-        input_fn,
-        predict_keys=None,
-        hooks=None,
-        checkpoint_path=None,
-        yield_single_examples=True,
-    ):
+        input_fn: "Any",
+        predict_keys: "Any" = None,
+        hooks: "Any" = None,
+        checkpoint_path: "Any" = None,
+        yield_single_examples: bool = True,
+    ) -> "Iterator[Any]":
         """The predictions, one example at a time."""
         with tf.Graph().as_default():
             self._begin()
@@ -244,7 +269,7 @@ class Estimator:
                         for row in batch:
                             yield row
 
-    def _trained_session(self, spec, hooks, checkpoint_path):
+    def _trained_session(self, spec: "Any", hooks: "Any", checkpoint_path: "Any") -> "Any":
         path = checkpoint_path or self.latest_checkpoint()
         if path is None:
             raise ValueError("Could not find trained model in model_dir: %s." % self._model_dir)
@@ -255,12 +280,12 @@ class Estimator:
         )
         return tf.train.MonitoredSession(session_creator=creator, hooks=hooks)
 
-    def _begin(self):
+    def _begin(self) -> "Any":
         if self._config.tf_random_seed is not None:
             tf.set_random_seed(self._config.tf_random_seed)
         return tf.train.get_or_create_global_step()
 
-    def _built(self, input_fn, mode):
+    def _built(self, input_fn: "Any", mode: "Any") -> "Any":
         features, labels = self._inputs(input_fn, mode)
         offered = {"mode": mode, "params": self._params, "config": self._config}
         given = {name: offered[name] for name in offered if _takes(self._model_fn, name)}
@@ -271,7 +296,7 @@ class Estimator:
             raise ValueError("model_fn should return an EstimatorSpec.")
         return spec
 
-    def _inputs(self, input_fn, mode):
+    def _inputs(self, input_fn: "Any", mode: "Any") -> "tuple[Any, ...]":
         offered = {"mode": mode, "params": self._params, "config": self._config}
         result = input_fn(**{name: offered[name] for name in offered if _takes(input_fn, name)})
         if isinstance(result, (tf.data.Dataset, tf.compat.v2.data.Dataset)):
@@ -284,26 +309,26 @@ class Estimator:
             return tuple(result)
         return result, None
 
-    def latest_checkpoint(self):
+    def latest_checkpoint(self) -> "Any":
         return tf.train.latest_checkpoint(self._model_dir)
 
-    def _step_so_far(self):
+    def _step_so_far(self) -> int:
         path = self.latest_checkpoint()
         return int(tf.train.load_variable(path, "global_step")) if path else 0
 
-    def get_variable_names(self):
+    def get_variable_names(self) -> "list[Any]":
         return [name for name, _ in tf.train.list_variables(self._model_dir)]
 
-    def get_variable_value(self, name):
+    def get_variable_value(self, name: "Any") -> "Any":
         return tf.train.load_variable(self._model_dir, name)
 
-    def export_savedmodel(self, *args, **kwargs):
+    def export_savedmodel(self, *args: "Any", **kwargs: "Any") -> None:
         raise NotImplementedError("Estimator under --tf1 exports no SavedModel")
 
     export_saved_model = export_savedmodel
 
 
-def _takes(function, name):
+def _takes(function: "Any", name: "Any") -> bool:
     parameters = inspect.signature(function).parameters.values()
     return any(each.name == name for each in parameters)
 
@@ -317,7 +342,9 @@ EvalSpec = collections.namedtuple(
 EvalSpec.__new__.__defaults__ = (100, None, (), None, 120, 600)
 
 
-def train_and_evaluate(estimator, train_spec, eval_spec):
+def train_and_evaluate(
+    estimator: "Any", train_spec: "Any", eval_spec: "Any"
+) -> "tuple[Any, list[Any]]":
     """On one machine: train to the end, then evaluate."""
     estimator.train(train_spec.input_fn, train_spec.hooks, max_steps=train_spec.max_steps)
     return estimator.evaluate(eval_spec.input_fn, eval_spec.steps, eval_spec.hooks), []

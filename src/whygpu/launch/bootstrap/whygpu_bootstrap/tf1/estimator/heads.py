@@ -4,15 +4,27 @@ import tensorflow.compat.v1 as tf
 
 from whygpu_bootstrap.tf1.estimator.estimator import EstimatorSpec, ModeKeys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class Head:
     """The loss is the sum over a batch, as it was in TensorFlow 1."""
 
-    def __init__(self, size, weight_column):
+    # Methods of each subclass.
+    losses: "Any"
+    metrics: "Any"
+    predictions: "Any"
+    prepared: "Any"
+
+    def __init__(self, size: "Any", weight_column: "Any") -> None:
         self.size = size
         self._weight_column = weight_column
 
-    def spec(self, features, mode, labels, logits, train):
+    def spec(
+        self, features: "Any", mode: "Any", labels: "Any", logits: "Any", train: "Any"
+    ) -> "Any":
         predictions = self.predictions(logits)
         if mode == ModeKeys.PREDICT:
             return EstimatorSpec(mode, predictions=predictions)
@@ -27,7 +39,7 @@ class Head:
         train_op = train(loss) if mode == ModeKeys.TRAIN else None
         return EstimatorSpec(mode, predictions, loss, train_op, metrics)
 
-    def _weights(self, features, logits):
+    def _weights(self, features: "Any", logits: "Any") -> "Any":
         if self._weight_column is None:
             return tf.ones([tf.shape(logits)[0], 1])
         name = getattr(self._weight_column, "name", self._weight_column)
@@ -35,16 +47,16 @@ class Head:
 
 
 class Regression(Head):
-    def prepared(self, labels):
+    def prepared(self, labels: "Any") -> "Any":
         return tf.reshape(tf.cast(labels, tf.float32), [-1, self.size])
 
-    def predictions(self, logits):
+    def predictions(self, logits: "Any") -> "dict[str, Any]":
         return {"predictions": logits}
 
-    def losses(self, labels, logits):
+    def losses(self, labels: "Any", logits: "Any") -> "Any":
         return tf.squared_difference(labels, logits)
 
-    def metrics(self, labels, predictions, weights):
+    def metrics(self, labels: "Any", predictions: "Any", weights: "Any") -> "dict[str, Any]":
         return {
             "label/mean": tf.metrics.mean(labels, weights),
             "prediction/mean": tf.metrics.mean(predictions["predictions"], weights),
@@ -52,19 +64,21 @@ class Regression(Head):
 
 
 class _Classes(Head):
-    def __init__(self, size, classes, weight_column, vocabulary):
+    def __init__(
+        self, size: "Any", classes: "Any", weight_column: "Any", vocabulary: "Any"
+    ) -> None:
         super().__init__(size, weight_column)
         self._classes = classes
         self._vocabulary = vocabulary
 
-    def prepared(self, labels):
+    def prepared(self, labels: "Any") -> "Any":
         if self._vocabulary:
             from tensorflow.python.ops import lookup_ops
 
             labels = lookup_ops.index_table_from_tensor(list(self._vocabulary)).lookup(labels)
         return tf.reshape(tf.cast(labels, tf.int64), [-1, 1])
 
-    def _named(self, probabilities, logits, more):
+    def _named(self, probabilities: "Any", logits: "Any", more: "Any") -> "dict[str, Any]":
         chosen = tf.argmax(probabilities, axis=1)[:, None]
         names = tf.constant(self._vocabulary or [str(number) for number in range(self._classes)])
         rows = [tf.shape(logits)[0], 1]
@@ -80,34 +94,34 @@ class _Classes(Head):
 
 
 class ManyClasses(_Classes):
-    def __init__(self, classes, weight_column, vocabulary):
+    def __init__(self, classes: "Any", weight_column: "Any", vocabulary: "Any") -> None:
         super().__init__(classes, classes, weight_column, vocabulary)
 
-    def predictions(self, logits):
+    def predictions(self, logits: "Any") -> "Any":
         return self._named(tf.nn.softmax(logits), logits, {})
 
-    def losses(self, labels, logits):
+    def losses(self, labels: "Any", logits: "Any") -> "Any":
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels[:, 0], logits=logits)
         return losses[:, None]
 
-    def metrics(self, labels, predictions, weights):
+    def metrics(self, labels: "Any", predictions: "Any", weights: "Any") -> "dict[str, Any]":
         return {"accuracy": tf.metrics.accuracy(labels, predictions["class_ids"], weights)}
 
 
 class TwoClasses(_Classes):
-    def __init__(self, weight_column, vocabulary):
+    def __init__(self, weight_column: "Any", vocabulary: "Any") -> None:
         super().__init__(1, 2, weight_column, vocabulary)
 
-    def predictions(self, logits):
+    def predictions(self, logits: "Any") -> "Any":
         logistic = tf.sigmoid(logits)
         both = tf.nn.softmax(tf.concat([tf.zeros_like(logits), logits], 1))
         return self._named(both, logits, {"logistic": logistic})
 
-    def losses(self, labels, logits):
+    def losses(self, labels: "Any", logits: "Any") -> "Any":
         labels = tf.cast(labels, tf.float32)
         return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
 
-    def metrics(self, labels, predictions, weights):
+    def metrics(self, labels: "Any", predictions: "Any", weights: "Any") -> "dict[str, Any]":
         chosen, logistic = predictions["class_ids"], predictions["logistic"]
         mean = tf.metrics.mean(tf.cast(labels, tf.float32), weights)
         baseline = tuple(tf.maximum(value, 1 - value) for value in mean)
@@ -125,7 +139,7 @@ class TwoClasses(_Classes):
         }
 
 
-def of_classes(n_classes, weight_column, vocabulary):
+def of_classes(n_classes: "Any", weight_column: "Any", vocabulary: "Any") -> "Any":
     if n_classes == 2:
         return TwoClasses(weight_column, vocabulary)
     return ManyClasses(n_classes, weight_column, vocabulary)

@@ -3,17 +3,27 @@
 import numpy
 import tensorflow.compat.v1 as tf
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["numpy_input_fn", "pandas_input_fn"]
 
 
 def numpy_input_fn(
-    x, y=None, batch_size=128, num_epochs=1, shuffle=None, queue_capacity=1000, num_threads=1
-):
+    x: "Any",
+    y: "Any" = None,
+    batch_size: "Any" = 128,
+    num_epochs: "Any" = 1,
+    shuffle: "Any" = None,
+    queue_capacity: "Any" = 1000,
+    num_threads: "Any" = 1,
+) -> "Any":
     """Batches of an array, or of a dictionary of arrays, with labels where there are any."""
     if shuffle is None:
         raise ValueError("shuffle must be provided and explicitly set as boolean")
 
-    def input_fn():
+    def input_fn() -> "Any":
         parts = {"x": x} if y is None else {"x": x, "y": y}
         arrays = [numpy.asarray(array) for array in tf.nest.flatten(parts)]
         dataset = tf.data.Dataset.range(len(arrays[0]))
@@ -29,7 +39,7 @@ def numpy_input_fn(
     return input_fn
 
 
-def _rows(arrays, rows, parts):
+def _rows(arrays: "Any", rows: "Any", parts: "Any") -> "Any":
     """Taken from the arrays while the graph runs: in it, they would be written to every log."""
     kinds = [tf.as_dtype(_kind(array)) for array in arrays]
     taken = tf.numpy_function(lambda chosen: [_plain(a[chosen]) for a in arrays], [rows], kinds)
@@ -38,24 +48,24 @@ def _rows(arrays, rows, parts):
     return tf.nest.pack_sequence_as(parts, taken)
 
 
-def _kind(array):
+def _kind(array: "Any") -> "Any":
     return "string" if array.dtype.kind in "OSU" else array.dtype
 
 
-def _plain(array):
+def _plain(array: "Any") -> "Any":
     return array.astype(object) if array.dtype.kind == "U" else array
 
 
 def pandas_input_fn(
-    x,
-    y=None,
-    batch_size=128,
-    num_epochs=1,
-    shuffle=None,
-    queue_capacity=1000,
-    num_threads=1,
-    target_column="target",
-):
+    x: "Any",
+    y: "Any" = None,
+    batch_size: "Any" = 128,
+    num_epochs: "Any" = 1,
+    shuffle: "Any" = None,
+    queue_capacity: "Any" = 1000,
+    num_threads: "Any" = 1,
+    target_column: str = "target",
+) -> "Any":
     """The same for a data frame and a series of labels."""
     columns = {name: x[name].values for name in x.columns}
     labels = None if y is None else y.values
