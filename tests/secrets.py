@@ -314,6 +314,7 @@ ADDRESSES: dict[str, Maker] = {
     "conda channel of one's own": shaped(
         "https://conda.example.com/t/{}/acme/linux-64", of(ALPHANUMERIC, 24)
     ),
+    "conda channel that was cut": shaped("https://conda.example.com/t/{}...", of(ALPHANUMERIC, 24)),
     "proxy without a scheme": shaped("HTTPS_PROXY={name}:{}@proxy.example.com:3128", password),
     "proxy of pip": shaped("pip install --proxy {name}:{}@proxy.example.com:3128 x", password),
     "netrc on lines": shaped(

@@ -51,7 +51,7 @@ URLS = (
     ),
     pattern_rule(
         "/t/",
-        r"(?P<before>://(?P<host>[^\s/\"'`]{1,200})/t/)(?P<token>[\w-]{6,200})(?=/)",
+        r"(?P<before>://(?P<host>[^\s/\"'`]{1,200})/t/)(?P<token>[\w-]{6,200})(?![\w-])",
         _channel,
     ),
     # signed addresses: the signature alone opens what they point to
