@@ -152,7 +152,7 @@ def _lines_of(statement: ast.stmt) -> range:
 
 def _children(node: ast.AST) -> Iterator[tuple[str, int | None, ast.AST]]:
     """What is executed each time: no annotations, defaults, decorators, docstrings or text."""
-    if isinstance(node, ast.JoinedStr | ast.Assert | ast.Raise):
+    if isinstance(node, ast.JoinedStr | ast.Assert | ast.Raise) or _is_literal_type(node):
         return
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "args", "decorator_list") and isinstance(
@@ -169,6 +169,10 @@ def _children(node: ast.AST) -> Iterator[tuple[str, int | None, ast.AST]]:
 
 def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_literal_type(node: ast.AST) -> bool:
+    return isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal"
 
 
 def _replacements(node: ast.AST) -> Iterator[ast.AST]:

@@ -12,7 +12,7 @@ from tests.cases import each
 from whygpu.diagnosis.explainer import explain
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation
-from whygpu.model.finding import Confidence, Effect, Finding, Remedy, Severity
+from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Remedy, Severity
 from whygpu.model.log import Failure, Log
 from whygpu.readers.log import read_text
 
@@ -180,7 +180,8 @@ def test_a_log_that_ends_inside_a_traceback_is_unknown_unless_a_cause_was_found(
     assert "ends in the middle of a traceback" in cut.headline
     assert cut.guidance is not None
     assert cut.guidance.ask == "Is there more of the output?"
-    assert meaning(FAILURE, TRACEBACK, FRAME).verdict == "found"
+    found = meaning(FAILURE, TRACEBACK, FRAME)
+    assert (found.verdict, found.guidance) == ("found", None)
 
 
 def test_a_part_that_was_not_read_may_hold_the_failure() -> None:
@@ -250,9 +251,9 @@ def test_what_does_not_explain_work_on_the_cpu_is_not_given_as_its_reason(cause:
     alone = meaning("no driver here", WORK, causes=(cause,))
     assert (alone.verdict, alone.on_cpu) == ("nothing-wrong", False)
     assert "nothing in this log shows a fault" in alone.headline
-    both = meaning("no driver here", WORK, causes=(cause, NO_GPU))
-    assert both.headline.endswith("no driver here was said")
-    assert both.on_cpu
+    other = phrase("WG182", "asked for the CPU", severity="info")
+    both = meaning("no driver here", "asked for the CPU", WORK, causes=(cause, other))
+    assert both.headline.endswith("asked for the CPU was said")
 
 
 @each(("confidence", "ask"), [("likely", "Who?"), ("possible", "Who?"), ("certain", None)])
@@ -283,6 +284,41 @@ def test_a_guess_is_put_aside_where_it_is_known_what_ended_the_program() -> None
     explanation = meaning("perhaps the driver", FAILURE, causes=(POSSIBLE, WIDGET))
     assert codes(explanation) == ["WG291"]
     assert [finding.code for finding in explanation.symptoms] == ["WG194"]
+
+
+def test_a_guess_is_kept_where_it_may_itself_have_ended_the_program() -> None:
+    guess = phrase("WG196", "CUDA error", confidence="possible")
+    assert codes(meaning(FAILURE, causes=(WIDGET, guess))) == ["WG291", "WG196"]
+
+
+def test_of_two_that_may_have_ended_the_program_the_surer_one_comes_first() -> None:
+    guess = phrase("WG196", "CUDA error", confidence="possible")
+    survived = phrase("WG197", "sneezed", confidence="possible")
+    ordered = meaning(EARLY, FAILURE, causes=(survived, guess))
+    assert codes(ordered) == ["WG196"]
+    assert codes(meaning(EARLY, "coughed", causes=(survived, phrase("WG198", "coughed")))) == [
+        "WG198",
+        "WG197",
+    ]
+
+
+def test_a_cause_that_reads_no_logs_and_evidence_that_is_no_line_disturb_nothing() -> None:
+    on_machines = phrase("WG189", "never")
+    on_machines.log_detector = None
+    looked = phrase("WG188", "never")
+    evidence = (Evidence("machine", "/dev", "no node"), Evidence("log", "line 2", "sneezed", 2))
+    finding = looked.finding(subject="machine", message="", evidence=evidence, remedies=())
+    looked.log_detector = lambda log: iter([finding])
+    explanation = meaning(
+        "coughed", "sneezed", causes=(on_machines, looked, phrase("WG187", "coughed"))
+    )
+    assert codes(explanation) == ["WG187", "WG188"], "the earlier line first"
+    assert explanation.crashed == ()
+
+
+def test_a_failure_comes_before_a_known_trouble_that_is_not_the_gpus() -> None:
+    explanation = meaning("bind: Address already in use", FAILURE, causes=())
+    assert explanation.headline.startswith("cannot tell from this log: line 2 ended the program")
 
 
 def test_the_headline_does_not_read_like_an_answer_where_causes_are_only_possible() -> None:
@@ -397,7 +433,7 @@ def test_an_unknown_log_shows_the_lines_that_look_like_trouble_and_are_not_accou
     explanation = meaning(
         "a plain line",
         "nothing to see: it failed to matter",
-        "E0502 10:00:00.000001 12 some_file.cc:1] a record of level error",
+        "E0502 10:00:00.000001 12 some_file.cc:1] a record of that level",
         "something could not be done",
         "RuntimeError: CUDA error: nobody knows",
     )

@@ -49,6 +49,7 @@ def test_every_kind_of_expression_is_changed(source: str, expected: list[str]) -
         "def f(a):\n    assert a > 1",
         "class A(NamedTuple):\n    size: int = 1",
         "import os",
+        "Verdict = Literal['found', 'unknown']",
     ],
 )
 def test_text_annotations_and_defaults_are_left_alone(source: str) -> None:
