@@ -1,0 +1,183 @@
+"""The line through what trials took, in numbers that can be checked by hand (all sizes in MiB)."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.cases import each
+from whygpu.memory.forecast import Forecast, forecast
+from whygpu.model.batch import Gauge, GaugeName, Trial, TrialOutcome
+
+MIB = 1 << 20
+BEFORE = 100
+LIMIT = 1000
+
+
+def gauge(took: float, name: GaugeName = "memory", limit: int | None = LIMIT) -> Gauge:
+    size = int(took * MIB)
+    return Gauge(name, BEFORE * MIB, size, size, None if limit is None else limit * MIB)
+
+
+def trial(batch: int, *gauges: Gauge, outcome: TrialOutcome = "fits", steps: int = 3) -> Trial:
+    return Trial(batch, outcome, "", gauges, steps, 0.1, 1.0)
+
+
+def fits(batch: int, took: float, name: GaugeName = "memory") -> Trial:
+    return trial(batch, gauge(took, name))
+
+
+def fails(batch: int, took: float, name: GaugeName = "memory", steps: int = 3) -> Trial:
+    return trial(batch, gauge(took, name), outcome="does-not-fit", steps=steps)
+
+
+def seen(*trials: Trial) -> Forecast:
+    found = forecast(trials)
+    assert found is not None
+    return found
+
+
+@each(
+    "trials",
+    [
+        (),
+        (fails(8, 2000),),
+        (trial(8),),
+        (trial(8, gauge(500, limit=None)),),
+    ],
+)
+def test_nothing_is_foretold_where_nothing_with_a_limit_was_measured(
+    trials: tuple[Trial, ...],
+) -> None:
+    assert forecast(trials) is None
+
+
+def test_after_one_trial_all_that_it_took_is_laid_on_the_batch() -> None:
+    one = seen(fits(10, 200))
+    assert one.slope == 10 * MIB
+    assert (one.surely, one.batch, one.perhaps) == (90, 90, math.inf)
+    assert not one.both_sides
+
+
+def test_a_first_trial_that_took_nothing_does_not_promise_everything() -> None:
+    assert seen(fits(10, 100)).slope == 0.4 * MIB
+
+
+def test_two_trials_make_a_line_and_noise_its_width() -> None:
+    two = seen(fits(50, 600), fits(10, 200))
+    assert two.slope == 10 * MIB
+    assert two.batch == 90
+    assert two.surely == pytest.approx(50 + 400 / 10.125)
+    assert two.perhaps == pytest.approx(50 + 405 / 9.875)
+    assert not two.hidden
+    assert not two.fallen
+
+
+def test_the_noise_of_a_small_step_is_not_taken_for_less_than_it_is() -> None:
+    small = seen(fits(10, 120), fits(50, 160))
+    assert small.surely == pytest.approx(50 + 840 / 1.1)
+    assert small.perhaps == pytest.approx(50 + 844 / 0.9)
+
+
+def test_neighbours_are_too_close_to_make_a_line() -> None:
+    three = seen(fits(10, 200), fits(46, 570), fits(50, 600))
+    assert three.slope == 10 * MIB
+
+
+def test_neighbours_alone_have_to_do() -> None:
+    assert seen(fits(48, 580), fits(50, 600)).slope == 10 * MIB
+
+
+@each(("took", "hidden"), [(650, True), (720, False)])
+def test_what_the_batch_takes_may_be_hidden_by_what_it_does_not(took: int, hidden: bool) -> None:
+    assert seen(fits(10, 500), fits(50, took)).hidden is hidden
+
+
+def test_on_the_cpu_a_flat_end_counts_half_of_the_whole_slope() -> None:
+    assert seen(fits(10, 200), fits(40, 600), fits(50, 600)).slope == 5 * MIB
+
+
+def test_on_a_gpu_memory_that_fell_rises_as_before() -> None:
+    points = [(10, 200), (20, 300), (40, 600), (60, 500)]
+    assert seen(*(fits(batch, took, "gpu") for batch, took in points)).slope == 15 * MIB
+    assert seen(*(fits(batch, took, "gpu") for batch, took in points[2:])).batch == math.inf
+
+
+@each(("last", "fallen"), [(780, True), (800, True), (810, False)])
+def test_a_compiler_that_begins_to_save_memory_near_the_limit(last: int, fallen: bool) -> None:
+    trials = [fits(10, 400, "gpu"), fits(50, 800, "gpu"), fits(60, last, "gpu")]
+    assert seen(*trials).fallen is fallen
+    assert not seen(fits(10, 400, "gpu"), fits(50, 690, "gpu"), fits(60, 680, "gpu")).fallen
+    on_cpu = [fits(10, 400), fits(50, 800), fits(60, last)]
+    assert not seen(*on_cpu).fallen
+
+
+def test_the_first_limit_to_be_reached_decides() -> None:
+    trials = [
+        trial(10, gauge(200, "gpu", 4000), gauge(110), gauge(500, "address-space", None)),
+        trial(50, gauge(600, "gpu", 4000), gauge(550), gauge(900, "address-space", None)),
+    ]
+    assert seen(*trials).gauge.name == "memory"
+    assert seen(*trials).batch == pytest.approx(50 + 450 / 11)
+
+
+def test_main_memory_is_judged_by_its_peak_too_and_a_gpus_by_its_steps_only() -> None:
+    def with_peak(batch: int, steady: int, peak: int, name: GaugeName) -> Trial:
+        return trial(batch, Gauge(name, 100 * MIB, peak * MIB, steady * MIB, LIMIT * MIB))
+
+    for name, batch in (("memory", 70), ("gpu", 90)):
+        trials = [with_peak(10, 200, 400, name), with_peak(50, 600, 800, name)]  # type: ignore[arg-type]
+        assert seen(*trials).batch == batch
+
+
+def test_what_is_too_large_and_was_measured_is_the_other_end_of_the_line() -> None:
+    both = seen(fits(10, 200), fits(50, 600), fails(100, 1100))
+    assert both.both_sides
+    assert both.slope == 10 * MIB
+    assert (both.batch, both.further, both.scatter) == (90, 90, 0)
+    assert both.surely == pytest.approx(90 - 0.75 / math.sqrt(2))
+    assert both.perhaps == pytest.approx(90 + 0.75 / math.sqrt(2))
+
+
+@each(
+    ("end", "known"),
+    [
+        (fails(100, 1100), True),
+        (fails(100, 1100, steps=2), False),
+        (fails(100, 1000), False),
+        (fails(100, 1100)._replace(outcome="too-slow"), False),
+        (fails(40, 1100), False),
+        (trial(100, outcome="does-not-fit"), False),
+    ],
+)
+def test_an_end_that_was_not_measured_is_no_point_of_the_line(end: Trial, known: bool) -> None:
+    assert seen(fits(10, 200), fits(50, 600), end).both_sides is known
+
+
+def test_a_gpus_refusal_says_how_much_was_asked_for_whenever_it_came() -> None:
+    trials = (fits(10, 200, "gpu"), fits(50, 600, "gpu"), fails(100, 1100, "gpu", steps=0))
+    assert seen(*trials).both_sides
+
+
+def test_points_near_the_limit_are_taken_together_and_differ_by_chance() -> None:
+    near = seen(fits(10, 200), fits(80, 900), fails(90, 1010), fails(120, 5000))
+    slope = (955 - 200) / 75
+    meets = [80 + 100 / slope, 90 - 10 / slope]
+    assert near.slope == pytest.approx(slope * MIB)
+    assert near.batch == pytest.approx(sum(meets) / 2)
+    assert near.further == pytest.approx(meets[1])
+    apart = (meets[0] - meets[1]) / math.sqrt(2)
+    assert near.scatter == pytest.approx(abs(apart) / near.batch)
+
+
+def test_without_a_small_batch_the_slope_is_from_what_was_there_before() -> None:
+    assert seen(fits(80, 900), fails(90, 1010)).slope == pytest.approx((955 - 100) / 85 * MIB)
+
+
+def test_where_memory_has_fallen_what_was_refused_decides_alone() -> None:
+    fallen = seen(fits(50, 800, "gpu"), fits(60, 780, "gpu"), fails(100, 1200, "gpu"))
+    assert fallen.slope == 11 * MIB
+    assert fallen.batch == fallen.surely == fallen.perhaps == pytest.approx(100 - 200 / 11)
+    assert fallen.both_sides
+    assert fallen.fallen

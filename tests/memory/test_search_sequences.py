@@ -1,0 +1,189 @@
+"""The trials of typical searches, one by one: each costs its user a minute, so none may be wasted.
+
+The other tests of the search bound how many trials it takes and how close it comes. These say which
+batches it tries, so that a change of any rule shows what it does to which kind of step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tests.cases import each
+from tests.memory.test_batch_search import GIB, MIB, WISHES, Step, affine, saving, search
+from whygpu.model.batch import SearchWishes, Trial
+
+
+class Case(NamedTuple):
+    step: Step
+    batches: list[int]
+    reason: str
+    wishes: SearchWishes = WISHES
+
+
+class Uncounted(Step):
+    """A step of which nothing tells how much memory it takes."""
+
+    def tried(self, batch: int) -> Trial:
+        return super().tried(batch)._replace(gauges=())
+
+
+def jump(step: Step, at: int, by: float) -> Step:
+    """More memory from one batch on, which no line through smaller ones shows."""
+    return step._replace(needs=lambda batch: step.needs(batch) + (by if batch >= at else 0))
+
+
+def bent(needs: Callable[[int], float], limit: float, **facts: object) -> Step:
+    return Step(needs, limit)._replace(**facts)  # type: ignore[arg-type]
+
+
+PLAIN = affine(200 * MIB, 2 * MIB, GIB)
+LARGE = affine(300 * MIB, 0.05 * MIB, 4 * GIB)
+ON_GPU = affine(GIB, 10 * MIB, 16 * GIB)._replace(gauge="gpu")
+WAVES = Step(lambda b: 200 * MIB + 2 * MIB * b + 30 * MIB * (b % 7), GIB, 140 * MIB)
+
+CASES = {
+    "a line": Case(PLAIN, [8, 79, 350, 411, 472], "predicted"),
+    "a line, started high": Case(
+        PLAIN, [4096, 512, 64, 361, 411], "predicted", WISHES._replace(start=4096)
+    ),
+    "a line, started near": Case(
+        PLAIN, [400, 1600, 800, 565, 475, 435, 417], "bracketed", WISHES._replace(start=400)
+    ),
+    "a flat line": Case(LARGE, [8, 292, 18688, 64531, 75757, 87120], "predicted"),
+    "hardly any slope": Case(
+        affine(900 * MIB, 0.02 * MIB, GIB), [8, 32, 256, 3396, 6032, 6251, 6936], "bracketed"
+    ),
+    "what is too large is measured": Case(
+        PLAIN._replace(known_up_to=1.5), [8, 79, 350, 411, 472], "predicted"
+    ),
+    "multiples": Case(
+        PLAIN, [24, 144, 384, 408, 456], "predicted", WISHES._replace(multiple_of=24)
+    ),
+    "few trials": Case(PLAIN, [8, 79, 343], "trials", WISHES._replace(trials=3)),
+    "few trials on a GPU": Case(ON_GPU, [8, 275, 1266, 1456], "trials", WISHES._replace(trials=4)),
+    "a largest batch": Case(PLAIN, [8, 79, 350, 411], "predicted", WISHES._replace(largest=430)),
+    "a largest batch just above": Case(
+        PLAIN, [8, 79, 350, 411], "predicted", WISHES._replace(largest=420)
+    ),
+    "slow steps": Case(PLAIN._replace(sample_seconds=0.5), [8, 79, 316], "too-slow"),
+    "rather slow steps": Case(PLAIN._replace(sample_seconds=0.4), [8, 79, 350, 395], "too-slow"),
+    "a GPU": Case(ON_GPU, [8, 275, 1266, 1486, 1540], "bracketed"),
+    "a GPU with holes": Case(
+        ON_GPU._replace(needs=lambda b: 1.1 * ON_GPU.needs(b), told=ON_GPU.needs),
+        [8, 275, 1266, 1486, 1433, 1349, 1391],
+        "bracketed",
+    ),
+    "a GPU whose refusals tell": Case(
+        ON_GPU._replace(known_up_to=math.inf), [8, 275, 1266, 1486, 1540], "bracketed"
+    ),
+    "a GPU with a jump": Case(
+        jump(ON_GPU, 900, 5 * GIB), [8, 275, 1266, 590, 1221, 905, 937], "trials"
+    ),
+    "a GPU where counters exaggerate": Case(
+        ON_GPU._replace(told=lambda b: min(3 * ON_GPU.needs(b), 15.5 * GIB)),
+        [8, 41, 318, 428, 444, 710, 1136],
+        "trials",
+    ),
+    "a jump below the limit": Case(
+        jump(PLAIN, 300, 300 * MIB), [8, 79, 350, 166, 337, 301, 233], "trials"
+    ),
+    "a jump near the limit": Case(
+        jump(PLAIN, 395, 40 * MIB), [8, 79, 350, 411, 396, 373, 384], "bracketed"
+    ),
+    "a jump that is measured": Case(
+        jump(PLAIN, 300, 300 * MIB)._replace(known_up_to=2.0),
+        [8, 79, 350, 290, 329, 312, 300],
+        "bracketed",
+    ),
+    "more than a line": Case(
+        bent(lambda b: 200 * MIB + 900 * b * b, GIB), [8, 34, 272, 2692, 855, 1055, 1018], "trials"
+    ),
+    "less than a line": Case(
+        bent(lambda b: 200 * MIB + 40 * MIB * b**0.5, GIB),
+        [8, 32, 134, 285, 386, 417, 433],
+        "bracketed",
+    ),
+    "less than a line, measured above": Case(
+        bent(lambda b: 200 * MIB + 40 * MIB * b**0.5, GIB, known_up_to=1.4),
+        [8, 32, 134, 285, 386, 417, 433],
+        "bracketed",
+    ),
+    "waves": Case(WAVES, [8, 56, 487, 165, 283, 376, 362], "trials"),
+    "waves, measured above": Case(
+        WAVES._replace(known_up_to=1.3), [8, 56, 487, 364, 392, 406], "predicted"
+    ),
+    "a larger batch takes less": Case(
+        bent(
+            lambda b: 400 * MIB + b * (6.1 if b < 114 else 4.7) * MIB,
+            1050 * MIB,
+            before=380 * MIB,
+            known_up_to=1.25,
+        ),
+        [8, 66, 106, 121, 151, 137, 141],
+        "bracketed",
+    ),
+    "address space": Case(
+        PLAIN._replace(gauge="address-space"), [8, 79, 339, 398, 413, 457], "bracketed"
+    ),
+    "no counters": Case(Uncounted(*PLAIN), [8, 32, 128, 512, 256, 362, 430], "trials"),
+    "no counters, started high": Case(
+        Uncounted(*PLAIN), [900, 112, 317, 534, 411, 468, 438], "trials", WISHES._replace(start=900)
+    ),
+    "counters that exaggerate ever more": Case(
+        ON_GPU._replace(told=lambda b: 1.7 * ON_GPU.needs(b)),
+        [8, 91, 710, 833, 864, 1382, 2211],
+        "trials",
+    ),
+    "a compiler that saves memory": Case(
+        saving(7 * GIB, 0.65, 0), [8, 512, 624, 653, 1044, 982, 1017], "bracketed"
+    ),
+    "a compiler that saves much": Case(
+        saving(7 * GIB, 0.45, 3), [8, 512, 624, 763, 1065, 1704, 1419], "predicted"
+    ),
+    "an update hides the batch": Case(
+        bent(
+            lambda b: max(2.2 * GIB, 1.3 * GIB + 0.45 * MIB * b),
+            20 * GIB,
+            before=1.3 * GIB,
+            gauge="gpu",
+        ),
+        [8, 141, 1094, 8489, 39244, 41235, 42731],
+        "bracketed",
+    ),
+    "an update hides it on the CPU": Case(
+        bent(lambda b: max(600 * MIB, 300 * MIB + MIB * b), 2 * GIB, before=290 * MIB),
+        [8, 38, 304, 19456, 9880, 5092, 2698],
+        "trials",
+    ),
+    "a first failure from near": Case(
+        jump(PLAIN, 60, 100 * MIB),
+        [200, 800, 460, 348, 360],
+        "predicted",
+        WISHES._replace(start=200, multiple_of=4),
+    ),
+    "a largest batch that is tried again": Case(
+        WAVES._replace(known_up_to=1.3),
+        [8, 56, 395, 366, 379, 392, 395],
+        "bracketed",
+        WISHES._replace(largest=395),
+    ),
+    "a largest batch on a GPU": Case(
+        ON_GPU, [8, 275, 1266, 1486, 1500], "at-largest", WISHES._replace(largest=1500)
+    ),
+    "time runs short": Case(
+        PLAIN._replace(sample_seconds=0.38),
+        [8, 79, 350, 409],
+        "predicted",
+        WISHES._replace(timeout=590.0),
+    ),
+    "nothing fits": Case(affine(2 * GIB, MIB, GIB), [8, 1], "nothing-fits"),
+    "one sample fits": Case(affine(0, 700 * MIB, GIB), [8, 1, 3, 2], "bracketed"),
+}
+
+
+@each(("name", "case"), CASES.items(), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_search_tries_these_batches(name: str, case: Case) -> None:
+    found = search(case.step, case.wishes)
+    assert (found.batches, found.reason) == (case.batches, case.reason), name
