@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each
 from tests.comparer.kit import (
     FINE,
     ROUNDED,
@@ -256,6 +257,103 @@ def test_a_given_tolerance_names_the_first_layer_beyond_it() -> None:
     measured = pair("cpu", "gpu", layers, [tensor(max_abs=0.01)])
     found = judged([CPU, GPU], [measured], tolerance=1e-3)
     assert (found.verdict, found.pairs[0].first_layer) == ("different", "two")
+
+
+def test_lanes_that_give_nothing_are_not_called_equal() -> None:
+    nothing = only()
+    assert nothing.verdict == "undetermined"
+    assert nothing.reasons == ("neither lane gave anything to compare",)
+    layers_only = judged([CPU, GPU], [pair("cpu", "gpu", [layer("conv", FINE)], ())])
+    assert layers_only.verdict == "rounding"
+
+
+def test_an_output_that_one_lane_lacks_is_not_equal_although_no_number_differs() -> None:
+    missing = same("scores", how="not-at-all", dtype_b="", shape_b=())
+    found = only(same(), missing)
+    assert (found.verdict, found.first_layer) == ("different", "scores")
+    by_number = only(same(), missing, given=0.5)
+    assert (by_number.verdict, by_number.first_layer) == ("different", "scores")
+
+
+def test_a_layer_that_one_lane_lacks_is_where_they_part() -> None:
+    gone = layer("norm", FINE, tensors=(same("norm", how="not-at-all", dtype_b="", shape_b=()),))
+    layers = [layer("conv", FINE), gone]
+    found = judged([CPU, GPU], [pair("cpu", "gpu", layers)]).pairs[0]
+    assert (found.verdict, found.first_layer) == ("different", "norm")
+
+
+def test_an_output_that_is_not_finite_is_different_although_every_layer_is_right() -> None:
+    outputs = [
+        tensor("fine"),
+        tensor("odd", not_finite_in_one=3),
+        tensor("later", not_finite_in_one=1),
+    ]
+    found = judged([CPU, GPU], [pair("cpu", "gpu", [layer("conv", FINE)], outputs)]).pairs[0]
+    assert (found.verdict, found.first_layer) == ("different", "odd")
+    assert found.reasons[0].endswith("though every layer by itself is as it should be")
+
+
+def test_outputs_are_judged_in_the_order_in_which_they_were_made() -> None:
+    """What was doubtful before makes a later difference doubtful too."""
+    doubtful, unrelated = tensor("early", rms=1e-4), tensor("late", rms=0.2)
+    assert only(doubtful, unrelated).verdict == "undetermined"
+    assert only(unrelated, doubtful).verdict == "different"
+    equal_first = only(same("even"), tensor("odd", units=WRONG))
+    assert (equal_first.verdict, equal_first.first_layer) == ("different", "odd")
+
+
+@each(
+    ("rms", "verdict"),
+    [
+        (64 * 2.0**-24 * 0.5, "rounding"),
+        (65 * 2.0**-24 * 0.5, "undetermined"),
+        (0.05, "undetermined"),
+        (0.051, "different"),
+    ],
+)
+def test_without_a_reference_last_bits_are_rounding_and_a_tenth_is_another_result(
+    rms: float, verdict: str
+) -> None:
+    assert only(tensor(rms=rms, level=0.5)).verdict == verdict
+
+
+@each(
+    ("types", "level"),
+    [
+        (("float32", "float32"), "float32"),
+        (("float64", "float64"), "float64"),
+        (("float16", "float32"), "float16"),
+        (("bfloat16", "float64"), "bfloat16"),
+        (("int32", "int32"), "float32"),
+    ],
+)
+def test_the_level_of_rounding_is_that_of_the_coarser_type(
+    types: tuple[str, str], level: str
+) -> None:
+    first, second = types
+    found = only(tensor(dtype_a=first, dtype_b=second, rms=1e-20))
+    assert (found.verdict, found.level) == ("rounding", level)
+    with_units = only(tensor(dtype_a=first, dtype_b=second, units=FINE))
+    assert (with_units.verdict, with_units.level) == ("rounding", level)
+
+
+def test_of_several_outputs_the_coarsest_level_is_named() -> None:
+    found = only(tensor("a", units=FINE), tensor("b", dtype_a="float16", units=FINE), tensor("c"))
+    assert found.level == "float16"
+
+
+def test_a_given_tolerance_says_how_far_the_worst_output_is_off() -> None:
+    outputs = [tensor("a", max_abs=2e-5), tensor("b", max_abs=5e-5), tensor("c", max_abs=None)]
+    (reason,) = only(*outputs, given=1e-4).reasons
+    assert "5.0e-05" in reason
+
+
+def test_a_gradient_or_a_weight_is_judged_by_itself_like_a_loss() -> None:
+    layers = [layer("conv", FINE)]
+    for kind in ("loss", "gradient", "weight"):
+        wrong = tensor("trained", kind=kind, units=WRONG)
+        found = judged([CPU, GPU], [pair("cpu", "gpu", layers, [wrong])])
+        assert found.verdict == "different", kind
 
 
 def test_tolerance_in_words() -> None:
