@@ -283,6 +283,15 @@ class Module:
                     setattr(other, name, new)
 
 
+def _loaded(path: pathlib.Path) -> Module | None:
+    try:
+        return Module(path)
+    except ModuleNotFoundError as error:
+        # Some modules of work/inside need a framework that is not installed beside whygpu.
+        print(f"left out: {path.relative_to(SOURCE)}: {error}", file=sys.stderr)
+        return None
+
+
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -322,10 +331,10 @@ class Campaign:
             return True
         items = session.items
         gc.unfreeze()  # pytest has hidden from it what was there before
-        modules = [Module(path) for path in self.paths]
+        modules = [module for path in self.paths if (module := _loaded(path)) is not None]
         known, failing = _forked(lambda: _baseline(items, self.paths), BASELINE_SECONDS)
         for module in modules:
-            assert module.functions, f"no function of {module.path} is loaded"
+            _ = module.functions  # found once, here, and not in every fork
         gc.freeze()  # a collection in a fork would copy every page
         for place in failing:
             print("left out, because it fails anyway:", items[place].nodeid, file=sys.stderr)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from tests.cases import each
+from tests.diagnosis.test_engine import find, make
 from tests.kit import machine
 from whygpu.api import diagnose
 from whygpu.causes import catalogue
+from whygpu.diagnosis import engine
 from whygpu.diagnosis.corroboration import corroborate
 from whygpu.diagnosis.explainer import explain
-from whygpu.model.explanation import Explanation
+from whygpu.model.cause import Cause
+from whygpu.model.explanation import Explanation, LogVerdict
+from whygpu.model.finding import MACHINE, Evidence, Finding, Gap
 from whygpu.readers.log import read_text
 
 HIDDEN = "RuntimeError: No CUDA GPUs are available"
@@ -96,3 +101,139 @@ def test_an_illegal_instruction_on_a_machine_where_all_work_is_not_explained() -
 def test_an_illegal_instruction_on_a_machine_without_avx() -> None:
     after = here(REFUSED, '[system.cpu]\ninstruction_sets = ["sse4_2"]')
     assert [root.cause for root in after.root_causes] == ["avx-missing-sigill"]
+
+
+NO_PROBE = 'probes_left_out = "--no-probe"'
+LINE = Evidence("log", "line 1", "the driver is old", 1)
+
+
+def suggests(code: str, slug: str, *evidence: Evidence) -> Finding:
+    """What a log suggests, by causes made for the purpose."""
+    found = find(code, slug, MACHINE)
+    return found._replace(evidence=evidence or (LINE,), confidence="likely", ask="Which driver?")
+
+
+def weighed(
+    roots: list[Finding], causes: list[Cause], toml: str = NO_PROBE, log: str = "the driver is old"
+) -> Explanation:
+    """The explanation with these root causes, on a machine where these causes have their say."""
+    read = read_text(log)
+    verdict: LogVerdict = "found" if roots else "unknown"
+    before = explain(read, ())._replace(
+        verdict=verdict, root_causes=tuple(roots), headline="before"
+    )
+    catalogue_of_both = [*causes, *(make(root.code, root.cause) for root in roots)]
+    known = {cause.slug: cause for cause in reversed(catalogue_of_both)}
+    return corroborate(before, read, engine.diagnose(machine(toml), causes), list(known.values()))
+
+
+def words(explanation: Explanation) -> list[tuple[str, str]]:
+    return [(finding.cause, finding.confidence) for finding in explanation.root_causes]
+
+
+def test_what_the_machine_shows_too_is_certain_and_comes_first() -> None:
+    old, other = suggests("WG106", "old"), suggests("WG199", "other")
+    shown = find("WG106", "old", MACHINE)._replace(evidence=(Evidence("machine", "NVML", "470"),))
+    after = weighed([other, old], [make("WG106", "old", shown)])
+    assert words(after) == [("old", "certain"), ("other", "likely")]
+    first = after.root_causes[0]
+    assert first.ask is None
+    assert [evidence.where for evidence in first.evidence] == ["line 1", "NVML"]
+    assert after.headline == first.message
+
+
+def test_what_the_machine_shows_as_a_consequence_is_replaced_by_its_reason() -> None:
+    deep = make("WG101", "deep", find("WG101", "deep", MACHINE), explains=("old",))
+    same = make("WG106", "old", find("WG106", "old", MACHINE))
+    for causes in ([deep], [deep, same]):
+        after = weighed([suggests("WG106", "old")], causes)
+        (root,) = after.root_causes
+        assert root.cause == "deep"
+        assert "This machine shows why: deep of machine" in root.message
+        assert root.ask is None
+
+
+def test_a_warning_on_the_machine_does_not_explain_what_ended_a_program() -> None:
+    warned = find("WG101", "deep", MACHINE, severity="warning")
+    after = weighed([suggests("WG106", "old")], [make("WG101", "deep", warned, explains=("old",))])
+    assert words(after) == [("old", "likely")]
+
+
+def test_what_the_machine_clearly_does_not_show_follows_from_what_it_does() -> None:
+    shown = make("WG106", "old", find("WG106", "old", MACHINE))
+    after = weighed(
+        [suggests("WG199", "gone"), suggests("WG106", "old")], [shown, make("WG199", "gone")]
+    )
+    assert words(after) == [("old", "certain")]
+    assert [(f.cause, f.explained_by) for f in after.symptoms] == [("gone", "WG106")]
+
+
+@each(
+    ("code", "cause", "confidence"),
+    [
+        ("WG199", make("WG199", "gone"), "possible"),
+        ("WG199", make("WG199", "gone", Gap("could not look")), "likely"),
+        ("WG199", make("WG199", "another"), "likely"),
+        ("WG599", make("WG599", "gone"), "likely"),
+    ],
+    ids=["passed", "could not look", "another cause", "memory comes and goes"],
+)
+def test_only_a_lasting_fault_that_was_looked_for_is_doubted(
+    code: str, cause: Cause, confidence: str
+) -> None:
+    after = weighed([suggests(code, "gone")], [cause])
+    assert words(after) == [("gone", confidence)]
+    assert (after.headline == "before") is (confidence == "likely")
+
+
+def test_what_is_doubted_comes_after_what_is_open() -> None:
+    after = weighed([suggests("WG199", "gone"), suggests("WG198", "open")], [make("WG199", "gone")])
+    assert words(after) == [("open", "likely"), ("gone", "possible")]
+
+
+def test_what_was_judged_with_the_machines_facts_is_not_judged_again() -> None:
+    here_already = suggests("WG199", "gone", LINE, Evidence("machine", "/proc/cpuinfo", "no avx"))
+    after = weighed([here_already], [make("WG199", "gone")])
+    assert after.root_causes == (here_already,)
+
+
+@each(
+    ("finding", "counts"),
+    [
+        (find("WG101", "fault", MACHINE), True),
+        (find("WG101", "fault", "torch"), True),
+        (find("WG101", "fault", "jax"), False),
+        (find("WG101", "fault", MACHINE, severity="warning"), False),
+    ],
+)
+def test_only_a_fault_that_concerns_the_program_may_explain_a_log_that_does_not_tell(
+    finding: Finding, counts: bool
+) -> None:
+    after = weighed(
+        [], [make("WG101", "fault", finding)], log="torch 2.8.0: it broke\nimport torch"
+    )
+    assert after.verdict == ("found" if counts else "unknown")
+    assert words(after) == ([("fault", "possible")] if counts else [])
+
+
+@each(
+    ("toml", "said"),
+    [
+        (
+            "",
+            "this environment has libcudnn.so.9 (9.10.2) from nvidia-cudnn-cu12 9.10.2.21 instead",
+        ),
+        (
+            '[[cuda.copies]]\nname = "cudnn"\nsoname = "libcudnn.so.8"\npath = "/a/libcudnn.so.8"',
+            "this environment has libcudnn.so.8 at /a/libcudnn.so.8",
+        ),
+        ("[cuda]\ncopies = []", "this environment has no copy of cudnn in any version"),
+    ],
+)
+def test_it_says_what_is_here_of_a_library_that_the_log_misses(toml: str, said: str) -> None:
+    assert said in here(MISSING_CUDNN, toml).root_causes[0].message
+
+
+def test_nothing_is_said_of_libraries_where_none_could_be_looked_for() -> None:
+    first = here(MISSING_CUDNN, 'cuda = {unknown = "no files"}').root_causes[0]
+    assert "this environment" not in first.message
