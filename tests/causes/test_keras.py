@@ -41,7 +41,7 @@ def no_gpu_for_keras(text: str) -> list[Finding]:
 def test_the_variable_that_chose_the_backend_is_named_and_changed() -> None:
     (found,) = no_gpu_for_keras(keras_on("jax", VARIABLE + "\n" + without_gpu_support("jax")))
     assert found.subject == "keras"
-    assert "its backend is JAX, chosen by KERAS_BACKEND=jax" in found.message
+    assert "its backend is JAX, selected by KERAS_BACKEND=jax" in found.message
     assert "TensorFlow and PyTorch can use the GPU" in found.message
     commands = [command_of(remedy) for remedy in found.remedies]
     assert commands == [
@@ -333,7 +333,7 @@ def test_the_file_that_chose_the_backend_is_named_and_edited() -> None:
     (found,) = run(
         cause_named("keras-backend-without-gpu"), configured_in_file(snapshot, "jax")
     ).findings
-    assert 'chosen by "backend" in ~/.keras/keras.json' in found.message
+    assert 'selected by "backend" in ~/.keras/keras.json' in found.message
     assert command_of(found.remedies[1]) == (
         """sed -i 's/"backend": *"jax"/"backend": "tensorflow"/' ~/.keras/keras.json"""
     )
@@ -361,4 +361,4 @@ def test_a_variable_outranks_the_file() -> None:
     text = keras_on("jax", VARIABLE + "\n" + without_gpu_support("jax"))
     snapshot = configured_in_file(machine(text), "torch")
     (found,) = run(cause_named("keras-backend-without-gpu"), snapshot).findings
-    assert "chosen by KERAS_BACKEND=jax" in found.message
+    assert "selected by KERAS_BACKEND=jax" in found.message

@@ -127,9 +127,9 @@ def test_old_releases_get_the_cuda_of_their_time(
     ("framework", "version", "words"),
     [
         ("tensorflow", "1.12.0", "importing TensorFlow fails"),
-        ("tensorflow", "1.15.5", "TensorFlow goes on without the GPU"),
+        ("tensorflow", "1.15.5", "TensorFlow continues without the GPU"),
         ("torch", "2.8.0", "importing PyTorch fails"),
-        ("jax", "0.7.2", "JAX goes on without the GPU"),
+        ("jax", "0.7.2", "JAX continues without the GPU"),
     ],
 )
 def test_the_message_says_what_each_framework_does(

@@ -125,7 +125,7 @@ from whygpu.causes.evidence.illegal_instructions import (
     without_avx,
 )
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
-from whygpu.causes.evidence.probe_ends import failed_saying, imported, own_probes, quoted
+from whygpu.causes.evidence.probe_ends import failure_message, imported, own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
@@ -186,7 +186,7 @@ def _from_signal(
 
 def _proof(probe: Probe) -> Evidence | None:
     """The framework's own message."""
-    match = failed_saying(probe, MESSAGES)
+    match = failure_message(probe, MESSAGES)
     return quoted(probe, match.string) if match else None
 
 

@@ -182,7 +182,7 @@ def _newer_release(framework: Framework) -> Remedy:
     )
 
 
-TOLD = late(
+STATEMENTS = late(
     r"which requires CUDA_VERSION >= \d+ to work properly, but your PyTorch was compiled with"
     r"|invalid value for --gpu-architecture|nvcc fatal {0,4}: Unsupported gpu architecture "
     r"'(?:compute|sm)_(?:[6-9]\d|1[0-2]\d)"
@@ -242,7 +242,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if listed.age == "too-new":
             yield _from_log(log, [listed.line], str(listed), "certain")
         return
-    statement = log.first(TOLD)
+    statement = log.first(STATEMENTS)
     if statement is not None and not log.says(REFUSED_AND_OLD):
         what = f"this GPU is newer than the build: {excerpt(statement.text)}"
         yield _from_log(log, [statement.line], what, "likely")

@@ -181,7 +181,7 @@ def _remedies(framework: Framework, capability: str) -> tuple[Remedy, ...]:
     return (Remedy(text), build)
 
 
-TOLD = late(
+STATEMENTS = late(
     r"The minimum required (?:Cuda capability|count) is (?P<minimum>[\d.]*\d)"
     r"|(?:Found GPU\d+ (?P<name>[^\n]{1,60}?) which is of cuda capability (?P<own>[\d.]*\d)\.?\s{1,20})?"
     r"PyTorch no longer supports this GPU because it is too old"
@@ -219,7 +219,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if listed.age == "too-old":
             yield _from_log(log, [listed.line], str(listed), "certain")
         return
-    statement = log.first(TOLD) or log.first(REFUSED_AND_OLD)
+    statement = log.first(STATEMENTS) or log.first(REFUSED_AND_OLD)
     if statement is not None and (lacking := _DATA_TYPE.search(statement.text)) is not None:
         yield _lacks_type(log, statement, lacking["type"])
         return
@@ -266,7 +266,7 @@ def _lacks_type(log: Log, statement: Match, name: str) -> Finding:
 
 
 def _ignored(log: Log, statement: Match, *, used: bool) -> Finding:
-    lines = [match.line for match in log.find(TOLD)]
+    lines = [match.line for match in log.find(STATEMENTS)]
     return CAUSE.finding(
         subject=subject_of(log),
         severity="info" if used else None,

@@ -98,15 +98,15 @@ from whygpu.causes.evidence.framework_installs import gpu_build_in_log, gpu_buil
 from whygpu.causes.evidence.log_cpu_builds import (
     CPU_VERSION,
     FELL_BACK,
+    JAX_MESSAGE,
     JAX_PLUGIN,
-    JAX_WORD,
     LOADED_WITHOUT,
     LOOKED_FOR_CUDA,
     NO_GPU_THERE,
     NO_SUCH_EXTRA,
     NOT_AVAILABLE,
     ONLY_CPU,
-    TOLD_TO,
+    PLATFORM_SET,
     TORCH_STARTED_CUDA,
     UNAVAILABLE,
     WITHOUT_GPU,
@@ -228,7 +228,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _worked_without(log, version)
     elif unavailable is not None:
         yield _unavailable(log, unavailable)
-    elif (only := log.first(ONLY_CPU)) is not None and not log.says(TOLD_TO):
+    elif (only := log.first(ONLY_CPU)) is not None and not log.says(PLATFORM_SET):
         yield _only_cpu(log, only)
     elif fell_back is not None and not log.statuses:
         yield _fell_back(log, fell_back)
@@ -244,7 +244,7 @@ _TORCH_MESSAGES = late(
 def _plugin_is_there(log: Log) -> bool:
     """JAX prints the same about a CUDA plugin that is installed but could not start."""
     started = any(status.api in ("driver", "runtime") for status in log.statuses)
-    return log.says(JAX_WORD) and (started or log.says(JAX_PLUGIN))
+    return log.says(JAX_MESSAGE) and (started or log.says(JAX_PLUGIN))
 
 
 def _framework_of(log: Log, statement: Match) -> str:

@@ -60,7 +60,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
-from whygpu.causes.evidence.probe_ends import imported, own_probes, quoted, said
+from whygpu.causes.evidence.probe_ends import imported, message_in, own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import MORE_TIME
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
@@ -90,7 +90,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 
 def _finding(framework: Framework, probe: Probe) -> Finding:
-    announced = said(probe, COMPILING)
+    announced = message_in(probe, COMPILING)
     reason = "; it announced that it compiles its kernels for this GPU" if announced else ""
     evidence: tuple[Evidence, ...] = (quoted(probe, f"not finished after {probe.how}"),)
     if announced:

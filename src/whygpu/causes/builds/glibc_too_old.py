@@ -88,7 +88,7 @@ from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import newest_release
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.causes.evidence.packages import package_named
-from whygpu.causes.evidence.probe_ends import failed_saying, own_probes, quoted
+from whygpu.causes.evidence.probe_ends import failure_message, own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Confidence, Effect, Evidence, Finding, Gap, Remedy, seen
@@ -122,7 +122,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     without_gpu = isinstance(nvidia_gpu(machine), Absent)
     for framework, probe in own_probes(machine):
         if isinstance(probe, Known):
-            match = failed_saying(probe.value, MESSAGE)
+            match = failure_message(probe.value, MESSAGE)
             if match:
                 line = quoted(probe.value, match.string)
                 yield _finding(machine, framework, _Shortage.of(match), line, "certain")

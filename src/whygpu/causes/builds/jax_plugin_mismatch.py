@@ -117,7 +117,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.log_exceptions import code_of, raised_by, told_by
+from whygpu.causes.evidence.log_exceptions import code_of, match_at, raised_by
 from whygpu.causes.evidence.log_subjects import ended_after, subject_of
 from whygpu.causes.evidence.packages import (
     conflict_evidence,
@@ -125,7 +125,7 @@ from whygpu.causes.evidence.packages import (
     package_named,
     required_name,
 )
-from whygpu.causes.evidence.probe_ends import failed_saying, quoted, said
+from whygpu.causes.evidence.probe_ends import failure_message, message_in, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy, seen
@@ -197,7 +197,7 @@ def _broken_core(machine: Snapshot, jax: Framework, probe: Observed[Probe]) -> F
     """jax and jaxlib are from different releases: the import fails."""
     jaxlib = package_named(machine, "jaxlib")
     if isinstance(probe, Known):
-        match = failed_saying(probe.value, IMPORT_MESSAGES)
+        match = failure_message(probe.value, IMPORT_MESSAGES)
         line = quoted(probe.value, match.string) if match else None
     else:
         line = _core_suspicion(machine, jax)
@@ -242,7 +242,7 @@ def _unused_plugin(
     if isinstance(gpu, Unknown):
         yield Gap(f"whether {names} with jaxlib {jaxlib.version} matters: {gpu.reason}")
         return
-    match = said(probe.value, PLUGIN_MESSAGES) if isinstance(probe, Known) else None
+    match = message_in(probe.value, PLUGIN_MESSAGES) if isinstance(probe, Known) else None
     lines = (quoted(probe.value, match.string),) if isinstance(probe, Known) and match else ()
     yield CAUSE.finding(
         subject="jax",
@@ -363,5 +363,5 @@ def _between_libraries(log: Log) -> Match | None:
             and not _OF_THE_PROGRAM.match(raised.message)
             and "**" not in code_of(log, raised)
         ):
-            return told_by(log, raised)
+            return match_at(log, raised)
     return None

@@ -129,7 +129,7 @@ from whygpu.causes.evidence.packages import (
     requirement_of,
     tidy,
 )
-from whygpu.causes.evidence.probe_ends import framework_probes, quoted, said
+from whygpu.causes.evidence.probe_ends import framework_probes, message_in, quoted
 from whygpu.model.cause import cause
 from whygpu.model.finding import Confidence, Evidence, Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
@@ -182,7 +182,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
         yield fault if isinstance(fault, Gap) else _broken(machine, fault)
     for framework, probe in framework_probes(machine):
         if isinstance(probe, Known) and probe.value.ended == "finished":
-            match = said(probe.value, WITHOUT_BRIDGE)
+            match = message_in(probe.value, WITHOUT_BRIDGE)
             if match:
                 yield _cut_off(machine, framework, quoted(probe.value, match.string))
 

@@ -105,7 +105,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
-from whygpu.causes.evidence.log_exceptions import INSTALLED, raised_by, told_by
+from whygpu.causes.evidence.log_exceptions import INSTALLED, match_at, raised_by
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.causes.evidence.packages import (
     ImportFault,
@@ -219,7 +219,7 @@ def _inside_generated_code(log: Log) -> Match | None:
         below = raised_by(raised, _GENERATED) or (generated and raised_by(raised, _PROTOBUF))
         absent = raised.message in _ABSENT and raised_by(raised, INSTALLED)
         if raised.type in _AT_IMPORT and (below or absent):
-            return told_by(log, raised)
+            return match_at(log, raised)
     return None
 
 

@@ -137,7 +137,7 @@ def _finding(machine: Snapshot, conflict: RequirementConflict) -> Finding:
     )
 
 
-TOLD = late(
+STATEMENTS = late(
     r"^(?:ERROR: )?(?P<package>[\w.-]{2,60}) \S{1,30} (?:requires|has requirement) (?P<wanted>[^\n]{2,120}?),? "
     r"but you(?:'ll)? have (?P<name>[\w.-]{2,60}) (?P<there>\S{1,30}) which is incompatible",
     re.MULTILINE,
@@ -148,7 +148,7 @@ TOLD = late(
 def detect_in_log(log: Log) -> Iterator[Finding]:
     statements = [
         match
-        for match in log.find(TOLD)
+        for match in log.find(STATEMENTS)
         if any(matters(normalised(match.groups[part] or "")) for part in ("package", "name"))
     ]
     if not statements:

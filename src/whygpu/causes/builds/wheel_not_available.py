@@ -100,7 +100,7 @@ from whygpu.tables.distributions import matters, normalised
 CAUSE = cause("WG318", __name__, __doc__, severity="error", effect="broken")
 
 _REQUIREMENT = r"(?P<{}>[A-Za-z][\w.-]{{1,60}})(?P<{}_rest>[^\s(]{{0,80}})"
-TOLD = late(
+STATEMENTS = late(
     "|".join(
         (
             r"Could not find a version that satisfies the requirement "
@@ -179,7 +179,7 @@ _FAMILIES = (
 def detect_in_log(log: Log) -> Iterator[Finding]:
     if log.says(_UNREACHABLE):
         return
-    statements = [match for match in log.find(TOLD) if _concerns_a_framework(match)]
+    statements = [match for match in log.find(STATEMENTS) if _concerns_a_framework(match)]
     if not statements:
         return
     first = statements[0]

@@ -87,7 +87,7 @@ from whygpu.tables.out_of_memory import PAGING_FILE
 
 CAUSE = cause("WG319", __name__, __doc__, severity="error", effect="broken")
 
-TOLD = late(
+STATEMENTS = late(
     r"DLL load failed(?: while importing (?P<module>[\w.]{1,80}))?:? ?(?P<why>[^\n]{0,160})"
     r"|\[?WinError (?:126|127|182|193|1114)\b\]?[^\n]{0,300}"
     r"|Could not find (?:the DLL\(s\) )?'(?P<runtime>(?:msvcp|vcruntime|concrt)[\w. '-]{1,120})'"
@@ -115,7 +115,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if missing is not None and missing.stops:
         # The log names the missing CUDA library, which is more specific.
         return
-    for statement in log.find(TOLD):
+    for statement in log.find(STATEMENTS):
         if _PAGING.search(statement.text) or not _of_a_framework(log, statement):
             continue
         yield _finding(log, statement)
@@ -158,7 +158,7 @@ def _finding(log: Log, statement: Match) -> Finding:
         subject=subject_of(log),
         message=what,
         evidence=log.evidence(
-            *(match.line for match in log.find(TOLD) if _of_a_framework(log, match)),
+            *(match.line for match in log.find(STATEMENTS) if _of_a_framework(log, match)),
             *ended_after(log, statement.line),
         ),
         remedies=_remedies(statement, starts),

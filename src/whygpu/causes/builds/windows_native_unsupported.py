@@ -147,7 +147,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     )
 
 
-TOLD = late(r"GPU support is not available on native Windows for TensorFlow")
+STATEMENTS = late(r"GPU support is not available on native Windows for TensorFlow")
 _NO_GPU = late(
     r"Num GPUs(?: Available)?\W{1,4}0\b|list_physical_devices\('GPU'\)\)?[\s#]{1,4}\[\]|^\[\]$"
     r"|is_buil[dt]_with_cuda\(\)\)?[^\n]{0,12}[Ff]alse|GPU is (?:not available|NOT AVAILABLE)"
@@ -167,7 +167,7 @@ _FIRST_WITHOUT = (2, 11)
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    statement = log.first(TOLD)
+    statement = log.first(STATEMENTS)
     stated = log.first(_VERSION)
     version = log.version_of("tensorflow") or (stated.groups["version"] if stated else None)
     if statement is None and (

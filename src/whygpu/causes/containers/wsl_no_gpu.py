@@ -130,7 +130,7 @@ from whygpu.causes.evidence.driver_state import (
     device_nodes,
     probed,
 )
-from whygpu.causes.evidence.log_cuda_start import ends_after, failed_at, lines_saying, story_of
+from whygpu.causes.evidence.log_cuda_start import ends_after, failed_at, lines_with, story_of
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.driver import DriverLibrary
@@ -258,8 +258,8 @@ _PLAIN_LIBCUDA = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    blocked = lines_saying(log, _STATEMENTS)
-    plain = lines_saying(log, _PLAIN_LIBCUDA)
+    blocked = lines_with(log, _STATEMENTS)
+    plain = lines_with(log, _PLAIN_LIBCUDA)
     suspect = suspected(log, CAUSE.slug)
     lines = (*blocked, *plain, *ends_after(log, plain), *(suspect.lines if suspect else ()))
     if not lines:

@@ -101,7 +101,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.log_cuda_start import lines_saying
+from whygpu.causes.evidence.log_cuda_start import lines_with
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
 from whygpu.causes.evidence.probe_ends import GPU_USERS, imported, shortened
 from whygpu.model.cause import cause
@@ -260,9 +260,9 @@ def _misplaced(log: Log) -> Iterator[Finding]:
     on_gpu = [m for m in placed if (m.groups["kind"] or m.groups["where"] or "").upper() == "GPU"]
     if on_gpu:
         return
-    mapped = lines_saying(log, _CPU_IS_A_GPU)
+    mapped = lines_with(log, _CPU_IS_A_GPU)
     ready = [device for device in log.devices if device.event == "ready"]
-    unknown = lines_saying(log, _NO_DEVICES)
+    unknown = lines_with(log, _NO_DEVICES)
     if ready and (placed or mapped):
         lines = (ready[0].line, *mapped, *(m.line for m in placed[:4]))
         name = ready[0].name or "its name is cut off"

@@ -100,7 +100,7 @@ from whygpu.causes.evidence.driver_state import (
     gpu_nodes,
     place_of,
 )
-from whygpu.causes.evidence.log_cuda_start import failed_at, lines_saying, story_of
+from whygpu.causes.evidence.log_cuda_start import failed_at, lines_with, story_of
 from whygpu.causes.evidence.log_subjects import excerpt, subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
@@ -237,7 +237,7 @@ _DENIED = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    lines = lines_saying(log, _DENIED)
+    lines = lines_with(log, _DENIED)
     if not lines:
         return
     yield CAUSE.finding(

@@ -85,7 +85,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.driver_state import CONSEQUENCES
-from whygpu.causes.evidence.log_cuda_start import lines_saying, lost_gpu_lines
+from whygpu.causes.evidence.log_cuda_start import lines_with, lost_gpu_lines
 from whygpu.causes.evidence.log_subjects import subject_of
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
@@ -159,7 +159,7 @@ _BLOCKED = late(
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    lines = lines_saying(log, _BLOCKED)
+    lines = lines_with(log, _BLOCKED)
     if not lines or lost_gpu_lines(log):
         return
     yield CAUSE.finding(

@@ -160,7 +160,7 @@ from whygpu.causes.evidence.log_cuda_start import (
     failed_at,
     in_order,
     lines_of,
-    lines_saying,
+    lines_with,
     lost_gpu_lines,
     named,
     story_of,
@@ -453,7 +453,7 @@ _ASK_RESTART = "Does it work after a restart of the machine? Then the driver was
 
 def _gone(log: Log) -> tuple[int, ...]:
     """The driver refused a call without a reason, nothing else gives one, and no work followed."""
-    lines = in_order((*lines_saying(log, _PROPERTIES), *lines_of(named(log, UNKNOWN))))
+    lines = in_order((*lines_with(log, _PROPERTIES), *lines_of(named(log, UNKNOWN))))
     if not lines or any(line > lines[0] for line in log.progress):
         return ()
     failed_lines = {n for failure in log.failures for n in range(failure.line, failure.last + 1)}

@@ -32,7 +32,7 @@ _HANDS_OVER = frozenset(
 
 
 def children(program: Program) -> Iterator[tuple[Call, Defined]]:
-    """The calls that have a function of this file run in another process, and the function."""
+    """The calls that run a function of this file in another process, with that function."""
     for call in program.calls():
         if call.path in _PROCESSES:
             target = call.keywords.get("target")

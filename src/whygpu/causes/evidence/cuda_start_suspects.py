@@ -1,8 +1,8 @@
-"""Why CUDA did not start, judged once for all the causes that look alike in a log.
+"""Why CUDA did not start, judged in one place for all causes whose logs look alike.
 
-No driver, a hidden GPU, a container without one, WSL, a broken kernel module and an outdated driver
-share most of their messages; what tells them apart stands in other lines. Each of these causes asks
-here whether it is a suspect, and how strong a one, so that they never contradict each other.
+No driver, a hidden GPU, a container without a GPU, WSL, a broken kernel module and an outdated
+driver share most of their messages. Only other lines distinguish them. Each of these causes asks
+this module whether it is a suspect, and how strong, so that they never contradict each other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from whygpu.causes.evidence.log_cuda_start import (
     halves_apart,
     in_order,
     lines_of,
-    lines_saying,
+    lines_with,
     named,
     story_of,
     weight,
@@ -50,31 +50,31 @@ class Suspect(NamedTuple):
 
 _ASK_SMI = "Does `nvidia-smi` list the GPU on that machine?"
 _ASK_HIDDEN = (
-    "What do `nvidia-smi -L` and `echo $CUDA_VISIBLE_DEVICES` say there? A GPU that is listed and "
-    "not named was hidden; one that is not listed is a matter of the driver."
+    "What do `nvidia-smi -L` and `echo $CUDA_VISIBLE_DEVICES` print there? If the GPU is listed "
+    "but the variable does not name it, it is hidden. If it is not listed, check the driver."
 )
 _ASK_CONTAINER = (
-    "Did it run in a container? Then `nvidia-smi` works on the host and not inside, and the "
-    "container has to be started with GPUs."
+    "Did it run in a container? If `nvidia-smi` works on the host but not inside, start the "
+    "container with GPUs."
 )
 _ASK_DRIVER = (
-    "Which driver does `nvidia-smi` show? If it shows one, it is too old; if the command is not "
-    "there or fails, there is no driver."
+    "Which driver does `nvidia-smi` show? If it shows one, it is too old. If the command is "
+    "missing or fails, there is no driver."
 )
 _NO_DEVICE_TEXTS = late(r"No CUDA GPUs are available|No visible GPU devices")
 _LOADED_THE_DRIVER = ("tensorflow", "torch", "jax", "cupy")
-"""Frameworks that have other words for a missing library: NO_DEVICE means it was there."""
+"""Frameworks that report a missing library differently: NO_DEVICE means that it was found."""
 _DRIVER_DLL = ("cuda", "nvcuda")
 
 
 def suspected(log: Log, slug: str) -> Suspect | None:
-    """How strongly this cause is suspected of having kept CUDA from starting, if at all."""
+    """How strongly this cause is suspected of preventing the start of CUDA, if at all."""
     return next((suspect for suspect in suspects(log) if suspect.slug == slug), None)
 
 
 @lru_cache(maxsize=1)
 def suspects(log: Log) -> tuple[Suspect, ...]:
-    """Whom the evidence points to, strongest first."""
+    """The causes that the evidence supports, strongest first."""
     story = story_of(log)
     if mismatch_lines(log) or any(device.event == "ready" for device in log.devices):
         return ()
@@ -95,16 +95,16 @@ def suspects(log: Log) -> tuple[Suspect, ...]:
 
 
 def mismatch_lines(log: Log) -> tuple[int, ...]:
-    """Lines that say or show that the two halves of the driver are of different versions."""
-    said = (*lines_of(named(log, MISMATCHED, NVML_MISMATCH)), *lines_saying(log, DSO_DIFFERS))
-    return in_order(said or halves_apart(log))
+    """Lines that state or show that the two parts of the driver have different versions."""
+    stated = (*lines_of(named(log, MISMATCHED, NVML_MISMATCH)), *lines_with(log, DSO_DIFFERS))
+    return in_order(stated or halves_apart(log))
 
 
 def _weighed(log: Log, story: Story, found: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
-    """With the failures for want of a GPU among the lines, and as serious as these make it.
+    """Add the failures caused by the missing GPU, and set the severity accordingly.
 
-    A crash is none of them unless its stack says so: frameworks go on without a GPU, and what
-    crashes next may be anything, want of memory for one.
+    A crash counts only if its stack shows it: frameworks continue without a GPU, and a later crash
+    can have any reason, such as lack of memory.
     """
     return tuple(
         suspect._replace(
@@ -121,7 +121,7 @@ def _not_ready(log: Log, story: Story) -> tuple[Suspect, ...]:
 
 
 def _stub(log: Log, story: Story) -> tuple[Suspect, ...]:
-    """An image that was built against the toolkit's stub finds it where no driver was passed in."""
+    """An image built against the toolkit's stub finds the stub if no driver was passed in."""
     lines = lines_of(named(log, STUB))
     evidence = (*lines, *story.no_node, *story.no_kernel, *story.place_lines)
     if not lines or not (story.place == "container" or story.no_node or story.no_kernel):
@@ -134,7 +134,7 @@ def _library_missing(log: Log, story: Story) -> tuple[Suspect, ...]:
     if not lines:
         return ()
     if story.gpus and not log.library_events("not-found", _DRIVER_DLL) and not story.no_kernel:
-        # The driver is there; what this framework misses is CUDA's runtime.
+        # The driver is installed; this framework lacks the CUDA runtime.
         return ()
     evidence = (*lines, *story.no_kernel, *story.no_node)
     driver = Suspect("no-nvidia-driver", "likely", evidence, _ASK_SMI, "info")
@@ -146,7 +146,7 @@ def _library_missing(log: Log, story: Story) -> tuple[Suspect, ...]:
         return (Suspect("docker-no-gpu-runtime", "likely", lines, None, "info"),)
     container = Suspect("docker-no-gpu-runtime", "possible", evidence, _ASK_CONTAINER, "info")
     if module or story.gpus:
-        # Half of the driver reaches the program: what is missing was not passed in.
+        # The program sees a part of the driver: the rest was not passed in.
         lines = (*evidence, *module, *story.gpus[:1])
         strong = container._replace(confidence="likely", lines=lines, severity="warning")
         return strong, _weaker(driver)
@@ -154,10 +154,10 @@ def _library_missing(log: Log, story: Story) -> tuple[Suspect, ...]:
 
 
 def _no_device(log: Log, story: Story) -> tuple[Suspect, ...]:
-    # JAX says so after any refusal of cuInit; only by itself does it mean that none is visible.
+    # JAX prints this after any failure of cuInit; only alone does it mean that no GPU is visible.
     other = [s for s in log.statuses if s.call == "cuInit" and s.name not in NO_DEVICE]
-    said = () if other else lines_saying(log, _NO_DEVICE_TEXTS)
-    lines = in_order((*lines_of(named(log, NO_DEVICE)), *said))
+    stated = () if other else lines_with(log, _NO_DEVICE_TEXTS)
+    lines = in_order((*lines_of(named(log, NO_DEVICE)), *stated))
     if not lines:
         return ()
     hidden = Suspect("visible-devices-hides-gpu", "likely", lines, _ASK_HIDDEN, "warning")
@@ -186,7 +186,7 @@ def _no_device(log: Log, story: Story) -> tuple[Suspect, ...]:
             Suspect("docker-no-gpu-runtime", "likely", evidence, _ASK_HIDDEN, "warning"),
             _weaker(hidden),
         )
-    if said or log.framework in _LOADED_THE_DRIVER:
+    if stated or log.framework in _LOADED_THE_DRIVER:
         return (hidden, _weaker(driver))
     return (driver, _weaker(hidden))
 
@@ -234,8 +234,8 @@ _TORCH_STARTING = late(
 
 
 def _unknown(log: Log, story: Story) -> tuple[Suspect, ...]:
-    """The driver gave no reason. Later in a run that is another matter: a kernel went wrong."""
-    # TensorFlow names the call; others print this error where they start, and hardly elsewhere.
+    """The driver gave no reason. Later in a run the reason would be a failed kernel."""
+    # TensorFlow names the call; other frameworks print this error almost only at their start.
     starting = log.says(_TORCH_STARTING) or (log.framework != "tensorflow" and not log.progress)
     lines = lines_of(
         status
@@ -243,7 +243,7 @@ def _unknown(log: Log, story: Story) -> tuple[Suspect, ...]:
         if status.call in _STARTING or starting or (status.api == "runtime" and not log.progress)
     )
     lines += lines_of(s for s in named(log, INVALID_DEVICE) if s.call in _COUNTING)
-    lines += lines_saying(log, _TORCH_GAVE_UP)
+    lines += lines_with(log, _TORCH_GAVE_UP)
     if story.place == "wsl":
         lines += lines_of(named(log, NOT_FOUND))
     if not lines:
@@ -271,7 +271,7 @@ def _outdated(log: Log, story: Story) -> tuple[Suspect, ...]:
         evidence = (*lines, *story.no_kernel, *story.no_node, *story.smi_failed)
         return (driver._replace(confidence="likely", lines=evidence),)
     if any(status.call == "cudaGetDevice" for status in named(log, INSUFFICIENT)):
-        # TensorFlow gets there only after the driver has shown it a GPU.
+        # TensorFlow gets this far only after the driver has listed a GPU.
         return (old._replace(ask=None),)
     return (old, driver)
 
@@ -280,11 +280,11 @@ _UNAVAILABLE = late(r"CUDA device but torch\.cuda\.is_available\(\) is False")
 
 
 def _unavailable(log: Log, story: Story) -> tuple[Suspect, ...]:
-    """PyTorch sees no GPU and keeps the reason to itself: a build without CUDA, or none to see."""
-    lines = lines_saying(log, _UNAVAILABLE)
+    """PyTorch sees no GPU and gives no reason: a build without CUDA, or no visible GPU."""
+    lines = lines_with(log, _UNAVAILABLE)
     ask = (
         "What do `python -c 'import torch; print(torch.version.cuda)'` and `echo "
-        "$CUDA_VISIBLE_DEVICES` print? None is a build without CUDA; otherwise the GPU is hidden."
+        "$CUDA_VISIBLE_DEVICES` print? None: a build without CUDA. Otherwise the GPU is hidden."
     )
     if not lines:
         return ()
@@ -292,7 +292,7 @@ def _unavailable(log: Log, story: Story) -> tuple[Suspect, ...]:
 
 
 def _tools_only(log: Log, story: Story) -> tuple[Suspect, ...]:
-    """Nothing but the driver's own tools has spoken, or TensorFlow's look around the machine."""
+    """The log contains only messages of the driver's tools, or of TensorFlow's system check."""
     loaded = lines_of(log.status_named("NVML_ERROR_DRIVER_NOT_LOADED"))
     failed = in_order((*story.smi_failed, *story.no_card, *loaded))
     if failed:
@@ -304,7 +304,7 @@ def _tools_only(log: Log, story: Story) -> tuple[Suspect, ...]:
             lines = (*failed, *story.place_lines)
             return (Suspect("docker-no-gpu-runtime", "likely", lines), _weaker(module))
         return (module, Suspect("no-nvidia-driver", "possible", evidence, _ASK_SMI))
-    nvml = lines_saying(log, NVML_MISSING)
+    nvml = lines_with(log, NVML_MISSING)
     if nvml or story.no_kernel or story.no_node:
         return _without_kernel(story, nvml)
     return ()

@@ -1,4 +1,4 @@
-"""What code detectors share: names of frameworks, lists of devices, and what starts a runtime."""
+"""Shared by code detectors: names of frameworks, lists of devices, and exception handlers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LISTS = {
 
 
 def tf_name(path: str) -> str:
-    """config.set_visible_devices, for any of TensorFlow's spellings of it; else empty."""
+    """For example config.set_visible_devices, for every spelling in TensorFlow; else empty."""
     top, _, rest = path.partition(".")
     if top != "tensorflow":
         return ""
@@ -30,7 +30,7 @@ def tf_name(path: str) -> str:
 
 
 def keras_name(path: str) -> str:
-    """backend.set_session, for keras, tf.keras and tf_keras alike; else empty."""
+    """For example backend.set_session, for keras, tf.keras and tf_keras; else empty."""
     for prefix in ("keras.", "tf_keras.", "tensorflow.keras.", "tensorflow.compat.v1.keras."):
         if path.startswith(prefix):
             return path.removeprefix(prefix)
@@ -38,14 +38,14 @@ def keras_name(path: str) -> str:
 
 
 def text_of(value: Value) -> str | None:
-    """A string that is written out."""
+    """The value of a string constant."""
     return value.value if isinstance(value, Constant) and isinstance(value.value, str) else None
 
 
 def devices_listed(value: Value) -> tuple[Call, str] | None:
-    """For a list of devices: the call that made it, and the type asked for, in capitals.
+    """For a list of devices: the call that created it, and the device type, in capitals.
 
-    The type is empty where all devices are listed, and "?" where the source does not tell.
+    The type is empty if all devices are listed, and "?" if the source does not show it.
     """
     if isinstance(value, Filtered):
         inner = devices_listed(value.of)
@@ -65,7 +65,7 @@ def gpus_listed(value: Value) -> bool:
 
 
 def exists_only_in(program: Program, line: str) -> str:
-    """A name in this program that only TensorFlow 2 has; empty where there is none."""
+    """A name in this program that only TensorFlow 2 has; empty if there is none."""
     for event in program.named():
         rest = event.path.removeprefix("tensorflow.")
         if line == "2" and event.path.startswith("tensorflow.") and rest in SINCE_2:
@@ -74,7 +74,7 @@ def exists_only_in(program: Program, line: str) -> str:
 
 
 def caught(handler: ast.ExceptHandler) -> tuple[str, ...]:
-    """The last parts of the names of what an except clause catches; bare: BaseException."""
+    """The last parts of the names that an except clause catches; bare: BaseException."""
     if handler.type is None:
         return ("BaseException",)
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
@@ -88,7 +88,7 @@ def catches(handler: ast.ExceptHandler, *names: str) -> bool:
 
 
 def guarded_by_attribute_error(event: Event) -> bool:
-    """A missing name is expected here: the author tries one interface and then another."""
+    """The author expects a missing name, and tries one API and then another."""
     return any(
         name in ("AttributeError", "ImportError", "ModuleNotFoundError")
         for handler in handlers_around(event)
@@ -100,11 +100,11 @@ def is_broad(handler: ast.ExceptHandler) -> bool:
     return any(name in ("Exception", "BaseException") for name in caught(handler))
 
 
-_TALK = ("print", "warn", "warning", "error", "exception", "info", "debug", "log", "print_exc")
+_REPORTING = ("print", "warn", "warning", "error", "exception", "info", "debug", "log", "print_exc")
 
 
-def only_talks(handler: ast.ExceptHandler) -> bool:
-    """The clause prints, logs or passes, and the program goes on."""
+def only_reports(handler: ast.ExceptHandler) -> bool:
+    """The clause only prints, logs or passes, and the program continues."""
     for statement in handler.body:
         if isinstance(statement, (ast.Pass, ast.Continue)):
             continue
@@ -115,27 +115,27 @@ def only_talks(handler: ast.ExceptHandler) -> bool:
             return False
         name = call.func
         word = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
-        if word not in _TALK:
+        if word not in _REPORTING:
             return False
     return True
 
 
 def origin(value: Value) -> Value:
-    """The list that an item was taken from; else the value itself."""
+    """The list that an item was taken from; otherwise the value itself."""
     while isinstance(value, Item):
         value = value.of
     return value
 
 
 def path_of(value: Value) -> str:
-    """The full name of something imported, or of what was called to make this value."""
+    """The full name of an imported object, or of the call that created this value."""
     if isinstance(value, Name):
         return value.path
     return value.call.path if isinstance(value, Result) else ""
 
 
 def device_scopes(event: Event) -> Iterator[tuple[ast.AST, Call]]:
-    """The `with tf.device(...)` that it stands in, innermost first."""
+    """The `with tf.device(...)` statements around it, innermost first."""
     for frame in reversed(event.context):
         if frame.kind == "with":
             for value in frame.values:

@@ -1,4 +1,4 @@
-"""Items taken out of lists of devices, and what is known of the lists' lengths there."""
+"""Items taken from lists of devices, and what is known about the length of these lists."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class UncheckedItem(NamedTuple):
 
 
 def unchecked_items(program: Program, *, caught: bool = False) -> Iterator[UncheckedItem]:
-    """gpus[n] where the list may be shorter. With `caught`, also where an except deals with it."""
-    told: set[tuple[ast.AST, str]] = set()
+    """gpus[n] if the list may be shorter. With `caught`, also if an except clause handles it."""
+    reported: set[tuple[ast.AST, str]] = set()
     for event in program.takings():
         sure = _always_there(event.value)
         if sure is None:
@@ -46,23 +46,23 @@ def unchecked_items(program: Program, *, caught: bool = False) -> Iterator[Unche
             continue
         if not caught and any(catches(handler, "IndexError") for handler in handlers_around(event)):
             continue
-        # The same item of the same list, once more in the same function, is no second mistake.
+        # Using the same item again in the same function is not a second error.
         again = (event.scope, program.source(event.node))
-        if again in told:
+        if again in reported:
             continue
-        told.add(again)
+        reported.add(again)
         yield UncheckedItem(event.node, number, known, framework, event)
 
 
 def _is_test(program: Program, event: Event) -> bool:
-    """A test for machines with several devices is skipped elsewhere, by means of any kind."""
+    """A test for machines with several devices is skipped on others, in one of many ways."""
     return bool(_TEST_FILE.search(program.path)) or getattr(event.scope, "name", "").startswith(
         "test"
     )
 
 
 def _makes_devices(program: Program) -> bool:
-    """The program tells JAX how many devices there are to be."""
+    """The program tells JAX how many devices to create."""
     return any(word in program.text for word in _MAKES_DEVICES)
 
 
@@ -75,19 +75,19 @@ _MAKES_DEVICES = (
 
 
 def _always_there(item: Item) -> tuple[str, int] | None:
-    """For an item of a list of GPUs: whose list, and how many items it has on any machine."""
+    """For an item of a list of GPUs: the framework, and the least length on any machine."""
     listed = devices_listed(item.of)
     if listed is not None:
         # Without a type, the CPU is the first item.
         return ("tensorflow", {"GPU": 0, "": 1}.get(listed[1], 1 << 30))
     if isinstance(item.of, Result) and item.of.call.path in ("jax.devices", "jax.local_devices"):
-        # jax.devices("gpu") raises where there is no GPU; what it returns has an item.
+        # jax.devices("gpu") raises an error if there is no GPU, so its result has an item.
         return ("jax", 1)
     return None
 
 
 def _condition_counts(event: Taking) -> bool:
-    """A condition around it compares some number: the author counts in a way we cannot follow."""
+    """A condition around it compares a number: the author checks in a way we cannot follow."""
     return any(
         isinstance(node, ast.Compare)
         and any(
@@ -115,7 +115,7 @@ class PartialGrowth(NamedTuple):
 
 
 def partial_growth(program: Program) -> PartialGrowth | None:
-    """Memory growth that is set for one GPU of the list and for no other."""
+    """Memory growth that is set for one GPU of the list only."""
     grown = [
         call
         for call in program.calls()
@@ -151,7 +151,7 @@ def _sees_one_gpu(program: Program) -> bool:
 
 
 def _exactly_one(call: Call) -> bool:
-    """A condition says that there is one GPU, no more."""
+    """A condition states that there is exactly one GPU."""
     return any(
         isinstance(node, ast.Compare)
         and isinstance(node.ops[0], ast.Eq)

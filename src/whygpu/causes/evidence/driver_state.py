@@ -1,4 +1,4 @@
-"""What the causes of the driver, device and container families ask of a snapshot alike."""
+"""Facts of a snapshot that the driver, device and container families share."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ CONSEQUENCES = (
     "keras-backend-without-gpu",
     "device-placement-nonexistent",
 )
-"""What follows wherever the driver cannot be used, whatever the reason."""
+"""Consequences of every fault that prevents the use of the driver."""
 
 CONTROL_NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
-"""CUDA opens both on every machine, beside the node of each GPU."""
+"""CUDA opens both on every machine, in addition to the node of each GPU."""
 
 WSL_NODE = "/dev/dxg"
 
@@ -33,7 +33,7 @@ Place = Literal["bare", "container", "wsl"]
 
 
 def place_of(machine: Snapshot) -> Place:
-    """Whose driver this is: the machine's own, a container host's, or Windows'."""
+    """Whose driver this is: the machine's own, the container host's, or that of Windows."""
     if need_or(machine.system.container, None) is not None:
         return "container"
     if need_or(machine.system.wsl, None) is not None:
@@ -42,7 +42,7 @@ def place_of(machine: Snapshot) -> Place:
 
 
 class CuInit(NamedTuple):
-    """What the driver's first call returned."""
+    """The result of the driver's first call."""
 
     code: int
     text: str
@@ -50,7 +50,7 @@ class CuInit(NamedTuple):
 
 
 def cu_init(machine: Snapshot) -> Observed[CuInit]:
-    """The result of cuInit; absent when the probe never came to call it."""
+    """The result of cuInit; absent if the probe did not call it."""
     probe = machine.probe("cuda")
     if not isinstance(probe, Known):
         return probe
@@ -59,12 +59,12 @@ def cu_init(machine: Snapshot) -> Observed[CuInit]:
         return Absent("result of cuInit")
     code = text.partition(" ")[0]
     if not code.isdecimal():
-        return Unknown(f"the CUDA probe tells a result of cuInit that is no number: {text!r}")
+        return Unknown(f"the CUDA probe reports a result of cuInit that is not a number: {text!r}")
     return Known(CuInit(int(code), text), "cuInit in the CUDA probe")
 
 
 def cuda_starts(machine: Snapshot) -> bool:
-    """The driver was really asked, and it answered that all is well."""
+    """cuInit was called in the probe and succeeded."""
     answer = cu_init(machine)
     return isinstance(answer, Known) and answer.value.code == 0
 
@@ -83,19 +83,19 @@ def gpu_nodes(nodes: Iterable[DeviceNode]) -> tuple[DeviceNode, ...]:
 
 
 def nvidia_hardware(machine: Snapshot) -> tuple[GraphicsDevice, ...]:
-    """NVIDIA's devices on the bus; none where the bus shows none or cannot be read."""
+    """NVIDIA devices on the bus; empty if there are none or the bus cannot be read."""
     if not isinstance(machine.graphics, Known):
         return ()
     return tuple(device for device in machine.graphics.value if device.vendor == "nvidia")
 
 
 def on_tegra(machine: Snapshot) -> bool:
-    """A Jetson: its GPU is part of the chip, and its driver is built and named otherwise."""
+    """A Jetson: its GPU is part of the chip, and its driver is built and named differently."""
     return any(device.device_id.startswith("tegra") for device in nvidia_hardware(machine))
 
 
 def other_holders(machine: Snapshot) -> tuple[str, ...]:
-    """Kernel drivers other than NVIDIA's that hold the NVIDIA devices, each once."""
+    """Kernel drivers other than NVIDIA's that are bound to the NVIDIA devices, each once."""
     names = (
         device.kernel_driver.value
         for device in nvidia_hardware(machine)
@@ -105,7 +105,7 @@ def other_holders(machine: Snapshot) -> tuple[str, ...]:
 
 
 def real_library(library: Observed[DriverLibrary]) -> Known[DriverLibrary] | None:
-    """The library where it is a driver's; a toolkit's stub only serves linking."""
+    """The library if it belongs to a driver; a toolkit's stub is only for linking."""
     if isinstance(library, Known) and library.value.kind != "toolkit-stub":
         return library
     return None
@@ -132,12 +132,12 @@ def from_image(machine: Snapshot, library: DriverLibrary) -> bool:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """A driver version for comparing: some sources write 580.159.04 as 580.159.4."""
+    """A driver version as numbers: some sources write 580.159.04 as 580.159.4."""
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
 def differing_libraries(machine: Snapshot) -> tuple[Known[DriverLibrary], ...]:
-    """The driver's libraries whose version is not the loaded kernel module's.
+    """The driver's libraries whose version differs from the loaded kernel module's.
 
     NVIDIA's compat libraries differ on purpose and do not count.
     """
@@ -155,19 +155,19 @@ def differing_libraries(machine: Snapshot) -> tuple[Known[DriverLibrary], ...]:
 
 
 def withheld_at_start(machine: Snapshot) -> Known[str] | None:
-    """NVIDIA_VISIBLE_DEVICES, where its value told the container's start to pass in no GPU."""
+    """NVIDIA_VISIBLE_DEVICES, if its value made the container start without a GPU."""
     value = machine.environment.get("NVIDIA_VISIBLE_DEVICES")
     if not isinstance(value, Known) or value.value.strip().lower() not in ("", "none", "void"):
         return None
     if place_of(machine) != "container" or gpu_nodes(device_nodes(machine)):
-        # The container toolkit itself sets "void" beside GPUs that it passes in by other means.
+        # The container toolkit itself sets "void" for GPUs that it passes in by other means.
         return None
-    # Without the host's module no value could have passed anything in.
+    # Without the host's kernel module, no value could have passed in a GPU.
     return None if isinstance(machine.driver.kernel_module, Absent) else value
 
 
 def selected_gpus(machine: Snapshot) -> tuple[Gpu, ...]:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves; all of them where it is not set or not clear."""
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves visible; all if it is not set or not clear."""
     gpus = need(machine.driver.gpus)
     selection = machine.environment.visible_gpus
     if not isinstance(selection, Known) or not isinstance(selection.value.visible, Known):
@@ -183,14 +183,14 @@ _INSTALL_COMMANDS = (
     ("fedora", command_line("sudo dnf install akmod-nvidia xorg-x11-drv-nvidia-cuda")),
     ("arch", command_line("sudo pacman -S nvidia-open nvidia-utils")),
 )
-"""The distribution's own way to the driver; Debian and Fedora want non-free packages enabled."""
+"""The distribution's own command; Debian and Fedora need non-free packages enabled."""
 
 
 def install_driver(machine: Snapshot) -> Remedy:
-    """How to get the driver, in the way of this distribution where we know it."""
+    """How to install the driver, with the distribution's own command if we know it."""
     if on_tegra(machine):
         return Remedy(
-            "Install the driver of this board, which comes with JetPack.",
+            "Install the driver of this board, which is part of JetPack.",
             command_line("sudo apt install nvidia-jetpack"),
         )
     name = machine.system.distribution

@@ -1,4 +1,4 @@
-"""What several causes ask of framework builds: which use CUDA, and which GPUs their code serves."""
+"""Facts about framework builds: which use CUDA, and which GPUs their code supports."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from whygpu.model.target import Framework
 from whygpu.tables.architectures import Fit, fit, parse_capability, parse_code
 
 _FOLLOWED = ("tensorflow", "jax", "torch")
-"""CuPy, ONNX Runtime and Numba are known by presence and build; what they load is not followed."""
+"""For CuPy, ONNX Runtime and Numba, presence and build are known, but not the loaded libraries."""
 
 
 def cuda_builds(machine: Snapshot) -> Iterator[Framework]:
-    """Frameworks whose use of CUDA is followed, and that use it, or of which that is not known."""
+    """Frameworks with followed libraries that use CUDA, or for which this is unknown."""
     for framework in need(machine.target.frameworks):
         if framework.name not in _FOLLOWED:
             continue
@@ -28,12 +28,12 @@ def cuda_builds(machine: Snapshot) -> Iterator[Framework]:
 
 
 def titled(framework: Framework) -> str:
-    """A framework as sentences name it: TensorFlow 2.21.0."""
+    """The name of a framework in messages: TensorFlow 2.21.0."""
     return f"{display_name(framework.name)} {framework.version}"
 
 
 def visible_gpus(machine: Snapshot) -> tuple[Gpu, ...]:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves to programs."""
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves visible to programs."""
     gpus = need(machine.driver.gpus)
     selection = machine.environment.visible_gpus
     if isinstance(selection, Absent):
@@ -43,7 +43,7 @@ def visible_gpus(machine: Snapshot) -> tuple[Gpu, ...]:
 
 
 class CodeFit(NamedTuple):
-    """How one framework's code serves one GPU."""
+    """How well the code of one framework supports one GPU."""
 
     framework: Framework
     gpu: Gpu
@@ -53,7 +53,7 @@ class CodeFit(NamedTuple):
 
 
 def code_fits(machine: Snapshot) -> Iterator[tuple[Framework, tuple[CodeFit, ...]] | Gap]:
-    """For each CUDA build, how it serves each visible GPU; gaps where that is not known."""
+    """For each CUDA build, how well it supports each visible GPU; gaps if that is unknown."""
     need(nvidia_gpu(machine))
     gpus = visible_gpus(machine)
     for framework in cuda_builds(machine):
@@ -83,7 +83,7 @@ def _code_fit(framework: Framework, gpu: Gpu, names: tuple[str, ...]) -> CodeFit
 
 
 def gpu_names(fits: Sequence[CodeFit]) -> str:
-    """The GPUs concerned, alike ones counted: 2 x NVIDIA H200 (compute capability 9.0)."""
+    """The affected GPUs, with equal ones counted: 2 x NVIDIA H200 (compute capability 9.0)."""
     texts = [f"{item.gpu.name} (compute capability {item.capability})" for item in fits]
     counted = {text: texts.count(text) for text in texts}
     return and_list([text if n == 1 else f"{n} x {text}" for text, n in counted.items()])

@@ -1,7 +1,7 @@
-"""Installs that several causes advise: the GPU build of a framework, the same release again.
+"""Install actions that several causes suggest: a framework's GPU build, the same release again.
 
-No cause writes the version of a framework down. What a machine can use is the planner's knowledge,
-and a wish (InstallFramework) asks it.
+No cause contains the version of a framework. The planner knows what a machine can use, and
+InstallFramework asks it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _PLANNED: tuple[str, ...] = ("tensorflow", "jax", "torch", "onnxruntime")
 
 
 def pytorch_index(build: str) -> str:
-    """PyTorch's own index of the builds for one CUDA release: pytorch_index("cu126")."""
+    """PyTorch's package index for one CUDA release: pytorch_index("cu126")."""
     return f"https://download.pytorch.org/whl/{build}"
 
 
 def same_release(framework: Framework) -> str:
-    """The requirement that names what is installed: tensorflow==2.16.1."""
+    """The requirement for the installed release: tensorflow==2.16.1."""
     return f"{framework.distribution}=={framework.version.partition('+')[0]}"
 
 
 def again(framework: Framework) -> Install:
-    """The release that is installed, unpacked once more with all that it requires."""
+    """Install the installed release again, with its requirements."""
     build = framework.version.partition("+")[2] if framework.name == "torch" else ""
     index_url = pytorch_index(build) if build else ""
     return Install((same_release(framework),), index_url=index_url, options=("force-reinstall",))
@@ -36,9 +36,9 @@ def again(framework: Framework) -> Install:
 def gpu_build(
     name: str, *, installed: str = "", removes: tuple[str, ...] = ()
 ) -> InstallFramework | None:
-    """The release of a framework that can use this machine's GPU, where there is a planner for it.
+    """The release of a framework that can use this machine's GPU, if the planner knows it.
 
-    `installed` is the release that is there now, which is kept if it will do.
+    `installed` is the installed release, which is kept if it is suitable.
     """
     if name not in _PLANNED:
         return None
@@ -50,13 +50,13 @@ def gpu_build_of(framework: Framework, *, removes: tuple[str, ...] = ()) -> Inst
 
 
 def gpu_build_in_log(log: Log, *, removes: tuple[str, ...] = ()) -> InstallFramework | None:
-    """The same for the framework that wrote a log; Keras's own logs are TensorFlow's."""
+    """The same for the framework that wrote a log; logs of Keras are TensorFlow's."""
     name = "tensorflow" if log.framework == "keras" else log.framework
     return gpu_build(name, installed=log.version_of(name) or "", removes=removes)
 
 
 def newest_release(framework: Framework) -> Install | InstallFramework:
-    """The newest release that the machine can run, of the same kind of build."""
+    """The newest release of the same kind of build that the machine can run."""
     wish = gpu_build_of(framework)
     if wish is not None and _is_for_a_gpu(framework):
         return wish

@@ -1,4 +1,4 @@
-"""How full a GPU's memory is, and who fills it, for the causes of the memory family."""
+"""How much of a GPU's memory is in use, and by which processes."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from whygpu.model.units import size_text
 
 
 def share_used(gpu: Gpu) -> Observed[float]:
-    """The part of the GPU's memory that is taken, from 0 to 1."""
+    """The share of the GPU's memory that is in use, from 0 to 1."""
     total, used = gpu.memory_total_bytes, gpu.memory_used_bytes
     if not isinstance(total, Known):
         return total
     if not isinstance(used, Known):
         return used
     if total.value <= 0:
-        return Unknown("the driver gives the memory's size as 0")
+        return Unknown("the driver reports a memory size of 0")
     return Known(used.value / total.value, used.source)
 
 
 def holders(gpu: Gpu) -> tuple[GpuProcess, ...]:
-    """The processes on the GPU, the greediest first."""
+    """The processes on the GPU, the one with the most memory first."""
     if not isinstance(gpu.processes, Known):
         return ()
     return tuple(sorted(gpu.processes.value, key=_memory, reverse=True))
@@ -31,7 +31,7 @@ def _memory(process: GpuProcess) -> int:
 
 
 def described(process: GpuProcess) -> str:
-    """python (pid 4711, 40.1 GiB)."""
+    """For example: python (pid 4711, 40.1 GiB)."""
     name = process.name.value if isinstance(process.name, Known) else "a process"
     memory = process.memory_bytes
     size = f", {size_text(memory.value)}" if isinstance(memory, Known) else ""
@@ -39,7 +39,7 @@ def described(process: GpuProcess) -> str:
 
 
 def named_holders(gpu: Gpu, limit: int = 3) -> str:
-    """Who holds the memory, in words; empty where the driver does not tell."""
+    """The processes that hold the memory, as text; empty if the driver does not report them."""
     found = holders(gpu)
     more = f" and {len(found) - limit} more" if len(found) > limit else ""
     return ", ".join(described(process) for process in found[:limit]) + more

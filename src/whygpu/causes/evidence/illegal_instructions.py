@@ -1,4 +1,4 @@
-"""An illegal instruction: what the processor lists, what was tried, and what a log says of it."""
+"""An illegal instruction: what the processor lists, what was tried, and what a log shows."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ SIGNAL = late(
     r"|\bSIGILL\b|EXC_BAD_INSTRUCTION|(?:0xC000001D|3221225501|-1073741795)"
     r"|[Ee]xit(?:ed with)? (?:code|status):? 132\b|STATUS_ILLEGAL_INSTRUCTION"
 )
-"""How a log says that the processor refused an instruction."""
+"""How logs report that the processor refused an instruction."""
 
 _LISTED = late(
     r"(?:binary was not compiled to use|CPU instructions in performance[ -]critical operations"
     r"|To enable the following instructions|library wasn't compiled to use)"
     r":? (?P<sets>[A-Z][A-Z0-9_.]{2,12}(?:,? [A-Z][A-Z0-9_.]{2,12}){0,24})"
 )
-"""TensorFlow names instruction sets that it found on the processor."""
+"""TensorFlow names instruction sets that the processor has."""
 
 WHICH_SETS = command_line("grep -m1 -oE 'avx[^ ]*|amx[^ ]*' /proc/cpuinfo")
 ASK = (
     "Does `grep -m1 -c -w avx /proc/cpuinfo` print 0? Then the processor has no AVX. If it prints "
-    "1, does the program still die with ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16 set? `whygpu run` "
-    "tries which instructions work."
+    "1, does the program still crash with ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16 set? `whygpu run` "
+    "tests which instructions work."
 )
 
 
 def lacking(cpu: Cpu, framework: Framework) -> Observed[str]:
-    """Instruction sets that the build uses and the processor lacks; absent when it has them."""
+    """Instruction sets that the build uses and the processor lacks; absent if there are none."""
     used, there = framework.build.cpu_features, cpu.instruction_sets
     if not isinstance(used, Known):
         return used
     if not used.value:
         return Absent(used.source)
     if isinstance(there, Unknown):
-        return Unknown(f"whether this processor suits {titled(framework)}: {there.reason}")
+        return Unknown(f"whether {titled(framework)} can run on this processor: {there.reason}")
     missing = [name.upper() for name in used.value if name not in listed_sets(cpu)]
     return Known(and_list(missing), used.source) if missing else Absent(used.source)
 
 
 def without_avx(cpu: Cpu) -> bool:
-    """Whether the processor is known to have no AVX, which many builds take for granted."""
+    """Whether the processor is known to have no AVX, which many builds require."""
     x86 = cpu.architecture in ("x86_64", "AMD64")
     return x86 and isinstance(cpu.instruction_sets, Known) and "avx" not in listed_sets(cpu)
 
 
 def trapping_in_use(machine: Snapshot) -> Observed[tuple[str, ...]]:
-    """Those that trap and that oneDNN may use, by the variable that limits it."""
+    """The sets that trap and that oneDNN may use, according to the variable that limits it."""
     found = trapping(machine.system.cpu)
     if not isinstance(found, Known):
         return found
@@ -75,7 +75,7 @@ def trapping_in_use(machine: Snapshot) -> Observed[tuple[str, ...]]:
 
 
 def accounted_for(machine: Snapshot, framework: Framework) -> bool:
-    """Whether the processor explains that a framework dies of an illegal instruction."""
+    """Whether the processor explains that a framework crashes with an illegal instruction."""
     cpu = machine.system.cpu
     if without_avx(cpu) or isinstance(lacking(cpu, framework), Known):
         return True
@@ -93,9 +93,9 @@ def trapping(cpu: Cpu) -> Observed[tuple[str, ...]]:
 
 
 def looked_at(cpu: Cpu) -> str:
-    """What is known of the processor's instructions, for an answer that cannot tell more."""
+    """What is known about the processor's instructions, for a result that is not certain."""
     if not isinstance(cpu.instruction_sets, Known):
-        return f"what the processor lists is not known ({_why_not(cpu.instruction_sets)})"
+        return f"what the processor lists is unknown ({_why_not(cpu.instruction_sets)})"
     if not isinstance(cpu.trials, Known):
         sets = [name for name in listed_sets(cpu) if name.startswith(("avx", "amx"))]
         lists = f"the processor lists {and_list(sets) if sets else 'no AVX'}"
@@ -111,7 +111,7 @@ def looked_at(cpu: Cpu) -> str:
 _OUTCOMES: Mapping[TrialOutcome, str] = {
     "runs": "can be executed here",
     "traps": "cannot",
-    "not-permitted": "may not be used, by the kernel's word",
+    "not-permitted": "are not permitted by the kernel",
     "unclear": "gave no clear answer",
 }
 
@@ -125,16 +125,16 @@ def listed_sets(cpu: Cpu) -> tuple[str, ...]:
 
 
 class Refused(NamedTuple):
-    """A program that died of an illegal instruction, by its log."""
+    """A log of a program that crashed with an illegal instruction."""
 
     first: Match
     worked: bool
-    """It had done some work before."""
+    """It had made progress before."""
     has_avx: bool | None
-    """None where nothing tells."""
+    """None if it is unknown."""
     lists_amx: bool
     listing: tuple[int, ...]
-    """The lines in which TensorFlow names what the processor has."""
+    """The lines in which TensorFlow names the instructions of the processor."""
 
 
 def refused_in(log: Log) -> Refused | None:
@@ -153,13 +153,13 @@ def refused_in(log: Log) -> Refused | None:
 
 
 def _sets_of(log: Log) -> tuple[str, ...]:
-    """Instruction sets of the processor: by the machine's own list, or by what TensorFlow says.
+    """Instruction sets of the processor, from the machine's own list or from TensorFlow's log.
 
-    TensorFlow names only those that its build leaves aside, so AVX2 or FMA stand for AVX too.
+    TensorFlow names only those that its build does not use, so AVX2 or FMA imply AVX too.
     """
     if log.processor is not None and isinstance(log.processor.instruction_sets, Known):
         return log.processor.instruction_sets.value or ("none",)
     words = (match.groups["sets"] or "" for match in log.find(_LISTED))
     found = {name.lower() for text in words for name in text.replace(",", " ").split()}
-    # A set that comes with AVX, or after it.
+    # A set that always comes with AVX.
     return tuple(sorted(found | ({"avx"} if found & {"fma", "f16c"} else set())))

@@ -1,4 +1,4 @@
-"""Keras's choice of a backend: who made it, and how to make another."""
+"""How Keras selects its backend, and how to select another."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from whygpu.model.target import Framework
 VARIABLE = "KERAS_BACKEND"
 LEGACY_SWITCH = "TF_USE_LEGACY_KERAS"
 BACKENDS = ("tensorflow", "jax", "torch")
-"""Backends that can use a GPU, each a framework of its own."""
+"""Backends that can use a GPU; each is a separate framework."""
 
 _CONFIG_FILE = late(r"[^;]{0,400}keras\.json")
-"""A source that is the file itself, and not a remark about it."""
+"""A source that is the file itself, and not a note about it."""
 
 _LEGACY_VALUES = ("1", "true", "True")
-"""The spellings that TensorFlow accepts; any other leaves the switch off."""
+"""The spellings that TensorFlow accepts; any other value has no effect."""
 
 
 class Choice(NamedTuple):
-    """What made Keras use the backend it has."""
+    """The setting that selected the backend of Keras."""
 
     backend: str
     by: Literal["variable", "file", "default"]
@@ -39,15 +39,15 @@ class Choice(NamedTuple):
     @property
     def sentence(self) -> str:
         return {
-            "variable": f"chosen by {self.where}",
-            "file": f'chosen by "backend" in {self.where}',
+            "variable": f"selected by {self.where}",
+            "file": f'selected by "backend" in {self.where}',
             "default": "its default",
         }[self.by]
 
     def switch_to(self, backend: str) -> tuple[Remedy, ...]:
-        """How to use another backend, for this shell and, where a file chose, for good."""
+        """How to use another backend, for this shell and, if a file selected it, permanently."""
         now = Remedy(
-            f"Let Keras use {display_name(backend)}; the variable outranks keras.json.",
+            f"Let Keras use {display_name(backend)}; the variable overrides keras.json.",
             SetVariable(VARIABLE, backend),
         )
         if self.by != "file":
@@ -65,7 +65,7 @@ class Choice(NamedTuple):
 
 
 def choice_of(machine: Snapshot, keras: Framework, backend: str) -> Choice:
-    """Who chose the backend that Keras runs on."""
+    """The setting that selected the backend that Keras uses."""
     variable = machine.environment.get(VARIABLE)
     if isinstance(variable, Known) and variable.value == backend:
         return Choice(backend, "variable", f"{VARIABLE}={variable.value}")
@@ -77,6 +77,6 @@ def choice_of(machine: Snapshot, keras: Framework, backend: str) -> Choice:
 
 
 def uses_legacy_keras(machine: Snapshot) -> bool:
-    """Whether tf.keras is to be the package tf-keras."""
+    """Whether tf.keras is the package tf-keras."""
     switch = machine.environment.get(LEGACY_SWITCH)
     return isinstance(switch, Known) and switch.value in _LEGACY_VALUES

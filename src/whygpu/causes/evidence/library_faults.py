@@ -1,4 +1,4 @@
-"""Why a library does not load: which cause claims the loader's answer, and what to say of it."""
+"""Why a library does not load: which cause reports it, and the parts of its message."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LibraryFault = Literal[
 ]
 
 _SYSTEM_VERSIONS = ("GLIBC_", "GLIBCXX_", "CXXABI_", "GCC_")
-"""Symbol versions of the system's own libraries: these are glibc-too-old's affair."""
+"""Symbol versions of the system's own libraries, which glibc-too-old reports."""
 
 _OPENS_CUDA = (1, 14)
 """The first TensorFlow release that imports without CUDA libraries."""
 
 _SILENT_TENSORFLOW = (2, 16)
-"""Up to here TensorFlow named the libraries it could not load, at its usual log level."""
+"""Before this release TensorFlow named the libraries it could not load, at its usual log level."""
 
 _INSTALLABLE: tuple[LibraryFault, ...] = (
     "cuda-runtime-missing",
@@ -40,7 +40,7 @@ _INSTALLABLE: tuple[LibraryFault, ...] = (
     "cuda-version-mismatch",
     "cudnn-version-mismatch",
 )
-"""Faults that one installation mends together."""
+"""Faults that one installation repairs together."""
 
 
 class Failure(NamedTuple):
@@ -55,7 +55,7 @@ class Failure(NamedTuple):
 
 
 def culprit(resolution: Resolution) -> str:
-    """The name at which loading breaks: the library itself, or one that it needs."""
+    """The library that fails: the requested one, or one that it needs."""
     return posixpath.basename(resolution.chain[-1]) if resolution.chain else resolution.library
 
 
@@ -65,7 +65,7 @@ def base_name(soname: str) -> str:
 
 
 def is_driver_library(soname: str) -> bool:
-    """libcuda and its kin come with the driver, and so does their absence."""
+    """libcuda and related libraries come with the driver."""
     return base_name(soname) == "cuda" or base_name(soname).startswith("nvidia-")
 
 
@@ -76,7 +76,7 @@ def is_cudnn(soname: str) -> bool:
 def fault_of(
     resolution: Resolution, framework: Framework, copies: Sequence[LibraryCopy]
 ) -> LibraryFault | None:
-    """The one cause that claims this answer of the loader; None when none of ours does.
+    """The one cause that reports this result of the loader; None if none does.
 
     `copies` are the CUDA libraries known to be on the machine, wherever they are.
     """
@@ -105,10 +105,10 @@ def fault_of(
 def faults_of(
     framework: Framework, copies: Sequence[LibraryCopy]
 ) -> list[tuple[Resolution, LibraryFault]]:
-    """Every library of a framework that does not load, with the cause that claims it.
+    """Every library of a framework that does not load, with the cause that reports it.
 
-    A CUDA release counts as another release only if all that is missing is there in its version;
-    a lone libcudart of a compiler package does not make the rest a matter of versions.
+    A CUDA release counts as another release only if it contains all missing libraries in its own
+    version. A single libcudart of a compiler package does not make this a question of versions.
     """
     judged = [
         (resolution, fault)
@@ -126,14 +126,14 @@ def faults_of(
 def usable_copies(
     resolution: Resolution, framework: Framework, copies: Sequence[LibraryCopy]
 ) -> tuple[str, ...]:
-    """Where the library that breaks exists under the very name asked for, but is not found.
+    """Where the failing library exists under the requested name, but is not found.
 
-    A copy in the folder of another CUDA release does not count, though the name be the same:
+    A copy in the folder of another CUDA release does not count, even if the name is the same:
     libcusolver.so.11 belongs to CUDA 11 as well as to CUDA 12, and the two cannot be mixed.
     """
     library = culprit(resolution)
     paths = [other.path for other in resolution.other_copies if other.usable]
-    # A file that the loader passed over is a copy by its name only.
+    # A file that the loader skipped has the name but is not usable.
     unfit = {other.path for other in resolution.other_copies if not other.usable}
     paths += [copy.path for copy in copies if copy.soname == library and copy.path not in unfit]
     return tuple(
@@ -160,14 +160,14 @@ def other_versions(library: str, copies: Sequence[LibraryCopy]) -> tuple[Library
 
 
 def cuda_major(framework: Framework) -> int | None:
-    """The CUDA major release that a framework was built for, as far as it is known."""
+    """The CUDA major release that a framework was built for, if it is known."""
     cuda = framework.build.cuda
     numbers = release_numbers(cuda.value) if isinstance(cuda, Known) else ()
     return numbers[0] if numbers else None
 
 
 def cuda_major_of_folder(folder: str, copies: Sequence[LibraryCopy]) -> int | None:
-    """The CUDA release whose runtime lies in a folder: what else lies there belongs to it."""
+    """The CUDA release whose runtime is in a folder; other libraries there belong to it."""
     for copy in copies:
         if posixpath.dirname(copy.path) == folder and base_name(copy.soname) == "cudart":
             match = re.search(r"\.so\.(\d+)", copy.soname)
@@ -177,7 +177,7 @@ def cuda_major_of_folder(folder: str, copies: Sequence[LibraryCopy]) -> int | No
 
 
 def no_copy(machine: Snapshot, failing: Sequence[Failure]) -> tuple[str, Confidence]:
-    """How to say that libraries are nowhere, and how sure that is."""
+    """The text for libraries that are not on the machine, and how certain that is."""
     it = "it" if len(failing) == 1 else "them"
     if isinstance(machine.cuda, Unknown):
         unseen = f"the rest of the machine could not be searched: {machine.cuda.reason}"
@@ -186,7 +186,7 @@ def no_copy(machine: Snapshot, failing: Sequence[Failure]) -> tuple[str, Confide
 
 
 def to_install(machine: Snapshot, framework: Framework) -> tuple[str, ...]:
-    """Every library that the framework lacks, whichever cause claims it."""
+    """Every library that the framework lacks, whichever cause reports it."""
     copies = copies_or_none(machine)
     return tuple(
         dict.fromkeys(
@@ -198,25 +198,23 @@ def to_install(machine: Snapshot, framework: Framework) -> tuple[str, ...]:
 
 
 def copies_or_none(machine: Snapshot) -> tuple[LibraryCopy, ...]:
-    """The copies that are known; none where they could not be looked for."""
+    """The known copies; none if they could not be searched."""
     return machine.cuda.value.copies if isinstance(machine.cuda, Known) else ()
 
 
 def failures(
     machine: Snapshot, fault: LibraryFault
 ) -> Iterator[tuple[Framework, tuple[Failure, ...]] | Gap]:
-    """For each CUDA build the libraries that fail for this reason; gaps where it is not known.
+    """For each CUDA build, the libraries that fail for this reason; gaps if that is unknown.
 
-    Without a GPU only builds that link CUDA are concerned: those do not even import.
+    Without a GPU only builds that link CUDA are affected: they cannot be imported.
     """
     gpu = nvidia_gpu(machine)
-    concerned = [
-        item for item in cuda_builds(machine) if not isinstance(gpu, Absent) or links(item)
-    ]
-    if not concerned:
+    affected = [item for item in cuda_builds(machine) if not isinstance(gpu, Absent) or links(item)]
+    if not affected:
         need(gpu)
     copies = copies_or_none(machine)
-    for framework in concerned:
+    for framework in affected:
         libraries = framework.libraries
         if isinstance(libraries, Unknown):
             yield Gap(f"the libraries that {titled(framework)} loads: {libraries.reason}")
@@ -230,35 +228,35 @@ def failures(
 
 
 def libraries_of(framework: Framework) -> tuple[Resolution, ...]:
-    """What a framework loads, as far as it is known."""
+    """The libraries that a framework loads, if they are known."""
     libraries = framework.libraries
     return libraries.value if isinstance(libraries, Known) else ()
 
 
 def links(framework: Framework) -> bool:
-    """Whether a build links its CUDA libraries; others open them when they look for a GPU."""
+    """Whether a build is linked to its CUDA libraries; others load them to look for a GPU."""
     return framework.name == "torch" or (
         framework.name == "tensorflow" and release_numbers(framework.version) < _OPENS_CUDA
     )
 
 
 def effect_on(framework: Framework) -> Effect:
-    """What a library that does not load does to the framework."""
+    """The effect on the framework if a library does not load."""
     return "broken" if links(framework) else "cpu"
 
 
 def consequence(framework: Framework, failing: Sequence[Failure]) -> str:
-    """What the framework does, and says, when these libraries do not load."""
+    """What the framework does and prints if these libraries do not load."""
     name = display_name(framework.name)
     release = release_numbers(framework.version)
     if links(framework):
         return f"importing {name} fails"
     if framework.name != "tensorflow" or release < _SILENT_TENSORFLOW:
-        return f"{name} goes on without the GPU"
+        return f"{name} continues without the GPU"
     if any(base_name(failure.library) == "cudart" for failure in failing):
         return (
-            'TensorFlow says "Could not find cuda drivers on your machine", which is about '
-            "libcudart and not about the driver, and runs on the CPU"
+            'TensorFlow prints "Could not find cuda drivers on your machine", which means '
+            "libcudart and not the driver, and runs on the CPU"
         )
     return (
         'TensorFlow warns "Cannot dlopen some GPU libraries" without naming any, and runs on '
@@ -267,7 +265,7 @@ def consequence(framework: Framework, failing: Sequence[Failure]) -> str:
 
 
 def copy_at(path: str, copies: Sequence[LibraryCopy]) -> LibraryCopy | None:
-    """The copy that a path means, be it named by its soname or by its full version."""
+    """The copy at a path, whether the path ends in its soname or its full version."""
     folder = posixpath.dirname(path)
     beside = [copy for copy in copies if posixpath.dirname(copy.path) == folder]
     exact = (copy for copy in beside if copy.path == path)

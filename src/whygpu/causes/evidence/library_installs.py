@@ -1,4 +1,4 @@
-"""How to give a framework the CUDA libraries it was built for: commands that fit its release."""
+"""How to install the CUDA libraries that a framework was built for."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from whygpu.tables.release_defects import search_list_defect
 from whygpu.tables.versions import release_numbers
 
 _WITH_CUDA_EXTRA = (2, 14)
-"""The first TensorFlow release that can bring its CUDA libraries along, and finds them."""
+"""The first TensorFlow release that can install its CUDA libraries, and finds them."""
 
 
 def install_remedies(
     machine: Snapshot, framework: Framework, libraries: Sequence[str]
 ) -> tuple[Remedy, ...]:
-    """What to install so that these libraries are there, in the order to try."""
+    """What to install to get these libraries, in the order to try."""
     if isinstance(nvidia_gpu(machine), Absent):
         return (_cpu_build(framework),)
     wheels = wheels_of(framework, libraries)
-    gutted = [
+    incomplete = [
         f"{package.name}=={package.version}"
         for package in _packages(machine)
         if package.name in wheels
     ]
-    if gutted and len(gutted) == len(wheels):
-        names = and_list([item.partition("==")[0] for item in gutted])
-        text = f"Install {names} again: the package is there, but its files are not."
-        return (Remedy(text, reinstall(gutted)),)
+    if incomplete and len(incomplete) == len(wheels):
+        names = and_list([item.partition("==")[0] for item in incomplete])
+        text = f"Install {names} again: the package is installed, but its files are missing."
+        return (Remedy(text, reinstall(incomplete)),)
     return (*_for_framework(framework), *_for_libraries(framework, libraries, wheels))
 
 
 def _cpu_build(framework: Framework) -> Remedy:
-    """Without a GPU nobody needs the libraries, only a build that does not ask for them."""
-    text = "This machine has no GPU: install the build that does without CUDA."
+    """Without a GPU the libraries are not needed, only a build without CUDA."""
+    text = "This machine has no GPU: install the build without CUDA."
     if framework.name == "tensorflow":
         return Remedy(
             text,
@@ -54,7 +54,7 @@ def _cpu_build(framework: Framework) -> Remedy:
 
 
 def wheels_of(framework: Framework, libraries: Sequence[str]) -> tuple[str, ...]:
-    """The wheels that bring these libraries for the framework's CUDA release."""
+    """The wheels that contain these libraries for the framework's CUDA release."""
     major = cuda_major(framework)
     if major is None:
         return ()
@@ -63,7 +63,7 @@ def wheels_of(framework: Framework, libraries: Sequence[str]) -> tuple[str, ...]
 
 
 def reinstall(requirements: Sequence[str]) -> Install:
-    """Unpack the same distributions again and touch nothing else."""
+    """Install the same distributions again without their dependencies."""
     return Install(tuple(requirements), options=("force-reinstall", "no-deps"))
 
 
@@ -121,7 +121,7 @@ def _for_tensorflow(framework: Framework) -> tuple[Remedy, ...]:
 
 
 def _for_old_tensorflow(framework: Framework) -> tuple[Remedy, ...]:
-    """Releases without an extra, which look for CUDA only where the system has it."""
+    """Releases without an extra, which find CUDA only in the system's folders."""
     version = framework.version
     release = release_numbers(version)
     image = Remedy(
@@ -159,9 +159,9 @@ def _for_libraries(
     if framework.name == "tensorflow" and not _finds_wheels(framework.version):
         return ()
     if wheels:
-        text = f"Add just what is missing: {and_list(list(libraries))}."
+        text = f"Add only what is missing: {and_list(list(libraries))}."
         return (Remedy(text, Install(tuple(wheels))),)
-    return (Remedy(f"Install the package that brings {and_list(list(libraries))}."),)
+    return (Remedy(f"Install the package that contains {and_list(list(libraries))}."),)
 
 
 def _finds_wheels(version: str) -> bool:

@@ -1,4 +1,4 @@
-"""What to say of the loader's search for a library, and the actions that change it."""
+"""Text about the loader's search for a library, and the actions that change the search."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HOW_FOUND = {
 
 
 def listed(failing: Sequence[Failure]) -> str:
-    """The libraries that fail, each with what needs it where that is another library."""
+    """The libraries that fail, each with the library that needs it, if there is one."""
     texts = []
     for failure in failing:
         needing = dict.fromkeys(
@@ -41,20 +41,20 @@ def listed(failing: Sequence[Failure]) -> str:
 
 
 def requests_seen(failing: Sequence[Failure]) -> tuple[Evidence, ...]:
-    """Who asks for what, with the loader's answer and the folders it looked into."""
+    """The file that needs each library, the loader's message and the folders it searched."""
     evidence = []
     for failure in failing:
         for request in failure.requests:
             chain = " -> ".join(posixpath.basename(name) for name in request.chain)
             through = f" (through {chain})" if len(request.chain) > 1 else ""
-            said = request.detail.removeprefix(f"{failure.library}: ")
-            answer = f"; the loader says: {said}" if said else ""
-            text = f"asks for {request.library}{through}{answer}"
+            error = request.detail.removeprefix(f"{failure.library}: ")
+            answer = f"; the loader reports: {error}" if error else ""
+            text = f"needs {request.library}{through}{answer}"
             evidence.append(Evidence("machine", request.requester, text))
     searched = search_text(failing[0].first.searched)
     if searched:
         library = failing[0].library
-        evidence.append(Evidence("machine", "the loader", f"looked for {library} in {searched}"))
+        evidence.append(Evidence("machine", "the loader", f"searched for {library} in {searched}"))
     return tuple(evidence)
 
 
@@ -63,7 +63,7 @@ _WHEEL_FOLDER = late(r"([^\n]{0,400}/nvidia)/([\w.-]{1,60})/lib")
 
 
 def search_text(folders: Sequence[SearchedFolder]) -> str:
-    """The folders of a search in order, with whose setting put them there."""
+    """The folders of a search in order, with the setting that contains them."""
     groups: dict[str, list[str]] = {}
     for folder in folders:
         title = _HOW_FOUND[folder.kind]
@@ -79,7 +79,7 @@ def search_text(folders: Sequence[SearchedFolder]) -> str:
 
 
 def _merged(paths: Sequence[str]) -> list[str]:
-    """Each folder once; the many wheel folders of one place as one: nvidia/{nccl,cudnn}/lib."""
+    """Each folder once; many wheel folders of one place as one: nvidia/{nccl,cudnn}/lib."""
     places: dict[str, list[str]] = {}
     for path in paths:
         match = _WHEEL_FOLDER.fullmatch(path)
@@ -97,23 +97,23 @@ def _place(place: str, wheels: Sequence[str]) -> str:
 
 
 def found_through(resolution: Resolution) -> SearchedFolder | None:
-    """The folder in which the search for a library, or for the last of its chain, ended."""
+    """The folder where the search for a library, or for the last of its chain, ended."""
     found = [folder for folder in resolution.searched if folder.result == "found"]
     return found[-1] if found else None
 
 
 def how_found(folder: SearchedFolder) -> str:
-    """Which search list gave a file: LD_LIBRARY_PATH (/opt/cuda/lib64)."""
+    """The part of the search path where a file was found: LD_LIBRARY_PATH (/opt/cuda/lib64)."""
     return f"{_HOW_FOUND[folder.kind]} ({folder.path})"
 
 
 def search_first(folders: Sequence[str]) -> PrependPath:
-    """Folders at the head of LD_LIBRARY_PATH."""
+    """Put folders first in LD_LIBRARY_PATH."""
     return PrependPath("LD_LIBRARY_PATH", tuple(dict.fromkeys(folders)))
 
 
 def search_without(machine: Snapshot, folder: str) -> DropPath | None:
-    """A folder off LD_LIBRARY_PATH; None when it is not on it."""
+    """Remove a folder from LD_LIBRARY_PATH; None if it is not there."""
     value = machine.environment.get("LD_LIBRARY_PATH")
     if not isinstance(value, Known):
         return None
@@ -123,7 +123,7 @@ def search_without(machine: Snapshot, folder: str) -> DropPath | None:
 
 
 def dlopen_warning(machine: Snapshot, framework: Framework) -> tuple[Evidence, ...]:
-    """TensorFlow's own words, which name no library, where its probe has them."""
+    """TensorFlow's own warning, which names no library, if its probe recorded it."""
     if framework.name != "tensorflow":
         return ()
     probe = machine.probe("tensorflow")

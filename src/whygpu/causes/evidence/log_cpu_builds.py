@@ -1,4 +1,4 @@
-"""What frameworks say when they have no GPU code, or were not given a GPU: phrases of logs."""
+"""Messages of frameworks that have no GPU code, or see no GPU."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ NOT_AVAILABLE = late(
     r"|torch\.cuda\.is_available\(\)(?:\W{1,8}|\W{1,3}(?:returns?|returned|is|gives) )False\b"
     r"|\"\w{0,40}(?:_cpu|KernelImpl|_kernel_impl)\w{0,12}\" not implemented for '(?:Half|BFloat16)'"
 )
-"""PyTorch has no GPU and does not say why; the last is how 16 bits fail on a CPU."""
+"""PyTorch has no GPU and gives no reason; the last is how 16-bit operations fail on a CPU."""
 LOOKED_FOR_CUDA = late(
     r"ggml_cuda_init: failed|CUDA[_ ]SETUP: (?:WARNING|CUDA|PyTorch|Required|Something|Defaulting)"
 )
-"""llama.cpp and bitsandbytes say they have no GPU code when theirs did not find CUDA."""
-JAX_WORD = late(
+"""llama.cpp and bitsandbytes report missing GPU code when they did not find CUDA."""
+JAX_MESSAGE = late(
     r"a CUDA-enabled jaxlib is not installed|Backend '(?:cuda|gpu)' is not in the list of known"
 )
 JAX_PLUGIN = late(
@@ -80,13 +80,13 @@ TORCH_STARTED_CUDA = late(
     r"CUDA initialization: |error from cudaGetDeviceCount|CUDA unknown error - this may be"
     r"|THCudaCheck FAIL|c10[/\\]cuda"
 )
-"""Words of PyTorch's own code for CUDA: this build has it."""
+"""Messages of PyTorch's CUDA code: this build contains it."""
 ONLY_CPU = late(
     r"Unknown backend:? '?(?:gpu|cuda)'? requested, but no platforms [^\n]{0,60}are present\."
     r" Platforms present are: cpu(?:,interpreter)?\s{0,2}$",
     re.MULTILINE,
 )
-TOLD_TO = late(r"JAX_PLATFORM|jax_platform|cuInit|CUDA_ERROR|plugin configuration error")
+PLATFORM_SET = late(r"JAX_PLATFORM|jax_platform|cuInit|CUDA_ERROR|plugin configuration error")
 FELL_BACK = late(
     r"No GPU/TPU found, falling back to CPU"
     r"|Applied providers: \['CPUExecutionProvider'\], with options"

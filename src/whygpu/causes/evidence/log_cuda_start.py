@@ -1,6 +1,6 @@
-"""What a log tells about the start of CUDA: the halves of the driver, the place, the settings.
+"""What a log shows about the start of CUDA: the parts of the driver, the place, the settings.
 
-The facts only; shared_start_suspects judges them.
+This module only collects the facts; cuda_start_suspects judges them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from whygpu.causes.evidence.missing_gpu_statements import lines_for_want_of_a_gpu
+from whygpu.causes.evidence.missing_gpu_statements import lines_lacking_a_gpu
 from whygpu.model.finding import Severity
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Failure, Log, Status
@@ -84,64 +84,64 @@ NVML_MISMATCH = ("NVML_ERROR_LIB_RM_VERSION_MISMATCH",)
 INVALID_DEVICE = ("CUDA_ERROR_INVALID_DEVICE", "cudaErrorInvalidDevice")
 NOT_FOUND = ("CUDA_ERROR_NOT_FOUND",)
 MAKES_CONTEXT = ("cuDevicePrimaryCtxRetain", "cuCtxCreate")
-"""Calls that open a GPU which the driver has listed before."""
+"""Calls that open a GPU that the driver has listed before."""
 SYSTEM_REFUSED = ("CUDA_ERROR_OPERATING_SYSTEM", "cudaErrorOperatingSystem")
 
 Place = Literal["wsl", "container", "unknown"]
 
 
 class Story(NamedTuple):
-    """What a log tells about the start of CUDA. Numbers are lines."""
+    """What a log shows about the start of CUDA. Numbers are lines."""
 
     no_library: tuple[int, ...]
-    """libcuda is not there."""
+    """libcuda is missing."""
     no_kernel: tuple[int, ...]
-    """The kernel's half of the driver is not there."""
+    """The kernel module of the driver is missing."""
     no_node: tuple[int, ...]
     smi_failed: tuple[int, ...]
     no_card: tuple[int, ...]
-    """The driver runs and has no GPU."""
+    """The driver runs but has no GPU."""
     matching: tuple[int, ...]
-    """Both halves are there, of one version."""
+    """Both parts of the driver are there, in the same version."""
     hiding: tuple[int, ...]
-    """A setting that leaves no GPU."""
+    """A setting that hides all GPUs."""
     setting: tuple[int, str] | None
-    """CUDA_VISIBLE_DEVICES as the log shows it, whatever it does."""
+    """CUDA_VISIBLE_DEVICES as the log shows it, whatever its effect."""
     gpus: tuple[int, ...]
-    """A GPU is there: the driver's tools, or a program, saw it."""
+    """There is a GPU: the driver's tools or a program listed it."""
     wanted: tuple[int, ...]
-    """Failures for want of a GPU."""
-    strangers: tuple[int, ...]
-    """Failures over something that is not the GPU's."""
+    """Failures because no GPU is available."""
+    unrelated: tuple[int, ...]
+    """Failures that are unrelated to the GPU."""
     place: Place
     place_lines: tuple[int, ...]
 
 
 @lru_cache(maxsize=1)
 def story_of(log: Log) -> Story:
-    container = lines_saying(log, _CONTAINER)
-    wsl = lines_saying(log, _WSL)
+    container = lines_with(log, _CONTAINER)
+    wsl = lines_with(log, _WSL)
     settings = [(match.line, _value(match.groups["value"])) for match in log.find(_SETTING)]
-    hiding = {*lines_saying(log, _SET_HIDING), *(line for line, value in settings if _hides(value))}
+    hiding = {*lines_with(log, _SET_HIDING), *(line for line, value in settings if _hides(value))}
     of_library = (event.line for event in log.library_events("not-found", ("cuda", "nvcuda")))
     crashed = log.says(_CRASH_AT_START)
-    taken = lines_for_want_of_a_gpu(log)
+    taken = lines_lacking_a_gpu(log)
     return Story(
-        no_library=in_order((*of_library, *lines_saying(log, _NO_LIBRARY))),
-        no_kernel=lines_saying(log, _NO_KERNEL),
-        no_node=lines_saying(log, _NO_NODE),
-        smi_failed=lines_saying(log, _SMI_FAILED),
-        no_card=lines_saying(log, _NO_CARD),
-        matching=lines_saying(log, _MATCHING),
+        no_library=in_order((*of_library, *lines_with(log, _NO_LIBRARY))),
+        no_kernel=lines_with(log, _NO_KERNEL),
+        no_node=lines_with(log, _NO_NODE),
+        smi_failed=lines_with(log, _SMI_FAILED),
+        no_card=lines_with(log, _NO_CARD),
+        matching=lines_with(log, _MATCHING),
         hiding=in_order(hiding),
         setting=next(iter(settings), None),
         gpus=tuple(device.line for device in log.devices if device.event != "ignored"),
         wanted=in_order(
             failure.line
             for failure in log.failures
-            if failure.line in taken or _for_want(failure, crashed)
+            if failure.line in taken or _lacks_gpu(failure, crashed)
         ),
-        strangers=tuple(
+        unrelated=tuple(
             failure.line
             for failure in log.failures
             if failure.kind in ("exception", "fatal")
@@ -153,11 +153,11 @@ def story_of(log: Log) -> Story:
     )
 
 
-def _for_want(failure: Failure, crashed: bool) -> bool:
+def _lacks_gpu(failure: Failure, crashed: bool) -> bool:
     return bool(_GPU_WANTED.search(failure.text)) or (crashed and failure.kind == "signal")
 
 
-def lines_saying(log: Log, pattern: re.Pattern[str]) -> tuple[int, ...]:
+def lines_with(log: Log, pattern: re.Pattern[str]) -> tuple[int, ...]:
     return in_order(match.line for match in log.find(pattern))
 
 
@@ -174,7 +174,7 @@ def _hides(value: str) -> bool:
 
 
 def named(log: Log, *groups: tuple[str, ...]) -> tuple[Status, ...]:
-    """The statuses that bear one of these names."""
+    """The statuses with one of these names."""
     return log.status_named(*(name for group in groups for name in group))
 
 
@@ -183,11 +183,11 @@ _KERNEL_SAYS = late(r"kernel reported version is: (?P<version>[\d.]{2,19}\d)")
 
 
 def halves_apart(log: Log) -> tuple[int, ...]:
-    """Where TensorFlow's look around the machine shows two versions of one driver."""
+    """Where TensorFlow's system check shows two versions of one driver."""
     library, kernel = log.first(_LIBRARY_SAYS), log.first(_KERNEL_SAYS)
     if library is None or kernel is None:
         return ()
-    # Some write a missing third number as a zero.
+    # Some write a missing third number as zero.
     same = {(match.groups["version"] or "").removesuffix(".0") for match in (library, kernel)}
     return () if len(same) == 1 else (library.line, kernel.line)
 
@@ -199,13 +199,13 @@ def lines_of(statuses: Iterable[Status]) -> tuple[int, ...]:
 def weight(log: Log, lines: Iterable[int], otherwise: Severity) -> Severity:
     """How serious it is that the GPU is not used.
 
-    An error where the program ended of it. Where it went on and ended of something else, the GPU is
-    beside the point.
+    It is an error if the program ended because of it. If the program continued and failed for
+    another reason, the GPU is not important.
     """
     numbers = tuple(lines)
     if failed_at(log, numbers):
         return "error"
-    went_on = any(line > min(numbers, default=0) for line in story_of(log).strangers)
+    went_on = any(line > min(numbers, default=0) for line in story_of(log).unrelated)
     return "info" if went_on else otherwise
 
 
@@ -213,7 +213,7 @@ _AT_ONCE = 3
 
 
 def ends_after(log: Log, lines: Iterable[int]) -> tuple[int, ...]:
-    """The abort or crash that follows one of these lines at once."""
+    """The abort or crash that directly follows one of these lines."""
     starts = tuple(lines)
     return tuple(
         failure.line
@@ -223,7 +223,7 @@ def ends_after(log: Log, lines: Iterable[int]) -> tuple[int, ...]:
 
 
 def failed_at(log: Log, lines: Iterable[int]) -> bool:
-    """Whether one of these lines is where the program ended."""
+    """Whether the program ended at one of these lines."""
     ends = {n for failure in log.failures for n in range(failure.line, failure.last + 1)}
     return bool(ends.intersection(lines))
 
@@ -235,5 +235,5 @@ _LOST = late(
 
 
 def lost_gpu_lines(log: Log) -> tuple[int, ...]:
-    """Lines in which the driver reports a fault of the hardware."""
-    return lines_saying(log, _LOST)
+    """Lines in which the driver reports a hardware fault."""
+    return lines_with(log, _LOST)

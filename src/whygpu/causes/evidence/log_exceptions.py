@@ -1,4 +1,4 @@
-"""Exceptions in a log, judged by where they were raised and by the code that raised them."""
+"""Exceptions in a log, judged by the file and the code that raised them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Raised
 
 INSTALLED = late(r"[/\\](?:site|dist)-packages[/\\]")
-"""Files of packages, not of the program."""
+"""Files of installed packages, not of the program."""
 _UNDERLINE = late(r"[\s^~]{0,300}$")
 _POINTED_AT = late(r"-{1,6}> ?\d{1,6}\s(?P<code>[^\n]{0,300})")
 _MOST_LINES_BACK = 14
 
 
 def code_of(log: Log, raised: Raised) -> str:
-    """The line of code that raised it, as the traceback shows it; empty where it shows none."""
+    """The line of code that raised it, as the traceback shows it; empty if it shows none."""
     end = bisect_left(log.lines, raised.line, key=lambda line: line.number)
     before = [line.text for line in log.lines[max(0, end - _MOST_LINES_BACK) : end]]
     for text in reversed(before):
@@ -30,13 +30,13 @@ def code_of(log: Log, raised: Raised) -> str:
 
 
 def raised_by(raised: Raised, files: re.Pattern[str], *, below: str = "") -> bool:
-    """Whether the innermost frame is in these files; frames of the package below do not count."""
+    """Whether the innermost frame is in these files; frames of the package `below` are skipped."""
     frames = raised.frames
     while below and frames and f"-packages/{below}/" in frames[-1].replace("\\", "/"):
         frames = frames[:-1]
     return bool(frames) and files.search(frames[-1]) is not None
 
 
-def told_by(log: Log, raised: Raised) -> Match:
-    """The exception as if a phrase had found it."""
+def match_at(log: Log, raised: Raised) -> Match:
+    """The exception as a match of a pattern."""
     return Match(raised.line, log.line(raised.line).text, {})

@@ -1,4 +1,4 @@
-"""The GPU of a log and the CUDA its framework was built with: is the one too new or too old?"""
+"""The GPU of a log and the CUDA of its framework: is the GPU too new or too old for it?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SERIES = dict(
         *(("40", (8, 9)), ("50", (12, 0))),
     ]
 )
-"""GeForce numbers without their last two digits, for the many models that are in no table."""
+"""GeForce numbers without their last two digits, for models that are in no table."""
 _TORCH_BUILD = late(r"\btorch\S{0,12}[=-]{1,2}\d[\d.]{1,8}\+cu(?P<torch>\d{2,3})\b")
 _TOOLKIT = late(
     r"\bcudatoolkit[ =]{1,4}v?(?P<conda>\d{1,2}\.\d)|\bcuda[ :-]?v?(?P<said>\d{1,2}\.\d)\b", re.I
@@ -38,7 +38,7 @@ REFUSED_AND_OLD = late(
     r"invalid value for --gpu-architecture[^\n]{0,40}(?:\n[^\n]{0,400}){1,6}?"
     r"-arch[= ](?:compute|sm)_[1-4]\d\b"
 )
-"""The compiler refuses an architecture that it no longer knows; in other cases, not yet."""
+"""The compiler refuses an architecture that it no longer supports; otherwise not yet."""
 
 
 class LogGpu(NamedTuple):
@@ -52,7 +52,7 @@ class LogGpu(NamedTuple):
 
 
 def gpus_of(log: Log) -> Iterator[LogGpu]:
-    """The GPUs that the log tells about with their capability, then those it only names."""
+    """The GPUs that the log lists with their capability, then those it only names."""
     for device in log.devices:
         numbers = parse_capability(device.capability)
         if numbers is not None:
@@ -68,7 +68,7 @@ def gpus_of(log: Log) -> Iterator[LogGpu]:
 
 
 def cuda_of(log: Log) -> str | None:
-    """The CUDA release that the framework of the log uses, as far as it tells."""
+    """The CUDA release that the framework of the log uses, if the log shows it."""
     for event in log.library_events("opened", ("cudart",)):
         if event.version:
             return event.version
@@ -85,10 +85,10 @@ def cuda_of(log: Log) -> str | None:
 
 
 def age_for(capability: tuple[int, int], cuda: str | None) -> Age:
-    """Whether builds for this CUDA release serve such a GPU.
+    """Whether builds for this CUDA release support such a GPU.
 
-    Code for 8.0 runs on every 8.x; the libraries of CUDA 9 were seen to fail on 7.5 all the same,
-    though the numbers promise it.
+    Code for 8.0 runs on every 8.x. The libraries of CUDA 9 were seen to fail on 7.5, although
+    the numbers match.
     """
     row = built_for(cuda) if cuda else None
     if row is None:
@@ -101,7 +101,7 @@ def age_for(capability: tuple[int, int], cuda: str | None) -> Age:
 
 
 def age_of(log: Log) -> tuple[Age, LogGpu | None]:
-    """The first GPU of the log, judged; by its generation where the CUDA release is not told."""
+    """The first GPU of the log and its age; by its generation if the CUDA release is unknown."""
     cuda = cuda_of(log)
     first: LogGpu | None = None
     for gpu in gpus_of(log):
@@ -120,7 +120,7 @@ _LIST = late(
 
 
 class Listed(NamedTuple):
-    """PyTorch's own comparison of a GPU with the code it has."""
+    """PyTorch's own comparison of a GPU with its code."""
 
     line: int
     name: str

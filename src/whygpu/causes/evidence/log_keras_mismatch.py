@@ -1,10 +1,10 @@
-"""What a log says when Keras, its add-ons, TensorFlow and a program do not fit each other."""
+"""Messages of a log when Keras, its add-ons, TensorFlow and a program do not match."""
 
 from __future__ import annotations
 
 import re
 
-from whygpu.causes.evidence.log_exceptions import code_of, raised_by, told_by
+from whygpu.causes.evidence.log_exceptions import code_of, match_at, raised_by
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match, Raised
 
@@ -38,7 +38,7 @@ MESSAGES = late(
     r"|Another metric with the same name already exists",
     re.MULTILINE,
 )
-"""Words that name Keras, its add-ons or the part of TensorFlow that only they use."""
+"""Messages that name Keras, its add-ons or a part of TensorFlow that only they use."""
 PHRASES = late(
     r"Keras requires TensorFlow [\d.]{1,10} or higher|requires TensorFlow version >= ?[\d.]{1,10}"
     r"|multi-backend Keras that does not support TensorFlow"
@@ -60,7 +60,7 @@ PHRASES = late(
     r"|Unknown layer: '?\"?(?:Functional|Custom>|TFOpLambda|SlicingOpLambda|ModuleWrapper)"
     r"|Unknown optimizer: '?\"?Custom>"
     r"|add_weight\(\) got multiple values for argument '(?:shape|name)'"
-    # Keras 3 refuses what Keras 2 took.
+    # Keras 3 refuses arguments that Keras 2 accepted.
     r"|Argument\(s\) not recognized: \{'(?:lr|decay)'"
     r"|decay is deprecated in the new Keras optimizer"
     r"|Expected `trainable` argument to be a boolean, but got"
@@ -80,8 +80,8 @@ _EARLIER = late(
     r"|subsample|W_regularizer|b_regularizer|dim_ordering)'",
     re.MULTILINE,
 )
-"""What classes of an earlier Keras had, or took; other libraries have classes of these names."""
-_SPEAKS_OF_KERAS = late(r"keras|tensorflow", re.IGNORECASE)
+"""Members of classes of an earlier Keras; other libraries have classes with these names."""
+_ABOUT_KERAS = late(r"keras|tensorflow", re.IGNORECASE)
 _LOADING = late(r"load_model|model_from_json|model_from_config|from_config|deserializ")
 _UNKNOWN_ARGUMENT = late(
     r"Unrecognized keyword arguments[^\n]{0,60}[\[{(]|Keyword argument not understood"
@@ -89,14 +89,14 @@ _UNKNOWN_ARGUMENT = late(
     r"|got an unexpected keyword argument '(?:ragged|batch_shape|batch_input_shape|groups"
     r"|synchronized)'"
 )
-"""In a model that another Keras saved; in a call of the program it is the program's mistake."""
+"""In a model that another Keras saved; in a call of the program it is the program's error."""
 
 _FILES = late(
     r"[/\\](?:site|dist)-packages[/\\](?:(?:tf_)?keras(?:_\w{1,30})?|kerastuner|autokeras|segmentation_models"
     rf"|efficientnet|classification_models\w{{0,4}}|{_ADD_ONS}|rl|mrcnn"
     r"|tensorflow(?:_core)?[/\\](?:python[/\\]|_api[/\\]v\d[/\\])?keras)[/\\]|lazy_loader\.py"
 )
-"""Keras, and what is written on top of its insides."""
+"""Keras, and packages that use its internals."""
 _OLD_BACKEND = late(r"keras[/\\]backend[/\\](?:tensorflow_backend|load_backend)\.py")
 _IN_TENSORFLOW = late(
     r"module 'tensorflow(?:_core)?(?:\.[\w.]{1,60})?' has no attribute"
@@ -105,7 +105,7 @@ _IN_TENSORFLOW = late(
     r"|maximum recursion depth exceeded"
 )
 _FROM_NOWHERE = late(r"cannot import name '?\w{1,60}'?$")
-"""Up to Python 3.6 the message does not say from where."""
+"""Up to Python 3.6 the message does not name the module."""
 _IMPORTS_KERAS = late(
     r"from (?:tf_keras|keras|tensorflow(?:_core)?\.(?:\w{1,30}\.){0,3}keras)\b[\w.]{0,80} import "
     r"|from tensorflow\.python\.[\w.]{1,80} import (?!pywrap|_)"
@@ -114,7 +114,7 @@ _PRIVATE = late(r"'(?!NoneType)[A-Z]\w{1,60}' object has no attribute '_(?!keras
 _KERAS_ITSELF = late(r"-packages[/\\](?:(?:tf_)?keras|tensorflow(?:_core)?)[/\\]")
 _WRONG_ARGUMENTS = late(r"got an unexpected keyword argument '|got multiple values for argument '")
 _CALLS_BELOW = late(r"\b(?:tf|tfe|K|backend|ops|nn|np|tensorflow|\w{2,20}_ops)\.\w")
-"""A call of TensorFlow or of Keras's backend, not of what the program handed over."""
+"""A call of TensorFlow or of Keras's backend, not of an object that the program passed in."""
 _OLD_H5PY = late(r"'str' object has no attribute 'decode'")
 _OF_A_MODEL_FILE = late(r"keras_version|\.decode\('utf-?8'\)|model_config|layer_names|backend")
 _HISTORY = late(r"object has no attribute '_keras_(?:shape|history)'")
@@ -125,18 +125,18 @@ _KERAS_INSIDE = late(r"tensorflow(?:_core)?[./\\](?:python[./\\])?keras\b|\btf\.
 _KINDS = ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "RecursionError")
 
 
-def told_in(log: Log) -> Match | None:
-    """The first place that says so."""
-    told = log.first(MESSAGES) or log.first(PHRASES)
+def mismatch_in(log: Log) -> Match | None:
+    """The first statement of a mismatch."""
+    statement = log.first(MESSAGES) or log.first(PHRASES)
     shown = any(raised.frames for raised in log.raised)
-    if told is None and (log.says(_SPEAKS_OF_KERAS) or not shown):
-        told = log.first(_EARLIER)
-    if told is None and log.says(_LOADING):
-        told = log.first(_UNKNOWN_ARGUMENT)
-    if told is None:
+    if statement is None and (log.says(_ABOUT_KERAS) or not shown):
+        statement = log.first(_EARLIER)
+    if statement is None and log.says(_LOADING):
+        statement = log.first(_UNKNOWN_ARGUMENT)
+    if statement is None:
         found = next((each for each in log.raised if _does_not_fit(log, each)), None)
-        told = told_by(log, found) if found is not None else None
-    return told
+        statement = match_at(log, found) if found is not None else None
+    return statement
 
 
 def _does_not_fit(log: Log, raised: Raised) -> bool:
@@ -149,15 +149,15 @@ def _does_not_fit(log: Log, raised: Raised) -> bool:
     if _OLD_H5PY.match(raised.message):
         return (by_keras or not raised.frames) and _OF_A_MODEL_FILE.search(code) is not None
     if _HISTORY.search(raised.message):
-        # Alone it is an operation outside a layer, the program's own mistake.
+        # Alone it means an operation outside a layer, which is the program's error.
         return raised_by(raised, _FILES) and (
             "tensorflow" not in raised.frames[-1] and _has_both(log, raised)
         )
     if _PRIVATE.match(raised.message):
-        # An add-on reaches into Keras; Keras does so into layers that the program wrote.
+        # An add-on uses internals of Keras; Keras uses those of layers that the program defines.
         return by_keras and not raised_by(raised, _KERAS_ITSELF)
     if _WRONG_ARGUMENTS.search(raised.message):
-        # What a caller passes on comes from the program; what is written out is the library's.
+        # Arguments passed on with ** come from the program; named ones are the library's.
         return by_keras and "**" not in code and _CALLS_BELOW.search(code) is not None
     if not _IN_TENSORFLOW.search(raised.message):
         return False
@@ -165,6 +165,6 @@ def _does_not_fit(log: Log, raised: Raised) -> bool:
 
 
 def _has_both(log: Log, raised: Raised) -> bool:
-    """Keras by itself and the Keras of TensorFlow meet here."""
+    """The log contains both the separate Keras and the Keras of TensorFlow."""
     add_on = re.search(r"packages[/\\](?:rl|keras_\w+)[/\\]", raised.frames[-1])
     return add_on is not None or (log.says(_KERAS_ALONE) and log.says(_KERAS_INSIDE))

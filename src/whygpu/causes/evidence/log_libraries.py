@@ -1,8 +1,8 @@
-"""CUDA libraries that a log says did not load: which cause that speaks for, and how strongly.
+"""CUDA libraries that did not load according to a log: which cause this supports, how strongly.
 
 A library that is not found means one of three things: no CUDA at all, another CUDA release, or a
-folder that the loader does not search. What else the log opened, which folders it names and what
-the name belongs to decide between them; where nothing does, the finding says so and asks.
+folder that the loader does not search. The other libraries that opened, the folders in the log and
+the release of the name decide between them. If nothing decides, the finding says so and asks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from whygpu.causes.evidence.framework_installs import gpu_build_in_log
 from whygpu.causes.evidence.log_subjects import failed_elsewhere, framework_title, is_tensorflow
-from whygpu.causes.evidence.missing_gpu_statements import lines_for_want_of_a_gpu
+from whygpu.causes.evidence.missing_gpu_statements import lines_lacking_a_gpu
 from whygpu.model.commands import shell_text
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Confidence, Effect, Remedy, Severity
@@ -35,9 +35,9 @@ TOOLKIT = frozenset(
 
 _PROFILER_ONLY = ("cupti", "nvToolsExt")
 NO_DLOPEN = late(r"Cannot dlopen some GPU libraries|Error loading CUDA libraries")
-"""TensorFlow says the first only after it has found a GPU."""
+"""TensorFlow prints the first only after it has found a GPU."""
 CUDNN_UNUSABLE = late(r"Failed to determine cuDNN version[^\n]{0,160}CUDNN_STATUS_\w{4,60}")
-"""TensorFlow's stand-in for cuDNN answers, because the library itself could not be loaded."""
+"""TensorFlow's stub for cuDNN answers, because the library itself could not be loaded."""
 _NO_RUNTIME = late(r"Error loading CUDA libraries|cudart_stub\.cc")
 NO_CUDART = late(
     r"Could not find cuda drivers on your machine, GPU will not be used"
@@ -48,14 +48,14 @@ WITHOUT_GPU = late(
     r"|Registered devices: \[CPU(?:, XLA_CPU)?\]|Physical (?:GPU|devices?) \S{0,40} does not exist"
     r"|Num GPUs Available: +0|enable_soft_placement=0\. Supported device types \[CPU\]"
 )
-"""What becomes of a program whose GPU was not registered."""
+"""Messages of a program whose GPU was not registered."""
 _INSTALLED = late(
     r"[/\\]cuda-(?P<path>\d{1,2}\.\d)\b|\\CUDA\\v(?P<windows>\d{1,2}\.\d)\b"
     r"|\brelease (?P<nvcc>\d{1,2}\.\d), V\d"
 )
-"""A CUDA release that is on the machine: a folder of its own, or the compiler's version."""
+"""A CUDA release on the machine: its folder, or the version of its compiler."""
 _BUILD_OF_TORCH = late(r"\d\+cu(?P<major>9|1\d)(?P<minor>\d)\b")
-"""The CUDA that a PyTorch brings along, which its extensions have to share."""
+"""The CUDA that a PyTorch installs, which its extensions must use as well."""
 _DRIVER_TROUBLE = late(
     r"failed call to cuInit|Failed call to cuInit|Could not dlopen library 'libcuda\."
 )
@@ -69,31 +69,31 @@ _CUDNN_FILE = late(
     r"(?P<library>libcudnn\w{0,40}\.so\.(?P<major>\d{1,2})\b|cudnn64_(?P<windows>\d)\.dll)"
 )
 _SELF_CHECK = late(r"Failed to import the TensorFlow module\.")
-"""The script of 2017 that looks for what TensorFlow for Windows needs."""
+"""The script of 2017 that checks the requirements of TensorFlow for Windows."""
 _BUNDLED = late(r"or one of its dependencies")
 
 
 _ASKED_FOR_A_GPU = ("cupy", "numba", "onnxruntime")
-"""These look for CUDA only when a program wants a GPU of them; TensorFlow always does."""
+"""These load CUDA only if a program uses a GPU; TensorFlow always does."""
 
 
 class Missing(NamedTuple):
-    """What a log misses of CUDA, and how it bears on the program."""
+    """The CUDA libraries that a log reports as missing, and the effect on the program."""
 
     toolkit: tuple[LibraryEvent, ...]
     cudnn: tuple[LibraryEvent, ...]
     opened: tuple[LibraryEvent, ...]
-    """Libraries of the toolkit that did open."""
+    """Libraries of the toolkit that opened."""
     installed: tuple[str, ...]
-    """CUDA releases that the log shows to be on the machine."""
+    """CUDA releases that are on the machine, according to the log."""
     lines: tuple[int, ...]
-    """All that belongs to it: the loader's answers, the summary, and what ended the program."""
+    """All related lines: the loader's messages, the summary, and the end of the program."""
     stops: bool
     gpu_seen: bool
     elsewhere: bool
-    """The program went on and failed of something that has nothing to do with a device."""
+    """The program continued and failed for a reason unrelated to devices."""
     ended_it: bool = False
-    """The program went on, and ended for want of the GPU."""
+    """The program continued, and ended because it had no GPU."""
 
     @property
     def severity(self) -> Severity:
@@ -109,14 +109,14 @@ class Missing(NamedTuple):
 
 
 def missing_libraries(log: Log) -> Missing | None:
-    """None when the log misses nothing of CUDA, or when the driver itself is the trouble."""
+    """None if the log reports no missing CUDA library, or if the driver itself is the problem."""
     lost = [
         event
         for event in log.library_events("not-found")
         if (event.component in TOOLKIT or is_cudnn(event)) and not _is_bundled(log, event)
     ]
     opened_since = {event.library: event.line for event in log.library_events("opened")}
-    # A library that opens later was only looked for in the wrong folder first.
+    # If a library opens later, the loader only searched the wrong folder first.
     lost = [event for event in lost if opened_since.get(event.library, 0) < event.line]
     summary = [match.line for match in log.find(NO_DLOPEN)]
     stops = any(event.stops for event in lost) or (bool(lost) and log.says(_SELF_CHECK))
@@ -127,15 +127,15 @@ def missing_libraries(log: Log) -> Missing | None:
     first = min([*(event.line for event in lost), *summary])
     seen = bool(log.devices) or bool(summary) or log.says(_SEES_A_GPU)
     followers = [match.line for match in log.find(WITHOUT_GPU) if match.line > first]
-    # TensorFlow looks for all of them and goes on without: what crashes it later is something else.
+    # TensorFlow loads all of them and continues without: a later crash has another reason.
     goes_on = is_tensorflow(log)
-    for_want = lines_for_want_of_a_gpu(log)
+    lacking_gpu = lines_lacking_a_gpu(log)
     ends = [
         failure
         for failure in log.failures
         if stops
         or (failure.kind == "signal" and not goes_on)
-        or failure.line in for_want
+        or failure.line in lacking_gpu
         or WITHOUT_GPU.search(failure.text)
     ]
     return Missing(
@@ -155,12 +155,12 @@ def missing_libraries(log: Log) -> Missing | None:
         or log.framework in _ASKED_FOR_A_GPU
         or any(event.component == "cuda" for event in log.library_events("opened")),
         elsewhere=failed_elsewhere(log, first),
-        ended_it=bool(for_want),
+        ended_it=bool(lacking_gpu),
     )
 
 
 def _found_but_unfit(log: Log) -> bool:
-    """TensorFlow's summary is about a library that is there and cannot be used."""
+    """TensorFlow's summary is about a library that exists but cannot be used."""
     unfit = (*log.library_events("broken"), *log.library_events("wrong-symbols"))
     return cudnn_unusable(log) is not None or any(
         event.component in TOOLKIT or is_cudnn(event) for event in unfit
@@ -168,13 +168,13 @@ def _found_but_unfit(log: Log) -> bool:
 
 
 def cudnn_unusable(log: Log) -> Match | None:
-    """Where cuDNN alone could not be loaded, and that kept TensorFlow off the GPU."""
+    """The statement that only cuDNN could not be loaded, so TensorFlow does not use the GPU."""
     alone = log.says(NO_DLOPEN) and not log.says(_NO_RUNTIME)
     return log.first(CUDNN_UNUSABLE) if alone else None
 
 
 def _is_bundled(log: Log, event: LibraryEvent) -> bool:
-    """PyTorch for Windows names the DLL of its own that fails; what that one lacks is not said."""
+    """PyTorch for Windows names its own DLL that fails, but not the file that is missing."""
     text = log.line(event.line).text
     return "site-packages" in text and _BUNDLED.search(text) is not None
 
@@ -184,7 +184,7 @@ def is_cudnn(event: LibraryEvent) -> bool:
 
 
 def other_cudnn(log: Log, missing: Missing) -> Match | None:
-    """Where the log shows a cuDNN of another major release than the one that is missed."""
+    """The statement of a cuDNN of another major release than the missing one."""
     wanted = {event.version.partition(".")[0] for event in missing.cudnn}
     return next(
         (
@@ -210,7 +210,7 @@ def _installed(log: Log) -> tuple[str, ...]:
 
 
 def foreign_releases(missing: Missing) -> tuple[str, ...]:
-    """Installed CUDA releases that do not have what is missed under the name asked for."""
+    """Installed CUDA releases that do not have the missing libraries under these names."""
     return tuple(
         release
         for release in missing.installed
@@ -221,8 +221,8 @@ def foreign_releases(missing: Missing) -> tuple[str, ...]:
 def _has(release: str, event: LibraryEvent) -> bool:
     name = soname(event.component, release)
     if name is None:
-        # A library that this release does not have, or that is not on record; only in the first
-        # case is the release another one than was asked for.
+        # This release does not have the library, or the library is not on record. Only in the
+        # first case is it another release than the needed one.
         known = any(event.component in row.suffixes for row in RELEASES)
         return not known
     wanted = event.version
@@ -230,8 +230,8 @@ def _has(release: str, event: LibraryEvent) -> bool:
 
 
 def other_release_opened(missing: Missing) -> bool:
-    """What opened belongs to a release that does not have what is missed, by that name."""
-    lost, opened = _told_apart(missing)
+    """The opened libraries belong to a release that does not have the missing ones by name."""
+    lost, opened = _without_profiler(missing)
     return bool(lost and opened) and any(
         all(_in_row(row, event) for event in opened)
         and not any(_in_row(row, event) for event in lost)
@@ -240,12 +240,12 @@ def other_release_opened(missing: Missing) -> bool:
 
 
 def partly_there(missing: Missing) -> bool:
-    """Some opened and others did not, all of one release: folders, or half an installation."""
-    lost, opened = _told_apart(missing)
+    """Libraries of one release opened only in part: a folder, or an incomplete installation."""
+    lost, opened = _without_profiler(missing)
     return bool(lost and opened) and not other_release_opened(missing)
 
 
-def _told_apart(missing: Missing) -> tuple[list[LibraryEvent], list[LibraryEvent]]:
+def _without_profiler(missing: Missing) -> tuple[list[LibraryEvent], list[LibraryEvent]]:
     return (
         [event for event in missing.toolkit if event.component not in _PROFILER_ONLY],
         [event for event in missing.opened if event.component not in _PROFILER_ONLY],
@@ -264,17 +264,17 @@ def only_for_profiling(missing: Missing) -> bool:
 
 
 def names(events: Iterable[LibraryEvent]) -> str:
-    """The libraries as the log calls them, each once; empty where it names none."""
-    told = list(dict.fromkeys(event.library for event in events))
-    return and_list(told) if told else ""
+    """The names of the libraries as in the log, each once; empty if it names none."""
+    libraries = list(dict.fromkeys(event.library for event in events))
+    return and_list(libraries) if libraries else ""
 
 
 def asked_release(events: Sequence[LibraryEvent]) -> str:
-    """The CUDA release that the names belong to, as far as they tell: 9.0, 11.x."""
+    """The CUDA release that the names belong to, as far as they show it: 9.0, 11.x."""
     for event in events:
         if "." in event.version and event.component in ("cudart", "cublas", "cusolver", "cufft"):
             major = release_numbers(event.version)[0]
-            # From 11 on libcudart.so.11.0 serves every release of its major number.
+            # From 11 on libcudart.so.11.0 is the name in every release of its major number.
             return f"{major}.x" if event.component == "cudart" and major >= 11 else event.version
     for event in events:
         if event.component in ("cudart", "cublas", "cublasLt", "nvrtc", "nvJitLink"):
@@ -283,7 +283,7 @@ def asked_release(events: Sequence[LibraryEvent]) -> str:
 
 
 def needed_release(log: Log, missing: Missing) -> str:
-    """The CUDA that this build wants: by TensorFlow's table, or by the names it asked for."""
+    """The CUDA that this build needs, from TensorFlow's table or from the library names."""
     version = log.version_of("tensorflow") if log.framework in ("tensorflow", "keras") else None
     row = build_of(version) if version else None
     by_name = asked_release(missing.toolkit)
@@ -297,7 +297,7 @@ def needed_release(log: Log, missing: Missing) -> str:
 
 
 def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
-    """What brings the libraries, the simplest first."""
+    """How to install the libraries, the simplest way first."""
     release = needed_release(log, missing)
     of = f"CUDA {release}" if release else "the CUDA release that this build was made for"
     major = int(release.partition(".")[0] or 0) if release else 0
@@ -313,7 +313,7 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
         else:
             remedies.append(
                 Remedy(
-                    f"Let conda bring {of} into this environment.",
+                    f"Install {of} into this environment with conda.",
                     shell_script(
                         "conda install cudatoolkit=", a_number(release.removesuffix(".x")), " cudnn"
                     ),
@@ -329,7 +329,7 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
     elif log.framework == "cupy" and major >= 11:
         remedies.append(
             Remedy(
-                "Install the CuPy of the CUDA that is there, with its libraries.",
+                "Install the CuPy for the installed CUDA, with its libraries.",
                 Install((f"cupy-cuda{major}x[ctk]",)),
             )
         )
@@ -343,7 +343,7 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
     if log.platform == "windows":
         remedies.append(
             Remedy(
-                f"Install {of} and put its bin folder on PATH, then open a new terminal.",
+                f"Install {of} and add its bin folder to PATH, then open a new terminal.",
                 command_line("where", a_name(missing.toolkit[0].library))
                 if missing.toolkit
                 else None,
@@ -352,7 +352,7 @@ def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
     else:
         remedies.append(
             Remedy(
-                f"If {of} is installed, tell the loader where its libraries are.",
+                f"If {of} is installed, add its folder to the loader's search path.",
                 shell_script(
                     'export LD_LIBRARY_PATH="/usr/local/cuda-',
                     a_number(release) if release and not release.endswith(".x") else "X.Y",
@@ -372,7 +372,7 @@ def _first_name(missing: Missing) -> str:
 
 
 def which_question(log: Log, missing: Missing) -> str:
-    """The one command that tells a missing CUDA from another one and from a folder not searched."""
+    """The command that separates a missing CUDA, another release and a folder not searched."""
     if log.platform == "windows":
         asked = shell_text(command_line("where", a_name(_first_name(missing)))) or _ANY_CUDART
         return (
@@ -383,15 +383,15 @@ def which_question(log: Log, missing: Missing) -> str:
     search = shell_script("find / -name '", a_name(stem), ".so*' 2>/dev/null")
     asked = shell_text(search) or _ANY_LIBRARY
     return (
-        f"What does `{asked}` print? Nothing: no CUDA; another "
-        "number: another release; the very name: a folder that the loader does not search."
+        f"What does `{asked}` print? Nothing: CUDA is missing. Another number: another release. "
+        "Exactly this name: the loader does not search that folder."
     )
 
 
 def loss(log: Log, missing: Missing) -> str:
-    """What the framework does without."""
+    """What the framework does without these libraries."""
     name = framework_title(log)
-    return f"importing {name} fails" if missing.stops else f"{name} goes on without the GPU"
+    return f"importing {name} fails" if missing.stops else f"{name} continues without the GPU"
 
 
 def judged(missing: Missing, *, proven: bool) -> Confidence:
@@ -399,7 +399,7 @@ def judged(missing: Missing, *, proven: bool) -> Confidence:
 
 
 def known_defect(log: Log, missing: Missing) -> SearchListDefect | None:
-    """The release's own defect, where it fits: no library is named, or only those that it loses."""
+    """The release's own defect, if it matches: only libraries are missing that it does not find."""
     version = log.version_of(log.framework)
     row = search_list_defect(log.framework, version) if version else None
     if row is None or missing.cudnn:

@@ -1,4 +1,4 @@
-"""The wrong copy of a library in a log: releases mixed, a stub, a folder that is not searched."""
+"""A wrong copy of a library in a log: mixed releases, a stub, a folder that is not searched."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SYMBOL_OF_CUDA = late(
     r"[A-Z_]\w"
 )
 _NO_LINK_NAME = late(r"ld: cannot find -lcuda(?::|$)|libcuda\.so cannot found!", re.MULTILINE)
-"""Triton links against libcuda.so, of which a driver alone brings libcuda.so.1 only."""
+"""Triton links against libcuda.so, but a driver alone installs only libcuda.so.1."""
 _OF_TORCH = late(r"lib(?:torch|c10)(?:_(?!cuda_c)\w{1,20})?\.so: cannot open shared object file")
 _STUBS = ("CUDA_ERROR_STUB_LIBRARY", "cudaErrorStubLibrary")
 _WHEELS_FIRST = shell_script(
@@ -43,7 +43,7 @@ _WHEELS_FIRST = shell_script(
 class Conflict(NamedTuple):
     message: str
     lines: tuple[int, ...]
-    """All that it accounts for, what ended the program included."""
+    """All lines that it explains, including the end of the program."""
     remedies: tuple[Remedy, ...]
     confidence: Confidence
     severity: Severity = "error"
@@ -77,16 +77,16 @@ def conflict_in(log: Log) -> Conflict | None:
 def _mixed(log: Log, mixed: list[LibraryEvent]) -> Conflict:
     lines = [event.line for event in mixed]
     return Conflict(
-        message=f"{framework_title(log)} is given CUDA libraries that do not belong together: "
+        message=f"{framework_title(log)} loads CUDA libraries of different releases: "
         f"{mixed[0].detail}",
         lines=(*lines, *(m.line for m in log.find(NO_DLOPEN)), *ended_after(log, min(lines))),
         remedies=(
             Remedy(
-                "Let the copies that came with the framework win: take the system's CUDA folders "
-                "off the search path.",
+                "Use the copies that belong to the framework: remove the system's CUDA folders "
+                "from the search path.",
                 UnsetVariable(("LD_LIBRARY_PATH",)),
             ),
-            Remedy("Or put the framework's own first.", _WHEELS_FIRST),
+            Remedy("Or put the framework's own folders first.", _WHEELS_FIRST),
         ),
         confidence="likely",
         effect="broken" if log.failures else None,
@@ -96,22 +96,22 @@ def _mixed(log: Log, mixed: list[LibraryEvent]) -> Conflict:
 def _stub(log: Log, stubs: tuple[Status, ...]) -> Conflict:
     lines = [status.line for status in stubs]
     return Conflict(
-        message="the libcuda.so.1 that was loaded is the CUDA toolkit's stub, which serves linking "
-        "only and reaches no GPU",
+        message="the loaded libcuda.so.1 is the CUDA toolkit's stub, which is only for linking "
+        "and cannot use a GPU",
         lines=(*lines, *ended_after(log, min(lines))),
         remedies=(
             Remedy(
-                "Take the toolkit's stubs folder off LD_LIBRARY_PATH.",
+                "Remove the toolkit's stubs folder from LD_LIBRARY_PATH.",
                 shell_script(
                     "export LD_LIBRARY_PATH=$(echo \"$LD_LIBRARY_PATH\" | tr ':' '\\n' | "
                     "grep -v stubs | paste -sd:)"
                 ),
             ),
             Remedy(
-                "See which one the loader knows.", shell_script("ldconfig -p | grep libcuda.so")
+                "Check which one the loader finds.", shell_script("ldconfig -p | grep libcuda.so")
             ),
         ),
-        # In an image that is started without a GPU the stub is what is left.
+        # In an image that is started without a GPU, only the stub is found.
         confidence="possible" if suspected(log, "docker-no-gpu-runtime") else "certain",
         effect="broken" if log.failures else None,
     )
@@ -119,15 +119,13 @@ def _stub(log: Log, stubs: tuple[Status, ...]) -> Conflict:
 
 def _no_link_name(log: Log, line: int) -> Conflict:
     return Conflict(
-        message="the linker does not find libcuda.so: the driver's library is there under another "
+        message="the linker does not find libcuda.so: the driver's library exists under another "
         "name (libcuda.so.1), or in a folder that is not searched",
         lines=(*(m.line for m in log.find(_NO_LINK_NAME)), *ended_after(log, line)),
         remedies=(
+            Remedy("Find the driver's library.", shell_script("ldconfig -p | grep libcuda.so")),
             Remedy(
-                "See where the driver's library is.", shell_script("ldconfig -p | grep libcuda.so")
-            ),
-            Remedy(
-                "Give it the name that is linked against.",
+                "Link it under the name that the linker needs.",
                 Steps(
                     (
                         command_line(
@@ -146,19 +144,19 @@ def _no_link_name(log: Log, line: int) -> Conflict:
 def _without_torch(log: Log, line: int) -> Conflict:
     return Conflict(
         message="a native extension of PyTorch does not find PyTorch's own libraries: the loader "
-        "knows them only after `import torch`, and only those of the PyTorch that is imported",
+        "finds them only after `import torch`, and only those of the imported PyTorch",
         lines=(line, *ended_after(log, line)),
         remedies=(
             Remedy("Import torch before the extension."),
             Remedy(
-                "Or tell the loader where they are.",
+                "Or add their folder to the loader's search path.",
                 shell_script(
                     "export LD_LIBRARY_PATH=$(",
                     PYTHON,
                     " -c 'import torch; print(torch.__path__[0])')/lib",
                 ),
             ),
-            Remedy("If that does not help, build the extension for the PyTorch that is installed."),
+            Remedy("If that does not help, build the extension for the installed PyTorch."),
         ),
         confidence="likely",
         effect="broken",
@@ -167,12 +165,12 @@ def _without_torch(log: Log, line: int) -> Conflict:
 
 def _clash(log: Log, line: int) -> Conflict:
     return Conflict(
-        message="the loader itself gives up while it loads native libraries into a process that "
-        "has many already: libraries made for different frameworks or systems meet there",
+        message="the loader fails while it loads native libraries into a process that already has "
+        "many: libraries built for different frameworks or systems conflict",
         lines=(line, *ended_after(log, line)),
         remedies=(
             Remedy("Import the framework first, before other packages with native code."),
-            Remedy("Or use an image or environment that was made for this framework alone."),
+            Remedy("Or use an image or environment that was made only for this framework."),
         ),
         confidence="likely",
         effect="broken",
@@ -180,7 +178,7 @@ def _clash(log: Log, line: int) -> Conflict:
 
 
 def _unsearched(log: Log) -> Conflict | None:
-    """Some CUDA libraries open and others of the same release do not, or none is named."""
+    """Some CUDA libraries open but others of the same release do not, or none is named."""
     missing = missing_libraries(log)
     defect = known_defect(log, missing) if missing is not None else None
     if missing is None or (missing.toolkit and not partly_there(missing) and defect is None):
@@ -192,26 +190,26 @@ def _unsearched(log: Log) -> Conflict | None:
         lost = and_list([f"lib{library}.so" for library in defect.libraries])
         message = (
             f"{framework_title(log)} cannot load some CUDA libraries; this release, as published, "
-            f"does not look into the folder of its own package with {lost}"
+            f"does not search the folder of its own package with {lost}"
         )
     elif named:
         message = (
-            f"{framework_title(log)} opens {names(missing.opened[:3])} and does not find {named}, "
-            "though all belong to one CUDA release: a folder is not searched, or a part of the "
+            f"{framework_title(log)} opens {names(missing.opened[:3])} but does not find {named}, "
+            "although all belong to one CUDA release: a folder is not searched, or a part of the "
             "installation is missing"
         )
     else:
         message = (
-            f"{framework_title(log)} cannot load some CUDA libraries and does not say which; with "
-            "those of pip's or conda's packages, their folders are often not searched"
+            f"{framework_title(log)} cannot load some CUDA libraries and does not name them; the "
+            "folders of packages from pip or conda are often not searched"
         )
     return Conflict(
         message=message,
         lines=(*missing.lines, *(event.line for event in missing.opened)),
         remedies=(
-            Remedy("Tell the loader where the packages' libraries are.", _WHEELS_FIRST),
+            Remedy("Add the packages' folders to the loader's search path.", _WHEELS_FIRST),
             Remedy(
-                "See which libraries are missing, and where copies of them are.",
+                "Check which libraries are missing, and where copies of them are.",
                 command_line("whygpu check"),
             ),
         ),

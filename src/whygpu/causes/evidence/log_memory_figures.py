@@ -1,4 +1,5 @@
-"""The figures of a log on GPU memory: what was asked for, what was free, and who held the rest."""
+"""GPU memory figures of a log: what was requested, what was free, and which process held the
+rest."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _IN_USE = late(rf"\bInUse: {{1,24}}{_AMOUNT}")
 _REGIONS = late(rf"total_region_allocated_bytes_: {_AMOUNT}")
 _ROUND = 512 << 20
 _MOST_RECORDS = 8
-"""Of one line that are looked at."""
+"""The most records of one line that are examined."""
 
 
 class Figures(NamedTuple):
@@ -57,10 +58,10 @@ def figures_of(log: Log, refused: Sequence[Allocation]) -> Figures:
 
 
 def _at_start(log: Log) -> tuple[int | None, int | None, int | None]:
-    """What was free on the first GPU, and the least and the most that it can have in all.
+    """The free memory of the first GPU, and the least and the most that it can have in all.
 
-    What was free says more than what TensorFlow's device was created with: a program can limit
-    that, and does so in round numbers.
+    The free memory shows more than the size of TensorFlow's device: a program can limit that size,
+    usually to a round number.
     """
     for device in log.devices:
         if device.memory is not None and device.total and device.capability:
@@ -77,7 +78,7 @@ def _number(log: Log, pattern: re.Pattern[str]) -> int | None:
     match = log.first(pattern)
     if match is None:
         return None
-    # TensorFlow's allocator writes plain bytes, and in newer releases a unit.
+    # TensorFlow's allocator prints plain bytes, and in newer releases a unit.
     return logged_size(match.groups["number"] or "", match.groups["unit"] or "")
 
 
@@ -86,7 +87,7 @@ def size_of_shape(log: Log, allocation: Allocation) -> int | None:
 
 
 def text_of(log: Log, allocation: Allocation) -> str:
-    """The whole line, of which a progress bar may be the first record."""
+    """The whole line; a progress bar may be its first record."""
     start = bisect_left(log.lines, allocation.line, key=lambda line: line.number)
     records = log.lines[start : start + _MOST_RECORDS]
     return " ".join(line.text for line in records if line.number == allocation.line)

@@ -1,4 +1,4 @@
-"""Why GPU memory ran out, judged by a log's own numbers, for the causes of the memory family."""
+"""Why GPU memory ran out, judged by the numbers of a log, for the memory family."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from whygpu.model.log import Allocation, Log, Match
 from whygpu.model.units import GIB, logged_size, size_text
 
 _CONTEXT = GIB // 2
-"""What a process has on a GPU beside its tensors: context, kernels, library workspaces."""
+"""Memory of a process in addition to its tensors: context, kernels, library workspaces."""
 _SMALL = 64 << 20
 _SMALLEST_NOTE = 10 << 20
 _WORKED = 2
-"""So many lines of progress show that the program went on."""
+"""This many lines of progress show that the program continued."""
 _AT_ONCE = 4
 _LEAST_AT_START = GIB // 2
-"""TensorFlow takes what is free; less than this is left on no GPU that is not in use."""
+"""TensorFlow reserves what is free; every GPU that is not in use has more than this."""
 _MOST_LINES = 6
-"""Of one kind among the evidence; a log can have thousands."""
+"""The most lines of one kind in the evidence; a log can have thousands."""
 
 _CONTEXT_FAILED = late(
     r"(?:cuDevicePrimaryCtxRetain|cuCtxCreate|cuInit|[Ff]ailed to create stream executor"
     r"|[Ff]ailed initializing StreamExecutor|could not create context)[^\n]{0,160}\n?[^\n]{0,160}"
     r"CUDA_ERROR_OUT_OF_MEMORY"
-    # The frames of a program in Java follow the error.
+    # In a Java program, stack frames follow the error.
     r"|CUDA_ERROR_OUT_OF_MEMORY[^\n]{0,80}\n[^\n]{0,160}\n?[^\n]{0,160}cu(?:CtxCreate"
     r"|DevicePrimaryCtxRetain)\b"
-    # TensorFlow 2 opens the GPU with a call of the runtime.
+    # TensorFlow 2 opens the GPU with a call of the CUDA runtime.
     r"|cuda(?:SetDevice|GetDevice)\(\)[^\n]{0,40} failed\. Status: out of memory"
 )
 _DUMPED = late(r"\bSum Total of in-use chunks: |\d Chunks of size \d{1,15} totalling ")
-"""TensorFlow lists what it holds only when it cannot give what it is asked for."""
+"""TensorFlow lists its allocations only if it cannot fulfil a request."""
 _LAZY_START = late(r"_lazy_(?:new|init)\b|torch\._C\._cuda_init|in set_device\b|THCGeneral\.cpp")
 _STARTING = late(
     r"\.cuda\(|\.to\(|torch\.load|load_state_dict|from_pretrained"
     r"|\bin (?:__init__|_apply|convert)\b"
 )
 _SINCE_1_8 = late(r"might be asynchronously reported|CUDA_LAUNCH_BLOCKING|TORCH_USE_CUDA_DSA")
-"""PyTorch's words since 1.8. Its allocator has had words of its own since 1.0, with sizes."""
+"""Text of PyTorch since 1.8. Its allocator has had its own message, with sizes, since 1.0."""
 _AT_WORK = late(r"\b(?:backward|forward|optimizer\.step|generate|train_step|training_step)\b")
 _GROWING = late(
     r"memory leak|memory (?:usage |consumption )?(?:keeps|is|was) (?:on |steadily |slowly )?"
@@ -73,14 +73,14 @@ _PIN = late(r"pin_memory")
 
 
 class Shortage(NamedTuple):
-    """What the log tells about GPU memory that was not given."""
+    """What the log shows about GPU memory that was refused."""
 
     reason: Reason
     confidence: Confidence
     because: str
-    """In words that can end a sentence: what shows it."""
+    """The evidence, as text that can end a sentence."""
     also: Reason | None
-    """What the log does not exclude."""
+    """A second reason that the log does not exclude."""
     refused: tuple[Allocation, ...]
     lines: tuple[int, ...]
     requested: int | None
@@ -93,14 +93,14 @@ class Shortage(NamedTuple):
 def shortage(log: Log) -> Shortage | None:
     """Why GPU memory ran out in this log; None if it did not."""
     if log.memory is not None and log.memory.place != "gpu":
-        # XLA has the same words for the computer's memory; whoever watched the run knows better.
+        # XLA prints the same for main memory; a watched run shows which memory it was.
         return None
     refused = [a for a in log.allocations if a.place == "gpu" and a.final and not _pinned(log, a)]
     ladder = [a for a in log.allocations if a.place == "gpu" and not a.final and _is_ladder(log, a)]
     dumps = [] if log.allocations else [match.line for match in log.find(_DUMPED)]
     ends_of_memory = any(_ABOUT_MEMORY.search(failure.text) for failure in log.failures)
     if not refused and (not (ladder or dumps) or (log.failures and not ends_of_memory)):
-        # A reservation was tried again with less, and what failed is something else.
+        # A reservation was tried again with less, and the failure has another reason.
         return None
     figures = completed(figures_of(log, refused), log.memory)
     reason, confidence, because, also = by_watching(log) or doubted(
@@ -126,7 +126,7 @@ def shortage(log: Log) -> Shortage | None:
 
 
 def _aborts(log: Log, refused: list[Allocation]) -> list[int]:
-    """How the process ended at once, in programs that check and abort."""
+    """How the process ended immediately, in programs that check and abort."""
     return [
         failure.line
         for failure in log.failures
@@ -136,7 +136,7 @@ def _aborts(log: Log, refused: list[Allocation]) -> list[int]:
 
 
 def _severity(log: Log, refused: list[Allocation]) -> Severity:
-    """An error, unless the program went on: with less memory, or with a smaller batch."""
+    """An error, unless the program continued with less memory or a smaller batch."""
     if not refused:
         return "error" if log.failures else "warning"
     last = max(allocation.line for allocation in refused)
@@ -145,14 +145,14 @@ def _severity(log: Log, refused: list[Allocation]) -> Severity:
 
 
 def _pinned(log: Log, allocation: Allocation) -> bool:
-    """Page-locked memory of the computer, which CUDA hands out with the same error."""
+    """Page-locked main memory, which CUDA refuses with the same error."""
     end = bisect_left(log.lines, allocation.line + 1, key=lambda line: line.number)
     near = log.lines[max(0, end - 8) : end]
     return allocation.requested is None and any(_PIN.search(line.text) for line in near)
 
 
 def _is_ladder(log: Log, allocation: Allocation) -> bool:
-    """A reservation that the driver refused, and not the allocator's remark on performance."""
+    """A reservation that the driver refused, and not the allocator's note about performance."""
     text = text_of(log, allocation)
     return "from device" in text or "device memory of" in text
 
@@ -160,7 +160,7 @@ def _is_ladder(log: Log, allocation: Allocation) -> bool:
 def _judge(
     log: Log, refused: list[Allocation], ladder: list[Allocation], figures: Figures
 ) -> Judgement:
-    """The first of these that can tell."""
+    """The first of these judgements that applies."""
     return (
         _by_check_at_start(refused)
         or _by_size_alone(figures)
@@ -176,7 +176,7 @@ def _judge(
 
 
 def _by_check_at_start(refused: list[Allocation]) -> Judgement | None:
-    """vLLM looks before it loads anything: what is not free then is others', and its context."""
+    """vLLM checks before it loads anything: the used memory is that of others, and its context."""
     check = next((a for a in refused if a.of == "vllm" and a.free is not None and a.total), None)
     if check is None or check.free is None or check.total is None:
         return None
@@ -185,7 +185,7 @@ def _by_check_at_start(refused: list[Allocation]) -> Judgement | None:
     return (
         "other-process",
         "certain" if most else "likely",
-        f"of {size_text(check.total)}, {size_text(others)} were taken before it loaded anything",
+        f"of {size_text(check.total)}, {size_text(others)} were in use before it loaded anything",
         None if most else "too-big",
     )
 
@@ -204,14 +204,14 @@ def _by_size_alone(figures: Figures) -> Judgement | None:
         return (
             "too-big",
             "certain",
-            f"it holds {size_text(held)} already, of {size_text(most)}",
+            f"it already holds {size_text(held)} of {size_text(most)}",
             None,
         )
     return None
 
 
 def _held_by_others(figures: Figures) -> int | None:
-    """PyTorch says what this process has and what is free; the rest is everybody else's."""
+    """PyTorch prints its own and the free memory; other processes hold the rest."""
     total, free = figures.total_most, figures.free
     if total is None or free is None:
         return None
@@ -225,7 +225,7 @@ def _by_shares_of_others(figures: Figures) -> Judgement | None:
     if others is None or total is None or free is None:
         return None
     if figures.reserved is None and figures.held is None:
-        # What it holds itself is not known, and so neither is what the others hold.
+        # Its own memory is unknown, and so is that of the others.
         return None
     own = max(figures.reserved or 0, figures.held or 0)
     needed = max(0, (figures.requested or 0) - free)
@@ -241,7 +241,7 @@ def _by_shares_of_others(figures: Figures) -> Judgement | None:
 
 
 def _by_gaps(figures: Figures) -> Judgement | None:
-    """More is reserved and not in use, or even free, than was asked for, and still refused."""
+    """More memory is reserved but unused, or even free, than was requested and refused."""
     asked, held, reserved = figures.requested, figures.held, figures.reserved
     total, free = figures.total_most, figures.free
     if not asked or held is None or total is None or free is None:
@@ -251,8 +251,8 @@ def _by_gaps(figures: Figures) -> Judgement | None:
         return (
             "fragmentation",
             "likely",
-            f"{size_text(unused)} are reserved and not in use, more than was asked for, but in pieces "
-            "that are too small",
+            f"{size_text(unused)} are reserved but not in use, more than was requested, but in "
+            "pieces that are too small",
             "too-big",
         )
     if asked < free // 2:
@@ -279,7 +279,7 @@ def _by_own_share(figures: Figures) -> Judgement | None:
 
 
 def _by_allocator(figures: Figures) -> Judgement | None:
-    """TensorFlow's allocator lists its limit, what it got from the driver, and what is in use."""
+    """TensorFlow's allocator prints its limit, what the driver gave it, and what is in use."""
     limit, in_use, regions, asked = (
         figures.limit,
         figures.in_use,
@@ -308,15 +308,15 @@ def _by_allocator(figures: Figures) -> Judgement | None:
         return (
             "other-process",
             "likely",
-            f"TensorFlow may take {size_text(limit)} and uses {size_text(in_use)}, yet the driver has no "
-            "more to give",
+            f"TensorFlow may use {size_text(limit)} and uses {size_text(in_use)}, but the driver "
+            "has no more memory",
             "too-big",
         )
     if in_use + asked < 0.8 * limit and asked > _SMALL:
         return (
             "too-big",
             "likely",
-            f"{size_text(in_use)} of {size_text(limit)} are in use, and no free piece has "
+            f"{size_text(in_use)} of {size_text(limit)} are in use, and no free block has "
             f"{size_text(asked)}",
             "fragmentation",
         )
@@ -330,41 +330,41 @@ def _by_what_was_left_at_start(figures: Figures) -> Judgement | None:
     return (
         "other-process",
         "likely",
-        f"at its start {size_text(left)} were left of the GPU's {size_text(least)}",
+        f"at its start only {size_text(left)} of the GPU's {size_text(least)} were free",
         "too-big",
     )
 
 
 def _by_place(log: Log, refused: list[Allocation], ladder: list[Allocation]) -> Judgement | None:
-    """What was being done when it was refused."""
+    """The operation whose request was refused."""
     if log.says(_CONTEXT_FAILED):
-        return "other-process", "likely", "not even a CUDA context could be created", None
+        return "other-process", "likely", "even the CUDA context could not be created", None
     if any(_ONE_COPY.search(text_of(log, a)) for a in refused):
-        return "too-big", "likely", "a whole data set was to be copied to the GPU at once", None
+        return "too-big", "likely", "a whole data set was copied to the GPU at once", None
     asked = max((a.requested or size_of_shape(log, a) or 0 for a in refused), default=0)
     reserving = max((a.requested or 0 for a in ladder if _at_start(log, a)), default=0)
     if ladder and (asked <= _SMALL or asked <= reserving):
         return (
             "other-process",
             "likely",
-            "the driver refused what should have been free at the start",
+            "the driver refused memory that should have been free at the start",
             "too-big" if refused else None,
         )
     return _by_bare_refusal(log, refused)
 
 
 def _at_start(log: Log, allocation: Allocation) -> bool:
-    """JAX reserves most of the GPU when it starts; TensorFlow may also do it bit by bit."""
+    """JAX reserves most of the GPU at its start; TensorFlow may also do it step by step."""
     return "device memory of" in text_of(log, allocation)
 
 
 def _by_bare_refusal(log: Log, refused: list[Allocation]) -> Judgement | None:
-    """The driver's own error without a size, before the program can have taken much itself."""
+    """The driver's own error without a size, before the program can have used much itself."""
     if not refused or log.progress or any(a.requested is not None or a.shape for a in refused):
         return None
     gpu = next((d for d in log.devices if d.total and d.memory is not None), None)
     if gpu and gpu.total and gpu.memory is not None and gpu.memory < gpu.total // 10:
-        left = f"{size_text(gpu.memory)} of the GPU's {size_text(gpu.total)} were left"
+        left = f"only {size_text(gpu.memory)} of the GPU's {size_text(gpu.total)} were free"
         return "other-process", "likely", left, "too-big"
     raw = any(_BY_DRIVER.search(text_of(log, a)) for a in refused) and log.framework == "torch"
     starting = log.says(_STARTING) or log.says(_SINCE_1_8)
@@ -372,17 +372,17 @@ def _by_bare_refusal(log: Log, refused: list[Allocation]) -> Judgement | None:
         return (
             "other-process",
             "likely",
-            "the driver itself refused, before the program had much of its own",
+            "the driver itself refused, before the program used much memory",
             "too-big",
         )
     return None
 
 
 def _by_course(log: Log, refused: list[Allocation]) -> Judgement | None:
-    """Work that went well for a while needs more memory only if something is kept."""
+    """Work that succeeded for a while needs more memory only if something is kept."""
     first = min((a.line for a in refused), default=0)
     if log.says(_GROWING):
-        return "leak", "likely", "the memory in use is said to grow while it runs", "too-big"
+        return "leak", "likely", "the log reports that the memory in use grows", "too-big"
     figures = [_noted(match) for match in log.find(_MEMORY_NOTE) if match.line < first]
     if (
         len(figures) >= 4
@@ -403,35 +403,35 @@ def _by_course(log: Log, refused: list[Allocation]) -> Judgement | None:
         return (
             "leak",
             "likely",
-            f"it went well for {len(epochs) - 1} epochs and needs more memory than before",
+            f"it worked for {len(epochs) - 1} epochs and needs more memory than before",
             "too-big",
         )
     return None
 
 
 def _noted(match: Match) -> int:
-    """The amount that a line of progress notes."""
+    """The amount in a line of progress."""
     return logged_size(match.groups["number"] or "", match.groups["unit"]) or 0
 
 
 def _evaluates(log: Log, start: int, end: int) -> bool:
-    """What comes after training may be larger than its steps were: all test data in one batch."""
+    """Evaluation after training may need more memory: all test data in one batch."""
     return any(start < line.number <= end and _EVALUATION.search(line.text) for line in log.lines)
 
 
 def _without_figures(log: Log, figures: Figures) -> Judgement:
     asked = figures.requested
     small = (asked is None or asked <= _SMALL) and not log.progress
-    because = "it does not say how much was left, or who holds the rest"
+    because = "the log does not show how much was free, or which process holds the rest"
     if figures.free is not None:
-        because = "it does not say who holds the rest"
+        because = "the log does not show which process holds the rest"
     if figures.held:
-        because = f"it holds {size_text(figures.held)} already"
+        because = f"it already holds {size_text(figures.held)}"
     return "too-big", "likely", because, "other-process" if small else None
 
 
 def seen_in(log: Log, reason: Reason) -> Shortage | None:
-    """The shortage, if this is the reason, or one that is not excluded."""
+    """The shortage, if it has this reason or does not exclude it."""
     found = shortage(log)
     if found is None:
         return None
@@ -443,13 +443,13 @@ def seen_in(log: Log, reason: Reason) -> Shortage | None:
 
 
 def how_far(found: Shortage) -> str:
-    """Requested against free, where the log tells: asked for 7.02 GiB with 6.07 GiB free."""
+    """Requested and free memory, if the log shows it: requested 7.02 GiB with 6.07 GiB free."""
     if found.requested is None:
         return ""
     if found.free is None:
-        return f"asked for {size_text(found.requested)}"
+        return f"requested {size_text(found.requested)}"
     asked, free = size_text(found.requested), size_text(found.free)
     if asked == free:
-        # More digits, where rounding hides what was lacking.
+        # More digits, if rounding hides the difference.
         asked, free = (size_text(size, digits=5) for size in (found.requested, found.free))
-    return f"asked for {asked} with {free} free"
+    return f"requested {asked} with {free} free"

@@ -1,4 +1,4 @@
-"""Operations that TensorFlow could not place, in the words of all its generations."""
+"""Operations that TensorFlow could not place, in the messages of all its generations."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Kind = Literal["no-device", "no-kernel"]
 
 
 class Placement(NamedTuple):
-    """An operation that is not where it was asked to be."""
+    """An operation that could not be placed on the requested device."""
 
     line: int
     last: int
     """The last line of the message."""
     operation: str
     device: str
-    """As asked for: /device:GPU:0, GPU:1; empty where nothing was asked."""
+    """As requested: /device:GPU:0, GPU:1; empty if nothing was requested."""
     has: str
-    """The devices that the process has, as the message lists them."""
+    """The devices of the process, as the message lists them."""
     kernels: str
-    """The devices for which the operation has code, likewise."""
+    """The devices for which the operation has a kernel, in the same form."""
     says: Kind | None
-    """The message's own word, where it has one."""
+    """What the message itself states, if it does."""
 
 
 _MOST_LINES = 12
@@ -87,7 +87,7 @@ def _read(line: int, last: int, text: str, groups: dict[str, str | None]) -> Pla
     kernels = {match["device"] for match in _KERNEL.finditer(text)}
     if supported:
         kernels.update(word.strip() for word in supported["types"].split(","))
-    # What ends a message of many lines is not always kept; its first lines decide.
+    # The end of a message of many lines is not always kept; its first lines decide.
     says: Kind | None = None
     if _NO_DEVICE.search(text):
         says = "no-device"
@@ -106,7 +106,7 @@ def _read(line: int, last: int, text: str, groups: dict[str, str | None]) -> Pla
 
 
 def misplaced(placement: Placement) -> Kind | None:
-    """Whether the device is missing or the code for it; None where the message does not tell."""
+    """Whether the device or the kernel is missing; None if the message does not show it."""
     if placement.says:
         return placement.says
     kinds = {match["kind"].upper() for match in _TYPE.finditer(placement.has)}
@@ -120,7 +120,7 @@ def misplaced(placement: Placement) -> Kind | None:
 
 
 def _is_there(placement: Placement) -> bool:
-    """Whether the device asked for is among those of the process."""
+    """Whether the requested device is one of the process's devices."""
     name = placement.device.rpartition("/")[2].removeprefix("device:").lower()
     names = {match.group().lower() for match in _NAME.finditer(placement.has)}
     job = _JOB.search(placement.device)

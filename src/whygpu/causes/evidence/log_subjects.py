@@ -1,4 +1,4 @@
-"""What log detectors share: whom a finding is about, sizes in words, and noise."""
+"""Shared by log detectors: the subject of a finding, excerpts, and harmless messages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from whygpu.model.log import Log
 
 
 def subject_of(log: Log) -> str:
-    """The framework that the log is about, or the machine."""
+    """The framework of the log, or the machine."""
     return log.framework if log.framework in DISPLAY_NAMES else MACHINE
 
 
 def framework_title(log: Log) -> str:
-    """TensorFlow 2.4, PyTorch, or simply the framework."""
+    """TensorFlow 2.4, PyTorch, or "the framework"."""
     if log.framework not in DISPLAY_NAMES:
         return "the framework"
     version = log.version_of(log.framework)
@@ -26,7 +26,7 @@ def framework_title(log: Log) -> str:
 
 
 def excerpt(text: str, longest: int = 160) -> str:
-    """The first line of what a log says, cut between words where it is too long."""
+    """The first line of a text, cut between words if it is too long."""
     line = text.strip().partition("\n")[0]
     if len(line) <= longest:
         return line
@@ -35,11 +35,11 @@ def excerpt(text: str, longest: int = 160) -> str:
 
 
 def harmless(cause: Cause, pattern: re.Pattern[str], meaning: str) -> None:
-    """Register the detector of a noise: one finding for all the lines that say a harmless thing."""
+    """Register the detector of a harmless message: one finding for all its lines."""
 
     @cause.on_log
     def detect_in_log(log: Log) -> Iterator[Finding]:
-        # What ended the program is not harmless, whatever its words.
+        # A line that ended the program is not harmless, whatever its text.
         ends = {n for end in log.failures for n in range(end.line, end.last + 1)}
         lines = {match.line for match in log.find(pattern)} - ends
         if lines:
@@ -48,37 +48,37 @@ def harmless(cause: Cause, pattern: re.Pattern[str], meaning: str) -> None:
                 subject=subject_of(log),
                 message=meaning + times,
                 evidence=log.evidence(*lines),
-                remedies=(Remedy("Nothing needs to be done about it."),),
+                remedies=(Remedy("Nothing needs to be done."),),
             )
 
 
 def ended_after(log: Log, line: int) -> tuple[int, ...]:
-    """The lines at or after this one with which the program ended."""
+    """The failures at or after this line that ended the program."""
     words = log.line(line).text.strip()
     return tuple(
         failure.line
         for failure in log.failures
-        # A message may begin on the line after its exception's name.
+        # A message may begin on the line after the name of its exception.
         if failure.last >= line or (words and words in failure.text)
     )
 
 
 def failed_elsewhere(log: Log, line: int) -> bool:
-    """Whether the program went on after this line and failed for a reason unrelated to devices."""
-    from whygpu.causes.evidence.missing_gpu_statements import lines_for_want_of_a_gpu
+    """Whether the program continued after this line and failed for an unrelated reason."""
+    from whygpu.causes.evidence.missing_gpu_statements import lines_lacking_a_gpu
 
-    for_want = lines_for_want_of_a_gpu(log)
+    lacking_gpu = lines_lacking_a_gpu(log)
     return any(
         failure.line > line
         and failure.kind == "exception"
-        and failure.line not in for_want
+        and failure.line not in lacking_gpu
         and not failure.about_gpu
         for failure in log.failures
     )
 
 
 def is_tensorflow(log: Log) -> bool:
-    """Whether TensorFlow speaks here: by name, or only in the records of its C++ code."""
+    """Whether TensorFlow wrote this log: by its name, or by records of its C++ code."""
     if log.framework:
         return log.framework in ("tensorflow", "keras")
     return any(line.source.endswith(".cc") for line in log.lines)
@@ -91,7 +91,7 @@ _OF_THE_PROGRAM = late(
 
 
 def gpu_ends_after(log: Log, line: int) -> tuple[int, ...]:
-    """Like ended_after, without exceptions that a GPU's failure does not lead to."""
+    """Like ended_after, without exceptions that a GPU failure does not cause."""
     return tuple(
         failure.line
         for failure in log.failures

@@ -1,4 +1,4 @@
-"""What to do about memory that others hold, and about leaks."""
+"""Remedies for memory that other processes hold, and for leaks."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ from whygpu.model.log import Log
 from whygpu.model.remedy import SetVariable, command_line, set_variables
 
 SEE_HOLDERS = Remedy(
-    "See who holds memory there, and end what is not needed.",
+    "Check which processes hold memory there, and end those that are not needed.",
     command_line("nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv"),
 )
 ANOTHER_GPU = Remedy(
-    "Or choose a GPU with more room, by its number in CUDA_VISIBLE_DEVICES.",
+    "Or choose a GPU with more free memory, by its number in CUDA_VISIBLE_DEVICES.",
     command_line("nvidia-smi --query-gpu=index,memory.free --format=csv"),
 )
 
 
 def share_remedy(log: Log) -> Remedy:
-    """How programs of this framework can live on one GPU together."""
+    """How programs of this framework can share one GPU."""
     check = next((a for a in log.allocations if a.of == "vllm" and a.free and a.total), None)
     if check is not None and check.free and check.total:
         share = int(100 * check.free / check.total) / 100
         return Remedy(
-            f"Or let vLLM take no more than is free: --gpu-memory-utilization {share:.2f} or less."
+            f"Or let vLLM use no more than is free: --gpu-memory-utilization {share:.2f} or less."
         )
     if log.framework == "jax":
         return Remedy(
-            "To share a GPU, let JAX take memory as it needs it.",
+            "To share a GPU, let JAX allocate memory as needed.",
             SetVariable("XLA_PYTHON_CLIENT_PREALLOCATE", "false"),
         )
     if log.framework == "torch":
         return Remedy(
-            "To share a GPU, give each process its part: "
+            "To share a GPU, give each process its share: "
             "torch.cuda.set_per_process_memory_fraction(0.5)."
         )
     return Remedy(
-        "To share a GPU, let every program take memory as it needs it.",
+        "To share a GPU, let every program allocate memory as needed.",
         set_variables(TF_FORCE_GPU_ALLOW_GROWTH="true", XLA_PYTHON_CLIENT_PREALLOCATE="false"),
     )
 
 
 def for_leaks(log: Log) -> tuple[Remedy, ...]:
-    """What programs of this framework commonly keep without need."""
+    """What programs of this framework often keep although it is not needed."""
     if log.framework == "tensorflow":
         return (
             Remedy(
@@ -53,7 +53,7 @@ def for_leaks(log: Log) -> tuple[Remedy, ...]:
         return (
             Remedy(
                 "Sum up numbers, not tensors (loss.item()), evaluate under torch.no_grad(), and "
-                "del what one phase leaves behind before the next begins."
+                "delete what one phase no longer needs before the next begins."
             ),
         )
-    return (Remedy("Look for what is kept from step to step: lists of results, cached graphs."),)
+    return (Remedy("Look for objects that each step keeps: lists of results, cached graphs."),)

@@ -1,4 +1,4 @@
-"""Statements of a traceback that failed because the framework saw fewer GPUs than they take."""
+"""Statements of a traceback that failed because the framework saw fewer GPUs than they use."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _TAKES_DEVICES = {
     "config.set_virtual_device_configuration",
     "config.set_visible_devices",
 }
-"""Calls of TensorFlow whose first argument is a physical device, or a list of some."""
+"""TensorFlow calls whose first argument is a physical device, or a list of them."""
 
 
 class MissingGpu(NamedTuple):
     """An item that the list of devices does not have."""
 
     line: int
-    """Of the log: the exception."""
+    """The line of the exception in the log."""
     framework: str
     taken: str
-    """As it is written: gpus[0]."""
+    """As written in the program: gpus[0]."""
     number: int | None
-    """None where the shown code does not tell."""
+    """None if the shown code does not contain it."""
 
 
 @lru_cache(maxsize=1)
 def missing_gpus(log: Log) -> tuple[MissingGpu, ...]:
-    """Exceptions that ended the program because a GPU of a list of GPUs was not there."""
+    """Exceptions that ended the program because a list of GPUs did not have the item."""
     ends = {failure.line for failure in log.failures}
     return tuple(
         found
@@ -50,7 +50,7 @@ def missing_gpus(log: Log) -> tuple[MissingGpu, ...]:
     )
 
 
-def lines_for_want_of_a_gpu(log: Log) -> frozenset[int]:
+def lines_lacking_a_gpu(log: Log) -> frozenset[int]:
     return frozenset(found.line for found in missing_gpus(log))
 
 
@@ -65,7 +65,7 @@ def _taken(raised: Raised, program: Program) -> Iterator[MissingGpu]:
 
 
 def _devices_of(call: Call) -> Iterator[ast.Subscript]:
-    """Items of a list that are handed to a call which wants devices: set_memory_growth(gpus[0])."""
+    """Items of a list that are passed to a call that needs devices: set_memory_growth(gpus[0])."""
     if tf_name(call.path) not in _TAKES_DEVICES:
         return
     if (text_of(call.argument(1, "device_type")) or "").upper() == "CPU":

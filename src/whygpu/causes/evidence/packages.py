@@ -1,4 +1,4 @@
-"""Installed packages and what they require of each other, for the causes that judge them."""
+"""Installed packages and their requirements, for the causes that judge them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.evidence.framework_builds import titled
-from whygpu.causes.evidence.probe_ends import failed_saying, own_probes, quoted
+from whygpu.causes.evidence.probe_ends import failure_message, own_probes, quoted
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Evidence, Gap, seen
 from whygpu.model.lazy_regex import late
@@ -26,12 +26,12 @@ def required_name(requirement: str) -> str:
 
 
 def tidy(requirement: str) -> str:
-    """A requirement as pip takes it today: "numpy (<2,>=1.23)" is an older spelling."""
+    """A requirement in pip's current form: "numpy (<2,>=1.23)" is an older spelling."""
     return re.sub(r"[()\s]", "", requirement.partition(";")[0])
 
 
 def framework_name_of(package: str) -> FrameworkName | None:
-    """The framework that a package is, or is a part of."""
+    """The framework that a package is, or belongs to."""
     row = provider(package)
     if row is not None:
         return row.framework
@@ -39,7 +39,7 @@ def framework_name_of(package: str) -> FrameworkName | None:
 
 
 def package_named(machine: Snapshot, name: str) -> Package | None:
-    """The installed package that an import reaches."""
+    """The installed package that Python imports."""
     packages = machine.target.packages
     if not isinstance(packages, Known):
         return None
@@ -47,7 +47,7 @@ def package_named(machine: Snapshot, name: str) -> Package | None:
 
 
 def requirement_of(machine: Snapshot, framework: Framework, name: str) -> str | None:
-    """What a framework's own metadata says that it needs of another package."""
+    """The requirement on another package in a framework's own metadata."""
     package = package_named(machine, framework.distribution)
     lines = package.requires if package is not None else ()
     found = (tidy(line) for line in lines)
@@ -71,17 +71,17 @@ def unmet(
 
 
 def conflict_evidence(machine: Snapshot, conflict: RequirementConflict) -> Evidence:
-    said = f"{conflict.package} requires {tidy(conflict.requirement)}"
+    text = f"{conflict.package} requires {tidy(conflict.requirement)}"
     version = f"; {conflict.found.value} is installed" if isinstance(conflict.found, Known) else ""
-    return seen(machine.target.conflicts, said + version)
+    return seen(machine.target.conflicts, text + version)
 
 
 class ImportFault(NamedTuple):
-    """A framework that another package keeps from being imported."""
+    """A framework that cannot be imported because of another package."""
 
     framework: Framework
     message: re.Match[str] | None
-    """What the probe printed or raised; None when no probe ran and only metadata speaks."""
+    """What the probe printed or raised; None if no probe ran and only metadata are known."""
     evidence: tuple[Evidence, ...]
     conflict: RequirementConflict | None
 
@@ -91,7 +91,7 @@ def import_faults(
 ) -> Iterator[ImportFault | Gap]:
     """Frameworks that `package` breaks: proven by a message, or suspected from metadata alone.
 
-    A probe that got through its import has the last word, whatever the metadata says.
+    If a probe imported the framework, that decides, whatever the metadata show.
     """
     unjudged: list[str] = []
     for framework, probe in own_probes(machine):
@@ -99,7 +99,7 @@ def import_faults(
         conflict = found.value if isinstance(found, Known) else None
         evidence = () if conflict is None else (conflict_evidence(machine, conflict),)
         if isinstance(probe, Known):
-            match = failed_saying(probe.value, messages)
+            match = failure_message(probe.value, messages)
             if match is not None:
                 line = quoted(probe.value, match.string)
                 yield ImportFault(framework, match, (line, *evidence), conflict)
@@ -109,7 +109,7 @@ def import_faults(
             yield ImportFault(framework, None, evidence, conflict)
     if unjudged and isinstance(machine.target.conflicts, Unknown):
         reason = machine.target.conflicts.reason
-        yield Gap(f"whether {package} suits {and_list(unjudged)}: {reason}")
+        yield Gap(f"whether {package} matches {and_list(unjudged)}: {reason}")
 
 
 def claims(

@@ -1,4 +1,4 @@
-"""What the frameworks' probes tell about a failure, for the causes that read it there."""
+"""What the frameworks' probes show about a failure, for the causes that use it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _PROBES: Mapping[FrameworkName, ProbeName] = {
 
 
 GPU_USERS: tuple[Literal["tensorflow", "jax", "torch"], ...] = ("tensorflow", "jax", "torch")
-"""Frameworks with devices of their own. Keras has none: it is judged by its backend."""
+"""Frameworks with their own devices. Keras has none: it is judged by its backend."""
 
 
 def framework_probes(machine: Snapshot) -> Iterator[tuple[Framework, Observed[Probe]]]:
-    """Each installed framework that can be run, with what running it gave."""
+    """Each installed framework that can be run, with the result of its probe."""
     for framework in need(machine.target.frameworks):
         name = _PROBES.get(framework.name)
         if name is not None:
@@ -34,14 +34,14 @@ def framework_probes(machine: Snapshot) -> Iterator[tuple[Framework, Observed[Pr
 
 
 def own_probes(machine: Snapshot) -> Iterator[tuple[Framework, Observed[Probe]]]:
-    """Like framework_probes, without a Keras that only fails because its backend does."""
+    """Like framework_probes, without a Keras that fails only because its backend does."""
     for framework, probe in framework_probes(machine):
         if not (isinstance(probe, Known) and fails_like_its_backend(machine, framework)):
             yield framework, probe
 
 
 def fails_like_its_backend(machine: Snapshot, framework: Framework) -> bool:
-    """Whether this is Keras and its backend's probe ended just as its own did."""
+    """Whether this is Keras and its backend's probe ended in the same way."""
     if framework.name != "keras":
         return False
     backend = keras_backend(machine, framework)
@@ -64,26 +64,26 @@ def fails_like_its_backend(machine: Snapshot, framework: Framework) -> bool:
 
 
 def imported(probe: Probe) -> bool:
-    """The import went through: the probe got beyond it."""
+    """The probe got past the import."""
     return probe.stage not in ("start", "import")
 
 
 def first_error(probe: Probe) -> str:
-    """The error at the bottom of the chain: what is raised last often hides it."""
+    """The first error of the chain, which later errors often hide."""
     return probe.fact("first exception") or probe.how
 
 
-def said(probe: Probe, message: re.Pattern[str]) -> re.Match[str] | None:
-    """Where a probe shows a message: in its error first, then in its facts and log."""
+def message_in(probe: Probe, message: re.Pattern[str]) -> re.Match[str] | None:
+    """A message in a probe: in its error first, then in its facts and log."""
     facts = (text for _, text in probe.facts)
     return _find(message, (*_error_lines(probe), *facts, *probe.log))
 
 
-def failed_saying(probe: Probe, message: re.Pattern[str]) -> re.Match[str] | None:
+def failure_message(probe: Probe, message: re.Pattern[str]) -> re.Match[str] | None:
     """The message with which an import failed.
 
-    Where an exception ended it, only the exception counts: what a framework prints and survives
-    is not why it failed. Where native code ended it, its log is all there is.
+    If an exception ended it, only the exception counts: a message that the framework printed
+    before is not the reason. If native code ended it, only its log is available.
     """
     if probe.ended == "finished" or imported(probe):
         return None

@@ -1,4 +1,4 @@
-"""Where a program starts a framework's runtime, and what it has then decided for good."""
+"""Where a program starts a framework's runtime, which then fixes its settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from whygpu.tables.variable_moments import Moment
 
 
 def eager(program: Program) -> bool:
-    """Operations run at once, as they do in TensorFlow 2 unless the program says otherwise."""
+    """Operations run immediately, as in TensorFlow 2 unless the program changes it."""
     return program.tensorflow == "2" and not any(
         tf_name(event.path) in ("disable_eager_execution", "disable_v2_behavior", "Graph")
         for event in program.named()
@@ -56,7 +56,7 @@ def is_keras_model(value: Value) -> bool:
 
 
 def tensorflow_looks(program: Program) -> Iterator[Call]:
-    """Calls that make TensorFlow look at devices; CUDA then reads its variables."""
+    """Calls that make TensorFlow list devices; CUDA then reads its variables."""
     if "tensorflow" not in program.imports:
         return
     for call in program.calls():
@@ -72,7 +72,7 @@ def jax_starts(program: Program) -> Iterator[Call]:
 
 
 def is_cuda(value: Value) -> bool:
-    """A device of CUDA, written out: "cuda:0", torch.device("cuda")."""
+    """A CUDA device that is written out: "cuda:0", torch.device("cuda")."""
     if isinstance(value, Result) and value.call.path == "torch.device":
         value = value.call.argument(0, "type")
     word = text_of(value)
@@ -80,7 +80,7 @@ def is_cuda(value: Value) -> bool:
 
 
 def may_be_cuda(value: Value) -> bool:
-    """The same, or the choice between it and the CPU."""
+    """The same, or a choice between CUDA and the CPU."""
     if isinstance(value, Result) and value.call.path == "torch.device":
         value = value.call.argument(0, "type")
     if isinstance(value, Either):

@@ -1,4 +1,4 @@
-"""PyTorch's tensors and modules in a program, and the devices that they are seen to be on."""
+"""PyTorch's tensors and modules in a program, and the devices that they are known to be on."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Device = Literal["cuda", "cpu"]
 
 
 def is_tensor(value: Value) -> bool:
-    """Made by torch, or handed out by a DataLoader."""
+    """Created by torch, or returned by a DataLoader."""
     if isinstance(value, Result):
         call = value.call
         if call.path in _MAKERS:
@@ -69,7 +69,7 @@ def is_tensor(value: Value) -> bool:
         of, depth = value.of, 1
         while isinstance(of, Item):
             of, depth = of.of, depth + 1
-        # `for batch in loader` may be a dictionary or an object; `for x, y in loader` is no such.
+        # `for batch in loader` may give a dictionary or an object; `for x, y in loader` does not.
         return depth >= 2 and isinstance(of, Result) and of.call.path in _LOADERS
     return False
 
@@ -89,7 +89,7 @@ def is_module(value: Value) -> bool:
 
 
 def _is_own_module(definition: Definition) -> bool:
-    """A class of this file that is a module, and makes one with parameters."""
+    """A module class of this file that creates a module with parameters."""
     if not any(getattr(base, "path", "") == "torch.nn.Module" for base in definition.bases):
         return False
     return any(
@@ -101,7 +101,7 @@ def _is_own_module(definition: Definition) -> bool:
 
 
 def plain(program: Program) -> bool:
-    """The default device is not changed anywhere, so that a bare torch.ones is on the CPU."""
+    """The default device is not changed, so torch.ones without a device is on the CPU."""
     return not any(
         call.path in ("torch.set_default_device", "torch.set_default_tensor_type")
         for call in program.calls()
@@ -109,9 +109,9 @@ def plain(program: Program) -> bool:
 
 
 def tensor_device(value: Value) -> Device | None:
-    """Where a tensor with at least one axis is; None where the source does not tell."""
+    """The device of a tensor with at least one axis; None if the source does not show it."""
     if isinstance(value, Item):
-        # A loader's batches are on the CPU, unless its data set is made otherwise.
+        # A loader's batches are on the CPU, unless its data set is on another device.
         return "cpu" if is_tensor(value) and _plain_loader(value) else None
     if not isinstance(value, Result):
         return None
@@ -134,7 +134,7 @@ def tensor_device(value: Value) -> Device | None:
 
 
 def _plain_loader(value: Value) -> bool:
-    """A loader over a data set that others have written, such as torchvision's."""
+    """A loader of a library's data set, such as torchvision's."""
     while isinstance(value, Item):
         value = value.of
     if not isinstance(value, Result):
@@ -144,7 +144,7 @@ def _plain_loader(value: Value) -> bool:
 
 
 def _spreads(call: Call) -> bool:
-    """torch.ones(3, **options) may say anything."""
+    """torch.ones(3, **options) can have any option."""
     return any(keyword.arg is None for keyword in call.node.keywords)
 
 
@@ -164,7 +164,7 @@ def _device(value: Value) -> Device | None:
 
 
 def module_device(program: Program, value: Value, event: Event) -> Device | None:
-    """Where a module of torch.nn is when something happens; modules are moved in place."""
+    """The device of a torch.nn module at an event; modules are moved in place."""
     if not is_module(value):
         return None
     made = _maker(value)
@@ -189,7 +189,7 @@ def module_device(program: Program, value: Value, event: Event) -> Device | None
 
 
 def _made_twice(program: Program, definition: Definition) -> bool:
-    """Two objects of one class are not told apart."""
+    """Two objects of one class cannot be distinguished."""
     made = {
         call.node
         for call in program.calls()
@@ -199,7 +199,7 @@ def _made_twice(program: Program, definition: Definition) -> bool:
 
 
 def _maker(value: Value) -> object:
-    """The call of the constructor, or the class of an object of this file."""
+    """The constructor call, or the class of an object defined in this file."""
     while isinstance(value, Result):
         if value.call.path:
             return value.call

@@ -1,4 +1,4 @@
-"""What watching a run has shown of its memory, for the causes that judge its last words."""
+"""What watching a run has shown about its memory, for the causes that judge its end."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from whygpu.model.memory_use import MemoryEnd
 
 Reason = Literal["too-big", "other-process", "fragmentation", "leak"]
 Judgement = tuple[Reason, Confidence, str, "Reason | None"]
-"""Why, how sure that is, what shows it, and what is not excluded."""
+"""The reason, its confidence, the evidence as text, and a reason that is not excluded."""
 
 
 def completed(figures: Figures, seen: MemoryEnd | None) -> Figures:
-    """The figures of a log with what it leaves out and watching has shown."""
+    """The figures of a log, completed with those from watching the run."""
     if seen is None:
         return figures
     if seen.limit is not None and None in (figures.free, figures.held):
-        # What is free and held is then counted within the limit in force, which may be less than
-        # what a GPU of that name has.
+        # Free and held memory then count within the limit in force, which may be less than the
+        # memory of a GPU of that name.
         figures = figures._replace(total_least=seen.limit, total_most=seen.limit)
     return figures._replace(
         requested=figures.requested if figures.requested is not None else seen.asked,
@@ -30,7 +30,7 @@ def completed(figures: Figures, seen: MemoryEnd | None) -> Figures:
 
 
 def by_watching(log: Log) -> Judgement | None:
-    """How memory went while the program ran outranks what its last words suggest."""
+    """The course of memory during the run overrides what the end of the log suggests."""
     seen = log.memory
     if seen is None or seen.reason == "unknown":
         return None
@@ -38,7 +38,7 @@ def by_watching(log: Log) -> Judgement | None:
 
 
 def doubted(log: Log, judgement: Judgement) -> Judgement:
-    """Where watching did not tell, a full GPU is no proof that the program is too big."""
+    """If watching was not conclusive, a full GPU does not prove that the program is too big."""
     reason, _, because, also = judgement
     if log.memory is None or reason != "too-big":
         return judgement

@@ -89,7 +89,7 @@ from whygpu.causes.evidence.framework_installs import gpu_build
 from whygpu.causes.evidence.keras_backend import BACKENDS, Choice, choice_of
 from whygpu.causes.evidence.log_subjects import ended_after
 from whygpu.causes.evidence.packages import package_named
-from whygpu.causes.evidence.probe_ends import imported, quoted, said
+from whygpu.causes.evidence.probe_ends import imported, message_in, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import and_list, display_name, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
@@ -156,7 +156,7 @@ def _installed(machine: Snapshot) -> list[str]:
 
 
 def _line(probe: Observed[Probe]) -> tuple[Evidence, ...]:
-    match = said(probe.value, MESSAGES) if isinstance(probe, Known) else None
+    match = message_in(probe.value, MESSAGES) if isinstance(probe, Known) else None
     return (quoted(probe.value, match.string),) if isinstance(probe, Known) and match else ()
 
 

@@ -153,7 +153,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.log_keras_mismatch import MESSAGES as MESSAGES_IN_LOG
-from whygpu.causes.evidence.log_keras_mismatch import told_in
+from whygpu.causes.evidence.log_keras_mismatch import mismatch_in
 from whygpu.causes.evidence.log_subjects import ended_after, excerpt
 from whygpu.causes.evidence.packages import (
     conflict_evidence,
@@ -162,7 +162,13 @@ from whygpu.causes.evidence.packages import (
     requirement_of,
     tidy,
 )
-from whygpu.causes.evidence.probe_ends import failed_saying, imported, own_probes, quoted, said
+from whygpu.causes.evidence.probe_ends import (
+    failure_message,
+    imported,
+    message_in,
+    own_probes,
+    quoted,
+)
 from whygpu.model.cause import cause
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
@@ -243,8 +249,8 @@ def _pair_conflicts(machine: Snapshot) -> list[RequirementConflict]:
 def _proof(machine: Snapshot, framework: Framework, probe: Observed[Probe]) -> Evidence | None:
     if framework.name not in ("tensorflow", "keras") or not isinstance(probe, Known):
         return None
-    match = failed_saying(probe.value, MESSAGES)
-    if match is None or said(probe.value, INSIDE_KERAS) is None or _fails_alone(machine):
+    match = failure_message(probe.value, MESSAGES)
+    if match is None or message_in(probe.value, INSIDE_KERAS) is None or _fails_alone(machine):
         return None
     return quoted(probe.value, match.string)
 
@@ -255,7 +261,7 @@ def _fails_alone(machine: Snapshot) -> bool:
     return (
         isinstance(probe, Known)
         and not imported(probe.value)
-        and said(probe.value, INSIDE_KERAS) is None
+        and message_in(probe.value, INSIDE_KERAS) is None
     )
 
 
@@ -304,7 +310,7 @@ def _by_number(keras: Framework, tensorflow: Framework) -> str:
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    statement = told_in(log)
+    statement = mismatch_in(log)
     if statement is not None and not _backend_is_missing(log):
         yield _in_log(log, statement)
 

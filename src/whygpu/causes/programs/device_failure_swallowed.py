@@ -98,7 +98,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.device_code import is_broad, only_talks, tf_name
+from whygpu.causes.evidence.device_code import is_broad, only_reports, tf_name
 from whygpu.causes.evidence.runtime_starts import is_keras_model, puts_on_cuda
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
@@ -167,7 +167,7 @@ def _swallowing(call: Call) -> ast.ExceptHandler | None:
         assert isinstance(frame.node, ast.Try)
         broad = next((one for one in frame.node.handlers if is_broad(one)), None)
         if broad is not None:
-            return broad if only_talks(broad) and not _moves_on(frame.node) else None
+            return broad if only_reports(broad) and not _moves_on(frame.node) else None
     return None
 
 

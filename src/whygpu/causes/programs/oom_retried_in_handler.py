@@ -108,7 +108,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from whygpu.causes.evidence.device_code import caught, only_talks
+from whygpu.causes.evidence.device_code import caught, only_reports
 from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.lazy_regex import late
@@ -148,7 +148,7 @@ def detect(program: Program) -> Iterator[CodeFinding]:
             )
             if again is not None:
                 yield _finding(program, again)
-            elif only_talks(handler):
+            elif only_reports(handler):
                 again = _tried_until_it_works(program, node)
                 if again is not None:
                     yield _finding(program, again, in_loop=True)
