@@ -78,7 +78,11 @@ __all__ = [*_MODULES, "__version__", "install", "record"]
 def __getattr__(name: str) -> "Any":
     """Import a public name when it is first used, so that `import whygpu` costs nothing."""
     if name not in _MODULES:
-        raise AttributeError(f"module 'whygpu' has no attribute {name!r}")
+        import sys
+
+        message = f"module 'whygpu' has no attribute {name!r}"
+        # With these, Python asks "Did you mean ...?".
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])
     from importlib import import_module
 
     return getattr(import_module(_MODULES[name]), name)

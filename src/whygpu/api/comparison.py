@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from whygpu.api.arguments import THIS_PYTHON, checked
 from whygpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ TIMEOUT = 1800.0
 _LARGEST_SEED = (1 << 32) - 1
 
 
+@checked
 def compare(
     what: str,
     lanes: str | None = None,
@@ -28,7 +30,7 @@ def compare(
     tolerance: str = "auto",
     repeat: int | None = None,
     train: int = 0,
-    python: str | None = None,
+    python: str | None = THIS_PYTHON,
     timeout: float = TIMEOUT,
     host_memory: str | int | None = None,
     on_progress: Callable[[str], None] = lambda text: None,
@@ -39,8 +41,8 @@ def compare(
     "cpu,gpu:no-cudnn"; None takes those that tell most on this machine. `inputs` is a file of
     numpy.savez; without it, inputs are made from the seed `random`, `batch` of them, of the shapes
     that the model says or that `shapes` gives ("3x224x224"). `python` is an interpreter or a
-    virtual environment; None means the active one. `timeout` is in seconds, for one run of one
-    lane. `host_memory` (bytes, or "32GiB") is the main memory that one process may take.
+    virtual environment: this program's, unless another is given. `timeout` is in seconds, for one
+    run of one lane. `host_memory` (bytes, or "32GiB") is the main memory that one process may take.
 
     Example:
         whygpu.compare("model.keras", "cpu,gpu")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from whygpu.api.arguments import THIS_PYTHON, checked
 from whygpu.api.releases import place_of_machine, with_releases
 from whygpu.causes import machine_catalogue
 from whygpu.diagnosis.engine import diagnose as _diagnose
@@ -24,12 +25,14 @@ from whygpu.readers import bounded_json
 if TYPE_CHECKING:
     from whygpu.probes.runner import Progress
 
+LONGEST_TIMEOUT = 86400.0
 LARGEST_SNAPSHOT = 1 << 24
 """Bytes. With all probes and what they printed, a snapshot has less than 1 MiB."""
 
 
+@checked
 def check(
-    python: str | None = None,
+    python: str | None = THIS_PYTHON,
     *,
     probe: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
@@ -37,7 +40,8 @@ def check(
 ) -> Report:
     """Does each framework of one environment use the GPU, and if not, why not?
 
-    `python` is an interpreter or a virtual environment; None means the active environment.
+    `python` is an interpreter or a virtual environment: the one of this program, unless another
+    is given. None means the active environment of the shell, as on the command line.
     With `probe=False`, files are read and no framework is run. `timeout` is in seconds, for each
     framework.
 
@@ -50,8 +54,9 @@ def check(
     return diagnose(taken)
 
 
+@checked
 def snapshot(
-    python: str | None = None,
+    python: str | None = THIS_PYTHON,
     *,
     probe: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
@@ -71,6 +76,10 @@ def snapshot(
     """
     from whygpu.collectors.collect import collect
 
+    if not 0 < timeout <= LONGEST_TIMEOUT:
+        raise UsageError(
+            "expected a number of seconds between 0 and a day", option="timeout", value=timeout
+        )
     host = LocalHost()
     # Importing fifty causes takes about as long as the target takes to answer.
     taken = collect(host, python, meanwhile=machine_catalogue)
@@ -107,6 +116,7 @@ def _probed(
     return taken.with_probes(probes)
 
 
+@checked
 def diagnose(snapshot: Snapshot) -> Report:
     """Judge a snapshot, of this machine or of another one.
 
@@ -118,6 +128,7 @@ def diagnose(snapshot: Snapshot) -> Report:
     return report._replace(findings=findings)
 
 
+@checked
 def load_snapshot(path: str) -> Snapshot:
     """Read a snapshot from a file, or from standard input for "-".
 

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from whygpu.api.arguments import THIS_PYTHON, checked
 from whygpu.errors import PolicyError, UsageError
 from whygpu.host.local import LocalHost
 from whygpu.model.observed import Known, Unknown
@@ -22,14 +23,18 @@ if TYPE_CHECKING:
 _OTHER_NAMES = {"pytorch": "torch", "tf": "tensorflow"}
 
 
+@checked
 def memory_holders(
-    python: str | None = None, *, gpu: str | int | None = None, machine: Snapshot | None = None
+    python: str | None = THIS_PYTHON,
+    *,
+    gpu: str | int | None = None,
+    machine: Snapshot | None = None,
 ) -> HoldersReport:
     """Who holds the memory of each GPU, and what would a new process take?
 
-    `python` is the interpreter or virtual environment whose frameworks would start; None means
-    the active environment. `gpu` limits the answer to GPUs: 0, "0,2" or a name. `machine` is a
-    snapshot of another machine, to judge instead of this one.
+    `python` is the interpreter or virtual environment whose frameworks would start: this program's,
+    unless another is given; None means the active environment of the shell. `gpu` limits the answer
+    to GPUs: 0, "0,2" or a name. `machine` is a snapshot of another machine, to judge instead.
 
     Example:
         whygpu.memory_holders()
@@ -72,6 +77,7 @@ def _numbers(machine: Snapshot, text: str | None) -> tuple[int, ...] | None:
         raise UsageError(*error.args, option="gpu", value=text) from error
 
 
+@checked
 def estimate_memory(
     what: str,
     *,
@@ -83,7 +89,7 @@ def estimate_memory(
     limit: str | int | None = None,
     backend: str | None = None,
     input: str | None = None,
-    python: str | None = None,
+    python: str | None = THIS_PYTHON,
     timeout: float | None = None,
     host_memory: str | int | None = None,
     on_progress: Callable[[str], None] = lambda text: None,
@@ -93,7 +99,8 @@ def estimate_memory(
     `what` is "model.keras" or "file.py:function". The estimate is held against a `gpu`
     ("RTX 4090"), a `limit` (bytes, or "8GiB"), or else the free memory of this machine's GPU; no
     GPU is needed. `input` is the shape of one example ("3x224x224") if the model does not say it.
-    `host_memory` (bytes, or "32GiB") is the main memory that the estimating process may take.
+    `host_memory` (bytes, or "32GiB") is the main memory that the estimating process may take, and
+    `python` the environment that has the framework: this program's, unless another is given.
 
     Example:
         whygpu.estimate_memory("train.py:build_model", batch_size=64, gpu="RTX 4090")
@@ -143,10 +150,11 @@ def _room(
     return None, seen.reason if isinstance(seen, Unknown) else ""
 
 
+@checked
 def find_batch_size(
     step: str | Callable[..., Any] | Any,
     *,
-    python: str | None = sys.executable,
+    python: str | None = THIS_PYTHON,
     device: str | None = None,
     limit: int | str | None = None,
     margin: float | str = 0.0,
@@ -165,9 +173,9 @@ def find_batch_size(
     `step` is a function at the top level of a file, called with the batch size; or a function that
     returns a model, "train.py:make_model", "model.keras", or a model itself. Each trial runs in a
     process of its own that loads the file anew, with `python`: this program's interpreter, unless
-    another is given (None means the active environment). `limit` (bytes, or "8GiB") is the memory
-    that it may use, `margin` (0.05, or "5%") the part that stays free. No batch above `largest` is
-    tried. `timeout` is in seconds, for each trial.
+    another is given (None: the active environment of the shell). `limit` (bytes, or "8GiB") is the
+    memory that it may use, `margin` (0.05, or "5%") the part that stays free. No batch above
+    `largest` is tried. `timeout` is in seconds, for each trial.
 
     Example:
         whygpu.find_batch_size("train.py:step", limit="8GiB", margin="5%").batch
@@ -196,7 +204,7 @@ def find_batch_size(
             timeout=find.DEFAULT_TIMEOUT if timeout is None else timeout,
             cache=cache,
             # Modules that only this program finds are of use to its own interpreter alone.
-            search_path=tuple(filter(None, sys.path)) if python == sys.executable else (),
+            search_path=tuple(filter(None, sys.path)) if python == THIS_PYTHON else (),
         )
         result = find.find(wanted, os.environ, on_progress)
     return result._replace(notes=(*result.notes, *from_program.held_by_this_program()))

@@ -23,7 +23,8 @@ def rule(name: str) -> Cause:
     import difflib
 
     names = [word for cause in catalogue() for word in (cause.code, cause.slug)]
-    close = difflib.get_close_matches(str(name), names, n=1)
+    begun = [word for word in names if word.lower().startswith(str(name).lower())]
+    close = begun or difflib.get_close_matches(str(name), names, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     raise UsageError(f"there is no cause {name!r}; {hint}`whygpu rule` lists them all")
 

@@ -6,6 +6,8 @@ import re
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from whygpu.api.arguments import THIS_PYTHON, checked
+
 if TYPE_CHECKING:
     from whygpu.model.install_plan import PlanAnswer, ReleaseAnswer
     from whygpu.model.machine_spec import MachineSpec
@@ -16,10 +18,11 @@ if TYPE_CHECKING:
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 
 
+@checked
 def plan(
     *wishes: str,
     machine: Snapshot | None = None,
-    python: str | None = None,
+    python: str | None = THIS_PYTHON,
     driver: str | None = None,
     gpu: str | None = None,
     glibc: str | None = None,
@@ -29,7 +32,8 @@ def plan(
     """Which releases can use the GPU of a machine, together, and which command installs them?
 
     The machine is this one, or `machine`, a snapshot of another. Each option overrides one of its
-    facts; `python` is a version ("3.11"), or an interpreter or virtual environment of this machine.
+    facts; `python` is a version ("3.11"), or an interpreter or virtual environment of this machine:
+    this program's, unless another is given.
     Without wishes, the plan is for TensorFlow. `verify=True` also asks pip, or uv, to resolve the
     plan, which uses the package index.
 
@@ -58,11 +62,12 @@ def plan(
     return answer
 
 
+@checked
 def why_not(
     release: str,
     *others: str,
     machine: Snapshot | None = None,
-    python: str | None = None,
+    python: str | None = THIS_PYTHON,
     driver: str | None = None,
     gpu: str | None = None,
     glibc: str | None = None,

@@ -8,6 +8,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
+from whygpu.api.arguments import checked
 from whygpu.errors import UsageError
 from whygpu.model.policy import DevicePolicy
 
@@ -39,6 +40,7 @@ class Watch(NamedTuple):
     """With each stage of estimating what would have fitted."""
 
 
+@checked
 def plan_run(
     command: str | Sequence[str],
     policy: str | DevicePolicy = "",
@@ -58,6 +60,7 @@ def plan_run(
     return prepare(_words(command), wanted, os.environ, repair=repair, trace=trace)
 
 
+@checked
 def run(
     command: str | Sequence[str],
     policy: str | DevicePolicy = "",
@@ -108,7 +111,13 @@ def _words(command: str | Sequence[str]) -> list[str]:
             command = shlex.split(command)
         except ValueError as error:
             raise UsageError(f"{error} in {command!r}", option="command") from error
-    words = [os.fspath(word) for word in command]
+    try:
+        words = [os.fspath(word) for word in command]
+    except TypeError:
+        received = type(command).__name__
+        raise UsageError(
+            f"expected a command line, or a list of words, received {received}", option="command"
+        ) from None
     if not words:
         raise UsageError("what should run? expected a command, such as python train.py")
     return words

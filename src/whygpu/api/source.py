@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from whygpu.api.arguments import checked
 from whygpu.errors import Option, UsageError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     Codes = str | Iterable[str]
 
 
+@checked
 def lint(
     what: Paths,
     *,
@@ -63,6 +65,7 @@ def lint(
     return report._replace(fixed=fixed.mended, not_fixed=fixed.left)
 
 
+@checked
 def lint_patch(
     what: Paths,
     *,

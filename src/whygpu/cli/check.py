@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from whygpu.cli.arguments import add_color_argument
+from whygpu.cli.arguments import add_color_argument, seconds
 from whygpu.probes import DEFAULT_TIMEOUT
 
 EXAMPLES = """\
@@ -38,7 +38,7 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=_seconds,
+        type=seconds,
         default=DEFAULT_TIMEOUT,
         help=f"time limit for running each framework (default: {DEFAULT_TIMEOUT:.0f})",
     )
@@ -54,16 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-v", "--verbose", action="store_true", help="show the outcome of every cause"
     )
     add_color_argument(parser)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
-    if not 0 < seconds < 86400:
-        raise argparse.ArgumentTypeError("expected a number of seconds between 0 and a day")
-    return seconds
 
 
 def run(options: argparse.Namespace) -> int:

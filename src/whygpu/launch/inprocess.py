@@ -36,6 +36,11 @@ def apply(policy: str | DevicePolicy) -> LaunchPlan:
     devices; PolicyError says so where it comes too late, and where the machine cannot meet it.
     """
     wanted = parse_policy(policy) if isinstance(policy, str) else policy
+    if not isinstance(wanted, DevicePolicy):
+        raise UsageError(
+            f'expected a policy such as "gpu:1 memory=4GiB", received {type(policy).__name__}',
+            option="policy",
+        )
     if wanted.isolate or wanted.tf1:
         word = "isolate" if wanted.isolate else "tf1"
         raise UsageError(f"{word} has to come before Python starts: whygpu run --{word} -- ...")
@@ -103,18 +108,20 @@ def _started(name: str) -> bool:
 def require_gpu() -> None:
     """Raise PolicyError, with the reason, unless a framework of this process has a GPU.
 
-    Where a framework is imported, it is asked, which starts CUDA; else the machine is examined.
+    If a framework is imported, it is asked, which starts CUDA; else the machine is examined.
+
+    Example:
+        import torch
+        whygpu.require_gpu()
     """
     frameworks = _imported()
     if any(_gpus_of(name) for name in frameworks):
         return
-    plan_error: PolicyError | None = None
     try:
         prepare([sys.executable], DevicePolicy(require_gpu=True), os.environ, repair=False)
     except PolicyError as error:
-        plan_error = error
-    if plan_error is not None:
-        raise plan_error
+        # The caller has given no argument that the message could be about.
+        raise PolicyError(*error.args) from None
     if frameworks:
         names = and_list([display_name(name) for name in frameworks])
         raise PolicyError(f"{names} has no GPU in this process; `whygpu check` says why")

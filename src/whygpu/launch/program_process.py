@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from whygpu.errors import UsageError
 from whygpu.launch.streams import ErrorStream
 from whygpu.model.memory_use import HostMemory
 
@@ -62,7 +63,7 @@ class _Signals(NamedTuple):
     on_child: Any
 
 
-class NotStarted(Exception):
+class NotStarted(UsageError):
     """There is no such program, or it may not be run; nothing was."""
 
     def __init__(self, message: str, code: int) -> None:
