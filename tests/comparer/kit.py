@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from whygpu.comparer.comparison_report import report
 from whygpu.comparer.measures import Measures
-from whygpu.comparer.report import report
 from whygpu.comparer.tolerance import Tolerance
 from whygpu.model.comparison import (
     ComparisonReport,

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from tests.cases import each
-from whygpu.comparer.collect import environment_of, unable
+from whygpu.comparer.lane_processes import environment_of, unable
 from whygpu.comparer.lanes import (
     DEVICES,
     OPTIONS,

@@ -12,7 +12,7 @@ import pytest
 
 from tests.comparer.inside import part
 from whygpu.comparer import measures
-from whygpu.comparer.report import report
+from whygpu.comparer.comparison_report import report
 from whygpu.comparer.tolerance import Tolerance
 from whygpu.model.codec import decode
 from whygpu.model.comparison import ComparisonReport, Lane, LaneRun, Reference

@@ -10,7 +10,7 @@ import numpy
 
 from tests.comparer.inside import part
 from whygpu.comparer import measures, reference_tasks
-from whygpu.comparer.collect import Collected, Job
+from whygpu.comparer.lane_processes import Collected, Job
 from whygpu.model.comparison import Lane, LaneRun, Reference
 from whygpu.model.work import What
 

@@ -8,7 +8,7 @@ import pathlib
 import pytest
 
 from tests.comparer.inside import part
-from whygpu.comparer.collect import share_equal_files
+from whygpu.comparer.lane_processes import share_equal_files
 
 numpy = pytest.importorskip("numpy")
 RANDOM = numpy.random.RandomState(0)

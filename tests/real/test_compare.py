@@ -8,8 +8,8 @@ import pathlib
 import pytest
 
 from tests.targets import python_of
-from whygpu.comparer.collect import Job, on_one_backend
-from whygpu.comparer.compare import compare
+from whygpu.comparer.comparing import compare
+from whygpu.comparer.lane_processes import Job, on_one_backend
 from whygpu.comparer.lanes import parse_lanes
 from whygpu.errors import UsageError
 from whygpu.model.comparison import ComparisonReport

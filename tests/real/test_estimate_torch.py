@@ -12,7 +12,7 @@ import pytest
 from tests.targets import python_of
 from tools.estimate_table import estimated, measured
 from whygpu.errors import UsageError
-from whygpu.memory.estimate import Wanted, estimate
+from whygpu.memory.estimator import Wanted, estimate
 from whygpu.memory.gpu_rooms import of_limit
 from whygpu.model.estimate import BatchMemory, MemoryEstimate
 from whygpu.model.work import What

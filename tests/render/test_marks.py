@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from tests.memory.test_estimate import GIB, judged, told
+from tests.memory.test_estimator import GIB, judged, told
 from tests.planner.small_table import TABLE, machine
 from tests.render.test_compare_text import fault
 from whygpu.model.code_finding import LintReport

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from whygpu.host.local import LocalHost
 from whygpu.launch.program_process import Ended
-from whygpu.memory.shortage import Run, memory_end
+from whygpu.memory.memory_end import Run, memory_end
 from whygpu.model.driver import Gpu
 from whygpu.model.memory_use import MemoryEnd, ProcessMemory
 from whygpu.model.observed import Known

@@ -58,10 +58,10 @@ def compare(
     if what.endswith(".py"):
         _refuse_for_a_script(what, inputs=inputs, batch=batch, shapes=shapes)
     _check_inputs(inputs)
-    from whygpu.comparer import compare as comparer
+    from whygpu.comparer import comparing
     from whygpu.memory.amounts import in_bytes
 
-    return comparer.compare(
+    return comparing.compare(
         what,
         lanes,
         inputs=inputs,

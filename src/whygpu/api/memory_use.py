@@ -41,7 +41,7 @@ def memory_holders(
         whygpu.memory_holders(gpu=0)
     """
     from whygpu.api.machine import diagnose, snapshot
-    from whygpu.memory.holders import judge
+    from whygpu.memory.gpu_holders import judge
     from whygpu.model.finding import MACHINE
 
     seen = snapshot(python, probe=False) if machine is None else machine
@@ -106,13 +106,13 @@ def estimate_memory(
         whygpu.estimate_memory("train.py:build_model", batch_size=64, gpu="RTX 4090")
     """
     from whygpu.collectors import interpreter
-    from whygpu.memory import estimate
+    from whygpu.memory import estimator
     from whygpu.memory.amounts import in_bytes
     from whygpu.work.named_work import parse_what
 
     host = LocalHost()
     room, no_room = _room(host, gpu, limit)
-    wanted = estimate.Wanted(
+    wanted = estimator.Wanted(
         name=what,
         what=parse_what(what, ("model-file", "function")),
         batch=batch_size,
@@ -123,12 +123,12 @@ def estimate_memory(
         input=input,
         room=room,
         no_room=no_room,
-        timeout=estimate.DEFAULT_TIMEOUT if timeout is None else timeout,
+        timeout=estimator.DEFAULT_TIMEOUT if timeout is None else timeout,
         host_limit=None if host_memory is None else in_bytes(host_memory, "host_memory"),
     )
     # Before the interpreter is looked for: a wrong number is the better thing to hear of.
-    estimate.check(wanted)
-    return estimate.estimate(wanted, interpreter.find(host, python), os.environ, on_progress)
+    estimator.check(wanted)
+    return estimator.estimate(wanted, interpreter.find(host, python), os.environ, on_progress)
 
 
 def _room(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from whygpu.comparer.layers import Lanes, LayerJudgement
+from whygpu.comparer.layer_verdict import Lanes, LayerJudgement
 from whygpu.comparer.output_evidence import all_the_same
 from whygpu.model.comparison import (
     LaneRun,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whygpu.comparer.layers import Lanes
+from whygpu.comparer.layer_verdict import Lanes
 from whygpu.comparer.tolerance import UNITS, digits_lost, overall
 from whygpu.model.comparison import TensorDifference
 from whygpu.model.figures import PRECISIONS, figure, times

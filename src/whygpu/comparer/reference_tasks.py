@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from threading import Event
 from typing import NamedTuple
 
-from whygpu.comparer.collect import Collected, Job, Progress, environment_of, subject_of
+from whygpu.comparer.lane_processes import Collected, Job, Progress, environment_of, subject_of
 from whygpu.launch.execution import prepare, staged
 from whygpu.model.codec import decode
 from whygpu.model.comparison import Lane, Reference

@@ -12,9 +12,9 @@ import json
 import os
 from collections.abc import Sequence
 
-from whygpu.comparer import judge, measures, steadiness
-from whygpu.comparer import report as reports
-from whygpu.comparer.collect import (
+from whygpu.comparer import measures, pair_verdict, steadiness
+from whygpu.comparer.comparison_report import headline as headline_of
+from whygpu.comparer.lane_processes import (
     Collected,
     Job,
     Progress,
@@ -50,8 +50,8 @@ def told(
     if pairs == report.pairs:
         return report._replace(notes=(*report.notes, SAME_NUMBERS.format(job.seed)))
     all_ran = all(each.run.end == "ran" for each in report.lanes)
-    verdict = judge.overall_verdict([each.verdict for each in pairs], all_ran)
-    headline = reports.headline(verdict, report.lanes, pairs, report.tolerance)
+    verdict = pair_verdict.overall_verdict([each.verdict for each in pairs], all_ran)
+    headline = headline_of(verdict, report.lanes, pairs, report.tolerance)
     return report._replace(pairs=pairs, verdict=verdict, headline=headline)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.comparer.layers import Lanes
+from whygpu.comparer.layer_verdict import Lanes
 from whygpu.comparer.tolerance import LAST_BITS, UNITS, digits_lost, explaining_precision, overall
 from whygpu.model.comparison import Determinism, LaneRun, TensorDifference, Units
 from whygpu.model.figures import figure

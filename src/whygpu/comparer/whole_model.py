@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from whygpu.comparer.evidence import Witness, akin
-from whygpu.comparer.layers import Lanes
+from whygpu.comparer.layer_verdict import Lanes
 from whygpu.comparer.output_evidence import AMPLIFIED
 from whygpu.comparer.tolerance import LAST_BITS, UNITS, overall
 from whygpu.model.comparison import TensorDifference, WholeOutput

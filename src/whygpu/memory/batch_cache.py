@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.host.files import open_regular, read_whole
 from whygpu.host.writing import write_file
-from whygpu.memory.trial import Limits
+from whygpu.memory.trial_outcome import Limits
 from whygpu.model.batch import BatchResult
 from whygpu.model.codec import DecodeError, decode, encode
 from whygpu.model.observed import Known

@@ -12,7 +12,7 @@ from whygpu.host.limits import spare
 from whygpu.memory import batch_cache, batch_search
 from whygpu.memory.answer import answer, is_irregular, with_margin
 from whygpu.memory.room import free_of
-from whygpu.memory.trial import Limits, judge
+from whygpu.memory.trial_outcome import Limits, judge
 from whygpu.model.batch import BatchResult, SearchWishes, Trial
 from whygpu.model.observed import Known
 from whygpu.model.policy import DeviceChoice, DevicePolicy, LaunchPlan, MemoryLimit

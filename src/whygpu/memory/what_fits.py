@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from whygpu.errors import UsageError
-from whygpu.memory.estimate import OnProgress, UnusableWork, Wanted, estimate
+from whygpu.memory.estimator import OnProgress, UnusableWork, Wanted, estimate
 from whygpu.model.estimate import MemoryEstimate, MemoryRoom
 from whygpu.model.memory_use import FitAnswer, FitEstimate, MemoryEnd, NotedWork, ProcessMemory
 from whygpu.model.work import What

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cases import each
-from whygpu.memory.trial import Limits, gauges_of, judge, leak_of, steady_rise
+from whygpu.memory.trial_outcome import Limits, gauges_of, judge, leak_of, steady_rise
 from whygpu.model.batch import Gauge
 from whygpu.model.task_end import TaskEnd, TaskEnding
 from whygpu.model.task_wire import (

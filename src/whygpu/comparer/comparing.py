@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import get_args
 
-from whygpu.comparer import collect, measures, reference_tasks, seeding
-from whygpu.comparer.collect import Begun, Collected, Job, Progress
+from whygpu.comparer import lane_processes, measures, reference_tasks, seeding
+from whygpu.comparer.comparison_report import report
+from whygpu.comparer.lane_processes import Begun, Collected, Job, Progress
 from whygpu.comparer.lanes import default_lanes, parse_lanes
 from whygpu.comparer.reference_tasks import ReferenceRun
-from whygpu.comparer.report import report
 from whygpu.comparer.side_by_side import Piece, all_done, room_here
 from whygpu.comparer.tolerance import Tolerance, parse
 from whygpu.errors import Option, UsageError
@@ -125,7 +125,7 @@ def _default_lanes(job: Job, seen: Report) -> tuple[Lane, ...]:
     keras = job.what.kind == "model-file" or "keras" in named
     return default_lanes(
         gpu=isinstance(nvidia_gpu(seen.snapshot), Known),
-        keras=keras and collect.has_backends(job.installed),
+        keras=keras and lane_processes.has_backends(job.installed),
         installed=job.installed,
     )
 
@@ -133,8 +133,8 @@ def _default_lanes(job: Job, seen: Report) -> tuple[Lane, ...]:
 def _compared(
     what: str, job: Job, lanes: Sequence[Lane], within: Tolerance, progress: Progress
 ) -> ComparisonReport:
-    job, agreed = collect.on_one_backend(job, lanes)
-    begun = [collect.begin(job, lane, progress) for lane in lanes]
+    job, agreed = lane_processes.on_one_backend(job, lanes)
+    begun = [lane_processes.begin(job, lane, progress) for lane in lanes]
     _raise_unusable([each.collected for each in begun])
     collected, reference = _completed(job, begun, progress)
     ran = [each for each in collected if each.recorded]
@@ -157,7 +157,9 @@ def _completed(
     """The second runs, and the reference, which is made from the first ones."""
     ran = [each for each in begun if each.ran]
     second = {
-        each.lane.name: collect.again(job, each, progress) for each in ran if each.is_timed_again
+        each.lane.name: lane_processes.again(job, each, progress)
+        for each in ran
+        if each.is_timed_again
     }
     untimed = [each for each in ran if each.lane.name not in second]
     reference, *others = all_done(
@@ -179,7 +181,7 @@ def _reference_piece(job: Job, ran: Sequence[Begun], progress: Progress) -> Piec
 
 def _second(job: Job, begun: Begun, progress: Progress) -> Piece:
     return Piece(
-        lambda stop: collect.again(job, begun, progress, stop),
+        lambda stop: lane_processes.again(job, begun, progress, stop),
         begun.peak_host_bytes,
         begun.lane.device == "gpu",
     )

@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit import machine
 from whygpu import api
-from whygpu.memory.shortage import Run, memory_end, part_of
+from whygpu.memory.memory_end import Run, memory_end, part_of
 from whygpu.model.driver import Gpu
 from whygpu.model.memory_use import (
     Allocator,

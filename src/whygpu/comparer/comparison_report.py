@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.comparer import judge, speed, steadiness
+from whygpu.comparer import pair_verdict, speed, steadiness
 from whygpu.comparer.evidence import Witness
-from whygpu.comparer.layers import Lanes
+from whygpu.comparer.layer_verdict import Lanes
 from whygpu.comparer.measures import Measures
 from whygpu.comparer.tolerance import Tolerance
 from whygpu.model.comparison import (
@@ -47,7 +47,7 @@ def report(
     )
     lanes = _lanes(runs, measures, steady)
     all_ran = all(run.end == "ran" for run in runs)
-    verdict = judge.overall_verdict([each.verdict for each in pairs], all_ran)
+    verdict = pair_verdict.overall_verdict([each.verdict for each in pairs], all_ran)
     return ComparisonReport(
         what=what,
         inputs=inputs,
@@ -86,7 +86,7 @@ def _pair(
         for run in runs
         if run.end == "ran" and run is not a and run is not b
     ]
-    return judge.pair(measured, lanes, tolerance, steady, witnesses)
+    return pair_verdict.pair(measured, lanes, tolerance, steady, witnesses)
 
 
 def _lanes(
@@ -145,7 +145,7 @@ def _small(limit: str) -> str:
 def _agreement(pairs: Sequence[PairVerdict], limit: str) -> str:
     if not pairs:
         return ""
-    worst = judge.overall_verdict([each.verdict for each in pairs], all_ran=True)
+    worst = pair_verdict.overall_verdict([each.verdict for each in pairs], all_ran=True)
     return {
         "equal": " The others give the same to the last bit.",
         "rounding": f" The others differ by {_small(limit)}.",

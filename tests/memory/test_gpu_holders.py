@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit import machine
 from tests.schemas import obeys
-from whygpu.memory.holders import judge
+from whygpu.memory.gpu_holders import judge
 from whygpu.model.holders import GpuMemory, Holder, HoldersReport, NewProcess
 from whygpu.model.observed import Absent, Known, Unknown, need
 from whygpu.render.memory_holders import as_dict, render

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whygpu.comparer import evidence, layers, output_evidence, whole_model
-from whygpu.comparer.layers import COARSER_FIRST, Lanes
+from whygpu.comparer import evidence, layer_verdict, output_evidence, whole_model
+from whygpu.comparer.layer_verdict import COARSER_FIRST, Lanes
 from whygpu.comparer.tolerance import (
     LAST_BITS,
     UNRELATED,
@@ -114,7 +114,7 @@ def _first_missing(measured: PairFound) -> str | None:
 def _by_layers(result: _Pair, witnesses: Sequence[evidence.Witness]) -> PairVerdict:
     """Every layer is judged by itself; what the outputs differ by then follows from it."""
     lanes = result.lanes
-    judged = [layers.judge(layer, lanes) for layer in result.measured.layers]
+    judged = [layer_verdict.judge(layer, lanes) for layer in result.measured.layers]
     judged = [evidence.contradicted(each, lanes, witnesses) for each in judged]
     parted = [each for each in judged if each.parted]
     if parted:

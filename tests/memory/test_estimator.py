@@ -12,7 +12,7 @@ from tests.kit import machine
 from tests.schemas import obeys
 from whygpu.errors import UsageError
 from whygpu.memory import gpu_rooms
-from whygpu.memory.estimate import Wanted, check, judge
+from whygpu.memory.estimator import Wanted, check, judge
 from whygpu.model.estimate import MemoryEstimate, MemoryRoom
 from whygpu.model.observed import Absent, Unknown, need
 from whygpu.model.task_end import TaskEnd, TaskEnding
