@@ -50,7 +50,7 @@ def test_a_gpu_that_is_left_alone_is_found(line: str) -> None:
 @each("line", [NO_DRIVER, "torch 2.1.0+cpu", "Ultralytics 8.0 torch-2.1.0+cpu CPU"])
 def test_work_on_the_cpu_with_a_known_reason_is_told_and_gets_no_tick(line: str) -> None:
     explanation = explained(f"{line}\n{WORK}")
-    assert (explanation.verdict, explanation.standing) == ("nothing-wrong", "told")
+    assert (explanation.verdict, explanation.standing) == ("nothing-wrong", "answered")
     assert "on the CPU" in explanation.headline
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from whygpu.render.trace import render
+from whygpu.render.trace_text import render
 
 
 def op(name: str, device: str, count: int, seconds: float | None = None) -> dict[str, Any]:

@@ -297,6 +297,6 @@ def _write_report(path: str, report: RunReport) -> bool:
 
 
 def _show_trace(trace: dict[str, Any]) -> None:
-    from whygpu.render.trace import render
+    from whygpu.render.trace_text import render
 
     output.page_on_error(trace, lambda shown, width, color: f"whygpu: {render(shown, width=width)}")

@@ -81,7 +81,7 @@ class LintReport(NamedTuple):
         if self.problems:
             return "unknown"
         # Remarks, or not one file to look at: neither is a fault, and neither earns a tick.
-        return "told" if self.findings or not self.files else "fine"
+        return "answered" if self.findings or not self.files else "fine"
 
     @property
     def exit_code(self) -> int:

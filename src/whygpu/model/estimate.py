@@ -99,7 +99,7 @@ class MemoryEstimate(NamedTuple):
     def standing(self) -> Standing:
         standings: dict[str, Standing] = {
             "fits": "fine",
-            "not-asked": "told",
+            "not-asked": "answered",
             "does-not-fit": "wrong",
             "unknown": "unknown",
         }

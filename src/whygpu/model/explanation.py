@@ -63,7 +63,7 @@ class Explanation(NamedTuple):
         # A detector that failed may be the one that would have found something.
         if self.crashed or self.verdict == "unknown":
             return "unknown"
-        return "told" if self.on_cpu else "fine"
+        return "answered" if self.on_cpu else "fine"
 
     @property
     def exit_code(self) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-Standing = Literal["fine", "told", "attention", "wrong", "unknown"]
+Standing = Literal["fine", "answered", "attention", "wrong", "unknown"]
 """`fine`: everything that the answer needs was looked at, and nothing is wrong with it.
-`told`: the question was answered, and it was not one of right or wrong.
+`answered`: the question was answered, and it was not one of right or wrong.
 `attention`: it works, and something was found all the same. `wrong`: it does not work.
 `unknown`: something that the answer needs could not be looked at."""
 
@@ -16,7 +16,7 @@ EXIT_UNDETERMINED = 4
 
 EXIT_CODES: dict[Standing, int] = {
     "fine": EXIT_FINE,
-    "told": EXIT_FINE,
+    "answered": EXIT_FINE,
     "attention": EXIT_FOUND,
     "wrong": EXIT_FOUND,
     "unknown": EXIT_UNDETERMINED,

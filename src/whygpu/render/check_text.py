@@ -11,7 +11,8 @@ from whygpu.model.finding import MACHINE, Finding, Remedy
 from whygpu.model.report import STATUSES, Outcome, Report
 from whygpu.model.standing import Standing
 from whygpu.model.target import Installer
-from whygpu.render.layout import (
+from whygpu.render.marks import MARKS
+from whygpu.render.text_page import (
     BOLD,
     CYAN,
     DIM,
@@ -23,7 +24,6 @@ from whygpu.render.layout import (
     column_widths,
     padded,
 )
-from whygpu.render.marks import MARKS
 
 STYLES = {
     "gpu": f"{BOLD};{GREEN}",

@@ -134,9 +134,9 @@ def _values(layer: str, setting: str, report: ComparisonReport) -> str:
                     lanes.setdefault(each.value_a, {})[pair.a] = None
                     lanes.setdefault(each.value_b, {})[pair.b] = None
     *few, (most, names) = sorted(lanes.items(), key=lambda item: len(item[1]))
-    said = [f"{value} on {and_list(list(names))}" for value, names in few]
+    values = [f"{value} on {and_list(list(names))}" for value, names in few]
     rest = "the others" if len(names) > _FEW else and_list(list(names))
-    return ", ".join([*said, f"and {most} on {rest}"])
+    return ", ".join([*values, f"and {most} on {rest}"])
 
 
 def _errors(layer: str, report: ComparisonReport) -> Iterator[LayerError]:

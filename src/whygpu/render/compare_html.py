@@ -8,11 +8,11 @@ from html import escape
 from whygpu.model.comparison import ComparisonReport, PairVerdict
 from whygpu.render import compare_plots as plots
 from whygpu.render import compare_rows as rows
-from whygpu.render import compare_summary as told
+from whygpu.render import compare_summary as summary
 from whygpu.render import compare_svg as svg
 from whygpu.render.compare_advice import advice
 from whygpu.render.compare_style import POLICY, STYLE
-from whygpu.render.compare_table import telling
+from whygpu.render.compare_table import without_empty_columns
 
 _FIGURES = {
     *("one call", "first call", "speed", "peak", "largest", "relative", "ULPs", "cosine"),
@@ -53,21 +53,21 @@ def _body(report: ComparisonReport, version: str) -> Iterator[str]:
     yield from _lanes(report)
     if report.pairs:
         yield "<h2>Every result and layer</h2>"
-    for pair in told.by_severity(report.pairs):
+    for pair in summary.by_severity(report.pairs):
         yield from _pair(pair)
     yield "<h2>How it was compared</h2>"
     yield _about(report, version)
 
 
 def _why(report: ComparisonReport) -> Iterator[str]:
-    explained = told.reasons(report.pairs, each=False)
+    explained = summary.reasons(report.pairs, each=False)
     if explained or report.notes:
         yield "<h2>Because</h2>"
     if not explained:
         yield _list(report.notes)
     for each in explained:
-        yield f'<h3 class="{each.pair.verdict}">{escape(told.title(each.pair))}</h3>'
-        yield _list([text for text in (*each.pair.reasons, told.the_same_of(each)) if text])
+        yield f'<h3 class="{each.pair.verdict}">{escape(summary.title(each.pair))}</h3>'
+        yield _list([text for text in (*each.pair.reasons, summary.others_of(each)) if text])
 
 
 def _layers(pairs: Sequence[PairVerdict]) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _legend(curves: Sequence[plots.Curve]) -> str:
 
 
 def _pairs(pairs: Sequence[PairVerdict]) -> str:
-    ordered = told.by_severity(pairs)
+    ordered = summary.by_severity(pairs)
     cells = [rows.pair_row(pair, f"{pair.a}, {pair.b}") for pair in ordered]
     return _table(rows.PAIR_COLUMNS, cells, [pair.verdict for pair in ordered])
 
@@ -101,9 +101,9 @@ def _lanes(report: ComparisonReport) -> Iterator[str]:
     ran = [lane for lane in report.lanes if lane.run.end == "ran"]
     yield "<h2>Lanes</h2>"
     yield _table(rows.LANE_COLUMNS, rows.lane_rows(ran))
-    said = [remark.text for remark in told.remarks(report.lanes)]
+    remarks = [remark.text for remark in summary.remarks(report.lanes)]
     gpus = rows.gpus(ran)
-    yield _list([*([f"the GPU is {gpus[0]}"] if len(gpus) == 1 else []), *said])
+    yield _list([*([f"the GPU is {gpus[0]}"] if len(gpus) == 1 else []), *remarks])
     times = plots.by_lane(report.lanes)
     if times:
         yield f"<h3>Time of one call</h3><figure>{times}"
@@ -118,7 +118,7 @@ def _pair(pair: PairVerdict) -> Iterator[str]:
     cells = [*map(rows.output_row, pair.outputs), *map(rows.layer_row, pair.layers)]
     here = ["here" if name == pair.first_layer else "" for name in names]
     yield (
-        f'<details><summary><span class="{pair.verdict}">{escape(told.title(pair))}</span> '
+        f'<details><summary><span class="{pair.verdict}">{escape(summary.title(pair))}</span> '
         f'<span class="soft">({_counted(pair.outputs, "result")}, '
         f"{_counted(pair.layers, 'layer')})</span>"
         "</summary>"
@@ -133,7 +133,7 @@ def _counted(things: Sequence[object], name: str) -> str:
 
 
 def _about(report: ComparisonReport, version: str) -> str:
-    entries = [*told.about(report), *(("note", note) for note in report.notes)]
+    entries = [*summary.about(report), *(("note", note) for note in report.notes)]
     entries.append(("by", f"whygpu {version}"))
     terms = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in entries)
     return f"<dl>{terms}</dl>"
@@ -144,7 +144,7 @@ def _table(
 ) -> str:
     if not cells:
         return ""
-    names, *kept = telling(columns, cells)
+    names, *kept = without_empty_columns(columns, cells)
     kinds = [_kind(name) for name in names]
     head = "".join(
         f'<th scope="col"{kind}>{escape(name)}</th>'

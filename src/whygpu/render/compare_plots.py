@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from whygpu.model.comparison import LaneResult, LayerDifference, PairVerdict
 from whygpu.model.figures import figure, seconds
-from whygpu.render import compare_summary as told
+from whygpu.render import compare_summary as summary
 from whygpu.render import compare_svg as svg
 
 _TOP, _RIGHT = 30, 20
@@ -39,13 +39,15 @@ def curves(pairs: Sequence[PairVerdict]) -> list[Curve]:
     drawn = [pair for pair in pairs if pair.layers]
     if len(drawn) <= _MOST_CURVES:
         return [Curve(f"{pair.a}, {pair.b}", (pair,)) for pair in drawn]
-    return [Curve(_name_of(group), (group.pair, *group.others)) for group in told.alike(drawn)]
+    return [Curve(_name_of(group), (group.pair, *group.others)) for group in summary.alike(drawn)]
 
 
-def _name_of(group: told.Told) -> str:
+def _name_of(group: summary.PairGroup) -> str:
     if not group.others:
         return f"{group.pair.a}, {group.pair.b}"
-    return f"{told.short_title(group.pair)}: {len(group.others) + 1} pairs, the worst of each layer"
+    return (
+        f"{summary.short_title(group.pair)}: {len(group.others) + 1} pairs, the worst of each layer"
+    )
 
 
 def by_layer(pairs: Sequence[PairVerdict]) -> str:
@@ -129,9 +131,9 @@ class _Field:
         if places:
             x = self.x(places[0])
             anchor, room = ("start", svg.WIDTH - x) if x < svg.WIDTH / 2 else ("end", x)
-            said = "parts first at "
-            letters = int(room / svg.LETTER) - len(said)
-            text = said + _shortened(self._names[places[0]], letters)
+            before = "parts first at "
+            letters = int(room / svg.LETTER) - len(before)
+            text = before + _shortened(self._names[places[0]], letters)
             parts.append(svg.label(x, _TOP - 12, text, anchor, "strong"))
         return parts
 
@@ -151,7 +153,7 @@ class _Field:
             title = f"{layer.layer} ({layer.kind}): {_in_words(layer)} ({curve.name})"
             x = self.x(place) + aside
             if value < 0:
-                parts.append(svg.area(x - 3, _TOP + _HEIGHT - 3, 6, 6, "untold", title))
+                parts.append(svg.area(x - 3, _TOP + _HEIGHT - 3, 6, 6, "unmeasured", title))
             else:
                 size = 5.0 if value > 1 else 3.0
                 parts.append(svg.mark(x, self.y(value), size, number, title))
@@ -209,13 +211,13 @@ def by_lane(lanes: Sequence[LaneResult]) -> str:
         top = 8 + number * _ROW + (_ROW - _BAR) / 2
         middle = top + _BAR / 2
         end, high = scale.x(speed.median_seconds), scale.x(speed.high_seconds)
-        told_ = (
+        described = (
             f"{name}: {seconds(speed.median_seconds)} a call, the middle half from "
             f"{seconds(speed.low_seconds)} to {seconds(speed.high_seconds)}; the first call took "
             f"{seconds(speed.first_call_seconds)}"
         )
         parts.append(svg.label(left - 8, middle + 4, name, "end"))
-        parts.append(svg.area(left, top, end - left, _BAR, "bar", told_))
+        parts.append(svg.area(left, top, end - left, _BAR, "bar", described))
         parts.append(svg.line(scale.x(speed.low_seconds), middle, high, middle, "spread"))
         first = scale.x(speed.first_call_seconds)
         parts.append(svg.line(first, top - 3, first, top + _BAR + 3, "first"))
@@ -225,8 +227,8 @@ def by_lane(lanes: Sequence[LaneResult]) -> str:
             beside = first + 6
         parts.append(svg.label(beside, middle + 4, seconds(speed.median_seconds), "start", "value"))
     fastest = min(timed, key=lambda item: item[1].median_seconds)
-    summary = f"{fastest[0]} is fastest with {seconds(fastest[1].median_seconds)} a call."
-    return svg.drawing(bottom + 44, "Time of one call by lane", summary, parts)
+    text = f"{fastest[0]} is fastest with {seconds(fastest[1].median_seconds)} a call."
+    return svg.drawing(bottom + 44, "Time of one call by lane", text, parts)
 
 
 class _Scale:

@@ -93,9 +93,9 @@ def _lane_row(lane: LaneResult, one_gpu: bool, baseline: str) -> tuple[str, ...]
 
 def pair_row(pair: PairVerdict, lanes: str) -> tuple[str, ...]:
     """`lanes` is how the two are called."""
-    said, worst = verdict_words(pair.verdict, pair.level), worst_output(pair)
+    verdict, worst = verdict_words(pair.verdict, pair.level), worst_output(pair)
     which = worst.name if worst is not None and len(pair.outputs) > 1 else "-"
-    return (lanes, said, *figures(worst), which, pair.first_layer or "-")
+    return (lanes, verdict, *figures(worst), which, pair.first_layer or "-")
 
 
 def short_names(pairs: Sequence[PairVerdict]) -> dict[str, str]:

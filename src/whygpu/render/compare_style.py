@@ -65,7 +65,7 @@ svg text.value {{ fill: var(--text); }} svg text.strong {{ fill: var(--bad); fon
 .parting {{ stroke: var(--bad); stroke-dasharray: 2 3; }}
 .bar {{ fill: var(--bar); }} .spread {{ stroke: var(--text); stroke-width: 2; }}
 .first {{ stroke: var(--mark1); stroke-width: 3; }}
-.untold {{ fill: none; stroke: var(--soft); }}
+.unmeasured {{ fill: none; stroke: var(--soft); }}
 {_MARKS}
 .legend {{ list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.2em 1.6em; }}
 .legend li {{ display: flex; align-items: center; gap: 0.5em; }}

@@ -13,7 +13,7 @@ _TOLERANCES = {"auto": "auto: what rounding explains"}
 WORST_FIRST: tuple[Verdict, ...] = ("different", "undetermined", "rounding", "equal")
 
 
-class Told(NamedTuple):
+class PairGroup(NamedTuple):
     """A pair whose reasons are told, and the pairs of which the same is true."""
 
     pair: PairVerdict
@@ -48,18 +48,18 @@ def by_severity(pairs: Iterable[PairVerdict]) -> list[PairVerdict]:
     return sorted(pairs, key=lambda pair: WORST_FIRST.index(pair.verdict))
 
 
-def alike(pairs: Iterable[PairVerdict]) -> list[Told]:
+def alike(pairs: Iterable[PairVerdict]) -> list[PairGroup]:
     """Pairs by what is true of them: the verdict, and where they part."""
     groups: dict[tuple[object, ...], list[PairVerdict]] = {}
     for pair in by_severity(pairs):
         groups.setdefault((pair.verdict, pair.level, pair.first_layer, pair.off), []).append(pair)
-    return [Told(first, tuple(others)) for first, *others in groups.values()]
+    return [PairGroup(first, tuple(others)) for first, *others in groups.values()]
 
 
-def reasons(pairs: Sequence[PairVerdict], *, each: bool) -> list[Told]:
+def reasons(pairs: Sequence[PairVerdict], *, each: bool) -> list[PairGroup]:
     """What agrees is told where nothing else is."""
     if each:
-        return [Told(pair, ()) for pair in by_severity(pairs)]
+        return [PairGroup(pair, ()) for pair in by_severity(pairs)]
     odd = [pair for pair in pairs if pair.verdict in ("different", "undetermined")]
     return alike(odd or pairs)
 
@@ -75,16 +75,16 @@ def short_title(pair: PairVerdict) -> str:
     return f"{rows.verdict_words(pair.verdict, pair.level)}{where}"
 
 
-def the_same_of(told: Told) -> str:
+def others_of(group: PairGroup) -> str:
     """The other pairs in words; empty where there are none."""
-    if not told.others:
+    if not group.others:
         return ""
-    everyone = [{pair.a, pair.b} for pair in (told.pair, *told.others)]
+    everyone = [{pair.a, pair.b} for pair in (group.pair, *group.others)]
     common = set.intersection(*everyone)
     if len(common) != 1:
-        return f"the same of {'; '.join(f'{pair.a} and {pair.b}' for pair in told.others)}"
+        return f"the same of {'; '.join(f'{pair.a} and {pair.b}' for pair in group.others)}"
     (lane,) = common
-    others = [pair.b if pair.a == lane else pair.a for pair in told.others]
+    others = [pair.b if pair.a == lane else pair.a for pair in group.others]
     return f"the same of {lane} and {_each_of(others)}"
 
 
@@ -108,16 +108,16 @@ def remarks(lanes: Sequence[LaneResult]) -> list[Remark]:
             slower.setdefault(lane.speed.slower_because, []).append(name)
         for note in lane.run.notes:
             other.setdefault(note, []).append(name)
-    said = [Remark(f"{and_list(names)} {how}: {why}", True) for (how, why), names in wrong.items()]
+    found = [Remark(f"{and_list(names)} {how}: {why}", True) for (how, why), names in wrong.items()]
     for why, names in slower.items():
         verb = "is" if len(names) == 1 else "are"
         text = f"{and_list(names)} {verb} slower than the CPU here because {why}"
-        said.append(Remark(text, False))
+        found.append(Remark(text, False))
     ran = [lane for lane in lanes if lane.run.end == "ran"]
     for text, names in other.items():
         whose = "every lane" if len(names) == len(ran) > 1 else _each_of(names)
-        said.append(Remark(f"{whose}: {text}", False))
-    return said
+        found.append(Remark(f"{whose}: {text}", False))
+    return found
 
 
 def in_numbers(pairs: Sequence[PairVerdict], numbers: Mapping[str, int]) -> str:

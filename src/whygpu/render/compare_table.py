@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Collection, Sequence
 
-from whygpu.render.layout import wrapped
+from whygpu.render.text_page import wrapped
 
 INDENT = 3
 NOTHING = "-"
@@ -27,7 +27,7 @@ def table(
     head: Sequence[str], rows: Sequence[Sequence[str]], width: int, names: Collection[str] = ()
 ) -> list[list[str]]:
     """The lines of the head, then those of each row. Columns in `names` may be folded."""
-    columns = list(zip(*telling(head, rows), strict=True))
+    columns = list(zip(*without_empty_columns(head, rows), strict=True))
     sizes = _sizes(columns, width, names)
     if sizes is None:
         return _list(columns, width)
@@ -42,10 +42,17 @@ def table(
 
 def fits(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
     """Whether a table needs no folding."""
-    return _needed([_longest(column) for column in zip(*telling(head, rows), strict=True)]) <= width
+    return (
+        _needed(
+            [_longest(column) for column in zip(*without_empty_columns(head, rows), strict=True)]
+        )
+        <= width
+    )
 
 
-def telling(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+def without_empty_columns(
+    head: Sequence[str], rows: Sequence[Sequence[str]]
+) -> list[tuple[str, ...]]:
     """Head and rows, without the columns that are empty in every row."""
     kept = [place for place in range(len(head)) if any(row[place] != NOTHING for row in rows)]
     return [tuple(row[place] for place in kept) for row in (head, *rows)]
@@ -101,12 +108,12 @@ def _list(columns: Sequence[Sequence[str]], width: int) -> list[list[str]]:
     heads = [column[0] for column in columns]
     result: list[list[str]] = [[]]
     for first, *others in list(zip(*columns, strict=True))[1:]:
-        said = [
+        parts = [
             f"{name} {cell}".replace(" ", _NO_BREAK)
             for name, cell in zip(heads[1:], others, strict=True)
             if cell != NOTHING
         ]
-        below = _wrapped("; ".join(said), width, " " * (INDENT + _GAP))
+        below = _wrapped("; ".join(parts), width, " " * (INDENT + _GAP))
         # A number says nothing without the title of its column; a name does.
         title = f"{heads[0]} {first}" if first[:1].isdigit() else first
         result.append([*_wrapped(title, width, " " * INDENT), *below])

@@ -14,11 +14,11 @@ from whygpu.model.comparison import (
 )
 from whygpu.model.standing import Standing
 from whygpu.render import compare_rows as rows
-from whygpu.render import compare_summary as told
+from whygpu.render import compare_summary as summary
 from whygpu.render.compare_advice import advice
 from whygpu.render.compare_table import INDENT, fits, table
-from whygpu.render.layout import BOLD, CYAN, GREEN, RED, YELLOW, Page
 from whygpu.render.marks import MARKS
+from whygpu.render.text_page import BOLD, CYAN, GREEN, RED, YELLOW, Page
 
 PLAIN_SIGNS = str.maketrans({"±": "~", "µ": "u"})
 """For a terminal that knows no others, as wide as these."""
@@ -50,7 +50,7 @@ def render(
 ) -> str:
     page = Page(width, color)
     page.hanging(marks[report.standing], report.headline, 2, f"{BOLD};{_STYLES[report.verdict]}")
-    explained = told.reasons(report.pairs, each=verbose)
+    explained = summary.reasons(report.pairs, each=verbose)
     if explained or report.notes:
         page.section("Because")
     for each in explained:
@@ -64,17 +64,19 @@ def render(
             page.item(text)
     _figures(page, report, explained, width, verbose)
     page.section("Compared")
-    for name, text in told.about(report):
+    for name, text in summary.about(report):
         page.hanging(f"{' ' * INDENT}{name}", text, INDENT + 11)
     for note in report.notes if explained else ():
         page.hanging(f"{' ' * INDENT}note", note, INDENT + 11)
     return page.text()
 
 
-def _reasons(page: Page, each: told.Told, marks: Mapping[Standing, str]) -> None:
+def _reasons(page: Page, each: summary.PairGroup, marks: Mapping[Standing, str]) -> None:
     verdict = each.pair.verdict
-    page.hanging(f" {marks[STANDINGS[verdict]]}", told.title(each.pair), INDENT, _STYLES[verdict])
-    for reason in (*each.pair.reasons, told.the_same_of(each)):
+    page.hanging(
+        f" {marks[STANDINGS[verdict]]}", summary.title(each.pair), INDENT, _STYLES[verdict]
+    )
+    for reason in (*each.pair.reasons, summary.others_of(each)):
         if reason:
             page.item(reason)
 
@@ -82,7 +84,7 @@ def _reasons(page: Page, each: told.Told, marks: Mapping[Standing, str]) -> None
 def _figures(
     page: Page,
     report: ComparisonReport,
-    explained: Sequence[told.Told],
+    explained: Sequence[summary.PairGroup],
     width: int,
     verbose: bool,
 ) -> None:
@@ -114,11 +116,11 @@ def _names_fit(pairs: Sequence[PairVerdict], width: int) -> bool:
 def _lanes(page: Page, lanes: Sequence[LaneResult], width: int, numbers: Mapping[str, int]) -> None:
     ran = [lane for lane in lanes if lane.run.end == "ran"]
     head, cells = rows.LANE_COLUMNS, rows.lane_rows(ran)
-    said = []
+    common = []
     for column, words in (("on", "all ran on the {}"), ("repeats", "each, run twice, repeats {}")):
         values = {row[head.index(column)] for row in cells}
         if len(values) == 1 and len(cells) > 1 and values != {_UNKNOWN}:
-            said.append(words.format(*values))
+            common.append(words.format(*values))
             cells = [_without(row, head.index(column)) for row in cells]
             head = _without(head, head.index(column))
     if numbers:
@@ -128,10 +130,10 @@ def _lanes(page: Page, lanes: Sequence[LaneResult], width: int, numbers: Mapping
         _table(page, head, cells, width)
     gpus = rows.gpus(ran)
     if len(gpus) == 1:
-        said.append(f"the GPU is {gpus[0]}")
-    if said:
-        page.item("; ".join(said))
-    for remark in told.remarks(lanes):
+        common.append(f"the GPU is {gpus[0]}")
+    if common:
+        page.item("; ".join(common))
+    for remark in summary.remarks(lanes):
         page.item(remark.text, YELLOW if remark.wrong else "")
 
 
@@ -142,14 +144,20 @@ def _without(cells: tuple[str, ...], place: int) -> tuple[str, ...]:
 def _pairs(
     page: Page, pairs: Sequence[PairVerdict], numbers: Mapping[str, int], width: int, together: bool
 ) -> None:
-    groups = told.alike(pairs) if together else [told.Told(p, ()) for p in told.by_severity(pairs)]
+    groups = (
+        summary.alike(pairs)
+        if together
+        else [summary.PairGroup(p, ()) for p in summary.by_severity(pairs)]
+    )
     names = rows.short_names(pairs)
     cells, styles = [], []
     for group in groups:
         members = (group.pair, *group.others)
         worst = max(members, key=rows.pair_weight)
         lanes = f"{names[worst.a]}, {names[worst.b]}"
-        cells.append(rows.pair_row(worst, told.in_numbers(members, numbers) if numbers else lanes))
+        cells.append(
+            rows.pair_row(worst, summary.in_numbers(members, numbers) if numbers else lanes)
+        )
         styles.append(_STYLES[worst.verdict] if worst.verdict != "rounding" else "")
     _table(page, rows.PAIR_COLUMNS, cells, width, styles)
     if together:

@@ -15,8 +15,8 @@ from whygpu.render.check_text import (
     title,
     write_remedy,
 )
-from whygpu.render.layout import BOLD, DIM, Page
 from whygpu.render.marks import MARKS
+from whygpu.render.text_page import BOLD, DIM, Page
 
 _VERDICTS = {"found": "error", "nothing-wrong": "gpu", "not-gpu": "warning", "unknown": "unknown"}
 _MOST_EVIDENCE = 5

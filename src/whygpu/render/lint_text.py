@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from whygpu.model.code_finding import FileProblem, LintReport, Located
 from whygpu.model.standing import Standing
-from whygpu.render.layout import BOLD, CYAN, RED, YELLOW, Page
 from whygpu.render.marks import MARKS
+from whygpu.render.text_page import BOLD, CYAN, RED, YELLOW, Page
 
 _STYLES = {"error": f"{BOLD};{RED}", "warning": f"{BOLD};{YELLOW}", "info": CYAN}
 

@@ -6,14 +6,14 @@ from whygpu.model.standing import Standing
 
 MARKS: dict[Standing, str] = {
     "fine": "✓",
-    "told": "·",
+    "answered": "·",
     "attention": "!",
     "wrong": "✗",
     "unknown": "?",
 }
 PLAIN_MARKS: dict[Standing, str] = {
     "fine": "+",
-    "told": "-",
+    "answered": "-",
     "attention": "!",
     "wrong": "x",
     "unknown": "?",

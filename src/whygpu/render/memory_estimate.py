@@ -12,8 +12,8 @@ from whygpu.model.derived import display_name
 from whygpu.model.estimate import BatchMemory, MemoryEstimate, Mode, PartName
 from whygpu.model.standing import Standing
 from whygpu.model.units import size_text
-from whygpu.render.layout import BOLD, GREEN, RED, YELLOW, Page
 from whygpu.render.marks import MARKS
+from whygpu.render.text_page import BOLD, GREEN, RED, YELLOW, Page
 
 ESTIMATE_SCHEMA = 1
 _STYLES = {"fits": GREEN, "does-not-fit": RED, "not-asked": "", "unknown": YELLOW}

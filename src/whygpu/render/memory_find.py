@@ -9,7 +9,7 @@ from whygpu.model.batch import BatchResult, GaugeName, Trial
 from whygpu.model.codec import encode
 from whygpu.model.derived import and_list, display_name
 from whygpu.model.units import size_text
-from whygpu.render.layout import BOLD, GREEN, RED, YELLOW, Page
+from whygpu.render.text_page import BOLD, GREEN, RED, YELLOW, Page
 
 FIND_SCHEMA = 1
 _KINDS: dict[GaugeName, str] = {
@@ -112,9 +112,9 @@ def _rate(rate: float) -> str:
 
 
 def _why_not(trial: Trial) -> str:
-    said = {"does-not-fit": "does not fit: ", "failed": "failed: ", "too-slow": "too slow: "}
+    results = {"does-not-fit": "does not fit: ", "failed": "failed: ", "too-slow": "too slow: "}
     words = " ".join(trial.how.split())
-    return said.get(trial.outcome, "") + (words if len(words) < 160 else f"{words[:157]}...")
+    return results.get(trial.outcome, "") + (words if len(words) < 160 else f"{words[:157]}...")
 
 
 def _remarks(result: BatchResult) -> list[str]:

@@ -11,7 +11,7 @@ from whygpu.model.derived import and_list, display_name
 from whygpu.model.holders import Default, GpuMemory, Holder, HoldersReport, NewProcess
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.units import size_text
-from whygpu.render.layout import BOLD, YELLOW, Page
+from whygpu.render.text_page import BOLD, YELLOW, Page
 
 HOLDERS_SCHEMA = 1
 _POLICIES = (

@@ -22,14 +22,14 @@ from whygpu.model.machine_spec import PLATFORMS, MachineSpec
 from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.remedy import Action
 from whygpu.model.standing import Standing
-from whygpu.render.layout import BOLD, DIM, GREEN, RED, YELLOW, Page, column_widths, padded
 from whygpu.render.marks import MARKS
+from whygpu.render.text_page import BOLD, DIM, GREEN, RED, YELLOW, Page, column_widths, padded
 
 AFTERWARDS = "whygpu check"
 """The command that shows whether the plan works."""
 _STYLES: dict[Standing, str] = {
     "fine": GREEN,
-    "told": "",
+    "answered": "",
     "attention": YELLOW,
     "wrong": RED,
     "unknown": YELLOW,

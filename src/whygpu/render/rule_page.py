@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from whygpu.model.cause import Cause
-from whygpu.render.layout import BOLD, CYAN, Page
+from whygpu.render.text_page import BOLD, CYAN, Page
 
 _CODE_BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]+`")

@@ -10,7 +10,7 @@ from whygpu.model.codec import encode
 from whygpu.model.derived import DISPLAY_NAMES, display_name
 from whygpu.model.memory_use import FitEstimate, MemoryEnd
 from whygpu.model.units import size_text
-from whygpu.render.layout import Page
+from whygpu.render.text_page import Page
 
 _PLACES = {
     "gpu": "the GPU's memory",
@@ -80,42 +80,42 @@ def _what_fits(end: MemoryEnd) -> Iterator[tuple[str, str]]:
     yield "estimate", _estimated(end.estimate, end)
 
 
-def _estimated(told: FitEstimate, end: MemoryEnd) -> str:
-    doing = "training" if told.mode == "train" else "inference with"
-    optimizer = f" and {told.optimizer}" if told.optimizer else ""
-    needs = size_text(told.needs or 0)
-    amount = f"at least {needs}, gaps between arrays left out" if told.least else f"about {needs}"
-    work = f"{doing} {told.model} with a batch of {told.batch}{optimizer}"
-    if told.begun:
+def _estimated(fit: FitEstimate, end: MemoryEnd) -> str:
+    doing = "training" if fit.mode == "train" else "inference with"
+    optimizer = f" and {fit.optimizer}" if fit.optimizer else ""
+    needs = size_text(fit.needs or 0)
+    amount = f"at least {needs}, gaps between arrays left out" if fit.least else f"about {needs}"
+    work = f"{doing} {fit.model} with a batch of {fit.batch}{optimizer}"
+    if fit.begun:
         work = f"the process ended without a word; what it had begun last, {work},"
     takes = f"{work} takes {amount}"
-    if told.room is None:
+    if fit.room is None:
         return f"{takes}; how much there was for it is not known"
-    there = f"{takes}, and there was room for {size_text(told.room)}"
-    if told.answer == "would-have-fitted":
+    there = f"{takes}, and there was room for {size_text(fit.room)}"
+    if fit.answer == "would-have-fitted":
         return (
             f"{there}: it should have fitted. What else took the memory is a leak, gaps between "
             "arrays, others, or more of the program's own than this step"
         )
-    close = " That is too close to tell." if told.answer == "close" else ""
-    return f"{there}.{close}{_largest(told, end)}"
+    close = " That is too close to tell." if fit.answer == "close" else ""
+    return f"{there}.{close}{_largest(fit, end)}"
 
 
-def _largest(told: FitEstimate, end: MemoryEnd) -> str:
-    if told.largest is None:
+def _largest(fit: FitEstimate, end: MemoryEnd) -> str:
+    if fit.largest is None:
         return " The largest batch that fits was not found in time."
-    if told.largest == 0:
+    if fit.largest == 0:
         return " Not even a batch of 1 fits."
-    if told.largest >= (told.batch or 0):
+    if fit.largest >= (fit.batch or 0):
         return ""
-    if told.least:
-        return f" No batch above {told.largest} fits."
-    if end.fits_below is not None and told.largest >= end.fits_below:
+    if fit.least:
+        return f" No batch above {fit.largest} fits."
+    if end.fits_below is not None and fit.largest >= end.fits_below:
         return (
-            f" By that a batch of {told.largest} should fit, which what was in use in the end "
+            f" By that a batch of {fit.largest} should fit, which what was in use in the end "
             "contradicts: the program has more than this step."
         )
-    return f" A batch of {told.largest} should fit, with a margin for the estimate's error."
+    return f" A batch of {fit.largest} should fit, with a margin for the estimate's error."
 
 
 def _named(end: MemoryEnd) -> str:

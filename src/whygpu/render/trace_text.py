@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from whygpu.render.layout import Page
+from whygpu.render.text_page import Page
 
 EVERYTHING = "*"
 FUNCTION = "tf.function "
@@ -64,7 +64,7 @@ def _percent(count: int, total: int) -> str:
 
 
 def _table(ops: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
-    shown = _most_telling(ops)
+    shown = _most_frequent(ops)
     cells = [("operation", "device", "count", "seconds")] + [
         (op["op"], op["device"], f"{op['count']:,}", _seconds(op["seconds"])) for op in shown
     ]
@@ -85,7 +85,7 @@ def _seconds(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds:.3f}"
 
 
-def _most_telling(ops: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _most_frequent(ops: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The most frequent of each device, so that a few on another device are not lost."""
     by_device: dict[str, list[Mapping[str, Any]]] = {}
     for op in sorted(ops, key=lambda op: -op["count"]):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.cases import each
-from whygpu.render.layout import Page, cells, wrapped
+from whygpu.render.text_page import Page, cells, wrapped
 
 TEXTS = st.text(st.sampled_from("ab -日🙂é\t"), max_size=80)
 
