@@ -153,7 +153,7 @@ _WINDOWS_DRIVER = Remedy(
 def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     version = need(machine.system.wsl)
     if not isinstance(machine.system.container, Absent):
-        raise NotApplicable("WSL system of its own: this is a container in one")
+        raise NotApplicable("own WSL system: this is a container in one")
     if version == 1:
         yield _first_generation(machine)
         return

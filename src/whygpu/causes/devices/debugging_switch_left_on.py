@@ -7,7 +7,7 @@ PyTorch's error messages recommend, makes the program wait for every kernel, so 
 between kernels. `torch.autograd.set_detect_anomaly(True)` records where each operation was called
 and checks every gradient. `tf.config.run_functions_eagerly(True)`, Keras's `run_eagerly=True` and
 JAX's `jax_disable_jit` execute compiled functions one operation at a time. They are set to find one
-error, and stay in a shell profile, an image or a script.
+error, and then stay in a shell profile, an image or a script.
 
 ## What it looks like
 
@@ -84,14 +84,14 @@ Epoch 1/5 loss: 0.5
 
 ## Quiet on (log)
 
-The message proposes the variable; nobody has set it.
+The message suggests the variable, but it is not set.
 
 ```
 RuntimeError: CUDA error: device-side assert triggered
 For debugging consider passing CUDA_LAUNCH_BLOCKING=1
 ```
 
-The program failed, and a slow program is not what the reader asks about.
+The program failed, so its speed is not the problem.
 
 ```
 /home/me/train.py:14: UserWarning: Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.
@@ -137,7 +137,7 @@ import torch
 
 ## Quiet on (code)
 
-Only for debugging, and switched off again.
+Only for debugging, and turned off again.
 
 ```python
 import sys
@@ -161,7 +161,7 @@ import torch
 torch.autograd.set_detect_anomaly(False)
 ```
 
-A test may take its time.
+Tests may be slow.
 
 ```python
 import pytest
@@ -209,7 +209,7 @@ class _Variable(NamedTuple):
     on: frozenset[str]
     """The values that switch it on, in lower case."""
     framework: FrameworkName | None
-    """That reads it; None for CUDA itself."""
+    """The framework that reads it; None for CUDA itself."""
     effect: str
 
     @property
@@ -236,8 +236,8 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
             need(machine.framework(row.framework))
         yield CAUSE.finding(
             subject=row.subject,
-            message=f"{row.name}={value.value} is set, a switch for debugging: it {row.effect}, "
-            "which makes work on the GPU slow",
+            message=f"{row.name}={value.value} is a debugging switch: it {row.effect}, which makes "
+            "work on the GPU slow",
             evidence=(seen(value),),
             remedies=(Remedy("Unset it, unless you are debugging.", UnsetVariable((row.name,))),),
         )
@@ -277,15 +277,14 @@ _TRACEBACK = late(r"Traceback \(most recent call last\)")
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     if log.failures or log.says(_TRACEBACK):
-        # What ended the program is what the reader wants to know, and this is not it.
+        # The reader needs the reason for the failure, and this is not it.
         return
     for row, pattern in zip(_PHRASES, _PATTERNS, strict=True):
         match = log.first(pattern)
         if match is not None:
             yield CAUSE.finding(
                 subject=row.subject,
-                message="the program runs with a switch for debugging that makes it slow: "
-                f"{row.switch}",
+                message=f"a debugging switch makes the program slow: {row.switch}",
                 evidence=log.evidence(match.line),
                 remedies=(row.remedy,),
             )
@@ -320,8 +319,7 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
             program,
             call.node,
             subject=subject,
-            message=f"{name} is a switch for debugging: it {effect}, which makes work on the GPU "
-            "slow",
+            message=f"{name} is a debugging switch: it {effect}, which makes work on the GPU slow",
             fix="Remove it, or set it only if an option of the program asks for debugging.",
         )
     for setting in program.settings():
@@ -333,8 +331,8 @@ def detect_in_code(program: Program) -> Iterator[CodeFinding]:
                 program,
                 setting.node,
                 subject=row.subject,
-                message=f"{row.name} is a switch for debugging: it {row.effect}, which makes work "
-                "on the GPU slow",
+                message=f"{row.name} is a debugging switch: it {row.effect}, which makes work on "
+                "the GPU slow",
                 fix="Remove it; set it in the shell while you are debugging.",
             )
 
@@ -360,7 +358,7 @@ def _is(value: object, wanted: bool) -> bool:
 
 
 def _switched_off_later(program: Program, call: Call) -> bool:
-    """Whether the same name is called again with False, or with what the source does not tell."""
+    """Whether the same name is called again with False, or with a value that is not constant."""
     return any(
         other.index > call.index
         and other.path == call.path

@@ -239,7 +239,7 @@ def _why(selection: GpuSelection) -> str:
     if not selection.ignored:
         return ""
     first = selection.ignored[0]
-    return f": the entry {first.text!r} is ignored, because {first.reason}"
+    return f": the entry {first.text!r} cannot be used ({first.reason})"
 
 
 def _no_order(order: Known[str], gpu: Observed[str]) -> Finding:

@@ -148,7 +148,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     gpu = nvidia_gpu(machine)
     need(gpu)
     if place_of(machine) != "bare":
-        raise NotApplicable("driver of its own: here it is the host's or Windows'")
+        raise NotApplicable("own NVIDIA driver: it is the host's or that of Windows")
     driver = machine.driver
     library = need_or(driver.cuda_library, None)
     if library is not None and library.kind != "toolkit-stub":

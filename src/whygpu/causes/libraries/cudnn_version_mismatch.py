@@ -221,7 +221,7 @@ def _older(
             ),
             evidence=(
                 Evidence("machine", copy.path, f"cuDNN {copy.version.value}"),
-                Evidence("machine", request.requester, f"asks for {request.library}"),
+                Evidence("machine", request.requester, f"needs {request.library}"),
             ),
             remedies=_newer_remedies(machine, framework, request),
             confidence="likely",
