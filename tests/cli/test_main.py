@@ -101,12 +101,17 @@ def test_a_bad_snapshot_is_wrong_usage_and_says_why(
     assert captured.out == ""
 
 
-@pytest.mark.parametrize("words", [["--frobnicate"], ["check", "--timeout", "-1"]])
+@pytest.mark.parametrize("words", [["--frobnicate"], ["check", "--timeout", "soon"]])
 def test_wrong_words_are_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(words)
     assert stop.value.code == 2
     assert "usage: whygpu" in capsys.readouterr().err
+
+
+def test_a_number_that_cannot_be_meant_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["check", "--timeout", "-1"]) == 2
+    assert "--timeout -1: expected a number of seconds between" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
