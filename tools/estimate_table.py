@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from whygpu.memory.estimate import Wanted, estimate
+from whygpu.memory.estimator import Wanted, estimate
 from whygpu.model.estimate import MemoryEstimate, MemoryRoom
 from whygpu.model.work import What
 

@@ -11,7 +11,6 @@ from whygpu.comparer.tolerance import (
     Tolerance,
     digits_lost,
     explaining_precision,
-    fitting_precision,
     overall,
     parse,
     within,
@@ -91,7 +90,7 @@ def test_a_difference_is_explained_by_the_finest_precision_that_is_in_use(
 def test_a_difference_looks_like_a_precision_if_it_takes_a_fair_part_of_it(
     units: Units, precision: str | None
 ) -> None:
-    assert fitting_precision(units) == precision
+    assert units.looks_like == precision
 
 
 @each(
