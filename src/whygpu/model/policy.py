@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from whygpu.model.explanation import Explanation
+from whygpu.model.lack import Lack
 from whygpu.model.memory_use import MemoryEnd, ProcessMemory
 from whygpu.model.observed import Observed
 from whygpu.model.short_repr import short_repr
-
-if TYPE_CHECKING:
-    from whygpu.model.lack import Lack
 
 LogLevel = Literal["debug", "info", "warning", "error", "quiet"]
 DeviceKind = Literal["cpu", "gpu", "auto"]
