@@ -16,7 +16,7 @@ from whygpu.model.snapshot import Snapshot
 
 
 def machine_lacks(report: Report) -> Lack | None:
-    """Why no program can use a GPU on this machine; None if one may."""
+    """Why no program can use a GPU on this machine; None if one may be able to."""
     machine = report.snapshot
     given = machine.environment.visible_gpus
     if isinstance(given, Known) and given.value.visible == Known((), given.source):
@@ -38,9 +38,9 @@ def machine_lacks(report: Report) -> Lack | None:
 
 
 def frameworks_lack(report: Report, named: Collection[str]) -> Lack | None:
-    """Why none of the program's frameworks can use the GPU; None if one may.
+    """Why none of the program's frameworks can use the GPU; None if one may be able to.
 
-    Those are the frameworks that its file names, else all that are installed.
+    These are the frameworks that its file imports by name, or else all that are installed.
     """
     judged = [item for item in report.frameworks if item.name in PROBED]
     concerned = [item for item in judged if item.name in named] or judged

@@ -1,4 +1,4 @@
-"""What a command will start: the program file, and the Python interpreter, where that shows."""
+"""Which program file and which Python interpreter a command will start, as far as it shows."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ _CHOOSERS = frozenset(
         *("conda", "mamba", "micromamba", "docker", "podman", "apptainer", "singularity", "ssh"),
     )
 )
-"""Commands that start a program in an environment, or on a machine, of their own choice."""
+"""Commands that choose the environment or the machine themselves."""
 
 
 def chooses_environment(argv: Sequence[str]) -> bool:
-    """Whether the command picks the Python environment itself, so that we cannot know it."""
+    """Whether the command chooses the Python environment itself, so that we cannot know it."""
     return os.path.basename(argv[0]) in _CHOOSERS
 
 
 def program_of(command: str, environ: Mapping[str, str]) -> str | None:
-    """The file that the command's first word starts; None where there is none."""
+    """The file that the first word of the command starts; None if there is none."""
     return shutil.which(command, path=environ.get("PATH", os.defpath))
 
 
 def interpreter_of(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
-    """The Python that the command runs on: itself, its first line's, or one among its words.
+    """The Python that the command runs: itself, that of its #! line, or one among its words.
 
-    None where none of these shows: a shell script, or a command that chooses for itself.
+    None if none of these shows it: a shell script, or a command that chooses for itself.
     """
     if chooses_environment(argv):
         return None
@@ -92,7 +92,7 @@ def _is_python(path: str) -> bool:
 def _shebang(program: str) -> list[str]:
     head = _head(program, _LONGEST_SHEBANG)
     if head.startswith("#!/bin/sh\n'''exec' "):
-        # How pip writes the first lines where the interpreter's path is long or has blanks.
+        # pip writes such a first line if the path of the interpreter is long or has spaces.
         quoted = re.match(r"#!/bin/sh\n'''exec' \"?([^\"\n]+?)\"? \"\$0\"", head)
         return [quoted[1]] if quoted else []
     if not head.startswith("#!"):
@@ -102,7 +102,7 @@ def _shebang(program: str) -> list[str]:
 
 def _head(path: str, size: int) -> str:
     try:
-        # Not from a pipe: what is read here, the program would miss.
+        # Not from a pipe: the program would miss what is read here.
         return read_start(path, size).decode("utf-8", "replace")
     except OSError:
         return ""
@@ -155,7 +155,7 @@ def script_of(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
 
 
 def _code_given(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
-    """The program of `python -c`, which ends Python's own options; None where there is none."""
+    """The program of `python -c`, which ends Python's own options; None if there is none."""
     program = program_of(argv[0], environ)
     if program is None or not _is_python(program):
         return None
@@ -168,7 +168,7 @@ def _code_given(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
 
 
 def frameworks_named(argv: Sequence[str], environ: Mapping[str, str]) -> frozenset[str]:
-    """The frameworks that the command's own Python code imports by name; none where unknown."""
+    """The frameworks that the command's own Python code imports by name; empty if unknown."""
     text = _code_given(argv, environ)
     if text is None:
         script = script_of(argv, environ)

@@ -41,18 +41,18 @@ def _replacing(environ: Mapping[str, str], name: str, value: str) -> str:
 
 
 def gpus_of(machine: Snapshot) -> tuple[Gpu, ...]:
-    """The GPUs in PCI bus order; what keeps the driver from telling is a PolicyError."""
+    """The GPUs in PCI bus order. Raises PolicyError if the driver does not list them."""
     gpus = machine.driver.gpus
     if isinstance(gpus, Known) and gpus.value:
         return gpus.value
     if isinstance(gpus, Unknown):
-        raise PolicyError(f"the GPUs of this machine cannot be told: {gpus.reason}")
+        raise PolicyError(f"the GPUs of this machine are not known: {gpus.reason}")
     detail = f" ({machine.driver.detail})" if machine.driver.detail else ""
     raise PolicyError(f"the NVIDIA driver shows no GPU on this machine{detail}")
 
 
 def listing(gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> str:
-    """What there is to choose from, one line each."""
+    """The GPUs of this machine, one line each."""
     lines = []
     for gpu in gpus:
         uuid = ids[gpu.number].uuid if gpu.number < len(ids) else ""
@@ -67,7 +67,7 @@ class Chosen(NamedTuple):
     number: int
     """Its place in PCI bus order."""
     uuid: str
-    """The GPU's, or that of one of its MIG instances; empty where the driver does not tell."""
+    """The GPU's, or that of one of its MIG instances; empty if the driver does not report it."""
 
     @property
     def is_instance(self) -> bool:
@@ -111,7 +111,7 @@ def _matches(word: str, gpus: Sequence[Gpu], ids: Sequence[GpuIds]) -> list[Chos
 
 
 def _whole(number: int, ids: Sequence[GpuIds]) -> Chosen:
-    """A GPU, or the first instance of one that is split: CUDA reaches such a GPU by no other."""
+    """A GPU, or the first MIG instance of a split one, which CUDA cannot use as a whole."""
     if number >= len(ids):
         return Chosen(number, "")
     own = ids[number]
@@ -144,7 +144,7 @@ def show_gpus(
 
 
 def _require_words_for_gpus(words: Sequence[str]) -> None:
-    """Where there is no GPU to compare a word with, tell one that could name none anywhere."""
+    """Without a GPU to compare with, refuse a word that could not name a GPU on any machine."""
     from whygpu.launch.policy_options import not_a_device
 
     for word in words:
@@ -163,14 +163,14 @@ def _may_be_a_name(word: str) -> bool:
 
 
 def _and_list(words: list[str]) -> str:
-    # A program for the CPU starts without all that a machine is described with.
+    # Imported late: a program for the CPU needs no description of the machine.
     from whygpu.model.derived import and_list
 
     return and_list(words)
 
 
 def _visible_value(chosen: Sequence[Chosen]) -> str:
-    """UUIDs where all are known: they mean the same GPU whatever the order is."""
+    """UUIDs if all are known: they mean the same GPU in any order."""
     if all(gpu.uuid for gpu in chosen):
         return ",".join(gpu.uuid for gpu in chosen)
     return ",".join(str(gpu.number) for gpu in chosen)
@@ -182,16 +182,16 @@ def _with_given(
     gpus: Sequence[Gpu],
     ids: Sequence[GpuIds],
 ) -> list[Action] | None:
-    """What a CUDA_VISIBLE_DEVICES that is there already leaves to do; None: it is replaced.
+    """What to do about a CUDA_VISIBLE_DEVICES that is set already; None: replace it.
 
-    It may be how a scheduler shares a machine out, so nothing outside of it is ever taken.
+    A scheduler may share the machine with it, so no GPU outside of it is ever used.
     """
     visible = given.visible
     if not isinstance(visible, Known):
         if wanted is not None:
             return None
         reason = visible.reason if isinstance(visible, Unknown) else visible.source
-        return [_kept(given, f"which GPUs it means cannot be told: {reason}")]
+        return [_kept(given, f"which GPUs it means is not known: {reason}")]
     if not visible.value:
         ignored = "; ".join(f"{entry.text!r}: {entry.reason}" for entry in given.ignored)
         why = f" ({ignored})" if ignored else ""

@@ -11,7 +11,7 @@ LIBRARY_PATH = "LD_LIBRARY_PATH"
 
 
 def changed(environ: Mapping[str, str], actions: Iterable[Action]) -> dict[str, str]:
-    """The environment with the actions carried out, in order."""
+    """The environment after the actions, in order."""
     result = dict(environ)
     for action in actions:
         if action.kind == "set":
@@ -30,7 +30,7 @@ def changed(environ: Mapping[str, str], actions: Iterable[Action]) -> dict[str, 
 
 
 def folders(environ: Mapping[str, str], name: str) -> list[str]:
-    """The entries of a search path. An empty variable has none, as the loader sees it too."""
+    """The entries of a search path. An empty variable has none, as for the loader."""
     value = environ.get(name, "")
     return value.split(os.pathsep) if value else []
 

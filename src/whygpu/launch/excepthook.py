@@ -1,4 +1,4 @@
-"""whygpu.install(): an exception that ends a program is shown as ever, then explained."""
+"""whygpu.install(): an exception that ends a program is shown as usual, then explained."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from types import TracebackType
 from typing import Any
 
 Explain = Callable[[BaseException], str]
-"""What an exception means, in words; empty for one that has nothing to do with the GPU."""
+"""What an exception means, as text; empty for one that is unrelated to the GPU."""
 
 _installed: list[Explain] = []
 
 
 def install(explain: Explain) -> None:
-    """Explain what goes uncaught: in the main program, in threads, and in IPython's cells."""
+    """Explain uncaught exceptions: in the main program, in threads, and in cells of IPython."""
     if _installed:
         return
     _installed.append(explain)

@@ -1,4 +1,4 @@
-"""A command under a policy, from the look at the machine to the report on what was used."""
+"""Runs a command under a policy: examines the machine, plans, executes, reports."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 class Prepared(NamedTuple):
     plan: LaunchPlan
     report: Report | None
-    """What was found on the machine before the run; None where it was not looked at."""
+    """What was found on the machine before the run; None if it was not examined."""
     named: frozenset[str]
-    """The frameworks that the program's own file imports by name; empty where that is unknown."""
+    """The frameworks that the program's own file imports by name; empty if unknown."""
 
     def __repr__(self) -> str:
         return short_repr(self)
 
     @property
     def because(self) -> str:
-        """The root cause that keeps frameworks from the GPU, as far as it was found before."""
+        """The root cause that keeps frameworks off the GPU, if it was found before the run."""
         if self.report is None:
             return ""
         mended = {repair.code for repair in self.plan.repairs}
@@ -57,7 +57,7 @@ class Prepared(NamedTuple):
         return ""
 
     def concerns(self, repair: Repair, imported: Collection[str] = ()) -> bool:
-        """Whether a repair is for what the program uses, as far as that is known."""
+        """Whether a repair is for a framework that the program uses, as far as that is known."""
         known = {*self.named, *imported}
         return not known or repair.subject in (MACHINE, *known)
 
@@ -70,7 +70,7 @@ def prepare(
     repair: bool = True,
     trace: bool = False,
 ) -> Prepared:
-    """The plan for a command, made by looking at the machine where that matters."""
+    """The plan for a command. The machine is examined if the plan depends on it."""
     selecting = policy.device is not None and bool(policy.device.gpus)
     reports: list[Report] = []
     unknown = command.chooses_environment(argv)
@@ -98,7 +98,7 @@ def prepare(
     except PolicyError:
         raise
     except Exception as error:
-        # A program that asks for nothing that depends on the machine is not kept from running.
+        # If nothing in the policy depends on the machine, the program runs all the same.
         if policy.require_gpu or policy.device is not None:
             raise
         plan = make_plan(argv, policy, environ, None, repair=False, trace=trace)
@@ -108,7 +108,7 @@ def prepare(
 
 
 def _instruction_traps() -> bool:
-    """Whether an instruction that the processor lists traps here. Tried only if suspected."""
+    """Whether an instruction that the processor lists fails here. Executed only on suspicion."""
     from whygpu.collectors import instructions
     from whygpu.collectors.system import processor
     from whygpu.host.local import LocalHost
@@ -124,7 +124,7 @@ def _instruction_traps() -> bool:
 
 
 def _known_of(report: Report, target_unknown: bool) -> Report:
-    """What holds for the program: without its environment known, only what is the machine's."""
+    """The part that applies to the program: if its environment is unknown, the machine only."""
     if not target_unknown:
         return report
     findings = tuple(finding for finding in report.findings if finding.subject == MACHINE)
@@ -132,21 +132,21 @@ def _known_of(report: Report, target_unknown: bool) -> Report:
 
 
 class Stage(NamedTuple):
-    """What a program is started with, so that it runs under its plan and leaves records."""
+    """What a process is started with, so that it follows the plan and leaves a record."""
 
     environ: dict[str, str]
     reports: str
-    """The folder that its processes write their records to."""
+    """The folder for the records of its processes."""
 
     def records(self) -> tuple[ProcessRecord, ...]:
         if not os.path.isdir(self.reports):
-            return records.unreadable(FileNotFoundError("the program has removed their folder"))
+            return records.unreadable(FileNotFoundError("the program has removed the folder"))
         return records.read(self.reports)
 
 
 @contextmanager
 def staged(plan: LaunchPlan, environ: Mapping[str, str]) -> Iterator[Stage]:
-    """The plan in effect for whoever starts a process with this environment."""
+    """Put the plan into effect for processes that are started with this environment."""
     try:
         with run_folder() as folder:
             reports = os.path.join(folder, REPORTS)
@@ -166,7 +166,7 @@ def staged(plan: LaunchPlan, environ: Mapping[str, str]) -> Iterator[Stage]:
 def execute(
     plan: LaunchPlan, environ: Mapping[str, str], at_end: Callable[[], None] = lambda: None
 ) -> tuple[RunReport, Ended]:
-    """Carry the plan out. Raises NotStarted when the command cannot be.
+    """Execute the plan. Raises NotStarted if the command cannot be started.
 
     `at_end` is called when the program has ended, before any signal can reach us again.
     """
@@ -175,7 +175,7 @@ def execute(
         try:
             left = stage.records()
         except Exception as error:
-            # The program has ended: whatever fails here, its exit code is returned.
+            # The program has ended, and its exit code is returned whatever fails here.
             left = records.unreadable(error)
     device = records.device_used(left)
     report = RunReport(
@@ -195,9 +195,9 @@ def execute(
 def seen_by_program(
     plan: LaunchPlan, environ: Mapping[str, str], *, illegal_instruction: bool = False
 ) -> Snapshot:
-    """The machine as the program found it, repairs included; private data removed.
+    """The machine as the program saw it, with repairs and without private data.
 
-    `illegal_instruction`: the program died of one; then each listed instruction set is tried.
+    `illegal_instruction`: the program died of one, so each listed instruction set is tested.
     """
     from whygpu.host.local import LocalHost
     from whygpu.launch import preflight
@@ -214,7 +214,7 @@ def seen_by_program(
 
 
 def _gpu_wanted(plan: LaunchPlan) -> bool:
-    """A program on the CPU has fallen back where the GPU was asked for, or is there to be used."""
+    """Whether work on the CPU is a fallback: a GPU was asked for, or one is there."""
     device = plan.policy.device
     if device is not None:
         return device.kind != "cpu"

@@ -1,6 +1,6 @@
-"""The computer's memory while a program runs, watched from outside.
+"""Watches the memory of the computer while a program runs, from outside the program.
 
-The program is not touched: /proc tells of its processes, and control groups of their limit.
+/proc shows its processes, and control groups show their limit.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from whygpu.model.memory_use import Curve, HostMemory, Point, ProcessLimit
 from whygpu.model.observed import Known, Observed
 
 _FIRST_INTERVAL = 0.1
-"""Seconds. A look takes about 0.3 ms of a processor, and none of the program's time."""
+"""Seconds. A sample takes about 0.3 ms of processor time, and none of the program's."""
 _MOST_POINTS = 200
-"""When there are so many, neighbours are joined and the looks become half as frequent."""
+"""At this number, neighbouring points are joined and the sampling interval is doubled."""
 _FAMILY_TURN = 8
-"""Looks between two searches for processes that threads have started; the main thread's are seen at
-every look."""
+"""Samples between two searches for processes that threads have started; those of the main thread
+are found at every sample."""
 _LONGEST_WAIT = 1.0
 _LIMIT_NAME = 26
 """The width of the first column of /proc/PID/limits."""
@@ -31,11 +31,11 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def watch(pid: int) -> Callable[[], HostMemory]:
-    """Watch a process from now on. What is returned ends that, and says what was seen."""
+    """Watch a process. The function that is returned stops that, and returns what was seen."""
     try:
         watching = _Watch(pid)
     except Exception:
-        # The program runs by now, and is worth more than what could be seen of its memory.
+        # The program is running, which matters more than watching its memory.
         return lambda: _NOTHING_SEEN
     return watching.stop
 
@@ -44,7 +44,7 @@ _NOTHING_SEEN = HostMemory(Curve("kernel", "host", 0.0, ()), None, "", None, Non
 
 
 class _Watch:
-    """Looks at a process and its descendants, now and then, in a thread."""
+    """Samples a process and its descendants, in a thread."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -64,7 +64,7 @@ class _Watch:
 
     def stop(self) -> HostMemory:
         self._stop.set()
-        # The kernel answers at once, or a process is stuck in it; that one is not waited for.
+        # The kernel answers at once unless a process is stuck in it; do not wait for that.
         self._thread.join(_LONGEST_WAIT)
         limit, source = None, ""
         if isinstance(self._allowed, Known):
@@ -76,7 +76,7 @@ class _Watch:
             least_available=self._least_available,
             kills=_difference(self._kills_before, memory.oom_kills(self._host)),
             process_limit=self._tightest,
-            # A first look finds the program where it has not begun, which is no peak of its own.
+            # The first sample may see our copy before exec, which is no peak of the program.
             peak=self._peak if self._looks > 1 and self._peak else None,
         )
 
@@ -112,7 +112,7 @@ class _Watch:
 
 
 def joined(points: list[Point]) -> list[Point]:
-    """Half as many points; what was the least and the most among them stays known."""
+    """Half as many points, with the minimum and the maximum of each pair."""
     pairs = [points[index : index + 2] for index in range(0, len(points), 2)]
     return [
         Point(pair[0].seconds, min(p.low for p in pair), max(p.high for p in pair))
@@ -121,7 +121,7 @@ def joined(points: list[Point]) -> list[Point]:
 
 
 def _resident(pid: int) -> int:
-    """What a process has to itself, without files and libraries that give way when needed."""
+    """The private memory of a process: without mapped files, which the kernel can drop."""
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as file:
             _, resident, shared, *_ = file.read().split()
@@ -131,12 +131,12 @@ def _resident(pid: int) -> int:
 
 
 def _limits(pid: int) -> list[ProcessLimit]:
-    """What setrlimit allows the process of memory."""
+    """The memory that setrlimit allows the process."""
     with open(f"/proc/{pid}/limits", encoding="ascii") as file:
         allowed = {line[:_LIMIT_NAME].strip(): line[_LIMIT_NAME:].split()[0] for line in file}
     with open(f"/proc/{pid}/statm", encoding="ascii") as file:
         pages = [int(word) for word in file.read().split()]
-    # Of statm: the whole size, and as the sixth the data with the stack.
+    # From statm: the first field is the address space, the sixth is data and stack.
     rows = (
         ("RLIMIT_AS", allowed["Max address space"], pages[0]),
         ("RLIMIT_DATA", allowed["Max data size"], pages[5]),

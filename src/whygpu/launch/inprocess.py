@@ -1,4 +1,4 @@
-"""A device policy for the program that is running: whygpu.apply(), device() and require_gpu()."""
+"""A device policy for the current process: whygpu.apply(), device() and require_gpu()."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from whygpu.model.policy import DevicePolicy, LaunchPlan
 from whygpu.model.wire import CallSetting
 
 _ONLY_AT_START = ("PYTHONPATH", "LD_LIBRARY_PATH", "PYTHONHASHSEED", "PYTHONNOUSERSITE")
-"""Variables that mean something to a process when it starts, and nothing later."""
+"""Variables that are read only when a process starts."""
 
 _JAX_CONFIGURATION = {
     "JAX_PLATFORMS": "jax_platforms",
@@ -32,8 +32,8 @@ _JAX_CONFIGURATION = {
 def apply(policy: str | DevicePolicy) -> LaunchPlan:
     """Put a policy into effect in this process: whygpu.apply("gpu:1 memory=4GiB cudnn=off").
 
-    It may come before or after a framework is imported, but before the framework has started its
-    devices; PolicyError says so where it comes too late, and where the machine cannot meet it.
+    Call it before or after the import of a framework, but before the framework starts its devices.
+    Raises PolicyError if it is too late, or if the machine cannot meet the policy.
     """
     wanted = parse_policy(policy) if isinstance(policy, str) else policy
     if not isinstance(wanted, DevicePolicy):
@@ -75,7 +75,7 @@ def _late_calls(after: Mapping[str, str]) -> list[CallSetting]:
 
 
 def _bootstrap(part: str) -> Any:
-    """A module of what `whygpu run` brings into a program; in this process, under the same name."""
+    """A module of the bootstrap, under the same name as in a program under `whygpu run`."""
     sys.path.insert(0, BOOTSTRAP)
     try:
         return import_module(f"whygpu_bootstrap.{part}")
@@ -141,7 +141,7 @@ def _gpus_of(name: str) -> list[Any]:
 def device(name: str) -> Iterator[None]:
     """Work inside the block runs on this device: with whygpu.device("cpu"), ("gpu") or ("gpu:1").
 
-    For every framework that is imported; the number is the framework's own, counted from 0.
+    For every framework that is imported. The number is that of the framework, from 0.
     """
     choice = parse_device(name)
     if choice.kind == "auto" or len(choice.gpus) > 1 or not all(map(str.isdecimal, choice.gpus)):

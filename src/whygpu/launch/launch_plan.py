@@ -1,4 +1,4 @@
-"""Policy, machine and command to a launch plan: computed before anything runs, and printable."""
+"""Makes a launch plan from a policy, a machine and a command, before anything runs."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap"
 SETTINGS_VARIABLE = "WHYGPU_BOOTSTRAP_SETTINGS"
 
 _CPU_REPAIRS = ("keras-backend-missing", "listed-instruction-traps")
-"""What can be wrong even for a program that is to stay on the CPU."""
+"""Causes that matter even to a program that stays on the CPU."""
 
 
 class Look(NamedTuple):
-    """What was seen of the machine, as the program would find it."""
+    """What was seen of the machine, as the program would see it."""
 
     report: Report
     ids: tuple[GpuIds, ...]
     examine: Examine
-    """Looks again, with another environment."""
+    """Examines the machine again, with another environment."""
 
 
 def needs_look(
@@ -48,8 +48,8 @@ def needs_look(
 ) -> bool:
     """Whether the plan depends on the machine. A program for the CPU rarely does.
 
-    `named` are the frameworks that the program's file imports by name. `traps` tells whether an
-    instruction that the processor lists traps here.
+    `named` are the frameworks that the program's file imports by name. `traps` says whether an
+    instruction that the processor lists fails here.
     """
     stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
     if not stays_on_cpu or policy.require_gpu:
@@ -58,7 +58,7 @@ def needs_look(
 
 
 def proves(policy: DevicePolicy) -> bool:
-    """Whether the policy depends on a GPU that works, and not only on one that is there."""
+    """Whether the policy needs a GPU that works, and not only one that is there."""
     auto = policy.device is not None and policy.device.kind == "auto"
     return auto or policy.require_gpu
 
@@ -68,7 +68,7 @@ def _sized(policy: DevicePolicy) -> bool:
 
 
 def isolation(policy: DevicePolicy, environ: Mapping[str, str]) -> list[Action]:
-    """--isolate: only the environment's own packages, only the machine's own libraries."""
+    """--isolate: only packages of the environment, only libraries of the machine."""
     if not policy.isolate:
         return []
     actions = [Action("set", "PYTHONNOUSERSITE", "1", "--isolate: no packages of the user site")]
@@ -95,9 +95,9 @@ def make_plan(
     repair: bool = True,
     trace: bool = False,
 ) -> LaunchPlan:
-    """`look` is called with the environment to look at the machine with; None: not looked at.
+    """`look` examines the machine with a given environment; None: the machine is not examined.
 
-    Raises PolicyError when the machine cannot meet the policy.
+    Raises PolicyError if the machine cannot meet the policy.
     """
     stays_on_cpu = policy.device is not None and policy.device.kind == "cpu"
     if policy.require_gpu and stays_on_cpu:
@@ -124,7 +124,7 @@ def make_plan(
         )
     if seen is not None:
         if any(action.kind != "keep" for action in actions):
-            # The choice of a device may itself have put something right, or hidden it.
+            # The choice of a device may have repaired something, or hidden it.
             seen = seen._replace(report=seen.examine(changed(environ, actions)))
         now = changed(environ, actions)
         if repair:
@@ -168,13 +168,13 @@ def _has_gpu(machine: Snapshot) -> bool:
 
 
 def _way_in(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[list[Action], list[str]]:
-    """How whygpu's part gets into the program, and what is to be said where it does not."""
+    """The actions that load the bootstrap into the program, or notes on why it is not loaded."""
     option = command.ignores_python_variables(argv, environ)
     notes = []
     if option is not None:
         notes.append(
-            f"python {option} keeps whygpu's part out of the program: variables take effect, calls "
-            "to frameworks and the report of devices do not"
+            f"python {option} keeps whygpu's part out of the program: variables take effect, but "
+            "no calls to frameworks are made and no devices are reported"
         )
     if option == "-S":
         return [], notes
@@ -214,7 +214,7 @@ def _judge(
 
 
 def _concerned_by(limit: Limit, machine: Snapshot | None) -> bool:
-    """Whether a framework that has the limit is installed, or may be."""
+    """Whether a framework that has this limit is installed, or may be."""
     if machine is None or not isinstance(machine.target.frameworks, Known):
         return True
     return any(item.name in limit.frameworks for item in machine.target.frameworks.value)

@@ -1,4 +1,4 @@
-"""The words of a device policy, as given on the command line or to whygpu.apply()."""
+"""Parses the options of a device policy, from the command line or whygpu.apply()."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whygpu.model.units import given_size, size_text
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 SMALLEST_LIMIT = 64 << 20
-"""CUDA's own needs are beyond the limit; below this no framework gets anywhere."""
+"""The limit does not include what CUDA itself needs; below this no framework works."""
 
 
 _KINDS = ("cpu", "gpu", "cuda", "auto")
@@ -92,7 +92,7 @@ def parse_log_level(text: str) -> LogLevel:
 
 
 def parse_off(option: str, text: str) -> bool:
-    """Options whose only word is off: what is on is what the program does anyway."""
+    """Options whose only value is off: on is what the program does anyway."""
     if text.lower() != "off":
         raise _wrong(option, text, "expected off; without the option nothing is changed")
     return True

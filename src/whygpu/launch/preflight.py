@@ -1,4 +1,4 @@
-"""The look at the machine before a run: what the program would find, and who can use the GPU."""
+"""Examines the machine before a run: what the program would see, and who can use the GPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIME_LIMIT = 30.0
 
 
 class PlannedHost(LocalHost):
-    """This machine, as a program with another environment finds it."""
+    """This machine, as a program with another environment sees it."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._planned = dict(environ)
@@ -37,7 +37,7 @@ class PlannedHost(LocalHost):
 
 
 class Preflight(NamedTuple):
-    """What was seen, with the names that select a GPU: those never leave this machine."""
+    """What was seen, with the UUIDs that select a GPU, which never leave this machine."""
 
     report: Report
     ids: tuple[GpuIds, ...]
@@ -46,7 +46,7 @@ class Preflight(NamedTuple):
 def look(
     python: str | None, environ: Mapping[str, str], *, selecting: bool, proving: bool
 ) -> Preflight:
-    """What a program with this environment would find. `selecting`: names of GPUs are wanted."""
+    """What a program with this environment would see. `selecting`: ask for UUIDs of GPUs."""
     host = PlannedHost(environ)
     asked = Background(lambda: driver.collect(host)[1]) if selecting else None
     report = examine(python, environ, proving=proving)
@@ -54,9 +54,9 @@ def look(
 
 
 def examine(python: str | None, environ: Mapping[str, str], *, proving: bool) -> Report:
-    """Diagnose the machine, with its real paths: for use here, not for showing.
+    """Diagnose the machine, with its real paths: for use here, not for display.
 
-    No framework is imported. `proving`: the driver is started, in a process of its own.
+    No framework is imported. `proving`: start the driver, in a separate process.
     """
     host = PlannedHost(environ)
     seen = collect(host, python, meanwhile=machine_catalogue)

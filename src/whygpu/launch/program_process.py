@@ -1,7 +1,7 @@
-"""The program's process: started, left to itself, and waited for as a shell would.
+"""Starts the program and waits for it as a shell would.
 
-It shares our terminal and process group, so that the keyboard's signals reach it without us; a
-signal that is sent to us alone is passed on.
+The program shares our terminal and process group, so signals from the keyboard reach it directly. A
+signal that is sent to us alone is forwarded.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from whygpu.model.memory_use import HostMemory
 EXIT_NOT_STARTED = 126
 EXIT_NOT_FOUND = 127
 _LAST_WORDS = 0.5
-"""Seconds for what the program wrote before its end to pass."""
+"""Seconds to wait for output that the program wrote before its end."""
 _LONGEST_WAIT = 0.5
-"""Seconds between two looks at the program. A thread of ours that was started before does not block
-SIGCHLD, and if the kernel gives the signal to that thread, it is lost."""
+"""Seconds between two checks of the program. An older thread of ours does not block SIGCHLD; if the
+kernel delivers the signal to that thread, it is lost."""
 _BEFORE_EXEC = 4 << 20
-"""Bytes that our copy may come to have before the program takes its place."""
+"""Bytes that our forked copy may use before exec replaces it with the program."""
 _FROM_KERNEL = 0x80
 """si_code of a signal that the terminal sent, and not a process."""
 _SET_PARENT_DEATH_SIGNAL = 1
@@ -45,26 +45,26 @@ _PASSED_ON = (
 
 class Ended(NamedTuple):
     code: int
-    """As a shell has it: the program's own, or 128 and the signal that ended it."""
+    """As a shell reports it: the program's exit code, or 128 plus the signal that ended it."""
     signal: int
     """The signal that ended it; 0 for none."""
     error_text: str
-    """The two ends of what it wrote to standard error."""
+    """The beginning and the end of what it wrote to standard error."""
     peak_memory_bytes: int
-    """Of its largest process; 0 where it is not known."""
+    """Of its largest process; 0 if that is not known."""
     memory: HostMemory
-    """The computer's, while it ran."""
+    """The memory of the computer while the program ran."""
 
 
 class _Signals(NamedTuple):
-    """What we were started with, and the program is to be."""
+    """The signal settings that we were started with, which the program gets as well."""
 
     mask: set[int | signal.Signals]
     on_child: Any
 
 
 class NotStarted(UsageError):
-    """There is no such program, or it may not be run; nothing was."""
+    """The program does not exist or must not be executed. Nothing was run."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -77,14 +77,14 @@ def run(
     """Run a command to its end, and call `at_end` before signals reach us again."""
     waited = {signal.SIGCHLD, signal.SIGWINCH, *_PASSED_ON}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
-    # Where its news are ignored, a child's end is not told, and its exit code is lost.
+    # If SIGCHLD is ignored, the kernel discards the child's exit status.
     on_child = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     stream = ErrorStream()
     try:
         process = _start(argv, environ, stream, _Signals(before, on_child))
         stream.start()
         inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        # While the program starts: it is not to wait for what it does not need.
+        # Imported while the program starts, so that the program does not wait for it.
         from whygpu.launch.host_memory import watch
 
         seen = watch(process.pid)
@@ -104,10 +104,10 @@ def run(
 
 
 def _own_peak(told: int, inherited: int, seen: int | None) -> int:
-    """The program's peak; 0 where it is not known.
+    """The peak memory of the program; 0 if it is not known.
 
-    What the kernel tells of a process begins with what the one had that it was forked from. Where
-    it is no more than that, it is ours, and the program's is what was seen of it.
+    The kernel's peak of a process includes the time before exec, when it was a copy of us. If the
+    peak is no larger than ours, take the largest size that was seen of the program.
     """
     return told if told > inherited + _BEFORE_EXEC else seen or 0
 
@@ -118,14 +118,14 @@ def _start(
     stream: ErrorStream,
     signals: _Signals,
 ) -> subprocess.Popen[bytes]:
-    # Looked up here: between fork and exec a program should do as little as it can.
+    # Looked up here: between fork and exec, a process should do as little as possible.
     prctl = ctypes.CDLL(None, use_errno=True).prctl if os.uname().sysname == "Linux" else None
 
     def prepare() -> None:
         signal.signal(signal.SIGCHLD, signals.on_child)
         signal.pthread_sigmask(signal.SIG_SETMASK, signals.mask)
         if prctl is not None:
-            # Whoever kills us outright means the program.
+            # If whygpu is killed, the program is killed too.
             prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
     def start(words: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -134,7 +134,7 @@ def _start(
             env=dict(environ),
             stdout=stream.descriptors.get(1),
             stderr=stream.descriptors.get(2),
-            # As without us: a program may be given more than three open files.
+            # A program may inherit more than three open files.
             close_fds=False,
             preexec_fn=prepare,
         )
@@ -143,7 +143,7 @@ def _start(
         return start(argv)
     except OSError as error:
         if error.errno == errno.ENOEXEC:
-            # A script without a first line that says otherwise is a shell's.
+            # A script without a #! line is run by the shell.
             return start(["/bin/sh", *argv])
         raise _not_started(argv[0], error) from error
 
@@ -165,7 +165,7 @@ def _wait(
         if told is None or told.si_signo == signal.SIGCHLD:
             pid, status, used = os.wait4(process.pid, os.WNOHANG)
             if pid:
-                # Popen is not to wait for it a second time.
+                # So that Popen does not wait for it a second time.
                 process.returncode = os.waitstatus_to_exitcode(status)
                 return status, used.ru_maxrss * 1024
         elif told.si_signo == signal.SIGWINCH:
@@ -176,7 +176,7 @@ def _wait(
 
 
 def _drop(waited: set[signal.Signals]) -> None:
-    """Signals that came for the program after its end. Left pending, they would end us instead."""
+    """Discard signals that arrived after the end of the program: pending, they would end us."""
     while signal.sigtimedwait(waited, 0) is not None:
         pass
 

@@ -1,4 +1,4 @@
-"""What the processes of a run left behind, read and joined into one report."""
+"""Reads the records that the processes of a run left."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from whygpu.model.units import size_text
 from whygpu.model.wire import FrameworkEntry, ProcessEntry
 
 LARGEST_FILE = 64 << 20
-"""Bytes of one record; a model without its weights is the largest part, and has 8 MiB at most."""
+"""Bytes of one record. Its largest part is a model without weights, of 8 MiB at most."""
 MOST_RECORDS = 10_000
 LONGEST_NOTE = 500
 MOST_NOTES = 50
 
 
 class _Unreadable(Exception):
-    """A file holds no JSON object that could be read; the message says why."""
+    """A file holds no readable JSON object; the message says why."""
 
 
 def read(folder: str) -> tuple[ProcessRecord, ...]:
-    """Every process's record, oldest first. One that was cut short while writing has none.
+    """The record of every process, oldest first. A process that was killed while writing has none.
 
-    The program can write to the folder as well as we can: whatever it holds, and whatever is wrong
-    with it, comes back as a note.
+    The program can write to the folder too: whatever is wrong with its contents becomes a note.
     """
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
@@ -40,13 +39,13 @@ def read(folder: str) -> tuple[ProcessRecord, ...]:
         return unreadable(error)
     found = tuple(_record(folder, name) for name in names[:MOST_RECORDS])
     if len(names) > MOST_RECORDS:
-        left_out = f"of {len(names)} processes, {MOST_RECORDS} have been looked at"
+        left_out = f"of {len(names)} processes, the records of {MOST_RECORDS} were read"
         found = (*found, _without_content(0, left_out))
     return found
 
 
 def unreadable(error: Exception) -> tuple[ProcessRecord, ...]:
-    """In place of the records, where reading them has failed in a way that nobody expected."""
+    """In place of the records, if reading them failed unexpectedly."""
     return (_without_content(0, f"the records cannot be read: {type(error).__name__}: {error}"),)
 
 
@@ -94,7 +93,7 @@ def _use(name: str, entry: FrameworkEntry) -> FrameworkUse:
 
 
 _UNCHANGED = ("data", "python", "program", "package", "search_path", "input")
-"""Parts of the noted work that another process is given: a path may hold any byte."""
+"""Parts of the noted work that are given to another process: a path may hold any byte."""
 
 
 def _with_exact_texts(work: NotedWork | None, memory: dict[str, Any]) -> NotedWork | None:
@@ -108,16 +107,16 @@ def _with_exact_texts(work: NotedWork | None, memory: dict[str, Any]) -> NotedWo
 
 
 def _begun(folder: str, pid: int) -> dict[str, Any]:
-    """What a process noted on its way that ended without a word."""
+    """What a process noted while it ran, for one that was killed."""
     path = os.path.join(folder, f"{pid}.work")
     return _object(path) if os.path.lexists(path) else {}
 
 
 def _object(path: str) -> dict[str, Any]:
-    """A JSON object from a file of a size that can be."""
+    """The JSON object in a file of limited size."""
     content = LocalHost().read_bytes(path, LARGEST_FILE + 1)
     if not isinstance(content, Known):
-        raise _Unreadable(content.reason if isinstance(content, Unknown) else "it has gone")
+        raise _Unreadable(content.reason if isinstance(content, Unknown) else "it is gone")
     if len(content.value) > LARGEST_FILE:
         raise _Unreadable(f"it has more than {size_text(LARGEST_FILE)}")
     try:
@@ -142,7 +141,7 @@ def device_used(records: Sequence[ProcessRecord]) -> DeviceUsed:
 
 
 def peak_memory(records: Sequence[ProcessRecord], device: DeviceUsed, rss: int) -> Observed[int]:
-    """GPU memory of the process that took most, where the GPU was used; else main memory."""
+    """GPU memory of the process that took most, if a GPU was used; else main memory."""
     if device != "gpu":
         return Known(rss, "the largest process of the run") if rss else Absent("the run")
     peaks = [sum(use.peak_memory_bytes or 0 for use in record.frameworks) for record in records]

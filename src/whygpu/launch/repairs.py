@@ -1,7 +1,7 @@
-"""What is wrong with the machine and can be put right for one process, by cause.
+"""Repairs for one process, by cause.
 
-A repair is a proposal until the machine has been looked at again with it in place: it stays only
-if what it was made for is then no longer found, and nothing else is.
+A repair is a proposal: the machine is examined again with the repair in place. It stays only if
+its fault is then gone and there is no new one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ XLA_DATA = "--xla_gpu_cuda_data_dir"
 Proposals = Iterator[Repair]
 Repairer = Callable[[Snapshot, Finding, Mapping[str, str]], Proposals]
 Examine = Callable[[Mapping[str, str]], Report]
-"""Look at the machine as a program with this environment would find it."""
+"""Examine the machine as a program with this environment would see it."""
 
 
 def repairs_for(
@@ -45,7 +45,7 @@ def repairs_for(
     examine: Examine,
     causes: Collection[str] | None = None,
 ) -> tuple[Repair, ...]:
-    """The repairs that hold, in the order of the findings; `causes` restricts what is mended."""
+    """The repairs that work, in the order of the findings; `causes` limits what is repaired."""
     kept: list[Repair] = []
     for finding in report.findings:
         repairer = REPAIRERS.get(finding.cause)
@@ -77,7 +77,7 @@ def _better(before: Report, after: Report, mended: Finding) -> bool:
 
 
 def _library_path(machine: Snapshot, finding: Finding, environ: Mapping[str, str]) -> Proposals:
-    """Libraries that are there but not searched for, and copies that come first and do not fit."""
+    """Libraries that are installed and not found, and wrong copies that are found first."""
     if finding.subject == MACHINE:
         library = machine.driver.cuda_library
         if isinstance(library, Known):
@@ -91,7 +91,7 @@ def _library_path(machine: Snapshot, finding: Finding, environ: Mapping[str, str
 
 
 def _broken_file(machine: Snapshot, finding: Finding, environ: Mapping[str, str]) -> Proposals:
-    """A broken copy is found first, and a whole one is there as well."""
+    """A broken copy is found first, and an intact one is there as well."""
     for framework, failing in _failing(machine, "library-file-broken", finding):
         met = [
             folder.path
@@ -107,7 +107,7 @@ def _broken_file(machine: Snapshot, finding: Finding, environ: Mapping[str, str]
 
 
 def _other_cudnn(machine: Snapshot, finding: Finding, environ: Mapping[str, str]) -> Proposals:
-    """Another cuDNN than the one that was installed for the framework is found first."""
+    """The cuDNN that is found first is not the one that was installed for the framework."""
     framework = _framework(machine, finding)
     if framework is None:
         return
@@ -137,7 +137,7 @@ def _framework(machine: Snapshot, finding: Finding) -> Framework | None:
 
 
 def _shadowing(failing: tuple[Failure, ...]) -> list[str]:
-    """Folders of LD_LIBRARY_PATH from which a copy was taken that does not work."""
+    """Folders of LD_LIBRARY_PATH that gave a copy which does not work."""
     found = (found_through(failure.first) for failure in failing)
     return list(
         dict.fromkeys(
@@ -264,7 +264,7 @@ def _xla_variable(machine: Snapshot, finding: Finding, environ: Mapping[str, str
 
 
 def _keras_backend(machine: Snapshot, finding: Finding, environ: Mapping[str, str]) -> Proposals:
-    """Keras is told to use a backend that is not there, or that has no GPU where another has."""
+    """Keras is set to a backend that is not installed, or that has no GPU while another has."""
     keras = machine.framework("keras")
     if not isinstance(keras, Known):
         return
@@ -273,7 +273,7 @@ def _keras_backend(machine: Snapshot, finding: Finding, environ: Mapping[str, st
         return
     choice = choice_of(machine, keras.value, backend.value)
     if choice.by == "variable":
-        # The user has chosen for this very process. The finding tells; the choice stays.
+        # The user has chosen this for the process: the finding reports it, the choice stays.
         return
     for name in BACKENDS:
         installed = machine.framework(name)  # type: ignore[arg-type]
@@ -294,7 +294,7 @@ def _keras_backend(machine: Snapshot, finding: Finding, environ: Mapping[str, st
 def _fewer_instructions(
     machine: Snapshot, finding: Finding, environ: Mapping[str, str]
 ) -> Proposals:
-    """oneDNN uses instructions that are listed and trap. A limit that the user has set stays."""
+    """oneDNN uses instructions that are listed and fail. A limit that the user has set stays."""
     unusable = trapping_in_use(machine)
     if not isinstance(unusable, Known) or any(environ.get(name) for name in VARIABLES):
         return

@@ -1,6 +1,6 @@
-"""The folder of a run, which its processes write their records to.
+"""The temporary folder of a run, for the settings and records of its processes.
 
-It goes when the run ends. Where whygpu was killed, the last of the program's processes removes it
+It is removed when the run ends. If whygpu was killed, the last process of the program removes it
 (abandoned_folder.py in the bootstrap). A lock that the launcher holds shows that a run is still
 alive; its process number would not, because it means nothing in another PID namespace, such as a
 container's.
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 REPORTS = "reports"
 SETTINGS = "settings.json"
-"""Names in the folder; the part inside the program knows them, too."""
+"""Names in the folder, which the bootstrap knows as well."""
 
 _PREFIX = "whygpu-run-"
 _LOCK = "lock"
@@ -44,7 +44,7 @@ def run_folder() -> Iterator[str]:
 
 @contextmanager
 def _locked(folder: str) -> Iterator[None]:
-    """Hold the folder's lock. On a file system without locks, nobody removes it but us."""
+    """Hold the lock of the folder. On a file system without locks, only we remove the folder."""
     path = os.path.join(folder, _LOCK)
     descriptor = -1
     try:
@@ -52,7 +52,7 @@ def _locked(folder: str) -> Iterator[None]:
             descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.write(descriptor, _boot_id())
-            # Only now does it have the name by which others find it: it is never seen unlocked.
+            # It gets the name that others look for only now: nobody ever sees it unlocked.
             os.rename(path + ".new", path)
         except OSError:
             pass
@@ -63,7 +63,7 @@ def _locked(folder: str) -> Iterator[None]:
 
 
 def _boot_id() -> bytes:
-    """Names this boot of this machine: locks are certain among its processes alone."""
+    """Identifies this boot of this machine: locks are reliable only among its processes."""
     try:
         with open(_BOOT_ID, "rb") as file:
             return file.read(64)

@@ -1,7 +1,8 @@
-"""The program's standard error on its way to where it belongs, with a copy of its two ends kept.
+"""Forwards the program's standard error, and keeps a copy of its beginning and end.
 
-Bytes pass unchanged and at once. Where standard output goes to the same terminal or pipe, it takes
-the same way, so that the two keep their order. A file needs no copy: it is read afterwards.
+Bytes are forwarded unchanged and at once. If standard output goes to the same terminal or pipe, it
+is forwarded the same way, so that the two keep their order. A file needs no copy: it is read
+afterwards.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ HEAD = 64 * 1024
 TAIL = 256 * 1024
 STDOUT, STDERR = 1, 2
 _SETTINGS_TURN = 200
-"""Milliseconds between two looks at the settings of the program's terminal while it is silent."""
+"""Milliseconds between two checks of the terminal settings while the program is silent."""
 _TURN = 0.05
-"""Seconds between two looks at how far the passing on is."""
+"""Seconds between two checks of how much has been forwarded."""
 
 
 class Kept:
-    """The beginning and the end of what passed."""
+    """The beginning and the end of what was forwarded."""
 
     def __init__(self) -> None:
         self._head = b""
@@ -53,7 +54,7 @@ class Kept:
 
 
 class ErrorStream:
-    """Made before the program starts; `descriptors` are what its process is given."""
+    """Created before the program starts; `descriptors` are for its process."""
 
     def __init__(self) -> None:
         self._kept = Kept()
@@ -78,7 +79,7 @@ class ErrorStream:
         try:
             self._reader, writer = _terminal() if self._is_terminal else os.pipe()
         except OSError:
-            # No terminal to be had: then the program keeps ours, and nothing is kept for later.
+            # No pseudo-terminal is available: the program uses ours, and no copy is kept.
             return
         if self._is_terminal:
             self._settings = termios.tcgetattr(writer)
@@ -87,7 +88,7 @@ class ErrorStream:
             self.descriptors[STDOUT] = writer
 
     def start(self) -> None:
-        """Called when the program has its end: from here on everything that comes is passed on."""
+        """Forward everything from now on. Called when the program has inherited its descriptors."""
         for writer in set(self.descriptors.values()):
             os.close(writer)
         if self._reader >= 0:
@@ -97,27 +98,27 @@ class ErrorStream:
             self._thread.start()
 
     def resized(self) -> None:
-        """The terminal has another size now, and the program's own terminal has to follow."""
+        """Give the program's terminal the new size of ours."""
         if self._is_terminal and not self._ended:
             with suppress(OSError):
                 _copy_size(STDERR, self._reader)
 
     def _follow_settings(self) -> None:
-        """What a program that draws on the whole terminal sets on its own holds for the keyboard.
+        """Copy settings that the program changed on its terminal to ours, where the keyboard is.
 
-        Only what it has changed: by standard input it may have changed other things on ours.
+        Only changed settings: through standard input, it may have changed others on ours.
         """
         if not self._is_terminal:
             return
         with suppress(OSError, termios.error):
             before, self._settings = self._settings, termios.tcgetattr(self._reader)
-            # In the background it may not; without us, it would be stopped for trying.
+            # A background process must not: without us, the kernel would stop it for that.
             if before != self._settings and os.tcgetpgrp(STDERR) == os.getpgrp():
                 changed = _with_changes(termios.tcgetattr(STDERR), before, self._settings)
                 termios.tcsetattr(STDERR, termios.TCSANOW, changed)
 
     def _pass_on(self) -> None:
-        # Not select(), which knows no descriptor above 1023: whoever starts us may have many open.
+        # Not select(), which fails for descriptors above 1023; we may inherit many.
         waiting = select.poll()
         waiting.register(self._reader, select.POLLIN)
         waiting.register(self._stop_reader, select.POLLIN)
@@ -136,16 +137,16 @@ class ErrorStream:
             try:
                 _write(data)
             except OSError:
-                # Whoever read our standard error has gone; the program is to notice.
+                # Nobody reads our standard error any more. Closing the pipe tells the program.
                 break
             self._passed += len(data)
         self._ended = True
         os.close(self._reader)
 
     def finish(self, seconds: float) -> bool:
-        """Wait for what is on its way; False if a process that outlives the program has more.
+        """Wait until all is forwarded; False if a process that outlives the program has more.
 
-        However slowly our standard error is read, what the program wrote comes before what we say.
+        However slowly standard error is read, the program's output comes before our report.
         """
         if self._thread is not None:
             due = self._taken + self._waiting_bytes()
@@ -159,17 +160,17 @@ class ErrorStream:
         try:
             return int(struct.unpack("i", fcntl.ioctl(self._reader, termios.FIONREAD, count))[0])
         except OSError:
-            # Closed by now: all has passed.
+            # Closed by now: everything was forwarded.
             return 0
 
     def hand_over(self) -> None:
-        """Leave the passing on to a process of its own, which ends when the last writer does."""
+        """Let a new process forward the rest. It ends when the last writer does."""
         assert self._thread is not None
         os.write(self._stop_writer, b".")
         self._thread.join()
         os.close(self._stop_reader)
         if os.fork() == 0:
-            # Not the terminal's any more, and holding nothing that somebody waits for the end of.
+            # Leave the terminal, and close whatever another process may wait for.
             os.setsid()
             _close_all_but(self._reader, STDERR)
             self._is_terminal = False
@@ -178,7 +179,7 @@ class ErrorStream:
             os._exit(0)
 
     def text(self) -> str:
-        """The first and the last of what the program wrote."""
+        """The beginning and the end of what the program wrote."""
         if self._is_file:
             self._read_file()
         return self._kept.text()
@@ -201,7 +202,7 @@ def _same(one: os.stat_result, other: os.stat_result) -> bool:
 
 
 def _terminal() -> tuple[int, int]:
-    """A terminal like the one on standard error, which changes nothing of what passes through."""
+    """A pseudo-terminal like the terminal on standard error, which changes no byte."""
     reader, writer = os.openpty()
     settings = termios.tcgetattr(STDERR)
     settings[tty.OFLAG] &= ~termios.OPOST
@@ -211,7 +212,7 @@ def _terminal() -> tuple[int, int]:
 
 
 def _with_changes(settings: list[Any], before: list[Any], now: list[Any]) -> list[Any]:
-    """The settings with what differs between two others changed as it is there."""
+    """The settings, with the differences between two others applied."""
     result = list(settings)
     for flags in (tty.IFLAG, tty.OFLAG, tty.LFLAG):
         changed = before[flags] ^ now[flags]
@@ -233,7 +234,7 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, CHUNK)
     except OSError as error:
         if error.errno == errno.EIO:
-            # A terminal whose other end nobody holds any more.
+            # A terminal whose other end is closed.
             return b""
         raise
 
@@ -244,7 +245,7 @@ def _write(data: bytes) -> None:
         try:
             view = view[os.write(STDERR, view) :]
         except BlockingIOError:
-            # Somebody we share it with has set it to not wait.
+            # A process that shares it has made it non-blocking.
             room = select.poll()
             room.register(STDERR, select.POLLOUT)
             room.poll()

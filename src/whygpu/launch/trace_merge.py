@@ -1,4 +1,4 @@
-"""The traces of several processes and frameworks as one."""
+"""Merges the traces of several processes and frameworks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ EVERYTHING = "*"
 
 
 def merge(traces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Counts and times added up, each reason and note said once.
+    """The sums of counts and times, with each reason and note once.
 
-    A time is there only where every part of it was measured. That everything ran on the CPU, as
-    one process says, is said of its operations only when another process used a GPU.
+    There is a time only if every part of it was measured. If one process ran everything on the CPU
+    and another used a GPU, the reason is given for each operation of the first.
     """
     parts = list(traces)
     anything_elsewhere = any(op["device"] != "cpu" for part in parts for op in part["ops"])
