@@ -1,8 +1,8 @@
-"""Starts whygpu's part in a program's process, then makes way for the program's own sitecustomize.
+"""Loads the bootstrap into a process, then imports the program's own sitecustomize.
 
 Python imports this module at start-up because `whygpu run` puts its folder first on PYTHONPATH.
-Afterwards the folder is off sys.path again, and the name `sitecustomize` belongs to whichever
-module would have had it without us.
+Afterwards the folder is removed from sys.path, and the name `sitecustomize` belongs to the module
+that would have had it without us.
 """
 
 import os
@@ -19,14 +19,14 @@ def _start() -> None:
     if sys.version_info < (3, 6) or "WHYGPU_BOOTSTRAP_SETTINGS" not in os.environ:
         return
     writes_bytecode = sys.dont_write_bytecode
-    # Nothing of the target's Python is left in whygpu's folder.
+    # The target's Python must not write bytecode into whygpu's folder.
     sys.dont_write_bytecode = True
     try:
         import whygpu_bootstrap
 
         whygpu_bootstrap.start()
     except Exception:
-        # The program is worth more than our part in it, and there is no record to note this in.
+        # The program matters more than our part in it, and there is no record for a note.
         pass
     finally:
         sys.dont_write_bytecode = writes_bytecode
@@ -57,12 +57,12 @@ finally:
 _spec = _find_next()
 if _spec is not None:
     try:
-        # Where importlib.util has it from, which itself would import a dozen modules.
+        # importlib.util takes it from here, and would itself import a dozen modules.
         from _frozen_importlib import module_from_spec as _module_from_spec
     except ImportError:
         from importlib.util import module_from_spec as _module_from_spec
 
     _module = _module_from_spec(_spec)
     sys.modules["sitecustomize"] = _module
-    # What it raises goes to `site`, which reports it as it always does.
+    # An exception goes to `site`, which reports it as usual.
     _spec.loader.exec_module(_module)

@@ -1,6 +1,6 @@
-"""whygpu's part in a program's process: Python 3.6, standard library only, never in the way.
+"""whygpu's part in the process of a program: Python 3.6, standard library only.
 
-Whatever fails in here is noted in the process's record, and the program goes on without it.
+Any failure in here is noted in the record of the process, and the program goes on without it.
 """
 
 

@@ -1,6 +1,6 @@
 """Removes the folder of a run whose launcher was killed.
 
-The launcher holds a lock on a file in the folder for as long as it lives (launch/run_folder.py).
+The launcher holds a lock on a file in the folder as long as it runs (launch/run_folder.py).
 """
 
 import os
@@ -17,10 +17,10 @@ def remove_if_abandoned(folder: str) -> None:
             boot_id = file.read(64)
         descriptor = os.open(os.path.join(folder, LOCK), flags)
     except OSError:
-        # No lock, or no way to know which machine it is of: then it may be in use.
+        # No lock, or no way to know which machine holds it: the folder may be in use.
         return
     try:
-        # On a file system that several machines share, another one's locks may not show here.
+        # On a shared file system, the locks of another machine may not be visible here.
         if boot_id and os.read(descriptor, 64) == boot_id and _can_lock(descriptor):
             import shutil
 

@@ -1,4 +1,4 @@
-"""What is done for each framework: its policy after the import, devices and memory at the end."""
+"""What is done for each framework: the policy after its import, devices and memory at the end."""
 
 import sys
 
@@ -18,7 +18,7 @@ WATCHED = {
 
 
 def install(settings: "dict[str, Any]") -> None:
-    """Wait for every framework that the program may import."""
+    """Prepare for every framework that the program may import."""
     if settings["tf1"]:
         with process_record.noted("--tf1"):
             part("tf1.imports").install()
@@ -64,7 +64,7 @@ def _starter(framework: str, settings: "dict[str, Any]") -> "Callable[[Any], Non
 
 
 def part(name: str) -> "Any":
-    """A module of this package, or None where there is none for the framework."""
+    """A module of this package; None if there is none for the framework."""
     whole = "whygpu_bootstrap." + name
     writes_bytecode = sys.dont_write_bytecode
     sys.dont_write_bytecode = True

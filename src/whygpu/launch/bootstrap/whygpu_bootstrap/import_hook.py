@@ -1,4 +1,4 @@
-"""Calls back right after a module has been imported, whoever imports it, and imports nothing."""
+"""Calls a function right after the import of a module. Imports nothing itself."""
 
 import sys
 
@@ -12,7 +12,7 @@ _callbacks: "dict[Any, Any]" = {}
 
 
 class Finder:
-    """Lets the other finders find a watched module, and adds to the end of its execution."""
+    """Lets the other finders find a watched module, and adds a call to the end of its execution."""
 
     def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
         if name not in _callbacks:
@@ -34,8 +34,8 @@ class Finder:
         return None
 
 
-# Under the name of Python's own import machinery, whose frames Python leaves out of tracebacks and
-# of the counting of stack levels for warnings: what a program prints is what it prints without us.
+# Compiled under the file name of Python's import machinery: Python leaves its frames out of
+# tracebacks and of the stack levels of warnings, so the program prints what it prints without us.
 _SOURCE = """
 def extended(loader, execute, afterwards):
     def exec_module(module):
@@ -49,13 +49,13 @@ exec(compile(_SOURCE, "<frozen importlib._bootstrap_external>", "exec"), _names)
 
 
 def _extend(loader: "Any", name: str) -> None:
-    """On the loader object itself: the program sees the loader that it would see without us."""
+    """Changes the loader object itself, so that the program sees its usual loader."""
     execute = loader.exec_module
     loader.exec_module = _names["extended"](loader, execute, lambda: _call_back(name))
 
 
 def _call_back(name: str) -> None:
-    # A module may put another object in its place while it executes, as TensorFlow 1 does.
+    # A module may replace itself in sys.modules while it executes, as TensorFlow 1 does.
     module = sys.modules.get(name)
     for callback in _callbacks.pop(name, ()):
         with process_record.noted("what follows the import of %s" % name):
@@ -76,5 +76,5 @@ def after_import(name: str, callback: "Callable[[Any], None]") -> None:
 
 
 def finish() -> None:
-    """Write this process's record; done by itself at its end."""
+    """Write the record of this process now; otherwise that happens at its end."""
     process_record.finish()

@@ -1,7 +1,7 @@
 """A strict reader of JSON that imports nothing.
 
-The module json would bring ten others along, before the program's first line, and the program may
-have a module of one of those names.
+The module json would import ten others before the first line of the program, and the program may
+have a module of one of these names.
 """
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ _DEEPEST = 50
 
 
 def loads(text: str) -> "Any":
-    """The value that a text stands for; ValueError where it is not JSON."""
+    """The value of a JSON text. Raises ValueError if it is not JSON."""
     value, end = _value(text, _skip(text, 0), 0)
     if _skip(text, end) != len(text):
         raise ValueError("more than one value, at character %d" % end)
@@ -115,7 +115,7 @@ def _escape(text: str, at: int) -> "tuple[str, int]":
         return _ESCAPES[kind], at + 1
     code, at = _code_unit(text, at + 1)
     if 0xD800 <= code < 0xDC00 and text[at : at + 2] == "\\u":
-        # A character beyond the first 65,536 is written as two halves.
+        # A character above U+FFFF is written as a surrogate pair.
         low, after = _code_unit(text, at + 2)
         if 0xDC00 <= low < 0xE000:
             return chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)), after

@@ -1,7 +1,7 @@
 """The record of one process: which frameworks it had, which devices they used, what went wrong.
 
-It is written when the process ends: at exit, before os._exit and before exec. A process that
-leaves without a word (a signal) has only the mark it left when it imported its first framework.
+It is written when the process ends: at exit, before os._exit and before exec. A process that is
+killed by a signal leaves only the first record, from the import of its last framework.
 """
 
 import atexit
@@ -43,7 +43,7 @@ def _begin(folder: str) -> None:
 
 
 class noted:  # noqa: N801
-    """Keeps what fails inside from the program, and notes it. Ctrl-C and exit pass."""
+    """Turns an exception inside the block into a note. Ctrl-C and exit are passed on."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -66,12 +66,12 @@ class noted:  # noqa: N801
 
 
 def is_open() -> bool:
-    """Whether this process leaves a record at all."""
+    """Whether this process writes a record."""
     return _state["folder"] is not None
 
 
 def note(text: str) -> None:
-    """Something whoever reads the report should know."""
+    """Something that the reader of the report should know."""
     notes = _state.get("notes")
     if notes is not None and len(notes) < MOST_NOTES and text not in notes:
         notes.append(text[:LONGEST_NOTE])
@@ -89,7 +89,7 @@ def seen(framework: str, version: str) -> None:
         return
     _state["frameworks"].setdefault(framework, {"version": version})
     _state["imported"] = time.time()
-    # Last registered, first called: before the framework's own end takes its devices away.
+    # atexit calls the last registered first: before the framework shuts its devices down.
     atexit.unregister(finish)
     atexit.register(finish)
     with noted("the first record"):
@@ -128,7 +128,7 @@ def finish() -> None:
     if _state["folder"] is None or _state["written"]:
         return
     if _state["pid"] != os.getpid():
-        # A forked child on a Python that cannot tell us of forks.
+        # A forked child, on a Python without os.register_at_fork.
         _after_fork()
     _state["written"] = True
     ended = time.time()
@@ -164,7 +164,7 @@ def _readings() -> "Any":
 
 
 def _write(complete: bool, ended: "Any" = None, memory: "Any" = None) -> None:
-    # Late: a program that imports no framework may have a module of this name of its own.
+    # Imported late: a program without a framework may have a module `json` of its own.
     import json
 
     traces = _traces() if complete else {}
@@ -187,7 +187,7 @@ def _write(complete: bool, ended: "Any" = None, memory: "Any" = None) -> None:
 
 
 def _tidy() -> None:
-    """Whoever would have read and removed the folder may have been killed."""
+    """Remove the folder if the process that would have read and removed it was killed."""
     with noted("looking for whygpu"):
         from whygpu_bootstrap import abandoned_folder
 
@@ -195,7 +195,7 @@ def _tidy() -> None:
 
 
 def _after_fork() -> None:
-    """A child's record is its own. What its parent had running cannot be asked in it."""
+    """Begin a record for the child. What its parent has started cannot be asked in the child."""
     parent = dict(_state)
     if parent["folder"] is None:
         return
@@ -236,7 +236,7 @@ def _finishing_first(end: "Callable[..., Any]") -> "Callable[..., Any]":
     def wrapper(*arguments: "Any", **options: "Any") -> "Any":
         with noted("the record before %s" % end.__name__):
             finish()
-        # Should exec fail, the process goes on, and its true end writes the record once more.
+        # If exec fails, the process goes on, and writes the record again at its end.
         _state["written"] = False
         return end(*arguments, **options)
 

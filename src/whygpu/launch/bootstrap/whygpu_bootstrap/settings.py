@@ -19,7 +19,7 @@ LARGEST = 1 << 20
 
 
 def report_folder() -> "str | None":
-    """Where records go; None where there is no run, or it has ended and taken the folder along."""
+    """The folder for records; None if there is no run, or if the run has ended."""
     path = os.environ.get(VARIABLE)
     if not path:
         return None
@@ -28,6 +28,6 @@ def report_folder() -> "str | None":
 
 
 def load() -> "dict[str, Any]":
-    """The settings. Raises OSError or ValueError where they cannot be read."""
+    """The settings. Raises OSError or ValueError if they cannot be read."""
     with open(os.environ[VARIABLE], "rb") as file:
         return plain_json.loads(file.read(LARGEST).decode("ascii"))

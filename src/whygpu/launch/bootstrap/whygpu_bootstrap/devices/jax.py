@@ -40,7 +40,7 @@ def _backends() -> "Any":
 
 
 def started() -> bool:
-    """Whether JAX has started a backend, in this process."""
+    """Whether JAX has started a backend in this process."""
     return bool(_backends()) and not _inherited
 
 

@@ -1,9 +1,8 @@
-"""How much of a GPU's memory the program's tensors have taken, over time.
+"""How much GPU memory the tensors of the program take, over time.
 
-A thread looks now and then. It runs only where a framework has started a GPU: the driver and the
-framework have threads of their own there, so that Python's word on forks in the presence of threads
-is what it would be without us. On the CPU nothing runs in the program; there its memory is watched
-from outside.
+A thread takes samples. It runs only after a framework has started a GPU: the driver and the
+framework then have threads as well, so Python warns about forks beside threads as it would without
+us. On the CPU, nothing runs in the program; its memory is watched from outside.
 """
 
 import _thread
@@ -19,16 +18,16 @@ if TYPE_CHECKING:
 
 FIRST_INTERVAL = 0.02
 MOST_POINTS = 200
-"""When there are so many, neighbours are joined and the looks become half as frequent. A look costs
-about 0.05 ms."""
+"""At this number, neighbouring points are joined and the interval is doubled. A sample takes about
+0.05 ms."""
 LONGEST_WAIT = 1.0
-"""Seconds to wait at the end for a look that is under way."""
+"""Seconds to wait at the end for a sample that is in progress."""
 
 _state: "dict[Any, Any]" = {}
 
 
 def reset() -> None:
-    """Nothing is watched; a forked child has neither the thread nor its parent's GPU."""
+    """Watch nothing: a forked child has neither the thread nor the GPU of its parent."""
     _state.clear()
     _state.update(gauges={}, curves={}, interval=FIRST_INTERVAL, began=None, stop=None, done=None)
 
@@ -37,7 +36,7 @@ reset()
 
 
 def watch(framework: str, gauge: "Callable[[], dict[str, int]]") -> None:
-    """Look at gauge() from now on: {device: bytes in use}, asked in a thread of its own."""
+    """Sample gauge() from now on, in a thread. It returns {device: bytes in use}."""
     _state["gauges"][framework] = gauge
     if _state["stop"] is not None:
         return
@@ -51,7 +50,7 @@ def watch(framework: str, gauge: "Callable[[], dict[str, int]]") -> None:
 
 
 def stop() -> None:
-    """End the thread, before the framework takes its devices away."""
+    """End the thread, before the framework shuts its devices down."""
     lock = _state["stop"]
     if lock is not None and lock.locked():
         lock.release()
@@ -73,7 +72,7 @@ def curves() -> "list[dict[str, Any]]":
 
 def _look_until(stop: "_thread.LockType", done: "_thread.LockType") -> None:
     if hasattr(signal, "pthread_sigmask"):
-        # Signals are the program's: a system call of its main thread is to be interrupted by them.
+        # Signals must reach the main thread, to interrupt its system calls.
         valid = signal.valid_signals() if hasattr(signal, "valid_signals") else range(1, 32)
         signal.pthread_sigmask(signal.SIG_BLOCK, valid)
     while not stop.acquire(True, _state["interval"]):
@@ -82,7 +81,7 @@ def _look_until(stop: "_thread.LockType", done: "_thread.LockType") -> None:
             with process_record.noted("watching the memory of %s" % framework):
                 counts += [[framework, device, count] for device, count in gauge().items()]
                 continue
-            # It failed, which has been noted; it would fail again.
+            # It failed and was noted; it would fail again.
             del _state["gauges"][framework]
         with process_record.noted("the curve of the GPU's memory"):
             _add(counts)
@@ -102,7 +101,7 @@ def _add(counts: "list[Any]") -> None:
 
 
 def joined(points: "list[list[float]]") -> "list[list[float]]":
-    """Half as many points; what was the least and the most among them stays known."""
+    """Half as many points, with the minimum and the maximum of each pair."""
     pairs = [points[index : index + 2] for index in range(0, len(points), 2)]
     return [
         [pair[0][0], min(point[1] for point in pair), max(point[2] for point in pair)]

@@ -1,6 +1,6 @@
-"""What a program that dies for want of memory leaves to be seen: its steps, its loops, its lists.
+"""What can be seen of a program that dies because memory ran out: steps, loops, lists.
 
-All of it is read once, at the end, from what is there anyway. Nothing is counted while it runs.
+All of it is read once, at the end, from what the program has anyway. Nothing is counted before.
 """
 
 import ast
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 LONGEST_ERROR = 4000
 MOST_LINKS = 20
 FEWEST_KEPT = 8
-"""Arrays in one container that are worth a word."""
+"""A container with at least so many arrays is reported."""
 MOST_KEPT = 3
 LOOKED_AT = 32
-"""Elements by which it is decided whether a container holds arrays."""
+"""Elements to look at to decide whether a container holds arrays."""
 MOST_ELEMENTS = 200000
 LONGEST_GRAPH = 100000
 ABOUT_MEMORY = ("memory", "alloc", "exhausted", "oom", "dst tensor")
 TRAINING = (".fit(", "train_on_batch(", "train_step(", "apply_gradients(", "apply(")
-"""Calls that an optimizer of Keras does its steps in."""
+"""Calls in which an optimizer of Keras does its steps."""
 BATCH_NAMES = ("batch_size", "batchsize", "BATCH_SIZE", "BATCH")
 BY_INITIALISING = 6
-"""So often may a parameter be written to before the first step: trunc_normal_ does it five times.
-An optimizer writes to it once or twice in a step."""
+"""A parameter may be written so often before the first step: trunc_normal_ writes five times. An
+optimizer writes once or twice per step."""
 
 
 def result(watched: "Any") -> "dict[str, Any]":
-    """The whole, as JSON; {} where no exception for want of memory ended the program.
+    """The result as JSON; {} if the program did not end with an out-of-memory exception.
 
-    `watched` has for each framework the part that asks its allocators, and its module.
+    `watched` has for each framework the module that asks its allocators, and the framework itself.
     """
     error: "Any" = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     told = _told(error)
@@ -65,7 +65,7 @@ def result(watched: "Any") -> "dict[str, Any]":
     frames = frames_of(error)
     with process_record.noted("the loops of the program"):
         found.update(_loops(frames))
-    # Not by way of the garbage collector, whose list of all objects there may be no room for.
+    # Not with the garbage collector: there may be no memory for its list of all objects.
     with process_record.noted("the steps of the program"):
         found["steps"] = _steps(frames)
     with process_record.noted("what the program keeps"):
@@ -89,18 +89,18 @@ def _told(error: "BaseException | None") -> str:
             continue
         texts.append("%s: %s" % (type(link).__name__, str(link)[:LONGEST_ERROR]))
         links.append(link.__cause__ or (None if link.__suppress_context__ else link.__context__))
-    # The first is what the others led to, and is read as a log would have it: last.
+    # The first exception is the result of the others, and comes last, as in a log.
     text = "\n".join(reversed(texts))
     return text if any(word in text.lower() for word in ABOUT_MEMORY) else ""
 
 
 def _loops(frames: "Frames") -> "dict[str, Any]":
-    """The loops that were under way, with how often each had begun before.
+    """The loops that were running, with the number of rounds before the current one.
 
-    Those of what a framework calls back (the layers of a model) are no rounds of work.
+    Loops in functions that a framework calls back (layers of a model) are no rounds of work.
     """
     found = []
-    # Keras takes its own frames, with the loop over batches, out of a traceback.
+    # Keras removes its own frames, with the loop over batches, from a traceback.
     in_loop = any(name in sys.modules for name in ("keras", "tf_keras"))
     for frame, line in frames:
         of = package(frame)
@@ -117,7 +117,7 @@ def _loops(frames: "Frames") -> "dict[str, Any]":
 
 
 def _begun(loop: "ast.For", names: "dict[str, Any]") -> "Any":
-    """By a loop's own counter: that of range() or enumerate(), or one that it counts up by one."""
+    """By the counter of a loop: from range() or enumerate(), or a variable that it increments."""
     if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call):
         called = getattr(loop.iter.func, "id", getattr(loop.iter.func, "attr", ""))
         target = loop.target
@@ -139,7 +139,7 @@ def _begun(loop: "ast.For", names: "dict[str, Any]") -> "Any":
 
 
 def _batch(frames: "Frames") -> "Any":
-    """The batch size, where the program has a variable or a data loader that says it."""
+    """The batch size, if the program has a variable or a data loader that shows it."""
     for frame, _ in reversed(frames):
         if not package(frame):
             for name in BATCH_NAMES:
@@ -155,9 +155,9 @@ def _batch(frames: "Frames") -> "Any":
 
 
 def _steps(frames: "Frames") -> "int | None":
-    """Training steps that were completed, by what training leaves in parameters and optimizers.
+    """Completed training steps, from what training leaves in parameters and optimizers.
 
-    None, and not 0, where nothing is there that would do them.
+    None rather than 0 if nothing is there that would train.
     """
     training = any(word in line_of(*frame) for frame in frames for word in TRAINING)
     known = [
@@ -172,7 +172,7 @@ def _steps(frames: "Frames") -> "int | None":
 def _steps_of(value: "Any", training: bool) -> "list[int | None]":
     if any("keras" in kind.__module__ for kind in type(value).__mro__):
         counts = [_iterations(value), _iterations(getattr(value, "optimizer", None))]
-        # A compiled model may only be asked for predictions.
+        # A compiled model may be used for predictions only.
         return counts if training else [count or None for count in counts]
     torch: "Any" = sys.modules.get("torch")
     if torch is not None and isinstance(value, _optimizer_type(torch)):
@@ -189,22 +189,22 @@ def _optimizer_type(torch: "Any") -> "Any":
 
 
 def _written(parameters: "list[Any]") -> "int | None":
-    """How often at least an optimizer has changed them."""
+    """The least number of times that an optimizer has changed them."""
     counts = [max(0, each._version - BY_INITIALISING) // 2 for each in parameters]
     return max(counts) if counts else None
 
 
 def _plain(torch: "Any", step: "Any") -> "int | None":
     if isinstance(step, torch.Tensor):
-        # One on the GPU is not read: that would wait for whatever the GPU is doing.
+        # A value on the GPU is not read: that would wait for the GPU.
         return int(step) if step.device.type == "cpu" else None
     return step if isinstance(step, int) else None
 
 
 def _iterations(optimizer: "Any") -> "int | None":
-    """Its own count of steps, at least.
+    """The optimizer's own count of steps, as a lower bound.
 
-    With the JAX backend it stands still while a training runs. TensorFlow may have counted the step
+    With the JAX backend it does not change during training. TensorFlow may have counted the step
     that failed.
     """
     try:
@@ -214,12 +214,12 @@ def _iterations(optimizer: "Any") -> "int | None":
             return max(0, count - 1)
         return count or (None if "jax" in backend else 0)
     except Exception:
-        # This is no optimizer, or its counter was given away.
+        # This is no optimizer, or its counter was donated to a JAX function.
         return None
 
 
 def _kept(things: "Iterable[tuple[str, Any]]") -> "list[dict[str, Any]]":
-    """The program's own containers that hold many arrays, and sums that hold a long graph."""
+    """Containers of the program that hold many arrays, and sums that hold a long graph."""
     found = []
     for name, value in things:
         if type(value) in (list, dict, set) or type(value).__name__ == "deque":
@@ -231,7 +231,7 @@ def _kept(things: "Iterable[tuple[str, Any]]") -> "list[dict[str, Any]]":
 
 
 def _weighed(name: str, container: "Any") -> "dict[str, Any] | None":
-    """A container, if what it holds is arrays."""
+    """A container, if it holds arrays."""
     values = container.values() if type(container) is dict else container
     count = total = graphs = 0
     library = ""
@@ -273,7 +273,7 @@ def _size(array: "Any") -> int:
             return array.dtype.size * (array.shape.num_elements() or 0)
         return array.nbytes
     except Exception:
-        # One that was given away or is being taken apart.
+        # An array that was donated, or that is being deleted.
         return 0
 
 
@@ -282,7 +282,7 @@ def _has_graph(value: "Any") -> bool:
 
 
 def _graph(name: str, value: "Any") -> "dict[str, Any] | None":
-    """A sum of tensors that were never detached: the graph of each of them is alive."""
+    """A sum of tensors that were never detached, so that the graph of each is alive."""
     node, count = value.grad_fn, 0
     while node is not None and type(node).__name__ == "AddBackward0" and count < LONGEST_GRAPH:
         count += 1
@@ -293,7 +293,7 @@ def _graph(name: str, value: "Any") -> "dict[str, Any] | None":
 
 
 def _limit() -> "dict[str, Any] | None":
-    """The smallest that setrlimit allows this process, and what it has of that."""
+    """The tightest limit that setrlimit sets for this process, and how much of it is in use."""
     import resource
 
     now = watch.footprint()

@@ -1,4 +1,4 @@
-"""The frames of a program that has died, and what can be reached from them: read, never run."""
+"""Reads the frames of a program that has died, and what they refer to. Runs none of its code."""
 
 import ast
 import inspect
@@ -21,12 +21,12 @@ DEEPEST = 3
 MOST_BELONGINGS = 20000
 LIBRARIES = ("torch", "jax", "jaxlib", "tensorflow", "keras", "tf_keras", "numpy", "builtins")
 UNKNOWN = object()
-"""What an expression comes to that only running it would tell."""
+"""The value of an expression that cannot be known without running it."""
 ARRAYS = ("Tensor", "Parameter", "EagerTensor", "ArrayImpl", "ndarray")
 CONSTANTS = ("Constant", "Num", "Str", "NameConstant")
-"""Before Python 3.8 they are the latter three."""
+"""Before Python 3.8, constants are of the latter three types."""
 SAME_SHAPE = ("to", "cuda", "cpu", "contiguous", "pin_memory", "detach")
-"""Methods of a tensor that give one like it."""
+"""Methods of a tensor that return one of the same shape."""
 
 
 def frames_of(error: "BaseException") -> "Frames":
@@ -40,7 +40,7 @@ def frames_of(error: "BaseException") -> "Frames":
 
 
 def package(frame: "types.FrameType") -> str:
-    """The installed package that a frame's code is of; empty for the program's own."""
+    """The installed package that the code of a frame belongs to; empty for the program."""
     path = frame.f_code.co_filename.replace(os.sep, "/")
     for folder in ("/site-packages/", "/dist-packages/"):
         if folder in path:
@@ -53,13 +53,13 @@ def line_of(frame: "types.FrameType", number: int) -> str:
 
 
 def statements(frame: "types.FrameType") -> "list[Any] | None":
-    """All nodes of the source of a frame's own code; None where it has none."""
+    """All nodes of the source of a frame's code; None if there is no source."""
     source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     if not source or len(source) > LARGEST_SOURCE:
         return None
     try:
         with warnings.catch_warnings():
-            # The program has had its warnings when it was compiled.
+            # These warnings were shown when the program was compiled.
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
     except SyntaxError:
@@ -70,7 +70,7 @@ def statements(frame: "types.FrameType") -> "list[Any] | None":
 
 
 def around(frame: "types.FrameType", line: int, kinds: "Any") -> "list[Any] | None":
-    """The compound statements whose body a frame was in; None where it has no source."""
+    """The compound statements whose body a frame was in; None if there is no source."""
     nodes = statements(frame)
     if nodes is None:
         return None
@@ -95,7 +95,7 @@ def _last_of(nodes: "Iterable[ast.AST]") -> int:
 
 
 def belongings(frames: "Frames") -> "Iterator[tuple[str, Any]]":
-    """The program's variables, and what its own objects have as attributes, by name."""
+    """The variables of the program and the attributes of its own objects, by name."""
     waiting = list(_variables(frames))
     met: "set[Any]" = set()
     while waiting and len(met) < MOST_BELONGINGS:
@@ -123,7 +123,7 @@ def _is_programs_own(value: "Any") -> bool:
 
 
 def value_of(node: "Any", frame: "types.FrameType") -> "Any":
-    """What an expression stood for in a frame, as far as no code has to run for it."""
+    """The value of an expression in a frame, if no code has to run for it."""
     if isinstance(node, ast.Name):
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id, UNKNOWN))
     if isinstance(node, ast.Attribute):
@@ -142,7 +142,7 @@ def value_of(node: "Any", frame: "types.FrameType") -> "Any":
 
 
 def _called(node: "Any", frame: "types.FrameType") -> "Any":
-    """Calls whose result is known without making them: len(x), x.to(device)."""
+    """The result of calls that need not be made to know it: len(x), x.to(device)."""
     called = node.func
     if isinstance(called, ast.Attribute) and called.attr in SAME_SHAPE:
         return value_of(called.value, frame)

@@ -1,4 +1,4 @@
-"""What JAX says of the memory of its GPUs, asked without starting a backend."""
+"""What JAX reports of the memory of its GPUs, without starting a backend."""
 
 from whygpu_bootstrap import import_hook, process_record
 from whygpu_bootstrap.memory import curve
@@ -11,7 +11,7 @@ _clients: "list[Any]" = []
 
 
 def start(jax: "Any") -> None:
-    """Watch from the moment at which the program starts a backend other than the CPU's."""
+    """Watch as soon as the program starts a backend other than the CPU."""
     import_hook.after_import("jax._src.xla_bridge", _follow)
 
 
@@ -51,7 +51,7 @@ def in_use() -> "dict[str, int]":
 
 
 def at_end(jax: "Any") -> "list[dict[str, Any]]":
-    """Its allocators' numbers, of every GPU that it has started."""
+    """The numbers of its allocators, for every GPU that it has started."""
     live_arrays = getattr(jax, "live_arrays", None)
     return [
         {
@@ -71,5 +71,5 @@ def at_end(jax: "Any") -> "list[dict[str, Any]]":
 
 
 def after_fork() -> None:
-    """What the parent had started hangs in a child, and is not asked there."""
+    """What the parent has started hangs in a child, so it is not asked there."""
     del _clients[:]

@@ -1,8 +1,8 @@
-"""The model that Keras begins to train or to use, noted in case the process ends without a word.
+"""Notes the model that Keras begins to train or to use, in case the process is killed.
 
-An abort and the kernel's out-of-memory killer leave nothing to be read at the end. So each call of
-`fit`, `evaluate` or `predict` leaves the model's configuration beside the process's record: less
-than 0.2 s for a ResNet, once for each model and batch size.
+After an abort or the kernel's out-of-memory killer, nothing can be read at the end. So each call of
+`fit`, `evaluate` or `predict` writes the configuration of the model beside the record of the
+process: less than 0.2 s for a ResNet, once for each model and batch size.
 """
 
 import os
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAKERS = ("make_train_function", "make_test_function", "make_predict_function")
-"""Each of Keras's methods calls one of these before its first batch, and none is under way when a
-batch fails."""
+"""Each method of Keras calls one of these before its first batch, and none is running when a batch
+fails."""
 MOST_NOTES = 20
 OUTER_FRAMES = 8
 
-# Under the name of Keras's own file, whose frames Keras leaves out of tracebacks: an error in here
+# Compiled under the name of a file of Keras, whose frames Keras leaves out of tracebacks: an error
 # looks as it would without us.
 _SOURCE = """
 def extended(make, note, caller):
@@ -36,8 +36,8 @@ _noted: "set[Any]" = set()
 
 
 def start(keras: "Any") -> None:
-    """Look at each model when it is about to be given data; a trial for a batch size tells by
-    itself how it went, and is to take no more than the program would."""
+    """Note each model just before it gets data. A trial of `memory find` reports by itself, and
+    must not take more memory than the program would."""
     if int(keras.__version__.split(".")[0]) < 3 or os.environ.get("WHYGPU_IN_TRIAL"):
         return
     for owner in keras.Model.__mro__:
@@ -66,7 +66,7 @@ def _note(model: "Any", frame: "types.FrameType") -> None:
 
 
 def _within_fit(frame: "types.FrameType | None") -> bool:
-    """Validation is part of a training, which takes more."""
+    """Validation is part of training, which takes more memory."""
     for _ in range(OUTER_FRAMES):
         if frame is None:
             return False
@@ -85,7 +85,7 @@ def _batch(names: "dict[str, Any]") -> "int | None":
 
 
 def left() -> "dict[str, Any] | None":
-    """What this process has noted last; None where it has not."""
+    """What this process has noted last; None if nothing."""
     import json
 
     path = _path()
@@ -113,10 +113,10 @@ def _leave(work: "dict[str, Any]") -> None:
 
 
 def at_end(keras: "Any") -> "list[dict[str, Any]]":
-    """Keras takes no memory of a GPU by itself."""
+    """Keras itself takes no GPU memory; its backend does."""
     return []
 
 
 def after_fork() -> None:
-    """A child's models are noted anew, beside its own record."""
+    """The models of a child are noted again, beside its own record."""
     _noted.clear()

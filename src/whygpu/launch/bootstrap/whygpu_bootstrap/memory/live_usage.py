@@ -1,4 +1,4 @@
-"""What the program's tensors take of the GPUs now, left where `whygpu memory` finds it."""
+"""Writes how much GPU memory the tensors of the program take now, for `whygpu memory`."""
 
 import os
 import time
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 INTERVAL = 1.0
-"""Seconds between two words, at least."""
+"""The least number of seconds between two writes."""
 
 _state = {"next": 0.0}
 
@@ -24,7 +24,7 @@ def tell(counts: "list[Any]") -> None:
     folder = settings.report_folder()
     if folder is None:
         return
-    # Late: a program that imports no framework may have a module of this name of its own.
+    # Imported late: a program without a framework may have a module `json` of its own.
     import json
 
     path = os.path.join(folder, "%d.in-use" % os.getpid())

@@ -1,4 +1,4 @@
-"""What TensorFlow 2 says of the memory of its GPUs, asked without starting its runtime."""
+"""What TensorFlow 2 reports of the memory of its GPUs, without starting its runtime."""
 
 from whygpu_bootstrap import import_hook, process_record
 from whygpu_bootstrap.memory import curve
@@ -12,7 +12,7 @@ _contexts: "list[Any]" = []
 
 
 def start(tensorflow: "Any") -> None:
-    """Watch from the moment at which the program starts TensorFlow's devices."""
+    """Watch as soon as the program starts the devices of TensorFlow."""
     import_hook.after_import("tensorflow.python.eager.context", _follow)
 
 
@@ -42,7 +42,7 @@ def _watch(context: "Any") -> None:
 
 def _statistics() -> "Iterator[tuple[str, dict[str, Any]]]":
     for context in _contexts:
-        # Asked earlier, it would wait for the lock under which the program starts it.
+        # Before that, it would wait for the lock that the program holds while it starts.
         if context._initialized:
             for device in context._logical_devices:
                 if device.device_type == "GPU":
@@ -55,7 +55,7 @@ def in_use() -> "dict[str, int]":
 
 
 def at_end(tensorflow: "Any") -> "list[dict[str, Any]]":
-    """Its allocators' numbers, of every GPU that it has started."""
+    """The numbers of its allocators, for every GPU that it has started."""
     limits = {}
     with process_record.noted("the memory limits of tensorflow"):
         limits = _limits(tensorflow)
@@ -89,5 +89,5 @@ def _limits(tensorflow: "Any") -> "dict[str, int | None]":
 
 
 def after_fork() -> None:
-    """What the parent had started hangs in a child, and is not asked there."""
+    """What the parent has started hangs in a child, so it is not asked there."""
     del _contexts[:]

@@ -1,4 +1,4 @@
-"""What PyTorch says of the memory of its GPUs, asked without starting CUDA."""
+"""What PyTorch reports of the memory of its GPUs, without starting CUDA."""
 
 from whygpu_bootstrap.memory import curve
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def start(torch: "Any") -> None:
-    """Watch from the moment at which the program starts CUDA, or from now if it has."""
+    """Watch as soon as the program starts CUDA, or now if it has."""
     if hasattr(torch._C, "_cuda_memoryStats"):
         torch.cuda._lazy_call(lambda: curve.watch("torch", lambda: in_use(torch)))
 
@@ -23,12 +23,12 @@ def in_use(torch: "Any") -> "dict[str, int]":
 
 
 def _stats(torch: "Any", index: int) -> "dict[str, Any]":
-    # What torch.cuda.memory_stats() asks; that one sorts and renames a hundred numbers besides.
+    # torch.cuda.memory_stats() asks the same, and sorts and renames a hundred numbers.
     return torch._C._cuda_memoryStats(index)
 
 
 def at_end(torch: "Any") -> "list[dict[str, Any]]":
-    """Its allocators' numbers, of every GPU on which it took memory."""
+    """The numbers of its allocators, for every GPU on which it took memory."""
     if not torch.cuda.is_initialized() or not hasattr(torch._C, "_cuda_memoryStats"):
         return []
     found = []
@@ -55,7 +55,7 @@ def at_end(torch: "Any") -> "list[dict[str, Any]]":
 
 
 def _allowed(torch: "Any", index: int, total: int) -> "int | None":
-    """What set_per_process_memory_fraction left of it; PyTorch tells since 2.5."""
+    """The limit of set_per_process_memory_fraction, which PyTorch reports since 2.5."""
     fraction = getattr(torch.cuda, "get_per_process_memory_fraction", lambda index: 1.0)(index)
     return int(total * fraction) if fraction < 1.0 else None
 

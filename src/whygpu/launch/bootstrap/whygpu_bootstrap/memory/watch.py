@@ -1,4 +1,4 @@
-"""A process's memory, from the import of a framework to its end: what the record says of it."""
+"""Watches the memory of a process, from the import of a framework to its end."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ _state: "dict[str, dict[str, int] | None]" = {"imported": None}
 def start(framework: str, part: "Any", module: "Any") -> None:
     """Watch the memory of a framework.
 
-    `part` has `start(module)`, which starts nothing of the framework's, `at_end(module)`, and
+    `part` has `start(module)`, which starts nothing in the framework, `at_end(module)` and
     `after_fork()`.
     """
     part.start(module)
@@ -28,7 +28,7 @@ def start(framework: str, part: "Any", module: "Any") -> None:
 
 
 def result() -> "dict[str, Any]":
-    """The curves, and where an exception ended the program what it left to be seen."""
+    """The curves and, if an exception ended the program, what can be seen of it."""
     curve.stop()
     found: "dict[str, Any]" = {"curves": curve.curves()}
     if getattr(sys, "last_value", None) is not None:
@@ -38,12 +38,12 @@ def result() -> "dict[str, Any]":
 
 
 def imported() -> "dict[str, int] | None":
-    """What the process had when its frameworks were imported."""
+    """The memory of the process when its frameworks were imported."""
     return _state["imported"]
 
 
 def footprint() -> "dict[str, int]":
-    """What the process has of the computer's memory now, in bytes."""
+    """The memory that the process has now, in bytes."""
     with open("/proc/self/statm") as file:
         size, resident, shared, _, _, data, _ = [int(word) for word in file.read().split()]
     page = os.sysconf("SC_PAGE_SIZE")
@@ -51,7 +51,7 @@ def footprint() -> "dict[str, int]":
 
 
 def after_fork() -> None:
-    """What the parent had started cannot be asked in a child. What the child starts is watched."""
+    """What the parent has started cannot be asked in a child. What the child starts is watched."""
     curve.reset()
     for part, _ in list(_watched.values()):
         part.after_fork()

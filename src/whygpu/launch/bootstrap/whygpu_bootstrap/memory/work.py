@@ -1,8 +1,8 @@
-"""What a program was at when memory ran out: its model, the batch, and what it did with them.
+"""What a program was doing when memory ran out: its model, the batch, training or prediction.
 
-It is noted for a process of its own to estimate what would have fitted, after this one has gone.
-The model is noted without its weights, and none of the program's code runs for it but what its
-classes have for being saved.
+From this, another process can estimate what would have fitted, after this one has ended. The model
+is noted without its weights. None of the program's code runs for that, except what its classes
+define for being saved.
 """
 
 import os
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from whygpu_bootstrap.memory.frames import Frames
 
 LARGEST = 8 << 20
-"""Bytes of a model without weights: more than this are data."""
+"""The most bytes of a model without weights. Anything larger contains data."""
 PLAIN = (int, float, bool, str, type(None))
 LONGEST_NAME = 1000
 MOST_NAMES = 1000
@@ -31,13 +31,13 @@ NOT_FOLLOWED = (
 
 
 class CannotNote(Exception):
-    """The message says why, in words that can follow "because"."""
+    """The message says why, as a clause that can follow "because"."""
 
 
 def noted_work(frames: "Frames", batch: "Any") -> "dict[str, Any] | None":
-    """As JSON; {"why": ...} where it cannot be noted, None where no framework was at work.
+    """The work as JSON; {"why": ...} if it cannot be noted, None if no framework was working.
 
-    `batch` is the batch size by a variable of the program, or None.
+    `batch` is the batch size from a variable of the program, or None.
     """
     try:
         for name in PARTS:
@@ -58,7 +58,7 @@ def noted_work(frames: "Frames", batch: "Any") -> "dict[str, Any] | None":
 def surroundings(frames: "Frames") -> "dict[str, Any]":
     """What another process needs to find the program's own modules."""
     main = vars(sys.modules["__main__"])
-    # When the program is over, Python has taken __file__ away from it.
+    # At the end of the program, Python has deleted its __file__.
     paths = [frame.f_code.co_filename for frame, _ in frames if frame.f_globals is main]
     paths += [path for path in [main.get("__file__")] if path]
     return {

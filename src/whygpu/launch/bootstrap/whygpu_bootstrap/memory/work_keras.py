@@ -22,7 +22,7 @@ DEFAULT_BATCH = 32
 
 
 def noted(frames: "Frames", batch: "Any") -> "dict[str, Any] | None":
-    """None where no call of a Keras model's own methods was under way."""
+    """None if no method of a Keras model was running."""
     keras = sys.modules["keras"]
     if not hasattr(keras, "Model"):
         return None
@@ -36,7 +36,7 @@ def noted(frames: "Frames", batch: "Any") -> "dict[str, Any] | None":
             size = _batch(call, frame, given, batch)
             if size is not None:
                 return _described(keras, model, call.func.attr, size, given)
-    # The source does not tell all of it; what was noted when the call began does.
+    # The source does not show everything; what was noted at the start of the call does.
     left = frameworks.part("memory.keras").left() if calls else None
     if left is not None:
         return dict(left, begun=False)
@@ -66,7 +66,7 @@ def _described(
 
 
 def _calls(frames: "Frames") -> "list[tuple[Any, types.FrameType]]":
-    """Calls that may be of a model's methods, by the program's own code; the innermost first."""
+    """Calls in the program's own code that may be to methods of a model, innermost first."""
     return [
         (call, frame)
         for frame, line in reversed(frames)
@@ -77,7 +77,7 @@ def _calls(frames: "Frames") -> "list[tuple[Any, types.FrameType]]":
 
 
 def _argument(call: "ast.Call", frame: "types.FrameType", name: str, place: int) -> "Any":
-    """What was given; UNKNOWN where the source does not tell, None where nothing was."""
+    """The value of an argument; UNKNOWN if the source does not show it, None if there is none."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return value_of(keyword.value, frame)
@@ -117,13 +117,13 @@ def _arrays(given: "Any") -> "list[Any]":
 
 
 def _rows(given: "Any") -> "int | None":
-    """Of arrays. Other things that have a length count batches."""
+    """Of arrays. For other things, the length is a number of batches."""
     arrays = _arrays(given)
     return int(arrays[0].shape[0]) if arrays and len(arrays[0].shape) else None
 
 
 def _batch_of_data(data: "Any") -> "int | None":
-    """What a data set or loader says of its own batches."""
+    """The batch size that a data set or loader reports."""
     spec = _first_spec(data)
     told = spec.shape[0] if spec is not None and spec.shape.rank else None
     if told is None:
@@ -144,7 +144,7 @@ def _says_what_it_takes(model: "Any") -> bool:
 
 
 def _shapes(given: "Any") -> "str | None":
-    """As `--input` has them; None where nothing tells."""
+    """The inputs as `--input` writes them; None if nothing shows them."""
     spec = _first_spec(given)
     arrays = [spec] if spec is not None and spec.shape.rank else _arrays(given)
     words = []
@@ -212,7 +212,7 @@ def _config(model: "Any") -> "Any":
 
 
 def _compiled(serialize: "Any", model: "Any") -> "Any":
-    """What compile() was given. Metrics take no memory worth a word, and are left out."""
+    """The arguments of compile(). Metrics take hardly any memory and are left out."""
     given = getattr(getattr(model, "_compile_config", None), "config", None)
     if not given:
         return None
@@ -223,7 +223,7 @@ def _compiled(serialize: "Any", model: "Any") -> "Any":
         try:
             found[name] = serialize(value)
         except Exception:
-            # With the JAX backend, an optimizer's numbers were given away to the step that failed.
+            # With the JAX backend, the values of the optimizer were donated to the failed step.
             if name != "optimizer":
                 raise
             found[name] = type(value).__name__.lower()

@@ -31,15 +31,15 @@ OVER_GPUS = ("DataParallel", "DistributedDataParallel", "FullyShardedDataParalle
 OPTIONS = ("momentum", "betas", "amsgrad", "nesterov", "centered", "weight_decay", "foreach")
 """Of an optimizer: those that its memory depends on."""
 MAKERS = ("empty", "ones", "rand", "randn", "zeros")
-"""Functions of PyTorch that are given the sizes of an array."""
+"""Functions of PyTorch that take the sizes of an array."""
 LONGEST_LIST = 65536
-"""Whole numbers that are noted with their values, for they may be lengths."""
+"""Integers that are noted with their values, because they may be lengths."""
 LONGEST = 2.0
 """Seconds to spend on it."""
 
 
 class Call(object):
-    """A module, what it was called with, and the frames that were under way within it.
+    """A module, its arguments, and the frames that were running inside it.
 
     `unplaced` are tensors among the arguments whose device at the call is not known.
     """
@@ -55,7 +55,7 @@ class Call(object):
 
 
 def noted(frames: "Frames", batch: "Any") -> "dict[str, Any] | None":
-    """None where no module shows."""
+    """None if no module can be seen."""
     torch = sys.modules["torch"]
     call = _under_way(torch, frames) or _in_source(torch, frames)
     if call is None:
@@ -149,7 +149,7 @@ def _given(torch: "Any", node: "Any", frame: "types.FrameType") -> "Any":
 
 
 def _trains(torch: "Any", frames: "Frames", call: "Call") -> bool:
-    """Whether what the module computed is kept for a backward pass."""
+    """Whether the results of the module are kept for a backward pass."""
     if call.inner is None:
         return True
     for frame, _ in call.inner:
@@ -181,7 +181,7 @@ def _optimizer(torch: "Any", frames: "Frames", module: "Any") -> "Any":
     for _, value in belongings(frames):
         groups = value.param_groups if isinstance(value, torch.optim.Optimizer) else ()
         if any(id(each) in wanted for group in groups for each in group["params"]):
-            # Accelerate has the true one inside its own.
+            # Accelerate wraps the real optimizer.
             return getattr(value, "optimizer", value)
     return None
 
@@ -213,7 +213,7 @@ def _tensors(torch: "Any", value: "Any") -> "list[Any]":
 
 
 def _rows(torch: "Any", call: "Call", by_name: "Any") -> "int | None":
-    """The size of the first axis; a program that says otherwise is believed."""
+    """The size of the first axis, unless the program has a variable that says otherwise."""
     given = [each for each in _tensors(torch, [call.args, call.kwargs]) if each.dim()]
     if not given:
         raise CannotNote("the module is given no arrays")
@@ -231,7 +231,7 @@ class _Writer(io.BytesIO):
 
 
 class _Pickler(pickle.Pickler):
-    """Tensors are described, and not written."""
+    """Tensors are described, not written."""
 
     def __init__(self, torch: "Any", file: "Any", unplaced: "Any") -> None:
         pickle.Pickler.__init__(self, file, 4)
@@ -240,7 +240,7 @@ class _Pickler(pickle.Pickler):
         self._until = time.time() + LONGEST
         self._numbers: "dict[Any, Any]" = {}
         self._kept: "list[Any]" = []
-        """So that no other tensor gets the id of one that was made for the pickle alone."""
+        """Keeps tensors that were made for the pickle, so that no other tensor gets their id."""
         self.described: "list[Any]" = []
 
     def persistent_id(self, value: "Any") -> "int | None":
@@ -278,7 +278,7 @@ def _saved(torch: "Any", module: "Any", call: "Call") -> str:
     pickler = _Pickler(torch, file, call.unplaced)
     kinds = PLAIN + (torch.device, torch.dtype)
     try:
-        # First what the program's classes may refer to when they are made again.
+        # First what the classes of the program may refer to when they are created again.
         pickler.dump(plain_names(kinds))
         pickler.dump((module, call.args, call.kwargs))
     except (AttributeError, TypeError, pickle.PicklingError) as error:

@@ -1,9 +1,9 @@
 """TensorFlow 1 programs on TensorFlow 2: who in a process sees which TensorFlow.
 
 The program sees the names that TensorFlow 1 had (surface.py). TensorFlow itself, Keras and every
-other installed library go on seeing the TensorFlow 2 that they were written for. Both live in one
-process, so what `import tensorflow` means depends on who says it; that is decided here, and
-nothing is loaded before the program asks for it.
+other installed library go on seeing the TensorFlow 2 that they were written for. Both are in one
+process, so the meaning of `import tensorflow` depends on the importing module. That is decided
+here. Nothing is loaded before the program asks for it.
 """
 
 import builtins
@@ -24,7 +24,7 @@ _standard_library = os.path.dirname(os.__file__) + os.sep
 
 
 def install() -> None:
-    """Called before the program's first line; imports nothing that the program would not."""
+    """Called before the first line of the program; imports nothing that the program would not."""
     builtins.__import__ = _deciding(builtins.__import__)
     importlib.import_module = _deciding_by_name(importlib.import_module)
 
@@ -89,7 +89,7 @@ def _is_installed(path: str) -> bool:
 
 
 def _surface() -> "Any":
-    """What the program is to see; None where the installed TensorFlow is to be seen as it is."""
+    """What the program sees; None if it sees the installed TensorFlow as it is."""
     from whygpu_bootstrap.frameworks import part
 
     return part("tf1.surface").get()

@@ -1,4 +1,4 @@
-"""Mends the copy of Keras 2 inside TensorFlow 2, parts of which were taken away over the years."""
+"""Repairs the copy of Keras 2 inside TensorFlow 2, from which parts were removed over the years."""
 
 import functools
 import sys
@@ -29,7 +29,7 @@ def mend(version: "Any") -> None:
 
 
 def _add_layers() -> None:
-    """Saved models name the layers that were taken away, and plots of models import wrappers."""
+    """Saved models name layers that were removed, and plots of models import wrappers."""
     objects = generic_utils.get_custom_objects()
     for module in (keras_layers, keras_wrappers):
         objects.update((name, getattr(module, name)) for name in module.__all__)
@@ -50,7 +50,7 @@ def _in_session(method: "Any") -> "Any":
 
 
 def _with_cache(lookup: "Any") -> "Any":
-    """Checkpoints came to hand over what they know already; models need not be told."""
+    """Newer checkpoints pass a cache as well, which models do not need."""
 
     @functools.wraps(lookup)
     def wrapper(self: "Any", name: "Any", cached_dependencies: "Any" = None) -> "Any":

@@ -1,4 +1,4 @@
-"""What tf.keras.layers had and the Keras 2 inside TensorFlow 2 has not kept."""
+"""Layers of tf.keras.layers that the Keras 2 inside TensorFlow 2 no longer has."""
 
 import tensorflow.compat.v1 as tf
 from tensorflow.python.keras import backend, constraints, initializers, regularizers

@@ -1,4 +1,4 @@
-"""What tf.layers had and the TensorFlow 2 package has not kept: batch normalization."""
+"""Batch normalization of tf.layers, which the TensorFlow 2 package no longer has."""
 
 import tensorflow.compat.v1 as tf
 from tensorflow.python.keras.legacy_tf_layers import base

@@ -1,6 +1,6 @@
 """tensorflow.examples.tutorials.mnist.input_data: MNIST from the four files in a folder.
 
-Nothing is downloaded: where a file is missing, the error says which, and where to put it.
+Nothing is downloaded: if a file is missing, the error says which, and where to put it.
 """
 
 import collections

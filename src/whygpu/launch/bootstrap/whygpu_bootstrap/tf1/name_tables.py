@@ -1,4 +1,4 @@
-"""Where the names of TensorFlow 1 have gone. Data; `tf` is the program's TensorFlow 1.
+"""Tables of where the names of TensorFlow 1 are now; `tf` is the TensorFlow 1 of the program.
 
 A target is `tf.nn.relu` (a name of the surface), `tf2.name` (TensorFlow 2's own),
 `python:module:name` (inside a package), or `own:module:name` (written for whygpu).
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 PUBLIC_API = ("tensorflow._api", "tensorflow.compat", "tf_keras", "keras")
-"""What the modules of a public surface are called; other modules are handed out as they are."""
+"""Prefixes of the modules of a public API. Other modules are returned as they are."""
 
 INSIDE = (
     "tensorflow.python",
@@ -131,7 +131,7 @@ SOURCES = {
     "tf.examples.tutorials.mnist.input_data": ("own:mnist_data",),
     "tf.examples.tutorials.mnist.mnist": ("own:mnist_model",),
 }
-"""The modules in which a module's names are looked up, where TensorFlow 2 has none of its own."""
+"""Where the names of a module are looked up if TensorFlow 2 has no such module."""
 
 RENAMED = {
     "tf.contrib.eager.enable_eager_execution": "tf.enable_eager_execution",
@@ -175,7 +175,7 @@ RENAMED = {
     "tf.pywrap_tensorflow": "python:tensorflow.python.pywrap_tensorflow",
     "tf.keras.estimator": "tf.estimator",
     "tf.keras.layers.Input": "python:tensorflow.python.keras.engine.input_layer:Input",
-    # Names of the releases before 1.0, for programs that outlived them under aliases.
+    # Names from before release 1.0, which later releases kept as aliases.
     "tf.all_variables": "tf.global_variables",
     "tf.batch_matmul": "tf.matmul",
     "tf.complex_abs": "tf.abs",
@@ -263,7 +263,7 @@ def below(path: str) -> "Any":
 
 
 def reason(path: str) -> "Any":
-    """Why a name is missing, in words; empty where nothing is known about it."""
+    """Why a name is missing, as text; empty if that is not known."""
     for start, words in _REASONS:
         if path == start or path.startswith(start + "."):
             return words

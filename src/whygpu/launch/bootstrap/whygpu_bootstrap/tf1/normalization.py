@@ -50,7 +50,7 @@ def batch_normalization(
 
 
 def constant(training: "Any") -> "Any":
-    """The Python truth of a flag, or None where only the running graph knows it."""
+    """The value of a flag in Python; None if only the running graph knows it."""
     if tf.is_tensor(training):
         training = tf.get_static_value(training)
         return None if training is None else bool(training)

@@ -1,4 +1,4 @@
-"""Names that numpy had in the days of TensorFlow 1 and has taken away since."""
+"""Names that numpy had at the time of TensorFlow 1 and has removed since."""
 
 import functools
 import sys
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# numpy's own words at their removal: each was another name for what stands beside it.
+# From the messages of numpy at their removal: each was an alias of the name beside it.
 PYTHON_TYPES = {"int": int, "float": float, "complex": complex, "object": object, "str": str}
 ALIASES = {
     "bool": "bool_",
@@ -37,7 +37,7 @@ ALIASES = {
 
 
 def restore() -> None:
-    """Let numpy answer to the names that it has lost; TensorFlow has imported it already."""
+    """Restore the removed names; TensorFlow has imported numpy already."""
     numpy: "Any" = sys.modules.get("numpy")
     if numpy is None:
         return

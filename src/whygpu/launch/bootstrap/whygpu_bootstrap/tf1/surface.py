@@ -2,7 +2,7 @@
 
 A name of TensorFlow 1 is looked up, when the program first uses it, in this order: what
 TensorFlow 2 keeps of it in `tf.compat.v1`; what name_tables says has taken its place; a module
-inside the TensorFlow package. A name that none of them has is an error that says why.
+inside the TensorFlow package. For a name that none of them has, the error says why.
 """
 
 import atexit
@@ -25,11 +25,11 @@ _state: "dict[str, Any]" = {}
 _NOTHING = object()
 
 KERAS_INSIDE = "2.6.0"
-"""The release of Keras of which TensorFlow 2 keeps a copy for itself."""
+"""The release of Keras of which TensorFlow 2 contains a copy."""
 
 
 def get() -> "Any":
-    """The surface, loading TensorFlow on first use; None where there is nothing to stand in for."""
+    """The surface. Imports TensorFlow on first use; None if the program needs no surface."""
     if "surface" not in _state:
         _state["surface"] = None
         with process_record.noted("--tf1"):
@@ -45,7 +45,7 @@ def _load() -> "Any":
     try:
         tensorflow = importlib.import_module("tensorflow")
     except ImportError:
-        # The program's own import says what is wrong.
+        # The program's own import will report it.
         return None
     if tensorflow.__version__.startswith("1."):
         process_record.note("--tf1: TensorFlow %s needs no help" % tensorflow.__version__)
@@ -95,7 +95,7 @@ def _watch_for_sessions(v1: "Any") -> None:
         begin(*args, **kwargs)
 
     session.BaseSession.__init__ = seen
-    # Registered after the record's own end, and so called before it.
+    # Registered after process_record.finish, so it is called before that.
     atexit.register(_note_unused_graph, v1)
 
 
@@ -285,7 +285,7 @@ class View(types.ModuleType):
         try:
             return getattr(self._surface.resolve(source), name)
         except (AttributeError, ImportError):
-            # This release has not kept the module either.
+            # This release does not have the module either.
             return _NOTHING
 
     def _stand_in(self, path: str, target: "Any") -> "Any":

@@ -1,8 +1,8 @@
 """Where JAX's operations ran: what each compiled function consists of, times its executions.
 
-Compilation passes one function of JAX, which tells a function's operations and devices. The first
-execution passes Python; later ones go from C++ to C++ and are counted by the hook that JAX has for
-looking at results (jax_debug_nans uses it).
+Every compilation goes through one function of JAX, which shows the operations and the devices. The
+first execution goes through Python. Later ones stay in C++ and are counted by the hook that JAX has
+for checking results (jax_debug_nans uses it).
 """
 
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NOT_WORK = frozenset(("constant", "return", "iota", "optimization_barrier"))
 BRANCHES = frozenset(("while", "if", "case"))
-"""Operations whose regions are work of their own; a reduction's region is part of it."""
+"""Operations whose regions are separate work; the region of a reduction is part of it."""
 CALLBACK = "_callback"
 
 
@@ -83,7 +83,7 @@ class Tracer:
         program = Program(name, operations, has_loop, _labels(executable.local_devices()))
         earlier = self._programs.get(id(executable))
         if earlier is not None:
-            # The executable that had this identity is gone; its runs are not.
+            # The executable with this id is gone, but its runs still count.
             self.finished.append(earlier)
         self._programs[id(executable)] = program
 
@@ -103,7 +103,7 @@ class Tracer:
         return __call__
 
     def _why_cpu(self, arguments: "Any") -> "tuple[str, str]":
-        """What put a function on the CPU, if there is a GPU: its inputs, or the program's word."""
+        """Why a function ran on the CPU beside a GPU: its inputs, or the choice of the program."""
         default = getattr(self._jax.config, "jax_default_device", None)
         if getattr(default, "platform", default) == "cpu":
             return results.EXPLICIT, "jax_default_device is the CPU"
@@ -112,7 +112,7 @@ class Tracer:
         return results.EXPLICIT, "the function was given the CPU as its device or backend"
 
     def _hook_results(self) -> None:
-        """In newer releases the hook is a state of its own: the program's stays in force behind."""
+        """In newer releases the hook is a separate state; the program's hook is still called."""
         api = _part("api")
         state = getattr(api, "_post_hook_state", None)
         if state is not None:

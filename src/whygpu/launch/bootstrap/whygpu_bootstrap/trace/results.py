@@ -1,7 +1,7 @@
-"""What the tracers share: tallies of operations per device, and reasons for the CPU.
+"""What the tracers share: counts of operations per device, and reasons for the CPU.
 
 A tracer has start(module, settings), result() and after_fork(). result() may be called more than
-once, and each time says what is known by then.
+once, and returns what is known by then.
 """
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ class Tally:
         self._seconds: "dict[Any, Any]" = {}
 
     def add(self, op: str, device: str, count: float, seconds: "float | None" = None) -> None:
-        """Seconds are kept only where all of the operation's runs on the device were timed."""
+        """There are seconds only if all runs of the operation on the device were timed."""
         key = (op, device)
         self._counts[key] = self._counts.get(key, 0) + count
         known = self._seconds.get(key, 0.0)

@@ -63,7 +63,7 @@ def _core_module(name: str) -> "Any":
 
 
 def after_fork() -> None:
-    """What the parent has counted is the parent's."""
+    """What the parent has counted does not count for the child."""
     for part in _watched.values():
         if part is not None:
             part.clear()
@@ -94,7 +94,7 @@ def _count_eager(
     scopes: "dict[Any, Any]" = {}
     for (op, device, scope), (count, seconds) in list(eager.operations.items()):
         where = placed.label(device) if device else devices.get(op, "cpu")
-        # An operation on a GPU is only begun when the call returns.
+        # When the call returns, an operation on a GPU has only been started.
         tally.add(op, where, count, seconds if where == "cpu" else None)
         if where == "cpu":
             scopes.setdefault(op, set()).add(scope or "")
@@ -169,7 +169,7 @@ def _count_sessions(
 
 
 def _gpus(eager: "Eager | None", sessions: "Sessions | None") -> "list[str] | None":
-    """Labels of the GPUs that TensorFlow has; None where it never started."""
+    """Labels of the GPUs that TensorFlow has; None if it never started."""
     found = [part.gpus() for part in (eager, sessions) if part is not None]
     started = [gpus for gpus in found if gpus is not None]
     return sorted(set().union(*started)) if started else None
@@ -193,7 +193,7 @@ def _explain(sights: "dict[Any, Sight]", gpus: "list[str] | None", reasons: "Rea
 
 
 def _knowledge(op: str) -> "Knowledge":
-    # Kernels for a plain operation: the rewritten ones of oneDNN are for the CPU only.
+    # Kernels of the original operation: those rewritten by oneDNN exist for the CPU only.
     name = placed.plain(op)
     dtypes = _module("framework.dtypes")
     return why.Knowledge(

@@ -1,7 +1,7 @@
 """Counts what TensorFlow executes eagerly: single operations, and calls of tf.functions.
 
-Each execution passes one of three functions of the C extension, which the generated Python code
-looks up when it calls them. The placed graph of a tf.function is collected by TensorFlow itself
+Each execution calls one of three functions of the C extension, which the generated Python code
+looks up at each call. The placed graph of a tf.function is collected by TensorFlow itself
 when the function first runs; TensorFlow is asked for it once per function.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 MOST_FUNCTIONS = 2000
-"""Functions that are broken down into operations; a program that makes more makes them anew."""
+"""The most functions whose operations are counted; a program with more creates them repeatedly."""
 
 OTHER_FUNCTIONS = "tf.function of others"
 
@@ -34,7 +34,7 @@ class Function:
 
 
 class Eager:
-    """Watches the C extension's doors. One per process."""
+    """Watches the functions of the C extension. One per process."""
 
     def __init__(self, context_module: "Any", extension: "Any") -> None:
         self._contexts = context_module
@@ -71,7 +71,7 @@ class Eager:
         self._share_collection()
 
     def _collecting_from_the_start(self, new_context: "Callable[..., Any]") -> "Callable[..., Any]":
-        """Collection needs a context, and making one earlier would start the devices earlier."""
+        """Collection needs a context, and creating one earlier would start the devices earlier."""
 
         def TFE_NewContext(*arguments: "Any") -> "Any":  # noqa: N802
             handle = new_context(*arguments)
@@ -158,7 +158,7 @@ class Eager:
         return _named_like(execute, counting)
 
     def _first_sight(self, op: "Any", device: "Any") -> "Function | None":
-        """A new entry for a function; None for an operation, or where there are too many."""
+        """A new entry for a function; None for an operation, or if there are too many."""
         with process_record.noted("watching a TensorFlow function"):
             name = op.decode() if isinstance(op, bytes) else op
             context = self._contexts.context()
@@ -192,7 +192,7 @@ class Eager:
             function.seconds += took
             with self._collecting:
                 placement = function.placement = self._place(function, result)
-                # The same in most functions: kept once.
+                # Most functions share these: keep them once.
                 self.sights.update(placement.sights)
                 placement.sights = {}
         return result
@@ -231,7 +231,7 @@ class Eager:
                 self._drain(context)
 
     def gpus(self) -> "list[str] | None":
-        """Labels of the GPUs of eager execution; None where it never started."""
+        """Labels of the GPUs of eager execution; None if it never started."""
         context = getattr(self._contexts, "_context", None)
         devices = getattr(context, "_logical_devices", None)
         if devices is None:

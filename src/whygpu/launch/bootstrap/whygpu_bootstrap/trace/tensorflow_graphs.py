@@ -19,10 +19,10 @@ NOT_WORK = frozenset(
         "_EagerConst",
     )
 )
-"""Nodes that stand for a function's ends and for constants, not for work."""
+"""Nodes for arguments, results and constants, which are no work."""
 LOOPS = frozenset(("Enter", "RefEnter", "While", "StatelessWhile"))
 REWRITTEN = ("_MklNative", "_Mkl")
-"""What oneDNN's rewriting puts before the name of an operation on the CPU."""
+"""The prefix that oneDNN gives to operations that it rewrites, on the CPU."""
 
 
 def label(device: str) -> str:
@@ -99,9 +99,9 @@ def add_graph(
 
 
 def of_definition(body: "Any", device: str, bodies: "dict[str, Any]") -> "Placement":
-    """The placement of a function that has no placed graph, as if all of it were on the device.
+    """The placement of a function without a placed graph, as if all of it were on the device.
 
-    So it is with a function that XLA compiles whole.
+    That is true for a function that XLA compiles as a whole.
     """
     placement = Placement()
     placement.has_xla = body.attr["_XlaMustCompile"].b
@@ -122,9 +122,9 @@ def _add_body(placement: "Placement", body: "Any", device: str, bodies: "dict[st
 
 
 def _requests(graph: "Any", bodies: "dict[str, Any]") -> "Callable[[str], str]":
-    """The device asked for by a node's name, also where a function was put in its caller's place.
+    """The device that was requested for a node, also if its function was inlined.
 
-    A node of such a function bears the name of the call before its own.
+    The name of such a node begins with the name of the call.
     """
     asked = {node.name: node.device for node in graph.node if node.device}
     inner = {}

@@ -1,4 +1,4 @@
-"""Why TensorFlow put an operation on the CPU, from its request, its types and the kernels."""
+"""Why TensorFlow put an operation on the CPU, from the request, the types and the kernels."""
 
 from whygpu_bootstrap.trace import results
 
@@ -7,13 +7,13 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 HOST_ONLY_TYPES = ("string", "variant", "resource")
-"""Types whose values cannot lie in a GPU's memory."""
+"""Types whose values cannot be in GPU memory."""
 
 
 class Sight:
     """One operation that was seen on the CPU, with what could have put it there.
 
-    `types` are (attribute, number) pairs; None where they are not known.
+    `types` are (attribute, number) pairs; None if they are not known.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ def kind(device: str) -> str:
 
 
 class Knowledge:
-    """What TensorFlow says of one operation: its kernels, its definition, the names of types."""
+    """What TensorFlow knows of one operation: its kernels, its definition, the names of types."""
 
     def __init__(
         self, kernels: "Any", definition: "Any", type_name: "Callable[[int], str]"
@@ -66,13 +66,13 @@ class Knowledge:
         return bool(argument.type) and self.type_name(argument.type) == "resource"
 
     def results_in_host_memory(self, kernel: "Any") -> bool:
-        """The kernel, although for a GPU, leaves its results in the host's memory."""
+        """The kernel is for a GPU, but leaves its results in host memory."""
         kept = kernel.host_memory_arg
         return bool(self._results) and all(name in kept for name in self._results)
 
 
 def explain(sight: "Sight", known: "Knowledge", gpus: "list[str]") -> "tuple[str, str] | None":
-    """(reason, detail) of a sight, by what is known of the operation; None if that is too little.
+    """(reason, detail) for an operation that was seen; None if too little is known of it.
 
     `gpus` are the labels of the GPUs that TensorFlow has.
     """
@@ -125,7 +125,7 @@ def _no_kernel_for_types(types: "tuple[Any, ...]", known: "Knowledge") -> "tuple
 
 
 def _refused(types: "tuple[Any, ...]", kernel: "Any") -> "list[Any]":
-    """The operation's types that the kernel was not made for."""
+    """The types of the operation that the kernel does not support."""
     given = dict(types)
     return [
         given[constraint.name]

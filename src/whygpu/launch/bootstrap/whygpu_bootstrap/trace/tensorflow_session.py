@@ -1,8 +1,7 @@
 """Counts what TensorFlow 1 sessions run, from a sample of the steps of each kind.
 
 A kind of step is a session with the same fetches and feeds. Its 1st, 2nd, 4th, 8th ... run is
-asked, beside what the program asks, which operations ran where and how long; the others are only
-counted.
+also asked which operations ran where and how long. The others are only counted.
 """
 
 import threading
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 MOST_STEPS = 500
-"""Kinds of steps that are watched; a program with more adds operations as it runs."""
+"""The most kinds of steps to watch; a program with more adds operations while it runs."""
 
 
 class Step:
@@ -31,7 +30,7 @@ class Step:
         self.operations: "dict[Any, Any]" = {}
 
     def is_sample(self) -> bool:
-        """Whether the run that comes now is one to look at: the 1st, 2nd, 4th, 8th ..."""
+        """Whether the next run is sampled: the 1st, 2nd, 4th, 8th ..."""
         return self.runs & (self.runs - 1) == 0
 
     def totals(self) -> "dict[tuple[str, str], list[Any]]":
@@ -101,7 +100,7 @@ class Sessions:
         return watched
 
     def _watching_make_callable(self, make_callable: "Callable[..., Any]") -> "Callable[..., Any]":
-        """What it returns goes past run(); its first call is a run instead, with the same result.
+        """The callable bypasses run(); its first call is a run instead, with the same result.
 
         With a feed list it calls run() itself.
         """
@@ -174,7 +173,7 @@ class Sessions:
         return None
 
     def _step(self, session: "Any", key: "Any") -> "Step | None":
-        """The kind of step; None where it cannot be watched."""
+        """The kind of step; None if it cannot be watched."""
         if _is_remote(session) or _refuses_graphs(session):
             self.uncounted += 1
             return None
@@ -224,7 +223,7 @@ class Sessions:
                     step.operations[node.name] = placed.plain(node.op)
 
     def gpus(self) -> "list[str] | None":
-        """Labels of the sessions' GPUs; None where no session has run."""
+        """Labels of the GPUs of the sessions; None if no session has run."""
         if not self.steps or not self.devices:
             return None
         labels = sorted({placed.label(name) for name in self.devices})
@@ -261,7 +260,7 @@ def _is_remote(session: "Any") -> bool:
 
 
 def _refuses_graphs(session: "Any") -> bool:
-    """Sessions may be told not to keep the graphs: asking such a one is an error."""
+    """A session may be configured to keep no graphs; to ask such a session is an error."""
     experimental = getattr(getattr(session, "_config", None), "experimental", None)
     return any(
         getattr(experimental, name, False)

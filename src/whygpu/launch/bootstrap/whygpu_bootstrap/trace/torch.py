@@ -1,4 +1,4 @@
-"""Where PyTorch's operations ran, seen by a dispatch mode for some thousands of them at a time."""
+"""Where PyTorch's operations ran, seen by a dispatch mode in samples of some thousands."""
 
 import sys
 import threading
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from whygpu_bootstrap.trace.results import Reasons
 
 FIRST_OPERATIONS = 20000
-"""Seen one by one from the start: a short program is counted exactly."""
+"""Operations counted exactly from the start, so that a short program is exact."""
 LATER_OPERATIONS = 2000
-"""Seen after each rest."""
+"""Operations in each later sample."""
 clock = time.thread_time
-"""What other processes take in between would be multiplied with a sample."""
+"""Time that other processes take would be multiplied with a sample."""
 IGNORED_NAMESPACES = ("profiler", "prim")
 CALIBRATION_ROUNDS = 40
 
@@ -39,7 +39,7 @@ class Spent:
         return same
 
     def add(self, since: "Any", until: "Any") -> None:
-        # The end may come in another thread, whose counters are its own.
+        # The end may be in another thread, which has other counters.
         self.seconds += max(until[0] - since[0], 0.0)
         self.nodes += max(until[1] - since[1], 0)
 
@@ -106,7 +106,7 @@ class Watch:
         """{(op, label): [count, seconds]} of the whole run, and whether nothing was missed."""
         found: "dict[Any, Any]" = {}
         exact = self._from_the_start and not self.resting and self.current is self.first
-        # What was seen last stands for what was not seen after the start.
+        # The latest samples stand for what was not seen after the start.
         weight = 1.0 if exact else self._weight()
         for cells in (self.first, self.later):
             for (function, device), (count, seconds) in list(cells.items()):
@@ -118,14 +118,14 @@ class Watch:
         return found, exact
 
     def _weight(self) -> float:
-        """How many times as much as was seen there was, by autograd's nodes, else by time."""
+        """By how much to scale the samples, by autograd's nodes, else by time."""
         watched, rested = self.watched.copy(), self.rested.copy()
         (rested if self.resting else watched).add(self._changed, self._now())
         if watched.nodes > 0:
             return 1.0 + float(rested.nodes) / watched.nodes
         seen = sum(count for count, _ in self.current.values())
         at_work = sum(seconds for _, seconds in self.current.values())
-        # The cost is a guess; the operations took their time at least.
+        # The cost is an estimate; the operations took at least their own time.
         seconds = max(watched.seconds - seen * self.cost, at_work)
         return 1.0 + (rested.seconds / seconds if seconds > 0 else 0.0)
 
@@ -219,7 +219,7 @@ def _mode_type(torch: "Any", watch: "Watch") -> "Any":
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            # True would import torch._dynamo, which the program may never do.
+            # True would import torch._dynamo, which the program may never import.
             return False
 
         def opened(self) -> None:
@@ -254,7 +254,7 @@ def _mode_type(torch: "Any", watch: "Watch") -> "Any":
 
 
 def _cost_of_watching(torch: "Any", mode: "Any") -> float:
-    """Seconds that one watched operation takes longer, on the smallest of tensors.
+    """Additional seconds for one watched operation, on a small tensor.
 
     Operations on elements alone: others may start thread pools before the program sizes them.
     """
@@ -286,7 +286,7 @@ def _shortest(tensor: "Any") -> float:
 
 
 def _step_aside_for_higher_order_operators(torch: "Any", mode: "Any") -> None:
-    """Before modes could say that they pass these on, meeting an unknown mode was an error."""
+    """In older releases, an unknown mode was an error for higher-order operators."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     operator = getattr(torch._ops, "HigherOrderOperator", None)
@@ -309,7 +309,7 @@ def _step_aside_for_higher_order_operators(torch: "Any", mode: "Any") -> None:
 
 def after_fork() -> None:
     for _, watch, window in _tracers:
-        # A child forked during a rest begins with the rest of it.
+        # A child that is forked during a pause begins with the rest of the pause.
         watch.clear(watch.resting)
         window.after_fork()
 
@@ -320,7 +320,7 @@ def result() -> "dict[str, Any]":
     for torch, watch, _ in _tracers:
         totals, exact = watch.totals()
         for (op, device), (count, seconds) in totals.items():
-            # An operation on a GPU is only begun when the call returns.
+            # When the call returns, an operation on a GPU has only been started.
             tally.add(op, device, count, seconds if device == "cpu" else None)
         if totals:
             _explain(torch, totals, reasons)

@@ -1,11 +1,11 @@
 """Turns the watching of PyTorch's operations on and off in the main thread.
 
-Watching costs several microseconds for each operation, so it is done for a number of operations at
-a time, with rests between. The mode is put on an empty stack only, and taken off only while it is
-the topmost: modes of the program come and go in their own order. While an operation runs in the
-mode, PyTorch has taken the mode off for a moment and puts it back afterwards; so it goes at the
-first return to the program after that, which a profile function tells. After the rest a thread
-asks the interpreter to put it on in the main thread, as is done with signal handlers.
+Watching costs several microseconds per operation, so it is done in samples, with pauses between.
+The mode is pushed only on an empty stack and popped only from the top, because modes of the program
+come and go in their own order. While an operation runs in the mode, PyTorch has popped the mode and
+pushes it back afterwards. So it is popped at the first return to the program after that, which a
+profile function sees. After the pause, a thread asks the interpreter to push it in the main thread,
+as for signal handlers.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ _callback_type = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
 class Window:
-    """The mode's place on the main thread's stack."""
+    """Pushes and pops the mode on the stack of the main thread."""
 
     def __init__(self, torch: "Any", mode: "Any") -> None:
         self._stack = torch._C
@@ -47,7 +47,7 @@ class Window:
             self._tend()
 
     def open(self) -> None:
-        """At the start. Where that is not the main thread, it waits for the main one."""
+        """Called at the start. Outside of the main thread, it waits for the main thread."""
         if threading.get_ident() == self.main:
             self._switch()
         else:
@@ -63,7 +63,7 @@ class Window:
             self._tend()
 
     def _at_return(self, frame: "Any", event: str, argument: "Any") -> None:
-        # The mode's own return comes before PyTorch puts the mode back.
+        # The mode itself returns before PyTorch pushes it back.
         if event != "call" and not self.inside and frame.f_code is not self._mode.code:
             sys.setprofile(None)
             with process_record.noted("pausing the trace of PyTorch"):
@@ -71,7 +71,7 @@ class Window:
 
     def _tend(self) -> None:
         self._tended = True
-        # A thread that the program does not find in threading.enumerate().
+        # A thread that is not listed in threading.enumerate().
         threading._start_new_thread(self._alternate, ())  # type: ignore[attr-defined]
 
     def _alternate(self) -> None:
@@ -84,7 +84,7 @@ class Window:
                 time.sleep(REST_SECONDS / 10)
 
     def _until_changed(self) -> None:
-        """The profile function is quicker; where the program has its own, this gets there, too."""
+        """The profile function is faster; this also works if the program has one of its own."""
         self._changed.clear()
         while not self._changed.wait(RETRY_SECONDS):
             ctypes.pythonapi.Py_AddPendingCall(self._call, None)
@@ -93,13 +93,13 @@ class Window:
         try:
             self._switch()
         except BaseException as error:
-            # The handler of a signal has raised in here, where nobody would see it.
+            # A signal handler has raised an exception here, where nobody would see it.
             kind = ctypes.py_object(type(error))
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.main or 0), kind)
         return 0
 
     def _switch(self) -> None:
-        """Bring the stack to what is wanted, if it can be done now."""
+        """Push or pop the mode as wanted, if that is possible now."""
         if self.inside:
             return
         stack = self._stack

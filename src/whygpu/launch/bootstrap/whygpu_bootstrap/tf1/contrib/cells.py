@@ -1,4 +1,4 @@
-"""Cells of tf.contrib.rnn that TensorFlow 2 has not kept."""
+"""Cells of tf.contrib.rnn that TensorFlow 2 no longer has."""
 
 import tensorflow.compat.v1 as tf
 from tensorflow.python.ops import rnn_cell_impl as cells
@@ -89,7 +89,7 @@ class EmbeddingWrapper(_Wrapper):
 
 
 class LSTMBlockCell(cells.LSTMCell):
-    """The same computation as one fused operation did, in the usual ones."""
+    """The computation of the former fused operation, in standard operations."""
 
     def __init__(
         self,

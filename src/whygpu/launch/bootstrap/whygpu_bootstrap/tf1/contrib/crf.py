@@ -16,7 +16,7 @@ def _mask(sequence_lengths: "Any", steps: "Any") -> "Any":
 
 
 def crf_unary_score(tag_indices: "Any", sequence_lengths: "Any", inputs: "Any") -> "Any":
-    """What the inputs say for the given tags."""
+    """The scores of the inputs for the given tags."""
     chosen = tf.one_hot(tag_indices, tf.shape(inputs)[2], dtype=tf.float32) * inputs
     return tf.reduce_sum(tf.reduce_sum(chosen, 2) * _mask(sequence_lengths, tf.shape(inputs)[1]), 1)
 
@@ -24,7 +24,7 @@ def crf_unary_score(tag_indices: "Any", sequence_lengths: "Any", inputs: "Any") 
 def crf_binary_score(
     tag_indices: "Any", sequence_lengths: "Any", transition_params: "Any"
 ) -> "Any":
-    """What the transitions say for the given tags."""
+    """The scores of the transitions for the given tags."""
     places = tf.stack([tag_indices[:, :-1], tag_indices[:, 1:]], axis=2)
     scores = tf.gather_nd(transition_params, places)
     return tf.reduce_sum(scores * _mask(sequence_lengths, tf.shape(tag_indices)[1])[:, 1:], 1)

@@ -1,4 +1,4 @@
-"""Of tf.contrib.data, what became a method of tf.data.Dataset."""
+"""Functions of tf.contrib.data that became methods of tf.data.Dataset."""
 
 import tensorflow.compat.v1 as tf
 

@@ -1,4 +1,4 @@
-"""Of tf.contrib.eager, what has no other name in TensorFlow 2."""
+"""Functions of tf.contrib.eager that have no other name in TensorFlow 2."""
 
 import tensorflow.compat.v1 as tf
 

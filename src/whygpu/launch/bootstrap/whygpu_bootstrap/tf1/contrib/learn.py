@@ -1,4 +1,4 @@
-"""Of tf.contrib.learn, what prepares data; its estimators have no counterpart."""
+"""Data preparation of tf.contrib.learn; its estimators have no counterpart."""
 
 import collections
 import csv

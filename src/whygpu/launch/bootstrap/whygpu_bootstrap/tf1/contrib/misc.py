@@ -1,4 +1,4 @@
-"""Single functions of tf.contrib whose arguments stood in another order, and HParams."""
+"""Functions of tf.contrib whose arguments had another order, and HParams."""
 
 import tensorflow.compat.v1 as tf
 

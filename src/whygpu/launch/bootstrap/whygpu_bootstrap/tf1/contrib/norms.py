@@ -152,7 +152,7 @@ def layer_norm(
     with tf.variable_scope(scope, "LayerNorm", [inputs], reuse=reuse):
         axes = list(range(begin_norm_axis % rank, rank))
         names = inputs.shape[begin_params_axis % rank :].as_list()
-        # Half precision knows no number as small as the usual one.
+        # The usual value is too small for half precision.
         epsilon = 1e-3 if inputs.dtype == tf.float16 else 1e-12
         outputs = _moment_norm(inputs, axes, None, names, epsilon, center, scale, layer)
         return _activated(outputs, layer)

@@ -55,7 +55,7 @@ def variance_scaling_initializer(
         if uniform:
             limit = (3.0 * factor / n) ** 0.5
             return tf.random_uniform(shape, -limit, limit, dtype, seed=seed)
-        # Cutting the normal distribution at two deviations takes that much of its variance.
+        # Truncating the normal distribution at two deviations reduces its variance by this factor.
         deviation = (1.3 * factor / n) ** 0.5
         return tf.truncated_normal(shape, 0.0, deviation, dtype, seed=seed)
 

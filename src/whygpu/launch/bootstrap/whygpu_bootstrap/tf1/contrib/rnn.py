@@ -1,4 +1,4 @@
-"""Of tf.contrib.rnn and tf.contrib.legacy_seq2seq, what is neither in tf.nn nor in its rnn_cell."""
+"""Parts of tf.contrib.rnn and legacy_seq2seq that are neither in tf.nn nor in its rnn_cell."""
 
 import tensorflow.compat.v1 as tf
 

@@ -33,7 +33,7 @@ def sequence_loss(
         flat_targets = tf.reshape(targets, [-1])
         loss = softmax_loss_function or tf.nn.sparse_softmax_cross_entropy_with_logits
         losses = loss(labels=flat_targets, logits=flat_logits) * tf.reshape(weights, [-1])
-        # Nothing is divided by zero where all weights are.
+        # Avoids a division by zero if all weights are zero.
         if average_across_timesteps and average_across_batch:
             return tf.reduce_sum(losses) / (tf.reduce_sum(weights) + 1e-12)
         losses = tf.reshape(losses, tf.shape(logits)[:2])
