@@ -1,0 +1,118 @@
+"""Single moves of the search, after trials that were made up to leave one way to go on."""
+
+from __future__ import annotations
+
+from tests.cases import each
+from tests.memory.test_batch_search import WISHES
+from tests.memory.test_forecast import fails, fits
+from whygpu.memory.batch_search import Stop, Try, bracket, comes_near_refusal, next_move
+from whygpu.model.batch import SearchWishes, Trial
+
+
+def unmeasured(batch: int) -> Trial:
+    return fails(batch, 0)._replace(gauges=())
+
+
+@each(
+    ("trials", "ends"),
+    [
+        ((), (None, None)),
+        ((fits(8, 200),), (8, None)),
+        ((unmeasured(8), unmeasured(4)), (None, 4)),
+        ((fits(8, 200), unmeasured(64), unmeasured(32)), (8, 32)),
+        ((unmeasured(8), fits(8, 200), unmeasured(32)), (8, 32)),
+        ((unmeasured(8), fits(16, 200), fits(4, 100)), (16, None)),
+    ],
+)
+def test_the_bracket_is_the_largest_that_ran_and_the_smallest_above_that_did_not(
+    trials: tuple[Trial, ...], ends: tuple[int | None, int | None]
+) -> None:
+    assert bracket(trials) == ends
+
+
+@each(
+    ("largest", "move"),
+    [(99, Stop("at-largest")), (100, Try(100)), (1000, Try(1000)), (None, Try(6336))],
+)
+def test_the_largest_batch_that_is_asked_for_is_tried_if_it_was_not(
+    largest: int | None, move: Try | Stop
+) -> None:
+    assert next_move([fits(99, 101)], WISHES._replace(largest=largest)) == move
+
+
+def test_a_first_batch_is_no_larger_than_the_largest() -> None:
+    assert next_move([], WISHES._replace(start=64, largest=40, multiple_of=16)) == Try(32)
+
+
+@each(
+    ("high", "move"),
+    [(80, Try(45)), (100, Try(87)), (60, Try(35))],
+)
+def test_between_a_first_success_and_a_failure_the_line_decides_if_it_explains_the_failure(
+    high: int, move: Try
+) -> None:
+    """By the line from the first trial, 90 is the limit."""
+    assert next_move([fits(10, 200), unmeasured(high)], WISHES) == move
+
+
+STOP = Stop("bracketed")
+SMALL, ODD = fits(10, 200), (fits(80, 850), fails(82, 1010))
+
+
+@each(
+    ("more", "wishes", "move"),
+    [
+        ((), WISHES, Try(92)),
+        ((), WISHES._replace(largest=91), Try(82)),
+        ((), WISHES._replace(largest=92), Try(92)),
+        ((unmeasured(92),), WISHES, Try(82)),
+        ((unmeasured(92), unmeasured(82)), WISHES, Try(85)),
+        ((unmeasured(92), unmeasured(82), unmeasured(85)), WISHES, Try(89)),
+        ((unmeasured(92), unmeasured(82)), WISHES._replace(largest=84), Try(82)),
+        ((unmeasured(92), unmeasured(82)), WISHES._replace(largest=85), Try(85)),
+        ((), WISHES._replace(trials=3), Stop("bracketed")),
+    ],
+)
+def test_a_failure_beside_what_ran_is_doubted_where_both_were_measured_and_do_not_agree(
+    more: tuple[Trial, ...], wishes: SearchWishes, move: Try | Stop
+) -> None:
+    """82 took 1010 of 1000 by chance: by the line there is room for 88."""
+    assert next_move([SMALL, *ODD, *more], wishes) == move
+
+
+def test_both_ends_that_agree_are_the_answer_once_somebody_has_looked_beyond() -> None:
+    agree = [SMALL, fits(89, 990), fails(90, 1001)]
+    assert next_move(agree, WISHES) == Try(102)
+    for looked, move in ((96, Try(102)), (97, STOP), (102, STOP), (115, STOP), (116, Try(102))):
+        assert next_move([*agree, unmeasured(looked)], WISHES) == move, looked
+
+
+def test_on_a_gpu_nobody_looks_beyond() -> None:
+    trials = [fits(10, 200, "gpu"), fits(88, 980, "gpu"), fails(90, 1001, "gpu")]
+    assert next_move(trials, WISHES) == Stop("bracketed")
+
+
+@each(
+    ("failed", "move"),
+    [((52,), Try(52)), ((52, 52), Try(58)), ((52, 52, 58), STOP)],
+)
+def test_one_failure_that_the_line_does_not_explain_is_tried_again_and_two_are_the_end(
+    failed: tuple[int, ...], move: Try | Stop
+) -> None:
+    """By the line 90 would fit."""
+    assert next_move([SMALL, fits(51, 610), *map(unmeasured, failed)], WISHES) == move
+
+
+def test_a_step_whose_time_is_unknown_is_not_limited_by_time() -> None:
+    slow = fits(10, 200)._replace(seconds=599.0)
+    assert next_move([slow._replace(step_seconds=None)], WISHES) == Try(76)
+    assert next_move([slow._replace(step_seconds=1.0)], WISHES) == Stop("too-slow")
+
+
+@each(("batch", "near"), [(71, False), (72, True), (90, True)])
+def test_a_batch_comes_near_a_limit_that_refuses_from_four_fifths_on(
+    batch: int, near: bool
+) -> None:
+    trials = [fits(10, 200, "address-space"), fits(50, 600, "address-space")]
+    assert comes_near_refusal(trials, batch) is near
+    assert not comes_near_refusal([fits(10, 200), fits(50, 600)], batch)
