@@ -51,7 +51,7 @@ SUITES: Mapping[str, tuple[str, ...]] = {
 
 CPU_SECONDS = 3
 CPU_TIMES = 3
-"""A mutant may use so many seconds more than so many times what its tests take (while they are
+"""A test of a mutant may use so many seconds more than so many times what it takes (while it is
 traced); one that uses more has most likely lost the end of a loop."""
 WALL_SECONDS = 240
 BASELINE_SECONDS = 1800
@@ -347,8 +347,8 @@ class Campaign:
         try:
             for module, mutant in chosen:
                 covering = _covering(module, mutant, items, known)
-                seconds = CPU_SECONDS + CPU_TIMES * sum(known.seconds[each] for each in covering)
-                outcome = _judge(module, mutant, [items[each] for each in covering], seconds)
+                tests = [(items[place], known.seconds[place]) for place in covering]
+                outcome = _judge(module, mutant, tests)
                 self.results.append(Result(module.name, mutant.line, mutant.change, outcome))
                 progress.add(self.results[-1])
         except KeyboardInterrupt:
@@ -436,17 +436,19 @@ def _covering(
     return sorted(found, key=lambda place: (items[place].path.name != own, known.seconds[place]))
 
 
-def _judge(
-    module: Module, mutant: Mutant, items: Sequence[pytest.Item], cpu_seconds: float
-) -> Outcome:
-    if not items:
+def _judge(module: Module, mutant: Mutant, tests: Sequence[tuple[pytest.Item, float]]) -> Outcome:
+    """By these tests, each with the seconds that it takes."""
+    if not tests:
         return "not covered"
 
     def survives() -> bool:
-        limit = math.ceil(cpu_seconds)
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
         module.carry_out(mutant)
-        return all(map(_passes, items))
+        for item, seconds in tests:
+            limit = math.ceil(time.process_time() + CPU_SECONDS + CPU_TIMES * seconds)
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+            if not _passes(item):
+                return False
+        return True
 
     try:
         return "survived" if _forked(survives) else "killed"
