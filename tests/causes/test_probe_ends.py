@@ -108,7 +108,7 @@ def test_a_silent_crash_is_called_silent() -> None:
     text = '[probes.torch]\nended = "signal"\nstage = "convolution cuda:0"\nhow = "SIGFPE"'
     (found,) = run(cause_named("framework-crashes"), machine(text)).findings
     assert found.message == (
-        "PyTorch 2.8.0 crashes with SIGFPE (at: convolution cuda:0); it prints no message"
+        "PyTorch 2.8.0 is ended by SIGFPE (at: convolution cuda:0); it prints no message"
     )
 
 

@@ -115,7 +115,7 @@ def _crashed(machine: Snapshot, framework: Framework, probe: Probe) -> bool:
 
 def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
     words = next((line for line in reversed(probe.log) if FATAL.search(line)), None)
-    how = f"crashes with {probe.how}" if probe.ended == "signal" else f"ends with {probe.how}"
+    how = f"is ended by {probe.how}" if probe.ended == "signal" else f"ends with {probe.how}"
     why = f": {shortened(words.strip())}" if words else _silence(machine, probe)
     last = probe.log[-1:] if words is None else (words,)
     return CAUSE.finding(

@@ -105,7 +105,7 @@ JAX tries one backend after the other.
 I0105 12:00:00.000001 140210 xla_bridge.py:353] Unable to initialize backend 'rocm': NOT_FOUND: Could not find registered platform with name: "rocm". Available platform names are: Interpreter CUDA Host
 ```
 
-The plug-in works.
+The plugin works.
 
 ```
 Metal device set to: Apple M1 Pro
@@ -233,8 +233,8 @@ _HINTS = {
     ("jax", "amd"): "JAX's ROCm plugin; see AMD's ROCm guide",
     ("tensorflow", "intel"): "Intel's extension for TensorFlow",
     ("jax", "intel"): "Intel's extension for OpenXLA",
-    ("tensorflow", "apple"): "Apple's plug-in, which works only with some TensorFlow releases",
-    ("jax", "apple"): "Apple's plug-in, which is experimental and works only with some releases",
+    ("tensorflow", "apple"): "Apple's plugin, which works only with some TensorFlow releases",
+    ("jax", "apple"): "Apple's plugin, which is experimental and works only with some releases",
 }
 
 
@@ -395,12 +395,12 @@ def _backend_remedies(backend: str) -> tuple[Remedy, ...]:
                 "Let PyTorch run on the CPU what Metal cannot run.",
                 SetVariable("PYTORCH_ENABLE_MPS_FALLBACK", "1"),
             ),
-            Remedy("Use float32, and a current release of the framework and of its Metal plug-in."),
+            Remedy("Use float32, and a current release of the framework and of its Metal plugin."),
         )
     if backend.startswith("DirectML"):
         return (
             Remedy(
-                "Use the framework release that the DirectML plug-in requires, or, with an "
+                "Use the framework release that the DirectML plugin requires, or, with an "
                 "NVIDIA card, a CUDA build in WSL 2."
             ),
         )

@@ -5,7 +5,7 @@
 Not every operation has a kernel for every device and data type. Strings, many integer types,
 summaries and input pipelines run only on the CPU, and some operations only on TPUs. Under
 `tf.device('/gpu:0')` TensorFlow 1 does not run such an operation on another device unless soft
-placement is allowed. An operation without a kernel for any device fails in every case. Plug-in GPUs
+placement is allowed. An operation without a kernel for any device fails in every case. Plugin GPUs
 (DirectML, Metal) have fewer operations than NVIDIA's, and no cuDNN ones.
 
 ## What it looks like

@@ -173,7 +173,7 @@ def _left_out(log: Log, silent: Match) -> Finding:
     return CAUSE.finding(
         subject="jax",
         message="JAX started only the CPU and gives no reason: JAX_PLATFORMS, or the setting of "
-        "the same name, excludes the GPU, or this JAX has no CUDA plug-in",
+        "the same name, excludes the GPU, or this JAX has no CUDA plugin",
         evidence=log.evidence(silent.line),
         remedies=(
             Remedy("Let JAX choose.", UnsetVariable(("JAX_PLATFORMS", "JAX_PLATFORM_NAME"))),
@@ -181,7 +181,7 @@ def _left_out(log: Log, silent: Match) -> Finding:
         ),
         confidence="possible",
         effect="broken",
-        ask="What does `echo $JAX_PLATFORMS` print, and does `pip list` show a jax-cuda plug-in?",
+        ask="What does `echo $JAX_PLATFORMS` print, and does `pip list` show a jax-cuda plugin?",
     )
 
 

@@ -103,7 +103,7 @@ I0000 00:00:1741000000.123480   77 cuda_diagnostics.cc:194] kernel reported vers
 I0000 00:00:1741000000.123490   77 cuda_diagnostics.cc:284] kernel version seems to match DSO: 560.35.3
 ```
 
-JAX has the plug-in and the driver, but may see no GPU; its last sentence misleads.
+JAX has the plugin and the driver, but may see no GPU; its last sentence misleads.
 
 ```
 RuntimeError: jaxlib/cuda/versions_helpers.cc:135: operation cuInit(0) failed: CUDA_ERROR_NO_DEVICE

@@ -237,7 +237,7 @@ _LOOK = Remedy(
 def _trouble(machine: Snapshot, probe: Probe) -> str | None:
     """The failure if cuInit returned no code; None if nothing failed."""
     if probe.ended == "signal":
-        return f"the process crashed with {probe.how} (at: {probe.stage})"
+        return f"the process was ended by {probe.how} (at: {probe.stage})"
     loaded = probe.fact("libcuda.so.1")
     if loaded not in (None, "loaded"):
         # If there is no such library at all, another cause reports that.

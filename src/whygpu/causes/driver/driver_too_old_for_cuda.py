@@ -243,7 +243,7 @@ def _driver(machine: Snapshot) -> _Driver:
     library = driver.cuda_library
     version: Observed[str] = driver.version
     if isinstance(library, Known) and library.value.kind == "compat":
-        # NVIDIA's forward-compatibility package replaces a newer driver.
+        # NVIDIA's forward-compatibility package works like a newer driver.
         version = library.value.version
     windows = isinstance(machine.system.wsl, Known)
     if windows or not isinstance(version, Known):

@@ -2,7 +2,7 @@
 
 ## Why it happens
 
-Builds with extra kernels (MKL, ZenDNN, plug-ins) register some for operations that the installed
+Builds with extra kernels (MKL, ZenDNN, plugins) register some for operations that the installed
 TensorFlow does not have. TensorFlow ignores these kernels.
 
 ## What it looks like

@@ -53,6 +53,6 @@ MESSAGE = late(
 harmless(
     CAUSE,
     MESSAGE,
-    "TensorFlow registers its CUDA plug-ins twice and prints that the second registration is "
+    "TensorFlow registers its CUDA plugins twice and prints that the second registration is "
     "refused; the first one is valid",
 )
