@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.cases import each
 from tests.comparer.kit import FINE, TF32, WRONG, errors, layer, run, same, tensor
-from whygpu.comparer.layers import Lanes, judge
+from whygpu.comparer.layer_verdict import Lanes, judge
 from whygpu.model.comparison import (
     LayerDifference,
     LayerError,
