@@ -130,6 +130,59 @@ def test_jax(tmp_path: Path) -> None:
     assert (cpu.facts["platform"], cpu.report["device"]) == ("cpu", "cpu")
 
 
+TENSORFLOW = """
+import json, tensorflow as tf
+with tf.device("/GPU:0"):
+    product = tf.ones((512, 512)) @ tf.ones((512, 512))
+print(json.dumps({"device": product.device}))
+"""
+POLICY = ("--memory", "4GiB", "--tf32", "off", "--deterministic")
+
+
+@pytest.mark.parametrize(
+    ("framework", "code"), [("torch", TORCH), ("jax", JAX), ("tensorflow", TENSORFLOW)]
+)
+def test_the_framework_reports_the_policy_to_be_in_force(
+    tmp_path: Path, framework: str, code: str
+) -> None:
+    needs(framework)
+    seen = under(tmp_path, code, *POLICY, "--require", "gpu")
+    assert seen.code == 0, seen.said
+    states = {part["part"]: part["state"] for part in seen.report["in_force"]}
+    assert states == {"memory": "in-force", "tf32": "in-force", "deterministic": "in-force"}, (
+        seen.report["in_force"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("framework", "code", "undone"),
+    [
+        ("torch", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = True\n" + TORCH, "tf32"),
+        (
+            "torch",
+            "import torch\ntorch.cuda.set_per_process_memory_fraction(1.0)\n" + TORCH,
+            "memory",
+        ),
+        (
+            "tensorflow",
+            TENSORFLOW.replace(
+                "with", "tf.config.experimental.enable_tensor_float_32_execution(True)\nwith"
+            ),
+            "tf32",
+        ),
+    ],
+)
+def test_what_the_program_undoes_is_not_in_force(
+    tmp_path: Path, framework: str, code: str, undone: str
+) -> None:
+    needs(framework)
+    seen = under(tmp_path, code, *POLICY)
+    states = {part["part"]: part["state"] for part in seen.report["in_force"]}
+    assert states.pop(undone) == "not-in-force", seen.report["in_force"]
+    assert set(states.values()) == {"in-force"}
+    assert "policy NOT in force" in seen.said
+
+
 @pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
 def test_keras(tmp_path: Path, backend: str) -> None:
     needs("keras", backend)
