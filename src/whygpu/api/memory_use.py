@@ -183,7 +183,7 @@ def find_batch_size(
     from whygpu.launch.policy_options import parse_device
     from whygpu.memory import find, from_program
     from whygpu.memory.amounts import in_bytes, parse_part
-    from whygpu.memory.batch_search import FIRST
+    from whygpu.memory.batch_search import FIRST_BATCH
 
     from_program.refuse_in_trial(os.environ)
     with from_program.named_step(step) as named:
@@ -195,7 +195,7 @@ def find_batch_size(
             device=parse_device(device) if device is not None else None,
             limit=in_bytes(limit, "limit") if limit is not None else None,
             margin=parse_part(margin, "margin") if isinstance(margin, str) else margin,
-            start=FIRST if start is None else start,
+            start=FIRST_BATCH if start is None else start,
             largest=largest,
             multiple_of=multiple_of,
             infer=infer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from whygpu.memory import batch_search
+from whygpu.memory import batch_aim, batch_search
 from whygpu.memory.batch_search import StopReason
 from whygpu.memory.forecast import forecast
 from whygpu.model.batch import BatchOutcome, BatchResult, Gauge, SearchWishes, Trial
@@ -109,4 +109,4 @@ def with_margin(result: BatchResult, wishes: SearchWishes, margin: float) -> Bat
         edge = limit if seen.gauge.decides else min(limit, peak + seen.slope * (top - low))
         too_much = peak - (edge - margin * limit)
         batch = low - max(too_much, 0.0) / seen.slope
-    return result._replace(margin=margin, batch=batch_search.on_grid(batch, wishes))
+    return result._replace(margin=margin, batch=batch_aim.on_grid(batch, wishes))

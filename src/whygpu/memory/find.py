@@ -40,7 +40,7 @@ class Wanted(NamedTuple):
     device: DeviceChoice | None = None
     limit: int | None = None
     margin: float = 0.0
-    start: int = batch_search.FIRST
+    start: int = batch_search.FIRST_BATCH
     largest: int | None = None
     multiple_of: int = 1
     infer: bool = False

@@ -1,4 +1,7 @@
-"""Where memory reaches its limit, by the line through what the trials took. Pure."""
+"""Where memory reaches its limit, by the line through what the trials took. Pure.
+
+batch_search.py says where its constants come from.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,20 @@ from typing import NamedTuple
 from whygpu.model.batch import Gauge, GaugeName, Trial
 
 NOISE = 0.01
-"""What the same step takes differs by this part of it from run to run, at least."""
+"""Part of what a step takes by which two runs of it differ, at least. docs/memory-find.md shows by
+how much real models do."""
 _SMALLEST_NOISE = 4 << 20
-_HIDDEN = 0.3
-"""Of what the step takes: where a larger batch takes no more than this on top of it, what does
-not grow with the batch, such as an optimiser's update, may hide what does."""
+"""Bytes by which two runs differ, however little the step takes. Not measured: a floor, so that a
+step of a few bytes has a slope."""
 _SAVES_FROM = 0.7
-"""Of a GPU's limit."""
+"""Part of a GPU's limit. If a larger batch takes no more than a smaller one, and more than this, a
+compiler has begun to save memory. Simulated: with 0 there are 5 % fewer close answers on GPUs."""
 _ALL_STEPS = 3
-"""A trial that has done so many has been measured to its end."""
-_NEAR = (0.95, 1.3)
-"""Times the largest batch that ran: what tells of the same place on the line."""
-_CHORD = 0.5
-"""Of the slope from the first to the last: as flat as neighbours may say that it has become."""
+"""A trial that has done so many steps was measured completely (tasks/trial.py does three)."""
+_SAME_PLACE = (0.95, 1.3)
+"""Times the largest batch that ran: trials in this range show the same place of the line."""
 _APART = 0.75
-"""Times the largest batch that ran: so far below, noise does not bend the slope much."""
+"""Times the largest batch that ran: from so far below, noise changes the slope little."""
 
 
 class Forecast(NamedTuple):
@@ -36,20 +38,16 @@ class Forecast(NamedTuple):
     slope: float
     """Bytes for each sample."""
     surely: float
-    """If noise hid a part of the slope, or what was measured was low by chance."""
+    """The forecast if noise hid a part of the slope, or what was measured was low by chance."""
     batch: float
     perhaps: float
-    """If a part of the slope was noise, or what was measured was high by chance."""
-    hidden: bool = False
-    """Most of what the steps took is not the batch's: a part of it that is may not show yet."""
+    """The forecast if a part of the slope was noise, or what was measured was high by chance."""
     fallen: bool = False
     """Near the limit a larger batch has taken less: a compiler has begun to save memory."""
     both_sides: bool = False
-    """What is above the limit was measured as well, so that chance is known by what it did."""
-    further: float = 0.0
-    """By the largest batch of these alone: more than the others say where memory has fallen."""
+    """Batches above the limit were measured as well, so that the size of the noise is known."""
     scatter: float = 0.0
-    """By which part of it they differ."""
+    """Part of the forecast by which the trials on both sides differ."""
 
 
 class _Point(NamedTuple):
@@ -59,7 +57,7 @@ class _Point(NamedTuple):
 
 
 def forecast(trials: Sequence[Trial]) -> Forecast | None:
-    """Where the first of the limits is reached; None where nothing tells."""
+    """Where the first of the limits is reached; None if nothing was measured."""
     low = max((trial for trial in trials if trial.outcome == "fits"), key=_batch, default=None)
     if low is None:
         return None
@@ -73,8 +71,8 @@ def forecast(trials: Sequence[Trial]) -> Forecast | None:
 
 
 def _measured(trial: Trial, name: GaugeName) -> Gauge | None:
-    """What the batch needs, where that is known: it ran; it was let run to its end although it
-    took more than the limit; or it was told how much it asked for in vain."""
+    """What the batch needs, if that is known: because it ran, because it was allowed to run to its
+    end although it took more than the limit, or because the framework says what was refused."""
     gauge = trial.gauge(name)
     if gauge is None or trial.outcome == "fits":
         return gauge
@@ -91,7 +89,7 @@ def _whole(gauge: Gauge) -> int:
 
 
 def _steady(gauge: Gauge) -> int:
-    """Where loading and compiling take the most, it alone tells what the batch takes."""
+    """Without loading and compiling, which may take more than a small batch does."""
     return gauge.steady
 
 
@@ -109,9 +107,10 @@ def _along_line(
         return _from_below(fits, gauge)
     if not gauge.decides and _has_fallen(fits, gauge):
         return _in_proportion(above[0], fits[-1], gauge)
-    if above[0].batch > _NEAR[1] * low:
-        return _across([*fits[-1:], above[0]], fits, gauge)
-    near = [point for _, point in points if _NEAR[0] * low <= point.batch <= _NEAR[1] * low]
+    least, most = (times * low for times in _SAME_PLACE)
+    if above[0].batch > most:
+        return _across([fits[-1], above[0]], fits, gauge)
+    near = [point for _, point in points if least <= point.batch <= most]
     return _across(near, fits, gauge)
 
 
@@ -124,47 +123,42 @@ def _has_fallen(fits: Sequence[_Point], gauge: Gauge) -> bool:
 
 
 def _in_proportion(above: _Point, low: _Point, gauge: Gauge) -> Forecast:
-    """By what was too much alone, since what ran has taken what there was."""
+    """By the batch that did not fit alone: those that ran took whatever there was."""
     slope = (above.took - low.before) / above.batch
     at = _reach(above.batch, (gauge.limit or 0) - above.took, slope)
-    return Forecast(gauge, slope, at, at, at, both_sides=True, fallen=True)
+    return Forecast(
+        gauge, slope=slope, surely=at, batch=at, perhaps=at, both_sides=True, fallen=True
+    )
 
 
 def _from_below(fits: Sequence[_Point], gauge: Gauge) -> Forecast:
-    """By what ran alone, from the last of it."""
+    """By the batches that ran, from the largest of them."""
     batch, before, took = fits[-1]
     noise = max(NOISE * (took - before), _SMALLEST_NOISE)
     room = (gauge.limit or 0) - took
-    if len(fits) == 1:
-        # All that the step took beside what was there before, as if it were the batch's.
+    smaller = [point for point in fits if point.batch < batch]
+    if not smaller:
+        # As if all that the step took beside what was there before were the batch's.
         slope = max(took - before, _SMALLEST_NOISE) / batch
         reach = _reach(batch, room, slope)
-        return Forecast(gauge, slope, reach, reach, math.inf)
-    apart = [point for point in fits if point.batch <= 0.9 * batch]
-    other = apart[-1] if apart else fits[0]
-    run = batch - other.batch
-    slope, error = (took - other.took) / run, noise / run
-    hidden = took - other.took < _HIDDEN * (took - before)
-    fallen = not gauge.decides and _has_fallen(fits, gauge)
-    if not gauge.name.startswith("gpu"):
-        # Two neighbours can differ by chance alone.
-        slope = max(slope, _CHORD * (took - fits[0].took) / (batch - fits[0].batch))
+        return Forecast(gauge, slope=slope, surely=reach, batch=reach, perhaps=math.inf)
+    distance = batch - smaller[-1].batch
+    slope, error = (took - smaller[-1].took) / distance, noise / distance
     if slope <= 0:
         slope = _steepest(fits)
     return Forecast(
         gauge,
-        slope,
-        _reach(batch, room, slope + error),
-        _reach(batch, room, slope),
-        _reach(batch, room + noise, slope - error),
-        hidden=hidden,
-        fallen=fallen,
+        slope=slope,
+        surely=_reach(batch, room, slope + error),
+        batch=_reach(batch, room, slope),
+        perhaps=_reach(batch, room + noise, slope - error),
+        fallen=not gauge.decides and _has_fallen(fits, gauge),
     )
 
 
 def _across(near: Sequence[_Point], fits: Sequence[_Point], gauge: Gauge) -> Forecast:
-    """By what was measured on both sides of the limit: each of them says where the line meets it,
-    and they differ by as much as chance does."""
+    """By what was measured on both sides of the limit: the line through each trial reaches the
+    limit somewhere, and these places differ by as much as runs do."""
     batch, took = fmean(map(_batch, near)), fmean(point.took for point in near)
     below = [point for point in fits if point.batch <= _APART * batch]
     if near[0].batch <= _APART * near[-1].batch:
@@ -178,24 +172,23 @@ def _across(near: Sequence[_Point], fits: Sequence[_Point], gauge: Gauge) -> For
     if slope <= 0:
         return _from_below(fits, gauge)
     limit = gauge.limit or 0
-    meets = [_reach(point.batch, limit - point.took, slope) for point in near]
+    places = [_reach(point.batch, limit - point.took, slope) for point in near]
     noise = max(NOISE * (took - near[-1].before), _SMALLEST_NOISE) / slope
-    chance = max(noise, stdev(meets)) / math.sqrt(len(meets))
-    at = fmean(meets)
+    error = max(noise, stdev(places)) / math.sqrt(len(places))
+    at = fmean(places)
     return Forecast(
         gauge,
-        slope,
-        at - chance,
-        at,
-        at + chance,
+        slope=slope,
+        surely=at - error,
+        batch=at,
+        perhaps=at + error,
         both_sides=True,
-        further=meets[-1],
-        scatter=stdev(meets) / at,
+        scatter=stdev(places) / at,
     )
 
 
 def _steepest(points: Sequence[_Point]) -> float:
-    """It fell, and will rise as before."""
+    """The steepest rise so far: memory fell with the last batch, and will rise again."""
     ordered = sorted(points)
     rises = [
         (right.took - left.took) / (right.batch - left.batch)

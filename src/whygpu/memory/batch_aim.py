@@ -1,0 +1,114 @@
+"""Which batch the search tries next: a number to aim at, by the line through the trials. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from whygpu.memory.forecast import NOISE, Forecast, forecast
+from whygpu.model.batch import SearchWishes, Trial
+
+CLOSE = 0.035
+"""The bracket is narrow enough when what ran is within this part of what may still fit. Simulated,
+for answers within 5 %: with 0.025 a search takes 0.2 trials more, with 0.045 there are 2 % fewer
+close answers where main memory differs from run to run."""
+_GROWTH = 4
+"""Times what ran, if the slope is unknown or does not hold. Simulated: with 8 there are 6 % fewer
+close answers where memory jumps; with 2 it takes 0.3 trials more where memory is noisy."""
+_LARGEST_GROWTH = 64
+"""Times what ran, at most: a slope near 0 predicts no limit at all. Simulated: with 16 there are a
+quarter fewer close answers for compilers that save memory; 256 is no better."""
+_ROUGH_PART = 0.85
+"""Part of a rough forecast to aim at: a trial that fits is measured, one that fails mostly is not.
+Simulated: with 0.9 there are 7 % fewer close answers where memory jumps; 0.8 is no better."""
+_FAR_BELOW = 0.3
+"""If what ran is below this part of what failed, the line from it says little. Simulated: without
+it there are 12 % fewer close answers where an optimizer's update hides what small batches take."""
+_FAILED_AGAIN = 2.0
+"""How many times further below a failure to aim, for each failure since the line was drawn.
+Simulated: 3 and 4 are no better."""
+
+
+def on_grid(batch: float, wishes: SearchWishes) -> int:
+    """The next batch below that may be tried."""
+    step = wishes.multiple_of
+    return max(math.floor(batch / step) * step, step)
+
+
+def upwards(trials: Sequence[Trial], wishes: SearchWishes, low: int) -> float:
+    """The aim while nothing above `low` has failed."""
+    seen = forecast(trials)
+    below = _smaller_that_ran(trials, low)
+    if seen is None or seen.fallen or _is_refuted(below, low):
+        aim: float = low * _GROWTH
+    elif below:
+        aim = min(_along_line(seen, low), low * _LARGEST_GROWTH)
+    else:
+        aim = min(max(_rough(seen, low), low * _GROWTH), low * _LARGEST_GROWTH)
+    if aim < low / (1 - CLOSE):
+        # If this fails, the bracket is narrow enough.
+        aim = low / (1 - CLOSE) + wishes.multiple_of
+    return aim if wishes.largest is None else min(aim, wishes.largest)
+
+
+def between(trials: Sequence[Trial], low: int, high: int) -> float:
+    """The aim between what ran and what failed without being measured."""
+    seen = forecast(trials)
+    if seen is None:
+        aim = math.sqrt(low * high)
+    elif _smaller_that_ran(trials, low):
+        aim = _along_line(seen, low)
+    elif seen.batch < high:
+        aim = math.sqrt(_rough(seen, low) * high)
+    else:
+        aim = (low + high) / 2
+    if aim >= high * (1 - CLOSE):
+        return _below_failure(trials, low, high)
+    return max(aim, low / (1 - CLOSE))
+
+
+def below_forecast(trials: Sequence[Trial], low: int, seen: Forecast) -> float:
+    """The aim between what ran and what failed, if both were measured: a little less than the
+    forecast, and the less the more often the forecast was too high."""
+    reserve = NOISE * 2.0 ** max(_trials_since(trials, low) - 1, 0)
+    return max(seen.batch * (1 - reserve), low / (1 - CLOSE))
+
+
+def _smaller_that_ran(trials: Sequence[Trial], low: int) -> list[Trial]:
+    return [trial for trial in trials if trial.outcome == "fits" and trial.batch < low]
+
+
+def _rough(seen: Forecast, low: int) -> float:
+    """By a line through one trial, which counts all that the step took as the batch's."""
+    return max(seen.batch * _ROUGH_PART, low)
+
+
+def _along_line(seen: Forecast, low: int) -> float:
+    # If the slope may be noise, `surely` barely rises, and a trial that close shows nothing new.
+    aim = max(seen.surely, min(low * _GROWTH, seen.batch * _ROUGH_PART))
+    if seen.batch > _GROWTH * low:
+        # So far above what ran, the line is rough.
+        aim = min(aim, seen.batch * _ROUGH_PART)
+    return aim
+
+
+def _is_refuted(below: Sequence[Trial], low: int) -> bool:
+    """Whether `low` ran although it should not have, by the line through smaller batches: then the
+    framework's counters show more than it needs."""
+    line = forecast(below) if len(below) > 1 else None
+    return line is not None and not line.gauge.decides and line.batch < low
+
+
+def _below_failure(trials: Sequence[Trial], low: int, high: int) -> float:
+    """The aim if, by the line, what failed should have fitted: it failed narrowly, or the line does
+    not hold. The more trials failed since the line was drawn, the further below."""
+    if low < _FAR_BELOW * high:
+        return math.sqrt(low * high)
+    back = CLOSE * _FAILED_AGAIN ** _trials_since(trials, low)
+    return max(high * (1 - back), (low + high) / 2)
+
+
+def _trials_since(trials: Sequence[Trial], low: int) -> int:
+    """How many trials came after that of the largest batch that ran, where the line ends."""
+    drawn = max(place for place, trial in enumerate(trials) if trial.batch == low)
+    return len(trials) - 1 - drawn
