@@ -37,7 +37,12 @@ def log(name: str) -> str:
 def host(*sizes: int, limit: int = 16 * GIB, kills: int | None = 0) -> HostMemory:
     points = tuple(Point(float(second), size, size) for second, size in enumerate(sizes))
     return HostMemory(
-        Curve("kernel", "host", 1000.0, points), limit, "the computer's memory", 3 * GIB, kills
+        curve=Curve("kernel", "host", 1000.0, points),
+        limit=limit,
+        limit_is="the computer's memory",
+        limit_kind="computer",
+        least_available=3 * GIB,
+        kills=kills,
     )
 
 

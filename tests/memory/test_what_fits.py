@@ -13,6 +13,7 @@ from whygpu.model.estimate import BatchMemory, MemoryEstimate
 from whygpu.model.memory_use import (
     FitEstimate,
     Footprint,
+    LimitKind,
     MemoryEnd,
     NotedWork,
     ProcessMemory,
@@ -28,6 +29,7 @@ END = MemoryEnd(
     free=GIB,
     limit=16 * GIB,
     limit_is="the GPU",
+    limit_kind="gpu",
     held=9 * GIB,
     unused=0,
     others=4 * GIB,
@@ -160,9 +162,9 @@ def test_an_optimiser_that_is_assumed_is_said(work: NotedWork, note: bool) -> No
         (END._replace(others=20 * GIB), None, Room(0, None)),
         (END._replace(limit=None), 16 * GIB, Room(None, None)),
         # Its own share of a GPU counts arrays alone; others matter where the rest is too small.
-        (END._replace(limit=4 * GIB, limit_is="--memory"), 16 * GIB, Room(4 * GIB, 0)),
-        (END._replace(limit=14 * GIB, limit_is="--memory"), 16 * GIB, Room(12 * GIB, 0)),
-        (END._replace(limit=14 * GIB, limit_is="--memory"), None, Room(14 * GIB, 0)),
+        (END._replace(limit=4 * GIB, limit_kind="policy"), 16 * GIB, Room(4 * GIB, 0)),
+        (END._replace(limit=14 * GIB, limit_kind="policy"), 16 * GIB, Room(12 * GIB, 0)),
+        (END._replace(limit=14 * GIB, limit_kind="policy"), None, Room(14 * GIB, 0)),
     ],
 )
 def test_room_on_a_gpu(end: MemoryEnd, total: int | None, expected: Room) -> None:
@@ -170,18 +172,18 @@ def test_room_on_a_gpu(end: MemoryEnd, total: int | None, expected: Room) -> Non
 
 
 @each(
-    ("limit_is", "expected"),
+    ("kind", "expected"),
     [
-        ("RLIMIT_AS of the process", Room(16 * GIB, 3)),
-        ("RLIMIT_DATA of the process", Room(16 * GIB, 2)),
-        ("/sys/fs/cgroup/memory.max", Room(16 * GIB, 1)),
+        ("address-space", Room(16 * GIB, 3)),
+        ("data", Room(16 * GIB, 2)),
+        ("control-group", Room(16 * GIB, 1)),
         # What others have of it is not for this program.
-        ("the computer's memory", Room(10 * GIB, 1)),
+        ("computer", Room(10 * GIB, 1)),
     ],
 )
-def test_room_on_the_computer(limit_is: str, expected: Room) -> None:
+def test_room_on_the_computer(kind: LimitKind, expected: Room) -> None:
     memory = ProcessMemory(imported=Footprint(size=3, resident=1, data=2))
-    assert room_for(ON_CPU._replace(limit_is=limit_is), memory, None) == expected
+    assert room_for(ON_CPU._replace(limit_kind=kind), memory, None) == expected
     assert room_for(ON_CPU, ProcessMemory(), None).beside == 0
 
 

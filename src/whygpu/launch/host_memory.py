@@ -69,15 +69,17 @@ class _Watch:
         limit, source = None, ""
         if isinstance(self._allowed, Known):
             limit, source = self._allowed.value, self._allowed.source
+        of_computer = source == "/proc/meminfo"
         return HostMemory(
             curve=Curve("kernel", "host", self._began, tuple(self._points)),
             limit=limit,
-            limit_is="the computer's memory" if source == "/proc/meminfo" else source,
+            limit_is="the computer's memory" if of_computer else source,
             least_available=self._least_available,
             kills=_difference(self._kills_before, memory.oom_kills(self._host)),
             process_limit=self._tightest,
             # The first sample may see our copy before exec, which is no peak of the program.
             peak=self._peak if self._looks > 1 and self._peak else None,
+            limit_kind="computer" if of_computer else "control-group" if source else "unknown",
         )
 
     def _look_until_stopped(self) -> None:

@@ -15,6 +15,7 @@ from whygpu.model.memory_use import (
     Allocator,
     Curve,
     HostMemory,
+    LimitKind,
     MemoryEnd,
     Point,
     ProcessMemory,
@@ -39,6 +40,13 @@ _ALL = 0.98
 """Of a GPU's memory: what CUDA calls the total is a little less than what the driver does."""
 _CONTEXT = 1 << 29
 """What a process has on a GPU beside its tensors, about: context, kernels, workspaces."""
+
+
+_GPU_LIMITS: dict[LimitKind, str] = {
+    "gpu": "the GPU",
+    "policy": "--memory",
+    "framework-share": "its framework's share of the GPU",
+}
 
 
 class Run(NamedTuple):
@@ -69,21 +77,23 @@ def memory_end(run: Run) -> MemoryEnd | None:
         return _on_the_gpu(run, shortage, record)
     if shortage.place == "shared-memory":
         end = _judged(Course("shared-memory", limit=run.shared_total), shortage, record)
-        return end._replace(limit_is="/dev/shm", reason="unknown", because="")
+        return end._replace(
+            limit_is="/dev/shm", limit_kind="shared-memory", reason="unknown", because=""
+        )
     return _on_the_computer(run, shortage, record)
 
 
 def _found(run: Run) -> tuple[Shortage | None, ProcessRecord | None]:
     """What was refused, and the record of the process that it was refused to."""
     for record in reversed(run.records):
-        told = shortage_in_text(record.memory.error) if record.memory.error else None
-        if told is not None:
-            return told, record
+        shortage = shortage_in_text(record.memory.error) if record.memory.error else None
+        if shortage is not None:
+            return shortage, record
     alone = run.records[0] if len(run.records) == 1 else None
-    told = shortage_in_text(run.error_text)
-    if told is None and run.host.kills:
-        told = _ENDED_BY_KERNEL
-    return told, alone
+    shortage = shortage_in_text(run.error_text)
+    if shortage is None and run.host.kills:
+        shortage = _ENDED_BY_KERNEL
+    return shortage, alone
 
 
 def _on_gpu(records: Sequence[ProcessRecord]) -> bool:
@@ -102,7 +112,7 @@ def _on_the_gpu(run: Run, shortage: Shortage, record: ProcessRecord | None) -> M
     gpu = run.gpus[0] if len(run.gpus) == 1 else None
     curve = _curve_on(memory, device, allocator)
     held = _first(shortage.held, allocator and allocator.live)
-    limit, limit_is = _gpu_limit(run.policy, shortage, allocator, gpu)
+    limit, limit_kind = _gpu_limit(run.policy, shortage, allocator, gpu)
     unused = _unused(allocator)
     others = _others(allocator, gpu)
     total = _first(allocator and allocator.total, gpu and _value(gpu.memory_total_bytes))
@@ -125,7 +135,8 @@ def _on_the_gpu(run: Run, shortage: Shortage, record: ProcessRecord | None) -> M
     end = _judged(_with_story(course, run, memory), shortage, record)
     return with_bound(end, memory.batch)._replace(
         device=device,
-        limit_is=limit_is,
+        limit_is=_GPU_LIMITS[limit_kind],
+        limit_kind=limit_kind,
         others=others,
         holders=tuple(described(each) for each in holders(gpu)[:_MOST_HOLDERS]) if gpu else (),
         curve=curve,
@@ -137,22 +148,23 @@ def _on_the_computer(run: Run, shortage: Shortage, record: ProcessRecord | None)
     curve = run.host.curve
     if record is not None:
         curve = part_of(curve, record.imported, record.ended)
-    limit, limit_is = run.host.limit, run.host.limit_is
+    limit, limit_is, limit_kind = run.host.limit, run.host.limit_is, run.host.limit_kind
     free = run.host.least_available
     held = curve.points[-1].high if curve.points else None
     own = memory.limit or run.host.process_limit
     if own is not None and (limit is None or own.limit < limit):
         limit, limit_is = own.limit, f"{own.name} of the process"
+        limit_kind = "address-space" if own.name == "RLIMIT_AS" else "data"
         # By the time a process can tell, what it needed for the step that failed is free again.
         held = max(own.in_use, min(own.limit, run.host.peak or 0))
         free = max(0, own.limit - held)
-    elif limit is not None and "cgroup" in limit_is and held is not None:
+    elif limit is not None and limit_kind == "control-group" and held is not None:
         free = max(0, limit - held)
     if shortage is not _ENDED_BY_KERNEL and free is not None and limit is not None:
         plenty = limit if own is not None else int(_PLENTY * limit)
         if free > (plenty if shortage.asked is None else shortage.asked):
             # Then this limit is not what refused it: an allocator of the framework's has its own.
-            limit, limit_is = None, ""
+            limit, limit_is, limit_kind = None, "", "unknown"
     course = Course(
         shortage.place,
         asked=shortage.asked,
@@ -163,7 +175,7 @@ def _on_the_computer(run: Run, shortage: Shortage, record: ProcessRecord | None)
     )
     end = _judged(_with_story(course, run, memory), shortage, record)
     end = with_bound(end, memory.batch)
-    return end._replace(device="host", limit_is=limit_is, curve=curve)
+    return end._replace(device="host", limit_is=limit_is, limit_kind=limit_kind, curve=curve)
 
 
 def _with_story(course: Course, run: Run, memory: ProcessMemory) -> Course:
@@ -247,7 +259,7 @@ def _curve_on(memory: ProcessMemory, device: str, allocator: Allocator | None) -
 
 def _gpu_limit(
     policy: DevicePolicy, shortage: Shortage, allocator: Allocator | None, gpu: Gpu | None
-) -> tuple[int | None, str]:
+) -> tuple[int | None, LimitKind]:
     """The most that this process could have, and what sets it."""
     whole = _first(
         allocator and allocator.total,
@@ -259,10 +271,10 @@ def _gpu_limit(
     # What the framework reports is in force; a policy may have been overruled by the program.
     cap = min(caps, default=asked)
     if cap is None or (whole is not None and cap > _ALL * whole):
-        return whole, "the GPU"
+        return whole, "gpu"
     if asked is not None and abs(cap - asked) <= (1 - _ALL) * asked:
-        return cap, "--memory"
-    return cap, "its framework's share of the GPU"
+        return cap, "policy"
+    return cap, "framework-share"
 
 
 def _policy_limit(policy: DevicePolicy, whole: int | None) -> int | None:

@@ -52,7 +52,7 @@ def room_for(end: MemoryEnd, memory: ProcessMemory, gpu_total: int | None) -> Ro
     if end.place == "gpu":
         return _room_on_gpu(end, gpu_total)
     total = end.limit
-    if end.limit_is == "the computer's memory" and end.free is not None and end.held is not None:
+    if end.limit_kind == "computer" and end.free is not None and end.held is not None:
         total = end.free + end.held
     return Room(total, _beside_on_computer(end, memory))
 
@@ -61,7 +61,7 @@ def _room_on_gpu(end: MemoryEnd, gpu_total: int | None) -> Room:
     if end.limit is None:
         return Room(None, None)
     others = end.others or 0
-    if end.limit_is == "the GPU":
+    if end.limit_kind == "gpu":
         return Room(max(0, end.limit - others), None)
     # A share of it counts arrays alone, and others are in its way as far as the rest is too small.
     in_the_way = max(0, end.limit - (gpu_total - others)) if gpu_total is not None else 0
@@ -72,9 +72,9 @@ def _beside_on_computer(end: MemoryEnd, memory: ProcessMemory) -> int:
     imported = memory.imported
     if imported is None:
         return 0
-    if end.limit_is.startswith("RLIMIT_AS"):
+    if end.limit_kind == "address-space":
         return imported.size
-    return imported.data if end.limit_is.startswith("RLIMIT_DATA") else imported.resident
+    return imported.data if end.limit_kind == "data" else imported.resident
 
 
 def fit_estimate(

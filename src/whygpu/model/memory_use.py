@@ -150,6 +150,21 @@ class ProcessMemory(NamedTuple):
     """When it had imported its frameworks, and had computed nothing yet."""
 
 
+LimitKind = Literal[
+    "gpu",
+    "policy",
+    "framework-share",
+    "address-space",
+    "data",
+    "control-group",
+    "computer",
+    "shared-memory",
+    "unknown",
+]
+"""What sets a limit of memory: the GPU's size, --memory, the framework's share of the GPU,
+ulimit -v or -d, a control group, the computer's size, or the size of /dev/shm."""
+
+
 class HostMemory(NamedTuple):
     """The computer's memory while the program ran, watched from outside."""
 
@@ -166,6 +181,7 @@ class HostMemory(NamedTuple):
     """The smallest that was seen on one of its processes."""
     peak: int | None = None
     """The most that one of its processes had, files and libraries included."""
+    limit_kind: LimitKind = "unknown"
 
 
 FitAnswer = Literal["too-big", "close", "would-have-fitted", "no-room-known", "cannot-tell"]
@@ -238,3 +254,5 @@ class MemoryEnd(NamedTuple):
     curve: Curve | None = None
     estimate: FitEstimate | None = None
     """None where none was asked for."""
+    limit_kind: LimitKind = "unknown"
+    """What `limit_is` says in words."""
