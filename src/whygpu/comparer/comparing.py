@@ -1,4 +1,4 @@
-"""`whygpu compare`, from what the user named to the report."""
+"""`whygpu compare`: from the name of the work to the report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from whygpu.work.named_work import parse_what
 
 TIMEOUT = 1800.0
 REFERENCE_IS_LARGER = 3
-"""float64 takes twice the room, and there are two models of it for a while."""
+"""float64 takes twice the memory, and for a while there are two models."""
 
 
 def compare(
@@ -74,14 +74,14 @@ def compare(
 
 
 def _one_at_a_time(progress: Progress) -> Progress:
-    """For callers that expect to be told by one thread."""
+    """Progress for callers that expect to be called by one thread at a time."""
     lock = Lock()
 
-    def told(text: str) -> None:
+    def locked(text: str) -> None:
         with lock:
             progress(text)
 
-    return told
+    return locked
 
 
 def _check(inputs: str | None, batch: int | None, repeat: int | None, train: int) -> None:
@@ -148,13 +148,13 @@ def _compared(
         measures=measures.of_entries(found.entries),
         notes=[*reference_tasks.notes(found), *_agreed_words(agreed, ran)],
     )
-    return seeding.told(result, job, ran, progress)
+    return seeding.with_seed_check(result, job, ran, progress)
 
 
 def _completed(
     job: Job, begun: Sequence[Begun], progress: Progress
 ) -> tuple[list[Collected], ReferenceRun]:
-    """The second runs, and the reference, which is made from the first ones."""
+    """The second runs, and the reference, which is computed from the first runs."""
     ran = [each for each in begun if each.ran]
     second = {
         each.lane.name: lane_processes.again(job, each, progress)
@@ -188,14 +188,14 @@ def _second(job: Job, begun: Begun, progress: Progress) -> Piece:
 
 
 def _raise_unusable(collected: Sequence[Collected]) -> None:
-    """What no lane can use is the user's to mend; what one lane cannot use is a result."""
+    """If no lane can use what was named, that is wrong usage; if one cannot, that is a result."""
     started = [each for each in collected if each.run.end != "cannot-run"]
     if started and all(each.unusable for each in started):
         raise UsageError(started[0].unusable)
 
 
 def _agreed_words(agreed: str, ran: Sequence[Collected]) -> list[str]:
-    """Of no interest to a program without Keras."""
+    """Leave out a note that does not concern a program without Keras."""
     return [agreed] if agreed and any(each.kind == "keras" for each in ran) else []
 
 

@@ -1,4 +1,4 @@
-"""The whole report from what was seen and measured."""
+"""Makes the whole report from the lanes' runs and the measured differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a verdict is what it is: sentences from figures, and who of two lanes is off."""
+"""The reasons for a verdict, in sentences, and which of two lanes is wrong."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Witness(NamedTuple):
 
 
 def structure(measured: PairFound) -> list[str]:
-    """What is not there, or not of the same shape, in both lanes."""
+    """Arrays that are missing in one lane, or have another shape there."""
     tensors = [
         *(tensor for layer in measured.layers for tensor in layer.tensors),
         *measured.outputs,
@@ -55,7 +55,7 @@ def _shape(shape: Sequence[int]) -> str:
 def contradicted(
     judged: LayerJudgement, lanes: Lanes, witnesses: Sequence[Witness]
 ) -> LayerJudgement:
-    """What looks like TF32 is not, if it is there with TF32 switched off as well."""
+    """A difference that looks like TF32 is not, if it is also there with TF32 switched off."""
     local = judged.layer.local
     if judged.precision != "tf32" or local is None or local.units.own <= 1:
         return judged
@@ -68,14 +68,14 @@ def contradicted(
 
 
 def akin(run: LaneRun, lanes: Lanes) -> bool:
-    """Whether a third lane is the same as one of two but for its options."""
+    """Whether a third lane differs from one of the two in its options only."""
     return any(run.lane.differs_only_in_options(other.lane) for other in (lanes.a, lanes.b))
 
 
 def parting(
     parted: Sequence[LayerJudgement], lanes: Lanes, witnesses: Sequence[Witness]
 ) -> tuple[str | None, list[str]]:
-    """Which lane is off at the first layer that parts, if that can be told, and the reasons."""
+    """Which lane is wrong at the first layer that differs, if that is known, and the reasons."""
     first = parted[0]
     name = first.layer.layer
     reasons = [_how_far(first, lanes)]
@@ -118,7 +118,7 @@ def _not_finite_lanes(layer: LayerDifference, lanes: Lanes) -> str:
         sum(tensor.nan_a + tensor.inf_a for tensor in layer.tensors),
         sum(tensor.nan_b + tensor.inf_b for tensor in layer.tensors),
     )
-    said = []
+    reasons = []
     for run, errors, count in zip(
         (lanes.a, lanes.b), (lanes.errors_a, lanes.errors_b), counts, strict=True
     ):
@@ -129,50 +129,50 @@ def _not_finite_lanes(layer: LayerDifference, lanes: Lanes) -> str:
         if error is not None and error.not_finite:
             half = ", beyond the range of float16" if error.precision == "float16" else ""
             text += f", where float64 of the same input is finite{half}"
-        said.append(text)
-    return " and ".join(said) or "finite in one lane only"
+        reasons.append(text)
+    return " and ".join(reasons) or "finite in one lane only"
 
 
 def _who_is_off(
     layer: str, lanes: Lanes, witnesses: Sequence[Witness]
 ) -> tuple[str | None, list[str]]:
-    """The reference can tell, as long as it does not share what it is to judge with one side."""
+    """The reference decides, unless one of the lanes was computed by the same code as it was."""
     errors = ((lanes.a, lanes.errors_a.get(layer)), (lanes.b, lanes.errors_b.get(layer)))
     known = [(run, error) for run, error in errors if error is not None]
     if len(known) < 2:
         return None, []
     bad = [run for run, error in known if is_off(run, error)]
     good = [run for run, error in known if not is_off(run, error)]
-    said = [f"against float64: {', '.join(_error_words(run, error) for run, error in known)}"]
+    reasons = [f"against float64: {', '.join(_error_words(run, error) for run, error in known)}"]
     if any(error.finite_alone for _, error in known):
-        said.append(
+        reasons.append(
             f"float64 of the same program, computed by {lanes.reference_backend}, is not finite "
             "there either"
         )
-        return None, said
+        return None, reasons
     if len(bad) != 1:
-        return None, said
+        return None, reasons
     off, fine = bad[0], good[0]
     overflow = any(run is off and error.not_finite for run, error in known)
     if overflow or not _shares(fine, lanes) or _shares(off, lanes):
-        return off.lane.name, said
+        return off.lane.name, reasons
     third = [each for each in witnesses if layer in each.errors and not _shares(each.run, lanes)]
     third = [each for each in third if each.run.lane.backend != off.lane.backend]
     backend = lanes.reference_backend
     if not third:
-        said.append(
+        reasons.append(
             f"the reference was computed by {backend} too, as {fine.lane.name}: a third backend "
             "would tell which of the two is right"
         )
-        return None, said
+        return None, reasons
     if any(is_off(each.run, each.errors[layer]) for each in third):
         names = and_list([each.run.lane.name for each in third])
-        said.append(
+        reasons.append(
             f"the reference was computed by {backend} too, as {fine.lane.name}, and {names} is not "
             f"with it either: {fine.lane.name} may be the one that is off"
         )
-        return None, said
-    return off.lane.name, said
+        return None, reasons
+    return off.lane.name, reasons
 
 
 def is_off(run: LaneRun, error: LayerError) -> bool:

@@ -1,4 +1,4 @@
-"""One lane: its policy, its processes, what they recorded, and whether they ran as they were to."""
+"""The processes of one lane: their policy, what they recorded, and whether they ran as asked."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from whygpu.work.task_process import run_task, too_much_memory
 
 PACKAGE = str(Path(__file__).resolve().parent.parent)
 MEASURED_SECONDS = 1.5
-"""How long a lane's work is repeated for its time, where the user gives no number of calls."""
+"""How long the work is repeated to measure its speed, if the user gives no number of calls."""
 KERAS_WITH_BACKENDS = 3
 
 Progress = Callable[[str], None]
 
 
 class Job(NamedTuple):
-    """What is to be done in every lane."""
+    """What every lane does."""
 
     what: What
     python: str
@@ -41,7 +41,7 @@ class Job(NamedTuple):
     installed: Mapping[str, str]
     """The frameworks of that Python, with their versions."""
     folder: str
-    """For all that is kept while the comparison goes on."""
+    """For the files of the comparison, while it runs."""
     seed: int = 0
     batch: int | None = None
     shapes: str | None = None
@@ -58,7 +58,7 @@ class Job(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """The command that stands for the work where a plan is made for it."""
+        """The command that stands for the work in a launch plan."""
         return [self.python, *([self.what.path] if self.what.path.endswith(".py") else [])]
 
 
@@ -75,19 +75,19 @@ class Ended(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """A lane's run, and the folders of what it recorded; none where it did not run."""
+    """A lane's run, and the folders with its results; none if it did not run."""
 
     run: LaneRun
     recorded: tuple[str, ...] = ()
     kind: str = ""
-    """keras, torch, call or script; empty where it did not run."""
+    """keras, torch, call, pair or script; empty if it did not run."""
     backend: str | None = None
     unusable: str = ""
-    """What is wrong with what the user named, where the lane ended for that."""
+    """What is wrong with what the user named, if that ended the lane."""
 
 
 class Begun(NamedTuple):
-    """A lane after its first run, with what the second one takes."""
+    """A lane after its first run, with what the second run needs."""
 
     collected: Collected
     prepared: Prepared | None = None
@@ -133,7 +133,7 @@ def subject_of(job: Job, lane: Lane, *, take_weights: bool = False) -> Subject:
 
 
 def environment_of(lane: Lane, environ: Mapping[str, str]) -> dict[str, str]:
-    """The user's, with what makes the lane and is no matter of `whygpu run`."""
+    """The user's variables, with those of the lane that a policy of `whygpu run` does not set."""
     result = dict(environ)
     if lane.backend is not None:
         result["KERAS_BACKEND"] = lane.backend
@@ -144,7 +144,7 @@ def environment_of(lane: Lane, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def on_one_backend(job: Job, lanes: Sequence[Lane]) -> tuple[Job, str]:
-    """The job with a backend of Keras for all lanes that name none, and what is to be said of it.
+    """The job with one Keras backend for all lanes that name none, and a note about it.
 
     Where the backend that is set cannot be used, `whygpu run` takes another: by itself one for each
     lane, because not each has to have a GPU.
@@ -161,13 +161,13 @@ def on_one_backend(job: Job, lanes: Sequence[Lane]) -> tuple[Job, str]:
         for action in repair.actions:
             if (action.kind, action.name) == ("set", "KERAS_BACKEND"):
                 environ = {**job.environ, action.name: action.value}
-                said = f"in every lane that names no backend, {repair.what}, because {repair.why}"
-                return job._replace(environ=environ), said
+                note = f"in every lane that names no backend, {repair.what}, because {repair.why}"
+                return job._replace(environ=environ), note
     return job, ""
 
 
 def begin(job: Job, lane: Lane, progress: Progress) -> Begun:
-    """The first run. It is to have the machine to itself: its times count."""
+    """The first run. Nothing else may run beside it: its times count."""
     refused = unable(lane, job.installed)
     if refused is not None:
         return Begun(Collected(refused))
@@ -193,7 +193,7 @@ def begin(job: Job, lane: Lane, progress: Progress) -> Begun:
 
 
 def again(job: Job, begun: Begun, progress: Progress, stop: Event | None = None) -> Collected:
-    """The second run, for whether the lane agrees with itself."""
+    """The second run, which shows whether the lane agrees with itself."""
     prepared, first, lane = begun.prepared, begun.end, begun.lane
     assert prepared is not None
     assert first is not None
@@ -244,7 +244,7 @@ def run_once(
 
 
 def unable(lane: Lane, installed: Mapping[str, str]) -> LaneRun | None:
-    """What comes of a lane whose backend the target does not have; None where it has it."""
+    """The result of a lane whose backend the target lacks; None if it has it."""
     if lane.backend is None:
         return None
     for name in ("keras", lane.backend):
@@ -257,13 +257,13 @@ def unable(lane: Lane, installed: Mapping[str, str]) -> LaneRun | None:
 
 
 def has_backends(installed: Mapping[str, str]) -> bool:
-    """Whether the Keras that is installed has several to choose from."""
+    """Whether the installed Keras has several backends."""
     major = installed.get("keras", "").partition(".")[0]
     return major.isdigit() and int(major) >= KERAS_WITH_BACKENDS
 
 
 def _lacking(lane: Lane, prepared: Prepared) -> Lack | None:
-    """Why the framework of a GPU lane cannot use it; None where it may, or may after repairs."""
+    """Why the framework of a GPU lane cannot use the GPU; None if it may, or may after repairs."""
     if lane.device == "cpu" or prepared.report is None or prepared.plan.repairs:
         return None
     named = {lane.backend} if lane.backend is not None else prepared.named
@@ -310,7 +310,7 @@ def _failure(task: TaskEnd) -> str:
     how = task.how.strip()
     match task.ended:
         case "exception":
-            return _telling(how)
+            return _main_line(how)
         case "timed-out":
             return f"it was not done after {how}; --timeout gives it more"
         case "over-limit":
@@ -321,8 +321,8 @@ def _failure(task: TaskEnd) -> str:
             return f"it ended with {how}{_last_words(task)}"
 
 
-def _telling(words: str) -> str:
-    """The line of an exception's message that says most: some carry another's whole traceback."""
+def _main_line(words: str) -> str:
+    """The most useful line of an exception's message: some contain another traceback."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     inner = [line for line in lines[1:] if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
     return (inner[-1] if inner else lines[0] if lines else "an exception without a word")[:500]

@@ -66,7 +66,7 @@ def parse_lane(text: str) -> Lane:
 
 
 def _one_of(word: str, known: Sequence[Word], what: str, lane: str) -> Word:
-    """The word as we know it, whatever other name it has elsewhere."""
+    """The known word, also for other names of it."""
     word = _NAMES.get(word, word)
     for each in known:
         if each == word:
@@ -88,7 +88,7 @@ def _wrong(lane: str, problem: str) -> UsageError:
 def default_lanes(
     *, gpu: bool, keras: bool, installed: Collection[str], keras_has_backends: bool = True
 ) -> tuple[Lane, ...]:
-    """The lanes that say most on a machine.
+    """The lanes that show most on a machine.
 
     `gpu`: it has one, working or not. `keras`: the work is a Keras model, or imports Keras.
     `installed`: names of frameworks.
@@ -98,12 +98,12 @@ def default_lanes(
     backends = [name for name in KERAS_BACKENDS if name in installed]
     if keras and keras_has_backends and len(backends) > 1:
         return parse_lanes(",".join(f"keras:{name}" for name in backends))
-    # The second lane cannot run, and its reason is what the user wants to know.
+    # The second lane cannot run; the reason is what the user wants to know.
     return parse_lanes("cpu,gpu")
 
 
 def policy_of(lane: Lane) -> DevicePolicy:
-    """What `whygpu run` would be asked for; xla is the lane's own to see to."""
+    """The policy of `whygpu run` for the lane; the lane itself switches XLA on."""
     return DevicePolicy(
         device=DeviceChoice(lane.device),
         require_gpu=lane.device == "gpu",

@@ -1,4 +1,4 @@
-"""The layers of two lanes, one by one: which part, and which precision explains the others."""
+"""Judges the layers of two lanes: which differ, and which precision explains the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LayerJudgement(NamedTuple):
     layer: LayerDifference
     parted: bool
     precision: Precision | None
-    """What explains the difference, where something does."""
+    """What explains the difference, if something does."""
     unknown: str = ""
     """Why the layer could not be judged."""
 
@@ -41,7 +41,7 @@ class Lanes(NamedTuple):
 
     @property
     def products(self) -> Precision | None:
-        """The coarsest precision that either may use for products; None where one is unknown."""
+        """The coarsest precision that either may use for products; None if one is unknown."""
         known = [run.products for run in (self.a, self.b)]
         coarse = [precision for precision in known if precision in ("tf32", "bfloat16")]
         if coarse:
@@ -81,7 +81,7 @@ def _own_precision(layer: str, lanes: Lanes) -> Precision:
 
 
 def _without_reference(layer: LayerDifference) -> LayerJudgement:
-    """A layer that could not be computed again: fine where it differs by nothing but last bits."""
+    """A layer that could not be computed again: it is fine if only last bits differ."""
     if all(_last_bits_only(tensor) for tensor in layer.tensors):
         return LayerJudgement(layer, parted=False, precision=_storage(layer.tensors))
     return LayerJudgement(layer, parted=False, precision=None, unknown=layer.local_unknown)

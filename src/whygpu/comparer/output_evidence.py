@@ -1,4 +1,4 @@
-"""Sentences on outputs: what of them is rounding, a choice, or beyond what rounding explains."""
+"""Sentences about outputs: which differences are rounding, a choice, or more than rounding."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from whygpu.model.comparison import TensorDifference
 from whygpu.model.figures import PRECISIONS, figure, times
 
 AMPLIFIED = 0.01
-"""Outputs that differ by this part of their size, though no layer is at fault, need a word."""
+"""If outputs differ by this part of their size and no layer is wrong, the report says why."""
 
 
 def all_the_same(outputs: Sequence[TensorDifference]) -> list[str]:
-    """What is to be said of the outputs where all layers are right."""
+    """The sentences about the outputs if all layers are right."""
     if all(not each.unequal for each in outputs):
         return ["the outputs are the same to the last bit"] if outputs else []
     known = [(overall(each) or 0.0, each) for each in outputs if each.how == "numbers"]
@@ -59,7 +59,7 @@ def not_finite(each: TensorDifference) -> str:
 
 
 def beyond(each: TensorDifference, lanes: Lanes) -> list[str]:
-    """An output that is further apart than rounding moves the float64 reference."""
+    """An output that differs by more than rounding moves the float64 reference."""
     units = each.units
     assert units is not None
     reasons = [
@@ -130,17 +130,17 @@ def within_number(worst: float, tolerance: float) -> str:
 
 
 def beyond_number(beyond_: Sequence[TensorDifference], tolerance: float) -> list[str]:
-    said = []
+    reasons = []
     for each in beyond_[:5]:
         if each.how == "exactly":
-            said.append(choice(each))
+            reasons.append(choice(each))
         elif each.how == "not-at-all":
-            said.append(f"{each.name} is not there, or not of the same shape, in both lanes")
+            reasons.append(f"{each.name} is not there, or not of the same shape, in both lanes")
         elif each.not_finite_in_one:
-            said.append(not_finite(each))
+            reasons.append(not_finite(each))
         else:
-            said.append(
+            reasons.append(
                 f"{each.name} differs by {figure(each.relative or 0.0)} of its largest value, more "
                 f"than the tolerance {tolerance:g} that was given"
             )
-    return said
+    return reasons

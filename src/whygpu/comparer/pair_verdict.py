@@ -26,7 +26,7 @@ from whygpu.model.task_wire import PairFound
 
 UNSTEADY = ("unseeded", "different")
 TRAINED = ("loss", "gradient", "weight")
-"""What comes of training does not follow from the layers of one inference."""
+"""The results of training do not follow from the layers of one inference."""
 
 
 def pair(
@@ -36,7 +36,7 @@ def pair(
     steadiness: Mapping[str, Determinism],
     witnesses: Sequence[evidence.Witness] = (),
 ) -> PairVerdict:
-    """`witnesses` are other lanes, for what they can say of the layer at which the two part."""
+    """`witnesses` are other lanes: what they show of the layer at which the two differ first."""
     result = _Pair(measured, lanes)
     unsteady = [
         name
@@ -112,7 +112,7 @@ def _first_missing(measured: PairFound) -> str | None:
 
 
 def _by_layers(result: _Pair, witnesses: Sequence[evidence.Witness]) -> PairVerdict:
-    """Every layer is judged by itself; what the outputs differ by then follows from it."""
+    """Judge every layer by itself; the difference of the outputs then follows from it."""
     lanes = result.lanes
     judged = [layer_verdict.judge(layer, lanes) for layer in result.measured.layers]
     judged = [evidence.contradicted(each, lanes, witnesses) for each in judged]
@@ -125,10 +125,10 @@ def _by_layers(result: _Pair, witnesses: Sequence[evidence.Witness]) -> PairVerd
         return result.verdict("undetermined", *evidence.unknown_layers(unknown, judged))
     odd = [each for each in result.measured.outputs if each.not_finite_in_one]
     if odd:
-        said = (
+        reason = (
             f"{output_evidence.not_finite(odd[0])}, though every layer by itself is as it should be"
         )
-        return result.verdict("different", said, first=odd[0].name)
+        return result.verdict("different", reason, first=odd[0].name)
     stray = whole_model.stray(result.measured, lanes)
     if stray is not None:
         reasons = whole_model.reasons(stray, lanes, witnesses)
@@ -221,7 +221,7 @@ def _by_number(result: _Pair, tolerance: float) -> PairVerdict:
 
 
 def overall_verdict(verdicts: Sequence[Verdict], all_ran: bool) -> Verdict:
-    """The worst of them; and undetermined where a lane that was asked for has no part in it."""
+    """The worst of them; undetermined if a lane that was asked for did not run."""
     if "different" in verdicts:
         return "different"
     if not verdicts or not all_ran or "undetermined" in verdicts:

@@ -1,4 +1,4 @@
-"""Recorded lanes against a float64 reference and against each other: the tasks that measure it."""
+"""Starts the tasks that compute a float64 reference and compare what the lanes recorded."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _on_cpu(
 
 
 def notes(found: Found) -> list[str]:
-    """What is to be said where comparing itself went wrong."""
+    """A note, if comparing itself failed."""
     if found.end is None or found.end.ended == "finished":
         return []
     return [f"what was recorded could not be compared: {why_ended(found.end)}"]

@@ -1,4 +1,4 @@
-"""Whether results hang on random numbers that the program has not seeded itself.
+"""Whether results depend on random numbers that the program does not seed itself.
 
 Every lane is given the same seed, so that a program without one is comparable at all. But devices
 and backends have generators of their own, which make other numbers of the same seed: what differs
@@ -40,10 +40,10 @@ SAME_NUMBERS = (
 )
 
 
-def told(
+def with_seed_check(
     report: ComparisonReport, job: Job, ran: Sequence[Collected], progress: Progress
 ) -> ComparisonReport:
-    """The report with what another seed showed, where that can matter."""
+    """The report with the result of another seed, if that can matter."""
     if not _worth_asking(report, ran) or not depends_on_seed(job, ran, progress):
         return report
     pairs = tuple(_pair(each, ran) for each in report.pairs)
@@ -56,7 +56,8 @@ def told(
 
 
 def _worth_asking(report: ComparisonReport, ran: Sequence[Collected]) -> bool:
-    """A model has its weights and inputs from us: only a layer that draws raises the question."""
+    """Models get their weights and inputs from us, so only a layer that draws random numbers can
+    matter."""
     if not ran or any(each.determinism.kind == "unseeded" for each in report.lanes):
         return False
     if ran[0].kind in ("call", "pair", "script"):
@@ -67,20 +68,20 @@ def _worth_asking(report: ComparisonReport, ran: Sequence[Collected]) -> bool:
         if each.verdict == "different" and not _draw_the_same(each, ran)
     }
     if ran[0].kind == "torch":
-        # A module does not say whether it draws.
+        # PyTorch does not say whether a module draws random numbers.
         return bool(parted)
     return not parted.isdisjoint(_drawing_steps(ran[0].recorded[0]))
 
 
 def _drawing_steps(folder: str) -> set[str]:
-    """The steps that have a generator of random numbers, of what a lane has recorded."""
+    """The recorded steps that have a generator of random numbers."""
     with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as file:
         steps = json.load(file)["steps"]
     return {step["name"] for step in steps if step["settings"].get("draws_random_numbers")}
 
 
 def depends_on_seed(job: Job, ran: Sequence[Collected], progress: Progress) -> bool:
-    """Whether the first lane, a CPU if there is one, gives something else with another seed."""
+    """Whether another seed changes the result of the first CPU lane, or else of the first lane."""
     chosen = next((each for each in ran if each.run.lane.device == "cpu"), ran[0])
     lane = chosen.run.lane
     folder = os.path.join(job.folder, "other-seed")
@@ -105,7 +106,7 @@ def _pair(pair: PairVerdict, ran: Sequence[Collected]) -> PairVerdict:
 
 
 def _draw_the_same(pair: PairVerdict, ran: Sequence[Collected]) -> bool:
-    """Lanes of one device and backend do, so that their verdict stands."""
+    """Lanes of one device and backend draw the same numbers, so their verdict stands."""
     lanes = {each.run.lane.name: each.run.lane for each in ran}
     a, b = lanes[pair.a], lanes[pair.b]
     return (a.device, a.backend) == (b.device, b.backend)

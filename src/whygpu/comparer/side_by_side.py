@@ -1,4 +1,4 @@
-"""Processes that measure no time, side by side where the machine has room for them."""
+"""Runs processes that measure no time in parallel, if the machine has room for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whygpu.model.observed import Known
 
 
 class Piece(NamedTuple):
-    """Something that takes a process of its own. `do` comes back soon once its event is set."""
+    """Work in a process of its own. `do` returns soon after its event is set."""
 
     do: Callable[[Event], Any]
     host_bytes: int
@@ -27,25 +27,25 @@ class Room(NamedTuple):
     host_bytes: int
 
     def takes(self, piece: Piece, beside: Sequence[Piece]) -> bool:
-        """Whether it may start beside those that run. By itself it always may."""
+        """Whether it may start beside those that run. If none runs, it may."""
         if not beside:
             return True
         if piece.on_gpu and any(each.on_gpu for each in beside):
-            # They would take each other's memory, and choose their kernels by disturbed times.
+            # They would take each other's memory, and their autotuning would measure wrong times.
             return False
         needed = piece.host_bytes + sum(each.host_bytes for each in beside)
         return len(beside) < self.cores and needed <= self.host_bytes
 
 
 def room_here() -> Room:
-    """Of this machine, or of what a control group leaves of it; none beside where it is unknown."""
+    """Of this machine, within control groups. If memory is unknown, nothing runs in parallel."""
     available = memory.collect(LocalHost()).available_bytes
     host_bytes = available.value if isinstance(available, Known) else 0
     return Room(len(os.sched_getaffinity(0)), host_bytes)
 
 
 def all_done(pieces: Sequence[Piece], room: Room) -> list[Any]:
-    """What each of them gave, in their order. What ends one of them, or us, ends all of them."""
+    """The results, in the order of the pieces. An exception in one of them, or here, stops all."""
     waiting = list(range(len(pieces)))
     running: dict[Future[Any], int] = {}
     results: dict[int, Any] = {}

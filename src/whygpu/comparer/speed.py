@@ -1,4 +1,4 @@
-"""How fast the lanes are, and why a GPU is slower than the CPU where it is."""
+"""How fast the lanes are, and why a GPU lane is slower than the CPU lane, if it is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from whygpu.model.comparison import LaneRun, SpeedSummary, Timing
 from whygpu.model.figures import seconds, times
 
 MOST = 0.5
-"""What takes half of the time decides it."""
+"""A part that takes half of the time is the reason."""
 SMALL_SECONDS = 5e-3
-"""Where kernels were not measured: work that the CPU does in so little time is small."""
+"""If kernels were not measured: work that the CPU does in this time is small."""
 
 
 def summary(run: LaneRun, cpu: LaneRun | None) -> SpeedSummary | None:
@@ -46,7 +46,7 @@ def _middle_half(calls: tuple[float, ...]) -> tuple[float, float]:
 
 
 def _slower(run: LaneRun, cpu: Timing) -> str:
-    """Empty unless it is a GPU lane, and slower for certain: the middle halves do not meet."""
+    """Empty unless it is a GPU lane and certainly slower: the middle halves do not overlap."""
     timing = run.timing
     if run.lane.device != "gpu" or timing is None or not cpu.seconds:
         return ""
@@ -59,7 +59,7 @@ def why_slower(gpu: Timing, cpu_seconds: float) -> str:
     """Why a GPU needs more time than the CPU, from what was measured: goes on from "because"."""
     median = statistics.median(gpu.seconds)
     made = gpu.input_seconds or 0.0
-    # Making the input takes as long on either: what is slower is in the rest.
+    # Making the input takes the same time on both, so the difference is in the rest.
     reason = _reason(gpu, median - made, max(0.0, cpu_seconds - made))
     if made >= MOST * median:
         reason = (
@@ -71,7 +71,7 @@ def why_slower(gpu: Timing, cpu_seconds: float) -> str:
 
 
 def _reason(gpu: Timing, rest: float, cpu_rest: float) -> str:
-    """Of the time that making the input leaves."""
+    """Without the time for making the input."""
     compute = gpu.compute_seconds
     if gpu.transfer_seconds is not None and gpu.transfer_seconds >= MOST * rest > 0:
         return (

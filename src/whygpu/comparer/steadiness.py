@@ -1,4 +1,4 @@
-"""Whether a lane agrees with itself, and what it means if not. Said before lanes are compared."""
+"""Whether a lane agrees with itself, and why not. This is reported before lanes are compared."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def judge(
 def _unseeded(
     ran: Sequence[LaneRun], own: Mapping[str, tuple[TensorDifference, ...]], beyond: set[str]
 ) -> bool:
-    """A CPU does the same thing twice the same way, but for the order of sums. If it comes to
-    something else, or if every lane does, then the program has."""
+    """A CPU gives the same result twice, except for the order of sums. If its results differ by
+    more, or if those of every lane do, then the program itself differs from run to run."""
     twice = [run for run in ran if run.lane.name in own]
     on_cpu = [run for run in twice if run.lane.device == "cpu"]
     if on_cpu:
@@ -39,12 +39,12 @@ def _beyond_rounding(differences: Sequence[TensorDifference], run: LaneRun) -> b
         return False
     first = differences[0]
     if first.units is not None and not first.not_finite_in_one:
-        # All before it is the same, so that this step alone tells; what comes after follows.
+        # Everything before this step is the same, and what comes after follows from it.
         return not _explained(first.units, run)
     numbers = [each for each in differences if each.how == "numbers"]
     if not numbers:
         return True
-    # What numbers decide, such as the position of the largest, may flip with their last bit.
+    # Values that depend on a comparison, such as an argmax, may change with a last bit.
     odd = any(each.how == "not-at-all" for each in differences)
     return odd or any(_too_far(each, run) for each in numbers)
 
@@ -65,7 +65,7 @@ def _too_far(each: TensorDifference, run: LaneRun) -> bool:
     relative, lost = overall(each), digits_lost(each)
     if relative is None or lost is None:
         return False
-    # Half of the digits gone is no order of summing.
+    # The order of sums does not cost half of the digits.
     kinds = (each.dtype_a, each.dtype_b, run.products or "")
     unit = max(UNITS.get(kind, 0.0) for kind in kinds)
     return lost > LAST_BITS and relative > unit**0.5

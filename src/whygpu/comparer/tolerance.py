@@ -17,7 +17,7 @@ UNITS: dict[str, float] = {
 """The most that one rounding changes a number, relative to it."""
 
 LAST_BITS = 64
-"""Without a reference: as many units are rounding in any computation worth the name."""
+"""Without a reference: differences of so many units are rounding in any computation."""
 UNRELATED = 0.1
 """Without a reference: a difference of a tenth of the result is no longer the same result."""
 
@@ -49,7 +49,7 @@ def parse(text: str) -> Tolerance:
 def explaining_precision(
     units: Units, own: Precision, allowed: Precision | None, may_be_tf32: bool
 ) -> Precision | None:
-    """The precision whose rounding explains a difference; None where none that is in use does.
+    """The precision whose rounding explains a difference; None if none that is in use does.
 
     `allowed` is the coarsest precision that the settings of the two lanes allow for products of
     float32 numbers. Where they could not be asked, `may_be_tf32` tells whether a GPU is among them.
@@ -79,7 +79,7 @@ def within(tensor: TensorDifference, tolerance: float) -> bool:
 
 
 def digits_lost(tensor: TensorDifference) -> float | None:
-    """The difference over the whole array, in units of its own type; None where it has none."""
+    """The difference over the whole array, in units of its type; None for other than floats."""
     unit = max((UNITS.get(dtype, 0.0) for dtype in (tensor.dtype_a, tensor.dtype_b)), default=0.0)
     relative = overall(tensor)
     return None if relative is None or not unit else relative / unit

@@ -1,4 +1,4 @@
-"""Whether what a model gives as a whole follows from its layers, which are recorded apart.
+"""Whether the outputs of a model follow from its layers, which are recorded separately.
 
 Layers are recorded by a program that gives all of them. A compiler may make something else of the
 model alone, and what it gets wrong there shows in no layer. But the recording has the same outputs
@@ -20,8 +20,7 @@ from whygpu.model.figures import figure
 from whygpu.model.task_wire import PairFound
 
 STRAYS = 16
-"""Times as far as the recording: rounding that a model amplifies is as large in either, within a
-few times."""
+"""Times the difference in the recording: amplified rounding is about as large in both."""
 
 
 class Stray(NamedTuple):
@@ -29,18 +28,18 @@ class Stray(NamedTuple):
 
     output: str
     apart: float
-    """Of two lanes in it, as a part of its size."""
+    """How far the two lanes are apart in it, as a part of its size."""
     by_layers: float
-    """The same where every layer is kept."""
+    """The same, when every layer's result is kept."""
     within: float
-    """How far rounding may take it."""
+    """What rounding explains."""
     off: str | None
-    """The lane that does not give as a whole what its layers give, if it is one of the two."""
+    """The lane whose output does not follow from its layers, if it is exactly one of the two."""
 
 
 def stray(measured: PairFound, lanes: Lanes) -> Stray | None:
     steps = {tensor.name: tensor for layer in measured.layers for tensor in layer.tensors}
-    # The lane that is nearer to its own layers knows which of them an output is: it comes last.
+    # The lane that is nearer to its own layers says which of them an output is: it comes last.
     surest = sorted((*lanes.whole_a, *lanes.whole_b), key=_distance, reverse=True)
     known = {each.output: each.step for each in surest}
     for each in measured.outputs:
@@ -55,8 +54,8 @@ def stray(measured: PairFound, lanes: Lanes) -> Stray | None:
 
 
 def unfounded(measured: PairFound, lanes: Lanes) -> TensorDifference | None:
-    """An output that lanes differ in more than a little, and that no layer gave: whether rounding
-    was amplified on the way to it is not known then."""
+    """An output that differs by more than a little and is no layer's result: whether rounding was
+    amplified on the way to it is unknown."""
     known = {each.output for each in (*lanes.whole_a, *lanes.whole_b)}
     return next(
         (
@@ -69,7 +68,7 @@ def unfounded(measured: PairFound, lanes: Lanes) -> TensorDifference | None:
 
 
 def _last_bits(each: TensorDifference, lanes: Lanes) -> float:
-    """What is rounding in any computation, as a part of the size of a result."""
+    """The rounding of any computation, as a part of the size of a result."""
     coarse = [UNITS.get(name, 0.0) for name in (each.dtype_a, each.dtype_b, lanes.products or "")]
     if lanes.gpu_of_unknown_products:
         coarse.append(UNITS["tf32"])
@@ -96,14 +95,14 @@ def gap(output: str, whole: Sequence[WholeOutput]) -> float | None:
 
 
 def reasons(found: Stray, lanes: Lanes, witnesses: Sequence[Witness]) -> list[str]:
-    said = [
+    reasons = [
         f"{found.output} differs by {_percent(found.apart)} of its size, and by "
         f"{_percent(found.by_layers)} where what every layer gives is kept: no layer explains it"
     ]
     if found.off is None:
-        return said
+        return reasons
     whole = lanes.whole_a if found.off == lanes.a.lane.name else lanes.whole_b
-    said.append(
+    reasons.append(
         f"computed as a whole, {found.off} comes to something else than with every layer's result "
         f"kept ({_percent(gap(found.output, whole) or 0.0)} apart), and the other lane does not: a "
         "compiler, or a library that it calls, gets it wrong, and not the program"
@@ -114,8 +113,8 @@ def reasons(found: Stray, lanes: Lanes, witnesses: Sequence[Witness]) -> list[st
         if akin(each.run, lanes) and _follows(found.output, each.whole, found.within)
     ]
     if fine:
-        said.append(f"it is not so in {and_list(fine)}")
-    return said
+        reasons.append(f"it is not so in {and_list(fine)}")
+    return reasons
 
 
 def _follows(output: str, whole: Sequence[WholeOutput], within: float) -> bool:
