@@ -75,7 +75,7 @@ def test_fix_changes_files_and_a_second_time_nothing(
     folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["lint", "--fix", "."]) == 0
-    assert "1 mended" in capsys.readouterr().out
+    assert "1 fixed" in capsys.readouterr().out
     assert (folder / "bad.py").read_text() == FIXED
     before = (folder / "bad.py").stat().st_mtime_ns
     assert cli.main(["lint", "--fix", "."]) == 0

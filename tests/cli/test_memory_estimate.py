@@ -75,7 +75,8 @@ def test_what_the_program_raises_is_shown_and_cannot_be_told(
 ) -> None:
     assert estimate("program.py:breaks", "--limit", "1GiB") == 4
     shown = capsys.readouterr().out
-    assert shown.startswith("? Cannot tell what program.py:breaks takes: KeyError: 'unheard of'\n")
+    headline = "? Cannot tell how much memory program.py:breaks needs: KeyError: 'unheard of'\n"
+    assert shown.startswith(headline)
     assert 'raise KeyError("unheard of")' in shown
 
 

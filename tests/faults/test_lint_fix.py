@@ -160,4 +160,4 @@ def test_the_report_tells_what_is_left(
     (folder / "link.py").symlink_to(folder.parent / "outside.py")
     (folder.parent / "outside.py").write_text(DEFECT)
     assert cli.main(["lint", "--fix", "."]) == 2
-    assert "1 finding in 1 of 2 files; --fix mends 1; 1 mended" in capsys.readouterr().out
+    assert "1 finding in 1 of 2 files; --fix can fix 1; 1 fixed" in capsys.readouterr().out

@@ -117,13 +117,13 @@ def test_the_largest_batch_and_the_one_beyond_it() -> None:
     found = judged(told(64, 6 * GIB), told(23, GIB), told(24, 4 * GIB), largest, room=3 * GIB)
     assert found.largest is not None
     assert (found.largest.batch, found.next_batch, found.exit_code) == (23, 24, 1)
-    assert "   - batch 23 is the largest that does (1.74 GiB)\n" in text(found)
+    assert "   - batch 23 is the largest that fits (1.74 GiB)\n" in text(found)
 
 
 def test_between_what_fits_and_what_does_not_there_may_be_others() -> None:
     largest = LargestMessage(batch=500, next_batch=504)
     found = judged(told(64, GIB), told(500, 2 * GIB), largest, room=3 * GIB)
-    assert "batch 500 does; 504 does not" in text(found)
+    assert "batch 500 fits; 504 does not" in text(found)
 
 
 def test_nothing_fits_and_what_would() -> None:
@@ -136,9 +136,9 @@ def test_nothing_fits_and_what_would() -> None:
     )
     assert [way.fits for way in found.others] == [True, False]
     shown = text(found)
-    assert "   - not even a batch of 1 does\n" in shown
+    assert "   - not even a batch of 1 fits\n" in shown
     assert "   - mixed precision, batch 1: 1.74 GiB, fits\n" in shown
-    assert "   - SGD instead of adam, batch 1: 4.74 GiB, does not either\n" in shown
+    assert "   - SGD instead of adam, batch 1: 4.74 GiB, does not fit either\n" in shown
 
 
 def test_a_function_is_called_and_not_trained() -> None:
@@ -167,7 +167,7 @@ def test_what_cannot_be_told_is_said(ending: TaskEnding, how: str, words: str) -
     )
     assert (found.verdict, found.exit_code, found.at) == ("unknown", 4, None)
     shown = text(found)
-    assert shown.startswith("? Cannot tell what model.keras takes: ")
+    assert shown.startswith("? Cannot tell how much memory model.keras needs: ")
     assert words in " ".join(shown.split())
     assert "   RuntimeError: x\n" in shown
 
@@ -209,7 +209,9 @@ def test_what_the_estimator_cannot_tell_is_an_answer_and_no_fault() -> None:
     )
     assert (estimate.verdict, estimate.exit_code, estimate.why) == ("unknown", 4, why)
     assert estimate.traceback == ""
-    assert text(estimate).startswith("? Cannot tell what model.keras takes: on a GPU, TensorFlow")
+    assert text(estimate).startswith(
+        "? Cannot tell how much memory model.keras needs: on a GPU, TensorFlow"
+    )
 
 
 @each(
@@ -277,4 +279,4 @@ def test_a_gpu_whose_memory_nobody_tells_is_not_a_machine_without_one() -> None:
     assert (found.verdict, found.exit_code) == ("unknown", 4)
     text = render(found, width=200, color=False)
     assert text.startswith("? ")
-    assert "cannot be told: NVML could not be asked" in text
+    assert "is unknown: NVML could not be asked" in text

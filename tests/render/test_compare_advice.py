@@ -60,7 +60,7 @@ def test_a_layer_that_is_off_by_itself() -> None:
     assert said.startswith("look at what norm (Conv2D) computes on keras:jax")
     two = judged(runs[:2], pairs[:1], layers={name: units[name] for name in names[:2]})
     assert advice(two) == [
-        "add keras:torch to --lanes: a third backend tells which of two is right"
+        "add keras:torch to --lanes: a third backend shows which of the two is right"
     ]
 
 
@@ -115,7 +115,7 @@ def test_a_program_that_fails_by_itself() -> None:
     failed = run("cpu", end="failed", reason="KeyError: 'x'")
     absent = run("gpu", end="cannot-run", reason="the NVIDIA driver shows no GPU")
     (said,) = advice(judged([failed, absent], []))
-    assert said.startswith("mend the program first")
+    assert said.startswith("fix the program or its inputs first")
     assert len(advice(judged([failed], []))) == 1
 
 
@@ -124,9 +124,9 @@ def test_equal_nans_tell_nothing() -> None:
     report = judged([run("cpu"), run("gpu")], [pair("cpu", "gpu", outputs=[empty])])
     assert report.verdict == "equal"
     (said,) = advice(report)
-    assert said.startswith("output is NaN in 20 of 20 places on either lane")
+    assert said.startswith("output is NaN in 20 of 20 places on both lanes")
 
 
 def test_one_lane_is_no_comparison() -> None:
     (said,) = advice(judged([run("cpu")], []))
-    assert said.startswith("name another lane beside it")
+    assert said.startswith("name a second lane")

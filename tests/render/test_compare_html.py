@@ -77,7 +77,7 @@ def test_plots_have_names_axes_and_titles() -> None:
     assert "largest is 500 times what rounding explains" in (layers.get("aria-label") or "")
     assert "cpu is fastest with 11 ms a call" in (times.get("aria-label") or "")
     shown = texts(layers, ".//text")
-    assert {"times what rounding explains", "parts first at norm", "100", "0.1"} <= set(shown)
+    assert {"times what rounding explains", "first differs at norm", "100", "0.1"} <= set(shown)
     assert "3 layers, in the order of computation" in shown
     said = texts(layers, ".//title")
     assert len(said) == 3

@@ -50,7 +50,7 @@ FAULT = """\
 ✗ gpu is different from cpu, first at norm.
 
 Because:
- ✗ cpu and gpu: different; gpu is off
+ ✗ cpu and gpu: different; gpu is wrong
    - norm (BatchNormalization) differs by up to 6.0e-08, 500 times what rounding
      explains, with the difference of its inputs taken out
    - its setting epsilon is 0.001 on cpu and 1e-05 on gpu
@@ -65,14 +65,14 @@ Lanes:
    lane  on   one call    first call  speed
    cpu   CPU  11 ms ±5 %  500 ms      1x
    gpu   GPU  50 ms ±0 %  500 ms      0.22x
-   - each, run twice, repeats exactly; the GPU is NVIDIA H200
+   - run twice, each lane repeats exactly; the GPU is NVIDIA H200
    - gpu:no-cudnn cannot run here: JAX has no way to do without cuDNN
    - gpu is slower than the CPU here because the work is too small: its 9,000
      kernels take 10 ms of 40 ms, and starting them takes the rest; a larger
      batch would use the GPU better (computing 40 ms)
 
 Differences:
-   lanes     verdict    largest  relative  ULPs  cosine    parts at
+   lanes     verdict    largest  relative  ULPs  cosine    first at
    cpu, gpu  different  6.0e-08  6.0e-08   1     1.000000  norm
 
 cpu and gpu:
@@ -120,7 +120,7 @@ def test_pairs_that_part_alike_are_told_once() -> None:
     report = backends(wrong="keras:jax")
     text = compare_text.render(report, width=100, color=False)
     assert text.count("differs by up to") == 1
-    assert "the same of keras:jax and keras:torch" in text
+    assert "the same holds for keras:jax and keras:torch" in text
     assert "tensorflow, torch  rounding (float32)" in text
     assert text.index("jax, torch  ") < text.index("tensorflow, torch  ")
     everything = compare_text.render(report, width=100, color=False, verbose=True)
@@ -210,7 +210,7 @@ def test_what_is_true_of_several_lanes_is_said_once() -> None:
     text = compare_text.render(judged(runs, []), width=100, color=False)
     assert "- each of keras:jax and keras:torch: its weights were set" in text
     assert "- gpu and gpu:xla cannot run here: the NVIDIA driver shows no GPU\n" in text
-    assert "- all ran on the CPU; each, run twice, repeats exactly\n" in text
+    assert "- all ran on the CPU; run twice, each lane repeats exactly\n" in text
 
 
 def test_why_nothing_was_compared_comes_first() -> None:
@@ -227,7 +227,7 @@ def test_why_nothing_was_compared_comes_first() -> None:
 def test_a_narrow_terminal_and_plain_marks() -> None:
     text = compare_text.render(fault(), width=60, color=False, marks=PLAIN_MARKS)
     assert text.startswith("x gpu")
-    assert "parts at" in text
+    assert "first at" in text
 
 
 def test_colour_changes_no_character() -> None:

@@ -60,9 +60,9 @@ def test_a_root_cause() -> None:
    so     explains WG401 gpu-unused
 
 Harmless:
-  line 2: the NUMA node is not known (WG902)
+  line 2: the NUMA node is not known; it does not matter (on 2 lines) (WG902)
 
-More about it: whygpu rule WG203
+Details: whygpu rule WG203
 """
     )
 
@@ -92,7 +92,7 @@ def test_a_failure_that_is_not_the_gpus() -> None:
 The lines that matter:
   line 7: KeyError: 'classes'
 
-True, and beside the point:
+Also seen, but not the cause:
   WG203 cudnn-missing: TensorFlow 2.4 needs libcudnn.so.8, and the loader did
   not find it
 """

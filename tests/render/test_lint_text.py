@@ -36,7 +36,7 @@ def text(made: LintReport, **options: Any) -> str:
 
 def test_the_whole_text() -> None:
     assert text(report(), verbose=True) == (
-        "x 1 finding in 1 of 2 files; --fix mends 1; 1 ignored; 1 could not be read\n"
+        "x 1 finding in 1 of 2 files; --fix can fix 1; 1 ignored; 1 could not be read\n"
         "\n"
         "<source>:4:1: WG712 cpu-visibility-hides-nothing [fixable]\n"
         "  this makes the CPU visible, which it already is, and hides no GPU: operations\n"
@@ -45,12 +45,12 @@ def test_the_whole_text() -> None:
         "        | ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
         '  fix  Write tf.config.set_visible_devices([], "GPU") to hide all GPUs.\n'
         "\n"
-        "old.py:3: not looked at\n"
+        "old.py:3: not checked\n"
         "  it is written for Python 2 (line 3: x)\n"
         "\n"
         "<source>:5:1: WG715 ignored: an old driver\n"
         "\n"
-        "More about one: whygpu rule WG712\n"
+        "Details: whygpu rule WG712\n"
     )
 
 
@@ -71,7 +71,7 @@ def test_what_was_not_looked_at_is_in_the_headline_and_takes_the_tick() -> None:
     cases = (
         ((unread,), "? no findings in 9 files; 1 could not be read\n", 2),
         ((cell,), "? no findings in 10 files; 1 cell could not be read\n", 2),
-        ((bug,), "? no findings in 10 files; 1 look failed, by a bug in whygpu\n", 3),
+        ((bug,), "? no findings in 10 files; 1 check failed because of a bug in whygpu\n", 3),
         ((), "+ no findings in 10 files\n", 0),
     )
     for problems, headline, code in cases:

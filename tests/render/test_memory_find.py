@@ -55,8 +55,8 @@ def test_a_prediction_and_a_margin() -> None:
     found = result("predicted", FITS, TWICE, margin=0.1, batch=300, cached=True)
     text = said(found)
     assert text.startswith("Batch size 300, with 10% of the memory left free")
-    assert "340 ran. By what the trials took, the limit is reached with about 350." in text
-    assert "found before and is remembered; --no-cache looks anew" in text
+    assert "340 ran. Judging by the trials, the limit is reached at about 350." in text
+    assert "This is a remembered result; --no-cache searches again" in text
     assert "leaves some" not in text
 
 
@@ -70,7 +70,7 @@ def test_a_prediction_and_a_margin() -> None:
         ("too-slow", trial(8, "too-slow"), "Cannot tell what fits: train.py:step is too slow"),
         ("too-slow", trial(8, "too-slow"), "- --timeout gives a trial more time, --start 1"),
         ("at-largest", FITS, "Batch size 8, the largest that was asked for, fits"),
-        ("trials", FITS, "A batch of 8 fits; how much more does is not settled"),
+        ("trials", FITS, "A batch of 8 fits; whether more fits is not settled"),
     ],
 )
 def test_other_ends(reason: StopReason, last: Trial, words: str) -> None:

@@ -42,10 +42,10 @@ memory that ran out: the GPU's memory (gpu:0), asked for by PyTorch
   limit      10 GiB (--memory)
   held       9 GiB by this program, and 256 MiB reserved and not in use
   others     3 GiB: python (pid 4711, 3.0 GiB)
-  why        too big, and no leak (likely): it failed in its first round of
+  why        too big, not a leak (likely): it failed in its first round of
              work
-  what fits  a batch below 55 instead of 64, if memory goes with the batch;
-             how far below, the unfinished step does not say
+  what fits  a batch below 55 instead of 64, if memory use grows with the
+             batch; the unfinished step does not show how far below
   next       `whygpu memory find train.py:FUNCTION` finds the largest batch
              that fits; `whygpu memory estimate` works it out without running
              the program"""
@@ -68,7 +68,10 @@ def test_what_is_not_known_is_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "advice"),
-    [("leak", "let go of what is kept"), ("other-process", "`whygpu memory` shows who holds it")],
+    [
+        ("leak", "release what the program keeps"),
+        ("other-process", "`whygpu memory` shows who holds it"),
+    ],
 )
 def test_advice_is_for_the_reason(reason: str, advice: str) -> None:
     said = memory_text(END._replace(reason=reason, fits_below=None))  # type: ignore[arg-type]
@@ -78,7 +81,7 @@ def test_advice_is_for_the_reason(reason: str, advice: str) -> None:
 
 def test_a_limit_that_did_not_refuse_it_is_not_given() -> None:
     end = END._replace(place="host", device="host", limit=None, limit_is="")
-    assert "limit      not known" in memory_text(end)
+    assert "limit      unknown" in memory_text(end)
 
 
 FIT = FitEstimate(
@@ -106,8 +109,8 @@ TAKES = "training Net with a batch of 64 and sgd takes about 12 GiB, and there w
         ),
         (
             {"largest": 56},
-            ". By that a batch of 56 should fit, which what was in use in the end contradicts: the "
-            "program has more than this step.",
+            ". By this estimate a batch of 56 should fit, but the memory in use at the end "
+            "contradicts it: the program holds more than this step.",
         ),
     ],
     ids=["fits", "none", "not-found", "close", "contradicted"],
@@ -126,13 +129,13 @@ def test_what_would_fit_by_the_estimate(changes: dict[str, Any], said: str) -> N
         ),
         (
             {"answer": "no-room-known", "room": None, "mode": "infer", "optimizer": None},
-            "inference with Net with a batch of 64 takes about 12 GiB; how much there was for it "
-            "is not known",
+            "inference with Net with a batch of 64 takes about 12 GiB; how much memory was "
+            "available for it is unknown",
         ),
         (
             {"answer": "too-big", "least": True},
-            "training Net with a batch of 64 and sgd takes at least 12 GiB, gaps between arrays "
-            "left out, and there was room for 10 GiB. No batch above 40 fits.",
+            "training Net with a batch of 64 and sgd takes at least 12 GiB, without gaps "
+            "between arrays, and there was room for 10 GiB. No batch above 40 fits.",
         ),
     ],
     ids=["cannot", "no-room", "least"],
@@ -151,4 +154,4 @@ def test_an_estimate_that_contradicts_what_happened_says_so() -> None:
     fitting = FIT._replace(answer="would-have-fitted", needs=2 * GIB)
     whole = memory_text(END._replace(estimate=fitting), width=1000)
     assert "takes about 2 GiB, and there was room for 10 GiB: it should have fitted." in whole
-    assert "a leak, gaps between arrays, others, or more of the program's own" in whole
+    assert "a leak, gaps between arrays, other processes, or parts of the program" in whole

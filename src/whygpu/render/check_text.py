@@ -43,12 +43,12 @@ HEADLINE_STYLES: dict[Standing, str] = {
 }
 _MOST_EVIDENCE = 6
 _LONGEST_EVIDENCE = 360
-"""More evidence than this, and longer, is for -v."""
+"""Evidence beyond these limits is shown with -v only."""
 _LONGEST_SUMMARY = 200
 _NARROWEST_TEXT = 20
-"""The columns for a summary; with fewer it is placed below its framework."""
+"""Columns for a summary; with fewer, it is placed below its framework."""
 _NARROWEST_REASON = 32
-"""The columns for a reason, and for the code and the blanks before it."""
+"""Columns for a reason, with the code and the spaces before it."""
 _INDENT = 3
 _TEXT_INDENT = 10
 """Of the text beside labels such as "seen" and "fix"."""
@@ -139,7 +139,7 @@ def _undetermined(page: Page, report: Report, verbose: bool) -> None:
 
 
 def _outcomes(page: Page, outcomes: Sequence[Outcome]) -> None:
-    """One after the other, in columns where the page has room for them."""
+    """One line for each outcome, in columns if the page is wide enough."""
     longest_cause = max((len(outcome.cause) for outcome in outcomes), default=0)
     longest_status = max((len(outcome.status) for outcome in outcomes), default=0)
     in_columns = page.width >= longest_cause + longest_status + _NARROWEST_REASON
@@ -159,11 +159,11 @@ def _summary(page: Page, report: Report, verbose: bool) -> None:
         f"{counts[status]} {status.replace('-', ' ')}" for status in STATUSES if counts[status]
     ]
     page.line()
-    text = f"{len(report.outcomes)} causes looked at: {', '.join(parts)}."
+    text = f"{len(report.outcomes)} causes checked: {', '.join(parts)}."
     page.paragraph(text, DIM)
     if report.root_causes:
-        more = "" if verbose else "; all outcomes: whygpu check -v"
-        page.paragraph(f"More about one: whygpu rule {report.root_causes[0].code}{more}", DIM)
+        more = "" if verbose else ". Every check: whygpu check -v"
+        page.paragraph(f"Details: whygpu rule {report.root_causes[0].code}{more}", DIM)
 
 
 def write_remedy(page: Page, remedy: Remedy, installer: Installer, label: str = "fix") -> None:

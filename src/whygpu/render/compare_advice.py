@@ -1,4 +1,4 @@
-"""What to do about a comparison, from what it found. Nothing is advised that does not follow."""
+"""What to do about a comparison: only advice that follows from what it found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RUN_OPTIONS = {
 
 
 def advice(report: ComparisonReport) -> list[str]:
-    """Most telling first, each once."""
+    """Most useful first, each once."""
     return list(dict.fromkeys(_found(report)))[:_MOST]
 
 
@@ -39,7 +39,7 @@ def _found(report: ComparisonReport) -> Iterator[str]:
     yield from _races(report)
     yield from _not_a_number(report)
     if [lane.run.end for lane in report.lanes] == ["ran"]:
-        yield "name another lane beside it: --lanes cpu,gpu, or keras:tensorflow,keras:jax"
+        yield "name a second lane: --lanes cpu,gpu, or keras:tensorflow,keras:jax"
     if any(pair.verdict == "rounding" and pair.level == "tf32" for pair in report.pairs):
         yield "for products in full float32: whygpu run --tf32 off -- python train.py"
 
@@ -68,7 +68,7 @@ def _mend(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]:
 
 
 def _go_around(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]:
-    """Where a lane goes wrong only as a whole, the options of one that does not."""
+    """If a lane is wrong only as a whole model: the options of a lane that is right."""
     lanes = {lane.run.lane.name: lane for lane in report.lanes}
     if pair.off is None or not any(
         each.output == pair.first_layer for each in lanes[pair.off].whole
@@ -81,7 +81,7 @@ def _go_around(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]:
         akin = other.differs_only_in_options(wrong)
         options = [_RUN_OPTIONS[each] for each in other.options if each in _RUN_OPTIONS]
         if akin and name not in off and lane.run.end == "ran" and options:
-            yield f"whygpu run {' '.join(options)} -- python train.py goes the way that is right"
+            yield f"whygpu run {' '.join(options)} -- python train.py avoids the fault"
             return
 
 
@@ -108,24 +108,24 @@ def _mend_layer(
     if half:
         yield (
             f"let {layer.layer} compute in float32 or bfloat16 on {and_list(half)}, or keep its "
-            f"values below {_LARGEST_FLOAT16:,}: float16 ends there"
+            f"values below {_LARGEST_FLOAT16:,}: float16 cannot hold more"
         )
     elif layer.local is not None and layer.local.units.looks_like == "tf32":
         yield (
             "add a lane with no-tf32, such as gpu:no-tf32: if the difference is gone there, TF32 "
-            "made it"
+            "is the cause"
         )
     elif pair.off is not None:
         yield (
             f"look at what {layer.layer} ({layer.kind}) computes on {pair.off}: its input is "
-            "right, and what it makes of it is not"
+            "right, and its output is not"
         )
     else:
         yield from _third_backend(pair, report)
 
 
 def _values(layer: str, setting: str, report: ComparisonReport) -> str:
-    """What the setting is on which lanes, that of few of them first."""
+    """The values of a setting with their lanes, the rarest value first."""
     lanes: dict[str, dict[str, None]] = {}
     for pair in report.pairs:
         for found in pair.layers:
@@ -150,23 +150,20 @@ def _third_backend(pair: PairVerdict, report: ComparisonReport) -> Iterator[str]
     known = {lane.backend for lane in lanes.values() if lane.backend is not None}
     others = [name for name in KERAS_BACKENDS if name not in known]
     if None not in between and len(between) > 1 and others:
-        yield f"add keras:{others[0]} to --lanes: a third backend tells which of two is right"
+        yield f"add keras:{others[0]} to --lanes: a third backend shows which of the two is right"
 
 
 def _missing_lanes(report: ComparisonReport) -> Iterator[str]:
     started = [lane for lane in report.lanes if lane.run.end != "cannot-run"]
     if started and all(lane.run.end == "failed" for lane in started):
-        yield (
-            "mend the program first, or what it is given: no lane came to its end, and for the "
-            "reason above"
-        )
+        yield ("fix the program or its inputs first: no lane finished, for the reason above")
         return
     missing = [lane for lane in report.lanes if lane.run.end in ("cannot-run", "wrong-device")]
     absent = [lane for lane in missing if lane.run.missing]
     no_gpu = [lane for lane in missing if lane.run.lane.device == "gpu" and lane not in absent]
     used = any(lane.run.lane.device == "gpu" and lane.run.end == "ran" for lane in report.lanes)
     if no_gpu and not used:
-        yield "whygpu check says why the GPU is not used here, and how to mend it"
+        yield "whygpu check says why the GPU is not used here, and how to fix it"
     if absent:
         names = _names(absent)
         yield f"for {names}, install what is missing, or name another environment with --python"
@@ -182,14 +179,14 @@ def _races(report: ComparisonReport) -> Iterator[str]:
 
 
 def _not_a_number(report: ComparisonReport) -> Iterator[str]:
-    """Two NaNs are the same, and tell nothing."""
+    """Two NaNs count as equal, and prove nothing."""
     for pair in report.pairs:
         for each in pair.outputs:
             if each.nan_a and each.nan_b:
                 yield (
                     f"{each.name} is NaN in {min(each.nan_a, each.nan_b):,} of "
-                    f"{math.prod(each.shape_a):,} places on either lane, which tells nothing about "
-                    "the lanes: mend that first, or give other --inputs"
+                    f"{math.prod(each.shape_a):,} places on both lanes, so this says nothing about "
+                    "the lanes: fix that first, or give other --inputs"
                 )
 
 

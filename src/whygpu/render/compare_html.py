@@ -1,4 +1,4 @@
-"""A comparison as one HTML file: the verdict, reasons, plots and tables, nothing from elsewhere."""
+"""A comparison as one HTML file, without external parts: verdict, reasons, plots and tables."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _FIGURES = {
     *("one call", "first call", "speed", "peak", "largest", "relative", "ULPs", "cosine"),
     *("NaN, inf", "of rounding"),
 }
-"""Columns whose digits stand below each other."""
-_NAMES = {"kind", "worst in", "parts at"}
-"""Those that may be folded."""
+"""Columns whose digits are aligned."""
+_NAMES = {"kind", "worst in", "first at"}
+"""Columns that may be wrapped."""
 
 
 def render(report: ComparisonReport, version: str) -> str:
@@ -48,7 +48,7 @@ def _body(report: ComparisonReport, version: str) -> Iterator[str]:
     yield from _layers(report.pairs)
     if report.pairs:
         yield "<h2>Differences</h2>"
-        yield "<p>Each pair of lanes, by what is furthest apart of its results.</p>"
+        yield "<p>Each pair of lanes, with the result that differs most.</p>"
         yield _pairs(report.pairs)
     yield from _lanes(report)
     if report.pairs:
@@ -76,8 +76,8 @@ def _layers(pairs: Sequence[PairVerdict]) -> Iterator[str]:
         return
     yield "<h2>Difference of each layer by itself</h2>"
     yield (
-        "<p>Every layer is given the same input on both lanes, so that what differed before it has "
-        "no part in this. Point at a mark to see which layer it is.</p>"
+        "<p>Every layer gets the same input on both lanes, so differences of earlier layers are "
+        "not counted. Point at a mark to see its layer.</p>"
     )
     yield f"<figure>{plot}{_legend(plots.curves(pairs))}</figure>"
 
@@ -108,8 +108,8 @@ def _lanes(report: ComparisonReport) -> Iterator[str]:
     if times:
         yield f"<h3>Time of one call</h3><figure>{times}"
         yield (
-            "<figcaption>A bar is the median, the line in it the middle half of the calls; the "
-            "upright stroke is the first call, with compilation.</figcaption></figure>"
+            "<figcaption>A bar is the median; the line in it spans the middle half of the calls. "
+            "The vertical line is the first call, with compilation.</figcaption></figure>"
         )
 
 

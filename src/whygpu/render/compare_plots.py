@@ -14,22 +14,22 @@ from whygpu.render import compare_svg as svg
 _TOP, _RIGHT = 30, 20
 _LEFT = 84
 _HEIGHT = 250
-"""Of the field that the layers' points lie in."""
+"""Of the area with the points of the layers."""
 _LOWEST = -3
-"""Below a thousandth of what rounding explains there is nothing to be seen."""
+"""Differences below a thousandth of what rounding explains are drawn at the bottom."""
 _HIGHEST = 12
 _MOST_CURVES = 6
-"""More pairs are put together by their verdict."""
+"""More pairs than this are grouped by verdict."""
 _MOST_NAMES = 24
-"""So many layers have room for their names."""
+"""Up to this number, every layer has room for its name."""
 _LONGEST_NAME = 26
 _BAR, _ROW = 16, 34
 _WIDE_RANGE = 20.0
-"""Times that are further apart need a logarithmic axis."""
+"""If times differ by a larger factor, the axis is logarithmic."""
 
 
 class Curve(NamedTuple):
-    """One kind of points: a pair of lanes, or several of which the same is true."""
+    """One kind of points: a pair of lanes, or several pairs with the same verdict."""
 
     name: str
     pairs: tuple[PairVerdict, ...]
@@ -51,19 +51,19 @@ def _name_of(group: summary.PairGroup) -> str:
 
 
 def by_layer(pairs: Sequence[PairVerdict]) -> str:
-    """Each layer by itself, in units of what rounding explains; empty where there are no layers."""
+    """Each layer by itself, in units of what rounding explains; empty without layers."""
     drawn = curves(pairs)
     if not drawn:
         return ""
     field = _Field(pairs)
-    parts = [*field.axes(), *field.partings(pairs)]
+    parts = [*field.axes(), *field.first_differences(pairs)]
     for number, curve in enumerate(drawn):
         parts += field.points(curve, number, len(drawn))
     return svg.drawing(field.height, "Difference of each layer by itself", field.summary(), parts)
 
 
 class _Field:
-    """The plane of the plot: layers to the right, times what rounding explains upwards."""
+    """The area of the plot: layers on the x axis, multiples of rounding on the y axis."""
 
     def __init__(self, pairs: Sequence[PairVerdict]) -> None:
         longest = max(pairs, key=lambda pair: len(pair.layers))
@@ -100,7 +100,7 @@ class _Field:
         if self._overflow:
             parts.append(svg.label(_LEFT - 8, _TOP + 4, "not finite", "end"))
         parts.append(svg.line(_LEFT, limit, right, limit, "limit"))
-        parts.append(svg.label(right, limit + 14, "rounding explains all below", "end"))
+        parts.append(svg.label(right, limit + 14, "below this line: rounding", "end"))
         parts.append(svg.upright(14, _TOP + _HEIGHT / 2, "times what rounding explains"))
         parts += self._names_below(bottom)
         middle = (_LEFT + right) / 2
@@ -120,25 +120,25 @@ class _Field:
             for place in dict.fromkeys([1, *steps])
         ]
 
-    def partings(self, pairs: Sequence[PairVerdict]) -> list[str]:
-        """Where lanes part."""
+    def first_differences(self, pairs: Sequence[PairVerdict]) -> list[str]:
+        """Lines at the layers where lanes first differ."""
         first = {pair.first_layer for pair in pairs if pair.verdict == "different"}
         places = sorted(self._places[name] for name in first if name in self._places)
         parts = []
         for place in places:
             x = self.x(place)
-            parts.append(svg.line(x, _TOP - 6, x, _TOP + _HEIGHT, "parting"))
+            parts.append(svg.line(x, _TOP - 6, x, _TOP + _HEIGHT, "first-difference"))
         if places:
             x = self.x(places[0])
             anchor, room = ("start", svg.WIDTH - x) if x < svg.WIDTH / 2 else ("end", x)
-            before = "parts first at "
+            before = "first differs at "
             letters = int(room / svg.LETTER) - len(before)
             text = before + _shortened(self._names[places[0]], letters)
             parts.append(svg.label(x, _TOP - 12, text, anchor, "strong"))
         return parts
 
     def points(self, curve: Curve, number: int, among: int) -> list[str]:
-        """Those of several curves stand beside each other, as far as there is room."""
+        """Points of several curves are drawn side by side if there is room."""
         slot = (svg.WIDTH - _LEFT - _RIGHT) / len(self._names)
         aside = (number - (among - 1) / 2) * min(9.0, slot / (among + 1))
         worst: dict[int, tuple[float, LayerDifference]] = {}
@@ -168,7 +168,7 @@ class _Field:
 
 
 def _value(layer: LayerDifference) -> float:
-    """Above 0 what was measured; below where nothing could be."""
+    """What was measured; -1 if nothing could be."""
     if layer.local is None:
         return -1.0
     return math.inf if layer.local.not_finite_in_one else layer.local.units.own
@@ -188,7 +188,7 @@ def _in_words(layer: LayerDifference) -> str:
 
 
 def _short(name: str, room: float) -> str:
-    """A name for an axis; the whole of it is in the table and under the pointer."""
+    """A name for an axis; the table and the tooltip have the whole name."""
     return _shortened(name, min(_LONGEST_NAME, int(room / svg.SLANTED_LETTER)))
 
 
@@ -232,7 +232,7 @@ def by_lane(lanes: Sequence[LaneResult]) -> str:
 
 
 class _Scale:
-    """Seconds to the right: linear, or logarithmic where they are far apart."""
+    """Seconds on the x axis: linear, or logarithmic if they are far apart."""
 
     def __init__(self, least: float, most: float, left: float) -> None:
         self._left, self._right = left, svg.WIDTH - 80

@@ -41,7 +41,7 @@ PAIR_COLUMNS: tuple[str, ...] = (
     "ULPs",
     "cosine",
     "worst in",
-    "parts at",
+    "first at",
 )
 TENSOR_COLUMNS: tuple[str, ...] = (
     "name",
@@ -57,7 +57,7 @@ _PREFIX = "keras:"
 
 
 def lane_rows(lanes: Sequence[LaneResult]) -> list[tuple[str, ...]]:
-    """Of lanes that ran. Speed is against the first of them that is on the CPU."""
+    """One row for each lane that ran. Speed is relative to the first lane on the CPU."""
     baseline = next((lane for lane in lanes if lane.run.lane.device == "cpu"), None)
     others = any(lane.speed is not None and lane.speed.against_cpu for lane in lanes)
     one_gpu = len(gpus(lanes)) == 1
@@ -92,14 +92,14 @@ def _lane_row(lane: LaneResult, one_gpu: bool, baseline: str) -> tuple[str, ...]
 
 
 def pair_row(pair: PairVerdict, lanes: str) -> tuple[str, ...]:
-    """`lanes` is how the two are called."""
+    """`lanes` is the name of the pair."""
     verdict, worst = verdict_words(pair.verdict, pair.level), worst_output(pair)
     which = worst.name if worst is not None and len(pair.outputs) > 1 else "-"
     return (lanes, verdict, *figures(worst), which, pair.first_layer or "-")
 
 
 def short_names(pairs: Sequence[PairVerdict]) -> dict[str, str]:
-    """Lanes without what all of their names begin with."""
+    """Lane names without the prefix that they all share."""
     names = {name for pair in pairs for name in (pair.a, pair.b)}
     cut = len(_PREFIX) if all(name.startswith(_PREFIX) for name in names) else 0
     return {name: name[cut:] for name in names}

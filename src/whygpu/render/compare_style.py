@@ -55,14 +55,14 @@ td {{ white-space: nowrap; }} .figure {{ text-align: right; white-space: nowrap;
 tbody th, td.name {{ white-space: normal; overflow-wrap: anywhere; min-width: 12em; }}
 tr.equal, tr.rounding {{ color: inherit; }} tr.different th {{ font-weight: 600; }}
 tr.here {{ background: var(--tint); }} tr.here th {{ font-weight: 700; color: var(--bad); }}
-tr.here th::before {{ content: "parts here: "; }}
+tr.here th::before {{ content: "differs here: "; }}
 figure {{ margin: 0.5em 0 1em; }}
 svg {{ display: block; width: 100%; min-width: 620px; height: auto; }}
 svg text {{ fill: var(--soft); font: 12px system-ui, sans-serif; }}
 svg text.value {{ fill: var(--text); }} svg text.strong {{ fill: var(--bad); font-weight: 700; }}
 .grid {{ stroke: var(--rule); }} .beyond {{ fill: var(--tint); }}
 .limit {{ stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 6 4; }}
-.parting {{ stroke: var(--bad); stroke-dasharray: 2 3; }}
+.first-difference {{ stroke: var(--bad); stroke-dasharray: 2 3; }}
 .bar {{ fill: var(--bar); }} .spread {{ stroke: var(--text); stroke-width: 2; }}
 .first {{ stroke: var(--mark1); stroke-width: 3; }}
 .unmeasured {{ fill: none; stroke: var(--soft); }}

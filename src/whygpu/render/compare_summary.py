@@ -1,4 +1,4 @@
-"""What is told of a comparison, each thing once: the same on the terminal and in HTML."""
+"""What a comparison shows, each fact once: the same for the terminal and for HTML."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ WORST_FIRST: tuple[Verdict, ...] = ("different", "undetermined", "rounding", "eq
 
 
 class PairGroup(NamedTuple):
-    """A pair whose reasons are told, and the pairs of which the same is true."""
+    """A pair whose reasons are shown, and the other pairs with the same verdict."""
 
     pair: PairVerdict
     others: tuple[PairVerdict, ...]
 
 
 class Remark(NamedTuple):
-    """Something about one or several lanes."""
+    """A remark on one or several lanes."""
 
     text: str
     wrong: bool
-    """Whether they did not run as asked."""
+    """The lanes did not run as asked."""
 
 
 def about(report: ComparisonReport) -> list[tuple[str, str]]:
@@ -49,7 +49,7 @@ def by_severity(pairs: Iterable[PairVerdict]) -> list[PairVerdict]:
 
 
 def alike(pairs: Iterable[PairVerdict]) -> list[PairGroup]:
-    """Pairs by what is true of them: the verdict, and where they part."""
+    """Pairs grouped by verdict and by the place where they first differ."""
     groups: dict[tuple[object, ...], list[PairVerdict]] = {}
     for pair in by_severity(pairs):
         groups.setdefault((pair.verdict, pair.level, pair.first_layer, pair.off), []).append(pair)
@@ -57,7 +57,7 @@ def alike(pairs: Iterable[PairVerdict]) -> list[PairGroup]:
 
 
 def reasons(pairs: Sequence[PairVerdict], *, each: bool) -> list[PairGroup]:
-    """What agrees is told where nothing else is."""
+    """Pairs that agree are shown only if no pair differs."""
     if each:
         return [PairGroup(pair, ()) for pair in by_severity(pairs)]
     odd = [pair for pair in pairs if pair.verdict in ("different", "undetermined")]
@@ -65,12 +65,12 @@ def reasons(pairs: Sequence[PairVerdict], *, each: bool) -> list[PairGroup]:
 
 
 def title(pair: PairVerdict) -> str:
-    off = f"; {pair.off} is off" if pair.off else ""
+    off = f"; {pair.off} is wrong" if pair.off else ""
     return f"{pair.a} and {pair.b}: {rows.verdict_words(pair.verdict, pair.level)}{off}"
 
 
 def short_title(pair: PairVerdict) -> str:
-    """What is true of a pair, without its names."""
+    """The verdict on a pair, without its names."""
     where = f" at {pair.first_layer}" if pair.first_layer else ""
     return f"{rows.verdict_words(pair.verdict, pair.level)}{where}"
 
@@ -82,10 +82,10 @@ def others_of(group: PairGroup) -> str:
     everyone = [{pair.a, pair.b} for pair in (group.pair, *group.others)]
     common = set.intersection(*everyone)
     if len(common) != 1:
-        return f"the same of {'; '.join(f'{pair.a} and {pair.b}' for pair in group.others)}"
+        return f"the same holds for {'; '.join(f'{pair.a} and {pair.b}' for pair in group.others)}"
     (lane,) = common
     others = [pair.b if pair.a == lane else pair.a for pair in group.others]
-    return f"the same of {lane} and {_each_of(others)}"
+    return f"the same holds for {lane} and {_each_of(others)}"
 
 
 def _each_of(names: Sequence[str]) -> str:
@@ -93,7 +93,7 @@ def _each_of(names: Sequence[str]) -> str:
 
 
 def remarks(lanes: Sequence[LaneResult]) -> list[Remark]:
-    """What is to be said of lanes by themselves, worst first; what is true of several, once."""
+    """Remarks on single lanes, worst first; what holds for several lanes is said once."""
     wrong: dict[tuple[str, str], list[str]] = {}
     slower: dict[str, list[str]] = {}
     other: dict[str, list[str]] = {}

@@ -8,17 +8,17 @@ from html import escape
 
 WIDTH = 860
 LETTER = 6.8
-"""How wide a letter of a label is, at most on average."""
+"""The average width of a letter of a label, rounded up."""
 SLANTED_LETTER = 5.4
-"""How far one of a slanted label goes to the left, and no more than that down."""
+"""How far a letter of a slanted label extends to the left, and at most downwards."""
 COLORS = 8
-"""How many classes mark0 ... there are; further ones begin anew."""
+"""The number of classes mark0, mark1, ...; further curves reuse them."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SHAPES = ("circle", "square", "triangle", "diamond")
 
 
 def drawing(height: float, title: str, summary: str, parts: Sequence[str]) -> str:
-    """An image with a name and a summary for those who do not see it."""
+    """An image with a name and a summary for screen readers."""
     return (
         f'<div class="wide" tabindex="0"><svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
         f'aria-label="{escape(f"{title}. {summary}")}">{"".join(parts)}</svg></div>'
@@ -43,7 +43,7 @@ def label(x: float, y: float, text: str, anchor: str = "start", kind: str = "") 
 
 
 def slanted(x: float, y: float, text: str) -> str:
-    """A label that ends below its place, going up to it."""
+    """A slanted label that ends at its place."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end" '
         f'transform="rotate(-40 {x:.1f} {y:.1f})">{escape(text)}</text>'

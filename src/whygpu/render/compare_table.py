@@ -1,7 +1,7 @@
-"""A table on a page of a given width, of which nothing is cut.
+"""A table that fits a given width without cutting any cell.
 
-Names are folded over several lines before the table gives way to a list. A column in which no row
-has anything to say is left out.
+Names are wrapped over several lines; if that is not enough, the table becomes a list. Columns that
+are empty in every row are left out.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ INDENT = 3
 NOTHING = "-"
 _GAP = 2
 _SHORTEST = 12
-"""A folded name is at least so wide."""
+"""The minimum width of a wrapped name."""
 _MOST_LINES = 3
-"""A name that takes more of them is better read in one piece."""
+"""With more lines than this for a name, a list is easier to read."""
 _NO_BREAK = "\xa0"
 _WORD = re.compile(r"[^\s,_./:@+]*[\s,_./:@+]*")
 
@@ -26,7 +26,7 @@ _WORD = re.compile(r"[^\s,_./:@+]*[\s,_./:@+]*")
 def table(
     head: Sequence[str], rows: Sequence[Sequence[str]], width: int, names: Collection[str] = ()
 ) -> list[list[str]]:
-    """The lines of the head, then those of each row. Columns in `names` may be folded."""
+    """The lines of the head, then those of each row. Columns in `names` may be wrapped."""
     columns = list(zip(*without_empty_columns(head, rows), strict=True))
     sizes = _sizes(columns, width, names)
     if sizes is None:
@@ -41,7 +41,7 @@ def table(
 
 
 def fits(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
-    """Whether a table needs no folding."""
+    """Whether the table fits without wrapped names."""
     return (
         _needed(
             [_longest(column) for column in zip(*without_empty_columns(head, rows), strict=True)]
@@ -69,7 +69,7 @@ def _needed(sizes: Sequence[int]) -> int:
 def _sizes(
     columns: Sequence[Sequence[str]], width: int, names: Collection[str]
 ) -> list[int] | None:
-    """How wide each column is; None where they cannot stand side by side."""
+    """The width of each column; None if they do not fit side by side."""
     sizes = [_longest(column) for column in columns]
     least = [
         min(size, _SHORTEST) if column[0] in names else size
@@ -84,7 +84,7 @@ def _sizes(
 
 
 def _folded(cell: str, size: int) -> list[str]:
-    """Over several lines, broken behind what joins the parts of a name."""
+    """Over several lines, broken after the characters that join the parts of a name."""
     lines = [""]
     for word in _WORD.findall(cell):
         if len((lines[-1] + word).rstrip()) <= size:
@@ -114,7 +114,7 @@ def _list(columns: Sequence[Sequence[str]], width: int) -> list[list[str]]:
             if cell != NOTHING
         ]
         below = _wrapped("; ".join(parts), width, " " * (INDENT + _GAP))
-        # A number says nothing without the title of its column; a name does.
+        # A number means nothing without the title of its column.
         title = f"{heads[0]} {first}" if first[:1].isdigit() else first
         result.append([*_wrapped(title, width, " " * INDENT), *below])
     return result

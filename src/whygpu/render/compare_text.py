@@ -21,7 +21,7 @@ from whygpu.render.marks import MARKS
 from whygpu.render.text_page import BOLD, CYAN, GREEN, RED, YELLOW, Page
 
 PLAIN_SIGNS = str.maketrans({"±": "~", "µ": "u"})
-"""For a terminal that knows no others, as wide as these."""
+"""ASCII characters of the same width, for a terminal without the others."""
 _STYLES: dict[Verdict, str] = {
     "equal": GREEN,
     "rounding": GREEN,
@@ -29,13 +29,13 @@ _STYLES: dict[Verdict, str] = {
     "undetermined": YELLOW,
 }
 _MOST_PAIRS = 6
-"""More of them are put together by their verdict."""
+"""More pairs than this are grouped by verdict."""
 _MOST_LAYERS = 5
 _NUMBERED = "# lane"
-_NAMES = ("name", "kind", "lanes", "worst in", "parts at", "on", "lane", _NUMBERED, "of rounding")
+_NAMES = ("name", "kind", "lanes", "worst in", "first at", "on", "lane", _NUMBERED, "of rounding")
 _IN_SHORT = ("name", "kind", "largest", "relative", "of rounding")
 _HERE = " > "
-"""Stands before the row at which two lanes part."""
+"""Marks the row at which two lanes first differ."""
 Item = TypeVar("Item")
 _UNKNOWN = rows.STEADY["unknown"]
 
@@ -103,12 +103,12 @@ def _figures(
 
 
 def _names_fit(pairs: Sequence[PairVerdict], width: int) -> bool:
-    """Whether lanes can go by their names in the table of pairs; else they have numbers."""
+    """Whether the table of pairs has room for the names of lanes; otherwise they get numbers."""
     if len(pairs) <= 1:
         return True
     names, head = rows.short_names(pairs), rows.PAIR_COLUMNS
     cells = [rows.pair_row(pair, f"{names[pair.a]}, {names[pair.b]}") for pair in pairs]
-    # The last two are names that may be folded, to the width of this title.
+    # The last two are names that may be wrapped to the width of this title.
     most = len(head[-1])
     return fits(head, [(*row[:-2], row[-2][:most], row[-1][:most]) for row in cells], width)
 
@@ -117,7 +117,10 @@ def _lanes(page: Page, lanes: Sequence[LaneResult], width: int, numbers: Mapping
     ran = [lane for lane in lanes if lane.run.end == "ran"]
     head, cells = rows.LANE_COLUMNS, rows.lane_rows(ran)
     common = []
-    for column, words in (("on", "all ran on the {}"), ("repeats", "each, run twice, repeats {}")):
+    for column, words in (
+        ("on", "all ran on the {}"),
+        ("repeats", "run twice, each lane repeats {}"),
+    ):
         values = {row[head.index(column)] for row in cells}
         if len(values) == 1 and len(cells) > 1 and values != {_UNKNOWN}:
             common.append(words.format(*values))
@@ -166,7 +169,7 @@ def _pairs(
 
 
 def _tensors(page: Page, pair: PairVerdict, width: int, verbose: bool) -> None:
-    """Every output and layer where asked for; else those about the place where the lanes part."""
+    """Every output and layer if verbose; else those near the first difference."""
     outputs, layers = list(pair.outputs), list(pair.layers)
     if not verbose:
         outputs = _about(outputs, [each.name for each in outputs], pair.first_layer)

@@ -45,7 +45,7 @@ def render(
         page.paragraph(f"A bug in whygpu, please report it: {error}", STYLES["unknown"])
     if explanation.root_causes:
         page.line()
-        page.line(f"More about it: whygpu rule {explanation.root_causes[0].code}", DIM)
+        page.line(f"Details: whygpu rule {explanation.root_causes[0].code}", DIM)
     return page.text()
 
 
@@ -54,7 +54,7 @@ def _root(page: Page, number: int, root: Finding, explanation: Explanation, verb
     if number > 1:
         page.hanging("", root.message, 3)
     first = explanation.root_causes[0]
-    # What is only possible beside something likelier is told in short: one fix, the same question.
+    # A cause that is only possible, after a likelier one, is shown in short: one fix.
     brief = not verbose and root.confidence == "possible" and first.confidence != "possible"
     if not brief or root.evidence != first.evidence:
         _evidence(page, root, verbose)
@@ -69,7 +69,7 @@ def _root(page: Page, number: int, root: Finding, explanation: Explanation, verb
 
 
 def _guidance(page: Page, explanation: Explanation) -> None:
-    """Where there is no cause to tell: what it could be, what would decide, what to do."""
+    """If no cause was found: what it could be, what would decide, what to do."""
     guidance = explanation.guidance
     if guidance is None or explanation.root_causes:
         return
@@ -91,7 +91,7 @@ def _evidence(page: Page, finding: Finding, verbose: bool) -> None:
 
 
 def _place(evidence: Evidence) -> str:
-    """The file is named above all; what the machine itself says comes with its own source."""
+    """The line of the log, which is named once above; for a fact of the machine, its source."""
     return evidence.where if evidence.line is None else f"line {evidence.line}"
 
 
@@ -104,27 +104,26 @@ def _unexplained(page: Page, explanation: Explanation) -> None:
     if not explanation.unexplained:
         return
     titles = {"not-gpu": "The lines that matter", "unknown": "Lines to look at"}
-    page.section(titles.get(explanation.verdict, "Not accounted for"), BOLD)
+    page.section(titles.get(explanation.verdict, "Not explained"), BOLD)
     for evidence in explanation.unexplained:
         page.hanging("", _quoted(evidence, verbose=False), 2)
 
 
 def _beside(page: Page, explanation: Explanation, verbose: bool) -> None:
-    """What is true and does not matter here, and what is only noise."""
+    """Findings that are not the cause, and noise."""
     aside = [
         finding
         for finding in explanation.symptoms
         if finding.explained_by is None and (verbose or finding.confidence != "possible")
     ]
     if aside:
-        page.section("True, and beside the point", BOLD)
+        page.section("Also seen, but not the cause", BOLD)
         for finding in aside:
             page.hanging("", f"{finding.code} {finding.cause}: {finding.message}", 2)
     if explanation.noise:
         page.section("Harmless", BOLD)
         for finding in sorted(explanation.noise, key=lambda noise: noise.evidence[0].line or 0):
             place = _place(finding.evidence[0])
-            summary = finding.message if verbose else finding.message.partition(";")[0]
-            page.hanging("", f"{place}: {summary} ({finding.code})", 2)
+            page.hanging("", f"{place}: {finding.message} ({finding.code})", 2)
             if verbose:
                 _evidence(page, finding, verbose)

@@ -50,7 +50,7 @@ def _finding(found: Located) -> dict[str, Any]:
 
 
 def _in_json(path: str) -> str:
-    """JSON has no way to write a byte that is not UTF-8; the URI in SARIF has."""
+    """JSON cannot hold bytes that are not UTF-8; the URI in SARIF can."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -89,7 +89,7 @@ def render_sarif(report: LintReport, causes: Sequence[Cause], version: str) -> s
 
 
 def _uri(path: str) -> str:
-    """Byte by byte, because the name of a file need not be UTF-8."""
+    """Byte by byte, because a file name may not be UTF-8."""
     from urllib.parse import quote
 
     raw = os.fsencode(path.replace("\\", "/") if os.sep == "\\" else path)
@@ -118,7 +118,7 @@ def _result(found: Located, places: dict[str, int]) -> dict[str, Any]:
 
 
 def _region(found: Located) -> dict[str, int]:
-    """Within a notebook, lines are those of a cell, and no line of the file."""
+    """In a notebook, a line number counts within its cell, not within the file."""
     if found.cell is not None:
         return {"startLine": 1}
     return {

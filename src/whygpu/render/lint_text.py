@@ -14,7 +14,7 @@ _STYLES = {"error": f"{BOLD};{RED}", "warning": f"{BOLD};{YELLOW}", "info": CYAN
 
 
 class Marked(NamedTuple):
-    """The line of source that a finding is on, in three: the middle is what is marked."""
+    """The source line of a finding in three parts; the middle one is marked."""
 
     before: str
     middle: str
@@ -22,7 +22,7 @@ class Marked(NamedTuple):
 
 
 def marked_lines(report: LintReport) -> tuple[Marked, ...]:
-    """For each finding. These pass the gate beside the whole line, which it may shorten."""
+    """One for each finding. The exit redacts them beside the whole line, which may get shorter."""
     return tuple(map(_marked, report.findings))
 
 
@@ -58,12 +58,12 @@ def render(
     if report.findings:
         page.line()
         code = min(found.finding.code for found in report.findings)
-        page.line(f"More about one: whygpu rule {code}")
+        page.line(f"Details: whygpu rule {code}")
     return page.text()
 
 
 def headline(report: LintReport) -> str:
-    return "; ".join((_findings(report), *_changes(report), *_not_looked_at(report)))
+    return "; ".join((_findings(report), *_changes(report), *_not_checked(report)))
 
 
 def _findings(report: LintReport) -> str:
@@ -78,17 +78,17 @@ def _findings(report: LintReport) -> str:
 def _changes(report: LintReport) -> Iterator[str]:
     fixable = sum(found.fixable for found in report.findings)
     if fixable:
-        yield f"--fix mends {fixable:,}"
+        yield f"--fix can fix {fixable:,}"
     if report.fixed:
-        yield f"{report.fixed:,} mended"
+        yield f"{report.fixed:,} fixed"
     if report.ignored:
         yield f"{len(report.ignored):,} ignored"
     if report.left_out:
         yield f"{report.left_out:,} more findings and problems are not shown"
 
 
-def _not_looked_at(report: LintReport) -> Iterator[str]:
-    """What a reader would take for looked at and fine, were it not said."""
+def _not_checked(report: LintReport) -> Iterator[str]:
+    """What was not checked; a reader would otherwise take it for fine."""
     cells = sum(problem.cell is not None for problem in report.problems)
     crashes = sum(problem.kind == "crashed" for problem in report.problems)
     if report.unread:
@@ -96,7 +96,7 @@ def _not_looked_at(report: LintReport) -> Iterator[str]:
     if cells:
         yield f"{_number(cells, 'cell')} could not be read"
     if crashes:
-        yield f"{_number(crashes, 'look')} failed, by a bug in whygpu"
+        yield f"{_number(crashes, 'check')} failed because of a bug in whygpu"
 
 
 def _number(count: int, word: str) -> str:
@@ -127,7 +127,7 @@ def _source(found: Located, marked: Marked, width: int) -> list[str]:
     room = max(width - len(gutter), 20)
     text = found.source.expandtabs(1)
     if "".join(marked) != found.source:
-        # Something private that was removed reaches over the edge of what is marked.
+        # Something private was removed across the edge of the marked part.
         return [f"{gutter}{text.strip()[:room]}".rstrip()]
     start, length = len(marked.before), max(len(marked.middle), 1)
     indent = len(text) - len(text.lstrip())
@@ -141,7 +141,7 @@ def _source(found: Located, marked: Marked, width: int) -> list[str]:
 
 
 def _problem(page: Page, problem: FileProblem) -> None:
-    what = "a bug in whygpu" if problem.kind == "crashed" else "not looked at"
+    what = "a bug in whygpu" if problem.kind == "crashed" else "not checked"
     page.line()
     page.line(f"{problem.path}:{problem.line}: {what}")
     page.hanging("", problem.message, 2)

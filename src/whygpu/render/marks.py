@@ -1,4 +1,4 @@
-"""The mark before a headline. A tick stands before an answer that is fine, and no other."""
+"""The mark before a headline. Only an answer that is fine has a tick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model takes on a GPU, for people and as JSON."""
+"""How much memory a model needs on a GPU, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def render(
 
 def _headline(estimate: MemoryEstimate) -> str:
     if estimate.at is None:
-        return f"Cannot tell what {estimate.what} takes: {estimate.why}"
+        return f"Cannot tell how much memory {estimate.what} needs: {estimate.why}"
     total = size_text(estimate.total_bytes or 0)
     subject = f"{estimate.what}, {_DOING[estimate.mode]} with batch {estimate.at.batch}"
     if estimate.mode == "call" and estimate.room is not None and not _other_batches(estimate):
         subject = f"{estimate.what}, called once"
     if estimate.room is None:
-        unknown = f"; whether it fits here cannot be told: {estimate.why}" if estimate.why else "."
+        unknown = f"; whether it fits here is unknown: {estimate.why}" if estimate.why else "."
         return f"{subject}, takes about {total} on a GPU{unknown}"
     there = f"{size_text(estimate.room.bytes)} {estimate.room.where}"
     if estimate.verdict == "fits":
@@ -115,7 +115,7 @@ def _failure(page: Page, estimate: MemoryEstimate) -> None:
 
 
 def _own_lines(traceback: str) -> list[str]:
-    """The frames of the user's program, and the error: a library's frames, and ours, say little."""
+    """The frames of the user's program and the error, without those of libraries and of whygpu."""
     kept: list[str] = []
     own = False
     for line in traceback.splitlines():
@@ -139,7 +139,7 @@ def _parts(page: Page, estimate: MemoryEstimate, at: BatchMemory) -> None:
     if at.needs_bytes > at.peak_bytes:
         _row(page, _BETWEEN, at.needs_bytes - at.peak_bytes, "gaps that its allocator cannot use")
     _row(page, "CUDA and libraries", estimate.overhead_bytes, "about; measured on an H200")
-    _row(page, "in all", estimate.total_bytes or 0, "", BOLD)
+    _row(page, "total", estimate.total_bytes or 0, "", BOLD)
 
 
 def _row(page: Page, name: str, count: int, text: str, style: str = "") -> None:
@@ -159,18 +159,18 @@ def _fitting(page: Page, estimate: MemoryEstimate) -> None:
     found = estimate.largest
     page.section("What fits")
     if found is not None:
-        text = f"batch {found.batch} is the largest that does"
+        text = f"batch {found.batch} is the largest that fits"
         if estimate.next_batch is None:
-            text = f"batch {found.batch} still does; no larger one was tried"
+            text = f"batch {found.batch} fits; no larger one was tried"
         elif estimate.next_batch > found.batch + 1:
-            text = f"batch {found.batch} does; {estimate.next_batch} does not"
+            text = f"batch {found.batch} fits; {estimate.next_batch} does not"
         page.item(f"{text} ({size_text(found.needs_bytes + estimate.overhead_bytes)})")
     elif estimate.next_batch is not None:
-        page.item("not even a batch of 1 does")
+        page.item("not even a batch of 1 fits")
     else:
         page.item("other batches were not tried: the function takes no batch_size")
     for other in estimate.others:
-        answer = "fits" if other.fits else "does not either"
+        answer = "fits" if other.fits else "does not fit either"
         words = f"{other.name}, batch {other.batch}: {size_text(other.total_bytes)}, {answer}"
         page.item(words)
 
@@ -183,4 +183,4 @@ def _notes(page: Page, estimate: MemoryEstimate) -> None:
         text = note[:1].upper() + note[1:]
         page.paragraph(text if text.endswith(".") else f"{text}.")
     if estimate.room is None:
-        page.paragraph('Whether it fits: give --gpu "RTX 4090", or --limit 8GiB.')
+        page.paragraph('To see whether it fits, give --gpu "RTX 4090", or --limit 8GiB.')

@@ -36,7 +36,7 @@ def render(result: BatchResult, *, width: int, color: bool) -> str:
     page.paragraph(headline, f"{BOLD};{style}")
     page.paragraph(_setting(result))
     if result.trials:
-        page.section("Tried, each in a process of its own")
+        page.section("Tried, each in its own process")
         _trials(page, result)
     remarks = [*_remarks(result), *result.notes]
     if remarks or result.traceback:
@@ -57,7 +57,7 @@ def _headline(result: BatchResult) -> tuple[str, str]:
             RED,
         )
     if result.outcome == "failed":
-        return f"Cannot tell what fits: {name} failed, and not for want of memory", YELLOW
+        return f"Cannot tell what fits: {name} failed, but not because memory ran out", YELLOW
     if result.outcome == "nothing-fits":
         smallest = min(trial.batch for trial in result.trials)
         return f"Not even a batch of {smallest} fits", RED
@@ -66,7 +66,7 @@ def _headline(result: BatchResult) -> tuple[str, str]:
     if result.outcome == "too-slow":
         return f"A batch of {batch} fits; larger ones are too slow to try", YELLOW
     if result.outcome == "unsettled":
-        return f"A batch of {batch} fits; how much more does is not settled", YELLOW
+        return f"A batch of {batch} fits; whether more fits is not settled", YELLOW
     if result.margin:
         return f"Batch size {batch}, with {result.margin:.0%} of the memory left free", GREEN
     if result.outcome == "at-largest":
@@ -88,7 +88,7 @@ def _setting(result: BatchResult) -> str:
 def _trials(page: Page, result: BatchResult) -> None:
     page.line(f"   {'batch':>7}  {'memory':>9}  {'a step':>9}  {'samples/s':>9}")
     for trial in result.trials:
-        # What did not fit has no figures worth reading, and its reason needs their room.
+        # The figures of a failed trial mean nothing, and its reason needs their columns.
         measured = trial.outcome in ("fits", "leaks")
         row = f"   {trial.batch:>7}  " + (f"{_figures(trial, result)}  " if measured else "")
         words = "fits" if trial.outcome == "fits" else _why_not(trial)
@@ -96,7 +96,7 @@ def _trials(page: Page, result: BatchResult) -> None:
 
 
 def _figures(trial: Trial, result: BatchResult) -> str:
-    """Memory, time and rate below their titles, as far as they are known."""
+    """Memory, time and rate under their column titles, where they are known."""
     held = trial.gauge(result.limit.name) if result.limit is not None else None
     memory = size_text(held.peak) if held is not None else ""
     step, rate = trial.step_seconds, trial.samples_per_second
@@ -120,13 +120,13 @@ def _why_not(trial: Trial) -> str:
 def _remarks(result: BatchResult) -> list[str]:
     found = []
     if result.cached:
-        found.append("This was found before and is remembered; --no-cache looks anew.")
+        found.append("This is a remembered result; --no-cache searches again.")
     found += _bracket(result)
     found += _numbers_where_nothing_fits(result)
     found += _speed(result)
     if result.outcome == "found" and not result.margin:
         found.append(
-            "It fits exactly: longer inputs, a validation or other programs need room as well; "
+            "It fits exactly, but longer inputs, validation and other programs need memory too; "
             f"--margin {_SUGGESTED_MARGIN:.0%} leaves some."
         )
     return found
@@ -146,7 +146,7 @@ def _bracket(result: BatchResult) -> list[str]:
         return [f"{low} ran, {high} did not: the true maximum is {low} or between the two."]
     if result.forecast is not None:
         at = result.forecast
-        return [f"{low} ran. By what the trials took, the limit is reached with about {at}."]
+        return [f"{low} ran. Judging by the trials, the limit is reached at about {at}."]
     return [f"{low} ran. Whether more fits was not tried."]
 
 
@@ -158,8 +158,8 @@ def _numbers_where_nothing_fits(result: BatchResult) -> list[str]:
     if held is None or held.limit is None:
         return [f"{text}."]
     return [
-        f"{text}: {size_text(held.before)} were held before the first step, {size_text(held.peak)} "
-        f"when it ended, and the limit is {size_text(held.limit)}."
+        f"{text}: {size_text(held.before)} were in use before the first step, "
+        f"{size_text(held.peak)} at its end, and the limit is {size_text(held.limit)}."
     ]
 
 

@@ -61,20 +61,20 @@ def _causes(page: Page, causes: Sequence[str]) -> None:
     for cause in causes:
         page.item(cause)
     if causes:
-        page.line("   More of it: whygpu check")
+        page.line("   Details: whygpu check")
 
 
 def _gpu(page: Page, gpu: GpuMemory) -> None:
     page.paragraph(f"GPU {gpu.number}, {gpu.name}: {_summary(gpu)}", BOLD)
     if gpu.processes_unknown and not gpu.holders:
-        page.hanging("  ", f"its processes cannot be told: {gpu.processes_unknown}", 2)
+        page.hanging("  ", f"its processes are unknown: {gpu.processes_unknown}", 2)
     page.section("Held by")
     for holder in gpu.holders:
         _holder(page, holder)
     if isinstance(gpu.reserved_bytes, Known) and gpu.reserved_bytes.value:
-        page.hanging(f"   {size_text(gpu.reserved_bytes.value)}", "the driver, for itself", _INDENT)
+        page.hanging(f"   {size_text(gpu.reserved_bytes.value)}", "the driver itself", _INDENT)
     elif not gpu.holders and not gpu.processes_unknown:
-        page.line("   nobody")
+        page.line("   no process")
     page.section("A new process would take")
     for newcomer in gpu.new_processes:
         name = f"{display_name(newcomer.framework)} {newcomer.version}".rstrip()
@@ -89,10 +89,10 @@ def _column(gpu: GpuMemory) -> int:
 def _summary(gpu: GpuMemory) -> str:
     total = gpu.total_bytes
     if not isinstance(total, Known):
-        return f"its memory cannot be told ({_missing(total)})"
+        return f"its memory is unknown ({_missing(total)})"
     if not isinstance(gpu.free_bytes, Known):
         missing = _missing(gpu.free_bytes)
-        return f"{size_text(total.value)}; how much is free cannot be told ({missing})"
+        return f"{size_text(total.value)}; how much is free is unknown ({missing})"
     return f"{size_text(gpu.free_bytes.value)} of {size_text(total.value)} are free"
 
 
@@ -111,7 +111,7 @@ def _holder(page: Page, holder: Holder) -> None:
 
 def _who(holder: Holder) -> str:
     if holder.pid is None:
-        return "no process that is seen here"
+        return "a process that is not visible here"
     parts = [f"pid {holder.pid}", holder.command]
     if isinstance(holder.frameworks, Known) and holder.frameworks.value:
         parts.append(and_list([display_name(name) for name in holder.frameworks.value]))
@@ -135,8 +135,8 @@ def _taken(newcomer: NewProcess, free: Observed[int]) -> str:
             f"only {size_text(free.value)} are free" if isinstance(free, Known) else "there is less"
         )
         return (
-            f"it asks for {size_text(asks)} ({why}), but {left}: it goes down by tenths, with a "
-            f"line of complaint for each, to about {size_text(gets)}"
+            f"it asks for {size_text(asks)} ({why}), but {left}: it retries with 10 % "
+            f"less each time, logs a warning for each try, and ends at about {size_text(gets)}"
         )
     return f"cannot tell: {why}"
 
@@ -145,11 +145,11 @@ def _settings(page: Page, settings: Sequence[tuple[str, str]]) -> None:
     if settings:
         named = and_list([f"{name}={value}" for name, value in settings])
         page.line()
-        page.paragraph(f"As the environment says: {named}")
+        page.paragraph(f"Set in the environment: {named}")
 
 
 def _how_to_change(page: Page, defaults: Sequence[Default]) -> None:
-    page.section("To have it otherwise")
+    page.section("To change this")
     for command in _POLICIES:
         page.line(f"   {command}", BOLD)
     for default in defaults:

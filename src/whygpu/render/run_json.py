@@ -59,7 +59,7 @@ def _repair(repair: Repair) -> dict[str, str]:
 
 
 def policy_dict(policy: DevicePolicy) -> dict[str, Any]:
-    """The policy in the words in which it is given; null for what was left as it is."""
+    """The policy in the words of its options; null for what it does not set."""
     device, memory = policy.device, policy.memory
     words = None
     if device is not None:

@@ -20,16 +20,16 @@ _PLACES = {
 }
 _REASONS = {
     "leak": "a leak",
-    "too-big": "too big, and no leak",
+    "too-big": "too big, not a leak",
     "fragmentation": "fragmentation",
-    "other-process": "others hold it",
+    "other-process": "other processes hold it",
     "unknown": "cannot tell",
 }
 _INDENT = 13
 
 
 def memory_text(end: MemoryEnd, script: str | None = None, *, width: int = 80) -> str:
-    """The numbers below an explanation. `script` is the program's file, where it has one."""
+    """The numbers below an explanation. `script` is the program's file, if it has one."""
     device = f" ({end.device})" if end.device not in ("", "host") else ""
     page = Page(width, color=False)
     page.line(f"memory that ran out: {_PLACES[end.place]}{device}{_by(end)}")
@@ -50,7 +50,7 @@ def _rows(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
     if end.limit is not None:
         yield "limit", f"{size_text(end.limit)} ({end.limit_is})"
     elif end.place == "host" and end.free is not None:
-        yield "limit", "not known: the computer had more left than was asked for"
+        yield "limit", "unknown: more main memory was free than was asked for"
     if end.held is not None:
         unused = f", and {size_text(end.unused)} reserved and not in use" if end.unused else ""
         yield "held", f"{size_text(end.held)} by this program{unused}"
@@ -63,13 +63,13 @@ def _rows(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _what_fits(end: MemoryEnd) -> Iterator[tuple[str, str]]:
-    """What is certain of it, and what the estimate says."""
+    """What is certain, and what the estimate says."""
     if end.fits_below is not None:
         yield (
             "what fits",
             (
-                f"a batch below {end.fits_below} instead of {end.batch}, if memory goes with the "
-                "batch; how far below, the unfinished step does not say"
+                f"a batch below {end.fits_below} instead of {end.batch}, if memory use grows with "
+                "the batch; the unfinished step does not show how far below"
             ),
         )
     if end.estimate is None:
@@ -84,18 +84,18 @@ def _estimated(fit: FitEstimate, end: MemoryEnd) -> str:
     doing = "training" if fit.mode == "train" else "inference with"
     optimizer = f" and {fit.optimizer}" if fit.optimizer else ""
     needs = size_text(fit.needs or 0)
-    amount = f"at least {needs}, gaps between arrays left out" if fit.least else f"about {needs}"
+    amount = f"at least {needs}, without gaps between arrays" if fit.least else f"about {needs}"
     work = f"{doing} {fit.model} with a batch of {fit.batch}{optimizer}"
     if fit.begun:
-        work = f"the process ended without a word; what it had begun last, {work},"
+        work = f"the process ended without an error message; its last work, {work},"
     takes = f"{work} takes {amount}"
     if fit.room is None:
-        return f"{takes}; how much there was for it is not known"
+        return f"{takes}; how much memory was available for it is unknown"
     there = f"{takes}, and there was room for {size_text(fit.room)}"
     if fit.answer == "would-have-fitted":
         return (
-            f"{there}: it should have fitted. What else took the memory is a leak, gaps between "
-            "arrays, others, or more of the program's own than this step"
+            f"{there}: it should have fitted. The rest was taken by a leak, gaps between arrays, "
+            "other processes, or parts of the program outside this step"
         )
     close = " That is too close to tell." if fit.answer == "close" else ""
     return f"{there}.{close}{_largest(fit, end)}"
@@ -112,8 +112,8 @@ def _largest(fit: FitEstimate, end: MemoryEnd) -> str:
         return f" No batch above {fit.largest} fits."
     if end.fits_below is not None and fit.largest >= end.fits_below:
         return (
-            f" By that a batch of {fit.largest} should fit, which what was in use in the end "
-            "contradicts: the program has more than this step."
+            f" By this estimate a batch of {fit.largest} should fit, but the memory in use at "
+            "the end contradicts it: the program holds more than this step."
         )
     return f" A batch of {fit.largest} should fit, with a margin for the estimate's error."
 
@@ -135,7 +135,7 @@ def _next(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
             ),
         )
     elif end.reason == "leak":
-        yield "next", "a smaller batch only puts it off: let go of what is kept"
+        yield "next", "a smaller batch only delays it: release what the program keeps"
     elif end.estimate is not None and end.estimate.answer == "cannot-tell":
         yield (
             "next",
@@ -147,6 +147,6 @@ def _next(end: MemoryEnd, script: str | None) -> Iterator[tuple[str, str]]:
 
 
 def memory_dict(end: MemoryEnd) -> dict[str, Any]:
-    """The same as JSON, with the curve that the judgement rests on."""
+    """The same as JSON, with the curve that the reason was judged from."""
     data: dict[str, Any] = encode(end)
     return data

@@ -1,4 +1,4 @@
-"""Where the operations of a run were done, as a table for people."""
+"""The devices on which the operations of a run were executed, as a table for people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from whygpu.render.text_page import Page
 
 EVERYTHING = "*"
 FUNCTION = "tf.function "
-"""Before the name of a function that was timed as a whole: not an operation beside its own."""
+"""Prefix of a function that was timed as a whole; it is not counted as an operation."""
 MOST_ROWS = 20
 MOST_NAMES = 6
 MOST_FUNCTIONS = 5
@@ -56,7 +56,7 @@ def _headline(ops: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _percent(count: int, total: int) -> str:
-    """Rounded, but never to all or nothing when it is neither."""
+    """Rounded, but 0 and 100 only if they are exact."""
     if count == total:
         return "100 %"
     share = 100 * count / total
@@ -105,7 +105,7 @@ def _functions(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _reasons(reasons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """One item for each reason in the same words, with the operations it holds for."""
+    """One item for each reason, with the operations it holds for."""
     groups: dict[tuple[str, str], list[str]] = {}
     for reason in reasons:
         groups.setdefault((reason["reason"], reason["detail"]), []).append(reason["op"])
