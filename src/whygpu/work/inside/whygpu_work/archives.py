@@ -1,28 +1,28 @@
-"""Zip archives that unpack to far more than what anybody has written into them.
+"""Refuses zip archives that would unpack to far more data than their size can justify.
 
-A .keras file and a file of numpy.savez are zip archives. Whoever loads one unpacks its members into
-memory; what they claim to hold is checked before.
+A .keras file and a file of numpy.savez are zip archives. Loading one unpacks its members into
+memory, so the sizes that they declare are checked first.
 """
 
 import os
 import zipfile
 
 MOST_ENTRIES = 20000
-"""Members; a .keras file has three and its assets, a file of inputs one for each array."""
+"""Members. A .keras file has three and its assets; a file of inputs has one for each array."""
 LARGEST_TEXT = 64 << 20
-"""Bytes of a member that is text, such as config.json; those of the largest models have 10 MB."""
+"""Bytes of a text member such as config.json. Those of the largest models have 10 MB."""
 HARMLESS = 1 << 30
-"""Bytes that may be unpacked from however little: arrays of zeros are compressed well."""
+"""Bytes that an archive of any size may unpack to: arrays of zeros compress well."""
 LARGEST_RATIO = 100
-"""Times the size of the file. Weights hardly shrink when they are compressed."""
+"""Unpacked size divided by the size of the file. Weights hardly compress."""
 
 
 class Bomb(Exception):
-    """The archive claims more than it can hold; the message says what."""
+    """The archive declares more data than it can hold; the message says what."""
 
 
 def check(path: str) -> None:
-    """Raise Bomb for such an archive. What is not a zip archive is left to the loader."""
+    """Raise Bomb for such an archive. A file that is not a zip archive is left to the loader."""
     if not zipfile.is_zipfile(path):
         return
     try:

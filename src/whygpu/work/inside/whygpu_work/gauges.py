@@ -1,4 +1,4 @@
-"""How much memory a process holds, and held at most: each framework's word, and the kernel's."""
+"""The memory of this process now and at its peak, from each framework and from the kernel."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ def device_memory() -> "dict[str, Any] | None":
 
 
 def reset_peak() -> None:
-    """Begin to count anew where the framework can; the kernel's count of main memory as well."""
+    """Reset the peaks of the frameworks that support it, and the kernel's peak of main memory."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.reset_peak_memory_stats()
@@ -31,12 +31,12 @@ def reset_peak() -> None:
         with open("/proc/self/clear_refs", "w") as stream:
             stream.write("5")
     except OSError:
-        # Not permitted, or not Linux: then the peak is that of the whole process.
+        # Not permitted, or not Linux: the peak is that since the start of the process.
         pass
 
 
 def host_memory() -> "dict[str, Any] | None":
-    """Resident memory now, and at most since the count began, in bytes; None where unknown."""
+    """Resident memory now and at its peak, in bytes; None if it is unknown."""
     sizes = {}
     try:
         with open("/proc/self/status") as stream:
@@ -68,7 +68,7 @@ def _jax() -> "dict[str, int] | None":
         return None
     bridge = sys.modules.get("jax._src.xla_bridge")
     if bridge is not None and not getattr(bridge, "_backends", True):
-        # Nothing has been computed: asking for devices would start them.
+        # Nothing has been computed, and asking for the devices would start them.
         return None
     stats = [device.memory_stats() for device in jax.local_devices() if device.platform != "cpu"]
     stats = [each for each in stats if each]

@@ -1,4 +1,4 @@
-"""Arrays to feed a model with: made from the shape and kind of its inputs, or from examples."""
+"""Arrays to feed a model with, made from the shapes and types of its inputs, or from examples."""
 
 from .loading import Unusable
 
@@ -11,7 +11,7 @@ WHOLE_KINDS = "iu"
 
 
 def parse_shapes(text: str) -> "list[tuple[tuple[int, ...], str]]":
-    """--input 3x224x224, or 256:int64; several with commas. Shapes are without the batch."""
+    """--input 3x224x224, or 256:int64, or several with commas; shapes are without the batch."""
     return [parse_shape(part) for part in text.split(",")]
 
 
@@ -32,7 +32,7 @@ def parse_shape(text: str) -> "tuple[tuple[int, ...], str]":
 def random_array(
     shape: "tuple[int, ...]", dtype: str, seed: int, below: int = 2
 ) -> "numpy.ndarray":
-    """Standard normal numbers, or whole numbers from 0 up to below."""
+    """Standard normal numbers, or integers from 0 up to, but not including, `below`."""
     import numpy
 
     generator = numpy.random.RandomState(seed % 2**32)
@@ -48,9 +48,9 @@ def random_array(
 
 
 def rows_of(array: "numpy.ndarray", count: int) -> "numpy.ndarray":
-    """An array with as many rows as wanted: the ones that are there, over and over.
+    """An array with `count` rows, made by repeating the rows of `array`.
 
-    Repeating keeps every value one that the model is made for.
+    So every value is one that the model accepts.
     """
     import numpy
 

@@ -1,1 +1,1 @@
-"""What a model's training or a function will take of a GPU's memory, told without one."""
+"""Estimates how much GPU memory a model or a function needs, without using a GPU."""

@@ -1,4 +1,4 @@
-"""What the estimates for Keras models have in common, whatever the backend."""
+"""Half precision for Keras models, for the estimates of every backend."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -8,10 +8,10 @@ HALF_POLICY = "mixed_bfloat16"
 
 
 def in_half_precision(model: "Any") -> None:
-    """Let the model compute in 16 bits and keep its weights in 32, as under a mixed policy.
+    """Make the model compute in 16 bits with weights in 32 bits, as under a mixed policy.
 
-    Layers that were given a policy of their own, such as a last layer in float32, keep it only
-    where it is not the plain default, which a saved model cannot be told apart from.
+    A layer with its own policy, such as a last layer in float32, keeps it only if it differs from
+    the default: in a saved model, an explicit default looks like none.
     """
     import keras
 

@@ -1,7 +1,7 @@
-"""Whether a program wants its Keras model compiled by XLA: what it gave as `jit_compile`.
+"""Remembers what a program passed as `jit_compile` to the `compile` method of its Keras model.
 
-Keras answers "auto" by this machine's devices when the model is compiled, and keeps the answer
-alone. On TensorFlow it is no where there is no GPU, so that the question has to be noted.
+Keras resolves "auto" for the devices of this machine and keeps only the result. On TensorFlow
+without a GPU the result is False, so the value that was passed has to be remembered.
 """
 
 import functools
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 TRAINER = "keras.src.trainers.trainer"
-"""Where Keras 3 has `compile`."""
+"""The module in which Keras 3 defines `compile`."""
 
 _CHOICES: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
 
 
 def of(model: "Any") -> "Any":
-    """True, False or "auto", which it is for a model that was not compiled."""
+    """True, False or "auto"; "auto" for a model that was not compiled."""
     return _CHOICES.get(model, "auto")
 
 
 def note_from_now_on() -> None:
-    """For all models that are compiled from now on; Keras is not imported for it."""
+    """Remember it for all models compiled from now on, without importing Keras."""
     module = sys.modules.get(TRAINER)
     if module is not None:
         _watch(module)
@@ -35,7 +35,7 @@ def note_from_now_on() -> None:
 
 
 class _Finder(object):
-    """Lets the others find the module, and adds to the end of its execution."""
+    """Finds the module through the other finders, and runs our code after it was executed."""
 
     def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
         if name != TRAINER:

@@ -1,7 +1,7 @@
-"""The largest batch whose memory fits into some room, asked of an estimator as seldom as may be.
+"""Finds the largest batch whose estimated memory fits, with as few estimates as possible.
 
-Memory is close to affine in the batch. Two estimates predict the answer, and the answer is asked
-for itself before it is given: what is returned has been estimated, not extrapolated.
+Memory is close to a linear function of the batch. Two estimates predict the answer, and the answer
+itself is estimated before it is returned: it is never extrapolated.
 """
 
 import time
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 MOST_ESTIMATES = 12
 LARGEST = 1 << 20
-"""No larger batch is looked for."""
+"""The search does not go beyond this batch."""
 CLOSE = 0.01
-"""A bracket as narrow as this part of the answer is not worth many more estimates."""
+"""If the bracket is narrower than this fraction of the answer, the search soon stops."""
 MANY = 5
 GROWTH = 16
 
 
 class Largest(object):
-    """What came of a search."""
+    """The result of a search."""
 
     def __init__(self, batch: int, next_batch: "int | None") -> None:
         self.batch = batch
-        """The largest that was seen to fit; 0 where not even one example does."""
+        """The largest batch that fits; 0 if not even one example does."""
         self.next_batch = next_batch
-        """The smallest larger one that was seen not to; None where none was tried."""
+        """The smallest larger batch that does not fit; None if none was tried."""
 
 
 def largest(
@@ -36,7 +36,7 @@ def largest(
     seconds: "float | None" = None,
     clock: "Callable[[], float]" = time.time,
 ) -> "Largest":
-    """`need(batch)` gives bytes. After so many seconds, what is known by then is the answer."""
+    """`need(batch)` returns bytes. After `seconds`, the best answer so far is returned."""
     began = clock()
     known = {batch: need(batch)}
     while len(known) < MOST_ESTIMATES:
@@ -50,7 +50,7 @@ def largest(
 
 
 def next_batch(known: "dict[int, float]", room: float) -> "int | None":
-    """The batch to ask for after these needs; None where they settle it."""
+    """The next batch to estimate, given what is known; None if the answer is settled."""
     fits, fails = _bracket(known, room)
     if fits >= LARGEST or fails == fits + 1:
         return None
@@ -64,7 +64,7 @@ def next_batch(known: "dict[int, float]", room: float) -> "int | None":
     ends = (fits, fails) if fits else sorted(known)[:2]
     guess = _along_line(known, room, ends)
     if len(known) >= MANY and len(known) % 2:
-        # The line has not settled it: where memory goes in steps, halving does.
+        # Memory may grow in steps, which a line does not describe: bisect.
         guess = (fits + fails) // 2
     return max(min(guess, fails - 1), fits + 1)
 
@@ -76,7 +76,7 @@ def _bracket(known: "dict[int, float]", room: float) -> "tuple[int, int | None]"
 
 
 def _along_line(known: "dict[int, float]", room: float, ends: "Sequence[int]") -> int:
-    """Where the line through two known batches reaches the room."""
+    """The batch at which the line through two known batches reaches the limit."""
     low, high = ends
     slope = (known[high] - known[low]) / float(high - low)
     if slope <= 0:

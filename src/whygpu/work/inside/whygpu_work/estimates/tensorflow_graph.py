@@ -1,8 +1,8 @@
-"""The memory of a graph that TensorFlow runs operation by operation: what is held until when.
+"""The memory of a graph that TensorFlow runs operation by operation.
 
-TensorFlow gives an operation room for its results when it starts it, and takes an array back when
-the last operation that reads it has been started. What a GPU is to do is started from one queue, in
-which an operation is put when all that it needs has been started.
+TensorFlow allocates the results of an operation when it starts it, and frees an array when the last
+operation that reads it has been started. Operations for a GPU are started from one queue; an
+operation enters the queue when all operations that it depends on have been started.
 """
 
 import collections
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, Iterator, Sequence
 
 GRANULE = 256
-"""Bytes; TensorFlow's allocator gives multiples of it."""
+"""Bytes; TensorFlow's allocator rounds sizes up to multiples of it."""
 SHARING = frozenset(
     (
         *("CheckNumerics", "EnsureShape", "ExpandDims", "Identity", "IdentityN", "PreventGradient"),
@@ -33,7 +33,7 @@ OVERWRITING = frozenset(
         *("Square", "SquaredDifference", "Sub", "Tanh", "TanhGrad", "Xdivy", "Xlogy"),
     )
 )
-"""They write over an input of the same size that nobody else waits for."""
+"""They overwrite an input of the same size that no other operation will read."""
 
 
 class Array(object):
@@ -41,12 +41,12 @@ class Array(object):
         self.size = size
         self.shape = shape
         self.awaited = 0
-        """Operations that have yet to read it, and results that it is."""
+        """The number of operations that will still read it, plus one if it is a result."""
         self.is_result = False
 
 
 def at_peak(graph: "Any") -> "Sequence[Array]":
-    """The arrays that are there when most memory is; without those the graph is given."""
+    """The arrays that exist at the peak, without the inputs of the graph."""
     held = _Held(graph)
     for operation in held.operations:
         held.start(operation)
@@ -86,7 +86,7 @@ class _Held(object):
         if operation.type in SHARING:
             array = inputs[place]
             if array is None:
-                # A variable, or what the graph is given.
+                # A variable, or an input of the graph.
                 return
         else:
             array = self._overwritten(operation, inputs, tensor) or self._new(tensor)
@@ -114,7 +114,7 @@ class _Held(object):
 
 
 def _needed(graph: "Any") -> "list[Any]":
-    """The operations that lead to a result or a change, in their order."""
+    """The operations that a result or a side effect depends on, in order."""
     found = set()
     waiting = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
     while waiting:

@@ -1,4 +1,4 @@
-"""The memory that a Keras model on TensorFlow takes on a GPU, modelled: no GPU is needed.
+"""Estimates the GPU memory of a Keras model on TensorFlow by a model, without a GPU.
 
 On a GPU, Keras has TensorFlow hand the step of `fit` or `predict` to XLA (`jit_compile="auto"`)
 where all layers allow it; the program that XLA would be given is then what is looked at. Else
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FEW = 2
 """Rows of the arrays from which shapes and types are read."""
 CAPABILITY = (9, 0)
-"""Of the GPU that is meant where nobody said."""
+"""The compute capability that is assumed if none is given."""
 NOT_MEASURED = (
     "The figures for TensorFlow are a model's, of the program that it would give XLA; they are not "
     "held against a GPU."
@@ -118,7 +118,7 @@ class KerasEstimator(object):
         gradients = sum(each.size for each in others if self.train and each.shape in weights)
         activations = sum(each.size for each in others) - gradients
         if self.train:
-            # What the step tells of itself: a few numbers.
+            # What the step returns: a few numbers.
             activations, results = activations + results, 0
         return _Temporary(gradients, activations, results, 0)
 
@@ -132,7 +132,7 @@ class KerasEstimator(object):
         return step
 
     def _graph(self, data: "Any", specs: "Any") -> "Any":
-        """The step as operations, with those of functions that the model has made of its own."""
+        """The step as operations, including those of the model's own functions."""
         import tensorflow
 
         before = tensorflow.config.functions_run_eagerly()
@@ -157,7 +157,7 @@ class KerasEstimator(object):
 
 
 class _Temporary(object):
-    """Bytes of what is there at the peak, beside what stays."""
+    """Bytes that exist at the peak in addition to what stays allocated."""
 
     def __init__(self, gradients: int, activations: int, results: int, workspace: int) -> None:
         self.gradients = gradients
@@ -186,7 +186,7 @@ def _size(shape: "Iterable[int]", dtype: "Any") -> int:
 
 
 def _obstacle(model: "Any") -> str:
-    """What cannot be followed without a GPU; empty where nothing."""
+    """What cannot be modelled without a GPU; empty if there is nothing."""
     if getattr(model, "run_eagerly", False):
         return "it is told to run eagerly"
     for layer in all_layers(model):
@@ -196,7 +196,7 @@ def _obstacle(model: "Any") -> str:
 
 
 def _why_not_compiled(model: "Any") -> str:
-    """Why Keras would not have XLA compile the model on a GPU; empty where it would."""
+    """Why Keras would not let XLA compile the model on a GPU; empty if it would."""
     for layer in all_layers(model):
         if not getattr(layer, "supports_jit", True):
             return "its layer %s does not allow it" % layer.name
@@ -213,7 +213,7 @@ def _why_not_compiled(model: "Any") -> str:
 
 
 def _is_for_cudnn(layer: "Any") -> bool:
-    """Keras gives an LSTM or GRU of the usual kind to cuDNN, which XLA knows nothing of."""
+    """Keras uses cuDNN for an LSTM or GRU with default settings; XLA does not see that work."""
     cell: "Any" = getattr(layer, "cell", None)
     if type(layer).__name__ not in ("LSTM", "GRU") or not getattr(layer, "use_cudnn", False):
         return False

@@ -1,8 +1,8 @@
-"""The memory that a Keras model on JAX, or a JAX function, takes on a GPU: no GPU is needed.
+"""Estimates the GPU memory of a Keras model on JAX, or of a JAX function, without a GPU.
 
-The very program that `fit` or `predict` would run is traced with shapes in place of arrays. Where
-JAX's CUDA plugin is installed, XLA's GPU compiler says what the program takes; where it is not,
-the compiler's choices are modelled from the program's text.
+The program that `fit` or `predict` would run is traced with shapes instead of arrays. If JAX's CUDA
+plugin is installed, XLA's GPU compiler reports what the program needs; otherwise the choices of the
+compiler are modelled from the program's text.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ WORKSPACE = "by which cuBLAS and cuDNN raise the peak; they choose on the GPU"
 
 
 class _Estimator(object):
-    """What is common to all programs: tracing, asking the compiler, and the model in its place."""
+    """What all programs share: tracing, asking the compiler, and the model if there is none."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class _Estimator(object):
         return jax.ShapeDtypeStruct(tuple(shape), dtype, sharding=where)
 
     def _temporary(self, lowered: "Any", thorough: bool = True) -> "_Temporary":
-        """What the compiler says; the model says what of it is what, or all where there is none."""
+        """What the compiler reports; without a compiler, what the model says."""
         modelled, size = None, None
         try:
             modelled = program_memory.model(_text(lowered), self.compiler.capability)
@@ -110,7 +110,7 @@ class _Estimator(object):
 
 
 class _Temporary(object):
-    """Memory beside arguments and results, from the compiler where it knows."""
+    """Memory in addition to arguments and results, from the compiler if there is one."""
 
     def __init__(self, compiled: "int | None", modelled: "Any", tried_out: bool) -> None:
         self.how = "modelled" if compiled is None else "compiled"
@@ -174,10 +174,10 @@ class KerasEstimator(_Estimator):
             state += (optimizer, self._state(model.metrics_variables))
             step = model.train_step
         lowered = self._lowered(jax.jit(step, donate_argnums=0), (state, data))
-        # A training step takes long to compile, and depends less on what is not known.
+        # A training step takes long to compile, and depends less on trials on the GPU.
         temporary = self._temporary(lowered, thorough=not self.train)
         results = jax.eval_shape(step, state, data)[0]
-        # The next batch is on its way to the GPU while one is worked on.
+        # The next batch is copied to the GPU while one is processed.
         return self._answer(
             self._parts(
                 temporary,
@@ -211,7 +211,7 @@ class KerasEstimator(_Estimator):
         return parts
 
     def _build_metrics(self, data: "Any") -> None:
-        """As `fit` does at its first batch: what counts the loss and the metrics comes to be."""
+        """Create the variables of the loss and of the metrics, as `fit` does at its first batch."""
         self.model._symbolic_build(data_batch=data + (None,))
 
     def _state(self, variables: "Any") -> "list[Any]":
@@ -269,7 +269,7 @@ def _part(name: str, size: float, how: str, note: str = "") -> "dict[str, Any]":
 
 
 def _donated(lowered: "Any", results: int) -> int:
-    """Bytes of results that take the place of arguments."""
+    """Bytes of results that reuse the memory of arguments."""
     import jax
 
     arguments = jax.tree_util.tree_leaves(lowered.args_info)
@@ -294,7 +294,7 @@ def _size(leaf: "Any") -> int:
         count *= each
     with contextlib.suppress(TypeError):
         return count * numpy.dtype(leaf.dtype).itemsize
-    # A random key: a type of JAX's own.
+    # A random key, which has a type of JAX.
     return count * jax.random.key_data(jax.random.key(0)).nbytes
 
 
@@ -306,7 +306,7 @@ def _text(lowered: "Any") -> str:
 
 
 def _build_optimizer(model: "Any") -> None:
-    """Let the optimiser know its variables, without giving them memory where it can do without."""
+    """Create the optimizer's variables, without memory if possible."""
     import keras
     from keras.src.backend.common.stateless_scope import StatelessScope
 
@@ -317,6 +317,6 @@ def _build_optimizer(model: "Any") -> None:
         with StatelessScope(initialize_variables=False):
             model.optimizer.build(model.trainable_variables)
     except ValueError:
-        # Some make variables from values, which are not to be had there.
+        # Some optimizers compute variables from values, which do not exist there.
         model.optimizer = keras.optimizers.deserialize(as_it_was)
         model.optimizer.build(model.trainable_variables)

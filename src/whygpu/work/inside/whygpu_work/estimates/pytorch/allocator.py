@@ -1,6 +1,6 @@
-"""PyTorch's caching allocator for CUDA, replayed: what a list of allocations and frees comes to.
+"""A model of PyTorch's caching allocator for CUDA: the peak of a list of allocations and frees.
 
-PyTorch hands out blocks that it cuts from larger segments, and counts whole blocks: the peak that
+PyTorch cuts blocks from larger segments and counts whole blocks: the peak that
 it reports (`torch.cuda.max_memory_allocated`) and the memory that it holds (`max_memory_reserved`)
 are both more than the sum of the tensors. No PyTorch is needed here.
 """
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 BLOCK = 512
 """Every size is rounded up to a multiple of it."""
 SMALL = 1 << 20
-"""Up to this size blocks come from segments of their own."""
+"""Blocks up to this size come from small segments."""
 SMALL_SEGMENT = 2 << 20
 LARGE_SEGMENT = 20 << 20
 LEAST_OWN_SEGMENT = 10 << 20
-"""From this size on a block gets a segment made for it."""
+"""A block of this size or more gets its own segment."""
 SEGMENT_STEP = 2 << 20
 
 
@@ -37,7 +37,7 @@ class _Block:
 
 
 class _Pool:
-    """The free blocks of one kind, the smallest that is large enough first."""
+    """Free blocks, small or large; take() returns the smallest one that is large enough."""
 
     def __init__(self, least_rest: int) -> None:
         self._least_rest = least_rest
@@ -63,14 +63,14 @@ class _Pool:
         del self._sizes[place], self._blocks[place]
 
     def drop_unused(self) -> int:
-        """Forget the segments that are free as a whole; their bytes."""
+        """Drop the segments that are completely free; return their bytes."""
         whole = [each for each in self._blocks if each.before is None and each.after is None]
         for block in whole:
             self.remove(block)
         return sum(block.size for block in whole)
 
     def cut(self, block: "_Block", size: int) -> None:
-        """Leave `size` bytes in the block, and put the rest back if it is worth keeping."""
+        """Shrink the block to `size` bytes, and put the rest back if it is large enough."""
         rest = block.size - size
         if rest < self._least_rest:
             return
@@ -83,11 +83,11 @@ class _Pool:
 
 
 class DoesNotFit(Exception):
-    """The allocator has given back all that it can spare, and it is not enough."""
+    """There is not enough memory, even after the allocator released every unused segment."""
 
 
 class Allocator:
-    """Counts as PyTorch's allocator counts, on a GPU with so much memory for it, or enough."""
+    """Counts as PyTorch's allocator does, on a GPU with `limit` bytes; None for no limit."""
 
     def __init__(self, limit: "int | None" = None) -> None:
         self._limit = limit
@@ -97,7 +97,7 @@ class Allocator:
         self.reserved = 0
 
     def allocate(self, size: int) -> "tuple[_Pool, _Block]":
-        """A block for `size` bytes; give it back to `release`."""
+        """A block for `size` bytes, to be passed to release()."""
         size = rounded(size)
         pool = self._small if size <= SMALL else self._large
         block = pool.take(size)
@@ -110,7 +110,7 @@ class Allocator:
 
     def _new_segment(self, size: int) -> "_Block":
         if self._limit is not None and self.reserved + size > self._limit:
-            # Segments that nobody uses go back to the driver, as PyTorch does it.
+            # PyTorch returns unused segments to the driver, too.
             self.reserved -= self._small.drop_unused() + self._large.drop_unused()
             if self.reserved + size > self._limit:
                 raise DoesNotFit()
@@ -147,13 +147,13 @@ def _joined(one: "_Block", other: "_Block") -> "_Block":
 
 
 class Peak:
-    """The moment at which most was allocated: how much, and which allocations made it up."""
+    """The peak: how much was allocated, and by which allocations."""
 
     def __init__(self, allocated: int, reserved: int, live: "dict[int, int]") -> None:
         self.allocated = allocated
         self.reserved = reserved
         self.live = live
-        """The bytes of each allocation's block, by its key."""
+        """The size of the block of each allocation, by its key."""
 
 
 def replay(events: "Sequence[tuple[int, int | None]]", limit: "int | None" = None) -> "Peak":
@@ -183,10 +183,10 @@ def _live_at(events: "Sequence[tuple[int, int | None]]", moment: int) -> "dict[i
 
 
 def least(events: "Sequence[tuple[int, int | None]]", peak: "Peak") -> int:
-    """The least memory with which the allocator gets through the events, to within a step.
+    """The least memory with which the allocator can handle the events, to within one step.
 
-    It lies between the peak, which it would be without gaps between blocks, and what the allocator
-    holds when nothing makes it give anything back.
+    It lies between the peak, which would be enough without fragmentation, and what the allocator
+    holds if nothing forces it to release anything.
     """
     low, high = peak.allocated, peak.reserved
     while high - low > SEGMENT_STEP:

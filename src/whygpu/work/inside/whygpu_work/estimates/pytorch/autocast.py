@@ -27,7 +27,7 @@ _METHODS = {"__matmul__": "lower", "__rmatmul__": "lower", "__pow__": "full", "_
 
 
 class Casts:
-    """The casts that are in force, with the copies of weights that are kept until they end."""
+    """The casts of an autocast region, with the copies of weights that it keeps until its end."""
 
     def __init__(self) -> None:
         self._copies: "dict[int, tuple[Any, Any]]" = {}
@@ -56,7 +56,7 @@ class Casts:
         if not (value.is_leaf and value.requires_grad and dtype != torch.float32):
             return value.to(dtype)
         if id(value) not in self._copies:
-            # The weight is held as well, so that its number stays its own.
+            # The weight is kept as well, so that its id is not used again.
             self._copies[id(value)] = (value, value.to(dtype))
         return self._copies[id(value)][1]
 

@@ -18,11 +18,11 @@ RESERVED = {"LSTM": 5, "GRU": 6, "RNN": 1}
 FOR_DROPOUT = 2
 """More of them, between two layers."""
 SMALL = {"LSTM": (192, 128), "GRU": (192, 128), "RNN": (384, 256)}
-"""Up to so many hidden units PyTorch takes an algorithm for small layers, forward and backward."""
+"""Hidden units up to which cuDNN uses an algorithm for small layers, forward and backward."""
 OF_SMALL = {"LSTM": (16, 16), "GRU": (12, 14), "RNN": (4, 9)}
-"""Numbers that it works in besides, at inference and in training, if they have 32 bits."""
+"""Extra numbers of workspace for it, at inference and in training, in 32 bits."""
 FIXED = 8 << 20
-"""Bytes to work in for each layer and direction."""
+"""Bytes of workspace for each layer and direction."""
 
 
 def recurrent(kind: str) -> "Callable[..., Any]":
@@ -90,13 +90,13 @@ class _Shape:
         self.states = states
 
     def reserve(self, input: "Any", hidden: int) -> int:
-        """The bytes that stay until the backward pass: each layer's, and what goes in between."""
+        """The bytes kept for the backward pass: of each layer, and between layers."""
         between = 1 + (FOR_DROPOUT if self.dropout else 0)
         numbers = RESERVED[self.kind] * self.layers + between * (self.layers - 1)
         return _rows(input) * numbers * hidden * self.directions * input.element_size()
 
     def workspace(self, input: "Any", hidden: int, weights: "Any", forward: bool) -> int:
-        """The bytes that a pass works in."""
+        """The bytes of workspace of a pass."""
         size, gates, both = input.shape[-1], GATES[self.kind], self.directions == 2
         numbers = self.directions * (gates + 1) * hidden + size + (4 * hidden if both else 0)
         if self.kind == "LSTM":
@@ -145,7 +145,7 @@ class _Recurrent(torch.autograd.Function):
 
 
 def _in_one_piece(weights: "Any") -> "Any":
-    """The weights as cuDNN wants them: as they lie, where they are one piece, or a copy."""
+    """The weights in one piece, as cuDNN expects them: as they are if possible, else a copy."""
     total = sum(weight.numel() for weight in weights)
     if len({weight.untyped_storage()._cdata for weight in weights}) == 1:
         return weights[0].as_strided((total,), (1,))

@@ -1,7 +1,7 @@
-"""The memory that a PyTorch module, or a Keras model on PyTorch, takes on a GPU: no GPU is needed.
+"""Estimates the GPU memory of a PyTorch module, or of a Keras model on PyTorch, without a GPU.
 
-The real training step or inference runs, on tensors that have no data, and every allocation is
-counted as PyTorch's allocator on a GPU would count it.
+The real training step or inference runs on tensors without data, and every allocation is counted
+as PyTorch's allocator on a GPU would count it.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 OLDEST = (2, 1)
-"""Before it, a storage's end cannot be seen from Python."""
+"""Before this release, Python code cannot see when a storage is freed."""
 HALF = torch.bfloat16
 PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace")
 MODELLED = ("workspace",)
@@ -33,13 +33,13 @@ NOTES = {
 
 
 class Estimator(object):
-    """One kind of step at any batch size; subclasses say what the step is.
+    """A step at any batch size; subclasses define the step.
 
     `gpu` is the compute capability of the GPU that is meant, as a tuple, or None.
     """
 
     truth = False
-    """What a condition is taken to be whose value nobody knows."""
+    """The value assumed for a condition that depends on data."""
 
     def __init__(
         self,
@@ -58,9 +58,9 @@ class Estimator(object):
         raise NotImplementedError
 
     def at(self, batch: int) -> "dict[str, Any]":
-        """The peak of one step and what it is made of, as a dict for JSON."""
+        """The peak of one step and its parts, as a dict for JSON."""
         if not self._warm:
-            # It makes the optimiser's state and the libraries' workspaces.
+            # The first step creates the optimizer's state and the workspaces of libraries.
             self._tell("first step")
             self._run(batch)
             self._warm = True
@@ -81,7 +81,7 @@ class Estimator(object):
     def _run(self, batch: int) -> None:
         gc.collect()
         pretence = Pretence(self.recorder, self.truth)
-        # Its threads would not be watched.
+        # Threads of autograd would not be watched.
         with torch.autograd.set_multithreading_enabled(False), pretence, self.recorder:
             self.step(batch)
         for place in pretence.asked_at:
@@ -119,7 +119,7 @@ class ModuleEstimator(Estimator):
         tell: "Callable[[str], None] | None" = None,
         options: "dict[str, Any] | None" = None,
     ) -> None:
-        """`options` are the optimiser's, where it is not to have its defaults."""
+        """`options` replace the optimizer's defaults."""
         super(ModuleEstimator, self).__init__(train, gpu, tell)
         self.module = module.train(train)
         self._mixed = mixed
@@ -160,7 +160,7 @@ class ModuleEstimator(Estimator):
         return torch.autocast("cuda", dtype=HALF)
 
     def _loss(self, output: "Any") -> "Any":
-        """What is differentiated: the module's own loss, or one that takes what most losses do."""
+        """What is differentiated: the module's own loss, or one with the usual memory needs."""
         found = getattr(output, "loss", None)
         if isinstance(found, torch.Tensor):
             return found

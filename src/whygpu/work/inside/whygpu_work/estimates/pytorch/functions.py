@@ -1,6 +1,6 @@
-"""Functions that take another way on a GPU than the `meta` device would show.
+"""Functions that allocate differently on a GPU than on the `meta` device.
 
-Each one here allocates, keeps and lets go what PyTorch's CUDA path does: attention without a
+Each function here allocates, keeps and frees what PyTorch's CUDA path does: attention without a
 matrix of scores, a transformer's layer in one piece, dropout with a mask of one byte an element.
 """
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, Sequence
 
 FLASH_HEAD_SIZE = 256
-"""The most numbers of a head for which there is a kernel of flash attention."""
+"""The largest size of a head for which there is a flash attention kernel."""
 HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -30,7 +30,7 @@ def rms_norm(
     weight: "Any" = None,
     eps: "float | None" = None,
 ) -> "Any":
-    """One kernel, where the `meta` device shows its steps; it keeps a number for each row."""
+    """One kernel on a GPU, several steps on `meta`; it keeps one number for each row."""
     return _RmsNorm.apply(input, weight, len(normalized_shape))
 
 
@@ -66,7 +66,7 @@ def attention(
 
 
 def _has_fused_kernel(query: "Any", value: "Any", mask: "Any") -> bool:
-    """Whether flash or memory-efficient attention takes these, by PyTorch's own conditions."""
+    """Whether flash or memory-efficient attention accepts these, by PyTorch's own conditions."""
     if query.dim() != 4 or query.dtype == torch.float64:
         return False
     if mask is not None and mask.requires_grad:
@@ -84,7 +84,7 @@ def _has_fused_kernel(query: "Any", value: "Any", mask: "Any") -> bool:
 def _attention_by_scores(
     query: "Any", key: "Any", value: "Any", mask: "Any", dropout_p: float, is_causal: bool
 ) -> "Any":
-    """The scores in full, as PyTorch computes them where no kernel fits."""
+    """Attention with the whole matrix of scores, as PyTorch does it if no kernel fits."""
     if is_causal:
         shape = (query.shape[-2], key.shape[-2])
         mask = torch.empty(shape, dtype=torch.bool, device=query.device).tril()
@@ -117,13 +117,13 @@ class _FusedAttention(torch.autograd.Function):
     def backward(context: "Any", gradient: "Any") -> "tuple[Any, ...]":
         query, key, value, _, _, sums = context.saved_tensors
         gradients = [torch.empty_like(each) for each in (query, key, value)]
-        # The query's gradient is added up in 32 bits.
+        # The gradient of the query is accumulated in 32 bits.
         working((sums.numel() + query.numel()) * sums.element_size())
         return (*gradients, None)
 
 
 def encoder_layer(src: "Any", size: int, heads: int, *rest: "Any") -> "Any":
-    """A layer of a transformer's encoder at inference, which CUDA has in one function."""
+    """A transformer encoder layer at inference, which is one function on CUDA."""
     projections, (use_gelu, norm_first, epsilon) = rest[:4], rest[4:7]
     first_norm, second_norm, widen, narrow = (rest[at : at + 2] for at in (7, 9, 11, 13))
     linear = torch.nn.functional.linear
@@ -149,7 +149,7 @@ def self_attention(
     *projections: "Any",
     **options: "Any",
 ) -> "tuple[Any, Any]":
-    """Attention with its projections at inference, which CUDA has in one function."""
+    """Attention with its projections at inference, which is one function on CUDA."""
     into_three, into_three_bias, back, back_bias = projections[:4]
     need_weights, average = _wants_weights(projections[4:], options)
     linear = torch.nn.functional.linear
@@ -174,7 +174,7 @@ def _wants_weights(rest: "Any", options: "dict[str, Any]") -> "tuple[bool, bool]
 
 
 def _existing(replacements: "Any") -> "dict[Any, Any]":
-    """By the functions themselves; a release that lacks one does not call it either."""
+    """The replacements by function, without those that this release does not have."""
     return {
         getattr(owner, name): replacement
         for owner, name, replacement in replacements

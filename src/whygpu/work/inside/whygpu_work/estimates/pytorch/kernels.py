@@ -1,7 +1,7 @@
-"""What CUDA kernels allocate that the operation itself does not show.
+"""Memory that CUDA kernels allocate in addition to their results.
 
-The `meta` device knows the shape of every result. It does not know that cuDNN wants its tensors in
-one layout, or that it needs room to work in.
+The `meta` device knows the shape of every result. It does not know that cuDNN needs its tensors in
+one layout, or that it needs workspace.
 """
 
 import torch
@@ -21,7 +21,7 @@ CUBLAS_LT_WORKSPACE = 1 << 20
 
 
 def cublas_workspace(gpu: "tuple[int, int] | None") -> int:
-    """What PyTorch gives cuBLAS for each thread that uses it, by the GPU's compute capability."""
+    """The workspace that PyTorch gives cuBLAS for each thread, by the GPU's compute capability."""
     return 32 << 20 if gpu is None or gpu >= (9, 0) else (8 << 20) + (128 << 10)
 
 
@@ -64,7 +64,7 @@ def _layout(tensor: "Any", weight: "Any") -> "Any":
 
 
 def _looks_channels_last(tensor: "Any") -> bool:
-    """Whether PyTorch takes the strides to mean that channels lie innermost."""
+    """Whether PyTorch treats the strides as channels-last."""
     size, stride = tensor.shape, tensor.stride()
     if stride[1] == 0:
         return False
@@ -81,7 +81,7 @@ def _looks_channels_last(tensor: "Any") -> bool:
 def _transposing(
     layout: "Any", gpu: "tuple[int, int] | None", weight: "Any", *tensors: "Any"
 ) -> int:
-    """Room for copies with the channels innermost, which is how tensor cores want them.
+    """Bytes for channels-last copies, which is the layout that tensor cores need.
 
     cuDNN makes them for itself where PyTorch has them in the other layout. A kernel of one point is
     a plain product, which takes any layout, and one for each channel does without tensor cores.
@@ -101,7 +101,7 @@ def _on_tensor_cores(dtype: "Any", gpu: "tuple[int, int] | None") -> bool:
 
 
 def _copy(tensor: "Any", layout: "Any") -> int:
-    """The bytes of a copy in another layout, 0 if it has it already."""
+    """The bytes of a copy in another layout; 0 if the tensor has that layout already."""
     if tensor.is_contiguous(memory_format=layout):
         return 0
     return _bytes(tensor)

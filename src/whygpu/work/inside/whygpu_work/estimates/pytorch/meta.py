@@ -1,4 +1,4 @@
-"""Takes the data away from a module's weights: they keep shape, type and ties, on `meta`."""
+"""Moves a module's weights to `meta`: they lose their data and keep shape, type and ties."""
 
 import weakref
 
@@ -26,12 +26,12 @@ def on_meta(module: "Any", known: "dict[int, Any] | None" = None) -> "list[Any]"
 
 
 def without_data(tensor: "Any", known: "dict[int, Any]") -> "Any":
-    """The tensor's like on `meta`: one and the same for each that is given, by `known`."""
+    """The tensor on `meta`; the same one each time, as remembered in `known`."""
     if id(tensor) not in known:
         like = tensor.detach().to("meta")
         if isinstance(tensor, torch.nn.Parameter):
             like = torch.nn.Parameter(like, requires_grad=tensor.requires_grad)
-        # The tensor is kept as well, so that its number stays its own.
+        # The tensor is kept as well, so that its id is not used again.
         known[id(tensor)] = (like, tensor)
         known[id(like)] = (like, like)
     return known[id(tensor)][0]

@@ -1,7 +1,7 @@
-"""Lets a PyTorch program believe that its tensors are on a GPU, where they have no data at all.
+"""Makes a PyTorch program believe that its tensors are on a GPU; they have no data at all.
 
-In truth they are on the `meta` device. The program asks for "cuda" and gets `meta`; it asks a
-tensor for its device and is told "cuda:0". No GPU is touched, and none has to be there.
+They really are on the `meta` device. The program asks for "cuda" and gets `meta`; a tensor reports
+its device as "cuda:0". No GPU is used, and none has to be there.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ META = torch.device("meta")
 
 
 class Pretence(TorchFunctionMode):
-    """Where a value decides, a condition is taken to be `truth` and every number 0."""
+    """A condition that depends on data is assumed to be `truth`, a number to be 0."""
 
     def __init__(self, recorder: "Recorder | None" = None, truth: bool = False) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Pretence(TorchFunctionMode):
         self._casts = autocast.Casts()
         self._patches = contextlib.ExitStack()
         self.asked_at: "list[str]" = []
-        """Where the program asked for a value, as file:line, outside of PyTorch and Keras."""
+        """Where the program read a value, as file:line, outside of PyTorch and Keras."""
 
     def __enter__(self) -> "Any":
         for owner, name, value in self._replacements():
@@ -66,7 +66,7 @@ class Pretence(TorchFunctionMode):
         return function(*arguments, **options)
 
     def _replacements(self) -> "Iterator[tuple[Any, str, Any]]":
-        """What would otherwise look at the real machine, or hide calls from this mode."""
+        """What would otherwise ask the real machine, or hide calls from this mode."""
         cuda = torch.cuda
         yield cuda, "is_available", lambda: True
         yield cuda, "device_count", lambda: 1
@@ -88,7 +88,7 @@ class Pretence(TorchFunctionMode):
         yield hooks, "__init__", self._hooks_within(hooks.__init__)
         yield torch, "Generator", _Generator
         yield torch, "clear_autocast_cache", self._casts.forget
-        # A function of this module that hands itself over to a mode runs without the mode then.
+        # A function of this module that dispatches to a mode would run without the mode.
         functional = torch.nn.functional
         yield torch.overrides, "has_torch_function", _has_others
         yield functional, "has_torch_function", _has_others
@@ -140,12 +140,12 @@ class Pretence(TorchFunctionMode):
         arguments, options = _on_meta(arguments[1:], options)
         result = function(tensor, *arguments, **options)
         if _is_ours(result) and not _is_ours(tensor) and not tensor.is_floating_point():
-            # Lengths and indices may be asked for again.
+            # The program may read lengths and indices again.
             result.whygpu_original = tensor
         return result
 
     def _backward(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
-        """autograd's own entries, with the time noted at which they run."""
+        """The entry points of autograd, which set the recorder's phase while they run."""
 
         recorder = self._recorder
         if recorder is None:
@@ -161,7 +161,7 @@ class Pretence(TorchFunctionMode):
         return run
 
     def _within(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
-        """What the backward pass calls in Python: autograd leaves this mode behind."""
+        """A function that the backward pass calls: autograd does not keep this mode active."""
 
         def call(*arguments: "Any", **options: "Any") -> "Any":
             if torch.overrides._get_current_function_mode() is not None:
@@ -175,7 +175,7 @@ class Pretence(TorchFunctionMode):
         return call
 
     def _hooks_within(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
-        """Checkpointed parts are computed anew when what they saved is asked for."""
+        """Checkpointed parts are computed again when their saved tensors are unpacked."""
 
         def make(hooks: "Any", pack_hook: "Any", unpack_hook: "Any") -> "Any":
             return function(hooks, self._within(pack_hook), self._within(unpack_hook))
@@ -198,14 +198,14 @@ _LIBRARIES = tuple("%s%s%s" % (os.sep, name, os.sep) for name in ("torch", "kera
 
 
 class _Generator(torch._C.Generator):
-    """Random numbers are never drawn; on a build for the CPU there is no other generator."""
+    """Random numbers are never drawn; a CPU build has no other generator."""
 
     def __new__(cls, device: "Any" = "cpu") -> "Any":
         return super().__new__(cls, "cpu")
 
 
 def _has_others(values: "Iterable[Any]") -> bool:
-    """Whether one of the values is no tensor and has its own way with PyTorch's functions."""
+    """Whether one of the values is not a tensor and overrides PyTorch's functions."""
     return any(
         hasattr(type(value), "__torch_function__") and not isinstance(value, torch.Tensor)
         for value in values
@@ -242,7 +242,7 @@ def _on_meta(arguments: "Any", options: "Any") -> "tuple[Any, dict[str, Any]]":
 
 
 _NUMBERS = ("alpha", "beta", "value")
-"""Options that are numbers, and are read out of a tensor where one is given."""
+"""Options that are numbers; PyTorch reads them from a tensor if one is given."""
 
 
 def _device_for(value: "Any") -> "Any":

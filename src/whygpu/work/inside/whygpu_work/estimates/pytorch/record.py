@@ -1,8 +1,8 @@
 """A PyTorch program's allocations, recorded while it runs on tensors without data.
 
 Tensors on the `meta` device have shapes, strides and lifetimes like any other, and autograd treats
-them like any other: what is saved for the backward pass and when it is let go is PyTorch's own
-doing. Only their numbers are missing, so a training step takes no memory and hardly any time.
+them like any other: PyTorch itself decides what is saved for the backward pass, and for how long.
+Only their numbers are missing, so a training step takes no memory and hardly any time.
 """
 
 import weakref
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 _ACTIVE: "list[Recorder]" = []
 _KIND_IN = {"forward": "activations", "backward": "activations", "update": "optimizer"}
-"""What an allocation counts as when nobody says what it is for."""
+"""The kind of an allocation that was not marked, by phase."""
 
 
 def working(size: int) -> None:
-    """Note that a kernel works in so many bytes, beside all that is allocated at this moment."""
+    """Record that a kernel needs so many bytes of workspace at this moment."""
     for recorder in _ACTIVE:
         recorder.pass_through((size,))
 
 
 class Recorder(TorchDispatchMode):
-    """Notes every storage that comes to be, when it goes, and what kernels need in between."""
+    """Records when each storage is created and freed, and the workspace of kernels."""
 
     def __init__(self, gpu: "tuple[int, int] | None") -> None:
         super().__init__()
@@ -80,12 +80,12 @@ class Recorder(TorchDispatchMode):
         return result
 
     def mark(self, tensors: "Iterable[Any]", kind: str) -> None:
-        """Say what tensors are for; they are noted if they are new."""
+        """Set the kind of tensors, and record those that are new."""
         for tensor in tensors:
             self.kinds[self._note(tensor.untyped_storage(), kind)] = kind
 
     def restart(self) -> None:
-        """Begin a new list of events, with all that is allocated now."""
+        """Begin a new list of events with everything that is allocated now."""
         self._events = [(key, size) for key, size in self._live.values() if size]
 
     def events(self) -> "list[tuple[int, int | None]]":
@@ -93,7 +93,7 @@ class Recorder(TorchDispatchMode):
         return list(self._events)
 
     def pass_through(self, sizes: "Iterable[int]") -> None:
-        """Room that is taken and given back within one operation."""
+        """Record memory that one operation allocates and frees."""
         keys = [self._open(size, "workspace") for size in sizes if size]
         self._events += [(key, None) for key in keys]
 

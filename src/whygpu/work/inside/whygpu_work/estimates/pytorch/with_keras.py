@@ -1,4 +1,4 @@
-"""The memory that a Keras model on PyTorch takes on a GPU, by Keras's own steps."""
+"""Estimates the GPU memory of a Keras model on PyTorch, by running Keras's own steps."""
 
 import numpy
 import torch
@@ -19,7 +19,7 @@ FEW = 2
 
 class KerasEstimator(Estimator):
     truth = True
-    """Keras asks whether gradients are finite, and whether it is time for an update."""
+    """Conditions are True here: Keras asks whether gradients are finite and an update is due."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class KerasEstimator(Estimator):
     def step(self, batch: int) -> None:
         import keras
 
-        # Keras itself has the batch in main memory, and moves it when the model is called.
+        # Keras keeps the batch in main memory and moves it when the model is called.
         with keras.device("cuda:0"):
             inputs = _rows(self._inputs, batch)
             if not self.train:
@@ -65,7 +65,7 @@ class KerasEstimator(Estimator):
             self.recorder.mark(_on_gpu(self.model.optimizer.variables), "optimizer")
 
     def _watch_updates(self) -> None:
-        """Tell the optimiser's own work from the model's."""
+        """Distinguish the work of the optimizer from that of the model."""
         if self._updates_watched:
             return
         self._updates_watched = True
@@ -84,7 +84,7 @@ class KerasEstimator(Estimator):
 def _weights_on_meta(model: "Any") -> "list[Any]":
     known: "dict[int, Any]" = {}
     for layer in [model, *all_layers(model)]:
-        # Asking a layer that has none makes it, and PyTorch finds the weights by it.
+        # Reading the attribute creates it, and PyTorch finds the weights through it.
         getattr(layer, "torch_params", None)
     weights = on_meta(model, known)
     variables = [*model.variables, *_more_variables(model)]
@@ -94,7 +94,7 @@ def _weights_on_meta(model: "Any") -> "list[Any]":
 
 
 def _more_variables(model: "Any") -> "list[Any]":
-    """The optimiser's and the metrics', where they stand already."""
+    """The variables of the optimizer and of the metrics, if they exist already."""
     more = list(getattr(model, "metrics_variables", None) or ())
     optimizer = getattr(model, "optimizer", None)
     return more + list(optimizer.variables if optimizer is not None else ())
@@ -105,7 +105,7 @@ def _on_gpu(variables: "Any") -> "list[Any]":
 
 
 def _rows(tree: "Any", count: int) -> "Any":
-    """Arrays of the same kind with as many rows: they are never read, and take no memory."""
+    """Arrays of the same kind with `count` rows: they are never read and take no memory."""
     if isinstance(tree, dict):
         return {key: _rows(each, count) for key, each in tree.items()}
     if isinstance(tree, (list, tuple)):

@@ -1,1 +1,1 @@
-"""XLA programs: its GPU compiler is asked where it is installed; elsewhere HLO is modelled."""
+"""Memory of XLA programs, from XLA's GPU compiler if it is installed, else from a model."""

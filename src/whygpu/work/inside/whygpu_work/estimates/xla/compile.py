@@ -1,7 +1,7 @@
-"""Asks XLA's GPU compiler what a JAX program takes, also on a machine that has no GPU.
+"""Asks XLA's GPU compiler what a JAX program needs, also on a machine without a GPU.
 
-JAX's CUDA plugin brings the whole compiler. Given a description of a GPU in place of one, it
-compiles for it; only what is decided by trying things out on the GPU itself stays open.
+JAX's CUDA plugin contains the whole compiler. It can compile for a GPU that is only described; what
+it decides by trials on the GPU itself stays unknown.
 """
 
 import importlib
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 OPTIONS = {"xla_gpu_autotune_level": 0}
-"""Nothing can be tried out."""
+"""Without a GPU, the compiler cannot make trials."""
 CUBLAS = {"xla_gpu_enable_triton_gemm": False}
-"""Matrix products are cuBLAS's and not XLA's own, which is another thing that trials decide."""
+"""Use cuBLAS for matrix products and not XLA's own kernels; trials decide that, too."""
 DEFAULT = (9, 0)
 GPUS = {
     # Compute capability: name, processors, threads for each, shared memory for each and for a
@@ -66,10 +66,10 @@ class Compiler(object):
             self.without = str(error).splitlines()[0]
 
     def temporary(self, lowered: "Any", thorough: bool) -> "int | None":
-        """Bytes that a lowered program takes beside its arguments and results.
+        """Bytes that a lowered program needs in addition to its arguments and results.
 
-        To be thorough is to compile it for either outcome of trials that cannot be made here, and
-        to take the larger.
+        `thorough`: compile it for both outcomes of trials that cannot be made here, and return the
+        larger result.
         """
         if self.tries_things_out:
             return _temporary(lowered.compile())
@@ -97,14 +97,14 @@ def _without_gpu(capability: "tuple[int, int]") -> "Any":
 
 
 def _register_plugin() -> None:
-    """Let JAX know its CUDA plugin, which it leaves out when it finds no driver."""
+    """Register JAX's CUDA plugin, which JAX ignores if it finds no driver."""
     import jax_plugins
 
     names = [each.name for each in pkgutil.iter_modules(jax_plugins.__path__)]
     names = [name for name in names if name.startswith("xla_cuda")]
     if not names:
         raise ImportError("JAX's CUDA plugin is not installed")
-    # The check that this leaves out is one of the driver's version.
+    # This skips a check of the driver's version.
     os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
     importlib.import_module("jax_plugins." + names[0]).initialize()
 
@@ -115,7 +115,7 @@ def _gpu(capability: "tuple[int, int]") -> "tuple[Any, ...]":
 
 
 def _description(capability: "tuple[int, int]") -> str:
-    """A GPU in the words of XLA's GpuTargetConfigProto."""
+    """The description of a GPU as XLA's GpuTargetConfigProto."""
     name, processors, threads, shared, shared_block, cache, speed, memory, clock = _gpu(capability)
     return """
         gpu_device_info {

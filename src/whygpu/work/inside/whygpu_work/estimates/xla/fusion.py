@@ -1,8 +1,8 @@
 """Which arrays of an XLA program exist in memory when a GPU runs it.
 
-Elementwise work is fused into what uses it, as long as doing it again costs less than writing it
-down; matrix products, convolutions, reductions and the like are written, and so is all that a
-library's kernel reads.
+Elementwise work is fused into its users as long as computing it again costs less than storing the
+result. The results of matrix products, convolutions and reductions are stored, and so is everything
+that the kernel of a library reads.
 """
 
 import re
@@ -45,10 +45,10 @@ MOVES = (
     "slice",
     "transpose",
 )
-"""Work that calculates nothing worth mentioning."""
+"""Operations that compute next to nothing."""
 ELEMENTWISE = ("add", "maximum", "minimum", "multiply", "select", "subtract", "convert")
 CHEAP = 4
-"""Steps for one element that a matrix product does along the way."""
+"""Steps for one element that a matrix product can do while it reads its operand."""
 CALCULATIONS = {
     "atan2": 40,
     "cbrt": 20,
@@ -67,18 +67,18 @@ CALCULATIONS = {
     "tan": 40,
     "tanh": 20,
 }
-"""Steps of calculation for one element, where it is not one."""
+"""Steps of computation for one element, if there is more than one."""
 CALCULATIONS_PER_BYTE = 14.0
-"""What a data-centre GPU calculates in the time it takes to read a byte."""
+"""Steps that a data-centre GPU computes in the time that it takes to read a byte."""
 
 SHORT_REDUCTION = 4096
-"""A sum over that many rows or more is done in two steps."""
+"""A sum over this many rows or more is computed in two steps."""
 
 
 def written(
     graph: "Graph", finished: "dict[Node, Node]"
 ) -> "tuple[set[Node], dict[Node, set[Node]]]":
-    """Which nodes are arrays in memory, and which of those each node is computed from."""
+    """The nodes that are stored in memory, and from which of those each node is computed."""
     result = _always_written(graph, finished)
     sources, effort = _sources(graph, result), _efforts(graph, result)
     kernels: "dict[Node, set[Node]]" = {}
@@ -119,7 +119,7 @@ def _always_written(graph: "Graph", finished: "dict[Node, Node]") -> "set[Node]"
 
 
 def _prologues(graph: "Graph", written: "set[Node]", roots: "Any") -> "set[Node]":
-    """Cheap elementwise work on one array that only matrix products read: they do it themselves."""
+    """Cheap elementwise work on one array that only matrix products read: they include it."""
     found, sources, effort = set(), _sources(graph, written), _efforts(graph, written)
     for node in graph.nodes:
         users = graph.users_of(node)
@@ -155,7 +155,7 @@ def _sources(graph: "Graph", written: "set[Node]") -> "dict[Node, set[Node]]":
 
 
 def _efforts(graph: "Graph", written: "set[Node]") -> "dict[Node, float]":
-    """Steps of calculation that doing a node again from written arrays would take."""
+    """Steps that computing a node again from stored arrays would take."""
     steps, fused = {}, {}
     for node in graph.nodes:
         each_step = 0 if node.operation in MOVES else CALCULATIONS.get(node.operation, 1)
@@ -186,7 +186,7 @@ def epilogues(graph: "Graph") -> "dict[Node, Node]":
 def _followed(
     graph: "Graph", node: "Node", operation: str, takes: "Callable[[Node], bool]"
 ) -> "Node":
-    """The node that alone uses another, if it is such an operation with such an operand."""
+    """The only user of a node, if it is this operation and the other operand is accepted."""
     users = graph.users_of(node)
     if len(users) != 1 or users[0].operation != operation or node in graph.roots:
         return node
@@ -208,7 +208,7 @@ def _is_for_short_reduction(graph: "Graph", node: "Node") -> bool:
 
 
 def _ends_in_short_reduction(graph: "Graph", node: "Node") -> bool:
-    """Whether a node is computed for a sum over so few rows that few threads share the work."""
+    """Whether a node is computed for a sum over so few rows that few threads work on it."""
     while node.operation not in WRITTEN and node.shape:
         users = graph.users_of(node)
         if len(users) != 1:

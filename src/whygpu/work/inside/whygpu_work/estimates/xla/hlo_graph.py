@@ -1,8 +1,8 @@
-"""An XLA program as a graph of arrays, brought to the form that its GPU compiler works on.
+"""An XLA program as a graph of arrays, in the form that its GPU compiler works on.
 
-Calls are written out, tuples and reshapes disappear, what is computed twice is computed once, and
-what only the GPU compiler does to convolutions and pooling is done here too: each of these decides
-which arrays exist at all.
+Calls are inlined, tuples and reshapes disappear, common subexpressions are merged, and the changes
+that the GPU compiler makes to convolutions and pooling are made here too: all of this decides which
+arrays exist at all.
 """
 
 import re
@@ -18,7 +18,7 @@ ALIASES = ("reshape", "bitcast", "bitcast-convert", "copy", "domain")
 FREE = ("constant", "iota")
 READ_IN_SHAPE = ("convolution", "dot", "reduce")
 WHOLE = ("custom-call", "rng-bit-generator", "sort", "topk")
-"""Work whose results are all written, whether somebody wants them or not."""
+"""Operations whose results are all stored, whether they are used or not."""
 UNIQUE = ("parameter", "while", "conditional", "custom-call", "rng", "barrier", "infeed")
 
 
@@ -95,7 +95,7 @@ class _Builder(object):
         return _flat(values), _flat(self._inline(name, values))
 
     def _inline(self, name: str, parameters: "Any") -> "Any":
-        """The value of a computation's root, its instructions written out here."""
+        """The value of a computation's root, with its instructions inlined."""
         values: "dict[str, Any]" = {}
         shapes: "dict[str, Any]" = {}
         root = None
@@ -110,7 +110,7 @@ class _Builder(object):
         return root
 
     def _value(self, instruction: "text.Instruction", operands: "Any", read: "Any") -> "Any":
-        """`read` are the operands' shapes as the instruction sees them."""
+        """`read`: the shapes of the operands as the instruction reads them."""
         opcode = instruction.opcode
         if opcode == "tuple":
             return operands
@@ -223,14 +223,14 @@ def _field(window: str, name: str) -> str:
 
 
 def _is_even(attributes: str) -> bool:
-    """Whether a pad is the same on both sides, and nothing between elements: cuDNN does that."""
+    """Whether padding is equal on both sides and not between elements: cuDNN supports that."""
     found = re.search(r"padding=([0-9x_]+)", attributes)
     sides = [each.split("_") for each in found.group(1).split("x")] if found else [("", "?")]
     return all(len(each) == 2 and each[0] == each[1] for each in sides)
 
 
 def _is_annotation(instruction: "text.Instruction") -> "Any":
-    """A custom call that says something to the compiler and computes nothing."""
+    """A custom call that is a hint for the compiler and computes nothing."""
     return (
         instruction.opcode == "custom-call"
         and not instruction.is_tuple
@@ -245,7 +245,7 @@ def _flat(value: "Any") -> "list[Node]":
 
 
 def _distinguishing(attributes: str) -> str:
-    """What makes two instructions different: not where they come from in the user's program."""
+    """The attributes that distinguish two instructions: not their place in the user's program."""
     return re.sub(
         r",\s*(metadata=\{[^}]*\}|to_apply=[^,\s]+|sharding=\{[^}]*\}|"
         r"frontend_attributes=\{[^}]*\})",
@@ -257,7 +257,7 @@ def _distinguishing(attributes: str) -> str:
 def _without_repetition(
     nodes: "list[Node]", roots: "list[Node]"
 ) -> "tuple[list[Node], list[Node]]":
-    """Of nodes that compute the same, the first stands for all."""
+    """Merge nodes that compute the same into the first of them."""
     stands_for: "dict[Node, Node]" = {}
     known: "dict[Any, Node]" = {}
     kept = []

@@ -65,7 +65,7 @@ class Instruction(object):
     structure: "Any"
 
     def attribute(self, name: str) -> "Any":
-        """The value of an attribute as it is written; None where it is not there."""
+        """The text of an attribute's value; None if there is no such attribute."""
         found = re.search(r"\b%s=(\{[^}]*\}|[^,\s]+)" % name, self.attributes)
         return found.group(1) if found else None
 

@@ -1,8 +1,8 @@
-"""What JAX hands to cuDNN on a GPU, stood in for while a program is traced where there is none.
+"""Replaces the calls of cuDNN while a program is traced on a machine without a GPU.
 
-Keras and JAX choose another way where they see no GPU: an LSTM becomes a loop, attention in 16 bits
-writes its scores down. The stand-ins take and give the arrays that cuDNN would, scratch included,
-and cannot be run.
+Keras and JAX take another path if they see no GPU: an LSTM becomes a loop, attention in 16 bits
+stores its scores. The replacements have the arguments, results and scratch memory of cuDNN's calls;
+they can be traced, but not run.
 """
 
 import contextlib
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 FORWARD = "cudnn_rnn_ffi"
 BACKWARD = "cudnn_rnn_bwd_ffi"
-"""Calls that JAX's CUDA plugin knows: a compiler takes no others, and memory is all that counts."""
+"""Calls that JAX's CUDA plugin knows, because the compiler accepts no others."""
 GATES = 4
 OLDEST_FLASH = (8, 0)
 
 
 @contextlib.contextmanager
 def as_on_gpu(capability: "tuple[int, int]") -> "Iterator[None]":
-    """Within it, tracing goes the way it would go on a GPU of that compute capability."""
+    """In this context, tracing takes the path for a GPU of that compute capability."""
     import jax
 
     replaced: "list[tuple[Any, str, Any]]" = [(jax, "default_backend", lambda: "gpu")]
@@ -59,7 +59,7 @@ def lstm_sizes(
 ) -> "tuple[int, int]":
     """(workspace, reserve) in bytes that cuDNN 9 asks for one layer of an LSTM in 32 bits.
 
-    It is exact for 864 combinations of sizes that cuDNN was asked for on an NVIDIA H200.
+    It is exact for the 864 combinations of sizes that were measured on an NVIDIA H200.
     """
     one = directions == 1
     few_inputs = steps * ((5 if one else 14) * hidden + inputs) + (10 if one else 24) * hidden
@@ -74,11 +74,11 @@ def _lstm() -> "Callable[..., Any]":
     import jax.numpy as jnp
 
     def spaces(x: "Any", inputs: int, hidden: int, directions: int) -> "list[Any]":
-        # JAX takes the sizes in bytes for numbers of float32: it allocates four times as much.
+        # JAX takes the sizes in bytes as counts of float32: it allocates four times as much.
         sizes = lstm_sizes(inputs, hidden, x.shape[0], x.shape[1], directions)
         return [jax.ShapeDtypeStruct((size,), jnp.float32) for size in sizes]
 
-    # The names are those of jax.experimental.rnn.lstm, which Keras gives by keyword.
+    # The names are those of jax.experimental.rnn.lstm: Keras passes keyword arguments.
     @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7, 8, 9, 10))
     def lstm(
         x: "Any",
@@ -150,7 +150,7 @@ def _flash_is_possible(
     bias: "Any" = None,
     raise_error: bool = False,
 ) -> bool:
-    """Whether cuDNN's attention takes these, as Keras asks it."""
+    """Whether cuDNN's attention supports these; Keras asks this function."""
     depths = {query.shape[-1], value.shape[-1]}
     largest = 256 if capability >= (9, 0) else 128
     return (
@@ -178,7 +178,7 @@ def _attention() -> "Callable[..., Any]":
         if options.get("implementation") != "cudnn" or query.ndim != 4:
             return original(query, key, value, bias, mask, **options)
         if mask is not None:
-            # cuDNN is given a mask as a bias.
+            # cuDNN gets a mask as a bias.
             masked = jax.numpy.where(mask, 0, -math.inf).astype(query.dtype)
             bias = masked if bias is None else bias + masked
         return fused(query, key, value, bias)

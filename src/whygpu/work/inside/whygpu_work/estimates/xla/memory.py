@@ -1,7 +1,7 @@
-"""How much memory an XLA program's temporary arrays take at their peak on a GPU.
+"""The peak memory of an XLA program's temporary arrays on a GPU.
 
-What is written to memory is put into an order that keeps few arrays at a time, as XLA does, and
-counted.
+The kernels are put into an order that keeps few arrays alive at a time, as XLA does, and the arrays
+are counted.
 """
 
 import heapq
@@ -22,7 +22,7 @@ class Peak(object):
     def __init__(self, size: int, live: "list[Node]") -> None:
         self.size = size
         self.live = live
-        """The arrays that are there at the peak: nodes of the graph."""
+        """The arrays that exist at the peak, as nodes of the graph."""
 
 
 class _Kernel(object):
@@ -33,13 +33,13 @@ class _Kernel(object):
         self.inputs = inputs
         self.scratch = scratch
         self.replaced = replaced
-        """Inputs whose memory becomes an output's, should nobody else need them afterwards."""
+        """Inputs whose memory an output may reuse, if no later kernel reads them."""
 
 
 def peak(graph: "Graph", workspace: "Callable[[Node], int] | None" = None) -> "Peak":
-    """The peak of what a graph allocates beside its parameters and results.
+    """The peak of what a graph allocates in addition to its parameters and results.
 
-    `workspace` gives the bytes that a node's work needs while it is done.
+    `workspace` returns the bytes of workspace for a node.
     """
     finished = fusion.epilogues(graph)
     written, sources = fusion.written(graph, finished)
@@ -78,7 +78,7 @@ def _kernels(
 
 
 def _beside(graph: "Graph", written: "set[Node]") -> "dict[Node, list[Node]]":
-    """What is written turned around as well, by the same kernel that writes it."""
+    """Arrays of which the same kernel also stores a transposed copy."""
     own = WRITTEN + ("parameter", "part", "transpose")
     turned = {
         node: [
@@ -95,7 +95,7 @@ def _beside(graph: "Graph", written: "set[Node]") -> "dict[Node, list[Node]]":
 def _scratch(
     graph: "Graph", finished: "dict[Node, Node]", workspace: "Callable[[Node], int] | None"
 ) -> "dict[Node, int]":
-    """Bytes that work needs while it is done, by the node that it writes."""
+    """Bytes of workspace, by the node that is stored."""
     found: "dict[Node, int]" = {}
     for node in graph.nodes:
         size = max([peak(body, workspace).size for body in node.bodies] or [0])
@@ -109,7 +109,7 @@ def _scratch(
 
 
 def _sizes(graph: "Graph", kernels: "list[_Kernel]") -> "dict[Node, int]":
-    """Bytes of what is allocated; a program's results have memory of their own."""
+    """The bytes of each array; 0 for the results of the program, which are counted elsewhere."""
     roots = set(graph.roots)
     return {
         each: 0 if each in roots else each.size for kernel in kernels for each in kernel.outputs
@@ -148,7 +148,7 @@ class _Life(object):
 
 
 def _lives(kernels: "list[_Kernel]", counted: "dict[Node, int]") -> "dict[Node, _Life]":
-    """From which step to which each array is there; one that takes another's place lengthens it."""
+    """The first and last step of each array; one that reuses memory extends the earlier one."""
     uses = _uses(kernels, counted)
     lives: "dict[Node, _Life]" = {}
     for step, kernel in enumerate(kernels):
@@ -169,7 +169,7 @@ def _lives(kernels: "list[_Kernel]", counted: "dict[Node, int]") -> "dict[Node, 
 
 
 def _frugal_order(kernels: "list[_Kernel]", counted: "dict[Node, int]") -> "list[_Kernel]":
-    """At each step, of the kernels that can run, the one that frees most beyond what it takes."""
+    """At each step, run the ready kernel that frees the most memory, net of what it allocates."""
     position = {kernel: at for at, kernel in enumerate(kernels)}
     maker = {each: kernel for kernel in kernels for each in kernel.outputs}
     needs = {

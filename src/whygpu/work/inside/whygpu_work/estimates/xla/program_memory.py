@@ -1,4 +1,4 @@
-"""What an XLA program's text says about the memory that the program takes on a GPU."""
+"""Models the GPU memory of an XLA program from its text."""
 
 from ...loading import CannotTell
 from . import hlo_graph, hlo_text, memory, workspaces
@@ -15,32 +15,32 @@ class Modelled(object):
         self.size = size
         """Bytes of temporary arrays at the peak."""
         self.workspace = workspace
-        """Bytes by which the libraries' workspaces raise it."""
+        """Bytes by which the workspaces of libraries raise the peak."""
         self.results = results
-        """Bytes of what the program gives back."""
+        """Bytes of the program's results."""
         self.live = live
-        """The arrays that are there then: nodes of estimate_xla_graph."""
+        """The arrays that exist at the peak: nodes of hlo_graph."""
 
     def gradients(self, weights: "Iterable[tuple[int, ...]]") -> int:
-        """Bytes of those that look like the gradient of one of the weights, by their shapes."""
+        """Bytes of the arrays that have the shape of a weight, so are probably its gradient."""
         shapes = {tuple(shape) for shape in weights if len(shape) > 1}
         found = [node for node in self.live if node.shape and node.shape[1] in shapes]
         return sum(node.size for node in found if node.operation not in COPIES)
 
 
 COPIES = ("convert", "reverse", "transpose")
-"""What is done to a weight before it is used."""
+"""Operations on a weight before it is used."""
 
 
 def model(text: str, capability: "tuple[int, int]") -> "Modelled":
-    """`capability` is that of the GPU which is meant."""
+    """`capability`: the compute capability of the GPU."""
     try:
         graph = hlo_graph.build(hlo_text.parse(text))
         workspace = workspaces.rule(capability)
         peak = memory.peak(graph)
         raised = memory.peak(graph, workspace)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
-        # A compiler's text is no promise: another release may write what is not known here.
+        # The format of the text is not stable: another release may use syntax unknown here.
         raise CannotTell(
             "the program's text is not understood (%s: %s)" % (type(error).__name__, error)
         )

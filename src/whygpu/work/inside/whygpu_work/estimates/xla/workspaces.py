@@ -1,7 +1,6 @@
-"""What NVIDIA's libraries work in while an XLA program runs: cuBLAS, cuDNN and CUB.
+"""The workspace of NVIDIA's libraries (cuBLAS, cuDNN and CUB) while an XLA program runs.
 
-XLA decides on it when it tries algorithms out on the GPU. The rules are those that its choices on
-an NVIDIA H200 follow.
+XLA chooses it by trials on the GPU. The rules here describe its choices on an NVIDIA H200.
 """
 
 import re
@@ -14,16 +13,16 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 EVEN_CHANNELS = 4
-"""cuDNN's fast kernels take channels in such numbers; others are copied first."""
+"""cuDNN's fast kernels need a multiple of this many channels; others are copied first."""
 
 SMALL_PRODUCT = 64
-"""XLA's own kernels win where a matrix has fewer rows or columns."""
+"""XLA's own kernels are faster for a matrix with fewer rows or columns."""
 DIMENSIONS = 4
 """Of a batch of images."""
 
 
 def rule(capability: "tuple[int, int]") -> "Callable[[Node], int]":
-    """A function that gives the bytes a node's work needs, on a GPU of that compute capability."""
+    """A function that returns the workspace of a node, on a GPU of that compute capability."""
     for_products = (32 if tuple(capability) >= (9, 0) else 4) * MIB
 
     def needed(node: "Node") -> int:
@@ -39,7 +38,7 @@ def rule(capability: "tuple[int, int]") -> "Callable[[Node], int]":
 
 
 def _is_for_cublas(node: "Node") -> bool:
-    """Whether a matrix product is large enough in each direction for cuBLAS to be the faster."""
+    """Whether a matrix product is so large in each dimension that cuBLAS is faster."""
     (_, left), (_, right) = node.key
     listed = re.search(r"lhs_batch_dims=\{([0-9,]*)\}", node.attributes)
     places = [int(place) for place in listed.group(1).split(",") if place] if listed else []
@@ -57,7 +56,7 @@ def _product(sizes: "Iterable[int]") -> int:
 
 
 def _for_convolution(node: "Node") -> int:
-    """Copies of the operands that cuDNN makes to have them in another layout."""
+    """Copies of the operands that cuDNN makes in another layout."""
     labels = re.search(r"dim_labels=([^_]*)_([^-]*)->(\w*)", node.attributes)
     if labels is None:
         return 0
@@ -82,6 +81,6 @@ def _is_odd(channels: int) -> bool:
 
 
 def _for_sorting(node: "Node") -> int:
-    """CUB sorts fractions by whole numbers made from them, and needs room for both."""
+    """CUB sorts floating-point numbers by integer keys, and needs memory for both."""
     keys = node.inputs[0]
     return 4 * keys.size if keys.shape[0] in ("f16", "bf16", "f32", "f64") else keys.size
