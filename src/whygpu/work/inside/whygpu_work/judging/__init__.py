@@ -1,1 +1,1 @@
-"""How far apart two lanes may be: rounding, bounded by a float64 reference, and what exceeds it."""
+"""How far apart two lanes may be: what rounding explains, by a float64 reference."""

@@ -1,7 +1,7 @@
-"""How far one array is from another: largest difference, steps, cosine, what is not finite.
+"""The difference between two arrays: largest difference, steps, cosine, what is not finite.
 
-The result is the fields of whygpu.model.comparison.TensorDifference, as plain values. Arrays are
-walked in pieces, so that comparing needs little memory beside them.
+The result has the fields of whygpu.model.comparison.TensorDifference, as plain values. Arrays are
+processed in pieces, so that comparing needs little memory of its own.
 """
 
 import numpy
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Iterator, Sequence
 
 PIECE = 1 << 15
-"""Numbers at a time: what is made of them stays in the processor's cache. Pieces of a million took
+"""Numbers at a time: intermediate results stay in the processor's cache. Pieces of a million took
 three times as long."""
 LARGEST = 1e29
 
@@ -69,20 +69,20 @@ _NOTHING: "dict[str, Any]" = {
 
 
 def pieces(*arrays: "numpy.ndarray") -> "Iterator[Any]":
-    """The same stretch of each array, flattened, with where it begins."""
+    """The same range of each flattened array, with the position at which it begins."""
     flat = [array.reshape(-1) for array in arrays]
     for start in range(0, flat[0].size, PIECE):
         yield (start,) + tuple(array[start : start + PIECE] for array in flat)
 
 
 def bounded(number: float) -> "float | None":
-    """As JSON can say it and the report reads it back; None for what is no number."""
+    """A number that JSON can represent; None for NaN."""
     number = float(number)
     return None if number != number else max(-LARGEST, min(LARGEST, number))
 
 
 class _Sums(object):
-    """What is added up over the pieces of two arrays."""
+    """Sums over the pieces of two arrays."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(
@@ -97,7 +97,7 @@ class _Sums(object):
         self.first_not_finite: "int | None" = None
 
     def add(self, start: int, a: "numpy.ndarray", b: "numpy.ndarray", step: str) -> None:
-        """`a` and `b` in float64; `step` is the format that steps are counted in."""
+        """`a` and `b` are float64; `step` is the format in which steps are counted."""
         finite_a, finite_b = numpy.isfinite(a), numpy.isfinite(b)
         both = finite_a & finite_b
         if both.all():
@@ -124,7 +124,7 @@ class _Sums(object):
     def _finite(
         self, start: int, places: "Any", a: "numpy.ndarray", b: "numpy.ndarray", step: str
     ) -> None:
-        """`places` is where these numbers lie after `start`; None where all of them are there."""
+        """`places`: the positions of these numbers after `start`; None if none was left out."""
         self.finite += a.size
         largest = numpy.maximum(numpy.abs(a), numpy.abs(b))
         self.scale = max(self.scale, float(largest.max()))
@@ -165,13 +165,13 @@ class _Sums(object):
 
 
 def _sum_of_products(a: "numpy.ndarray", b: "numpy.ndarray") -> float:
-    """Without the threads of numpy.dot, which wait for each other where a machine is busy."""
+    """numpy.dot would use threads, which wait for each other on a busy machine."""
     return float(numpy.einsum("i,i->", a, b))
 
 
 def _cosine(product: float, lengths: float, rms: "Sequence[float]") -> "float | None":
     if not lengths:
-        # Two arrays of zeros point the same way; zeros and something else, no way at all.
+        # Two arrays of zeros have the same direction; zeros and anything else have none.
         return 1.0 if rms[0] == rms[1] else None
     if not (lengths < float("inf") and abs(product) < float("inf")):
         return None

@@ -1,7 +1,7 @@
-"""Choices that follow from numbers: positions of largest values, and what lies above a threshold.
+"""Choices made from numbers: positions of the largest values, and values above a threshold.
 
-A position that differs between two lanes is a difference of its own only if the numbers it was
-taken from are not there to be judged: where they are, it says no more than they do.
+A position that differs between two lanes counts by itself only if the numbers that it was computed
+from were not recorded: if they were, they are judged instead.
 """
 
 import numpy
@@ -15,10 +15,10 @@ def source_of(
     choices: "tuple[numpy.ndarray, numpy.ndarray]",
     candidates: "Iterable[tuple[str, numpy.ndarray, numpy.ndarray]]",
 ) -> "tuple[str, float | None]":
-    """The name of the array that the choices of two lanes were taken from, and the margin there.
+    """The name of the array that the choices of two lanes were made from, and the margin there.
 
     `choices` is a pair of arrays of integers or truth values; `candidates` are (name, a, b) of
-    float64 arrays. Gives ("", None) where none of them explains both sides.
+    float64 arrays. Returns ("", None) if none of them explains both choices.
     """
     for name, a, b in candidates:
         for taken, margin in _WAYS:

@@ -1,8 +1,8 @@
-"""A function of arrays once more in float64, and how far rounding moves what it returns.
+"""Runs a function of arrays in float64, and measures how far rounding changes its results.
 
-There are no layers to look at one by one, so the function is done as a whole: once with its
-arguments as they are, in float64, and again with every number in them moved by what rounding does
-to the largest sums that arrays of their shapes can make; see rounding.py.
+It has no layers that could be examined one by one, so the function runs as a whole: once with its
+arguments as they are, in float64, and again with every number changed as much as rounding changes
+the largest sums that arrays of their shapes can make; see rounding.py.
 """
 
 import sys
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LiftedCall(object):
-    """A user's function with the arguments that all lanes are given."""
+    """A user's function with the arguments that all lanes get."""
 
     def __init__(self, function: "Callable[..., Any]", arguments: "Any") -> None:
         self._function = function
@@ -29,7 +29,7 @@ class LiftedCall(object):
         self._leaves = [leaf for _, leaf in host_arrays.named(arguments, "argument")]
 
     def record(self, writer: "Writer", lane: "Recording") -> None:
-        """`lane` is the Recording of one: it tells the precision that lanes compute in."""
+        """`lane` is the Recording of a lane; it has the precision that lanes compute in."""
         dtypes = {tensor.dtype for tensor in lane.tensors.values()}
         known = [name for name in floats.FORMATS if name in dtypes]
         precision = max(known or ["float32"], key=lambda name: floats.FORMATS[name].unit)
@@ -44,7 +44,7 @@ class LiftedCall(object):
 
 
 def _as(leaf: "Any", array: "numpy.ndarray") -> "Any":
-    """The array as the function had it: as a tensor of its framework, or as a plain number."""
+    """The array in the form that the function got: a tensor of its framework, or a number."""
     kind = type(leaf).__module__.split(".")[0]
     if array.dtype.kind != "f":
         return leaf
@@ -65,7 +65,7 @@ def record(
     precision: str,
     writer: "Writer",
 ) -> None:
-    """Write what `call(arrays)` gives for float64 arrays, with its rounding, as outputs.
+    """Write what `call(arrays)` returns for float64 arrays as outputs, with its rounding.
 
     `arguments` are the arrays that lanes use, `call` gives [(name, array)]; `precision` is the one
     that lanes compute in.
@@ -111,7 +111,7 @@ def _check(exact: "Any") -> None:
 
 
 def _check_repeats(exact: "Any", again: "Any") -> None:
-    """What is random would move by itself, and pass for rounding."""
+    """Random results would change by themselves, and that would look like rounding."""
     for name, values in exact:
         if not _comparable(again.get(name), values) or not floats.same(values, again[name]):
             raise CannotLift(

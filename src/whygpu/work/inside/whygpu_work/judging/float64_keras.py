@@ -1,4 +1,4 @@
-"""A Keras model once more in float64, with the same weights: the reference for all lanes."""
+"""A copy of a Keras model in float64, with the same weights: the reference for all lanes."""
 
 import contextlib
 
@@ -14,21 +14,21 @@ _PRECISIONS = ("float16", "bfloat16", "float32", "float64", "mixed_float16", "mi
 
 
 class CannotLift(Exception):
-    """Why there is no such model."""
+    """There is no such model; the message says why."""
 
 
 def lifted(
     keras: "Any", model: "Any", inputs: "Any" = None, build_again: "Callable[[], Any] | None" = None
 ) -> "Any":
-    """The model in float64. Its weights are the given one's, which float64 holds exactly.
+    """The model in float64, with the same weights, which float64 represents exactly.
 
-    A model that was written as a class makes its layers by itself, and its weights at its first
-    call: `inputs` are for that. `build_again` is the program's own way to the model, for layers
-    that cannot tell how they were made; None where there is no such way.
+    A model that was written as a class creates its layers itself, and its weights at its first
+    call, which needs `inputs`. `build_again` is the program's function that makes the model, for
+    layers without a configuration; None if there is no such function.
     """
     try:
         result = _made(keras, model, inputs, lambda: _from_configuration(model))
-    except Exception as error:  # whatever a user's layers may raise
+    except Exception as error:  # a user's layers may raise anything
         if build_again is None:
             raise CannotLift(_WORDS.format("from its configuration", _first_line(error)))
         try:
@@ -66,7 +66,7 @@ def _made(keras: "Any", model: "Any", inputs: "Any", make: "Callable[[], Any]") 
 
 @contextlib.contextmanager
 def _by_default(keras: "Any") -> "Iterator[None]":
-    """Layers that are made meanwhile, and are told no type, compute in float64."""
+    """In this context, layers that are created without a dtype compute in float64."""
     if hasattr(keras, "config") and hasattr(keras.config, "set_dtype_policy"):
         get, put = keras.config.dtype_policy, keras.config.set_dtype_policy
     else:
@@ -81,7 +81,7 @@ def _by_default(keras: "Any") -> "Iterator[None]":
 
 @contextlib.contextmanager
 def _whatever_is_asked(keras: "Any") -> "Iterator[None]":
-    """Layers that are made meanwhile, and are told another precision, compute in float64."""
+    """In this context, layers that are created with another dtype compute in float64, too."""
     original = keras.layers.Layer.__init__
 
     def init(layer: "Any", *args: "Any", **kwargs: "Any") -> None:
@@ -98,7 +98,7 @@ def _whatever_is_asked(keras: "Any") -> "Iterator[None]":
 
 
 def _take_names(made: "Any", model: "Any") -> None:
-    """Layers that a user's code makes get new names each time, and steps are known by names."""
+    """Copy the names of layers: user code gives them new names, and steps are found by name."""
     pairs = list(zip(_named_parts(made), _named_parts(model)))
     if [type(new).__name__ for new, _ in pairs] != [type(old).__name__ for _, old in pairs]:
         raise ValueError("it has other layers then")
@@ -135,7 +135,7 @@ def give_weights(model: "Any", weights: "Any") -> None:
     model.set_weights([_wide(array) for array in weights])
     for layer in _inner(model):
         if hasattr(layer, "finalize_state"):
-            # Normalization computes with what it has made of its weights, not with them.
+            # Normalization computes with values derived from its weights.
             layer.finalize_state()
 
 
@@ -145,7 +145,7 @@ def _wide(array: "numpy.ndarray") -> "numpy.ndarray":
 
 
 def in_float64(config: "Any") -> "Any":
-    """A configuration with float64 wherever it names a floating-point type."""
+    """A configuration with float64 in place of each floating-point type."""
     if isinstance(config, dict):
         if config.get("class_name") == "DTypePolicy":
             return "float64" if _is_precision(config.get("config", {}).get("name")) else config
@@ -165,7 +165,7 @@ def _is_precision(value: object) -> bool:
 def _classes(model: "Any") -> "dict[str, type]":
     """The user's own classes, which Keras could not find by name.
 
-    Its own it has to find by itself: some layers and operations share a name.
+    Keras's own classes are left out: some layers and operations share a name.
     """
     kinds = [type(layer) for layer in _inner(model)]
     return {kind.__name__: kind for kind in kinds if not taps_keras.is_own(kind)}

@@ -1,24 +1,24 @@
-"""Floating-point formats: how finely each can tell numbers apart, and steps between two numbers."""
+"""Floating-point formats: their precision, and the steps between two numbers."""
 
 import collections
 
 import numpy
 
 Format = collections.namedtuple("Format", "name unit smallest")
-"""`unit`: the most that rounding to nearest changes a number, relative to it. `smallest`: below
-this the format has lost its relative precision, or hardware puts 0 in its place."""
+"""`unit`: the largest relative change by rounding to nearest. `smallest`: below this number, the
+format loses relative precision, or hardware replaces the number by 0."""
 
 FORMATS = {
     "float64": Format("float64", 2.0**-53, 2.0**-1022),
     "float32": Format("float32", 2.0**-24, 2.0**-126),
-    # Tensor cores drop the low 13 bits of a float32 rather than round them: twice the error.
+    # Tensor cores truncate the low 13 bits of a float32 instead of rounding: twice the error.
     "tf32": Format("tf32", 2.0**-10, 2.0**-126),
     "float16": Format("float16", 2.0**-11, 2.0**-24),
     "bfloat16": Format("bfloat16", 2.0**-8, 2.0**-126),
 }
 SAME = 1e-9
-"""Of the largest value. Sums of a million numbers in another order differ by less in float64, and
-random numbers by more."""
+"""Relative to the largest value. In float64, sums of a million numbers in another order differ by
+less, and random numbers by more."""
 _COARSEST_FIRST = ("bfloat16", "float16", "float32", "float64")
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 _BITS = {
@@ -45,7 +45,7 @@ def real_parts(array: "numpy.ndarray", dtype: str) -> "tuple[numpy.ndarray, str]
 
 
 def widened(array: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
-    """As float64, which holds every number of the formats exactly."""
+    """The array as float64, which represents all numbers of these formats exactly."""
     if dtype == "bfloat16":
         wide = array.astype(numpy.uint32) << numpy.uint32(16)
         return wide.view(numpy.float32).astype(numpy.float64)
@@ -53,7 +53,7 @@ def widened(array: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
 
 
 def same(one: "numpy.ndarray", other: "numpy.ndarray") -> bool:
-    """Whether two results of one computation in float64 are: but for the order of their sums."""
+    """Whether two float64 results of one computation are the same, up to the order of sums."""
     if one.shape != other.shape:
         return False
     if one.dtype.kind not in "fc":
@@ -64,7 +64,7 @@ def same(one: "numpy.ndarray", other: "numpy.ndarray") -> bool:
 
 
 def coarser(one: str, other: str) -> str:
-    """The one of two formats that tells fewer numbers apart."""
+    """The less precise one of two formats."""
     return min(one, other, key=_COARSEST_FIRST.index)
 
 
@@ -80,10 +80,10 @@ def steps_between(one: "numpy.ndarray", other: "numpy.ndarray", dtype: str) -> "
 
 
 def _magnitude(positive: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
-    """The place of a number that is not negative in the row of such numbers of a format."""
+    """The position of a non-negative number among all such numbers of the format."""
     if dtype == "bfloat16":
         bits = positive.astype(numpy.float32).view(numpy.uint32).astype(numpy.uint64)
-        # To nearest, and to even where two are as near: what frameworks do.
+        # Round to nearest, ties to even, as frameworks do.
         odd = (bits >> numpy.uint64(16)) & numpy.uint64(1)
         return (bits + numpy.uint64(0x7FFF) + odd) >> numpy.uint64(16)
     number, as_bits = _BITS[dtype]

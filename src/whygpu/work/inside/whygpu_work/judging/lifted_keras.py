@@ -1,4 +1,4 @@
-"""A Keras model in float64, as the reference task works with it."""
+"""A Keras model in float64, for the reference task."""
 
 import numpy
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 class LiftedKeras(object):
     def __init__(self, keras: "Any", lane: "Any", make_work: "Callable[..., KerasWork]") -> None:
-        """`make_work(model)` gives a KerasWork with the seed and the shapes of the lane."""
+        """`make_work(model)` returns a KerasWork with the seed and the shapes of the lane."""
         self._keras = keras
         self._original = lane.model
         self._make_work = make_work
-        # What has no type of its own, such as a loss, goes by this.
+        # A loss and everything else without its own dtype uses this.
         keras.config.set_floatx("float64")
         self._inputs = wide(lane.inputs)
         self._record_inputs = wide(lane.record_inputs)
@@ -32,7 +32,7 @@ class LiftedKeras(object):
         return KerasTools(self._keras)
 
     def given(self) -> "list[Any]":
-        """The arrays that `force` gives the model."""
+        """The arrays that `force` passes to the model."""
         return [leaf for _, leaf in host_arrays.named(self._record_inputs, "input")]
 
     def call(self) -> "Any":
@@ -42,7 +42,7 @@ class LiftedKeras(object):
         return host_arrays.all_on_host(trees.without_fields(result), "output")
 
     def force(self, on_step: "Callable[..., Any]") -> None:
-        """One inference step by step, for the rows of which lanes have recorded every step."""
+        """Run one inference step by step, for the rows of which lanes recorded every step."""
         taps = taps_keras.tapped(self._keras, self._model, on_step)
         with taps, layers_keras.without_gradients(self._keras):
             self._model(self._record_inputs, training=False)
@@ -50,20 +50,20 @@ class LiftedKeras(object):
     def train(
         self, writer: "Writer", steps: int, change: "Callable[[Any], Any] | None" = None
     ) -> None:
-        """From the weights that all lanes began with, and their inputs, changed where wanted."""
+        """Train from the weights and inputs of all lanes, changed by `change` if given."""
         change = change or (lambda array: array)
         self._model.set_weights([change(array) for array in self._weights])
         optimizer, loss = _as_compiled(self._original)
         self._model.compile(optimizer=optimizer, loss=loss)
         work = self._make_work(self._model)
         inputs = host_arrays.mapped(change, self._inputs)
-        # Built again, a Sequential names its weights otherwise.
+        # A Sequential that is built again names its weights differently.
         names = [train_keras.weight_name(each) for each in self._original.weights]
         train_keras.record(self._keras, work, inputs, writer, steps, names)
 
 
 def _as_compiled(model: "Any") -> "tuple[Any, Any]":
-    """The optimiser, made anew, and the loss of a model, as train_keras would have them."""
+    """A new optimizer like the model's, and the model's loss, as train_keras needs them."""
     optimizer = getattr(model, "optimizer", None)
     if not getattr(model, "compiled", False) or optimizer is None:
         return "sgd", "mse"

@@ -1,4 +1,4 @@
-"""A PyTorch module in float64, as the reference task works with it."""
+"""A PyTorch module in float64, for the reference task."""
 
 import copy
 
@@ -33,7 +33,7 @@ class LiftedTorch(object):
         return TorchTools(torch)
 
     def given(self) -> "list[numpy.ndarray]":
-        """The arrays that `force` gives the module."""
+        """The arrays that `force` passes to the module."""
         return [self.tools().to_numpy(each) for each in self.tools().flat(self._record_inputs)]
 
     def call(self) -> "Any":

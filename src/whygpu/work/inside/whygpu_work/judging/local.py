@@ -1,9 +1,9 @@
-"""Each step of a lane by itself: what float64 makes of the very input that the lane gave it.
+"""Judges each step of a lane by itself: it is computed in float64 from the lane's own input.
 
-The float64 model is run with every step's result replaced by what the lane has recorded for that
-step. So each step gets the lane's own numbers, whatever went wrong before it, and what it makes of
-them in float64 is what the lane's record is held against. A fault shows at the step that has it and
-at no other, and a deep network's habit of amplifying rounding shows nowhere.
+The float64 model is run with every step's result replaced by what the lane recorded for that step.
+So each step gets the lane's own numbers, regardless of errors before it, and its float64 result is
+compared with the lane's. A fault shows at the step that causes it and at no other; rounding that a
+deep network amplifies does not show.
 
 `tools` knows the framework; see tools_keras.py for what is asked of it.
 """
@@ -23,15 +23,14 @@ if TYPE_CHECKING:
     from ..lanes.recording import Recording
 
 LARGEST_MOVED = 1 << 20
-"""Weights of more numbers are not moved: what is multiplied with them is, and that moves products
-as much."""
+"""Larger weights are not changed: their factors are, which changes the products as much."""
 CLOSE = 0.05
-"""Two results that differ by less than this part of their size answer to rounding alike."""
+"""Two results whose relative difference is below this react to rounding in the same way."""
 MOVED_AS_BY = 64
-"""Numbers are moved as a sum of that many products would be, and what comes of it is scaled to each
-step's own sums."""
+"""Numbers are changed as rounding changes a sum of that many products; the effect is then scaled to
+the sums of each step."""
 CODE_BETWEEN = 256
-"""What a user's code does between two steps is taken to sum that many products."""
+"""Code of the user between two steps is assumed to sum that many products."""
 INDEX = "steps.json"
 DRAWS = "it gives something else each time: it, or the code before it, draws random numbers"
 
@@ -40,7 +39,7 @@ StepError = collections.namedtuple("StepError", "gap own products")
 
 
 class ErrorWriter(object):
-    """What was found of one lane, on disk: all of it would be too much to hold."""
+    """Writes the errors of one lane to disk: they may not fit into memory."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -68,7 +67,7 @@ class ErrorWriter(object):
 
 
 def _single(array: "numpy.ndarray") -> "numpy.ndarray":
-    """In float32, which is enough to tell an error from its allowance."""
+    """The array in float32, which is precise enough to compare an error with its allowance."""
     largest = numpy.finfo(numpy.float32).max
     with numpy.errstate(all="ignore"):
         finite = numpy.isfinite(array)
@@ -76,7 +75,7 @@ def _single(array: "numpy.ndarray") -> "numpy.ndarray":
 
 
 class Errors(object):
-    """What an ErrorWriter wrote."""
+    """Reads what an ErrorWriter wrote."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -133,10 +132,10 @@ class Forcing(object):
         self._given_on: "dict[int, Any]" = {}
 
     def passes(self) -> "Iterator[None]":
-        """As often as the model is to be run."""
+        """Yields once for each time that the model has to be run."""
         yield
         if not all(self._is_known(each) for each in self._done.values()):
-            # What is random would move by itself below, and pass for rounding.
+            # Random results would change by themselves below, and that would look like rounding.
             self._again = True
             self._given_on.clear()
             yield
@@ -158,7 +157,7 @@ class Forcing(object):
     ) -> "Any":
         step = self._recorded.get(name)
         if step is None:
-            # The lane took another way; what it did instead is compared by name.
+            # The lane took another path; its steps are compared by name.
             return compute(args, kwargs)
         lane = [widened(self._lane, output) for output in step.outputs]
         if self._again:
@@ -188,7 +187,7 @@ class Forcing(object):
     def _repeated(
         self, name: str, compute: "Callable[[Any, Any], Any]", given: "Any", lane: "Any"
     ) -> "Any":
-        """The step with the same numbers once more: it has to give the same."""
+        """Run the step again with the same numbers: the result must be the same."""
         known = self._done[name]
         result = None if isinstance(known, _Unknown) and known.fails else compute(*given)
         if isinstance(known, _Known):
@@ -207,7 +206,7 @@ class Forcing(object):
         given: "Any",
         lane: "Any",
     ) -> "Any":
-        """The step with all that goes into it moved, and a result that is moved for the next."""
+        """Run the step with all inputs changed; the next step gets a changed result, too."""
         tools, known = self._tools, self._done[name]
         if isinstance(known, _Known):
             args, kwargs = tools.replaced(given, self._move_what_is_new)
@@ -225,7 +224,7 @@ class Forcing(object):
         return self._instead(result, [self._moved_array(array) for array in lane])
 
     def _instead(self, result: "Any", arrays: "Any") -> "Any":
-        """What goes on in the place of a result; without one its structure is not known."""
+        """What replaces a result; if there is no result, its structure is unknown."""
         if result is None:
             made = [self._tools.tensor(array) for array in arrays]
             for tensor in made:
@@ -241,7 +240,7 @@ class Forcing(object):
         return self._tools.replaced(result, put)
 
     def _has_code_before(self, given: "Any") -> bool:
-        """Whether something between two steps has made what this one is given."""
+        """Whether code between two steps computed an input of this one."""
         return any(
             id(tensor) not in self._given_on and not self._is_input(self._tools.to_numpy(tensor))
             for tensor in self._tools.flat(given)
@@ -251,7 +250,7 @@ class Forcing(object):
         return any(numpy.array_equal(array, given) for given in self._inputs)
 
     def _move_what_is_new(self, tensor: "Any") -> "Any":
-        """What was given on is moved already; a model's own inputs are not."""
+        """Results that were passed on are changed already; the model's own inputs are not."""
         array = self._tools.to_numpy(tensor)
         if id(tensor) in self._given_on or array.dtype.kind != "f":
             return tensor
@@ -266,14 +265,14 @@ class Forcing(object):
         return array if array.size > LARGEST_MOVED else self._moved_array(array)
 
     def _is_known(self, each: "Any") -> bool:
-        """Whether it needs no passes of its own: the other lane's will do."""
+        """Whether the passes of the other lane suffice, so that this step needs none of its own."""
         if isinstance(each, _Unknown):
             return True
         each.allowances = self._others(each)
         return each.allowances is not None
 
     def _others(self, each: "Any") -> "list[rounding.Allowance] | None":
-        """What rounding explains in the other lane, if that is about where this one is."""
+        """What rounding explains in the other lane, if its result is close to this one."""
         if self._before is None:
             return None
         recording, errors = self._before
@@ -312,7 +311,7 @@ class _Unknown(object):
 
 
 class _Known(object):
-    """A step with what float64 made of it."""
+    """A step with its float64 result."""
 
     def __init__(self, step: "Any", exact: "Any", lane: "Any", facts: "Any", between: bool) -> None:
         self.step = step
@@ -325,19 +324,19 @@ class _Known(object):
         self._reduction = max(facts.reduction, CODE_BETWEEN) if between else facts.reduction
 
     def add(self, sample: "Any") -> None:
-        """What a pass with moved numbers gave."""
+        """Add the result of a pass with changed numbers."""
         for number, (exact, moved) in enumerate(zip(self.exact, sample)):
             if exact.dtype.kind == "f" and exact.shape == moved.shape:
                 further = rounding.spread(exact, [moved])
                 self._spreads[number] = numpy.maximum(self._spreads[number], further)
 
     def measured(self, size: float) -> "Any":
-        """What rounding explains; `size` is how far numbers were moved."""
+        """What rounding explains; `size`: by how much numbers were changed."""
         scale = rounding.amplitude(self.precision, self._reduction) / size
         result = []
         for exact, spread in zip(self.exact, self._spreads):
             if exact.dtype.kind != "f":
-                # A whole number is right or it is not.
+                # An integer is either right or wrong.
                 result.append(rounding.Allowance(numpy.full(exact.shape, 0.5)))
                 continue
             result.append(
@@ -358,7 +357,7 @@ def _coarsest(steps: "Iterable[Any]") -> str:
 
 
 def widened(recording: "Recording", name: str) -> "numpy.ndarray":
-    """A recorded array as float64, or as it is where it holds no real numbers."""
+    """A recorded array as float64; unchanged if it does not hold real numbers."""
     array, dtype = recording.array(name), recording.tensors[name].dtype
     return floats.widened(array, dtype) if floats.is_real(dtype) else numpy.array(array)
 

@@ -1,11 +1,11 @@
-"""How many products a layer sums into one number: what its rounding grows with."""
+"""How many products a layer sums into one number: its rounding grows with that."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Iterable, Sequence
 
 _MOVES = {
-    # What only moves numbers, or works on each by itself.
+    # Layers that only move numbers, or work on each of them separately.
     "Add", "Average", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "BatchNormalization",
     "Concatenate", "Cropping1D", "Cropping2D", "Cropping3D", "Dropout", "Embedding",
     "Flatten", "Identity", "LeakyReLU", "MaxPool1d", "MaxPool2d", "MaxPool3d",
@@ -15,10 +15,10 @@ _MOVES = {
 }  # fmt: skip
 _SUMS_ALONG_AN_AXIS = ("Attention", "Norm", "Softmax")
 _FUNCTION = 16
-"""exp, tanh and their like are computed to some four units, as a sum of that many would be."""
+"""exp, tanh and similar functions are off by about four units, like a sum of that many."""
 _WINOGRAD = 4
-"""Convolutions by Winograd's method, with tiles of 4 by 4, are about as inexact as if they summed
-that many times more. It is for kernels of more than one place."""
+"""Winograd convolutions with tiles of 4 by 4 are about as inexact as sums that are that many times
+longer. They are used for kernels of more than one element."""
 
 
 def reduction(
@@ -28,7 +28,7 @@ def reduction(
     inputs: "Sequence[tuple[int, ...]]",
     outputs: "Sequence[tuple[int, ...]]",
 ) -> int:
-    """An upper estimate, from what every framework can say of a layer.
+    """An upper estimate, from what every framework can report about a layer.
 
     `names` are those of its class and the classes below it; `weights` are shapes with the axis of
     the outputs last; `inputs` and `outputs` are shapes with the batch first.
@@ -44,7 +44,7 @@ def reduction(
     else:
         sizes += [_winograd(names, shape) * _product(shape[:-1]) for shape in matrices]
     if _has(names, "Resiz", "UpSampl", "Upsample"):
-        # Positions between pixels are computed to a unit of the whole length.
+        # Positions between pixels are as inexact as one unit of the whole length.
         sizes += [length**2 for shape in outputs for length in shape[1:]]
     if not matrices or _has(names, *_SUMS_ALONG_AN_AXIS):
         sizes.append(_FUNCTION)

@@ -1,8 +1,8 @@
-"""Training in float64, and how far rounding moves what comes of it.
+"""Training in float64, and how far rounding changes its results.
 
-A training step has no layers that could be looked at one by one: it is done as a whole, and again
-with weights and inputs moved by what rounding does to the largest sums in it, as often as there are
-steps on the way; see rounding.py.
+A training step has no layers that could be examined one by one: it runs as a whole, and again with
+weights and inputs changed as much as rounding changes the largest sums in it, times the number of
+steps; see rounding.py.
 """
 
 import numpy
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Kept(object):
-    """Stands for a Writer; the arrays stay in memory."""
+    """Like a Writer, but keeps the arrays in memory."""
 
     def __init__(self) -> None:
         self.tensors: "list[tuple[str, str, numpy.ndarray]]" = []
@@ -48,14 +48,14 @@ def record(lifted: "Any", writer: "Writer", steps: int, lane: "Recording") -> No
         if kind == "weight" and _weight(name) in chance:
             spread = numpy.where(chance[_weight(name)], numpy.maximum(spread, furthest), spread)
         elif kind == "weight" and _weight(name) not in trained:
-            # An average of what layers give, which goes where chance has moved their biases to.
+            # An average of layer results, which follows the biases that randomness has moved.
             spread = numpy.maximum(spread, aside)
         writer.tensor(name, kind, values, rounding=(spread, reduction, precision))
 
 
 def _left_to_chance(tensors: "Any", floors: "Any") -> "dict[str, Any]":
-    """By weight: the places whose gradient is nothing but what rounding leaves of a sum that
-    cancels out. An optimiser such as Adam makes whole steps of it, in a direction of chance."""
+    """By weight: the elements whose gradient is only the rounding error of a sum that cancels out.
+    An optimizer such as Adam makes full steps of it, in a random direction."""
     found = {}
     for name, kind, values in tensors:
         if kind == "gradient" and values.dtype.kind == "f":
@@ -66,7 +66,7 @@ def _left_to_chance(tensors: "Any", floors: "Any") -> "dict[str, Any]":
 
 
 def _furthest(after: "Any", before: "Any") -> float:
-    """The longest way that training has moved a weight."""
+    """The largest change of a weight by training."""
     start = {name: values for name, kind, values in before if kind == "weight"}
     ways = [
         float(numpy.max(numpy.abs(values - start[name])))
@@ -77,7 +77,7 @@ def _furthest(after: "Any", before: "Any") -> float:
 
 
 def _way_of_chance(exact: "Any", lane: "Recording", chance: "Any") -> float:
-    """How far a lane's weights have gone by chance: nowhere with plain descent, far with Adam."""
+    """How far randomness moved a lane's weights: not at all with plain SGD, far with Adam."""
     ways = [0.0]
     for name, kind, values in exact:
         places = chance.get(_weight(name)) if kind == "weight" and name in lane.tensors else None
@@ -88,7 +88,7 @@ def _way_of_chance(exact: "Any", lane: "Recording", chance: "Any") -> float:
 
 
 def _weight(name: str) -> str:
-    """The weight that a tensor is about: "gradient conv/bias" and "weight conv/bias" are of one."""
+    """The weight of a tensor: "gradient conv/bias" and "weight conv/bias" have the same."""
     return name.partition(" ")[2]
 
 

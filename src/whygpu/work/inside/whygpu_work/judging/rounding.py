@@ -1,10 +1,10 @@
-"""The most that rounding explains: how far a computation may be off before something is wrong.
+"""How far a computation may be off because of rounding; more than that is a fault.
 
 No constant fits all: a sum of a million products may be off by far more than one of ten, and a
-computation may amplify what it is given. So the computation itself is asked. It is done in float64,
-and again with all that it is made from (inputs, weights) moved by a relative amount of the size of
-rounding, each number up or down at random. How far its results move, the *spread*, is how it
-answers to errors of that size, whatever it consists of.
+computation may amplify errors of its inputs. So the computation is measured: it runs in float64,
+and again with its inputs and weights changed by a relative amount of the size of rounding, each
+number up or down at random. How far its results change, the *spread*, shows its sensitivity to
+errors of that size, whatever it consists of.
 
 The relative amount is `unit * sqrt(n)`: a sum of n products in floating point is off by up to
 `unit * n` at worst, and by about `unit * sqrt(n)` in fact, because the single errors are as often
@@ -33,14 +33,14 @@ exactly, and the next coarser type, of a quarter of the precision, has to stay d
 _BLOCK = 256
 """Products of half-precision numbers are summed in float32 over at least that many."""
 _STAGES = 4
-"""What a layer makes on the way, such as the weights of attention, is rounded as well. That shows
-in half precision, where sums do not."""
+"""Intermediate results of a layer, such as the weights of attention, are rounded as well. In half
+precision this matters more than sums."""
 _LARGEST_AMPLITUDE = 0.125
-"""Beyond that a number would no longer be itself."""
+"""A larger change would make it a different number."""
 
 
 def amplitude(precision: str, reduction: float) -> float:
-    """The relative size of what rounding does to a sum of `reduction` products."""
+    """The relative size of the rounding error of a sum of `reduction` products."""
     n = float(max(1, reduction))
     if precision in ("float16", "bfloat16"):
         n = max(_STAGES, n / _BLOCK)
@@ -48,10 +48,10 @@ def amplitude(precision: str, reduction: float) -> float:
 
 
 def moved(array: "numpy.ndarray", size: float, random: "Any") -> "numpy.ndarray":
-    """The array with each number moved by the relative amount `size`, up or down at random.
+    """The array with each number changed by the relative amount `size`, up or down at random.
 
-    All of them are moved by the same amount besides, because sums of numbers of one sign hide what
-    happens to each of them.
+    In addition, all of them are changed by the same amount: in a sum of numbers of one sign, the
+    separate changes cancel out.
     """
     signs = random.randint(0, 2, size=array.shape) * 2.0 - 1.0
     together = random.randint(0, 2) * 2.0 - 1.0
@@ -59,22 +59,22 @@ def moved(array: "numpy.ndarray", size: float, random: "Any") -> "numpy.ndarray"
 
 
 def spread(middle: "numpy.ndarray", samples: "Iterable[numpy.ndarray]") -> "numpy.ndarray":
-    """The largest distance of the samples from the middle, at each place."""
+    """The largest distance of the samples from the middle, for each element."""
     result = numpy.zeros(middle.shape)
     with numpy.errstate(all="ignore"):
         for sample in samples:
             gap = numpy.abs(sample - middle)
-            # A place that leaps (to infinity, to another choice) says nothing of rounding.
+            # An element that jumps (to infinity, to another choice) says nothing about rounding.
             result = numpy.maximum(result, numpy.where(numpy.isfinite(gap), gap, 0.0))
     return result
 
 
 def typical(spread_: "numpy.ndarray") -> "numpy.ndarray":
-    """The spread that a place may have, given those of its neighbours.
+    """The spread that an element may have, given those of its neighbours.
 
-    A few samples leave some places unmoved by chance, and what a ReLU cuts off does not move at
-    all: the array's own level is the least that is reckoned with. Examples and channels may be of
-    quite different sizes: the level of a place is also that of its row times that of its column.
+    With few samples some elements do not change by chance, and what a ReLU cuts off does not change
+    at all: the level of the whole array is the minimum. Examples and channels may differ much in
+    size: the level of an element is also that of its row times that of its column.
     """
     squares = spread_**2
     overall = squares.mean() ** 0.5 if squares.size else 0.0
@@ -92,7 +92,7 @@ def _level_along(squares: "numpy.ndarray", axis: int) -> "numpy.ndarray":
 
 
 class Allowance(object):
-    """What rounding explains at each place of one array."""
+    """What rounding explains for each element of one array."""
 
     def __init__(self, own: "numpy.ndarray", products: "numpy.ndarray | None" = None) -> None:
         """`products`: what a relative error of 1 in every product would do; None where nothing is
@@ -101,15 +101,15 @@ class Allowance(object):
         self.products = products
 
     def joined(self, other: "Allowance") -> "Allowance":
-        """For the difference of two results. Their errors are independent of each other, so that
-        the difference is hardly larger than the larger one."""
+        """For the difference of two results. Their errors are independent, so the difference is
+        hardly larger than the larger of them."""
         products = None
         if self.products is not None and other.products is not None:
             products = numpy.maximum(self.products, other.products)
         return Allowance(numpy.maximum(self.own, other.own), products)
 
     def units(self, gap: "numpy.ndarray") -> "dict[str, Any]":
-        """A difference in multiples of the allowance, at the worst place; finite places only."""
+        """The largest difference in multiples of the allowance, among finite elements."""
         coarse: "dict[str, float | None]" = {"tf32": None, "bfloat16": None}
         if self.products is not None:
             for name in coarse:
@@ -128,7 +128,7 @@ def allowance(
     reduction: float,
     products: bool,
 ) -> "Allowance":
-    """Of a result that is `values` in float64 and answers to rounding with `spread_`."""
+    """For a result that is `values` in float64 and has this spread under rounding."""
     size = amplitude(precision, reduction)
     level = typical(spread_)
     magnitude = numpy.where(numpy.isfinite(values), numpy.abs(values), 0.0)
@@ -138,7 +138,7 @@ def allowance(
 
 
 def _worst(gap: "numpy.ndarray", allowed: "numpy.ndarray") -> "tuple[float, int | None]":
-    """The largest ratio, and where it is; an infinite or missing number counts elsewhere."""
+    """The largest ratio and its position; numbers that are not finite are counted elsewhere."""
     if not gap.size:
         return 0.0, None
     with numpy.errstate(all="ignore"):

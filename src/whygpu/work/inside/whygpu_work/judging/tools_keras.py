@@ -1,4 +1,4 @@
-"""What local.py asks of Keras: tensors in structures, with their masks, and facts of layers."""
+"""What local.py needs from Keras: tensors in structures, their masks, and facts about layers."""
 
 import collections
 
@@ -46,7 +46,7 @@ class KerasTools(object):
         return self._tensorflow.convert_to_tensor(array)
 
     def like(self, tensor: "Any", array: "numpy.ndarray") -> "Any":
-        """The array as a tensor that stands in for another one: its mask goes with it."""
+        """The array as a tensor that replaces another one, with the mask of that one."""
         result = self.tensor(array)
         if self._ops:
             from keras.src import backend
@@ -59,7 +59,7 @@ class KerasTools(object):
         return result
 
     def weights(self, layer: "Any") -> "list[numpy.ndarray]":
-        """None of what is looked into: they are those of the steps inside."""
+        """None for a container: its weights belong to the steps inside."""
         if taps_keras.is_container(layer) or not hasattr(layer, "get_weights"):
             return []
         return layer.get_weights()

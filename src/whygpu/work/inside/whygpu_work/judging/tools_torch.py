@@ -1,4 +1,4 @@
-"""What local.py asks of PyTorch: tensors in structures, and facts of modules."""
+"""What local.py needs from PyTorch: tensors in structures, and facts about modules."""
 
 import numpy
 
@@ -43,13 +43,13 @@ class TorchTools(object):
                 each.copy_(self.tensor(array))
 
     def _kept(self, part: "Any") -> "list[Any]":
-        """None of what is looked into: they are those of the steps inside."""
+        """None for a container: its weights belong to the steps inside."""
         if taps_torch.is_container(part):
             return []
         return list(part.parameters()) + list(part.buffers())
 
     def keeps_state(self, part: "Any") -> bool:
-        """Nothing that torch.nn has does so but in training."""
+        """Modules of torch.nn change their state only in training."""
         return bool(part.training)
 
     def facts(self, part: "Any", given: "Any", outputs: "Any") -> "Facts":

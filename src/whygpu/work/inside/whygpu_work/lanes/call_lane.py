@@ -1,4 +1,4 @@
-"""A function in a lane: it returns arrays, in whatever structure, or (function, arguments)."""
+"""A function in a lane: it returns arrays in any structure, or (function, arguments)."""
 
 import sys
 
@@ -23,7 +23,7 @@ EXPECTED = (
 
 
 class CallLane(ProgramWork):
-    """`function` is called again and again; `first` is what it gave already, where it did."""
+    """`function` is called repeatedly; `first` is its first result, if it was called already."""
 
     kind = "call"
 
@@ -49,7 +49,7 @@ class CallLane(ProgramWork):
 
 
 class PairLane(CallLane):
-    """A function whose arguments are known, so that it can be given others."""
+    """A function whose arguments are known, so that they can be replaced."""
 
     kind = "pair"
 
@@ -71,7 +71,7 @@ class PairLane(CallLane):
 
 
 def of_pair(pair: "Any", request: "dict[str, Any]", shared: "Shared") -> "PairLane":
-    """(function, arguments): every array among the arguments is the first lane's."""
+    """(function, arguments): every array among the arguments is that of the first lane."""
     function, arguments = pair
     arguments = tuple(arguments) if isinstance(arguments, (tuple, list)) else (arguments,)
     leaves = [leaf for _, leaf in host_arrays.named(arguments, "argument")]
@@ -91,7 +91,7 @@ def _is_of_others(leaf: "Any") -> bool:
 
 
 def _like(leaf: "Any", array: "numpy.ndarray") -> "Any":
-    """The array as what the program had there: a tensor of the same kind, on the same device."""
+    """The array as a tensor of the same kind, on the same device, as the program's."""
     kind = type(leaf).__module__.split(".")[0]
     if kind == "torch":
         import torch
@@ -124,7 +124,7 @@ DEFAULT_BATCH = 4
 
 
 def check(result: "Any", name: str) -> None:
-    """Unusable where there is nothing to compare in it."""
+    """Raise Unusable if it contains nothing to compare."""
     try:
         found = host_arrays.named(result, "output")
     except host_arrays.NotAnArray as error:

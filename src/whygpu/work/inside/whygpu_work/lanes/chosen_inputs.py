@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read(path: str, batch: "int | None") -> "list[tuple[str, numpy.ndarray]]":
-    """[(name, array)] in the order of the file, with as many rows as wanted."""
+    """[(name, array)] in the order of the file, with `batch` rows."""
     try:
         archives.check(path)
         with numpy.load(path, allow_pickle=False) as file:
@@ -41,7 +41,7 @@ def matched(
 ) -> "list[numpy.ndarray]":
     """The arrays in the order of the inputs' names.
 
-    By name where they are there; else in the order of the file, where there are as many.
+    They are matched by name, else by their order in the file if the number is the same.
     """
     given = dict(arrays)
     if all(name in given for name in names):
@@ -56,7 +56,7 @@ def matched(
 def check(
     array: "numpy.ndarray", name: str, shape: "tuple[int | None, ...]", dtype: str
 ) -> "numpy.ndarray":
-    """The array as the input wants it; `shape` is without the batch, None for any size."""
+    """The array as the input needs it; `shape` is without the batch, with None for any size."""
     fits = array.ndim == len(shape) + 1 and all(
         size is None or size == given for size, given in zip(shape, array.shape[1:])
     )
@@ -71,7 +71,7 @@ def check(
 
 
 def wanted_by(function: "Callable[..., Any]", names: "Iterable[str]") -> bool:
-    """Whether a function is to be called with the arrays of these names."""
+    """Whether a function takes arrays of these names."""
     parameters = _parameters(function)
     needed = {each.name for each in parameters if each.default is each.empty}
     return bool({each.name for each in parameters} & set(names)) and needed <= set(names)
@@ -80,7 +80,7 @@ def wanted_by(function: "Callable[..., Any]", names: "Iterable[str]") -> bool:
 def chosen(
     function: "Callable[..., Any]", arrays: "dict[str, numpy.ndarray]"
 ) -> "dict[str, numpy.ndarray]":
-    """Those of the arrays, by name, that the function takes."""
+    """The arrays that the function takes, by name."""
     taken = {each.name for each in _parameters(function)}
     return {name: array for name, array in arrays.items() if name in taken}
 

@@ -1,8 +1,8 @@
-"""What JAX compiles while a Keras model is built, kept for the same lane's next process.
+"""Caches what JAX compiles while a Keras model is built, for the next process of the lane.
 
-The code that draws a weight is compiled for every shape of weight: half of the time that a lane
-takes. Only that is kept. The work itself is compiled anew in each run: a GPU may get other kernels
-each time, which belongs to the question whether a lane agrees with itself.
+The code that initializes a weight is compiled for every shape: half of the time of a lane. Only
+that is cached. The work itself is compiled in each run: a GPU may get other kernels each time, and
+whether a lane agrees with itself is part of the question.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _FOLDER = "jax_compilation_cache_dir"
 
 @contextlib.contextmanager
 def kept_in(folder: "str | None") -> "Iterator[None]":
-    """While this holds; where `folder` is None nothing is kept or taken."""
+    """Use the cache in this context; nothing is cached if `folder` is None."""
     hook = sys.modules.get("whygpu_bootstrap.import_hook")
     if folder is None or hook is None:
         yield
@@ -43,14 +43,14 @@ def kept_in(folder: "str | None") -> "Iterator[None]":
 
 
 def _begin(keras: "Any", folder: str) -> "dict[str, Any]":
-    """The settings that were there before; none where all was left as it is."""
+    """The previous settings; empty if nothing was changed."""
     jax = sys.modules.get("jax")
     if jax is None or not hasattr(keras, "config") or keras.config.backend() != "jax":
         return {}
     names = list(_SETTINGS) + [_FOLDER]
     before = {name: getattr(jax.config, name, _UNKNOWN) for name in names}
     if before[_FOLDER] or _UNKNOWN in before.values():
-        # The user keeps compiled code himself, or this release has other names for it.
+        # The user has a cache already, or this release names the settings differently.
         return {}
     _set(jax, dict(_SETTINGS, **{_FOLDER: folder}))
     return before
@@ -64,5 +64,5 @@ def _set(jax: "Any", settings: "dict[str, Any]") -> None:
 
     for name, value in settings.items():
         jax.config.update(name, value)
-    # It looks at them once, when something is compiled for the first time.
+    # JAX reads them once, when it compiles for the first time.
     compilation_cache.reset_cache()

@@ -1,4 +1,4 @@
-"""What a lane has computed with: frameworks, devices, the precision of products, cuDNN."""
+"""What a lane used: frameworks, devices, the precision of products, cuDNN."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ class CannotRun(Exception):
 
 
 def check_backend(backend: "str | None") -> None:
-    """A lane of one Keras backend must have got it."""
+    """Raise CannotRun if the lane did not get its Keras backend."""
     keras = sys.modules.get("keras")
     if backend is None:
         return
@@ -34,7 +34,7 @@ def check_backend(backend: "str | None") -> None:
 
 
 def check_options(options: "dict[str, Any]") -> None:
-    """What some frameworks have no switch for, asked when the work is done."""
+    """Check, after the work, options for which some frameworks have no switch."""
     if "no-cudnn" in options:
         used = cudnn_without_a_switch()
         if used:
@@ -45,11 +45,11 @@ def check_options(options: "dict[str, Any]") -> None:
 
 
 def cudnn_without_a_switch() -> str:
-    """Why the work has used cuDNN all the same; empty where it has not, as far as that shows."""
+    """Why the work used cuDNN anyway; empty if it did not, as far as can be seen."""
     names = [name for name in ("tensorflow", "jax") if name in sys.modules]
     keras = sys.modules.get("keras")
     if keras is not None and keras.backend.backend() == "torch":
-        # Then the others are there for their tools only.
+        # The others were imported only for their tools.
         names = []
     engines = loaded_cudnn_engines()
     if not names or not engines:
@@ -61,7 +61,7 @@ def cudnn_without_a_switch() -> str:
 
 
 def loaded_cudnn_engines() -> "list[str]":
-    """Parts of cuDNN that are loaded when something is computed with it, and not before."""
+    """Libraries of cuDNN that are loaded only when something is computed with it."""
     found = set()
     try:
         with open("/proc/self/maps") as stream:
@@ -92,7 +92,7 @@ def framework_words(kind: str) -> str:
 
 
 def gpu_names() -> "list[str]":
-    """What the frameworks that have started a GPU call it; asking starts none."""
+    """The names of the GPUs that the frameworks have started; this starts none."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         return [torch.cuda.get_device_name(torch.cuda.current_device())]

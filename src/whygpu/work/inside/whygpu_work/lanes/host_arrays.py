@@ -1,4 +1,4 @@
-"""Arrays of any framework in structures of any shape: their names, their numbers, their device."""
+"""Arrays of any framework in nested structures: their names, their numbers, their device."""
 
 import sys
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class NotAnArray(Exception):
-    """What stands where an array was expected, in a few words."""
+    """There is something else where an array was expected; the message says what."""
 
 
 def named(tree: "Any", name: str) -> "list[tuple[str, Any]]":
@@ -36,7 +36,7 @@ def named(tree: "Any", name: str) -> "list[tuple[str, Any]]":
 
 
 def _fields(thing: "Any") -> "dict[str, Any]":
-    """What an object consists of: a dataclass, an output of transformers, a Flax structure."""
+    """The fields of an object: a dataclass, an output of transformers, a Flax structure."""
     fields = getattr(thing, "__dict__", None)
     if not isinstance(fields, dict) or isinstance(thing, type) or callable(thing):
         return {}
@@ -59,7 +59,7 @@ def replaced(tree: "Any", leaves: "Iterator[Any]") -> "Any":
 
 
 def mapped(change: "Callable[[Any], Any]", tree: "Any") -> "Any":
-    """The structure with `change(array)` in the place of each array."""
+    """The structure with each array replaced by `change(array)`."""
     return replaced(tree, iter([change(leaf) for _, leaf in named(tree, "")]))
 
 
@@ -70,7 +70,7 @@ def is_array(thing: "Any") -> bool:
 
 
 def is_device_array(thing: "Any") -> bool:
-    """Whether a framework's tensor, which may lie on a GPU."""
+    """Whether it is a tensor of a framework, which may be on a GPU."""
     return _framework(thing) is not None
 
 
@@ -92,7 +92,7 @@ def _framework(thing: "Any") -> "str | None":
 
 
 def on_host(leaf: "Any") -> "tuple[numpy.ndarray, str | None]":
-    """(array, the name of its type where NumPy does not know it). Waits for what computes it."""
+    """(array, the name of its type if NumPy does not know it). Waits until it is computed."""
     framework = _framework(leaf)
     if framework == "keras":
         return on_host(leaf.value)
@@ -123,7 +123,7 @@ def _torch_on_host(tensor: "Any") -> "tuple[numpy.ndarray, str | None]":
 
 
 def plain(leaf: "Any") -> "numpy.ndarray":
-    """As on_host, for what is kept to be fed again: bfloat16 as float32, which holds it exactly."""
+    """Like on_host, for arrays that are fed again: bfloat16 becomes float32, which is exact."""
     array, dtype = on_host(leaf)
     if dtype == "bfloat16":
         return (array.astype(numpy.uint32) << numpy.uint32(16)).view(numpy.float32)
@@ -133,7 +133,7 @@ def plain(leaf: "Any") -> "numpy.ndarray":
 
 
 def device_of(leaf: "Any") -> "str | None":
-    """cpu or gpu; None for what lies in main memory because it is no framework's."""
+    """cpu or gpu; None for an array that does not belong to a framework."""
     framework = _framework(leaf)
     if framework == "keras":
         return device_of(leaf.value)
@@ -148,7 +148,7 @@ def device_of(leaf: "Any") -> "str | None":
 
 
 def wait_for(tree: "Any") -> None:
-    """Come back when the device has computed all of it, leaving it there."""
+    """Wait until the device has computed all of it; nothing is copied."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
@@ -159,5 +159,5 @@ def wait_for(tree: "Any") -> None:
         if framework == "jax":
             jax.block_until_ready(leaf)
         elif framework == "tensorflow" and ":GPU:" in str(leaf.device):
-            # One element back is enough: the device works in order.
+            # Copying one element is enough: the device works in order.
             tensorflow.reshape(leaf, [-1])[:1].numpy()

@@ -47,7 +47,7 @@ class KerasLane(LaneWork):
         return KerasWork(model, optimizer, self._shapes, self._seed, self._example)
 
     def _given(self, request: "dict[str, Any]", examples: "Any") -> "list[numpy.ndarray] | None":
-        """The user's arrays in the order of the model's inputs; None where there are none."""
+        """The user's arrays in the order of the model's inputs; None if there are none."""
         if request["inputs"] is not None:
             given = chosen_inputs.read(request["inputs"], request["batch"])
         elif examples is not None:
@@ -64,7 +64,7 @@ class KerasLane(LaneWork):
         ]
 
     def _share_weights(self, shared: "Shared", take_weights: bool) -> bool:
-        """True where the model has got those of another lane."""
+        """True if the model got the weights of another lane."""
         weights = self.model.weights
         own = [host_arrays.plain(each) for each in weights]
         names = [getattr(each, "path", each.name) for each in weights]
@@ -78,13 +78,13 @@ class KerasLane(LaneWork):
         self.model.set_weights(arrays)
         for layer in all_layers(self.model):
             if hasattr(layer, "finalize_state"):
-                # Normalization computes with what it has made of its weights, not with them.
+                # Normalization computes with values derived from its weights.
                 layer.finalize_state()
 
     def _share_inputs(
         self, shared: "Shared", arrays: "Any", batch: "int | None"
     ) -> "tuple[Any, int]":
-        """The inputs in the model's structure, and for how many rows its steps are recorded."""
+        """The inputs in the model's structure, and the number of rows whose steps are recorded."""
         left = shared.bundle("inputs")
         if left is None:
             if arrays is None:
@@ -109,7 +109,7 @@ class KerasLane(LaneWork):
             self.model.jit_compile = True
 
     def call(self) -> "Any":
-        """One inference from input on the host to outputs on the host."""
+        """One inference, from inputs in main memory to outputs in main memory."""
         return self._work.infer(self.inputs)
 
     def outputs(self, result: "Any") -> "list[tuple[Any, ...]]":
@@ -119,8 +119,8 @@ class KerasLane(LaneWork):
         return layers_keras.record(self._keras, self.model, self.record_inputs, writer)
 
     def train(self, writer: "Writer", steps: int) -> "tuple[float, Callable[[], Any], list[str]]":
-        """Records losses, gradients and weights; gives the seconds of the first step and a call
-        that does one more."""
+        """Records losses, gradients and weights; returns the seconds of the first step, a function
+        that does one more step, and notes."""
         return train_keras.record(self._keras, self._work, self.inputs, writer, steps)
 
     def in_float64(self) -> "Any":
@@ -129,11 +129,11 @@ class KerasLane(LaneWork):
         return LiftedKeras(self._keras, self, self._make_work)
 
     def computed_on(self) -> "list[str | None]":
-        """Devices that the model's weights lie on."""
+        """The devices of the model's weights."""
         return [host_arrays.device_of(each) for each in self.model.weights]
 
     def on_device(self) -> "tuple[Callable[[], Any], Callable[[Any], Any]]":
-        """(a call that moves the inputs there, one that computes and leaves the result there)."""
+        """(function that copies the inputs to the device, function that computes there)."""
         convert = self._keras.ops.convert_to_tensor if hasattr(self._keras, "ops") else None
         if convert is None:
             import tensorflow
@@ -171,7 +171,7 @@ class KerasLane(LaneWork):
 
 
 def input_names(model: "Any") -> "list[str]":
-    """As the user may name them: the keys of a dictionary, or the names of the Input tensors."""
+    """The names of the inputs: the keys of a dictionary, or the names of the Input tensors."""
     structure = getattr(model, "_inputs_struct", None)
     if isinstance(structure, dict):
         return sorted(structure)
@@ -179,7 +179,7 @@ def input_names(model: "Any") -> "list[str]":
 
 
 def _named(examples: "Any") -> "list[tuple[str, Any]]":
-    """By their keys, where they are a dictionary as a functional model takes it."""
+    """The arrays by their keys if they are a dictionary, else by their position."""
     if isinstance(examples, dict) and all(host_arrays.is_array(each) for each in examples.values()):
         return list(examples.items())
     return host_arrays.named(examples, "input")

@@ -1,4 +1,4 @@
-"""Every step of a Keras model on disk: what each layer gives, for as many rows as there is room."""
+"""Records every step of a Keras model: the result of each layer, for as many rows as fit."""
 
 import sys
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .recording import Writer
 
 ROOM = 64 << 20
-"""Bytes for the steps of one run. float64 does them again several times for every lane: more rows
-would take longer without showing more."""
+"""Bytes for the steps of one run. The float64 reference repeats them several times for every lane:
+more rows would take longer and show no more."""
 ROWS_WHERE_UNKNOWN = 4
 
 
@@ -25,7 +25,7 @@ def rows_that_fit(model: "Any", batch: int) -> int:
 
 
 def bytes_per_row(model: "Any") -> int:
-    """What all steps of the model give for one row, as far as it is known beforehand; else 0."""
+    """Bytes of the results of all steps for one row, if known in advance; else 0."""
     total = 0
     for layer in getattr(model, "operations", None) or all_layers(model):
         try:
@@ -43,7 +43,7 @@ def bytes_per_row(model: "Any") -> int:
 
 
 def record(keras: "Any", model: "Any", inputs: "Any", writer: "Writer") -> str:
-    """Write every step of one inference; gives what is to be said of it, or an empty text."""
+    """Write every step of one inference; returns a note for the report, or an empty string."""
     try:
         steps = _compiled(keras, model, inputs)
         note = ""
@@ -110,7 +110,7 @@ def _write(writer: "Writer", name: str, layer: "Any", result: "Any") -> None:
     settings = taps_keras.settings(layer)
     if _draws(layer):
         settings["draws_random_numbers"] = True
-    # The weights of what is looked into are those of the steps inside.
+    # The weights of a container belong to the steps inside.
     has_weights = hasattr(layer, "get_weights") and not taps_keras.is_container(layer)
     weights = layer.get_weights() if has_weights else []
     writer.step(
@@ -124,7 +124,7 @@ def _write(writer: "Writer", name: str, layer: "Any", result: "Any") -> None:
 
 
 def layer_tensor(name: str) -> str:
-    """The name of what a layer gives, kept apart from those of the outputs."""
+    """The name of a layer's result, distinct from the names of the outputs."""
     return "layer " + name if name.replace("[", ".").split(".")[0] == "output" else name
 
 

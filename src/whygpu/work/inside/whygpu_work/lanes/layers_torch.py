@@ -1,4 +1,4 @@
-"""Every step of a PyTorch module on disk: what each submodule gives."""
+"""Records every step of a PyTorch module: the result of each submodule."""
 
 import sys
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def rows_that_fit(module: "Any", inputs: "Any", batch: int) -> int:
-    """For how many rows of the batch all steps are recorded; one row is tried to know it."""
+    """For how many rows of the batch all steps are recorded; found by running one row."""
     import torch
 
     sizes: "list[int]" = []
@@ -40,7 +40,7 @@ def first_rows(inputs: "Any", count: int) -> "Any":
 
 
 def filled(inputs: "Any", arrays: "Iterable[numpy.ndarray]") -> "Any":
-    """The structure with the arrays' numbers in its tensors, in their order."""
+    """The structure with its tensors filled from the arrays, in order."""
     import torch
 
     waiting = iter(arrays)
@@ -74,7 +74,7 @@ def _write(writer: "Writer", name: str, part: "Any", result: "Any") -> None:
         array, dtype = host_arrays.on_host(tensor)
         writer.tensor(inner, "layer", array, dtype)
         names.append(inner)
-    # The weights of what is looked into are those of the steps inside.
+    # The weights of a container belong to the steps inside.
     kept = {} if taps_torch.is_container(part) else part.state_dict()
     weights = [host_arrays.plain(each) for each in kept.values()]
     writer.step(

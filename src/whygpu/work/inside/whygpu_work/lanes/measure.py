@@ -19,7 +19,7 @@ def timing_of(
     measure = request["measure"]
     gauges.reset_peak()
     if work.kind == "script":
-        # It is not run again: the second process is the second measurement.
+        # It is not repeated: the second process is the second measurement.
         seconds = []
     else:
         timed = call if work.make_input is None else _with_new_input(work, call)
@@ -43,8 +43,8 @@ def timing_of(
 
 
 def _with_new_input(work: "Any", call: "Callable[..., Any]") -> "Callable[[], Any]":
-    """As the program would do it: first the input, then the work. Which numbers are in it makes no
-    difference to the time, so that the work goes on with those that all lanes have."""
+    """As the program does it: first the input, then the work. The time does not depend on the
+    numbers, so the work uses the inputs that all lanes share."""
 
     def timed() -> "Any":
         work.make_input()
@@ -54,7 +54,7 @@ def _with_new_input(work: "Any", call: "Callable[..., Any]") -> "Callable[[], An
 
 
 def input_seconds(work: "Any") -> "float | None":
-    """How long making the input of one call takes, where the program has a function for it."""
+    """How long it takes to make the input of one call, if the program has a function for that."""
     if work.make_input is None:
         return None
 
@@ -65,7 +65,7 @@ def input_seconds(work: "Any") -> "float | None":
 
 
 def parts(work: "Any") -> "dict[str, Any]":
-    """How long moving and computing take by themselves; nothing where they cannot be told apart."""
+    """The times of copying and of computing; empty if they cannot be separated."""
     ways = work.on_device()
     if ways is None:
         return {}
@@ -81,7 +81,7 @@ def parts(work: "Any") -> "dict[str, Any]":
         return result
 
     def back() -> float:
-        # A result of its own each time: JAX remembers what it has brought back.
+        # A new result each time: JAX caches what it has copied back.
         result = computed()
         return timing.length(lambda: host_arrays.all_on_host(result, ""))
 
@@ -101,7 +101,7 @@ def parts(work: "Any") -> "dict[str, Any]":
 
 
 def kernels_of(call: "Callable[..., Any]") -> "tuple[int | None, float | None]":
-    """(how many kernels one call starts, the seconds they take), where PyTorch can tell."""
+    """(number of kernels of one call, their seconds), if PyTorch can tell."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return None, None
@@ -117,5 +117,5 @@ def kernels_of(call: "Callable[..., Any]") -> "tuple[int | None, float | None]":
             return None, None
         return len(kernels), 1e-6 * sum(each.time_range.elapsed_us() for each in kernels)
     except (RuntimeError, AttributeError):
-        # Counters that are in use, or not permitted.
+        # The counters are in use, or not permitted.
         return None, None

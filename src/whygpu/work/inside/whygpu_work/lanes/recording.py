@@ -1,4 +1,4 @@
-"""Arrays of one run on disk, in order, with what they are: what lanes write and comparing reads.
+"""Arrays of one run on disk, in order, with their metadata: lanes write them, comparing reads them.
 
 A folder with `manifest.json` and one `.npy` file for each array:
 
@@ -6,11 +6,11 @@ A folder with `manifest.json` and one `.npy` file for each array:
      "steps": [{"name", "kind", "outputs", "precision", "settings", "weights"}, ...]}
 
 `kind` of a tensor is one of whygpu.model.comparison.TensorKind, of a step the class of the layer.
-A step is one call of one layer; `outputs` are names of tensors. `rounding` is null but in a float64
-reference of work that is not looked into step by step: {"spread" (a file), "reduction",
+A step is one call of one layer; `outputs` are names of tensors. `rounding` is null except in a
+float64 reference of work that is not recorded step by step: {"spread" (a file), "reduction",
 "precision"}, see rounding.py.
 
-NumPy knows no bfloat16: such an array lies there as uint16 and `dtype` tells what it is.
+NumPy has no bfloat16: such an array is stored as uint16, and `dtype` says what it is.
 """
 
 import collections
@@ -30,23 +30,23 @@ Step = collections.namedtuple("Step", "name kind outputs precision settings weig
 
 
 def stored(array: "numpy.ndarray") -> "tuple[numpy.ndarray, str]":
-    """The array as NumPy can keep it, and the name of its type."""
+    """The array in a type that NumPy can store, and the name of its own type."""
     array = numpy.asarray(array)
     name = array.dtype.name
-    if name == "bfloat16":  # from ml_dtypes, which JAX and TensorFlow bring along
+    if name == "bfloat16":  # from ml_dtypes, which JAX and TensorFlow depend on
         return array.view(numpy.uint16), name
     if array.dtype.kind == "O":
         array = array.astype(str)
     if array.dtype.kind in "US":
         return array, "text"
     if array.dtype.kind not in "biufc":
-        # Other types of ml_dtypes, such as float8: nothing is lost in float32.
+        # Other types of ml_dtypes, such as float8: float32 represents them exactly.
         return array.astype(numpy.float32), name
     return numpy.ascontiguousarray(array).reshape(array.shape), name
 
 
 class Writer(object):
-    """Writes arrays as they come; `close` writes the manifest, without which there is nothing."""
+    """Writes arrays as they come; close() writes the manifest, which makes them readable."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -114,7 +114,7 @@ class Writer(object):
 
 
 class Recording(object):
-    """What a Writer wrote. Arrays stay on disk until they are asked for."""
+    """Reads what a Writer wrote. An array is read when it is used."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -129,8 +129,8 @@ class Recording(object):
         return self._load(self.tensors[name].file)
 
     def shares(self, name: str, other: "Recording") -> bool:
-        """Whether the array and what another recording has by that name are one file: so it is
-        where two runs of a lane gave the same bytes."""
+        """Whether this array and that of another recording are the same file: that is so if two
+        runs of a lane gave the same bytes."""
         if self.tensors[name].dtype != other.tensors[name].dtype:
             return False
         return os.path.samefile(self._path(name), other._path(name))

@@ -1,4 +1,4 @@
-"""A script in a lane: it runs as it would by itself, and what it records is kept."""
+"""A script in a lane: it runs as usual, and what it records is kept."""
 
 import importlib.util
 import os
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ScriptEnded(Exception):
-    """The script has ended itself with a code that says failure."""
+    """The script exited with a code that means failure."""
 
 
 class ScriptLane(ProgramWork):
@@ -33,7 +33,7 @@ class ScriptLane(ProgramWork):
         self._recorded: "list[tuple[Any, ...]]" = []
 
     def call(self) -> "list[Any]":
-        """Run it; its results are what it recorded."""
+        """Run the script; its results are what it recorded."""
         whygpu: "Any" = provide_whygpu(self._package)
         whygpu.record = self._take
         sys.argv = [self._path]
@@ -53,7 +53,7 @@ class ScriptLane(ProgramWork):
         return self._recorded
 
     def _take(self, name: str, array: "Any") -> None:
-        """In place of whygpu.record. The same name again gets a number."""
+        """Replaces whygpu.record. A name that is used again gets a number."""
         name = str(name)
         self._counts[name] = self._counts.get(name, 0) + 1
         if self._counts[name] > 1:
@@ -66,7 +66,7 @@ class ScriptLane(ProgramWork):
 
 
 def provide_whygpu(folder: str) -> "types.ModuleType":
-    """The package of the whygpu that compares, whether or not this environment has one."""
+    """Import the whygpu that runs the comparison, whether or not this environment has one."""
     path = os.path.join(folder, "__init__.py")
     spec: "Any" = importlib.util.spec_from_file_location(
         "whygpu", path, submodule_search_locations=[folder]

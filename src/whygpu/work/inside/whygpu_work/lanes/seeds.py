@@ -1,4 +1,4 @@
-"""The same seed in every lane, for generators that the program has not seeded itself."""
+"""The same seed in every lane, for generators that the program does not seed itself."""
 
 import random
 import sys
@@ -13,7 +13,7 @@ SEEDED_MODULES = ("numpy.random", "torch", "tensorflow", "keras")
 
 
 def sow_now_and_later(seed: int) -> None:
-    """Seed what is loaded, and each framework as soon as the program has imported it."""
+    """Seed what is imported now, and each framework when the program imports it."""
     random.seed(seed)
     hook = sys.modules.get("whygpu_bootstrap.import_hook")
     for name in SEEDED_MODULES:
@@ -32,7 +32,7 @@ def _sower(name: str, seed: int) -> "Callable[[Any], None]":
         elif name == "tensorflow" and hasattr(module.random, "set_seed"):
             module.random.set_seed(seed)
         elif name == "keras" and hasattr(module.utils, "set_random_seed"):
-            # TensorFlow is seeded by itself, if the program ever imports it.
+            # TensorFlow is seeded separately, if the program imports it.
             with unused_tensorflow.left_alone():
                 module.utils.set_random_seed(seed)
 

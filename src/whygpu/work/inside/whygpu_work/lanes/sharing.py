@@ -1,4 +1,4 @@
-"""What all lanes have in common: the first lane leaves its weights and inputs for the others."""
+"""What all lanes share: the first lane saves its weights and inputs for the others."""
 
 import json
 import os
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Shared(object):
-    """A folder with bundles of arrays, each written once and whole."""
+    """A folder with bundles of arrays, each of which is written once and atomically."""
 
     def __init__(self, folder: str, lane: str) -> None:
         self._folder = folder
         self._lane = lane
 
     def bundle(self, name: str) -> "tuple[list[numpy.ndarray], dict[str, Any]] | None":
-        """(arrays, facts) that an earlier lane left; None where none did."""
+        """(arrays, facts) that an earlier lane saved; None if there are none."""
         folder = os.path.join(self._folder, name)
         if not os.path.isdir(folder):
             return None
@@ -53,9 +53,9 @@ def weights_for(
     trainable: "Sequence[bool]",
     take_weights: bool,
 ) -> "Any":
-    """The weights that a lane is to be given; None where it goes on with its own.
+    """The weights that a lane has to be given; None if it keeps its own.
 
-    `take_weights`: those of the first lane, whatever this one has.
+    `take_weights`: use those of the first lane in any case.
     """
     left = shared.bundle("weights")
     if left is None:
@@ -70,23 +70,22 @@ def weights_for(
 
 
 def settled(own: "Any", theirs: "Any", trainable: "Sequence[bool]") -> "tuple[Any, bool]":
-    """(the arrays that a lane goes on with, whether some of them are not its own).
+    """(the arrays that a lane uses, whether some of them are not its own).
 
-    A program that draws its weights at random draws other ones on other devices and backends, and
-    is given those of the first lane. One that has most of its trained weights in common with the
-    first lane keeps its own: what is not in common then is a difference of the program's, which is
-    to be found. The same numbers in another order, such as a transposed matrix, are no accident
-    either.
+    A program that initializes its weights at random gets other weights on other devices and
+    backends, so it is given those of the first lane. One that shares most of its trained weights
+    with the first lane keeps its own: the rest is a difference in the program, which must be found.
+    The same numbers in another order, such as a transposed matrix, are not a coincidence either.
     """
     telling = [i for i, flag in enumerate(trainable) if flag and not _constant(own[i], theirs[i])]
     same = [i for i in telling if numpy.array_equal(own[i], theirs[i])]
     if not telling or 2 * len(same) > len(telling):
         return own, False
-    return [mine if _reordered(mine, his) else his for mine, his in zip(own, theirs)], True
+    return [mine if _reordered(mine, first) else first for mine, first in zip(own, theirs)], True
 
 
 def check_shapes(names: "Sequence[str]", own: "Any", theirs: "Any", lane: str) -> None:
-    """The same weights can only be set where there are the same to be set."""
+    """Raise Unusable unless both lanes have weights of the same shapes."""
     if len(own) != len(theirs):
         raise Unusable("it has %d weights here and %d in lane %s" % (len(own), len(theirs), lane))
     for name, mine, his in zip(names, own, theirs):
@@ -98,7 +97,7 @@ def check_shapes(names: "Sequence[str]", own: "Any", theirs: "Any", lane: str) -
 
 
 def _constant(*arrays: "numpy.ndarray") -> bool:
-    """Such as biases of zeros: the same everywhere without saying anything."""
+    """Whether each array is constant, such as a bias of zeros: then being equal means nothing."""
     return all(array.size == 0 or (array == array.flat[0]).all() for array in arrays)
 
 

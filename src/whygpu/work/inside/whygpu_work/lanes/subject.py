@@ -1,4 +1,4 @@
-"""What the user named, as a lane works with it: with the weights and inputs of all lanes."""
+"""Loads what the user named for a lane, with the weights and inputs that all lanes share."""
 
 import time
 
@@ -46,7 +46,7 @@ def _model_of(value: "Any") -> "Any":
 
 
 def _of(value: "Any", request: "dict[str, Any]", shared: "Shared") -> "Any":
-    """None where it is neither a model nor (something, what to feed it with)."""
+    """None if it is neither a model nor a pair of something and its inputs."""
     make_input = None
     if is_pair(value) and callable(value[1]):
         value, make_input = (value[0], value[1]()), value[1]

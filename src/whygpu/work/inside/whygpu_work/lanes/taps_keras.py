@@ -1,9 +1,9 @@
-"""A hand on every step of a Keras model: functional, sequential or written as a class.
+"""Intercepts every step of a Keras model: functional, sequential or written as a class.
 
-A step is one call of one layer, or of one operation of a functional model. Models are looked into,
-and so are a user's own layers that consist of layers; Keras' own layers are steps as they are, with
-all that they hold inside. What a user's code makes of the layers inside, after the last of them, is
-a step of its own, by the name of the model or layer whose code it is.
+A step is one call of one layer, or of one operation of a functional model. Models are containers,
+and so are a user's own layers that consist of layers: their inner layers are the steps. A layer of
+Keras itself is one step. What a user's code computes after the last inner layer is a step too, with
+the name of the model or layer whose code it is.
 """
 
 import contextlib
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def tapped(keras: "Any", model: "Any", on_step: "Callable[..., Any]") -> "Iterator[None]":
-    """While this holds, steps of `model` are done by `on_step(name, layer, compute, args, kwargs)`.
+    """In this context, `on_step(name, layer, compute, args, kwargs)` runs the steps of `model`.
 
-    `compute(args, kwargs)` does the step; what `on_step` returns goes on to the next.
+    `compute(args, kwargs)` computes the step; the result of `on_step` is passed to the next step.
     """
     taps = _Taps(model, on_step)
     classes = [keras.layers.Layer]
@@ -49,7 +49,7 @@ class _Taps(object):
 
     def around(self, original: "Callable[..., Any]") -> "Callable[..., Any]":
         def call(layer: "Any", *args: "Any", **kwargs: "Any") -> "Any":
-            # Keras 3 comes here twice for a layer: as such, and as the operation that it is.
+            # Keras 3 calls this twice for a layer: as a layer and as an operation.
             known = self._containers and self._containers[-1] is layer
             if self._within_step or known:
                 return original(layer, *args, **kwargs)
@@ -86,7 +86,7 @@ class _Taps(object):
         return self._on_step(self._name(layer), layer, compute, args, kwargs)
 
     def _name(self, layer: "Any") -> str:
-        """The names of the models that it lies in, and its own; with a number from the second call
+        """The names of the models that contain it, and its own; with a number from the second call
         on."""
         outer = [item.name for item in self._containers if item is not self._model]
         name = "/".join(outer + [layer.name])
@@ -96,7 +96,7 @@ class _Taps(object):
 
 
 def is_container(layer: "Any") -> bool:
-    """Whether a layer is looked into, rather than a step."""
+    """Whether a layer is a container and not a step."""
     inner = getattr(layer, "_layers", None)
     if not inner:
         return False
@@ -105,7 +105,7 @@ def is_container(layer: "Any") -> bool:
 
 
 def has_code_of_its_own(container: "Any") -> bool:
-    """Whether a user's code puts its layers together, rather than Keras."""
+    """Whether the user's code connects its layers, and not Keras."""
     for kind in type(container).__mro__:
         if "call" in vars(kind):
             return not is_own(kind)
@@ -117,7 +117,7 @@ def _as_it_is(args: "Any", kwargs: "Any") -> "Any":
 
 
 def is_own(kind: type) -> bool:
-    """Whether a class is Keras' own, rather than the user's."""
+    """Whether a class belongs to Keras and not to the user."""
     return kind.__module__.split(".")[0] in ("keras", "tensorflow", "tf_keras")
 
 
@@ -127,7 +127,7 @@ def precision(layer: "Any") -> str:
 
 
 def settings(layer: "Any") -> "Any":
-    """A layer's configuration as plain JSON values; empty where it has none to tell."""
+    """A layer's configuration as plain JSON values; empty if it has none."""
     try:
         with unused_tensorflow.left_alone():
             config = layer.get_config()
@@ -137,7 +137,7 @@ def settings(layer: "Any") -> "Any":
 
 
 def digest(weights: "Iterable[Any]") -> str:
-    """Of arrays: equal if and only if they are."""
+    """A digest of arrays: equal if and only if the arrays are."""
     result = hashlib.sha256()
     for array in weights:
         array = numpy.ascontiguousarray(array)
@@ -147,9 +147,9 @@ def digest(weights: "Iterable[Any]") -> str:
 
 
 def recorder(keras: "Any", model: "Any") -> "tuple[Any, list[tuple[str, Any]]]":
-    """A model that gives what every step of `model` gives, compiled as the model itself would be.
+    """A model that returns the result of every step of `model`, compiled like the model itself.
 
-    With it comes a list that holds, after a call, the name and the layer of each of its outputs.
+    Also a list that has, after a call, the name and the layer of each of its outputs.
     """
     steps: "list[tuple[str, Any]]" = []
 
@@ -158,11 +158,11 @@ def recorder(keras: "Any", model: "Any") -> "tuple[Any, list[tuple[str, Any]]]":
             super(Recorder, self).__init__()
             self.recorded = model
             if hasattr(keras, "Operation"):
-                # Keras 3 on JAX would run it once operation by operation, to build what is built.
+                # Keras 3 on JAX would otherwise run it once to build it, though it is built.
                 self.built = True
 
         def call(self, inputs: "Any") -> "Any":
-            # A model is traced more than once; the last time counts.
+            # A model is traced several times; the last trace counts.
             del steps[:]
             results = []
 

@@ -1,9 +1,9 @@
-"""A hand on every step of a PyTorch module.
+"""Intercepts every step of a PyTorch module.
 
-A step is one call of one submodule. The user's own modules are looked into, and so are lists of
-modules; torch.nn's other modules are steps as they are, with all that they hold inside: some of
-them have ways past their parts. What a user's code makes of the modules inside, after the last of
-them, is a step of its own, by the name of the module whose code it is.
+A step is one call of one submodule. The user's own modules and lists of modules are containers:
+their inner modules are the steps. Any other module of torch.nn is one step, because some of them
+bypass their parts. What a user's code computes after the last inner module is a step too, with the
+name of the module whose code it is.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ _LOOKED_INTO = ("Sequential", "ModuleList", "ModuleDict")
 
 @contextlib.contextmanager
 def tapped(torch: "Any", module: "Any", on_step: "Callable[..., Any]") -> "Iterator[None]":
-    """While this holds, steps of `module` are done by `on_step(name, part, compute, args, kwargs)`.
+    """In this context, `on_step(name, part, compute, args, kwargs)` runs the steps of `module`.
 
-    `compute(args, kwargs)` does the step; what `on_step` returns goes on to the next.
+    `compute(args, kwargs)` computes the step; the result of `on_step` is passed to the next step.
     """
     original = torch.nn.Module.__call__
     torch.nn.Module.__call__ = _Taps(module, on_step).around(original)
@@ -67,7 +67,7 @@ class _Taps(object):
         return self._on_step(self._name(part), part, compute, args, kwargs)
 
     def _name(self, part: "Any") -> str:
-        """As named_modules has it; with a number from the second call on."""
+        """The name from named_modules(); with a number from the second call on."""
         name = self._names.get(id(part)) or type(part).__name__
         self._calls[name] = self._calls.get(name, 0) + 1
         count = self._calls[name]
@@ -75,7 +75,7 @@ class _Taps(object):
 
 
 def is_container(part: "Any") -> bool:
-    """Whether a module is looked into, rather than a step."""
+    """Whether a module is a container and not a step."""
     own = type(part).__module__.startswith("torch.nn.")
     if own:
         return type(part).__name__ in _LOOKED_INTO
@@ -91,7 +91,7 @@ def _as_it_is(args: "Any", kwargs: "Any") -> "Any":
 
 
 def precision(part: "Any", result: "Any") -> str:
-    """The type that a module computes in: that of its weights, else of what it gives."""
+    """The type that a module computes in: that of its weights, else of its result."""
     tensors = list(part.parameters()) + leaves(result)
     for each in tensors:
         if each.is_floating_point():
@@ -100,7 +100,7 @@ def precision(part: "Any", result: "Any") -> str:
 
 
 def settings(part: "Any") -> "dict[str, Any]":
-    """What a module was made with, as plain JSON values."""
+    """The attributes of a module that are plain JSON values."""
     plain = (bool, int, float, str, type(None))
     found: "dict[str, Any]" = {}
     for name, value in sorted(vars(part).items()):

@@ -1,4 +1,4 @@
-"""How long one call takes: warm-up left out, as many calls as a given time allows."""
+"""Measures how long one call takes: after a warm-up, as many calls as a given time allows."""
 
 import time
 
@@ -10,16 +10,16 @@ WARM_UP = 2
 FEWEST = 5
 MOST = 300
 PATIENCE = 20.0
-"""Seconds: a call of that length is not repeated for the sake of better figures."""
+"""Seconds: a call that takes longer is not repeated for better figures."""
 
 
 def measured(
     call: "Callable[[], Any]", first_seconds: float, seconds: float, repeat: "int | None" = None
 ) -> "list[float]":
-    """Seconds of each of several calls. `call` comes back when its result is there.
+    """The seconds of each of several calls. `call` returns when its result is computed.
 
-    `seconds` is the time to spend, `repeat` the number of calls where the user gave one.
-    Empty where the first call took so long that nobody would wait for more.
+    `seconds` is the time to spend, `repeat` the number of calls if the user gave one.
+    Empty if the first call took too long to be repeated.
     """
     if repeat is None and first_seconds > 2 * PATIENCE:
         return []
