@@ -19,6 +19,7 @@ from tests.comparer.kit import (
     tensor,
 )
 from whygpu.comparer import tolerance
+from whygpu.comparer.pair_verdict import overall_verdict
 from whygpu.errors import UsageError
 from whygpu.model.comparison import (
     LocalDifference,
@@ -257,6 +258,22 @@ def test_a_given_tolerance_names_the_first_layer_beyond_it() -> None:
     measured = pair("cpu", "gpu", layers, [tensor(max_abs=0.01)])
     found = judged([CPU, GPU], [measured], tolerance=1e-3)
     assert (found.verdict, found.pairs[0].first_layer) == ("different", "two")
+
+
+def test_what_is_equal_has_no_part_in_what_differs() -> None:
+    assert only(same(), same("more")).verdict == "equal"
+    whole_numbers = same("labels", how="exactly", dtype_a="int64", dtype_b="int64")
+    assert only(whole_numbers, tensor()).verdict == "rounding"
+    precise = tensor(dtype_a="float64", dtype_b="float64", rms=1e-17)
+    tied = whole_numbers._replace(unequal=1, follows="output", margin=3e-17)
+    assert only(precise, tied).level == "float64"
+
+
+def test_without_a_pair_there_is_no_verdict() -> None:
+    assert overall_verdict([], True) == "undetermined"
+    assert overall_verdict(["equal", "rounding"], True) == "rounding"
+    assert overall_verdict(["equal", "rounding"], False) == "undetermined"
+    assert overall_verdict(["undetermined", "different"], False) == "different"
 
 
 def test_lanes_that_give_nothing_are_not_called_equal() -> None:

@@ -86,12 +86,28 @@ FAR = (tensor(units=WRONG),)
         ([GPU, OTHER], {"gpu": FAR, "gpu:no-tf32": ()}, "different"),
         ([GPU, OTHER], {"gpu": FAR}, "different"),
         ([GPU], {"gpu": FAR}, "different"),
+        ([CPU, GPU, OTHER], {"gpu": FAR, "gpu:no-tf32": FAR}, "unseeded"),
     ],
 )
 def test_a_program_without_a_seed_is_told_from_a_gpu_that_is_at_fault(
     lanes: list[LaneRun], own: dict[str, tuple[TensorDifference, ...]], kind: str
 ) -> None:
     assert judge(lanes, own)["gpu"].kind == kind
+
+
+def test_a_cpu_that_disagrees_with_itself_is_a_program_without_a_seed() -> None:
+    assert judge([CPU, GPU], {"cpu": FAR, "gpu": ()})["cpu"].kind == "unseeded"
+
+
+def test_few_of_a_coarse_types_units_are_rounding_however_much_they_are() -> None:
+    """A tenth of the values is 26 units of bfloat16."""
+    coarse = tensor(dtype_a="bfloat16", dtype_b="bfloat16", rms=0.1 * 0.5)
+    assert steadiness(GPU, coarse).kind == "rounding"
+    assert steadiness(GPU, coarse._replace(rms=0.3 * 0.5)).kind == "different"
+
+
+def test_a_lane_whose_products_are_unknown_is_judged_by_its_types() -> None:
+    assert steadiness(GPU._replace(products=None), tensor(rms=0.1)).kind == "different"
 
 
 @each(
