@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.planner.small_table import GTX_1080, K80, TABLE, machine, table_of, tensorflow
 from whygpu.model.machine_spec import MachineSpec
+from whygpu.model.observed import Unknown
 from whygpu.planner.changes import changes
 from whygpu.planner.wishes import parse_all
 
@@ -58,3 +61,51 @@ def test_two_changes_where_no_single_one_is_enough() -> None:
     found = possible("tensorflow==2.20", machine(python="3.14", driver="470.82"))
     assert ("Python 3.13 and driver 525.60.13 or newer", ["2.20.0"]) in found
     assert all(" and " in what for what, _ in found)
+
+
+def test_a_wish_without_a_range_has_no_other_release_to_give() -> None:
+    found = possible("tensorflow", machine(python="3.14"))
+    assert found
+    assert not any("another release" in what for what, _ in found)
+
+
+def test_of_two_wishes_each_can_give_way_alone() -> None:
+    found = possible("jax==0.7.2 tensorflow==2.12", machine(python="3.13"))
+    assert ("another release of tensorflow", ["0.7.2", "2.20.0"]) in found
+    assert not any("another release of jax" in what for what, _ in found)
+
+
+def test_nothing_is_proposed_for_what_is_unknown_of_the_machine() -> None:
+    """A change starts from what is there."""
+    unknown: dict[str, Any] = dict.fromkeys(("python", "driver", "glibc", "platform"), Unknown("?"))
+    blank = machine()._replace(**unknown)
+    for change in changes(blank, parse_all(["tensorflow==2.12"]), TABLE):
+        assert change.what == "another release of tensorflow"
+
+
+def test_a_driver_that_is_new_enough_is_not_proposed_again() -> None:
+    wanted = parse_all(["tensorflow==2.20"])
+    for driver in ("525.60.13", "580.10"):
+        found = changes(machine(python="3.14", driver=driver), wanted, TABLE)
+        assert found
+        assert not any("driver" in change.what for change in found)
+
+
+def test_a_c_library_that_is_new_enough_is_not_proposed_again() -> None:
+    found = possible("jax", machine(glibc="2.27", driver="390.48"))
+    assert found
+    assert not any("glibc" in what for what, _ in found)
+
+
+def test_the_forward_compatibility_package_is_for_data_center_gpus_only() -> None:
+    desktop = possible("tensorflow==2.20", machine(driver="470.82"))
+    assert desktop
+    assert not any("cuda-compat" in what for what, _ in desktop)
+    nobody = machine(driver="470.82")._replace(gpus=Unknown("no driver"))
+    assert not any("cuda-compat" in what for what, _ in possible("tensorflow==2.20", nobody))
+
+
+def test_linux_is_proposed_on_windows_only() -> None:
+    for platform in ("linux_x86_64", "macosx_arm64"):
+        found = possible("tensorflow==2.12", machine(python="3.13", platform=platform))
+        assert not any("WSL2" in what for what, _ in found)

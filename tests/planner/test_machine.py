@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.cases import each
+from tests.kit import machine as made_machine
 from tests.machines.healthy import DRIVER, GPU, SYSTEM, healthy, known, without_gpu
 from tests.planner.small_table import machine
 from whygpu.errors import UsageError
@@ -124,3 +127,53 @@ def test_a_capability_stands_for_a_gpu() -> None:
     told = described(machine(), gpu="7.5")
     assert isinstance(told.gpus, Known)
     assert told.gpus.value[0].capability == (7, 5)
+
+
+@each(
+    ("os", "processor", "platform"),
+    [
+        ("linux", "x86_64", "linux_x86_64"),
+        ("linux", "aarch64", "linux_aarch64"),
+        ("darwin", "arm64", "macosx_arm64"),
+        ("windows", "x86_64", "win_amd64"),
+        ("windows", "AMD64", "win_amd64"),
+    ],
+)
+def test_a_platform_is_named_as_wheels_name_it(os: Any, processor: str, platform: str) -> None:
+    cpu = SYSTEM.cpu._replace(architecture=processor)
+    seen = from_snapshot(healthy()._replace(system=SYSTEM._replace(os=os, cpu=cpu)))
+    assert seen.platform == Known(platform, "the running system")
+
+
+@each(("os", "processor"), [("linux", "riscv64"), ("other", "x86_64")])
+def test_a_platform_without_wheels_is_unknown(os: Any, processor: str) -> None:
+    cpu = SYSTEM.cpu._replace(architecture=processor)
+    seen = from_snapshot(healthy()._replace(system=SYSTEM._replace(os=os, cpu=cpu)))
+    assert seen.platform == Unknown(f"{os} on {processor} is not on record")
+
+
+def test_what_could_not_be_seen_stays_unknown() -> None:
+    seen = from_snapshot(made_machine("nothing_seen = true"))
+    facts = (seen.python, seen.glibc, seen.driver, seen.gpus)
+    assert all(isinstance(fact, Unknown) for fact in facts)
+
+
+def test_options_say_where_a_fact_is_from() -> None:
+    told = described(machine(), platform="macos", gpu="H200", python="3.9")
+    assert told.platform == Known("macosx_arm64", "--platform")
+    assert isinstance(told.gpus, Known)
+    assert (told.gpus.source, told.gpus.value[0].name) == ("--gpu", "H200")
+    seen_on_x86 = described(machine(), gpu="H200")
+    assert (seen_on_x86.platform, seen_on_x86.glibc) == (machine().platform, machine().glibc)
+
+
+def test_a_driver_that_lists_no_gpu_tells_no_model() -> None:
+    empty = healthy()._replace(driver=DRIVER._replace(gpus=known(())))
+    assert not isinstance(from_snapshot(empty).gpus, Known)
+
+
+def test_what_the_driver_says_of_a_capability_outranks_the_model() -> None:
+    gpu = GPU._replace(compute_capability=known("7.0"))
+    seen = from_snapshot(healthy()._replace(driver=DRIVER._replace(gpus=known((gpu,)))))
+    assert isinstance(seen.gpus, Known)
+    assert seen.gpus.value[0].capability == (7, 0)

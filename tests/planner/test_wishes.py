@@ -7,7 +7,7 @@ import pytest
 from tests.cases import each
 from whygpu.errors import UsageError
 from whygpu.model.install_plan import Wish
-from whygpu.planner.wishes import allows, parse, parse_all
+from whygpu.planner.wishes import allows, keras_backend, parse, parse_all
 
 
 @each(
@@ -21,6 +21,10 @@ from whygpu.planner.wishes import allows, parse, parse_all
         ("tensorflow[and-cuda]==2.15", Wish("tensorflow", "==2.15.*")),
         ("pytorch", Wish("torch", "")),
         ("tf", Wish("tensorflow", "")),
+        ("tensorflow_gpu<2", Wish("tensorflow", "<2")),
+        ("onnxruntime-gpu", Wish("onnxruntime", "")),
+        ("onnxruntime", Wish("onnxruntime", "")),
+        ("cupy>=13", Wish("cupy", ">=13")),
     ],
 )
 def test_a_wish(text: str, wish: Wish) -> None:
@@ -46,6 +50,26 @@ def test_nothing_wished_for_is_tensorflow() -> None:
 def test_keras_alone_gets_its_default_backend() -> None:
     assert [wish.framework for wish in parse_all(["keras"])] == ["keras", "tensorflow"]
     assert [wish.framework for wish in parse_all(["keras", "jax"])] == ["keras", "jax"]
+
+    assert [wish.framework for wish in parse_all(["keras", "torch"])] == ["keras", "torch"]
+    assert [wish.framework for wish in parse_all(["cupy"])] == ["cupy"]
+
+
+@each(
+    ("wishes", "backend"),
+    [
+        (["keras"], "tensorflow"),
+        (["keras", "jax"], "jax"),
+        (["torch", "keras", "jax"], "torch"),
+        (["jax", "tensorflow", "keras"], "tensorflow"),
+        (["jax", "torch"], None),
+        (["cupy"], None),
+    ],
+)
+def test_keras_computes_with_its_default_if_that_is_wished_for_else_with_the_first(
+    wishes: list[str], backend: str | None
+) -> None:
+    assert keras_backend(parse_all(wishes)) == backend
 
 
 def test_a_framework_wished_for_twice_is_an_error() -> None:
