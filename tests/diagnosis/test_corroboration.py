@@ -237,3 +237,53 @@ def test_it_says_what_is_here_of_a_library_that_the_log_misses(toml: str, said: 
 def test_nothing_is_said_of_libraries_where_none_could_be_looked_for() -> None:
     first = here(MISSING_CUDNN, 'cuda = {unknown = "no files"}').root_causes[0]
     assert "this environment" not in first.message
+
+
+def test_the_headline_stays_while_the_first_root_does() -> None:
+    roots = [suggests("WG198", "open"), suggests("WG199", "gone")]
+    after = weighed(roots, [make("WG199", "gone")])
+    assert words(after) == [("open", "likely"), ("gone", "possible")]
+    assert after.headline == "before"
+
+
+def test_the_processor_is_spoken_of_after_an_illegal_instruction_only() -> None:
+    assert "illegal instruction" not in here(UNTELLING, "").headline
+    elsewhere = weighed([], [], log="Illegal instruction (core dumped)")
+    assert elsewhere.headline == "before", "the log of a machine whose processor is not known"
+
+
+MISSES = (
+    "2023-05-02 10:00:00.000001: W tensorflow/compiler/xla/stream_executor/platform/default/"
+    "dso_loader.cc:64] Could not load dynamic library '{0}'; dlerror: {0}: cannot open shared "
+    "object file: No such file or directory"
+)
+COPIES = """
+[[cuda.copies]]
+name = "cublas"
+soname = "libcublas.so.12"
+path = "/a/libcublas.so.12"
+[[cuda.copies]]
+name = "cudnn"
+soname = "libcudnn.so.9"
+path = "/a/libcudnn.so.9"
+version = {unknown = "no metadata"}
+owner = ""
+"""
+
+
+@each(
+    ("libraries", "said"),
+    [
+        (
+            ("libcudnn.so.8", "libcublas.so.11"),
+            "; this environment has libcudnn.so.9 instead, which cannot serve as libcudnn.so.8",
+        ),
+        (("libcuda.so.1", "libcudnn.so.8"), ""),
+    ],
+)
+def test_only_libraries_on_the_lines_of_a_cause_are_spoken_of_and_never_the_drivers(
+    libraries: tuple[str, str], said: str
+) -> None:
+    log = "\n".join(map(MISSES.format, libraries))
+    (root,) = weighed([suggests("WG598", "missing")], [], COPIES, log).root_causes
+    assert root.message == f"missing of machine{said}"

@@ -89,7 +89,7 @@ def test_where_nothing_fits_what_came_nearest_to_its_limit_ran_out() -> None:
     first = fails(8, 1200)
     last = trial(
         1,
-        gauge(500, "gpu", 4000),
+        gauge(2000, "gpu", 4000),
         gauge(900),
         gauge(5000, "address-space", None),
         outcome="does-not-fit",
