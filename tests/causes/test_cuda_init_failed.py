@@ -14,7 +14,7 @@ CAUSE = cause_named("cuda-init-failed")
     ("code", "words"),
     [
         ("999 CUDA_ERROR_UNKNOWN", "nvidia_uvm"),
-        ("3 CUDA_ERROR_NOT_INITIALIZED", "device files"),
+        ("3 CUDA_ERROR_NOT_INITIALIZED", "device nodes"),
         ("46 CUDA_ERROR_DEVICE_UNAVAILABLE", "compute mode"),
         ("304 CUDA_ERROR_OPERATING_SYSTEM", "operating system"),
         ("803 CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "kernel module"),

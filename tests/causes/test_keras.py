@@ -350,7 +350,7 @@ def test_a_file_that_says_nothing_is_not_edited(source: str) -> None:
     snapshot = machine(f'only = ["keras", "jax"]\n{NO_PROBE}')
     snapshot = configured_in_file(snapshot, "tensorflow", source)
     (found,) = run(cause_named("keras-backend-missing"), snapshot).findings
-    assert "its backend is tensorflow, its default, which is not installed" in found.message
+    assert "its backend is tensorflow, the default, which is not installed" in found.message
     assert [command_of(remedy) for remedy in found.remedies] == [
         "export KERAS_BACKEND=jax",
         "python -m pip install 'tensorflow[and-cuda]==2.20.0'",

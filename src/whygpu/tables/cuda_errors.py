@@ -16,7 +16,7 @@ class CudaError(NamedTuple):
     code: int
     name: str
     meaning: str
-    """What it says about the machine, as the rest of a sentence that starts with the code."""
+    """What it means for the machine, as the rest of a sentence that starts with the code."""
     advice: str
     action: Action | None
     source: str
@@ -26,7 +26,7 @@ CUDA_ERRORS = (
     CudaError(
         1,
         "CUDA_ERROR_INVALID_VALUE",
-        "the driver took offence at how it was started",
+        "the driver does not accept how it was started",
         "Check the variables that begin with CUDA_ and try without them.",
         shell_script("env | grep '^CUDA_'"),
         _CODES,
@@ -34,31 +34,32 @@ CUDA_ERRORS = (
     CudaError(
         2,
         "CUDA_ERROR_OUT_OF_MEMORY",
-        "the driver found no memory to start with, on the GPU or on the host",
-        "Look who holds the memory; a limit on address space (ulimit -v) has the same effect.",
+        "the driver has too little memory to start, on the GPU or on the host",
+        "Check which processes hold the memory; a limit of the address space (ulimit -v) has the "
+        "same effect.",
         shell_script("nvidia-smi; ulimit -v"),
         _CODES,
     ),
     CudaError(
         3,
         "CUDA_ERROR_NOT_INITIALIZED",
-        "the driver could not open its device files or start its kernel side",
-        "Load the module nvidia_uvm anew and see whether the kernel complains.",
+        "the driver could not open its device nodes or start its kernel module",
+        "Reload the module nvidia_uvm and check the kernel log for errors.",
         shell_script("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm; sudo dmesg | tail"),
         _CODES,
     ),
     CudaError(
         34,
         "CUDA_ERROR_STUB_LIBRARY",
-        "the libcuda.so.1 that was loaded is the CUDA toolkit's stub, which only serves linking",
-        "Take the toolkit's folder 'stubs' out of LD_LIBRARY_PATH.",
+        "the loaded libcuda.so.1 is the CUDA toolkit's stub, which is only for linking",
+        "Remove the toolkit's stubs folder from LD_LIBRARY_PATH.",
         shell_script('echo "$LD_LIBRARY_PATH"'),
         _CODES,
     ),
     CudaError(
         36,
         "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER",
-        "the driver is older than the call that was made",
+        "the driver is older than the called function",
         "Update the NVIDIA driver.",
         None,
         _CODES,
@@ -66,24 +67,24 @@ CUDA_ERRORS = (
     CudaError(
         46,
         "CUDA_ERROR_DEVICE_UNAVAILABLE",
-        "the GPU is busy, or in a compute mode that lets no further process in",
-        "See the compute mode and who is on the GPU.",
+        "the GPU is busy, or its compute mode allows no further process",
+        "Check the compute mode and which processes use the GPU.",
         shell_script("nvidia-smi --query-gpu=index,compute_mode --format=csv; nvidia-smi"),
         _CODES,
     ),
     CudaError(
         100,
         "CUDA_ERROR_NO_DEVICE",
-        "the driver works, but has no GPU to offer to this process",
-        "See what nvidia-smi lists, and what CUDA_VISIBLE_DEVICES leaves of it.",
+        "the driver works, but has no GPU for this process",
+        "Check which GPUs nvidia-smi lists, and which of them CUDA_VISIBLE_DEVICES leaves visible.",
         shell_script('nvidia-smi -L; echo "$CUDA_VISIBLE_DEVICES"'),
         _CODES,
     ),
     CudaError(
         101,
         "CUDA_ERROR_INVALID_DEVICE",
-        "a GPU was asked for that is not there, or is split (MIG) otherwise than was asked for",
-        "Compare CUDA_VISIBLE_DEVICES with what there is. A CUDA_DEVICE_ORDER other than "
+        "the requested GPU does not exist, or is divided (MIG) in another way than requested",
+        "Compare CUDA_VISIBLE_DEVICES with the listed GPUs. A CUDA_DEVICE_ORDER other than "
         "PCI_BUS_ID and FASTEST_FIRST has the same effect.",
         shell_script('nvidia-smi -L; echo "$CUDA_VISIBLE_DEVICES" "$CUDA_DEVICE_ORDER"'),
         _CODES,
@@ -91,9 +92,9 @@ CUDA_ERRORS = (
     CudaError(
         304,
         "CUDA_ERROR_OPERATING_SYSTEM",
-        "a call to the operating system failed: opening a device file, mapping memory, or a "
-        "limit or sandbox that forbids it",
-        "See which call it is.",
+        "a call to the operating system failed: it could not open a device node or map memory, or "
+        "a limit or sandbox forbids it",
+        "Find the call that fails.",
         shell_script(
             "strace -f -e trace=openat,ioctl,mmap ",
             PYTHON,
@@ -105,7 +106,7 @@ CUDA_ERRORS = (
     CudaError(
         500,
         "CUDA_ERROR_NOT_FOUND",
-        "the driver did not find a part of itself; under WSL, its Windows side",
+        "the driver did not find one of its parts; under WSL, the Windows driver",
         "Update the driver, under WSL the one of Windows, and then WSL itself (wsl --update).",
         None,
         _WSL,
@@ -113,16 +114,16 @@ CUDA_ERRORS = (
     CudaError(
         802,
         "CUDA_ERROR_SYSTEM_NOT_READY",
-        "the GPUs are there, but the system around them is not ready, as without the fabric "
-        "manager on machines with NVSwitch",
-        "Start the fabric manager, of exactly the driver's version.",
+        "the GPUs are there, but the system is not ready; on machines with NVSwitch the fabric "
+        "manager must be running",
+        "Start the fabric manager; it must have exactly the driver's version.",
         shell_script("sudo systemctl enable --now nvidia-fabricmanager"),
         _CODES,
     ),
     CudaError(
         803,
         "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-        "libcuda.so.1 and the loaded kernel module do not go together",
+        "libcuda.so.1 and the loaded kernel module have different versions",
         "Restart the machine; if that does not help, look for a second libcuda.so.1.",
         shell_script("ldconfig -p | grep libcuda; cat /proc/driver/nvidia/version"),
         _COMPATIBILITY,
@@ -130,18 +131,19 @@ CUDA_ERRORS = (
     CudaError(
         804,
         "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
-        "a forward-compatibility libcuda.so.1 (package cuda-compat) was loaded, which serves "
-        "data-centre GPUs only",
-        "Keep the folder 'compat' off the library path and use the driver's own libcuda.so.1.",
+        "a forward-compatibility libcuda.so.1 (package cuda-compat) was loaded, which works "
+        "only with data-centre GPUs",
+        "Remove the folder 'compat' from the library path, so that the driver's own libcuda.so.1 "
+        "is found.",
         shell_script('ldconfig -p | grep libcuda; echo "$LD_LIBRARY_PATH"'),
         _COMPATIBILITY,
     ),
     CudaError(
         999,
         "CUDA_ERROR_UNKNOWN",
-        "the driver does not say why; most often its module nvidia_uvm is in a bad state, as "
-        "after the machine slept, or a device file is missing",
-        "End all CUDA programs and load the module anew; if that does not help, restart.",
+        "the driver gives no reason; most often its module nvidia_uvm is in a bad state, as after "
+        "the machine was suspended, or a device node is missing",
+        "End all CUDA programs and reload the module; if that does not help, restart.",
         shell_script("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm"),
         _SUSPEND,
     ),
@@ -149,5 +151,5 @@ CUDA_ERRORS = (
 
 
 def cuda_error(code: int) -> CudaError | None:
-    """The row of one code; None where we have none."""
+    """The row of one code; None if there is none."""
     return next((row for row in CUDA_ERRORS if row.code == code), None)

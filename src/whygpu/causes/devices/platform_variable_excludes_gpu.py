@@ -134,7 +134,7 @@ def _effect_of_list(text: str) -> str | None:
 def _finding(jax: Framework, name: str, value: Known[str], effect: str) -> Finding:
     return CAUSE.finding(
         subject="jax",
-        message=f"{name}={value.value} selects where JAX {jax.version} computes: it {effect}",
+        message=f"{name}={value.value}, which JAX {jax.version} reads, {effect}",
         evidence=(seen(value),),
         remedies=(
             Remedy("Let JAX choose; it uses the GPU if there is one.", UnsetVariable((name,))),

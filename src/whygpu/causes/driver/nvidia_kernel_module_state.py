@@ -248,7 +248,7 @@ def _judge_uvm(machine: Snapshot) -> Iterator[Finding | Gap]:
             remedies=(
                 Remedy("Load the module.", command_line("sudo modprobe nvidia_uvm")),
                 Remedy(
-                    "Create the device nodes and load the modules at every start.",
+                    "Or create the device nodes and load the modules.",
                     command_line("sudo nvidia-modprobe -u -c=0"),
                 ),
                 _LOOK,
@@ -380,8 +380,7 @@ def _fabric_manager(machine: Snapshot, answer: Known[CuInit]) -> Finding:
     return CAUSE.finding(
         subject=MACHINE,
         message=f"CUDA does not start ({answer.value.text}): the GPUs are there, but the system "
-        "is not ready; on machines with NVSwitch this means that the fabric manager is not "
-        "running",
+        "is not ready; on machines with NVSwitch the fabric manager must be running",
         evidence=(probed(answer), seen(nvidia_gpu(machine))),
         remedies=(
             Remedy(
@@ -474,7 +473,7 @@ def _log_message(log: Log, errors: tuple[int, ...]) -> str:
             "bad state, or another process holds it exclusively"
         )
     if errors:
-        return f"the kernel module of {driver} reports an error: {log.line(errors[0]).text[:140]}"
+        return f"the kernel module of {driver} does not work: {log.line(errors[0]).text[:140]}"
     if story_of(log).matching:
         return (
             f"both parts of {driver} are installed and have the same version, but CUDA does not "

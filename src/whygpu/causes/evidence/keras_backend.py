@@ -41,7 +41,7 @@ class Choice(NamedTuple):
         return {
             "variable": f"selected by {self.where}",
             "file": f'selected by "backend" in {self.where}',
-            "default": "its default",
+            "default": "the default",
         }[self.by]
 
     def switch_to(self, backend: str) -> tuple[Remedy, ...]:

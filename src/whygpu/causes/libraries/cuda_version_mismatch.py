@@ -367,7 +367,7 @@ def _another_release(log: Log, missing: Missing, foreign: tuple[str, ...]) -> Fi
         message=(
             f"{framework_title(log)} needs {names(missing.toolkit)}"
             + (f" of CUDA {wanted}" if wanted else "")
-            + f", which is not installed; {there}; {loss(log, missing)}"
+            + f", which the loader does not find; {there}; {loss(log, missing)}"
         ),
         evidence=log.evidence(*missing.lines, *(event.line for event in missing.opened)),
         remedies=_install_that_release(log, missing, wanted),

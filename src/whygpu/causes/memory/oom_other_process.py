@@ -2,9 +2,9 @@
 
 ## Why it happens
 
-When it starts, TensorFlow reserves almost all free memory of a GPU and JAX three quarters of it.
-Both keep it until they end. An open notebook, a run that did not end, or another user's job
-therefore leaves almost nothing, even if it does not compute.
+When it starts, TensorFlow reserves almost all free memory of a GPU, and JAX three quarters of the
+GPU's memory. Both keep it until they end. An open notebook, a run that did not end, or another
+user's job therefore leaves almost nothing, even if it does not compute.
 
 ## What it looks like
 
