@@ -356,7 +356,7 @@ def _in_log(log: Log, backend: str, lines: tuple[int, ...]) -> Finding:
     text = log.line(lines[0]).text.strip()
     return CAUSE.finding(
         subject=subject_of(log),
-        message=f"a backend for GPUs of another vendor failed, {backend}: {text[:140]}",
+        message=f"a backend for non-NVIDIA GPUs failed, {backend}: {text[:140]}",
         evidence=log.evidence(*lines, *(f.line for f in log.failures if _near(f, lines))),
         remedies=_backend_remedies(backend),
         confidence="certain",

@@ -125,11 +125,11 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         lines = [without[0].line, without[0].last, *(p.line for p in without)]
         has = f"; it has {without[0].has}" if without[0].has else ""
         asked = (
-            f"operations are pinned to {without[0].device}"
+            f"operations are pinned to {without[0].device}, which"
             if without[0].device
-            else f"the operation {without[0].operation} needs a device"
+            else f"the operation {without[0].operation} needs a device that"
         )
-        what = f"{asked} that this process does not have{has}"
+        what = f"{asked} this process does not have{has}"
     elif statement is not None:
         lines = [statement.line]
         what = (

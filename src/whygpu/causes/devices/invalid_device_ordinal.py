@@ -202,8 +202,10 @@ def _message(statement: Match | None) -> str:
         if groups["only"] is not None:
             count = str(len(groups["only"].split(","))) if groups["only"] else "none"
     which = f"GPU {asked}" if asked else "a GPU number that does not exist"
-    has = f"this process sees {count}, numbered from 0" if count else "numbers start at 0"
-    return f"the program uses {which}; {has}"
+    if not count:
+        return f"the program uses {which}; numbers start at 0"
+    gpus = "no GPU" if count == "none" else "1 GPU" if count == "1" else f"{count} GPUs"
+    return f"the program uses {which}; this process sees {gpus}, numbered from 0"
 
 
 def _remedies(statements: list[Match], *, many: bool) -> tuple[Remedy, ...]:
