@@ -1,4 +1,4 @@
-"""What is known of memory after a run that failed, from all who know something of it."""
+"""What is known about memory after a run that failed, from every source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whygpu.readers.log import read_text
 def memory_end_of(
     report: RunReport, ended: Ended, text: str, machine: Snapshot
 ) -> MemoryEnd | None:
-    """How memory ended the run; None where nothing says that it did. `machine` is as it is now.
+    """How memory ended the run; None if nothing says that it did. `machine` is its state now.
 
     Private data is removed: a control group may have its user's name.
     """
@@ -45,7 +45,7 @@ def with_estimate(
     environ: Mapping[str, str],
     on_progress: Callable[[str], None],
 ) -> MemoryEnd:
-    """The same with what an estimate says would fit, where that can help and there is a framework.
+    """The same with what an estimate says would fit, if that helps and there is a framework.
 
     `environ` is the program's. KeyboardInterrupt ends the estimate at once.
     """
@@ -54,7 +54,7 @@ def with_estimate(
 
     if not worth_asking(end) or not any(record.frameworks for record in report.records):
         return end
-    memory = _told_by(report)
+    memory = _decisive_memory(report)
     if memory.error and memory.work is None:
         return end
     gpus = _gpus(machine)
@@ -66,11 +66,11 @@ def with_estimate(
     return Redactor(LocalHost().platform).value(end._replace(estimate=found))
 
 
-def _told_by(report: RunReport) -> ProcessMemory:
-    """The last process that told of the exception that ended it, or else what one had begun."""
-    told = [record.memory for record in report.records if record.memory.error]
+def _decisive_memory(report: RunReport) -> ProcessMemory:
+    """Of the last process that recorded the exception that ended it, or else that began a step."""
+    failed = [record.memory for record in report.records if record.memory.error]
     begun = [record.memory for record in report.records if record.memory.work is not None]
-    return (told or begun or [ProcessMemory()])[-1]
+    return (failed or begun or [ProcessMemory()])[-1]
 
 
 def _gpus(machine: Snapshot) -> tuple[Gpu, ...]:

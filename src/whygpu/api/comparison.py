@@ -91,7 +91,7 @@ def _refuse_for_a_script(what: str, **options: object) -> None:
 
 def _check_inputs(inputs: str | None) -> None:
     if inputs is None or not os.path.isfile(inputs):
-        # A file that is not there is refused where the other names are.
+        # The comparer refuses a file that does not exist.
         return
     import zipfile
 

@@ -85,16 +85,16 @@ def run(
         raise UsageError(f"run needs Linux, or Windows with WSL 2; this is {sys.platform}")
     from whygpu.launch.execution import execute
 
-    told = Watch() if watch is None else watch
+    hooks = Watch() if watch is None else watch
     prepared = plan_run(command, policy, repair=repair, trace=trace)
-    told.before(prepared)
-    report, ended = execute(prepared.plan, os.environ, at_end=told.at_end)
+    hooks.before(prepared)
+    report, ended = execute(prepared.plan, os.environ, at_end=hooks.at_end)
     if report.policy.require_gpu and report.device == "cpu" and report.exit_code == 0:
         report = report._replace(exit_code=1)
     report = report._replace(signal=ended.signal)
     if explain and ended.code != 0 and ended.signal not in _ASKED_TO_STOP:
-        with told.explaining():
-            report = _explained(report, ended, prepared, told)
+        with hooks.explaining():
+            report = _explained(report, ended, prepared, hooks)
     if not report.traced:
         return report
     from whygpu.launch.trace_merge import merge

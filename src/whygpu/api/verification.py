@@ -103,7 +103,7 @@ def _pip(wanted: Sequence[str], machine: MachineSpec, folder: str) -> tuple[str,
         "--disable-pip-version-check",
         "--no-input",
         "--only-binary=:all:",
-        # pip plans for another Python or platform only where it would not install beside itself.
+        # pip resolves for another Python or platform only if it installs into another folder.
         f"--target={folder}",
         *((f"--python-version={python}",) if python else ()),
         *(f"--platform={tag}" for tag in _tags(machine)),
@@ -112,7 +112,7 @@ def _pip(wanted: Sequence[str], machine: MachineSpec, folder: str) -> tuple[str,
 
 
 def _tags(machine: MachineSpec) -> tuple[str, ...]:
-    """The platform tags that the machine takes; none where pip's own will do."""
+    """The platform tags that the machine accepts; none if pip's own are right."""
     if not isinstance(machine.platform, Known):
         return ()
     if not machine.platform.value.startswith("linux_"):

@@ -18,11 +18,11 @@ def failed(error: BaseException, arguments: Sequence[str]) -> int:
 
 
 def report(error: BaseException, arguments: Sequence[str]) -> None:
-    """Save the report and say where it is. Nothing that fails on the way hides the bug itself."""
+    """Save the report and say where it is. A failure while reporting does not hide the bug."""
     try:
         _report(error, arguments)
     except Exception as failure:
-        # Not their texts: it may be the redaction that has failed.
+        # Without their messages: the redaction itself may have failed.
         names = f"{type(error).__name__}, then {type(failure).__name__} while reporting it"
         output.say_own(f"whygpu: this is a bug in whygpu: {names}\n")
 

@@ -23,8 +23,8 @@ what is compared:
   file.py:function          what it returns: a Keras model, a PyTorch module
                             (alone or with example inputs), (function,
                             arguments) for JAX, or arrays in any structure;
-                            with a function that makes a batch in place of the
-                            inputs, its time is told apart
+                            if a function that makes a batch stands in place
+                            of the inputs, its time is reported separately
   script.py                 what it hands to whygpu.record("name", array)
 
 lanes, with commas between them:
@@ -50,7 +50,7 @@ exit codes:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="WHAT", help="model.keras, file.py:function or script.py")
     parser.add_argument(
-        "--lanes", metavar="LANES", help="cpu,gpu,...; default: those that say most here"
+        "--lanes", metavar="LANES", help="cpu,gpu,...; default: the most useful ones here"
     )
     inputs = parser.add_mutually_exclusive_group()
     inputs.add_argument(
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--input",
         metavar="SHAPE",
         dest="shapes",
-        help="the shape of a model's input where it does not say it: 3x224x224, or 128:int64",
+        help="the shape of the input, if the model does not say it: 3x224x224, or 128:int64",
     )
     parser.add_argument(
         "--tolerance",
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repeat",
         metavar="N",
         type=whole_number,
-        help="calls to measure (default: for some 1.5 s)",
+        help="calls to measure (default: as many as fit in 1.5 s)",
     )
     parser.add_argument(
         "--train",
@@ -115,10 +115,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
-    from whygpu.cli.progress import told
+    from whygpu.cli.progress import showing
 
     html = output.require_writable("--html", options.html)
-    with told("looking at this machine") as tell:
+    with showing("looking at this machine") as show:
         report = api.compare(
             options.what,
             options.lanes,
@@ -132,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
             python=options.python,
             timeout=options.timeout,
             host_memory=options.host_memory,
-            on_progress=tell,
+            on_progress=show,
         )
     try:
         if html is not None:

@@ -20,7 +20,7 @@ examples:
   whygpu lint --sarif . > lint.sarif   for code scanning
   cat train.py | whygpu lint -         from standard input
 
-In a file, `# whygpu: ignore[WG720] the reason` takes one finding back. Settings
+In a file, `# whygpu: ignore[WG720] the reason` ignores one finding. Settings
 are read from [tool.whygpu.lint] in pyproject.toml.
 
 exit codes:
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tensorflow", metavar="VERSION", help="the TensorFlow that the code is for: 1.15, 2.16"
     )
-    parser.add_argument("--fix", action="store_true", help="mend what can be mended safely")
+    parser.add_argument("--fix", action="store_true", help="fix what can be fixed safely")
     parser.add_argument(
         "--diff", action="store_true", help="show what --fix would change, and change nothing"
     )

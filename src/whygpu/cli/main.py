@@ -1,6 +1,6 @@
 """The entry point: words to options, verbs to their modules, every failure to an exit code.
 
-Everything heavy is imported by the verb that needs it: `whygpu --help` is to cost little more
+Everything heavy is imported by the verb that needs it, so that `whygpu --help` costs little more
 than starting Python.
 """
 
@@ -40,7 +40,7 @@ SUMMARIES = {
     "memory": "Who holds GPU memory, and what would a new process take?",
     "plan": "Which releases can use the GPU of this machine, or of one that options describe?",
     "rule": "The page of one cause: why it happens, what it looks like, how to fix it.",
-    "run": "Run a program under a device policy, repair what can be, prove where it ran.",
+    "run": "Run a program under a device policy, with repairs, and prove where it ran.",
     "snapshot": "Save what is seen of this machine and environment, private data removed.",
 }
 """The first line of each verb's module: the modules themselves take too long to import for it."""
@@ -128,12 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _run(words)
         except Exception as error:
-            # Telling of a failure has failed in turn. Python's own end would be exit code 1.
+            # Reporting a failure has failed too. Python itself would exit with code 1.
             return _failed(error, words)
 
 
 def _output() -> Any:
-    """Imported where something is said: `whygpu --help` does without what it needs."""
+    """Imported when there is something to say: `whygpu --help` does not need it."""
     return import_module("whygpu.cli.output")
 
 
@@ -143,7 +143,7 @@ def _failed(error: BaseException, words: Sequence[str]) -> int:
 
 
 def _processes_ended(verb: str) -> AbstractContextManager[None]:
-    """Nothing that a verb starts survives it, but for what a program under `run` has started."""
+    """No process that a verb starts outlives it, except those of a program under `run`."""
     if verb == "run":
         return nullcontext()
     from whygpu.host.orphans import no_survivors
@@ -158,8 +158,8 @@ def _run(words: Sequence[str]) -> int:
             code: int = VERBS[options.verb].run(options)
         sys.stdout.flush()
         if failures:
-            # What the thread was to find out is missing in the answer. A program's exit code is
-            # its own all the same.
+            # The answer lacks what the thread should have found out. A program under `run` keeps
+            # its own exit code.
             bug_code = _failed(failures[0], words)
             return code if options.verb == "run" else bug_code
         return code
@@ -172,7 +172,7 @@ def _run(words: Sequence[str]) -> int:
         _output().say_own("\nwhygpu: interrupted\n")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone: `whygpu | head`.
+        # The reader has closed the pipe: `whygpu | head`.
         _output().discard(sys.stdout)
         return EXIT_PIPE_CLOSED
     except Ending:

@@ -16,12 +16,12 @@ examples:
   whygpu memory                        each GPU, its processes, what is left
   whygpu memory --gpu 1                one GPU, by number or by name
   whygpu memory --json                 for scripts
-  whygpu memory --snapshot FILE        a machine that is far away
+  whygpu memory --snapshot FILE        another machine, from its snapshot
   whygpu memory estimate model.keras   what a model needs, before it is run
   whygpu memory find train.py:step     the largest batch that fits
 
 exit codes:
-  0 told (also that there is no GPU)   2 wrong usage   3 a bug   4 cannot tell
+  0 answered (also: there is no GPU)   2 wrong usage   3 a bug   4 cannot tell
 """
 
 _OPTIONS = {"gpu": "--gpu", "python": "--python", "snapshot": "--snapshot", "json": "--json"}
@@ -30,7 +30,10 @@ _OPTIONS = {"gpu": "--gpu", "python": "--python", "snapshot": "--snapshot", "jso
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--gpu", metavar="GPU", dest="holders_gpu", help="of this GPU only: 0, or 0,2, or a name"
+        "--gpu",
+        metavar="GPU",
+        dest="holders_gpu",
+        help="only this GPU: 0, several (0,2), or a name",
     )
     parser.add_argument(
         "--python",
@@ -79,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _refuse_misplaced(options: argparse.Namespace) -> None:
-    """An option before the subverb would be lost without a word."""
+    """An option before the subverb would be ignored silently."""
     from whygpu.errors import UsageError
 
     for name, option in _OPTIONS.items():

@@ -22,7 +22,7 @@ examples:
   whygpu memory estimate model.keras --python ~/venv --json
 
 exit codes:
-  0 fits, or nothing to fit into is known   1 does not fit   2 wrong usage
+  0 fits, or no GPU or limit is known       1 does not fit   2 wrong usage
   3 a bug   4 cannot tell
 """
 
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     from whygpu.render.marks import MARKS, PLAIN_MARKS
     from whygpu.render.memory_estimate import render, render_json
 
-    with waiting("estimating") as tell:
+    with waiting("estimating") as show:
         found = api.estimate_memory(
             options.what,
             batch_size=options.batch_size,
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
             python=options.python,
             timeout=options.timeout,
             host_memory=options.host_memory,
-            on_progress=tell,
+            on_progress=show,
         )
     if options.json:
         output.data(found, render_json)

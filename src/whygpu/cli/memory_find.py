@@ -52,7 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "default: what is free",
     )
     parser.add_argument(
-        "--margin", metavar="PART", default="0%", help="of the memory to be left free, such as 5%%"
+        "--margin",
+        metavar="PART",
+        default="0%",
+        help="part of the memory to keep free, such as 5%%",
     )
     parser.add_argument(
         "--start", metavar="N", type=whole_number, help="the first batch to try; default: 8"
@@ -83,10 +86,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from whygpu import api
     from whygpu.cli import output
-    from whygpu.cli.progress import told
+    from whygpu.cli.progress import showing
     from whygpu.render.memory_find import render, render_json
 
-    with told("looking at this machine") as tell:
+    with showing("looking at this machine") as show:
         result = api.find_batch_size(
             options.what,
             python=options.python,
@@ -101,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
             input=options.input,
             timeout=options.timeout,
             cache=options.cache,
-            on_progress=lambda progress: tell(_in_words(progress)),
+            on_progress=lambda progress: show(_in_words(progress)),
         )
     if options.json:
         output.data(result, render_json)

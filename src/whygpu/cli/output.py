@@ -4,10 +4,10 @@ A verb hands over the value that it found and the function that renders it. The 
 
 1. redacts every text of the value (`privacy.Redactor`): answers are pasted into issues, and
    `~/venv` is as useful as the whole path;
-2. takes out what a terminal would obey (`model/outside_text.py`), whether or not the output is a
+2. removes what a terminal would obey (`model/outside_text.py`), whether or not the output is a
    terminal now: a file is shown on one later. The colours are added afterwards and are our own;
 3. chooses width, marks and colour by what the stream can show;
-4. writes: an answer to standard output, remarks to standard error, files through `host/writing.py`.
+4. writes: answers to standard output, messages to standard error, files through `host/writing.py`.
 
 Four things are not redacted:
 
@@ -125,7 +125,7 @@ def page(
 def page_on_error(
     value: T, render: Callable[..., str], *, marks: tuple[Marks, Marks] | None = None
 ) -> None:
-    """The same on standard error, where an answer stands below the output of a program."""
+    """The same on standard error, below the output of a program."""
     _write_error(_page(value, render, sys.stderr, "auto", marks, None, ()))
 
 
@@ -157,7 +157,7 @@ def data(value: T, render: Callable[[T], str], names: Collection[str] = ()) -> N
 
 
 def save(path: str, value: T, render: Callable[[T], str], *, is_json: bool) -> None:
-    """A file of its own: written wholly, or not at all and UsageError says why."""
+    """Write a file completely, or not at all: then UsageError says why."""
     from whygpu.host.writing import write_file
 
     made = render(public(value))
@@ -171,7 +171,7 @@ def save(path: str, value: T, render: Callable[[T], str], *, is_json: bool) -> N
 
 
 def require_writable(option: str, path: str | None) -> str | None:
-    """The file's whole path, checked before the work: hours must not end in "permission denied"."""
+    """The absolute path, checked before the work: hours must not end in "permission denied"."""
     if path is None:
         return None
     from whygpu.host.writing import check_writable
@@ -186,7 +186,7 @@ def require_writable(option: str, path: str | None) -> str | None:
         else:
             why = f"it cannot be written ({error.strerror}); choose another file"
         raise UsageError(f"{option} {path}: {why}") from error
-    # The program may change its folder; the report stays where it was asked for.
+    # The program may change the current folder; the file must not move with it.
     return os.path.abspath(path)
 
 
@@ -214,14 +214,14 @@ def plain(text: str) -> str:
 
 
 def name(path: str) -> str:
-    """The name of a file in a remark, which the user is to find again: safe, not redacted."""
+    """The name of a file in a message, which the user has to find: safe, not redacted."""
     from whygpu.model.outside_text import one_line
 
     return one_line(path)
 
 
 def say(text: str) -> None:
-    """A remark on standard error. Where nobody can be told, the work goes on all the same."""
+    """A message on standard error. If it cannot be written, the work goes on."""
     _write_error(f"whygpu: {plain(text)}\n")
 
 
@@ -253,14 +253,14 @@ def say_own(text: str) -> None:
 
 
 def write(text: str) -> None:
-    """To standard output, at once. The caller cannot mend it where that is full: UsageError."""
+    """Write to standard output at once. UsageError if that is full."""
     with _full_or_closed():
         sys.stdout.write(text)
         sys.stdout.flush()
 
 
 class _full_or_closed:  # noqa: N801
-    """A reader that has gone is main()'s to handle; a full disk is said."""
+    """main() handles a closed pipe; a full disk becomes a UsageError."""
 
     def __enter__(self) -> None:
         pass
@@ -280,14 +280,14 @@ def _write_error(text: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """The stream takes no more; what is left of it would fail again when Python exits."""
+    """Send the rest of the stream nowhere: it would fail again when Python exits."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def _safe(text: str, colored: bool) -> str:
-    """Take out once more what a terminal would obey, but not our own colours."""
+    """Remove what a terminal would obey once more, except for our own colours."""
     from whygpu.model.outside_text import printable
 
     if not colored:
@@ -309,7 +309,7 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 def width(stream: TextIO | None = None) -> int:
-    """Columns to use: the terminal's, within reason; 80 where there is no terminal."""
+    """Columns to use: the terminal's, within limits; 80 if there is no terminal."""
     columns = 80
     where = stream or sys.stdout
     if where.isatty():

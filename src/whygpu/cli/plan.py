@@ -18,7 +18,7 @@ examples:
   whygpu plan tensorflow==2.15 --python 3.11 --driver 470.82 --gpu "RTX 3090"
   whygpu plan --why-not tensorflow==2.12   the whole chain for one release
   whygpu plan torch --matrix               every release and what it needs
-  whygpu plan --snapshot FILE --json       a machine that is far away
+  whygpu plan --snapshot FILE --json       another machine, from its snapshot
 
 exit codes:
   0 a plan   1 no plan   2 wrong usage   3 a bug   4 cannot tell
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verify",
         action="store_true",
-        help="let pip, or uv where it is installed, resolve the plan once more (asks the index)",
+        help="let uv, or pip if uv is not installed, resolve the plan too (asks the index)",
     )
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
     add_color_argument(parser)

@@ -1,4 +1,4 @@
-"""What whoever started us may have left in disorder: standard streams and signals."""
+"""Repairs what the parent process may have left broken: standard streams and signals."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ending(SystemExit):
-    """An end that whygpu has decided on. SystemExit itself may come from any module we use."""
+    """An exit that whygpu has decided on. SystemExit itself may come from any module we use."""
 
 
 def open_streams() -> None:
-    """Give closed streams somewhere to go, and let no character stop an answer."""
-    # In this order: the lowest free descriptor is the one that is missing. Left free, it would
-    # become that of the next file we open, and our words would go into that file.
+    """Replace closed streams, and let no character that cannot be encoded stop an answer."""
+    # In this order: the lowest free descriptor is the missing one. If it stayed free, the next file
+    # that we open would get it, and our output would go into that file.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
@@ -35,7 +35,7 @@ def open_streams() -> None:
 def _wanted_encoding(environ: Mapping[str, str]) -> str | None:
     """The encoding that the user wants of Python programs; None for that of the locale.
 
-    An isolated Python ignores the variables, and any other dies of an encoding that it has not got.
+    An isolated Python ignores these variables; any other exits if it does not know the encoding.
     """
     name = environ.get("PYTHONIOENCODING", "").partition(":")[0]
     if not name:
@@ -51,7 +51,7 @@ FOLDER_IS_GONE = "the current folder does not exist any more; change to another 
 
 
 def folder_is_gone() -> bool:
-    """Somebody has removed the folder that we were started in."""
+    """Whether the folder that we were started in has been removed."""
     try:
         os.getcwd()
     except OSError:
@@ -63,16 +63,16 @@ _state = {"held": False}
 
 
 def hold_stops() -> None:
-    """From now on, what tells us to stop is not heeded.
+    """From now on, ignore signals that ask us to stop.
 
-    After a program has ended, the few words on it are worth more than the moment that they take.
+    After a program has ended, its summary is worth the moment that it takes.
     """
     _state["held"] = True
 
 
 @contextmanager
-def stops_heeded() -> Iterator[None]:
-    """For what takes long, after hold_stops()."""
+def stops_allowed() -> Iterator[None]:
+    """React to these signals again, for something that takes long."""
     _state["held"] = False
     try:
         yield
@@ -82,25 +82,25 @@ def stops_heeded() -> Iterator[None]:
 
 @contextmanager
 def stopped_cleanly(*, process_ends: bool = False) -> Iterator[None]:
-    """Whatever tells us to stop, what we have started is ended first, and temporary files go.
+    """On a signal to stop, first end the processes that we started and remove temporary files.
 
-    `process_ends`: nothing follows but Python's own end, whose exit code no signal is to replace.
+    `process_ends`: only Python's own shutdown follows, and no signal may replace its exit code.
     """
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    # One that is ignored stays so: that is what nohup is for.
+    # A signal that is ignored stays ignored: nohup relies on that.
     ours = [number for number, handler in handlers.items() if handler is not signal.SIG_IGN]
-    told = float("-inf")
+    last = float("-inf")
 
     def stop(number: int, frame: FrameType | None) -> None:
-        # Ending takes a moment, and an impatient second Ctrl-C must not cut it short. A later one
-        # counts: Python drops an exception that comes while it is clearing up an object.
-        nonlocal told
+        # Stopping takes a moment, and an impatient second Ctrl-C must not cut it short. A later one
+        # counts, because Python drops an exception that is raised while it finalizes an object.
+        nonlocal last
         if _state["held"]:
             return
         now = time.monotonic()
-        if now - told < IMPATIENCE:
+        if now - last < IMPATIENCE:
             return
-        told = now
+        last = now
         raise KeyboardInterrupt if number == signal.SIGINT else Ending(128 + number)
 
     _state["held"] = False
@@ -115,15 +115,15 @@ def stopped_cleanly(*, process_ends: bool = False) -> Iterator[None]:
 
 @contextmanager
 def watched_threads() -> Iterator[list[BaseException]]:
-    """Exceptions that ended threads of ours; the caller reports them."""
+    """Collect exceptions that ended our threads; the caller reports them."""
     import threading
 
     before = threading.excepthook
     failures: list[BaseException] = []
 
-    def keep(told: threading.ExceptHookArgs) -> None:
-        if told.exc_value is not None:
-            failures.append(told.exc_value)
+    def keep(hook_args: threading.ExceptHookArgs) -> None:
+        if hook_args.exc_value is not None:
+            failures.append(hook_args.exc_value)
 
     threading.excepthook = keep
     try:

@@ -1,4 +1,4 @@
-"""What is going on, on standard error, while something takes long."""
+"""Shows progress on standard error while something takes long."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from whygpu.probes.runner import Progress, ProgressEvent
 
 WORTH_SHOWING = 1 << 26
-"""Bytes that take longer to read than a moment."""
+"""Bytes: a file of this size takes a noticeable time to read."""
 PATIENCE = 0.5
-"""Seconds after which a reader wants to see that something goes on."""
+"""Seconds after which a user wants to see progress."""
 
 
 class _StatusLine:
@@ -57,7 +57,7 @@ class _StatusLine:
 
 @contextmanager
 def progress() -> Iterator[Progress | None]:
-    """A callback for the probes' events; None where nobody is watching."""
+    """A callback for the probes' events; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -76,10 +76,10 @@ def progress() -> Iterator[Progress | None]:
 
 
 @contextmanager
-def told(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
-    """A callback for what goes on: one line that changes on a terminal, lines in a log.
+def showing(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
+    """A callback for the current step: one line that changes on a terminal, lines in a log.
 
-    In a log, each thing is told once, without what follows a colon: nobody watches it.
+    A log gets each step once, without the details after a colon.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         said: set[str] = set()
@@ -98,9 +98,9 @@ def told(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def waiting(words: str) -> Iterator[Callable[[str], None]]:
-    """A callback for what goes on behind these words, shown where somebody watches."""
-    with told(words, log=False) as tell:
-        yield lambda text: tell(f"{words}: {text}")
+    """A callback for the details of one step, which are shown only on a terminal."""
+    with showing(words, log=False) as show:
+        yield lambda text: show(f"{words}: {text}")
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def reading(name: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def counting() -> Callable[[int, int], None] | None:
-    """A callback for how many files of how many are done; None where nobody is watching."""
+    """A callback for the files done and the total; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         return None
     began = shown = time.monotonic()

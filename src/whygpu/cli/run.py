@@ -1,4 +1,4 @@
-"""Run a program under a device policy, repair what can be, prove where it ran."""
+"""Run a program under a device policy, with repairs, and prove where it ran."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from whygpu.cli import output
-from whygpu.cli.process_setup import Ending, hold_stops, stops_heeded
+from whygpu.cli.process_setup import Ending, hold_stops, stops_allowed
 from whygpu.errors import EXIT_RUN_FAILED, PolicyError, UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ exit codes:
   the program's own   125 whygpu failed   127 command not found
   126 the policy cannot be met, nothing was run
   128+n the program died of signal n
-  1 where the program succeeded and --require gpu was not met
+  1 if the program succeeded and --require gpu was not met
 """
 
 EXIT_UNMET = 126
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--memory", metavar="AMOUNT", help="GPU memory: growth (as needed), 4GiB, or 80%%"
     )
     policy.add_argument(
-        "--cudnn", metavar="off", dest="cudnn_off", help="compute without cuDNN where possible"
+        "--cudnn", metavar="off", dest="cudnn_off", help="compute without cuDNN if possible"
     )
     policy.add_argument(
         "--deterministic", action="store_true", help="the same result every time, or an error"
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tf32", metavar="off", dest="tf32_off", help="full float32 in matrix products"
     )
     policy.add_argument(
-        "--xla", metavar="off", dest="xla_off", help="no compilation with XLA where possible"
+        "--xla", metavar="off", dest="xla_off", help="do not compile with XLA if possible"
     )
     policy.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning, error or quiet")
     policy.add_argument(
@@ -159,7 +159,7 @@ def _exit_code_kept(options: argparse.Namespace) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, Ending):
-        # Told to stop: what the program ended with can be said without an explanation.
+        # Asked to stop: the exit code can be reported without an explanation.
         pass
     except Exception as error:
         from whygpu.cli.bug import failed
@@ -205,7 +205,7 @@ def _show_plan(prepared: Prepared, options: argparse.Namespace) -> None:
 
 
 class _Watcher:
-    """Says what there is to say, before and after the program."""
+    """Writes the messages before and after the program."""
 
     def __init__(self, options: argparse.Namespace, shown: ExitStack) -> None:
         self._options = options
@@ -229,7 +229,7 @@ class _Watcher:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        with _exit_code_kept(self._options), stops_heeded():
+        with _exit_code_kept(self._options), stops_allowed():
             yield
 
     def explained(self, explanation: Explanation) -> None:

@@ -16,7 +16,11 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default="-", help="where to (default: standard output)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="the file to write (default: standard output)",
     )
 
 

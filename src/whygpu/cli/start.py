@@ -1,6 +1,6 @@
 """How whygpu's own process starts: isolated from what the user's variables and folders hold.
 
-A module `typing` on PYTHONPATH, PYTHONWARNINGS=error or a package `rich` in the current folder is
+A module `typing` on PYTHONPATH, PYTHONWARNINGS=error or a package `json` in the current folder is
 meant for the user's program, and must not decide whether whygpu works. So whygpu runs on `python
 -I`, which ignores all PYTHON* variables, the current folder and the user site, and leaves the
 variables in the environment for the programs that whygpu examines and runs. The command `whygpu`
@@ -63,7 +63,7 @@ class _anything_suppressed:  # noqa: N801
 
 
 def isolate(main_file: str) -> None:
-    """Replace this process by an isolated one that executes the file; returns where it cannot."""
+    """Replace this process by an isolated one that executes the file; returns if it cannot."""
     try:
         from posix import execv
     except ImportError:

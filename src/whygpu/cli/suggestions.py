@@ -1,4 +1,4 @@
-"""What a word that is no verb was probably meant for: a near name, or a verb that takes it."""
+"""Suggests what a word that is not a verb was meant as: a similar verb, or the verb it needs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIND_OF = ("memory find {word}:FUNCTION", "the largest batch that fits")
 _RUN = ("run -- python {word}", "run it, and see where")
 _LINT = ("lint {word}", "which lines mishandle devices")
 _COMPARE = ("compare {word}", "do CPU, GPU and others agree?")
-_MEANT: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
+_SUGGESTIONS: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
     "whygpu": {
         "model": (_ESTIMATE, _FIND, _COMPARE),
         "source": (_RUN, _LINT, _ESTIMATE_OF),
@@ -87,5 +87,5 @@ def _commands(command: str, word: str) -> list[tuple[str, str]]:
 
     kind = next((kind for kind, form in _KINDS.items() if re.fullmatch(form, word)), "")
     shown = quoted(output.plain(word))
-    rows = _MEANT.get(command, {}).get(kind, ())
+    rows = _SUGGESTIONS.get(command, {}).get(kind, ())
     return [(f"whygpu {line.format(word=shown)}", what) for line, what in rows]
