@@ -1,1 +1,1 @@
-"""Training that goes on where memory runs out: batches computed in parts, mathematics unchanged."""
+"""Keeps training running when memory runs out: computes a batch in parts, with the same result."""

@@ -16,7 +16,7 @@ def is_array(leaf: Any) -> bool:
 
 
 def leaves(tree: Any, place: str = "batch") -> Iterator[tuple[str, Any]]:
-    """The arrays of a batch, each with its place in words; anything unknown is refused."""
+    """The arrays of a batch, each with its place, such as batch[0]; unknown types are refused."""
     if is_array(tree):
         yield place, tree
     elif isinstance(tree, MutableMapping):
@@ -37,7 +37,7 @@ def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
     if is_array(tree):
         return change(tree) if len(tree.shape) else tree
     if isinstance(tree, MutableMapping):
-        # A copy keeps what a subclass knows besides, such as a tokenizer's encodings.
+        # A copy keeps the other attributes of a subclass, such as a tokenizer's encodings.
         result = copy.copy(tree)
         for key, value in tree.items():
             result[key] = mapped(value, change)
@@ -50,14 +50,14 @@ def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def samples_in(arrays: Iterable[tuple[str, Any]]) -> int:
-    """How many samples these arrays hold; they must agree about it."""
+    """How many samples these arrays hold; it must be the same number for all."""
     counts = {place: int(array.shape[0]) for place, array in arrays if len(array.shape)}
     if not counts:
         raise UsageError("the batch holds no array with a first axis to cut along")
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{place} has {count}" for place, count in counts.items())
+        sizes = ", ".join(f"{place} has {count}" for place, count in counts.items())
         raise UsageError(
-            f"the arrays of a batch must have one row per sample, as many each: {told}. What is "
+            f"the arrays of a batch must have one row per sample, as many each: {sizes}. What is "
             "not cut with the batch belongs into the function, not into the batch"
         )
     return next(iter(counts.values()))

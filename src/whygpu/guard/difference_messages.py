@@ -1,4 +1,4 @@
-"""What is not the same in micro-batches, in words that all frameworks share."""
+"""Messages about what differs in micro-batches, shared by all frameworks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Giving back, after an error, the memory that the failed attempt still holds."""
+"""Frees, after an error, the memory that the failed attempt still holds."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 
 def release(error: BaseException) -> None:
-    """Drop what the frames of an error hold, and what the framework keeps for later.
+    """Drop what the frames of an error hold, and what the framework keeps for reuse.
 
     The local variables of the functions that failed are the step's tensors. The error itself, its
-    words and its lines, can still be raised afterwards.
+    message and its lines, can still be raised afterwards.
     """
     seen: set[int] = set()
     link: BaseException | None = error
@@ -26,7 +26,7 @@ def release(error: BaseException) -> None:
         torch.cuda.empty_cache()
 
 
-def add_note(error: BaseException, words: str) -> None:
-    """Words under an error's own; before Python 3.11 errors have no place for them."""
+def add_note(error: BaseException, text: str) -> None:
+    """Add a line to an error's message; errors have no place for it before Python 3.11."""
     if hasattr(error, "add_note"):
-        error.add_note(f"whygpu: {words}")
+        error.add_note(f"whygpu: {text}")

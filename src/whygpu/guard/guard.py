@@ -23,7 +23,7 @@ _GUARDS_NOTHING = (
 
 
 class Guard:
-    """Made by whygpu.oom_guard(). `report` tells what it did."""
+    """Made by whygpu.oom_guard(). `report` says what it did."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Guard:
         for model in self._models:
             model.off()
         if not self._models and not self._guards_a_loop:
-            # A loop may stand inside `with` as well, so that only its end tells.
+            # A loop may also be inside `with`, so this is known only at the end.
             say(_GUARDS_NOTHING)
 
     def backward(

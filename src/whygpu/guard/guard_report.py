@@ -1,4 +1,4 @@
-"""What a guard did and what it could not keep the same, for the program and for its reader."""
+"""What a guard did, and what it could not keep the same: as values and as text."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Cut(NamedTuple):
     micro_batch: int
     """Samples in the largest micro-batch."""
     asked: int | None
-    """Bytes that were asked for and refused, where the framework says."""
-    said: str
-    """The framework's own words."""
+    """Bytes that were requested and refused, if the framework says."""
+    message: str
+    """The framework's own message."""
 
 
 class GuardReport(NamedTuple):
-    """Everything that a guard has to tell. `str()` of it is for people."""
+    """Everything that a guard reports. `str()` of it is for people."""
 
     steps: int
     """Training steps since the guard was made."""
@@ -35,14 +35,14 @@ class GuardReport(NamedTuple):
     """Those of them that were computed in more than one part."""
     cuts: tuple[Cut, ...]
     differences: tuple[str, ...]
-    """In what a step in parts is not the same as the step of the whole batch, beyond rounding."""
+    """What differs, by more than rounding, between a step in parts and one of the whole batch."""
 
     def __str__(self) -> str:
         if not self.steps_in_parts and not self.cuts:
             return f"{self.steps} steps, none of them short of memory"
         lines = [f"{self.steps} steps, {self.steps_in_parts} of them in micro-batches"]
         lines += [f"  {cut_words(cut)}" for cut in self.cuts]
-        lines += [f"  not the same: {words}" for words in self.differences]
+        lines += [f"  not the same: {text}" for text in self.differences]
         return "\n".join(lines)
 
 
@@ -56,14 +56,14 @@ def cut_words(cut: Cut) -> str:
 
 
 def shortage_words(shortage: Shortage) -> str:
-    """The numbers that an error gives: asked for 2.0 GiB, 1.1 GiB free, of 8.0 GiB."""
-    told = (("asked for", shortage.asked), ("free", shortage.free), ("in all", shortage.total))
-    words = [f"{name} {size_text(count)}" for name, count in told if count is not None]
-    return ", ".join(words) or "no numbers are given"
+    """The numbers in an error: asked for 2 GiB, free 1.1 GiB, in all 8 GiB."""
+    numbers = (("asked for", shortage.asked), ("free", shortage.free), ("in all", shortage.total))
+    known = [f"{name} {size_text(count)}" for name, count in numbers if count is not None]
+    return ", ".join(known) or "no numbers are given"
 
 
 class Record:
-    """What has happened so far. Each thing is said once on standard error, when it happens."""
+    """What has happened so far. Each thing is printed once on standard error, when it happens."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -80,13 +80,13 @@ class Record:
         self._cuts.append(cut)
         say(cut_words(cut))
 
-    def differs(self, words: str) -> None:
-        if words not in self._differences:
-            self._differences.append(words)
-            say(f"not the same as the whole batch: {words}")
+    def differs(self, text: str) -> None:
+        if text not in self._differences:
+            self._differences.append(text)
+            say(f"not the same as the whole batch: {text}")
 
 
-def say(words: str) -> None:
-    """One line for the person at the terminal; a program without standard error goes without."""
+def say(text: str) -> None:
+    """Print one line on standard error, if the program has one."""
     if sys.stderr is not None:
-        print(f"whygpu: {words}", file=sys.stderr, flush=True)
+        print(f"whygpu: {text}", file=sys.stderr, flush=True)

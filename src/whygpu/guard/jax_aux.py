@@ -1,4 +1,4 @@
-"""What the auxiliary values of parts make up together, learnt from samples and their two halves."""
+"""How the auxiliary values of parts combine, learnt from some samples and their two halves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from whygpu.guard.splitting import CannotSplit, Sizes
 
 
 class AuxRules:
-    """For each leaf the ways in which the whole was seen to follow from its parts, best first."""
+    """For each leaf: the ways in which the whole followed from its parts, the best first."""
 
     def __init__(self, jax: Any) -> None:
         self._jax = jax

@@ -14,7 +14,7 @@ class Layout(NamedTuple):
 
     trained: frozenset[int]
     batch: frozenset[int] | None
-    """None: all that is not trained."""
+    """None: all arguments that are not trained."""
 
     def is_batch(self, place: int) -> bool:
         return place not in self.trained if self.batch is None else place in self.batch
@@ -42,7 +42,7 @@ class Call(NamedTuple):
         return samples_in(found)
 
     def part(self, start: int, stop: int, index: int) -> Call:
-        """These rows; each part but the first gets keys of its own, as rows have their own."""
+        """These rows. Each part but the first gets random keys of its own."""
         cut = self._mapped(lambda leaf: self._rows(leaf, start, stop))
         return cut.with_keys(index) if index else cut
 

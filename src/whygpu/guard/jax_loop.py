@@ -1,4 +1,4 @@
-"""A step of a JAX loop: value and gradient of a batch, in parts where memory asks for it."""
+"""A step of a JAX loop: value and gradient of a batch, in parts if memory runs out."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class JaxLoop:
         return self._splitter.run(whole.samples(), attempt)
 
     def _run(self, call: Call) -> Result:
-        # Waiting is what makes an error show here, where the arguments are still at hand.
+        # Waiting makes an error appear here, where the arguments are still available.
         result: Result = self._jax.block_until_ready(self._value_and_grad(*call.arguments))
         return result
 
@@ -76,7 +76,7 @@ class JaxLoop:
             share = 1.0 if reduction == "sum" else self._check.share(part, whole, of_samples)
             value, added = self._run(part)
             loss = value[0] if self._aux is not None else value
-            # What counts for nothing may well be 0 / 0.
+            # The loss of a part that counts for nothing may be 0 / 0.
             losses.append(loss * share if share else self._jax.numpy.zeros_like(loss))
             aux.append(value[1] if self._aux is not None else None)
             if gradient is None:

@@ -17,7 +17,7 @@ Weight = Callable[..., Any] | None
 
 
 class JaxLossCheck(sameness.LossCheck):
-    """The look at a compiled value_and_grad."""
+    """The check for a compiled value_and_grad."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class JaxLossCheck(sameness.LossCheck):
         if found is not None:
             return found
         if both.has_keys():
-            # Another key and nothing else different: then it is the random numbers.
+            # Only the key is different, so the difference is due to random numbers.
             again = distance(1.0, self._run(both.with_keys(1))[1], 0.0, first)
             if again > sameness.HALF_THE_DIGITS:
                 return "random"

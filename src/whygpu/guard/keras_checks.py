@@ -1,4 +1,4 @@
-"""What may be computed part by part, seen on a few samples of the batch that did not fit.
+"""Checks, on a few samples of the batch that did not fit, what may be computed in parts.
 
 Nothing here changes a model: whoever calls it saves the state before and puts it back after.
 """
@@ -16,7 +16,7 @@ from whygpu.readers.memory_errors import shortage_in
 
 _SAMPLES = 8
 _GROUP = 2
-"""Samples are looked at all together and in groups: one group alone might fit by accident."""
+"""Samples are computed all together and in groups: a single group might agree by chance."""
 _MEANS = ("sum_over_batch_size", "mean")
 
 
@@ -44,7 +44,7 @@ class _Look(NamedTuple):
 
 
 def examine(keras: Any, engine: Engine, batch: Batch, differs: Callable[[str], None]) -> Plan:
-    """The plan for this model; CannotSplit where no plan gives what the whole batch gives."""
+    """The plan for this model; CannotSplit if no plan gives the result of the whole batch."""
     _refuse_written_over(engine.model)
     try:
         return _examined(keras, engine, batch, differs)
@@ -93,7 +93,7 @@ def _predictions_apart(keras: Any, engine: Engine, batch: Batch, look: _Look) ->
     norm = keras.layers.BatchNormalization
     known = any(isinstance(layer, norm) for layer in engine.model._flatten_layers())
     if known or seed_states(engine.model):
-        # In training such a model is known to differ, and is told of by its layers.
+        # In training such a model is known to differ, and its layers are reported.
         return True
     return _same_predictions(keras, _looked(keras, engine, batch, training=True))
 
@@ -143,7 +143,7 @@ def _loss_apart(keras: Any, model: Any, look: _Look) -> bool:
     if compiled is None:
         return True
     if any(mask is not None for mask in look.whole.predictions.masks):
-        # A mean over what is not masked weighs parts by what they have of that.
+        # A mean over unmasked values weighs each part by how many of them it has.
         return False
     return all(
         _mean_of_samples(keras, loss, path, look) for path, loss, *_ in compiled._flat_losses
@@ -160,10 +160,10 @@ def _mean_of_samples(keras: Any, loss: Any, path: Any, look: _Look) -> bool:
     try:
         together, *apart = [_values(keras, loss, path, p) for p in (look.whole, *look.groups)]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-        # Keras sorts targets and outputs that are arranged differently; no need to do it again.
+        # Keras matches targets and outputs of different structures; that is not repeated here.
         return False
     if len(together.shape) == 0 or together.shape[0] != look.whole.samples:
-        # A number for all samples: what it was divided by may differ from batch to batch.
+        # One number for all samples: its divisor may differ from batch to batch.
         return False
     return _same_rows(keras, together, apart)
 
@@ -180,7 +180,7 @@ def _values(keras: Any, loss: Any, path: Any, piece: _Piece) -> Any:
 
 
 def _refuse_added_losses(keras: Any, engine: Engine, look: _Look, plan: Plan) -> None:
-    """Refuse losses made in a forward pass, unless they are means that a mean of parts makes up."""
+    """Refuse losses made in a forward pass, unless they are means over the samples."""
     of_weights = sum(1 for weight in engine.model.trainable_weights if weight.regularizer)
     in_training = engine.look(look.whole.batch.x, True)[1]
     if len(in_training) <= of_weights and len(look.whole.losses) <= of_weights:

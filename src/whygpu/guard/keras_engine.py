@@ -1,4 +1,4 @@
-"""The pieces that a training step of a Keras model is put together from, for each backend.
+"""The pieces of a training step of a Keras model, for each backend.
 
 Keras's own `train_step` computes gradients, applies them and updates metrics in one go. Here these
 are apart: everything that can run out of memory because of the batch comes before anything that
@@ -21,11 +21,11 @@ class Batch(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """What a model makes of inputs. Keras ties a mask to its tensor, which few things carry on."""
+    """The outputs of a model. Keras attaches a mask to its tensor, and most operations lose it."""
 
     values: Any
     masks: list[Any]
-    """One for each leaf of the values, None where there is none."""
+    """One for each leaf of the values, None if there is none."""
 
 
 class Engine(Protocol):
@@ -39,7 +39,7 @@ class Engine(Protocol):
     def restore(self, saved: Any) -> None: ...
 
     def get(self, variables: Sequence[Any]) -> list[Any]:
-        """Values of some of the non-trainable variables, that stay as they are."""
+        """Copies of the values of some non-trainable variables."""
 
     def put(self, variables: Sequence[Any], values: Sequence[Any]) -> None: ...
 
@@ -58,10 +58,10 @@ class Engine(Protocol):
         """The same for a few samples."""
 
     def judge(self, batch: Batch, predictions: Predictions) -> tuple[Any, Any]:
-        """The loss of given predictions, and its gradient for them; that for weights is added."""
+        """The loss of given predictions and its gradient for them; that for weights is added."""
 
     def pull(self, x: Any, gradient: Any) -> Predictions:
-        """Add the weights' gradient that follows from one for predictions; those come back."""
+        """Add the weights' gradient for a gradient of the predictions, which are returned."""
 
     def assess(self, batch: Batch, predictions: Predictions) -> Any:
         """The loss of given predictions outside training."""

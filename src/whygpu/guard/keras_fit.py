@@ -1,4 +1,4 @@
-"""Guarding `fit`: the functions that a Keras model trains with are ours while the guard is on."""
+"""Guards `fit`: replaces the functions that a Keras model trains with while the guard is on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class KerasFit:
         evaluation: Splitter,
         lasts: Callable[[], bool] | None = None,
     ) -> None:
-        """`lasts` is asked before each `fit` and `evaluate`: the guard is off once it says no."""
+        """`lasts` is called before each `fit` and `evaluate`: False switches the guard off."""
         self._keras: Any = sys.modules["keras"]
         self._model = model
         self._lasts = lasts
@@ -55,7 +55,7 @@ class KerasFit:
                 setattr(self._model, name, self._function(kind))
             return getattr(self._model, name)
 
-        # Past Keras, which would follow what it is given as a part of the model.
+        # Not through Keras, which would track the value as a part of the model.
         object.__setattr__(self._model, f"make_{name}", make)
         setattr(self._model, name, None)
 
@@ -89,11 +89,11 @@ class _Function:
         first = _without_optionals(self._keras, next(iterator))
         if self._step is None:
             # All variables are there before the first step, so that a failed one can be taken back;
-            # on the other backends `fit` has seen to that.
+            # on the other backends `fit` has done that.
             self._model._symbolic_build(data_batch=first)
         step = self._ready()
         engine: Any = step.engine
-        engine.counts_rows = _tells_rows(self._keras, iterator)
+        engine.counts_rows = _knows_rows(self._keras, iterator)
         more = (_without_optionals(self._keras, batch) for batch in self._rest(iterator))
         return self._each(step, chain([first], more))
 
@@ -170,7 +170,7 @@ def _without_optionals(keras: Any, batch: Any) -> Any:
     )
 
 
-def _tells_rows(keras: Any, iterator: Any) -> bool:
+def _knows_rows(keras: Any, iterator: Any) -> bool:
     """Whether a batch's number of samples is part of the type of what an iterator gives."""
     specs = keras.tree.flatten(getattr(iterator, "element_spec", None))
     shapes = [spec.shape for spec in specs if hasattr(spec, "shape")]

@@ -71,7 +71,7 @@ class JaxEngine:
         return tuple(state) if lists == len(state) else (*state[:2], state.metrics)
 
     def hand_back(self) -> None:
-        """Let Keras find the weights after a failure; it has taken them out of the model."""
+        """Put the weights back into the model after a failure: Keras took them out of it."""
         lists = ("trainable_variables", "non_trainable_variables", "optimizer_variables")
         self.model._jax_state = dict(zip((*lists, "metrics_variables"), self.state, strict=True))
         self.model._jax_state_synced = False
@@ -123,8 +123,8 @@ class JaxEngine:
             masks = masks_of(self._keras, values)
             return scaled * share, (loss, Predictions(values, masks), moved, counted)
 
-        (_, told), added = self._jax.value_and_grad(loss_of, has_aux=True)(state.trainable)
-        return (*told, _added(gradients, added))
+        (_, results), added = self._jax.value_and_grad(loss_of, has_aux=True)(state.trainable)
+        return (*results, _added(gradients, added))
 
     def predict(self, x: Any, training: bool) -> tuple[Predictions, list[Any]]:
         predictions, losses, moved = self._wait(
@@ -167,8 +167,8 @@ class JaxEngine:
             return scaled, (loss, moved, counted)
 
         gradient_of = self._jax.value_and_grad(loss_of, argnums=(0, 1), has_aux=True)
-        (_, told), gradients = gradient_of(state.trainable, predictions.values)
-        return (*told, *gradients)
+        (_, results), gradients = gradient_of(state.trainable, predictions.values)
+        return (*results, *gradients)
 
     def _loss(
         self, state: State, batch: Batch, predictions: Predictions, training: bool
@@ -263,7 +263,7 @@ class JaxEngine:
         return self._jax.lax.dynamic_slice_in_dim(leaf, start, stop - start)
 
     def _wait(self, result: Any) -> Any:
-        # JAX computes behind the program's back; what fails is to fail here.
+        # JAX computes asynchronously; an error must be raised here.
         return self._jax.block_until_ready(result)
 
 

@@ -41,7 +41,7 @@ class KerasStep:
         self._training = training
         self._evaluation = evaluation
         self._plan: Plan | None = None
-        self._told = False
+        self._has_reported = False
         self._norms = _batch_norms(keras, engine.model)
 
     def train(self, data: Any) -> Any:
@@ -94,13 +94,13 @@ class KerasStep:
             engine.track(loss, sizes[0])
             return engine.measure(batch, predictions)
         plan = self._planned(batch)
-        before = None if self._told else (engine.save(), self._moving())
+        before = None if self._has_reported else (engine.save(), self._moving())
         parts = list(self._parts(batch, sizes))
         learn = self._in_one_pass if plan.loss_apart else self._in_two_passes
         loss, all_predictions = learn(batch, parts, plan)
         engine.track(loss, sum(sizes))
         if before is not None:
-            self._tell_what_moved(*before)
+            self._report_what_moved(*before)
         if all_predictions is None:
             return engine.results()
         return engine.measure(batch, all_predictions)
@@ -167,15 +167,15 @@ class KerasStep:
         return self._plan
 
     def _moving(self) -> list[tuple[Any, Any]]:
-        """Seeds, and state of layers that nothing is known of, with their values."""
+        """Seeds, and the state of unknown layers, with their values."""
         model = self.engine.model
         known = {id(variable) for variable in self._norms}
         weights = {id(v) for layer in model._flatten_layers() for v in layer._trainable_variables}
         chosen = [v for v in model.non_trainable_variables if id(v) not in known | weights]
         return list(zip(chosen, self.engine.get(chosen), strict=True))
 
-    def _tell_what_moved(self, saved: Any, before: Sequence[tuple[Any, Any]]) -> None:
-        """What went through the parts one after the other; told once."""
+    def _report_what_moved(self, saved: Any, before: Sequence[tuple[Any, Any]]) -> None:
+        """Report the state that changed with each part; once."""
         now = self.engine.get([variable for variable, _ in before])
         changed = [
             variable
@@ -189,7 +189,7 @@ class KerasStep:
         names = [variable.path for variable in changed if id(variable) not in seeds]
         if names:
             self._training.differs(changed_words(names))
-        self._told = True
+        self._has_reported = True
 
     # Evaluation
 
@@ -269,7 +269,7 @@ class _Averages:
 
 
 def _norm_layers(keras: Any, model: Any) -> list[Any]:
-    """Batch normalisation that uses the batch: frozen, it uses what it has seen before."""
+    """Batch normalisation that uses the batch; a frozen layer uses its stored statistics."""
     kind = keras.layers.BatchNormalization
     return [
         layer for layer in model._flatten_layers() if isinstance(layer, kind) and layer.trainable

@@ -78,7 +78,7 @@ class TensorFlowEngine(VariableState):
         return graph
 
     def look(self, x: Any, training: bool) -> tuple[Predictions, list[Any]]:
-        # Once and for few samples: a graph would not pay.
+        # It runs once and on few samples: compiling a graph would take longer.
         predictions, losses = self._predict_graph(training)(x)
         return predictions, losses
 
@@ -132,7 +132,7 @@ class TensorFlowEngine(VariableState):
             mean.update_state(self._of_outputs[index], samples if self.counts_rows else None)
 
     def _outputs_apart(self, share: float, work: Callable[[], Any]) -> Any:
-        """Keep what a graph counts into the losses of several outputs, to count it as Keras does.
+        """Keep what a graph adds to the losses of several outputs, to add it as Keras does.
 
         That depends on whether a graph has the number of samples, and those of parts may not.
         """
@@ -194,7 +194,7 @@ class TensorFlowEngine(VariableState):
             self._gradients = list(added)
             return
         for index, new in enumerate(added):
-            # One after the other, so that two full sets are never there at once.
+            # One after the other, so that two full sets never exist at the same time.
             self._gradients[index] = self._sum(self._gradients[index], new)
 
     def _sum(self, total: Any, new: Any) -> Any:
@@ -202,7 +202,7 @@ class TensorFlowEngine(VariableState):
             return new if total is None else total
         slices = self._tf.IndexedSlices
         if isinstance(total, slices) and isinstance(new, slices):
-            # The rows of an embedding: those of the parts are together those of the whole batch.
+            # The rows of an embedding: the rows of all parts are those of the whole batch.
             values = self._tf.concat([total.values, new.values], 0)
             indices = self._tf.concat([total.indices, new.indices], 0)
             return slices(values, indices, total.dense_shape)

@@ -11,7 +11,7 @@ from whygpu.guard.torch_state import ModuleState, RandomState, batch_norms
 
 
 class TorchEngine(VariableState):
-    """Everything runs at once; gradients lie in the weights' own `.grad`, where they add up."""
+    """Everything runs eagerly; gradients add up in the weights' own `.grad`."""
 
     def __init__(self, keras: Any, model: Any) -> None:
         super().__init__(model)

@@ -1,4 +1,4 @@
-"""Whether the gradient of a batch follows from the gradients of its parts, seen on real data.
+"""Whether the gradient of a batch follows from the gradients of its parts, checked on real data.
 
 A loss is a function that whygpu cannot read. Most are a mean over the samples, some are a sum, and
 some are neither: a mean over tokens that are not padding, a loss between the samples of a batch.
@@ -16,12 +16,12 @@ from whygpu.guard.splitting import CannotSplit
 
 Reduction = Literal["mean", "sum"]
 Look = Literal["mean", "sum", "random"] | None
-"""What was seen on some samples; None where they had nothing to show."""
+"""The result of a check on some samples; None if they show nothing."""
 
 HALF_THE_DIGITS = math.sqrt(2.0**-23)
-"""To which two float32 numbers agree that were computed in different ways."""
+"""Two float32 numbers that were computed in different ways agree to this part."""
 _NOISE_FACTOR = 4
-"""How much farther apart than a mere reordering of the samples puts them two gradients may be."""
+"""Times the difference that reordering the samples makes: two gradients may differ by that."""
 _COARSEST = 2.0**-6
 """More than this is not the rounding of any type that is trained with: bfloat16 keeps 8 bits."""
 
@@ -31,7 +31,7 @@ GRAINS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
 
 
 def grain_of(on_grid: Callable[[str], int], count: int) -> float:
-    """By how many of the gradient's numbers, zeros apart, are numbers of a coarser type."""
+    """By how many nonzero numbers of the gradient are also numbers of a coarser type."""
     return next((grain for name, grain in GRAINS.items() if 2 * on_grid(name) > count > 0), 0.0)
 
 
@@ -49,7 +49,7 @@ class Gaps(NamedTuple):
 
 
 def reduction_of(gaps: Gaps) -> Reduction | None:
-    """How the gradients of parts make up that of the whole; None where neither way does.
+    """How the gradients of parts combine to that of the whole; None if neither way does.
 
     Work that is done in less than float32 shows that in the reordered samples as well, or in the
     grain of the gradient: under autocast each part's is rounded to few digits by itself.
@@ -63,26 +63,26 @@ def reduction_of(gaps: Gaps) -> Reduction | None:
 
 
 def windows(samples: int, half: int) -> list[int]:
-    """Where the samples that are looked at begin: at both ends, so that no accident decides."""
+    """Where the checked samples begin: at both ends of the batch, to rule out chance."""
     return sorted({0, samples - 2 * half})
 
 
 def settled(
     before: Reduction | None, looks: Sequence[Look], differs: Callable[[str], None]
 ) -> Reduction | None:
-    """What all looks agree on, those from before included."""
-    told = [look for look in (before, *looks) if look == "mean" or look == "sum"]
-    if len(set(told)) > 1:
+    """What all checks agree on, earlier ones included."""
+    known = [look for look in (before, *looks) if look == "mean" or look == "sum"]
+    if len(set(known)) > 1:
         raise CannotSplit(NEITHER)
     if "random" in looks:
         differs(RANDOM)
-    elif looks and not told:
+    elif looks and not known:
         differs(NOTHING)
-    return told[0] if told else None
+    return known[0] if known else None
 
 
 class LossCheck:
-    """Looks at the loss now and then, and remembers how parts make up the whole."""
+    """Checks the loss now and then, and remembers how parts combine to the whole."""
 
     def __init__(self, *, differs: Callable[[str], None], wanted: bool) -> None:
         self._differs = differs
@@ -92,7 +92,7 @@ class LossCheck:
         self._looked_in_this_step = False
 
     def reduction(self, whole: Any, size: int) -> Reduction:
-        """Mean or sum, for a batch that is to be computed in parts of this size."""
+        """Mean or sum, for a batch that will be computed in parts of this size."""
         if not self._wanted:
             self._differs(UNCHECKED)
         elif not self._looked_in_this_step and is_power_of_two(self._steps + 1):
@@ -106,19 +106,19 @@ class LossCheck:
         self._looked_in_this_step = False
 
     def _looked(self, whole: Any, size: int) -> Sequence[Look]:
-        """What is seen on some samples at each end of the batch."""
+        """The checks on some samples at each end of the batch."""
         raise NotImplementedError
 
 
 def quotient(part: float, whole: float) -> float:
-    """What a part counts for, of what the whole does, as weight= tells it."""
+    """The weight of a part, relative to that of the whole, as weight= gives it."""
     if not math.isfinite(part) or not math.isfinite(whole) or part > whole:
         raise UsageError(f"weight= gave {part} for a part of a batch, and {whole} for all of it")
     return part / whole if whole else 0.0
 
 
 def is_power_of_two(count: int) -> bool:
-    """When a check is made again: it meets later data, and costs next to nothing."""
+    """When a check is repeated: it then sees later data, and costs almost nothing."""
     return count & (count - 1) == 0
 
 

@@ -1,4 +1,4 @@
-"""The rule of a guard: try, and on out of memory try the same step again in twice as many parts."""
+"""The rule of a guard: if a step runs out of memory, try it again in twice as many parts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Splitter:
         self._steps = 0
 
     def run(self, samples: int, attempt: Callable[[Sizes], T]) -> T:
-        """The result of a step over so many samples, in as many parts as memory asks for."""
+        """The result of a step over so many samples, in as many parts as are needed."""
         self._steps += 1
         if self._of == "training":
             self.record.steps += 1
@@ -49,8 +49,9 @@ class Splitter:
                 result = attempt(balanced(samples, parts))
             except CannotSplit as reason:
                 if refused is None:
-                    words = f"this batch cannot be computed in parts: {reason}"
-                    raise UsageError(words) from reason
+                    raise UsageError(
+                        f"this batch cannot be computed in parts: {reason}"
+                    ) from reason
                 raise self._given_up(refused[0], reason) from None
             except UsageError:
                 raise
@@ -71,11 +72,11 @@ class Splitter:
                 return result
             parts = min(2 * parts, samples)
 
-    def differs(self, words: str) -> None:
-        """Something about parts is not the same beyond rounding: recorded, or refused."""
+    def differs(self, text: str) -> None:
+        """Something differs by more than rounding in parts: record it, or refuse."""
         if self._exact:
-            raise CannotSplit(f"{words} (exact=True)")
-        self.record.differs(words)
+            raise CannotSplit(f"{text} (exact=True)")
+        self.record.differs(text)
 
     def _parts_to_begin_with(self, samples: int) -> int:
         if self._micro_batch is None:
@@ -88,8 +89,17 @@ class Splitter:
         if shortage is None:
             return
         self._micro_batch = balanced(samples, parts)[0]
-        told = (shortage.asked, shortage.text)
-        self.record.cut(Cut(self._steps, self._of, samples, parts, self._micro_batch, *told))
+        self.record.cut(
+            Cut(
+                step=self._steps,
+                of=self._of,
+                samples=samples,
+                micro_batches=parts,
+                micro_batch=self._micro_batch,
+                asked=shortage.asked,
+                message=shortage.text,
+            )
+        )
 
     def _given_up(self, error: Exception, reason: CannotSplit) -> Exception:
         words = f"the batch was not cut into micro-batches: {reason}"

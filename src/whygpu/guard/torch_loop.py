@@ -1,4 +1,4 @@
-"""A step of a PyTorch loop: the gradients of a batch, in parts where memory asks for it."""
+"""A step of a PyTorch loop: the gradients of a batch, in parts if memory runs out."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class TorchLoop:
             of_samples = (stop - start) / sum(sizes)
             share = 1.0 if reduction == "sum" else part.share_of(work, of_samples)
             if share:
-                # What counts for nothing may well be 0 / 0.
+                # The loss of a part that counts for nothing may be 0 / 0.
                 total = total + self._gradients.add(part, share) * share
             state.end_of_part(of_samples)
         state.end_of_parts()

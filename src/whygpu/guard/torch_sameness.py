@@ -15,7 +15,7 @@ from whygpu.readers.memory_errors import shortage_in
 
 
 class TorchLossCheck(sameness.LossCheck):
-    """The look at gradients that lie in `.grad`.
+    """The check for gradients that are in `.grad`.
 
     It leaves gradients, buffers and random numbers as they come; the caller puts them back.
     """
@@ -46,7 +46,7 @@ class TorchLossCheck(sameness.LossCheck):
             raise
         except Exception as error:
             if shortage_in(error) is None:
-                # Some models have no loss in evaluation; then it is looked at as it is trained.
+                # Some models have no loss in evaluation mode; those are checked in training mode.
                 return self._looked_in_training(looked_at, half)
             if size > 1:
                 raise
