@@ -1,4 +1,4 @@
-"""From the trials of a search to its answer, with a margin where one is wanted. Pure."""
+"""Makes the answer of a search from its trials, with a margin if one is wanted. Pure."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _OUTCOMES: dict[StopReason, BatchOutcome] = {
     "too-slow": "too-slow",
 }
 _IRREGULAR = 0.04
-"""Of the batch: by which the trials near the limit disagree."""
+"""Part of the batch by which trials near the limit may disagree about where it is reached."""
 _USABLE = ("found", "at-largest", "unsettled", "too-slow")
 
 
 def answer(what: str, trials: Sequence[Trial], stop: StopReason) -> BatchResult:
-    """The answer without a margin, as far as the trials alone tell."""
+    """The answer without a margin, from the trials alone."""
     low, high = batch_search.bracket(trials)
     outcome = _OUTCOMES[stop]
     return BatchResult(
@@ -64,7 +64,7 @@ def _notes(trials: Sequence[Trial], low: int) -> tuple[str, ...]:
 
 
 def is_irregular(trials: Sequence[Trial]) -> bool:
-    """Whether main memory is no line near its limit: the trials disagree where it is reached."""
+    """Whether main memory does not rise steadily near its limit, so that trials disagree."""
     seen = forecast(trials)
     if seen is None or seen.gauge.on_gpu:
         return False
@@ -84,7 +84,7 @@ def _forecast(trials: Sequence[Trial]) -> int | None:
 
 
 def _limit(trials: Sequence[Trial]) -> Gauge | None:
-    """What runs out first, or where nothing fits, what ran out."""
+    """What runs out first, or what ran out if nothing fits."""
     seen = forecast(trials)
     if seen is not None and seen.gauge.name == "gpu-gradients":
         return _fits(trials)[-1].gauge("gpu")
@@ -104,7 +104,7 @@ def with_margin(result: BatchResult, wishes: SearchWishes, margin: float) -> Bat
         batch = low * (1 - margin)
     else:
         peak, limit = seen.gauge.peak, seen.gauge.limit or 0
-        # What did not run needed as much as there is, whatever the counters say of the limit.
+        # A batch that did not run needs at least all there is, whatever the counters say.
         top = low + 1 if result.smallest_not is None else result.smallest_not
         edge = limit if seen.gauge.decides else min(limit, peak + seen.slope * (top - low))
         too_much = peak - (edge - margin * limit)

@@ -29,9 +29,9 @@ SCHEMA = 1
 _KEPT = ("found", "at-largest")
 _ABOUT = 0.05
 _LARGEST = 1 << 20
-"""Bytes of an entry; a search of many trials has some ten thousand."""
+"""Bytes of an entry; a search of many trials takes about ten thousand."""
 _VARIABLES = ("KERAS_", "XLA_", "TF_", "JAX_", "PYTORCH_", "TORCH", "CUDA_", "CUBLAS_", "OMP_")
-"""Beginnings of the names of variables that change what a framework takes."""
+"""Prefixes of variables that change how much memory a framework takes."""
 
 
 def folder(environ: Mapping[str, str]) -> str:
@@ -40,7 +40,7 @@ def folder(environ: Mapping[str, str]) -> str:
 
 
 def key_of(wanted: Wanted, machine: Snapshot, environ: Mapping[str, str]) -> str | None:
-    """The entry's file; None for what cannot be known again."""
+    """The entry's file; None for a step that cannot be recognised later."""
     digest = digest_of(wanted.what.path) if wanted.what is not None else None
     if digest is None:
         return None
@@ -88,7 +88,7 @@ def digest_of(path: str) -> str | None:
 
 
 def load(path: str, limits: Limits) -> BatchResult | None:
-    """What was found, if it is there, sound, and still true."""
+    """The stored answer, if there is a readable one that still holds."""
     try:
         entry = json.loads(read_whole(path, _LARGEST))
         result = decode(BatchResult, entry["result"])
@@ -113,7 +113,7 @@ def _alike(result: BatchResult, then: Limits, now: Limits) -> bool:
 
 
 def save(path: str, limits: Limits, result: BatchResult, sources: Sequence[str]) -> None:
-    """Keep an answer. Where that cannot be done, the search is done again the next time."""
+    """Store an answer. If that fails, the search is done again the next time."""
     digests = {source: digest_of(source) for source in sources}
     if result.outcome not in _KEPT or None in digests.values():
         return

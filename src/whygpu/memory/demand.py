@@ -1,4 +1,4 @@
-"""What a framework asks of a GPU's memory when it starts, by its habits and its variables."""
+"""How much GPU memory a framework requests when it starts, by its defaults and variables."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Demand(NamedTuple):
     start: Start
     why: str
     asks: int | None = None
-    """What the framework wants to reserve; None where it reserves nothing."""
+    """What the framework wants to reserve; None if it reserves nothing."""
     gets: int | None = None
-    """About what it would have of it, or could grow to."""
+    """About what it would get, or could grow to."""
 
 
 def demand(framework: str, version: str, variables: Mapping[str, str], room: Room) -> Demand:
@@ -34,7 +34,7 @@ def demand(framework: str, version: str, variables: Mapping[str, str], room: Roo
         return _tensorflow(version, variables, room)
     if framework == "jax":
         return _jax(version, variables, room)
-    return _grows("what is freed it keeps for later", room)
+    return _grows("it keeps freed memory for reuse", room)
 
 
 def _grows(why: str, room: Room, limit: int | None = None) -> Demand:
@@ -61,7 +61,7 @@ def _tensorflow(version: str, variables: Mapping[str, str], room: Room) -> Deman
 
 
 def _tensorflow_asks(version: str, variables: Mapping[str, str], room: Room) -> tuple[int, str]:
-    """TensorFlow looks at what is free once CUDA has its own part."""
+    """TensorFlow takes what is free after CUDA has taken its own part."""
     available = room.free - CUDA_CONTEXT
     left = _mebibytes(variables, "TF_DEVICE_MIN_SYS_MEMORY_IN_MB")
     if left is not None and left <= available:
@@ -76,7 +76,7 @@ def _tensorflow_asks(version: str, variables: Mapping[str, str], room: Room) -> 
 def _jax(version: str, variables: Mapping[str, str], room: Room) -> Demand:
     platforms = variables.get("JAX_PLATFORMS", "")
     if platforms and {"cuda", "gpu"}.isdisjoint(_words(platforms)):
-        return Demand("nothing", f"JAX_PLATFORMS={platforms} keeps it off the GPU")
+        return Demand("nothing", f"JAX_PLATFORMS={platforms} does not let it use the GPU")
     if variables.get("TF_FORCE_UNIFIED_MEMORY", "").lower() in ("1", "true"):
         return Demand("unknown", "with TF_FORCE_UNIFIED_MEMORY it may take more than there is")
     allocator = variables.get("XLA_PYTHON_CLIENT_ALLOCATOR", "default").lower()
@@ -101,9 +101,9 @@ def _jax_part(variables: Mapping[str, str], room: Room) -> Demand:
         try:
             part = float(text)
         except ValueError:
-            return Demand("fails", f"{why} is no number, and JAX fails over it")
+            return Demand("fails", f"{why} is not a number, and JAX fails on it")
         if not 0 < part <= 1:
-            return Demand("unknown", f"{why} is no part of one")
+            return Demand("unknown", f"{why} is not between 0 and 1")
     asks = int(room.total * part)
     if variables.get("XLA_PYTHON_CLIENT_PREALLOCATE") in ("false", "False", "0"):
         return _grows("XLA_PYTHON_CLIENT_PREALLOCATE=false is set", room, asks)
@@ -114,7 +114,7 @@ def _jax_part(variables: Mapping[str, str], room: Room) -> Demand:
 
 
 def _step_down(asks: int, room: int) -> int:
-    """The first of XLA's tries that there is room for; 0 where there is none."""
+    """The first of XLA's attempts that fits; 0 if none does."""
     if room <= 0:
         return 0
     tried = asks

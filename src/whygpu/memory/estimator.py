@@ -1,4 +1,4 @@
-"""Estimates a model's memory: the target traces the work, this side holds it against a GPU."""
+"""Estimates a model's memory: the target traces the work, and we compare it with a GPU."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from whygpu.tables.process_overheads import FRAMEWORKS, overhead
 DEFAULT_TIMEOUT = 900.0
 BACKENDS = ("torch", "jax", "tensorflow")
 CLOSE = 0.05
-"""Of the room: by less than this an estimate does not tell whether it fits for certain."""
+"""Part of the room: if less is left or missing, the estimate is not certain to be right."""
 _QUIET = {
-    # An estimate is no reason to take a GPU's memory, or to compile a program twice.
+    # An estimate must not take a GPU's memory, or compile a program twice.
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     "TF_FORCE_GPU_ALLOW_GROWTH": "true",
     "TORCHDYNAMO_DISABLE": "1",
@@ -45,7 +45,7 @@ class UnusableWork(UsageError):
 
 
 class Wanted(NamedTuple):
-    """What is to be estimated, and what for."""
+    """What to estimate, and for which memory."""
 
     name: str
     """The model as the user calls it."""
@@ -58,15 +58,15 @@ class Wanted(NamedTuple):
     input: str | None = None
     room: MemoryRoom | None = None
     no_room: str = ""
-    """Why the memory of this machine's GPU is not known; empty where there is none, or it is."""
+    """Why the memory of this machine's GPU is not known; empty if it is, or if there is no GPU."""
     search: bool = True
     """Look for the largest batch that fits."""
     ways: bool = True
-    """And for other ways to fit, where it does not."""
+    """Look for other ways to fit, if it does not."""
     options: Mapping[str, Any] | None = None
-    """The optimiser's, where it is not to have its defaults: of a PyTorch module."""
+    """Options of a PyTorch optimizer, if they are not its defaults."""
     host: bool = False
-    """It runs on the CPU. Only XLA's compiler tells the difference; others count arrays as on a
+    """It runs on the CPU. Only XLA's compiler knows the difference; others count arrays as on a
     GPU."""
     beside: int | None = None
     """What the process has beside its arrays; None for what CUDA and its libraries take."""
@@ -74,7 +74,7 @@ class Wanted(NamedTuple):
     host_limit: int | None = None
     """Main memory that the estimating process may hold; None for what the machine can spare."""
     search_seconds: float | None = None
-    """After so long, the largest batch that is known to fit by then is the answer."""
+    """After this time, the largest batch that is known to fit is the answer."""
 
     def beside_arrays(self, framework: str) -> int:
         return self.beside if self.beside is not None else overhead(framework, self.mode)
@@ -83,16 +83,16 @@ class Wanted(NamedTuple):
 def estimate(
     wanted: Wanted, python: str, environ: Mapping[str, str], on_progress: OnProgress
 ) -> MemoryEstimate:
-    """UsageError where what is named cannot be used so."""
+    """UsageError if what is named cannot be used like this."""
     check(wanted)
     began = time.monotonic()
     end = _run(wanted, python, environ, on_progress)
-    told = judge(wanted, end)
-    return told._replace(seconds=round(time.monotonic() - began, 3))
+    found = judge(wanted, end)
+    return found._replace(seconds=round(time.monotonic() - began, 3))
 
 
 def check(wanted: Wanted) -> None:
-    """Numbers and names that cannot be meant."""
+    """UsageError for impossible numbers and names."""
     if wanted.batch < 1:
         raise UsageError("expected 1 or more", option="batch_size", value=wanted.batch)
     if not wanted.timeout > 0:
@@ -143,7 +143,7 @@ def _run(
 
 
 def judge(wanted: Wanted, end: TaskEnd) -> MemoryEstimate:
-    """What the task has told, held against the room. Pure."""
+    """Compare what the task found with the room. Pure."""
     if end.ended == "not-started":
         raise UsageError(end.how)
     if end.exception is not None and end.exception.failure == "unusable":
@@ -232,7 +232,7 @@ def _why(end: TaskEnd) -> str:
 
 
 def _last_words(end: TaskEnd) -> str:
-    """What it printed at last; faulthandler tells a crash, and below it where."""
+    """The last line that it printed, or for a crash the place that faulthandler printed."""
     lines = [line.strip() for line in end.error_text.splitlines() if line.strip()]
     crash = [line for line in lines if line.startswith("File ")]
     if end.ended == "signal":

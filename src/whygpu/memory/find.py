@@ -23,19 +23,19 @@ from whygpu.model.work import What
 
 DEFAULT_TIMEOUT = 600.0
 IN_TRIAL = "WHYGPU_IN_TRIAL"
-"""Set in a trial's process: a file that searches while it is loaded must not do so in there."""
+"""Set in a trial's process, so that a file that searches when it is loaded does not do so there."""
 _REGULAR = "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1048576"
 _OVERSHOOT = 1.25
-"""Times the limit."""
+"""Times the limit: how far a trial may go beyond it, to be measured."""
 
 
 class Wanted(NamedTuple):
-    """What is to be found, for whom and where."""
+    """What to find, and under which conditions."""
 
     name: str
     """The step as the user calls it."""
     what: What | None
-    """None where it is pickled."""
+    """None if it is pickled."""
     python: str | None = None
     device: DeviceChoice | None = None
     limit: int | None = None
@@ -51,7 +51,7 @@ class Wanted(NamedTuple):
     pickled: str | None = None
     """The file with the pickle."""
     search_path: tuple[str, ...] = ()
-    """Where the program that asks looks for its modules."""
+    """Folders that the calling program looks for its modules in."""
 
     @property
     def wishes(self) -> SearchWishes:
@@ -75,7 +75,7 @@ OnProgress = Callable[[Progress], None]
 
 
 def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) -> BatchResult:
-    """UsageError where the machine has not what is wanted, or the step cannot be used so."""
+    """UsageError if the machine lacks what is wanted, or the step cannot be used like this."""
     check(wanted)
     if sys.platform != "linux":
         raise UsageError(
@@ -105,7 +105,7 @@ def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) ->
 
 
 def _of_malloc(result: BatchResult, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """What makes main memory regular, where it is not and nobody has seen to it."""
+    """A note on how to make main memory regular, if it is not and malloc has its defaults."""
     chosen = "glibc.malloc" in environ.get("GLIBC_TUNABLES", "") or any(
         name.startswith("MALLOC_") for name in environ
     )
@@ -120,7 +120,7 @@ def _of_malloc(result: BatchResult, environ: Mapping[str, str]) -> tuple[str, ..
 
 
 def check(wanted: Wanted) -> None:
-    """Numbers that cannot be meant."""
+    """UsageError for impossible numbers."""
     for name, number in (
         ("start", wanted.start),
         ("largest", wanted.largest),
@@ -158,7 +158,7 @@ def _python(machine: Snapshot) -> str:
 
 
 def _limits(wanted: Wanted, machine: Snapshot) -> Limits:
-    """What there is, as far as the machine tells. On a GPU, a framework may know better."""
+    """The limits that the machine shows. On a GPU, the framework may know a smaller one."""
     on_gpu = not (wanted.device is not None and wanted.device.kind == "cpu") and has_gpu(machine)
     available = machine.system.memory.available_bytes
     memory = None
@@ -175,15 +175,15 @@ def _limits(wanted: Wanted, machine: Snapshot) -> Limits:
 
 
 def _ceiling(limit: int | None, spare: int | None) -> int | None:
-    """Beyond the limit as far as the machine has it to spare: by how much a batch is too large
-    says more of where the limit is reached than that it is."""
+    """Above the limit, if the machine has the memory to spare: by how much a batch is too large
+    shows where the limit is reached."""
     if limit is None or spare is None:
         return limit
     return max(limit, min(int(limit * _OVERSHOOT), spare))
 
 
 def _address_space() -> int | None:
-    """What `ulimit -v` leaves to the trials; None where it is not limited."""
+    """The limit of `ulimit -v` for the trials; None if there is none."""
     import resource
 
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -196,7 +196,7 @@ def has_gpu(machine: Snapshot) -> bool:
 
 
 def _plan(wanted: Wanted, limits: Limits, python: str, environ: Mapping[str, str]) -> LaunchPlan:
-    """The policy that every trial runs under, as `whygpu run` would have it."""
+    """The launch plan that every trial runs under, as for `whygpu run`."""
     from whygpu.launch.execution import prepare
 
     limited = wanted.limit is not None and limits.gpu is not None
@@ -318,7 +318,7 @@ class _Tries:
 
 
 def of_the_user(traceback: str) -> str:
-    """A traceback without the frames of ours that led to the user's."""
+    """A traceback without our own frames."""
     kept, ours = [], False
     for line in traceback.splitlines():
         if line.startswith("  File "):

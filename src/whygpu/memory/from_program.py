@@ -59,7 +59,7 @@ def named_step(step: Any) -> Iterator[NamedStep]:
 
 
 def in_a_file(step: Any) -> What | None:
-    """Where a function can be loaded from by its name; None where it cannot."""
+    """Where a function can be loaded from by its name; None if it cannot."""
     module = sys.modules.get(getattr(step, "__module__", None) or "")
     name = getattr(step, "__qualname__", "")
     path = getattr(module, "__file__", None)
@@ -83,7 +83,7 @@ def _pickled(step: Any, name: str) -> bytes:
     try:
         return bytes(cloudpickle.dumps(step))
     except Exception as error:
-        # Whatever the things that it holds on to do when they are asked to travel.
+        # Pickling runs code of the objects that the step refers to, which may raise anything.
         raise UsageError(
             f"{name} cannot be sent to another process ({type(error).__name__}: {error}): move it "
             "into a file, at the top level, and let it make what it needs"
@@ -91,7 +91,7 @@ def _pickled(step: Any, name: str) -> bytes:
 
 
 def held_by_this_program() -> tuple[str, ...]:
-    """What this program has on the GPU itself, which its trials had to do without."""
+    """A note, if this program holds GPU memory itself, which its trials did not have."""
     torch = sys.modules.get("torch")
     by_torch = torch is not None and torch.cuda.is_available() and torch.cuda.memory_reserved() > 0
     bridge = sys.modules.get("jax._src.xla_bridge")

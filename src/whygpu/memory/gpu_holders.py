@@ -27,21 +27,21 @@ from whygpu.tables.memory_defaults import (
 )
 
 _WORTH_TELLING = 16 * MIB
-"""Less than this is not missing from the account: the driver's figures do not fit better."""
+"""A smaller remainder is not reported: the driver's figures are not that exact."""
 _DRIVERS_OWN = 256 * MIB
 _NEARLY = 0.98
-"""A reservation is recognised although the GPU's total may be known only about."""
+"""Part of a reservation from which on it is recognised: the GPU's total is known roughly."""
 _HOLDERS_UNSEEN = "another container, another pid namespace"
 
 
 def judge(machine: Snapshot, only: Collection[int] | None = None) -> HoldersReport:
     """What the snapshot shows of the GPUs, or of those with the numbers given."""
     variables = _variables(machine)
-    told = [row for row in DEFAULTS if _is_told(machine, row)]
+    shown = [row for row in DEFAULTS if _is_shown(machine, row)]
     return HoldersReport(
-        gpus=_gpus(machine, only, variables, told),
+        gpus=_gpus(machine, only, variables, shown),
         settings=tuple(sorted(variables.items())),
-        defaults=tuple(Default(d.framework, d.says, d.changed_by, d.source) for d in told),
+        defaults=tuple(Default(d.framework, d.says, d.changed_by, d.source) for d in shown),
     )
 
 
@@ -50,7 +50,7 @@ def _variables(machine: Snapshot) -> dict[str, str]:
     return {v.name: v.value for v in machine.environment.variables if v.name in names}
 
 
-def _is_told(machine: Snapshot, row: MemoryDefault) -> bool:
+def _is_shown(machine: Snapshot, row: MemoryDefault) -> bool:
     installed = isinstance(machine.framework(row.framework), Known)
     return installed or row.framework in ALWAYS_TOLD
 
@@ -59,14 +59,14 @@ def _gpus(
     machine: Snapshot,
     only: Collection[int] | None,
     variables: Mapping[str, str],
-    told: Sequence[MemoryDefault],
+    shown: Sequence[MemoryDefault],
 ) -> Observed[tuple[GpuMemory, ...]]:
     gpus = machine.driver.gpus
     if isinstance(gpus, Unknown):
         return gpus
     if isinstance(gpus, Known) and gpus.value:
         chosen = (gpu for gpu in gpus.value if only is None or gpu.number in only)
-        return Known(tuple(_gpu(machine, gpu, variables, told) for gpu in chosen), gpus.source)
+        return Known(tuple(_gpu(machine, gpu, variables, shown) for gpu in chosen), gpus.source)
     there = nvidia_gpu(machine)
     if not isinstance(there, Known):
         return there
@@ -75,7 +75,7 @@ def _gpus(
 
 
 def _gpu(
-    machine: Snapshot, gpu: Gpu, variables: Mapping[str, str], told: Sequence[MemoryDefault]
+    machine: Snapshot, gpu: Gpu, variables: Mapping[str, str], shown: Sequence[MemoryDefault]
 ) -> GpuMemory:
     processes = gpu.processes
     return GpuMemory(
@@ -87,7 +87,7 @@ def _gpu(
         free_bytes=free_of(gpu),
         holders=(*_processes(gpu), *_unaccounted(machine, gpu)),
         processes_unknown="" if isinstance(processes, Known) else _reason(processes),
-        new_processes=tuple(new_process(machine, gpu, variables, row) for row in told),
+        new_processes=tuple(new_process(machine, gpu, variables, row) for row in shown),
     )
 
 
@@ -96,7 +96,7 @@ def _reason(missing: Absent | Unknown) -> str:
 
 
 def _processes(gpu: Gpu) -> list[Holder]:
-    """The processes on the GPU, the greediest first."""
+    """The processes on the GPU, the largest holder first."""
     if not isinstance(gpu.processes, Known):
         return []
     holders = [_holder(gpu, process) for process in gpu.processes.value]
@@ -149,16 +149,16 @@ def _asked_at_start(
     return {name: demand(name, "", settings, room.value) for name in frameworks}
 
 
-def _by_amount(asked: Mapping[str, Demand], held: int, use_told: bool) -> tuple[HeldAs, str]:
+def _by_amount(asked: Mapping[str, Demand], held: int, use_known: bool) -> tuple[HeldAs, str]:
     reserving = [name for name, wants in asked.items() if _fits(wants, held)]
-    unknown = "" if use_told else f"; {_use_unknown(reserving or list(asked))}"
+    unknown = "" if use_known else f"; {_use_unknown(reserving or list(asked))}"
     if reserving:
         names = " or ".join(display_name(name) for name in reserving)
         why = asked[reserving[0]].why if len(reserving) == 1 else "by default"
         return "reserved", f"most likely what {names} reserves at its start ({why}){unknown}"
     names = and_list([display_name(name) for name in asked])
     if len(asked) > 1:
-        return "unknown", f"{names} are loaded, and which of them holds it cannot be told{unknown}"
+        return "unknown", f"{names} are loaded, and which of them holds it is unknown{unknown}"
     if all(wants.start == "grows" for wants in asked.values()):
         return "as-needed", f"taken by {names} as needed, freed blocks kept for later{unknown}"
     return "unknown", (
@@ -181,7 +181,7 @@ def _fits(wants: Demand, held: int) -> bool:
 
 
 def _unaccounted(machine: Snapshot, gpu: Gpu) -> Iterator[Holder]:
-    """What is in use, and no process that is seen from here holds."""
+    """Memory that is in use and that no visible process holds."""
     used = gpu.memory_used_bytes
     if not isinstance(used, Known):
         return
@@ -205,7 +205,7 @@ def _why_unaccounted(
     machine: Snapshot, gpu: Gpu, processes: Sequence[GpuProcess], rest: int
 ) -> str:
     if not isinstance(gpu.processes, Known):
-        return f"who holds it cannot be told: {_reason(gpu.processes)}"
+        return f"who holds it is unknown: {_reason(gpu.processes)}"
     silent = [str(p.pid) for p in processes if not isinstance(p.memory_bytes, Known)]
     if silent:
         return f"held by pid {', '.join(silent)} and others: the driver does not tell who how much"

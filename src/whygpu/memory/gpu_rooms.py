@@ -1,4 +1,4 @@
-"""The memory that an estimate is held against: a limit, a GPU by its name, or this machine's."""
+"""The memory that an estimate is compared with: a limit, a GPU by name, or this machine's GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.tables import gpu_memory, gpus
 
 _USABLE = 0.99
-"""Of a GPU's nominal memory: the driver keeps the rest, 0.5% on the H200."""
+"""Part of a GPU's nominal memory that programs get: the driver keeps 0.5 % on the H200."""
 _MOST_NAMED = 8
 
 
@@ -19,7 +19,7 @@ def of_limit(amount: int) -> MemoryRoom:
 
 
 def of_name(name: str) -> MemoryRoom:
-    """UsageError where the name is not on record, or means models with different memory."""
+    """UsageError if the name is unknown, or means models with different memory."""
     models = gpu_memory.named(name)
     if not models:
         raise UsageError(
@@ -51,7 +51,7 @@ def of_machine(seen: Observed[tuple[Gpu, ...]]) -> Observed[MemoryRoom]:
     rooms = [(gpu, free_of(gpu)) for gpu in seen.value]
     free = [(room.value, gpu) for gpu, room in rooms if isinstance(room, Known)]
     if not free:
-        # A GPU whose memory nobody tells is not a machine without one.
+        # A GPU of unknown memory is not the same as no GPU.
         untold = (room for _, room in rooms if isinstance(room, Unknown))
         return next(untold, Absent("GPU memory in the driver's list"))
     amount, gpu = max(free, key=lambda pair: pair[0])

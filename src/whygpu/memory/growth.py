@@ -252,7 +252,7 @@ def _worked(course: Course) -> str:
             return f"over {rounds} rounds of work"
         return "while most of what it was given was given back"
     if course.progress >= _ROUNDS:
-        return f"while it told of its progress {course.progress} times"
+        return f"while it reported progress {course.progress} times"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What a new process of each framework would take of a GPU's memory, as things are now."""
+"""How much GPU memory a new process of each framework would take now."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _demand(gpu: Gpu, row: MemoryDefault, version: str, variables: Mapping[str, 
 
 
 def _kept_off(machine: Snapshot, gpu: Gpu, framework: Observed[Framework]) -> Demand | None:
-    """Why such a process has nothing of this GPU; None if it may have."""
+    """Why such a process cannot use this GPU; None if it may."""
     shown = machine.environment.visible_gpus
     if isinstance(shown, Known):
         visible = shown.value.visible
@@ -66,7 +66,7 @@ def _refused(gpu: Gpu) -> Demand | None:
     if not isinstance(mode, Known):
         return None
     if mode.value == "prohibited":
-        return Demand("fails", "the GPU's compute mode is prohibited: CUDA lets nobody in")
+        return Demand("fails", "the GPU's compute mode is prohibited: CUDA refuses every process")
     busy = isinstance(gpu.processes, Known) and gpu.processes.value
     if mode.value == "exclusive" and busy:
         return Demand("fails", "the GPU's compute mode is exclusive, and a process has it")

@@ -1,4 +1,4 @@
-"""A GPU's memory as a process that starts would find it."""
+"""A GPU's memory, as a new process would find it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Room(NamedTuple):
     """As CUDA counts it: without what the driver keeps."""
     free: int
     capability_major: int | None
-    """The first number of the GPU's compute capability, where it is known."""
+    """The first number of the GPU's compute capability, if it is known."""
 
 
 def free_of(gpu: Gpu) -> Observed[int]:
@@ -26,7 +26,7 @@ def free_of(gpu: Gpu) -> Observed[int]:
 
 
 def room_of(gpu: Gpu, given_back: int = 0) -> Observed[Room]:
-    """What there is now, and what would be free beside it if so much were given back."""
+    """What there is now, with `given_back` bytes counted as free."""
     free, total = free_of(gpu), gpu.memory_total_bytes
     if not isinstance(free, Known):
         return free
@@ -46,5 +46,5 @@ def room_of(gpu: Gpu, given_back: int = 0) -> Observed[Room]:
 
 def _kept_by_driver(gpu: Gpu) -> int:
     reserved = gpu.memory_reserved_bytes
-    # A driver that does not tell it counts it as used.
+    # A driver that does not report it counts it as used.
     return reserved.value if isinstance(reserved, Known) else 0

@@ -1,4 +1,4 @@
-"""What would have fitted, after a run that memory has ended: an estimate of the work it was at.
+"""What would have fitted, after a run that ran out of memory: an estimate of its last work.
 
 The program left its model without weights (`NotedWork`). The estimate is made in a process of its
 own, and held against the room that there was: the limit, less what others held.
@@ -19,25 +19,25 @@ from whygpu.model.memory_use import FitAnswer, FitEstimate, MemoryEnd, NotedWork
 from whygpu.model.work import What
 
 TIMEOUT = 30.0
-"""Seconds for all of it: the program has ended, and somebody waits."""
+"""Seconds for all of it: the program has ended, and the user waits."""
 _SEARCH_SECONDS = 10.0
 _UNSURE = 0.15
-"""Of the room: what an estimate may be off by, and is spared for that."""
+"""Part of the room that is kept free for the error of the estimate."""
 _LONGEST_WHY = 300
 _SILENT = "the process ended without telling what it was at"
 _GAPS = 2
-"""Times the arrays, at most: the C library leaves gaps between those that are below 32 MiB, none of
-which is used again for one of the same size."""
+"""Times the arrays, at most: the C library leaves gaps between arrays below 32 MiB, and does not
+reuse them for arrays of the same size."""
 _TELLS_OF_CPU = ("jax",)
 """Frameworks whose compiler says what a step takes on the CPU; others count arrays alone."""
 _ADAM = "No optimiser of PyTorch's was seen; Adam is assumed."
 
 
 class Room(NamedTuple):
-    """What there was for the program."""
+    """The memory that the program could have."""
 
     bytes: int | None
-    """None where no limit is known."""
+    """None if no limit is known."""
     beside: int | None
     """What it had beside its arrays; None for what CUDA and its libraries take."""
 
@@ -48,7 +48,7 @@ def worth_asking(end: MemoryEnd) -> bool:
 
 
 def room_for(end: MemoryEnd, memory: ProcessMemory, gpu_total: int | None) -> Room:
-    """`gpu_total` is the memory of the GPU, where there is one."""
+    """`gpu_total` is the memory of the GPU, if there is one."""
     if end.place == "gpu":
         return _room_on_gpu(end, gpu_total)
     total = end.limit
@@ -63,7 +63,7 @@ def _room_on_gpu(end: MemoryEnd, gpu_total: int | None) -> Room:
     others = end.others or 0
     if end.limit_kind == "gpu":
         return Room(max(0, end.limit - others), None)
-    # A share of it counts arrays alone, and others are in its way as far as the rest is too small.
+    # A share of the GPU counts arrays alone; others matter if the rest is smaller than the share.
     in_the_way = max(0, end.limit - (gpu_total - others)) if gpu_total is not None else 0
     return Room(max(0, end.limit - in_the_way), 0)
 
@@ -114,7 +114,7 @@ def _wanted(
     capability: tuple[int, int] | None,
     timeout: float,
 ) -> Wanted:
-    # The least that a batch takes says which do not fit; only a whole estimate, which do.
+    # A lower bound shows which batches do not fit; only a full estimate shows which do.
     sure = room.bytes if _is_least(end, work) else _sure_part(room.bytes)
     return Wanted(
         name=work.name,
@@ -136,29 +136,31 @@ def _wanted(
     )
 
 
-def judge(end: MemoryEnd, work: NotedWork, room: Room, told: MemoryEstimate) -> FitEstimate:
-    """The estimate held against what happened. Pure."""
-    if told.at is None or told.total_bytes is None:
-        return _of(work)._replace(why=_shortened(told.why), seconds=told.seconds)
-    largest = told.largest
-    none_fits = largest is None and told.next_batch is not None
+def judge(end: MemoryEnd, work: NotedWork, room: Room, estimated: MemoryEstimate) -> FitEstimate:
+    """Compare the estimate with what happened. Pure."""
+    if estimated.at is None or estimated.total_bytes is None:
+        return _of(work)._replace(why=_shortened(estimated.why), seconds=estimated.seconds)
+    largest = estimated.largest
+    none_fits = largest is None and estimated.next_batch is not None
     least = _is_least(end, work)
     return _of(work)._replace(
-        answer=_answer(told, room.bytes, least),
+        answer=_answer(estimated, room.bytes, least),
         least=least,
-        needs=told.total_bytes,
-        beside=told.overhead_bytes,
+        needs=estimated.total_bytes,
+        beside=estimated.overhead_bytes,
         room=room.bytes,
         largest=largest.batch if largest is not None else 0 if none_fits else None,
-        largest_needs=largest.needs_bytes + told.overhead_bytes if largest is not None else None,
-        notes=_notes(work, told),
-        source=told.source,
-        seconds=told.seconds,
+        largest_needs=largest.needs_bytes + estimated.overhead_bytes
+        if largest is not None
+        else None,
+        notes=_notes(work, estimated),
+        source=estimated.source,
+        seconds=estimated.seconds,
     )
 
 
 def _shortened(why: str) -> str:
-    """The first line of what may be a framework's page of words."""
+    """The first line of a message, which may be long."""
     return (why.splitlines() or [""])[0][:_LONGEST_WHY]
 
 
@@ -178,21 +180,25 @@ def _sure_part(room: int | None) -> int | None:
 
 
 def _is_least(end: MemoryEnd, work: NotedWork) -> bool:
-    """Whether the estimate is of arrays alone: what the C library makes of them is not known."""
+    """Whether the estimate counts arrays alone, without what the C library adds."""
     return end.place == "host" and work.backend not in _TELLS_OF_CPU
 
 
-def _answer(told: MemoryEstimate, room: int | None, least: bool) -> FitAnswer:
-    assert told.at is not None
+def _answer(estimated: MemoryEstimate, room: int | None, least: bool) -> FitAnswer:
+    assert estimated.at is not None
     if room is None:
         return "no-room-known"
-    needs = told.at.needs_bytes + told.overhead_bytes
+    needs = estimated.at.needs_bytes + estimated.overhead_bytes
     if needs > room:
         return "too-big"
-    most = _GAPS * told.at.needs_bytes + told.overhead_bytes if least else needs / (1 - _UNSURE)
+    most = (
+        _GAPS * estimated.at.needs_bytes + estimated.overhead_bytes
+        if least
+        else needs / (1 - _UNSURE)
+    )
     return "close" if most > room else "would-have-fitted"
 
 
-def _notes(work: NotedWork, told: MemoryEstimate) -> tuple[str, ...]:
+def _notes(work: NotedWork, estimated: MemoryEstimate) -> tuple[str, ...]:
     guessed = work.of == "torch" and work.mode == "train" and work.optimizer is None
-    return (_ADAM, *told.notes) if guessed else told.notes
+    return (_ADAM, *estimated.notes) if guessed else estimated.notes
