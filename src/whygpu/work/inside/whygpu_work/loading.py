@@ -27,10 +27,10 @@ class CannotTell(Unusable):
 
 
 def load(what: "dict[str, Any]", batch_size: "int | None" = None) -> "Any":
-    """The model of a file, what the user's function returns, or what a program has left.
+    """The model of a file, what the user's function returns, or what a program noted.
 
     A function is called with batch_size if it has a parameter of that name, or one required
-    parameter; else with nothing. A model that stands in the file is taken as it is.
+    parameter; else without arguments. A model that is defined in the file is used as it is.
     """
     if what["kind"] == "model-file":
         return load_model(what["path"])
@@ -55,7 +55,7 @@ def load_model(path: str) -> "Any":
     import keras
 
     load = keras.saving.load_model if hasattr(keras, "saving") else keras.models.load_model
-    # Since Keras 2.13. It is the default there, unless the environment's own code has changed it.
+    # Since Keras 2.13. It is the default there, unless code of the environment changed it.
     safely = {"safe_mode": True} if _has_parameter(load, "safe_mode") else {}
     try:
         return load(path, **safely)
@@ -74,7 +74,7 @@ def _has_parameter(function: "Callable[..., Any]", name: str) -> bool:
 
 
 def need_keras_3() -> None:
-    """Raise Unusable where the installed Keras is an older one."""
+    """Raise Unusable if the installed Keras is older."""
     import keras
 
     if int(keras.__version__.split(".")[0]) < 3:
@@ -85,7 +85,7 @@ def need_keras_3() -> None:
 
 
 def attribute(path: str, name: str) -> "Any":
-    """An attribute of a file, which is run as a module, with its folder on the search path."""
+    """An attribute of a file, which is executed as a module with its folder on sys.path."""
     value = run_file(path)
     for part in name.split("."):
         try:
@@ -96,7 +96,7 @@ def attribute(path: str, name: str) -> "Any":
 
 
 def run_file(path: str) -> "types.ModuleType":
-    """The file as a module of its own name. Its main part does not run: it is not the program."""
+    """The file as a module of its own name: `if __name__ == "__main__"` is false in it."""
     folder, name = place_of(path)
     if name in sys.modules and getattr(sys.modules[name], "__file__", None) == path:
         return sys.modules[name]
@@ -106,7 +106,7 @@ def run_file(path: str) -> "types.ModuleType":
         return importlib.import_module(name)
     spec: "Any" = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
-    # Classes of the file are looked up by its name, by pickle for one.
+    # Classes of the file are looked up by its name, for example by pickle.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
@@ -114,7 +114,7 @@ def run_file(path: str) -> "types.ModuleType":
 
 def place_of(path: str) -> "tuple[str, str]":
     """The folder to import a file from, and its name there: a.b for a part of a package, so that
-    its relative imports find their way."""
+    its relative imports work."""
     folder, file_name = os.path.split(path)
     name = os.path.splitext(file_name)[0]
     while os.path.isfile(os.path.join(folder, "__init__.py")) and os.path.basename(folder):
@@ -133,7 +133,7 @@ def call(function: "Callable[..., Any]", batch_size: "int | None") -> "Any":
 
 
 def batch_parameter(function: "Callable[..., Any]") -> "str | None":
-    """The parameter through which a function is told the batch size; None where it has none."""
+    """The parameter that takes the batch size; None if the function has none."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Does one task: started as `python main.py REQUEST_FILE DESCRIPTOR`.
+"""Runs one task: started as `python main.py REQUEST_FILE DESCRIPTOR`.
 
 The request is a JSON object that names the task; `tasks/<name>.py` has `run(request, channel)`.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 if sys.path and sys.path[0] == HERE:
-    # The first entry is this folder, whose modules are meant to be found in their package only.
+    # The first entry is this folder, whose modules must be imported from their package only.
     del sys.path[0]
 
 
@@ -33,7 +33,7 @@ class Channel(object):
         self._stream.flush()
 
     def tell(self, text: str) -> None:
-        """What goes on, for somebody who waits."""
+        """Report progress to the user."""
         self.send("progress", text=text)
 
 
@@ -59,11 +59,11 @@ def main() -> None:
     descriptor = int(sys.argv[2])
     os.set_inheritable(descriptor, False)
     channel = Channel(descriptor)
-    # Should whygpu itself be gone by then, a hung task still comes to an end.
+    # If whygpu itself is gone by then, a hung task still ends.
     signal.alarm(int(request["seconds"]) + 30)
     faulthandler.enable()
     sys.argv = sys.argv[:1]
-    # The package's folder comes last: whatever the user's environment has goes before it.
+    # The folder of the package comes last: modules of the user's environment take precedence.
     sys.path.append(os.path.dirname(HERE))
     try:
         task = importlib.import_module("whygpu_work.tasks." + request["task"])

@@ -1,9 +1,9 @@
-"""A Keras model's file, looked at before Keras loads it: what code would be executed for that?
+"""Checks the file of a Keras model before Keras loads it: would that execute code of the file?
 
-A file may come from anybody. Keras refuses the code of a Lambda layer in some releases and formats,
+A file may come from anyone. Keras refuses the code of a Lambda layer in some releases and formats,
 and executes it in others (Keras 2, and HDF5 files in Keras 3 before 3.11.3); some releases import
-whatever module a file names. So the file's configuration is read here, without Keras, and what
-would execute code of the file is refused.
+any module that a file names. So the configuration is read here, without Keras, and a file that
+would execute its own code is refused.
 """
 
 import importlib.util
@@ -38,10 +38,10 @@ def check(path: str) -> None:
 
 
 def configurations(path: str) -> "list[Any]":
-    """The JSON values in the file that say what the model is made of.
+    """The JSON values in the file that describe the model.
 
-    A file can be an archive and HDF5 at once, and releases of Keras differ in which they take it
-    for: both are looked at.
+    A file can be a zip archive and HDF5 at once, and releases of Keras differ in which they read:
+    both are checked.
     """
     found = None
     try:
@@ -72,7 +72,7 @@ def _is_hdf5(path: str) -> bool:
         import h5py
     except ImportError:
         return False
-    # It may begin after a block of something else.
+    # HDF5 may begin after a user block.
     return h5py.is_hdf5(path)
 
 
@@ -92,7 +92,7 @@ def _of_hdf5(path: str) -> "list[Any]":
 
 
 def first_code(value: "Any") -> "str | None":
-    """What would execute code of the file, in words; None where nothing would."""
+    """A description of what would execute code of the file; None if nothing would."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -116,7 +116,7 @@ def _code_of(node: "dict[str, Any]") -> "str | None":
     is_code = settings.get("function_type", "lambda") == "lambda"
     if kind == "Lambda" and isinstance(function, (list, str)) and is_code:
         return LAMBDA % settings.get("name", "without a name")
-    # As Keras 2 marks code: function_type, output_shape_type and mask_type.
+    # Keras 2 marks code by function_type, output_shape_type and mask_type.
     if any(name.endswith("_type") and part == "lambda" for name, part in node.items()):
         return LAMBDA % node.get("name", "without a name")
     module = node.get("module") if "class_name" in node and kind != "function" else None
@@ -126,7 +126,7 @@ def _code_of(node: "dict[str, Any]") -> "str | None":
 
 
 def _is_of_python_itself(module: str) -> bool:
-    """No layer is in the standard library, but much that can do harm."""
+    """The standard library has no layers, but much that can do harm."""
     top = module.partition(".")[0]
     try:
         spec = importlib.util.find_spec(top)

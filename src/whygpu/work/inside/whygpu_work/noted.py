@@ -1,7 +1,7 @@
-"""A model that a program under `whygpu run` left when memory ran out, without its weights.
+"""Loads a model that a program under `whygpu run` noted when memory ran out, without weights.
 
-The bootstrap's memory/work_*.py wrote it. Classes of the program's own file are had by running the
-file's imports and definitions, and nothing of what it does.
+The bootstrap's memory/work_*.py wrote it. Classes of the program's own file are made by running the
+file's imports and definitions, and nothing else of it.
 """
 
 import __future__
@@ -64,7 +64,7 @@ def definitions(program: "Program", names: "dict[str, Any]") -> "types.ModuleTyp
     module = types.ModuleType("whygpu_program")
     module.__file__ = path
     module.__package__ = program.package
-    # Classes are looked up by the name of their module.
+    # Classes are looked up by the name of their module, for example by pickle.
     sys.modules[module.__name__] = module
     vars(module).update(names)
     for node in list(tree.body):
@@ -74,7 +74,7 @@ def definitions(program: "Program", names: "dict[str, Any]") -> "types.ModuleTyp
         try:
             exec(compile(tree, path, "exec", flags, True), vars(module))
         except Exception as error:
-            # It may be of no use here; who looks for it in vain is told.
+            # The definition may not be needed; if it is, the error is reported then.
             vars(module)["whygpu_failed"] = "%s: %s" % (type(error).__name__, error)
     return module
 
@@ -92,18 +92,18 @@ def _keras_model(saved: "dict[str, Any]", program: "Program") -> "Any":
     try:
         return _keras_restored(keras, saved, {})
     except (AttributeError, ImportError, TypeError, ValueError):
-        # Something of the program's own; what its file imports is only waited for where it helps.
+        # The model uses definitions of the program, whose imports are slow: they run only here.
         own = vars(definitions(program, saved["names"]))
         return _keras_restored(keras, saved, {k: v for k, v in own.items() if callable(v)})
 
 
 def _check_shapes(model: "Any", shapes: "Any", given: "Any") -> None:
-    """What a configuration leaves out would be another model, and no estimate of this one."""
+    """A configuration may omit something; then it describes another model, with other memory."""
     if shapes is None:
         return
     from .work_keras import KerasWork
 
-    # It builds the model where that is not done yet.
+    # This builds the model if it is not built yet.
     KerasWork(model, None, given)
     if [list(each.shape) for each in model.variables] != shapes:
         raise Unusable(
@@ -132,7 +132,7 @@ def _keras_made(keras: "Any", saved: "dict[str, Any]", own: "dict[str, Any]") ->
 
 
 def _imported(saved: "dict[str, Any]") -> "Any":
-    """The class of a model, where it is in a module that the program has imported."""
+    """The class of a model, if it is in a module that the program imported."""
     if saved["module"] == "__main__":
         return None
     return getattr(importlib.import_module(saved["module"]), saved["class_name"], None)

@@ -1,4 +1,4 @@
-"""A call of a PyTorch module as it was when memory ran out, to be made with any batch."""
+"""A call of a PyTorch module as it was when memory ran out, for any batch size."""
 
 import torch
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class NotedCall(torch.nn.Module):
-    """The module with all its arguments; it takes those whose first axis is the batch.
+    """The module with all its arguments; its inputs are those whose first axis is the batch.
 
-    `devices` has the device of each tensor by its id; None where it is not known. Such an argument
-    is taken to be where the module is.
+    `devices` has the device of each tensor by its id; None if it is unknown. Such an argument is
+    assumed to be on the device of the module.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class NotedCall(torch.nn.Module):
 
 
 def tensor(described: "dict[str, Any]") -> "Any":
-    """Without data, on `meta`; whole numbers that were noted have their values."""
+    """A tensor without data, on `meta`; integers that were noted have their values."""
     dtype = getattr(torch, described["dtype"])
     if described["values"] is not None:
         made = torch.tensor(described["values"], dtype=dtype).reshape(described["shape"])
@@ -76,7 +76,7 @@ def _may_be_lengths(given: "Any") -> bool:
 
 
 def _row(given: "Any") -> "Any":
-    """One example, or all where their values are known."""
+    """One example, or all if their values are known."""
     return torch.zeros((1,) + given.shape[1:], dtype=given.dtype) if given.is_meta else given
 
 

@@ -1,4 +1,4 @@
-"""What the user named as a step with a batch of some size, to be done over and over.
+"""Turns what the user named into a step with a given batch size, which can be repeated.
 
 The rule, in this order. A function that has a parameter `batch_size`, or one required parameter,
 is called with the batch; any other with nothing. What it returns decides: a Keras model or a
@@ -24,25 +24,25 @@ EXPECTED = (
     "a function step(batch_size); a function that takes batch_size may also do the step itself"
 )
 _EXAMPLES = 16
-"""Rows that are made up. More of them are these again: making them must not take memory that the
-step itself does not need."""
+"""Rows that are generated; further rows repeat them, because generating rows must not take memory
+that the step itself does not need."""
 
 
 class Step(object):
-    """Something to do with a batch: `run()` does it once."""
+    """Work on one batch: run() does it once."""
 
     def __init__(
         self, run: "Callable[[], Any]", done: bool = False, one_program: bool = False
     ) -> None:
         self.run = run
         self.done = done
-        """Finding out what it is has done it once."""
+        """Whether it already ran once, to find out what it is."""
         self.one_program = one_program
-        """The whole of it is compiled as one, so that its compiler knows what it needs."""
+        """Whether it is compiled as one program, so that the compiler knows what it needs."""
 
 
 def named(request: "dict[str, Any]") -> "Any":
-    """What the request names, by `what` or `pickled`, as it stands there: not called yet."""
+    """What the request names, by `what` or `pickled`; it is not called yet."""
     for folder in request.get("search_path", ()):
         if folder not in sys.path:
             sys.path.append(folder)
@@ -57,7 +57,7 @@ def named(request: "dict[str, Any]") -> "Any":
 
 
 def of(value: "Any", request: "dict[str, Any]") -> "Step":
-    """The step that a value stands for, done as the request wants it."""
+    """The step for a value, with the options of the request."""
     batch = request["batch"]
     name = str((request.get("what") or {}).get("name") or getattr(value, "__name__", "it"))
     if loading.is_model(value) or _is_pair(value) or _is_old_keras_model(value):
@@ -78,7 +78,7 @@ def of(value: "Any", request: "dict[str, Any]") -> "Step":
 
 
 def _of_result(result: "Any", name: str, request: "dict[str, Any]") -> "Step | None":
-    """None where it is nothing that can be done."""
+    """None if it is nothing that can be run."""
     if loading.is_keras_model(result):
         return _keras(result, request)
     if loading.is_torch_module(result):
@@ -94,14 +94,14 @@ def _of_result(result: "Any", name: str, request: "dict[str, Any]") -> "Step | N
         )
     if callable(result):
         batch = request["batch"]
-        # Its own mistakes in what it takes are its author's to hear of, in the same words.
+        # Raises the usual error if its parameters are not supported.
         loading.batch_parameter(result)
         return Step(lambda: loading.call(result, batch))
     return None
 
 
 def _is_old_keras_model(value: "Any") -> bool:
-    """Of TensorFlow 1 and 2.0 to 2.5, before Keras was a package of its own again."""
+    """A model of TensorFlow 1 and 2.0 to 2.5, before Keras was a separate package again."""
     return any(
         base.__name__ == "Model" and base.__module__.startswith("tensorflow.python.keras")
         for base in type(value).__mro__
@@ -164,7 +164,7 @@ def _repeated(tree: "Any", count: int) -> "Any":
 
 
 def settle(result: "Any") -> None:
-    """Wait for what has only been started: GPUs, and JAX anywhere, work behind one's back."""
+    """Wait for work that was only started: GPUs, and JAX on any device, work asynchronously."""
     jax = sys.modules.get("jax")
     if jax is not None and hasattr(jax, "live_arrays"):
         jax.block_until_ready((result, [each for each in jax.live_arrays() if _is_there(each)]))

@@ -1,4 +1,4 @@
-"""Structures of lists, tuples and dictionaries, walked in the order in which they were written."""
+"""Nested lists, tuples and dictionaries, traversed in their own order."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -6,7 +6,7 @@ if TYPE_CHECKING:
 
 
 def flat(tree: "Any", is_leaf: "Callable[[Any], bool]") -> "list[Any]":
-    """The leaves; what is neither a leaf nor a structure is left out."""
+    """The leaves; anything that is neither a leaf nor a structure is left out."""
     if is_leaf(tree):
         return [tree]
     if isinstance(tree, dict):
@@ -19,7 +19,7 @@ def flat(tree: "Any", is_leaf: "Callable[[Any], bool]") -> "list[Any]":
 def replaced(
     tree: "Any", is_leaf: "Callable[[Any], bool]", change: "Callable[[Any], Any]"
 ) -> "Any":
-    """The structure with `change(leaf)` in the place of each leaf, in the order of `flat`."""
+    """The structure with each leaf replaced by `change(leaf)`, in the order of `flat`."""
     if is_leaf(tree):
         return change(tree)
     if isinstance(tree, dict):
@@ -32,7 +32,7 @@ def replaced(
 
 
 def in_key_order(tree: "Any") -> "Any":
-    """The structure with its dictionaries in the order of their keys, as JAX gives them back."""
+    """The structure with dictionaries sorted by key, as JAX returns them."""
     if isinstance(tree, dict):
         return {key: in_key_order(tree[key]) for key in sorted(tree, key=str)}
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
@@ -43,7 +43,7 @@ def in_key_order(tree: "Any") -> "Any":
 
 
 def without_fields(tree: "Any") -> "Any":
-    """The structure with plain tuples: what one backend gives names, another gives places."""
+    """The structure with named tuples as plain tuples: only some backends name the fields."""
     if isinstance(tree, dict):
         return {key: without_fields(each) for key, each in tree.items()}
     if isinstance(tree, tuple):

@@ -1,4 +1,4 @@
-"""A JAX function at work, with the arguments that the user's code gave for a batch size."""
+"""Runs a JAX function with the arguments that the user's code made for a batch size."""
 
 from .loading import Unusable
 
@@ -16,7 +16,7 @@ class JaxWork(object):
         self._compiled: "Any" = None
 
     def step(self) -> "Any":
-        """One call, waited for. A function that is compiled already is left as it is."""
+        """Call it once and wait for the result. A jitted function is used as it is."""
         import jax
 
         if self._compiled is None:

@@ -1,4 +1,4 @@
-"""A Keras model at work: inputs of a batch size, one training step, one inference."""
+"""Runs a Keras model: inputs of a batch size, one training step, one inference."""
 
 import numpy
 
@@ -22,7 +22,7 @@ class KerasWork(object):
         seed: int = 0,
         example: "Any" = None,
     ) -> None:
-        """`example` has the structure of what a model takes that does not say so itself."""
+        """`example` has the structure of the inputs, for a model that does not declare it."""
         import keras
 
         self.model = model
@@ -31,7 +31,7 @@ class KerasWork(object):
         self.seed = seed
         self._specs = input_specs(model, shapes)
         self._optimizer = optimizer
-        # build() of a subclass marks the model as built, and leaves its layers as they are.
+        # build() of a subclass marks the model as built, but does not build its layers.
         if not all(each.built for each in [model] + all_layers(model)):
             model(self.arranged([random_array((2,) + s, d, seed) for s, d in self._specs]))
 
@@ -49,7 +49,7 @@ class KerasWork(object):
         """Arrays in the order of the model's inputs, in the structure that it takes."""
         structure = getattr(self.model, "_inputs_struct", None)
         if isinstance(structure, dict):
-            # Keras has them in the order of the keys, whatever the dictionary's own is.
+            # Keras orders them by key, not by the order of the dictionary.
             return dict(zip(sorted(structure), arrays))
         if structure is None and len(trees.flat(self._example, _has_shape)) == len(arrays):
             waiting = iter(arrays)
@@ -57,7 +57,7 @@ class KerasWork(object):
         return arrays[0] if len(arrays) == 1 else arrays
 
     def prepare_training(self) -> None:
-        """Compile the model where it is not; a loss of ours serves where it has none."""
+        """Compile the model if it is not compiled; with mean squared error if it has no loss."""
         compiled = getattr(self.model, "compiled", False) and self.model.optimizer is not None
         if compiled and self._optimizer is None:
             return
@@ -65,7 +65,7 @@ class KerasWork(object):
         self.model.compile(optimizer=self._optimizer or "adam", loss=loss or "mse")
 
     def targets(self, inputs: "Any", seed: "int | None" = None) -> "Any":
-        """What fit would be given as y: of the outputs' shape, or class numbers, as the loss is."""
+        """Targets for fit: of the outputs' shape, or class numbers if the loss takes those."""
         seed = self.seed if seed is None else seed
         batch = len(first_leaf(inputs))
         names, outputs = _outputs(self.model, inputs)
@@ -79,7 +79,7 @@ class KerasWork(object):
         return arrays[0] if len(arrays) == 1 else arrays
 
     def train_step(self, inputs: "Any", targets: "Any") -> float:
-        """One optimiser step as fit does it; the loss."""
+        """One optimizer step as fit does it; returns the loss."""
         loss = self.model.train_on_batch(inputs, targets)
         return float(loss[0] if isinstance(loss, (list, tuple)) else loss)
 
@@ -103,12 +103,12 @@ def _target(batch: int, shape: "Any", loss: str, seed: int) -> "numpy.ndarray":
 
 
 def _outputs(model: "Any", inputs: "Any") -> "tuple[list[str], list[Any]]":
-    """The names of the outputs, where the model returns a dictionary of them, and the outputs."""
+    """The names of the outputs, if the model returns a dictionary, and the outputs."""
     structure = getattr(model, "_outputs_struct", None)
     if not getattr(model, "outputs", None):
         import keras
 
-        # A subclass of Model says by its `call` alone what it returns.
+        # For a subclass of Model, only `call` shows what it returns.
         given = keras.tree.map_structure(
             lambda each: keras.KerasTensor(each.shape, str(each.dtype)), inputs
         )
@@ -140,9 +140,9 @@ def _has_shape(thing: "Any") -> bool:
 
 
 def _built_with(model: "Any") -> "Any":
-    """The shapes with which a subclass of Model was built, in the structure that it takes.
+    """The shapes with which a subclass of Model was built, in the structure of its inputs.
 
-    None where it does not say, and where it looks up whole numbers, which a shape does not tell.
+    None if it does not say, or if it has embeddings: a shape does not tell that they need integers.
     """
     if getattr(model, "inputs", None) or not model.built or not hasattr(model, "get_build_config"):
         return None
@@ -152,7 +152,7 @@ def _built_with(model: "Any") -> "Any":
 
 
 def input_specs(model: "Any", shapes: "str | None") -> "list[tuple[tuple[int, ...], str]]":
-    """(shape without the batch, dtype) of each input, the user's word before the model's own."""
+    """(shape without the batch, dtype) of each input; what the user gave takes precedence."""
     if shapes:
         return parse_shapes(shapes)
     if getattr(model, "inputs", None):
@@ -174,7 +174,7 @@ def input_specs(model: "Any", shapes: "str | None") -> "list[tuple[tuple[int, ..
 
 
 def smallest_vocabulary(model: "Any") -> int:
-    """Whole numbers below this are valid indices for every embedding of the model."""
+    """Integers below this are valid indices for every embedding of the model."""
     sizes = [layer.input_dim for layer in all_layers(model) if hasattr(layer, "input_dim")]
     return min([size for size in sizes if isinstance(size, int)] or [2])
 
@@ -185,7 +185,7 @@ def all_layers(model: "Any") -> "list[Any]":
 
 
 def loss_name(loss: "Any") -> str:
-    """The loss's own name in lower case; empty where it has none we could read."""
+    """The name of the loss in lower case; empty if it has none."""
     name = loss if isinstance(loss, str) else getattr(loss, "name", None)
     return str(name or getattr(loss, "__name__", "") or "").lower()
 

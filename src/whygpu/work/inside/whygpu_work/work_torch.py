@@ -1,4 +1,4 @@
-"""A PyTorch module at work: inputs of a batch size, one training step, one inference."""
+"""Runs a PyTorch module: inputs of a batch size, one training step, one inference."""
 
 import difflib
 import inspect
@@ -60,7 +60,7 @@ class TorchWork(object):
         self.module.to(self.device).eval()
 
     def train_step(self, inputs: "Any") -> float:
-        """One optimiser step. The loss is the mean of what the module returns."""
+        """One optimizer step. The loss is the mean of what the module returns."""
         self._optimizer.zero_grad()
         loss = mean_of(call(self.module, inputs))
         loss.backward()
@@ -81,7 +81,7 @@ def call(module: "Any", inputs: "Any") -> "Any":
 
 
 def _takes_by_name(module: "Any", inputs: "dict[str, Any]") -> bool:
-    """Whether a dictionary holds the module's arguments; it may be the one that it takes."""
+    """Whether a dictionary holds the module's arguments, or is itself its argument."""
     try:
         signature = inspect.signature(module.forward)
         signature.bind(inputs)

@@ -62,7 +62,7 @@ class TorchLane(LaneWork):
         return True
 
     def _share_inputs(self, shared: "Shared", batch: "int | None", given: "Any") -> "Any":
-        """Inputs on the host, the same numbers in every lane."""
+        """Inputs in main memory, with the same numbers in every lane."""
         rows = [len(each) for each in trees.flat(given, layers_torch.is_tensor) if each.dim()]
         made = moved(self._work.inputs(batch or (rows[0] if rows else DEFAULT_BATCH)), "cpu")
         own = [host_arrays.plain(each) for each in trees.flat(made, layers_torch.is_tensor)]
@@ -80,7 +80,7 @@ class TorchLane(LaneWork):
         return moved(self.inputs, self._work.device)
 
     def call(self) -> "list[tuple[Any, ...]]":
-        """One inference, from inputs on the host to outputs on the host."""
+        """One inference, from inputs in main memory to outputs in main memory."""
         return host_arrays.all_on_host(self._work.infer(self._on_device()), "output")
 
     def outputs(self, result: "Any") -> "Any":
@@ -103,12 +103,12 @@ class TorchLane(LaneWork):
         return [host_arrays.device_of(each) for each in self.model.parameters()]
 
     def on_device(self) -> "tuple[Callable[[], Any], Callable[[Any], Any]]":
-        """(a call that moves the inputs there, one that computes and leaves the result there)."""
+        """(function that copies the inputs to the device, function that computes there)."""
         return self._on_device, self._work.infer
 
 
 def _given(module: "Any", request: "dict[str, Any]") -> "Any":
-    """The user's arrays: by the names of forward's parameters, else in the order of the file."""
+    """The user's arrays by the names of forward's parameters, else in the order of the file."""
     import torch
 
     if request["inputs"] is None:

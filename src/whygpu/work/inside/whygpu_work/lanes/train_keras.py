@@ -1,4 +1,4 @@
-"""A Keras model in training: each step's loss, the first one's gradients, weights at the end."""
+"""Trains a Keras model: the loss of each step, the gradients of the first, the final weights."""
 
 import time
 
@@ -25,16 +25,16 @@ def record(
     steps: int,
     names: "Sequence[str] | None" = None,
 ) -> "tuple[float, Callable[[], Any], list[str]]":
-    """Gives (seconds of the first step, a call that does one more step, notes).
+    """Returns (seconds of the first step, a function that does one more step, notes).
 
-    `names` are those to give the model's weights, in their order, where not their own.
+    `names`: names for the model's weights, in order, in place of their own.
     """
     model = work.model
     named = dict(zip(map(id, model.weights), names or map(weight_name, model.weights)))
     silenced = silence(model)
     work.prepare_training()
     targets = work.targets(inputs)
-    # A loss comes as a Python number, which has more digits than were computed.
+    # A loss is a Python number, which has more digits than were computed.
     precision = "float64" if keras.backend.floatx() == "float64" else "float32"
     for weight, gradient in gradients(keras, model, inputs, targets):
         array, dtype = host_arrays.on_host(gradient)
@@ -58,7 +58,7 @@ def record(
 
 
 def silence(model: "Any") -> "list[str]":
-    """Set rates of dropout and noise to 0; the names of the layers that had some."""
+    """Set the rates of dropout and noise to 0; returns the names of the layers that had some."""
     names = []
     for layer in all_layers(model):
         for rate in _RATES:
@@ -82,7 +82,7 @@ def gradients(keras: "Any", model: "Any", inputs: "Any", targets: "Any") -> "lis
     found = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}[backend](
         keras, model, weights, inputs, targets
     )
-    # A pass in training moves the averages of normalizations.
+    # A training pass changes the averages of normalizations.
     model.set_weights(before)
     return [(weight, each) for weight, each in zip(weights, found) if each is not None]
 

@@ -1,4 +1,4 @@
-"""A PyTorch module in training: each step's loss, the first one's gradients, weights at the end."""
+"""Trains a PyTorch module: the loss of each step, the gradients of the first, the final weights."""
 
 import sys
 import time
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 def record(
     work: "TorchWork", inputs: "Any", writer: "Writer", steps: int
 ) -> "tuple[float, Callable[[], Any], list[str]]":
-    """Gives (seconds of the first step, a call that does one more step, notes)."""
+    """Returns (seconds of the first step, a function that does one more step, notes)."""
     silenced = silence(work.module)
     work.prepare_training()
     wide = any(each.dtype is sys.modules["torch"].float64 for each in work.module.parameters())
-    # A loss comes as a Python number, which has more digits than were computed.
+    # A loss is a Python number, which has more digits than were computed.
     precision = "float64" if wide else "float32"
     first = 0.0
     for step in range(steps):
@@ -47,7 +47,7 @@ def _write(writer: "Writer", kind: str, tensors: "Iterable[tuple[str, Any]]") ->
 
 
 def silence(module: "Any") -> bool:
-    """Set every rate of dropout to 0; whether there was one."""
+    """Set every rate of dropout to 0; returns whether there was one."""
     torch = sys.modules["torch"]
     found = False
     for part in module.modules():

@@ -1,7 +1,7 @@
 """Keeps Keras from importing a TensorFlow that the work does not use.
 
-Keras 3 seeds TensorFlow, and looks for its types in every configuration, whatever its backend is:
-that imports it wherever it is installed, which takes seconds in each process of a lane.
+With any backend, Keras 3 seeds TensorFlow and looks for its types in every configuration. That
+imports TensorFlow if it is installed, which takes seconds in each process of a lane.
 """
 
 import contextlib
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def left_alone() -> "Iterator[None]":
-    """While this holds, Keras takes a TensorFlow that nobody has imported for not installed."""
+    """In this context, Keras treats a TensorFlow that is not imported as not installed."""
     lazy: "Any" = getattr(sys.modules.get("keras.src.utils.module_utils"), "tensorflow", None)
     if "tensorflow" in sys.modules or getattr(lazy, "_available", False) is not None:
-        # It is there, or this Keras has another way to ask for it.
+        # TensorFlow is imported, or this Keras checks for it in another way.
         yield
         return
     lazy._available = False

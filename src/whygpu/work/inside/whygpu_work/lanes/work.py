@@ -1,4 +1,4 @@
-"""What every kind of work in a lane has, whatever the user named."""
+"""What every kind of work in a lane has in common."""
 
 from . import host_arrays
 
@@ -13,21 +13,21 @@ class LaneWork(object):
     backend: "str | None" = None
     model: "Any" = None
     items: "Any" = None
-    """How many examples one call works on."""
+    """The number of examples in one call."""
     rows: "Any" = None
-    """For how many of them every step is recorded."""
+    """The number of them for which every step is recorded."""
     first_seconds: "float | None" = None
-    """Of the first call, where it was done before anybody could measure it."""
+    """The time of the first call, if it happened while the work was loaded."""
     weights_set = False
-    """Whether the model has got the weights of another lane."""
+    """Whether the model got the weights of another lane."""
     make_input: "Callable[[], Any] | None" = None
-    """Makes what one call takes, where the program has given a function for that."""
+    """Makes the input of one call, if the program has a function for that."""
     build_again: "Callable[[], Any] | None" = None
-    """Calls the program for another such model, where it came from a function."""
+    """Makes another such model, if the model came from a function."""
 
 
 class ProgramWork(LaneWork):
-    """Work that is done by the program itself, and not looked into."""
+    """Work of the program itself, without steps that could be recorded."""
 
     def __init__(self) -> None:
         self._on: "set[str | None]" = set()
@@ -43,4 +43,4 @@ class ProgramWork(LaneWork):
         return sorted(each for each in self._on if each is not None)
 
     def on_device(self) -> "Any":
-        """None: moving and computing cannot be told apart."""
+        """None: copying and computing cannot be separated."""

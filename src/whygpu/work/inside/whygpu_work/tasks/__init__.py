@@ -1,1 +1,1 @@
-"""What main.py is asked for: one module a task, each with `run(request, channel)`."""
+"""The tasks of main.py: one module for each, with `run(request, channel)`."""

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ..main import Channel
 
 MOST_STEPS = 16
-"""The last of a model's steps, among which its outputs are looked for."""
+"""The number of last steps of a model among which its outputs are searched."""
 LARGEST_EXPLAINED = 1 << 24
-"""Choices among more numbers than this are not traced to what they were made from."""
+"""Choices among more numbers than this are not traced to their source."""
 
 
 class Lane(object):
@@ -67,8 +67,8 @@ def all_differences(request: "dict[str, Any]", channel: "Channel") -> "Iterator[
 def own_differences(
     lane: "Lane", other: "Recording", reference: "Recording | None"
 ) -> "list[dict[str, Any]]":
-    """Only what is not the same. Before the first such step all is the same, its inputs too: so
-    what rounding explains in that step alone explains all of it."""
+    """Only what differs. Before the first such step everything is the same, also its inputs, so the
+    rounding of that step alone must explain the whole difference."""
     found: "list[dict[str, Any]]" = []
     for name in sorted(_names(lane.first, other), key=lambda name: not _is_step(lane.first, name)):
         if _in_both(lane.first, other, name) and lane.first.shares(name, other):
@@ -102,7 +102,7 @@ def _units_in_step(lane: "Lane", other: "Recording", name: str) -> "dict[str, fl
 def output_differences(
     one: "Recording", other: "Recording", reference: "Recording | None"
 ) -> "list[dict[str, Any]]":
-    """Of all that is no layer's: outputs, recorded arrays, losses, gradients, weights."""
+    """For everything but layers: outputs, recorded arrays, losses, gradients, weights."""
     found = []
     for name in _names(one, other):
         made = tensor_difference(one, other, name)
@@ -118,7 +118,7 @@ def output_differences(
 def _units_of_output(
     one: "Recording", other: "Recording", name: str, reference: "Recording | None"
 ) -> "dict[str, float] | None":
-    """Where the reference tells how far rounding moves an output."""
+    """If the reference says how far rounding changes an output."""
     if reference is None or name not in reference.tensors or not _in_both(one, other, name):
         return None
     known = reference.rounding(name)
@@ -152,7 +152,7 @@ _NOTHING = numpy.zeros((), dtype=bool)
 
 
 def _source(one: "Recording", other: "Recording", name: str) -> "tuple[str, float | None]":
-    """The array that integers or truth values were made from, where it was recorded as well."""
+    """The array that integers or booleans were computed from, if it was recorded as well."""
     choices = (numpy.asarray(one.array(name)), numpy.asarray(other.array(name)))
     candidates = []
     for candidate in _names(one, other):
@@ -208,7 +208,7 @@ def _distance(found: "dict[str, Any]") -> "tuple[int, float]":
 
 
 def layer_errors(lane: "Lane") -> "list[dict[str, Any]]":
-    """Every layer of a lane against float64 of its own input."""
+    """Every layer of a lane compared with float64 on the same input."""
     found = []
     for name, step in lane.local.steps.items():
         errors = lane.local.read(name)
@@ -258,7 +258,7 @@ def layer_differences(a: "Lane", b: "Lane") -> "list[dict[str, Any]]":
 
 
 def local_difference(a: "Lane", b: "Lane", name: str) -> "tuple[dict[str, Any] | None, str]":
-    """Two lanes in one step, what their inputs differ by taken out; or None and why."""
+    """Two lanes in one step, without the difference of their inputs; or None and the reason."""
     pairs = []
     for lane in (a, b):
         step = lane.local.steps.get(name) if lane.local is not None else None

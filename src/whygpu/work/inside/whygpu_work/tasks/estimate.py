@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..main import Channel
 
 SEARCH_SECONDS = 120
-"""After so long, the largest batch that is known to fit by then is the answer."""
+"""Seconds after which the largest batch that is known to fit is the answer."""
 SLOW = 60
 """Seconds for one estimate; other ways to fit are not tried then."""
 
@@ -67,7 +67,7 @@ def _told(channel: "Channel", work: "Any", batch: int) -> "Any":
 
 
 def _try_other_ways(request: "dict[str, Any]", channel: "Channel", work: "Any", batch: int) -> None:
-    """The same work with less to hold: each way is a new start, with the model as it was."""
+    """Estimate the same work with changes that save memory; the model is loaded again for each."""
     for name, changes in ways(request, work):
         channel.tell(name)
         other = load(dict(request, batch=batch, **changes), channel)
@@ -91,7 +91,7 @@ def ways(request: "dict[str, Any]", work: "Work") -> "list[tuple[str, dict[str, 
 
 
 class Work(object):
-    """Something whose memory can be estimated with `at(batch)`, which gives a dict."""
+    """Something whose memory can be estimated with `at(batch)`, which returns a dict."""
 
     def __init__(
         self,
@@ -104,18 +104,18 @@ class Work(object):
         self.framework = framework
         self.at = at
         self.any_batch = any_batch
-        """Whether other batches than the one it was loaded with can be asked for."""
+        """Whether it can be estimated for other batches than the one it was loaded with."""
         self.optimizer = optimizer
-        """In lower case; empty where the framework does not know of one."""
+        """In lower case; empty if the framework has no optimizer."""
         self.is_function = is_function
-        """Then precision and optimiser are its own affair."""
+        """Whether it is a plain function, which sets its precision and optimizer itself."""
         self.known: "dict[int, dict[str, Any]]" = {}
 
 
 def load(request: "dict[str, Any]", channel: "Channel") -> "Work":
-    """The work. Where it wants a GPU that is not there, it is loaded again, believing in one."""
+    """The work. If it needs a GPU that is not there, it is loaded again with a pretended one."""
     if request["what"]["kind"] == "model-file":
-        # Before the file is opened: what is refused anyway is not loaded first.
+        # Check before the file is opened, so that nothing is loaded in vain.
         loading.need_keras_3()
     if request["what"]["kind"] != "function":
         return _as_work(loading.load(request["what"], request["batch"]), request, channel)
@@ -155,7 +155,7 @@ def _with_second_chance(
 
 
 def _believing(request: "dict[str, Any]", channel: "Channel") -> "Work | None":
-    """The work of a program that is told that PyTorch has a GPU; None where that does not help."""
+    """The work of a program for which PyTorch pretends to have a GPU; None if that fails, too."""
     if "torch" not in sys.modules:
         return None
     from ..estimates.pytorch.pretend import Pretence
@@ -167,13 +167,13 @@ def _believing(request: "dict[str, Any]", channel: "Channel") -> "Work | None":
         work = _as_work(value, request, channel)
         work.at(request["batch"])
     except Exception:
-        # What the program says of its own accord is the better message.
+        # The error without the pretended GPU is the better message.
         return None
     return work
 
 
 def _forget(path: str) -> None:
-    """Have the file run anew when it is loaded next."""
+    """Make the next load execute the file again."""
     for name, module in list(sys.modules.items()):
         if getattr(module, "__file__", None) == path:
             del sys.modules[name]
@@ -251,7 +251,7 @@ def _function(pair: "Any", request: "dict[str, Any]", channel: "Channel") -> "Wo
 
 
 def _wishes(request: "dict[str, Any]", channel: "Channel") -> "dict[str, Any]":
-    """What every estimator of a model is told."""
+    """The arguments of every estimator of a model."""
     return {
         "train": request["train"],
         "optimizer": request["optimizer"],

@@ -1,4 +1,4 @@
-"""Does the work once in a lane: records what it gives, and measures how long it takes.
+"""Runs the work once in a lane: records its results, and measures how long it takes.
 
 LaneRequest of whygpu.model.task_wire says what is in the request. Messages: "lane" when all
 results are on disk, then "timing".
@@ -24,7 +24,7 @@ def run(request: "dict[str, Any]", channel: "Channel") -> None:
     with compiled_once.kept_in(request["built"]):
         work = subject.load(given)
     if work.kind != "script":
-        # Before it takes long; a script has imported nothing yet.
+        # Check early; a script has not imported anything yet.
         devices.check_backend(given["backend"])
     writer = Writer(request["record"])
     notes = []

@@ -1,4 +1,4 @@
-"""The same model in float64 on the CPU, and every layer of every lane held against it.
+"""Runs the model in float64 on the CPU, and compares every layer of every lane with it.
 
 ReferenceRequest of whygpu.model.task_wire says what is in the request: "local" of a lane is the
 folder to write to. Message: "reference"; what was written before a failure counts.
@@ -52,7 +52,7 @@ def run(request: "dict[str, Any]", channel: "Channel") -> None:
 
 
 def _record_whole(lifted: "Any", writer: "Writer", lanes: "Any", channel: "Channel") -> None:
-    """A function has no layers: what rounding explains is known of its outputs alone."""
+    """A function has no layers: only its outputs are judged."""
     backend = devices.framework_words("pair")
     try:
         lifted.record(writer, Recording(lanes[0]["runs"][0]))

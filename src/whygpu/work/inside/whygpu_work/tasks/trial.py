@@ -1,4 +1,4 @@
-"""Does a step with a batch of one size a few times, and tells its memory and time after each.
+"""Runs a step with one batch size a few times, and reports its memory and time after each.
 
 However the process ends, what was sent until then is known: how far it came, and what it held.
 """
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from ..main import Channel
 
 FEWEST = 3
-"""Steps. The first compiles and allocates for good; what the later ones need is what counts."""
+"""Steps. The first one compiles and makes lasting allocations; the later ones count."""
 SOME = 6
 MOST = 12
-"""Where memory rises: enough to tell a leak from a beginning that takes its time to settle."""
+"""If memory rises: enough steps to tell a leak from a slow start."""
 RISE = 1 << 18
-"""Bytes from step to step that are worth a further look."""
+"""Bytes of growth per step that are worth another step."""
 LONGEST_LOOK = 0.5
-"""Of the time limit, for steps beyond the fewest."""
+"""Fraction of the time limit for additional steps."""
 
 
 BEFORE_UPDATES: "list[int]" = []
-"""Bytes that PyTorch has had on the GPU at most when an update of the weights began, in this
-step."""
+"""PyTorch's peak on the GPU at the beginning of each update of the weights in this step, in
+bytes."""
 
 
 def run(request: "dict[str, Any]", channel: "Channel") -> None:
@@ -62,7 +62,7 @@ def run(request: "dict[str, Any]", channel: "Channel") -> None:
             raise
         seconds = time.time() - start
         if number > FEWEST:
-            # From here on it is about what is kept, and garbage is not.
+            # From here on, only memory that is kept counts, so garbage is collected.
             gc.collect()
         held.append(after_step(channel, number, seconds))
     tell_program(channel)
@@ -74,7 +74,7 @@ def tell_program(channel: "Channel") -> None:
 
 
 def wants_more(held: "Sequence[tuple[int, int]]", seconds: float, limit: float) -> bool:
-    """Whether another step is to be done: the fewest, and more where memory may be rising."""
+    """Whether to run another step: the fewest always, and more if memory may be rising."""
     done = len(held)
     if done < FEWEST:
         return True
@@ -88,8 +88,8 @@ def wants_more(held: "Sequence[tuple[int, int]]", seconds: float, limit: float) 
 
 
 def watch_updates() -> None:
-    """PyTorch's peak is that of the forward and backward pass, or that of the optimiser's update,
-    which does not grow with the batch: the first is noted when the second begins."""
+    """PyTorch's peak is that of the forward and backward pass, or that of the optimizer's update,
+    which does not grow with the batch: the former is recorded when the update begins."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return
@@ -113,7 +113,7 @@ def watch_updates() -> None:
 
 
 def after_step(channel: "Channel", number: int, seconds: float) -> "tuple[int, int]":
-    """Tell what this step took, and begin to count anew for the next."""
+    """Report what this step took, and reset the peaks for the next."""
     now = reading()
     channel.send("step", number=number, step_seconds=seconds, **now)
     gauges.reset_peak()
@@ -123,11 +123,11 @@ def after_step(channel: "Channel", number: int, seconds: float) -> "tuple[int, i
 
 
 def tell_what_is_held(channel: "Channel") -> None:
-    """When a step breaks: what it was refused comes on top of this."""
+    """Report what was held when a step failed: the refused allocation comes on top of that."""
     try:
         channel.send("broken", **reading())
     except Exception:
-        # A device in such a state that it does not answer. Why it broke is what is to be told.
+        # The device does not answer any more. The error of the step matters more.
         pass
 
 
@@ -156,10 +156,10 @@ def reading() -> "dict[str, Any]":
 
 
 def malloc_in_use() -> "int | None":
-    """Bytes that were asked for and not given back; None where the C library does not tell.
+    """Bytes that were allocated and not freed; None if the C library does not tell.
 
-    Resident memory goes on rising for dozens of steps in a program that keeps nothing, because
-    what is given back leaves holes. Before glibc 2.33 the counters have 32 bits and wrap around.
+    Resident memory rises for dozens of steps even in a program that keeps nothing, because freed
+    memory is fragmented. Before glibc 2.33 the counters have 32 bits and wrap around.
     """
     try:
         library = ctypes.CDLL(None)
@@ -176,7 +176,7 @@ def malloc_in_use() -> "int | None":
 
 
 def status_bytes(name: str) -> "int | None":
-    """One of the kernel's figures of this process; None where it is not told."""
+    """One of the kernel's figures for this process; None if it is not there."""
     try:
         with open("/proc/self/status") as stream:
             for line in stream:
@@ -200,7 +200,7 @@ def device_name() -> str:
 
 
 def device_limit() -> "int | None":
-    """What the framework lets itself have of the GPU; None where it does not say."""
+    """The memory of the GPU that the framework may use; None if it does not say."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         free, total = torch.cuda.mem_get_info()
@@ -211,10 +211,10 @@ def device_limit() -> "int | None":
 
 
 def compiled_need() -> "int | None":
-    """What JAX needs for the largest of its compiled programs, beside what it holds anyway.
+    """What JAX needs for its largest compiled program, in addition to what it holds anyway.
 
-    Its own peak counts buffers that the compiler tried kernels with, while there was room for
-    them; they say nothing about what the step needs. None where this cannot be told.
+    Its own peak includes buffers with which the compiler tried kernels while there was memory left;
+    the step does not need them. None if it is unknown.
     """
     stats = jax_stats()
     if not stats:
@@ -246,14 +246,14 @@ def jax_stats() -> "dict[str, int] | None":
 
 
 def versions() -> "dict[str, str]":
-    """Of the frameworks that were imported."""
+    """The versions of the frameworks that were imported."""
     names = ("tensorflow", "keras", "jax", "torch")
     found = {name: getattr(sys.modules.get(name), "__version__", None) for name in names}
     return {name: version for name, version in found.items() if version}
 
 
 def sources() -> "list[str]":
-    """Files of modules that are no part of an installed package: the user's own."""
+    """Files of modules that are not part of an installed package: the user's own."""
     library = os.path.dirname(os.path.abspath(os.__file__))
     ours = os.path.abspath(os.path.join(__file__, *[".."] * 5))
     installed = (library + os.sep, ours + os.sep)
