@@ -276,8 +276,10 @@ def test_what_is_only_possible_comes_last_unless_it_ended_the_program() -> None:
     assert codes(ended) == ["WG194", "WG191"]
 
 
-def test_what_is_normal_without_a_gpu_comes_after_a_warning() -> None:
+def test_what_is_normal_without_a_gpu_comes_after_a_warning_and_before_a_guess() -> None:
     assert codes(meaning("no driver here", EARLY)) == ["WG191", "WG192"]
+    guessed = meaning("perhaps the driver", "no driver here", causes=(POSSIBLE, NO_GPU))
+    assert codes(guessed) == ["WG192", "WG194"]
 
 
 def test_a_guess_is_put_aside_where_it_is_known_what_ended_the_program() -> None:
@@ -314,6 +316,14 @@ def test_a_cause_that_reads_no_logs_and_evidence_that_is_no_line_disturb_nothing
     )
     assert codes(explanation) == ["WG187", "WG188"], "the earlier line first"
     assert explanation.crashed == ()
+
+
+def test_work_excuses_what_a_machine_shows_without_a_line_of_the_log() -> None:
+    looked = phrase("WG186", "never", severity="info", effect="none")
+    evidence = (Evidence("machine", "/dev", "no node"),)
+    finding = looked.finding(subject="machine", message="", evidence=evidence, remedies=())
+    looked.log_detector = lambda log: iter([finding])
+    assert meaning(WORK, causes=(looked,)).verdict == "nothing-wrong"
 
 
 def test_a_failure_comes_before_a_known_trouble_that_is_not_the_gpus() -> None:

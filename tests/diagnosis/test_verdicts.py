@@ -128,6 +128,11 @@ def test_information_alone_leaves_nothing_to_fix() -> None:
             "PyTorch uses the GPU; but not everything could be looked at: no /dev",
         ),
         (
+            ("no /dev", "no /sys"),
+            "PyTorch uses the GPU; but not everything could be looked at: no /dev "
+            "(and 1 more, below)",
+        ),
+        (
             ("no /dev", "no /sys", "no /proc"),
             "PyTorch uses the GPU; but not everything could be looked at: no /dev "
             "(and 2 more, below)",
