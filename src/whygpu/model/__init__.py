@@ -1,1 +1,1 @@
-"""The nouns of whygpu: frozen values without I/O, importing nothing else of ours."""
+"""The types of whygpu: immutable values without I/O. They import no other package of whygpu."""

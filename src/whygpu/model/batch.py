@@ -1,4 +1,4 @@
-"""A search for the largest batch that fits: what is asked, each trial, and the answer."""
+"""A search for the largest batch that fits: the request, each trial, and the answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
 
 GaugeName = Literal["gpu", "gpu-gradients", "memory", "address-space"]
-"""GPU memory; as far as it is in use before the weights are updated, where the framework tells;
+"""GPU memory; GPU memory before the weights are updated, if the framework reports it;
 main memory that is resident; what `ulimit -v` limits."""
 
 
@@ -17,7 +17,7 @@ class Gauge(NamedTuple):
 
     name: GaugeName
     before: int
-    """Held before the first step: the framework, and the model where it is loaded by then."""
+    """Held before the first step: the framework, and the model if it is loaded by then."""
     peak: int
     """The most, from the start of the process to its end."""
     steady: int
@@ -26,10 +26,10 @@ class Gauge(NamedTuple):
 
     @property
     def decides(self) -> bool:
-        """Whether the limit is held against this very number, so that a hair above is too much.
+        """Whether the limit applies to exactly this number, so that one byte more is too much.
 
-        A GPU's allocator fails for holes between blocks before its counters reach the limit, and
-        gives up what it can spare when they do.
+        This is not so for a GPU's allocator. Fragmentation can make it fail before its counters
+        reach the limit, and when they reach it, the allocator frees cached blocks.
         """
         return self.name == "memory"
 
@@ -42,22 +42,22 @@ TrialOutcome = Literal["fits", "does-not-fit", "leaks", "failed", "too-slow"]
 
 
 class Trial(NamedTuple):
-    """A few steps with one batch, in a process of their own."""
+    """A few steps with one batch size, in a separate process."""
 
     batch: int
     outcome: TrialOutcome
     how: str
-    """Why it did not fit, or what else became of it; empty where it fits."""
+    """Why it did not fit, or how else it failed; empty if it fits."""
     gauges: tuple[Gauge, ...]
-    """Of what has a limit first; as far as it came."""
+    """Memory with a limit comes first. Incomplete if the trial ended early."""
     steps: int
-    """That were done."""
+    """Completed steps."""
     step_seconds: float | None
     """One step's time once everything is compiled."""
     seconds: float
     """From the start of the process to its end."""
     leak_bytes: int | None = None
-    """What memory rises by with each step, where it does so steadily."""
+    """How much memory use grows with each step, if it grows steadily."""
 
     @property
     def samples_per_second(self) -> float | None:
@@ -84,10 +84,10 @@ class SearchWishes(NamedTuple):
 BatchOutcome = Literal[
     "found", "at-largest", "unsettled", "nothing-fits", "leaks", "failed", "too-slow"
 ]
-"""`found` the largest, within a few per cent; `at-largest` the largest that was asked for fits;
-`unsettled` something fits, and there were no trials left to narrow it down; `nothing-fits` not
-even the smallest batch; `leaks` every step keeps memory, so that no batch is safe; `failed` the
-step raised something that has nothing to do with memory; `too-slow` a trial was not done in time.
+"""`found`: the largest, within a few per cent. `at-largest`: the largest allowed batch fits.
+`unsettled`: something fits, but no trials were left to narrow it down. `nothing-fits`: not even
+the smallest batch fits. `leaks`: every step keeps memory, so that no batch is safe. `failed`: the
+step failed for a reason other than memory. `too-slow`: a trial did not finish in time.
 """
 
 
@@ -108,28 +108,28 @@ class BatchResult(NamedTuple):
     what: str
     outcome: BatchOutcome
     batch: int | None
-    """To use: the largest that ran, less the margin; None where none is known to be safe."""
+    """The batch to use: the largest that ran, minus the margin; None if none is surely safe."""
     largest_run: int | None
     """The largest batch that ran."""
     smallest_not: int | None
-    """The smallest larger one that did not."""
+    """The smallest batch above `largest_run` that did not fit."""
     forecast: int | None
-    """The largest by the line through what was measured, where there are two points for one."""
+    """The largest batch by a line through the measurements, if there are at least two points."""
     margin: float
-    """The part of the memory to be left free."""
+    """The fraction of the memory to leave free."""
     device: str
     """The GPU's name, or CPU."""
     limit: Gauge | None
-    """What runs out first, as it was with the largest batch that ran."""
+    """The memory that runs out first, measured with the largest batch that ran."""
     frameworks: tuple[tuple[str, str], ...]
-    """Names and versions, as the trials had them."""
+    """Names and versions, as the trials used them."""
     trials: tuple[Trial, ...]
     traceback: str
-    """Of what failed; empty where nothing did."""
+    """The traceback of the failure; empty if nothing failed."""
     notes: tuple[str, ...]
     seconds: float
     cached: bool = False
-    """Found before, and remembered."""
+    """The result of an earlier search, read from the cache."""
 
     def __repr__(self) -> str:
         return short_repr(self)

@@ -144,7 +144,7 @@ class Cause:
         effect: Effect | None = None,
         ask: str | None = None,
     ) -> Finding:
-        """A finding of this cause; severity and effect are the cause's unless said otherwise."""
+        """A finding of this cause; severity and effect default to those of the cause."""
         return Finding(
             code=self.code,
             cause=self.slug,
@@ -170,7 +170,7 @@ def cause(
 ) -> Cause:
     """Declare the cause of a file: `cause("WG203", __name__, __doc__, ...)`.
 
-    The file's name is the slug and its docstring is the page, so that each is said once.
+    The file's name is the slug and its docstring is the page, so that neither is written twice.
     `explains` names the slugs of causes that follow from this one.
     """
     if page is None and sys.flags.optimize > 1:
@@ -181,7 +181,7 @@ def cause(
 
 
 def _docstring(module: str) -> str | None:
-    """From the source, because PYTHONOPTIMIZE=2 drops it from what is run."""
+    """Read it from the source, because PYTHONOPTIMIZE=2 removes docstrings from the bytecode."""
     import ast
 
     source = sys.modules[module].__loader__.get_source(module)  # type: ignore[union-attr]

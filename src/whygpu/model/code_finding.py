@@ -1,4 +1,4 @@
-"""A finding in source code: the finding, its place, and the edits that mend it."""
+"""A finding in source code: the finding, its place, and the edits that fix it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CodeFinding(NamedTuple):
     finding: Finding
     place: Place
     edits: tuple[Edit, ...] = ()
-    """Empty where no safe edit is known."""
+    """Empty if no safe edit is known."""
 
 
 class Located(NamedTuple):
@@ -34,16 +34,16 @@ class Located(NamedTuple):
     cell: int | None
     """The number of a notebook's cell; lines are counted within it."""
     source: str
-    """The line of source that it is on; of a very long line, the part around it."""
+    """The line of source that it is on; for a very long line, the part around it."""
     fixable: bool
     reason: str | None = None
-    """Why it is ignored, where a comment says so; empty where the comment gives no reason."""
+    """Why it is ignored, as a comment says; empty if the comment gives no reason."""
     source_column: int = 1
     """The column at which `source` begins; more than 1 for a part of a very long line."""
 
 
 class FileProblem(NamedTuple):
-    """A file that could not be looked at, or not by every detector."""
+    """A file that could not be checked, or not by every detector."""
 
     path: str
     line: int
@@ -64,7 +64,7 @@ class LintReport(NamedTuple):
     files: int
     findings: tuple[Located, ...]
     ignored: tuple[Located, ...]
-    """Findings that a comment in the source takes back."""
+    """Findings that a comment in the source suppresses."""
     problems: tuple[FileProblem, ...]
     fixed: int = 0
     left_out: int = 0
@@ -80,7 +80,7 @@ class LintReport(NamedTuple):
             return "wrong"
         if self.problems:
             return "unknown"
-        # Remarks, or not one file to look at: neither is a fault, and neither earns a tick.
+        # Only remarks, or no file at all: neither is a fault, and neither earns a tick.
         return "answered" if self.findings or not self.files else "fine"
 
     @property
@@ -93,13 +93,13 @@ class LintReport(NamedTuple):
 
     @property
     def unread(self) -> int:
-        """How many files could not be looked at."""
+        """How many files could not be checked."""
         wholly = (p for p in self.problems if p.kind != "crashed" and p.cell is None)
         return len({problem.path for problem in wholly})
 
 
 class SourcePatch(NamedTuple):
-    """What fixing would change, and nothing was."""
+    """What fixing would change. No file was changed."""
 
     content: bytes
     """For `git apply`; empty if there is nothing to fix."""

@@ -1,4 +1,4 @@
-"""Records to JSON values and back, strictly: what does not fit its type is an error."""
+"""Converts records to JSON values and back. A value that does not fit its type is an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whygpu.model.outside_text import printable
 T = TypeVar("T")
 
 _LARGEST = 1e30
-"""Nothing that is counted here is larger; infinity and not-a-number are no JSON at all."""
+"""No number in these records is larger. Infinity and NaN are not valid JSON."""
 
 
 class DecodeError(ValueError):
@@ -25,7 +25,7 @@ class DecodeError(ValueError):
 
 
 def encode(value: Any) -> Any:
-    """A JSON value. Known, Absent and Unknown become objects with that one telling key."""
+    """A JSON value. Known, Absent and Unknown become objects with that word as a key."""
     if isinstance(value, Known):
         return {"known": encode(value.value), "source": value.source}
     if isinstance(value, Absent):
@@ -48,9 +48,9 @@ def decode(kind: type[T], data: Any, path: str = "") -> T:
 def decode_parts(kind: type[T], data: dict[str, Any], path: str = "") -> tuple[T, tuple[str, ...]]:
     """A record whose fields are decoded one by one, and what is wrong with those that cannot be.
 
-    For what a process of the user sends. All fields of the record have defaults; a broken field
-    gets its default and costs no other. Fields that the record does not have are ignored. In
-    records inside of it, a field that has a default may be missing.
+    This is for data that a process of the user sends. All fields of the record have defaults. A
+    broken field gets its default and does not affect the others. Fields that the record does not
+    have are ignored. In nested records, a field that has a default may be missing.
     """
     found: dict[str, Any] = {}
     errors: list[str] = []
@@ -65,7 +65,7 @@ def decode_parts(kind: type[T], data: dict[str, Any], path: str = "") -> tuple[T
 
 
 def _completed(kind: Any, data: Any) -> Any:
-    """The data with the fields that are missing and have defaults, at any depth."""
+    """The data with missing fields filled in from their defaults, at any depth."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         records = [member for member in arguments if is_record(member)]
@@ -113,7 +113,7 @@ def _decode(kind: Any, data: Any, path: str) -> Any:
     if origin in (Union, types.UnionType):
         return _decode_union(kind, data, path)
     if origin is Literal:
-        # An unknown word is an error: a later version's state must not read as a known one.
+        # An unknown word is an error: a state from a later version must not pass as a known one.
         if data not in get_args(kind):
             raise DecodeError(path, f"one of {', '.join(map(str, get_args(kind)))}", data)
         return data
@@ -124,7 +124,7 @@ def _decode(kind: Any, data: Any, path: str) -> Any:
     if is_record(kind):
         return _decode_record(kind, data, path)
     if kind in (int, float) and type(data) in (int, kind) and not abs(data) < _LARGEST:
-        raise DecodeError(path, "a number of a size that can be", data)
+        raise DecodeError(path, "a number of a possible size", data)
     if kind is float and type(data) is int:
         return float(data)
     if type(data) is not kind:
@@ -192,7 +192,7 @@ def _decode_tuple(kind: Any, data: Any, path: str) -> Any:
 
 
 def _decode_dict(kind: Any, data: Any, path: str) -> Any:
-    """By names, which JSON has as the only keys."""
+    """JSON allows only strings as keys."""
     if not isinstance(data, dict):
         raise DecodeError(path, "an object", data)
     _, inner = get_args(kind)
@@ -221,5 +221,5 @@ def _decode_record(kind: type, data: Any, path: str) -> Any:
 
 
 def _came_later(kind: Any, name: str) -> bool:
-    """A fact that older snapshots do not have is unknown in them, and its default says so."""
+    """Whether a missing field was added after older snapshots; its default is then Unknown."""
     return isinstance(kind._field_defaults.get(name), Unknown)

@@ -1,4 +1,4 @@
-"""An action as text for a POSIX shell. Every value is quoted; an unfit one gives no text at all."""
+"""Writes an action as text for a POSIX shell. Every value is quoted or, if unsafe, rejected."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ _NO_PIP = (
 
 
 class _Unfit(ValueError):
-    """A value is not what its place asks for."""
+    """A value is not of the kind that its position requires."""
 
 
 def shell_text(action: Action | None, installer: Installer = PLAIN_PIP) -> str | None:
-    """The command to paste; None where there is none, or where a value must not be in one."""
+    """The command to paste; None if there is none, or if a value is not safe in a command."""
     if action is None:
         return None
     try:
@@ -81,7 +81,7 @@ def shell_texts(actions: Iterable[Action], installer: Installer) -> tuple[str, .
 
 
 def remedy_text(remedy: Remedy, installer: Installer) -> str:
-    """What a remedy says, with what stands in the way of its command on this target."""
+    """The text of a remedy, with a note on what prevents its command on this target."""
     if not any(isinstance(step, Install) for step in steps_of(remedy.action)):
         return remedy.text
     if installer.externally_managed:
@@ -105,7 +105,7 @@ def _step(step: Any, installer: Installer) -> str:
 
 
 def _merged(steps: Iterable[Step]) -> list[Step | tuple[SetVariable, ...]]:
-    """Variables that are set one after the other share one `export`."""
+    """Consecutive variables share one `export`."""
     merged: list[Any] = []
     for step in steps:
         if isinstance(step, SetVariable) and merged and type(merged[-1]) is tuple:
@@ -138,10 +138,10 @@ def _drop(step: DropPath, _: Installer) -> str:
 
 
 def _search_list(folders: Iterable[str], after: str = "") -> str:
-    """Folders with colons between them; `after` is shell text of ours, to be in double quotes."""
+    """Folders joined by colons. `after` is constant shell text that goes into double quotes."""
     items = [_path(folder, may_be_empty=True) for folder in folders]
     if any(":" in item for item in items):
-        raise _Unfit("a colon would make two folders of one")
+        raise _Unfit("a colon would split the folder in two")
     joined = ":".join(items)
     if not _SPECIAL_IN_DOUBLE_QUOTES.search(joined):
         homes = [f"$HOME{item[1:]}" if _in_home(item) else item for item in items]
@@ -153,7 +153,7 @@ def _search_list(folders: Iterable[str], after: str = "") -> str:
 def _install(step: Install, installer: Installer) -> str:
     commands = []
     if step.removes:
-        # Without a word, only what is replaced at once.
+        # Do not ask for confirmation if the packages are installed again at once.
         sure = ("-y",) if step.requirements and installer.tool == "pip" else ()
         names = [_matching(_PACKAGE, name) for name in step.removes]
         commands.append(_pip_words(("uninstall", *sure, *names), installer))
@@ -233,7 +233,7 @@ def _requirement(text: str) -> str:
 
 
 def _python(installer: Installer) -> str:
-    """By a name that PATH leads from, or by its whole path; nothing but a Python."""
+    """The interpreter by a name on PATH, or by its whole path. Only a Python is accepted."""
     folder, _, name = installer.python.rpartition("/")
     _matching(_INTERPRETER, name)
     if folder and not folder.startswith(("/", "~")):
@@ -242,7 +242,7 @@ def _python(installer: Installer) -> str:
 
 
 def _word_of_path(text: str) -> str:
-    """A path as one word, with ~ (which stands for a home folder that was removed) still one."""
+    """A path as one shell word. A leading ~ (an anonymised home folder) stays unquoted."""
     path = _path(text)
     return path if path == "~" else quoted(path)
 
@@ -259,7 +259,7 @@ def _path(text: str, *, may_be_empty: bool = False) -> str:
 
 
 def _printable(text: str) -> str:
-    """No line break (it would end the command), nothing for the terminal, nothing unseen."""
+    """No line break (it would end the command), terminal control or invisible character."""
     if not text.isprintable() or "\N{REPLACEMENT CHARACTER}" in text or len(text) > LONGEST_VALUE:
         raise _Unfit(text)
     return text

@@ -1,4 +1,4 @@
-"""The same work on several lanes: what each lane gave, how far they are apart, and the verdict."""
+"""The same work on several lanes: the results, the differences, and the verdict."""
 
 from __future__ import annotations
 
@@ -22,63 +22,63 @@ class Lane(NamedTuple):
     device: LaneDevice
     options: tuple[LaneOption, ...] = ()
     backend: KerasBackend | None = None
-    """None: the one that the program has anyway."""
+    """None: the one that the program uses by default."""
 
     def differs_only_in_options(self, other: Lane) -> bool:
         return (self.device, self.backend) == (other.device, other.backend)
 
 
 LaneEnd = Literal["ran", "cannot-run", "failed", "wrong-device"]
-"""`cannot-run`: this machine or this target has not what the lane needs; `failed`: the work itself
-ended in an error; `wrong-device`: it was to use the GPU and used the CPU."""
+"""`cannot-run`: this machine or target lacks something that the lane needs. `failed`: the work
+itself failed. `wrong-device`: the lane asked for the GPU and used the CPU."""
 
 
 class Timing(NamedTuple):
-    """What was measured of one lane's speed. Seconds are of one call, device-synchronised."""
+    """The measured speed of one lane. Seconds are for one call, device-synchronised."""
 
     first_call_seconds: float
-    """With compilation, and what else happens once."""
+    """Includes compilation and other work that happens once."""
     seconds: tuple[float, ...]
-    """Each later call, warm-up left out, from input on the host to output on the host; with the
-    making of the input, where the program has given a function for that."""
+    """Each later call without warm-up, from input on the host to output on the host. Includes
+    making the input if the program provides a function for that."""
     items: int | None = None
     """How many examples one call works on."""
     transfer_seconds: float | None = None
-    """Input to the device and output back, of one call; none where nothing is moved."""
+    """Time to copy one input to the device and its output back; None if nothing is copied."""
     compute_seconds: float | None = None
     """With the input already on the device and the output left there."""
     input_seconds: float | None = None
-    """Making the input of one call by the program's own function; None where it has none."""
+    """Time in which the program's own function makes one input; None if there is no function."""
     launches: int | None = None
     """Kernels that one call starts on the device."""
     busy_seconds: float | None = None
-    """How long these kernels take on the device, all together."""
+    """Total time of these kernels on the device."""
     peak_device_bytes: int | None = None
     peak_host_bytes: int | None = None
 
 
 class LaneRun(NamedTuple):
-    """What came of one lane, as seen: nothing is judged yet."""
+    """The outcome of one lane as observed, before any judgement."""
 
     lane: Lane
     end: LaneEnd
     reason: str = ""
-    """Why it did not run, or did not run as asked; empty where it ran."""
+    """Why it did not run, or did not run as requested; empty if it ran."""
     framework: str = ""
-    """With its version, and under Keras the backend: keras 3.15.1 on jax 0.11.0."""
+    """With its version and, for Keras, the backend: keras 3.15.1 on jax 0.11.0."""
     devices: tuple[str, ...] = ()
-    """What it computed on, as it says itself: cpu, NVIDIA H200."""
+    """The device as the framework reports it: cpu, NVIDIA H200."""
     products: Precision | None = None
     """The coarsest precision that its settings allow for products of float32 numbers, such as tf32;
-    None where that could not be asked."""
+    None if that could not be read."""
     timing: Timing | None = None
     notes: tuple[str, ...] = ()
     missing: str = ""
-    """The framework that the lane needs and the target does not have; empty for other reasons."""
+    """The framework that the target lacks; empty if the lane failed for another reason."""
 
 
 _TYPICAL = 0.1
-"""Products of a precision differ by at least this part of what the precision explains."""
+"""Products of a precision differ by at least this fraction of what the precision explains."""
 
 
 class Units(NamedTuple):
@@ -88,12 +88,12 @@ class Units(NamedTuple):
     own: float
     """In the precision that the work says it computes in."""
     tf32: float | None = None
-    """If products were made in TF32; None where nothing is multiplied, or not in float32."""
+    """If products were computed in TF32; None if nothing is multiplied, or not in float32."""
     bfloat16: float | None = None
 
     @property
     def looks_like(self) -> Precision | None:
-        """The precision of products that such a difference is typical of, in use or not."""
+        """The precision that typically causes such a difference, whether it is in use or not."""
         if self.tf32 is not None and _TYPICAL <= self.tf32 <= 1:
             return "tf32"
         if self.bfloat16 is not None and _TYPICAL <= self.bfloat16 <= 1:
@@ -103,12 +103,12 @@ class Units(NamedTuple):
 
 TensorKind = Literal["output", "recorded", "layer", "loss", "gradient", "weight"]
 HowCompared = Literal["numbers", "exactly", "not-at-all"]
-"""Integers, truth values and text are compared exactly; arrays of other shapes not at all."""
+"""Integers, booleans and text are compared exactly. Arrays of different shapes are not compared."""
 
 
 class TensorDifference(NamedTuple):
-    """How far one array is from another of the same name. Figures are over places where both are
-    finite; None where there is no such place. Figures above 1e29 are given as 1e29."""
+    """How far one array is from another of the same name. Figures cover elements that are finite in
+    both; None if there is no such element. Figures above 1e29 are given as 1e29."""
 
     name: str
     kind: TensorKind
@@ -118,45 +118,45 @@ class TensorDifference(NamedTuple):
     shape_a: tuple[int, ...]
     shape_b: tuple[int, ...]
     unequal: int = 0
-    """Places where the two do not hold the same bits (two NaNs are the same, and so are two zeros
-    of either sign)."""
+    """Elements whose bits differ. Two NaNs count as equal, and so do zeros of different sign."""
     max_abs: float | None = None
     max_rel: float | None = None
-    """Largest |a - b| / max(|a|, |b|) of one place."""
+    """Largest |a - b| / max(|a|, |b|) of one element."""
     max_ulp: int | None = None
-    """In steps of the coarser of the two types; None for other than floating point."""
+    """In units in the last place of the coarser type; None if not floating point."""
     rms: float | None = None
     """Root of the mean square of a - b."""
     scale: float | None = None
-    """Largest |value| of the two."""
+    """Largest |value| in either array."""
     level: float | None = None
     """Root of the mean square of b."""
     cosine: float | None = None
     where: tuple[int, ...] = ()
-    """The index of the worst place: of max_abs, or the first place that is not finite in one only,
-    or the first that is unequal where numbers are compared exactly."""
+    """The index of the worst element: that of max_abs, or the first that is finite in only one
+    array, or the first unequal one if numbers are compared exactly."""
     value_a: str = ""
     value_b: str = ""
-    """What the two hold there."""
+    """The values of both arrays there."""
     nan_a: int = 0
     nan_b: int = 0
     inf_a: int = 0
     inf_b: int = 0
     not_finite_in_one: int = 0
-    """Places where one is NaN or infinite and the other is not, or is so otherwise."""
+    """Elements of which one is NaN or infinite and the other is finite, or not finite in another
+    way."""
     units: Units | None = None
-    """Against how far the float64 reference itself moves when all it is made from is moved by
-    rounding; None where there is no such reference."""
+    """The difference relative to how far the float64 reference itself moves if rounding moves
+    everything that it is computed from; None if there is no such reference."""
     follows: str = ""
-    """For other than floating point: the array that these are taken from on both sides, as the
-    positions of its largest values or as what lies above a threshold. Then a difference here says
-    no more than the difference there."""
+    """Only if not floating point: the array from which both sides derive these values, as positions
+    of its largest values or by a threshold. A difference here then says no more than the difference
+    in that array."""
     margin: float | None = None
-    """How close that array's values lie at the worst such place."""
+    """How close that array's values are at the worst such element."""
 
     @property
     def relative(self) -> float | None:
-        """The largest difference against the largest value: what a given tolerance is held to."""
+        """The largest difference divided by the largest value. A given tolerance limits this."""
         if self.max_abs is None or self.scale is None:
             return None
         return self.max_abs / self.scale if self.scale else 0.0
@@ -165,30 +165,30 @@ class TensorDifference(NamedTuple):
 class LayerError(NamedTuple):
     """How far a lane's layer is from the same layer in float64, given the lane's own input to it.
 
-    What went before the layer has no part in this. Figures are over places that are finite.
+    Earlier layers do not affect this. Figures cover finite elements only.
     """
 
     layer: str
     lane: str
     precision: Precision
-    """What the layer says that it computes in."""
+    """The type in which the layer says that it computes."""
     max_abs: float
     units: Units
     not_finite: int = 0
-    """Places that are NaN or infinite in the lane and finite in float64."""
+    """Elements that are NaN or infinite in the lane and finite in float64."""
     finite_alone: int = 0
-    """Places that are finite in the lane and not so in float64: what overflows there is in the
-    program that the reference was computed by."""
+    """Elements that are finite in the lane and not in float64. The overflow is then in the program
+    that computed the reference."""
 
 
 class LocalDifference(NamedTuple):
-    """How far two lanes are apart in one layer, its inputs' own difference taken out of it."""
+    """How far two lanes are apart in one layer, without the difference of their inputs."""
 
     max_abs: float
     units: Units
     not_finite_in_one: int = 0
-    """Places where one lane and float64 of its own input are not both finite or both not, and the
-    other lane and its float64 are; or the other way about."""
+    """Elements at which exactly one of the two lanes disagrees with float64 of its own input about
+    being finite."""
     where: tuple[int, ...] = ()
 
 
@@ -205,9 +205,9 @@ class LayerDifference(NamedTuple):
     kind: str
     """The class of the layer: Conv2D."""
     tensors: tuple[TensorDifference, ...]
-    """Its outputs, with all that came before in them."""
+    """Differences of its outputs, including the effect of all earlier layers."""
     local: LocalDifference | None = None
-    """The layer alone; None where it could not be computed again."""
+    """The difference of the layer alone; None if the layer could not be computed again."""
     local_unknown: str = ""
     """Why not."""
     settings: tuple[SettingDifference, ...] = ()
@@ -228,13 +228,13 @@ class PairVerdict(NamedTuple):
     b: str
     verdict: Verdict
     level: Precision | None
-    """The precision whose rounding it is, where the verdict is rounding."""
+    """The precision whose rounding explains the difference, if the verdict is rounding."""
     reasons: tuple[str, ...]
-    """Why, most telling first; full sentences without a stop."""
+    """The reasons, strongest first: full sentences without a full stop."""
     first_layer: str | None = None
-    """The first layer, or recorded name, at which the two part."""
+    """The first layer, or recorded name, at which the two lanes differ."""
     off: str | None = None
-    """The lane that is wrong of the two, where the float64 reference says so."""
+    """Which of the two lanes is wrong, if the float64 reference shows it."""
     outputs: tuple[TensorDifference, ...] = ()
     layers: tuple[LayerDifference, ...] = ()
 
@@ -259,9 +259,9 @@ class SpeedSummary(NamedTuple):
     calls: int
     items_per_second: float | None
     against_cpu: float | None
-    """Calls per second against the CPU lane's: above 1 is faster. None without such a lane."""
+    """Calls per second relative to the CPU lane: above 1 is faster. None without a CPU lane."""
     slower_because: str = ""
-    """Why a GPU lane is slower than the CPU lane; empty where it is not."""
+    """Why a GPU lane is slower than the CPU lane; empty if it is not."""
     transfer_seconds: float | None = None
     compute_seconds: float | None = None
     peak_device_bytes: int | None = None
@@ -269,37 +269,37 @@ class SpeedSummary(NamedTuple):
 
 
 class WholeOutput(NamedTuple):
-    """An output of a lane, computed as the program would do it, against the same output computed
-    with what every layer gives kept.
+    """An output of a lane, computed as the program would compute it, compared with the same output
+    computed while keeping the output of every layer.
 
-    It is one computation on one device, compiled twice: more than rounding between the two is the
-    doing of a compiler, or of a library that it calls.
+    Both are the same computation on the same device, compiled twice. If they differ by more than
+    rounding, a compiler, or a library that it calls, is the cause.
     """
 
     output: str
     step: str
-    """What a layer gave that is this output: the name of an array of that layer."""
+    """The name of the layer's array that is this output."""
     difference: TensorDifference
 
 
 class LaneResult(NamedTuple):
-    """One lane with what is to be said of it by itself."""
+    """One lane with the results that concern it alone."""
 
     run: LaneRun
     determinism: Determinism
     speed: SpeedSummary | None
     outputs: tuple[TensorDifference, ...] = ()
-    """Its outputs (a) against the float64 reference's (b)."""
+    """Its outputs (a) compared with those of the float64 reference (b)."""
     layers: tuple[LayerError, ...] = ()
     whole: tuple[WholeOutput, ...] = ()
 
 
 class Reference(NamedTuple):
-    """The float64 computation on the CPU that says which lane is off."""
+    """The float64 computation on the CPU that shows which lane is wrong."""
 
     ran: bool
     backend: str = ""
-    """What it was computed by, in words: keras 3.15.1 on tensorflow 2.21.0."""
+    """The framework that computed it: keras 3.15.1 on tensorflow 2.21.0."""
     reason: str = ""
     """Why there is none."""
 
@@ -309,7 +309,7 @@ class ComparisonReport(NamedTuple):
     inputs: str
     """Where the inputs come from: random, seed 0; FILE.npz."""
     tolerance: str
-    """auto, or the number that was given."""
+    """auto, or the number that the user gave."""
     reference: Reference
     lanes: tuple[LaneResult, ...]
     pairs: tuple[PairVerdict, ...]

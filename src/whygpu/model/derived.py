@@ -22,11 +22,11 @@ DISPLAY_NAMES = {
 }
 
 _ANSWERS_OF_A_DRIVER = ("mismatched", "denied", "lost", "hung")
-"""What only a kernel driver can say, and that is loaded only where there is a GPU."""
+"""States that only a kernel driver can report. It is loaded only if there is a GPU."""
 
 
 _WITHOUT_ANSWER = ("missing", "not-loaded", "failed")
-"""States in which there is no list of GPUs to be had, with a GPU or without: the bus shows it."""
+"""States without a list of GPUs, whether there is a GPU or not. Only the PCI bus can show one."""
 
 
 def display_name(framework: str) -> str:
@@ -39,18 +39,18 @@ def and_list(items: Sequence[str]) -> str:
 
 
 def installer_of(machine: Snapshot) -> Installer:
-    """How the commands for this target's packages begin."""
+    """The installer for this target's packages."""
     target = machine.target
     if isinstance(target.installer, Known):
         return target.installer.value
     if isinstance(target.interpreter, Known):
-        # Not the shortest way to name it, but never another interpreter.
+        # The whole path is long, but it never names another interpreter.
         return PLAIN_PIP._replace(python=target.interpreter.value.path)
     return PLAIN_PIP
 
 
 def nvidia_gpu(machine: Snapshot) -> Observed[str]:
-    """What shows that an NVIDIA GPU is there; absent when nothing does."""
+    """The evidence of an NVIDIA GPU; absent if there is none."""
     driver = machine.driver
     if isinstance(driver.gpus, Known) and driver.gpus.value:
         names = ", ".join(gpu.name for gpu in driver.gpus.value)
@@ -81,7 +81,7 @@ def nvidia_gpu(machine: Snapshot) -> Observed[str]:
     ]
     if not (isinstance(driver.state, Known) and driver.state.value in _WITHOUT_ANSWER):
         places.append(driver.gpus)
-    # Each of them could have shown a GPU: none is there only where all were looked at.
+    # Each source could have shown a GPU, so its absence is certain only if all were read.
     unseen = (place for place in places if isinstance(place, Unknown))
     return next(unseen, Absent("the PCI bus and the NVIDIA driver"))
 
@@ -90,7 +90,7 @@ _BUILDS_FOR = {"amd": "rocm", "apple": "metal"}
 
 
 def usable_gpu(machine: Snapshot) -> Observed[str]:
-    """A GPU that can be used here: NVIDIA's, or another maker's that a framework is built for."""
+    """A GPU that can be used here: from NVIDIA, or from a maker that a framework is built for."""
     nvidia, graphics, frameworks = nvidia_gpu(machine), machine.graphics, machine.target.frameworks
     if not (
         isinstance(nvidia, Absent) and isinstance(graphics, Known) and isinstance(frameworks, Known)
@@ -112,15 +112,16 @@ MORE_TIME = "give it more time: whygpu check --timeout 600"
 
 
 def stopped_from_outside(probe: Probe) -> bool:
-    """Somebody else ended it, or a limit of this shell: that says nothing of the framework.
+    """Whether somebody else, or a limit of this shell, ended it. That says nothing about the
+    framework.
 
-    Not SIGKILL, which is how the kernel ends what needs more memory than there is.
+    SIGKILL is excluded: the kernel sends it if a process needs more memory than there is.
     """
     return probe.ended == "signal" and probe.how in _FROM_OUTSIDE
 
 
 def gpu_proven_by(probe: Probe) -> bool:
-    """The framework really computed on a GPU, correctly, and lived to tell."""
+    """Whether the framework computed correctly on a GPU and then finished."""
     return probe.ended == "finished" and any(
         operation.kind == "gpu"
         and isinstance(operation.ran_on, Known)
@@ -131,7 +132,7 @@ def gpu_proven_by(probe: Probe) -> bool:
 
 
 def keras_backend(machine: Snapshot, framework: Framework) -> Observed[str]:
-    """The backend Keras runs on: what its probe saw, else what is configured."""
+    """The backend of Keras: the one that its probe saw, else the configured one."""
     probe = machine.probe("keras")
     if isinstance(probe, Known):
         seen = probe.value.fact("backend")

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 from whygpu.model.observed import Observed, Unknown
 
-NOT_LOOKED = Unknown("the snapshot was taken by a version of whygpu that did not look")
-"""What an older snapshot knows of facts that came later."""
+NOT_LOOKED = Unknown("the version of whygpu that took this snapshot did not check this")
+"""The value, in an older snapshot, of a fact that was added later."""
 
 Vendor = Literal["nvidia", "amd", "intel", "apple", "other"]
 
@@ -18,7 +18,7 @@ class GraphicsDevice(NamedTuple):
     vendor: Vendor
     address: str
     device_id: str
-    """The PCI device id ("2335"), or the chip's name where there is no PCI bus."""
+    """The PCI device id ("2335"), or the chip's name if there is no PCI bus."""
     kernel_driver: Observed[str]
 
 
@@ -39,32 +39,33 @@ class DriverLibrary(NamedTuple):
     path: str
     version: Observed[str]
     kind: Literal["driver", "toolkit-stub", "compat", "wsl"]
-    """A toolkit stub only serves linking; compat is NVIDIA's forward-compatibility package."""
+    """A stub from the toolkit is only for linking; compat is the forward-compatibility package."""
 
 
 class GpuProcess(NamedTuple):
-    """A process on a GPU. What lies beyond NVML's word is read from /proc, where it may be read."""
+    """A process on a GPU. NVML reports it; further facts come from /proc, if it is readable."""
 
     pid: int
     name: Observed[str]
     memory_bytes: Observed[int]
     yours: Observed[bool] = NOT_LOOKED
-    """It is this user's. Absent, as all that follows, where no process here has this number."""
+    """Whether it belongs to this user. This and the fields below are absent if no process in this
+    container or machine has this number."""
     command: Observed[str] = NOT_LOOKED
     """Program and script, without arguments: python train.py."""
     frameworks: Observed[tuple[str, ...]] = NOT_LOOKED
-    """Those whose GPU libraries it has loaded."""
+    """The frameworks whose GPU libraries it has loaded."""
     settings: Observed[tuple[tuple[str, str], ...]] = NOT_LOOKED
-    """Variables that it was started with and that decide how a framework takes memory."""
+    """Variables from its environment that decide how a framework allocates memory."""
     in_use_bytes: Observed[int] = NOT_LOOKED
-    """What its tensors take, as its frameworks say under `whygpu run`; absent elsewhere."""
+    """Memory of its tensors, as its frameworks report under `whygpu run`; otherwise absent."""
 
 
 class Gpu(NamedTuple):
     """One GPU as the driver describes it. Its UUID is deliberately not kept."""
 
     number: int
-    """Its place in PCI bus order, as nvidia-smi numbers it."""
+    """Its position in PCI bus order, as nvidia-smi numbers it."""
     name: str
     pci_address: str
     compute_capability: Observed[str]
@@ -75,26 +76,26 @@ class Gpu(NamedTuple):
     ecc_uncorrected: Observed[int]
     processes: Observed[tuple[GpuProcess, ...]]
     memory_reserved_bytes: Observed[int] = NOT_LOOKED
-    """What the driver keeps for itself: neither used nor free, and no part of CUDA's total."""
+    """Memory that the driver reserves: neither used nor free, and not part of CUDA's total."""
 
 
 DriverState = Literal[
     "working", "missing", "not-loaded", "mismatched", "hung", "denied", "lost", "failed"
 ]
-"""What came of asking the driver: `missing` no driver library, `not-loaded` library but no kernel
-module, `mismatched` library and module of different versions, `hung` no answer in time, `denied`
-no permission, `lost` the GPU dropped off the bus, `failed` any other error."""
+"""The outcome of querying the driver. `missing`: no driver library. `not-loaded`: library but no
+kernel module. `mismatched`: library and module have different versions. `hung`: no answer in time.
+`denied`: no permission. `lost`: the GPU dropped off the bus. `failed`: any other error."""
 
 
 class Driver(NamedTuple):
     state: Observed[DriverState]
     detail: str
-    """The driver's own words about that state."""
+    """The driver's own message about that state."""
     version: Observed[str]
     cuda: Observed[str]
     """The newest CUDA version that the driver supports."""
     kernel_module: Observed[str]
-    """Version of the loaded kernel module; absent when it is not loaded."""
+    """Version of the loaded kernel module; absent if it is not loaded."""
     uvm: Observed[bool]
     """Whether nvidia_uvm, which CUDA needs and nvidia-smi does not, is loaded."""
     cuda_library: Observed[DriverLibrary]

@@ -13,7 +13,7 @@ class Variable(NamedTuple):
     meaning: str
     """What this value does here, in one sentence."""
     problem: str = ""
-    """Why it cannot do what it was set for; empty when it can."""
+    """Why it has no effect, or not the intended one; empty if it works."""
 
 
 class IgnoredEntry(NamedTuple):
@@ -22,11 +22,11 @@ class IgnoredEntry(NamedTuple):
 
 
 class GpuSelection(NamedTuple):
-    """What CUDA_VISIBLE_DEVICES leaves visible."""
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves visible."""
 
     text: str
     visible: Observed[tuple[int, ...]]
-    """Indices in PCI bus order; unknown where the driver cannot say what there is."""
+    """Indices in PCI bus order; unknown if the driver cannot list the GPUs."""
     ignored: tuple[IgnoredEntry, ...]
 
 

@@ -1,4 +1,4 @@
-"""How much memory a piece of work takes on a GPU, estimated without one, and whether it fits."""
+"""An estimate, made without a GPU, of the GPU memory that a piece of work needs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from whygpu.model.short_repr import short_repr
 from whygpu.model.standing import EXIT_CODES, Standing
 
 Mode = Literal["train", "infer", "call"]
-"""`call`: a function is called, and only its author knows what for."""
+"""`call`: a function of the user is called, and its purpose is not known."""
 How = Literal["compiled", "measured", "modelled"]
-"""`compiled` the compiler says so; `measured` counted while the framework itself did the step,
-without data; `modelled` by our knowledge of the libraries."""
+"""`compiled`: the compiler reports it. `measured`: counted while the framework itself did the step
+without data. `modelled`: computed from what is known about the libraries."""
 PartName = Literal[
     "weights", "gradients", "optimizer", "activations", "inputs", "results", "workspace"
 ]
 FitVerdict = Literal["fits", "does-not-fit", "not-asked", "unknown"]
-"""`not-asked`: neither a GPU nor a limit is known to hold it against."""
+"""`not-asked`: neither a GPU nor a limit is known to compare with."""
 
 
 class MemoryPart(NamedTuple):
-    """What one kind of thing takes at the moment when most is taken."""
+    """The memory of one kind of data at the peak."""
 
     name: PartName
     bytes: int
@@ -29,62 +29,62 @@ class MemoryPart(NamedTuple):
 
 
 class BatchMemory(NamedTuple):
-    """What a step with one batch size takes."""
+    """The memory that a step with one batch size needs."""
 
     batch: int
     peak_bytes: int
-    """Of all arrays and workspaces together, as the framework counts them."""
+    """The peak of all arrays and workspaces together, as the framework counts them."""
     needs_bytes: int
-    """What the framework's allocator has to hold for it; not less than the peak."""
+    """The memory that the framework's allocator must reserve; at least the peak."""
     phase: str
-    """When the peak is: forward, backward, update; empty where it is one program."""
+    """When the peak occurs: forward, backward, update; empty if the step is one program."""
     parts: tuple[MemoryPart, ...]
 
 
 class MemoryRoom(NamedTuple):
-    """What an estimate is held against."""
+    """The available memory that an estimate is compared with."""
 
     where: str
-    """In words that follow an amount: on the RTX 4090, within the limit."""
+    """Text that follows an amount: on the RTX 4090, within the limit."""
     bytes: int
     capability: tuple[int, int] | None
     note: str
 
 
 class OtherWay(NamedTuple):
-    """The same work with less to hold."""
+    """The same work done with less memory."""
 
     name: str
     batch: int
     total_bytes: int
-    """With what CUDA and its libraries take."""
+    """Includes the memory of CUDA and its libraries."""
     fits: bool
 
 
 class MemoryEstimate(NamedTuple):
     what: str
     framework: str
-    """torch, jax or tensorflow; empty where it did not come so far."""
+    """torch, jax or tensorflow; empty if the estimate failed before that was known."""
     mode: Mode
     mixed: bool
     verdict: FitVerdict
     why: str
-    """Why it cannot be told, or not whether it fits; empty where it can."""
+    """Why there is no estimate, or no answer to whether it fits; empty if there is."""
     at: BatchMemory | None
-    """For the batch that was asked for."""
+    """The estimate for the requested batch."""
     overhead_bytes: int
-    """What CUDA and its libraries take beside it."""
+    """Additional memory of CUDA and its libraries."""
     room: MemoryRoom | None
     largest: BatchMemory | None
-    """The largest batch that fits; None where none does, or that was not looked for."""
+    """The largest batch that fits; None if none fits, or if no search was made."""
     next_batch: int | None
-    """The smallest batch beyond it that was estimated, and does not fit."""
+    """The smallest estimated batch above `largest`, which does not fit."""
     others: tuple[OtherWay, ...]
     notes: tuple[str, ...]
     source: str
-    """Who says so, with its version."""
+    """The source of the estimate, with its version."""
     traceback: str
-    """Of what went wrong in the user's own code; empty where nothing did."""
+    """The traceback of an error in the user's own code; empty if there was none."""
     seconds: float
 
     def __repr__(self) -> str:
@@ -92,7 +92,7 @@ class MemoryEstimate(NamedTuple):
 
     @property
     def total_bytes(self) -> int | None:
-        """What the process takes on the GPU, CUDA's own part included."""
+        """The memory that the process needs on the GPU, including CUDA's own part."""
         return None if self.at is None else self.at.needs_bytes + self.overhead_bytes
 
     @property

@@ -1,4 +1,4 @@
-"""What a program does, event by event, and the conditions under which it does it."""
+"""What a program does, as a list of events with the conditions under which they happen."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ CONDITIONAL: frozenset[FrameKind] = frozenset({"if", "loop", "handler", "functio
 
 
 class Fact(NamedTuple):
-    """A value is known to have at least so many items here."""
+    """A value is known to have at least this many items here."""
 
     value: Value
     at_least: int
 
 
 class Frame(NamedTuple):
-    """What a piece of code stands in: an arm of an if, the body of a with or try, a function."""
+    """What encloses a piece of code: a branch of an if, the body of a with or try, a function."""
 
     kind: FrameKind
     node: ast.AST
@@ -34,7 +34,7 @@ Context = tuple[Frame, ...]
 
 
 class Event:
-    """Something that the program does, at its place in the order of execution."""
+    """Something that the program does, at its position in the order of execution."""
 
     __slots__ = ("context", "index", "node", "path", "scope")
 
@@ -62,7 +62,7 @@ class Mention(Event):
 
 
 class Call(Event):
-    """A call. Its path is empty where the source does not tell what is called."""
+    """A call. Its path is empty if the source does not show what is called."""
 
     __slots__ = ("arguments", "keywords", "method", "receiver", "target")
     node: ast.Call
@@ -92,11 +92,11 @@ class Call(Event):
 
     @property
     def key(self) -> tuple[Any, ...] | None:
-        """Calls with the same key give back the same thing: a plain question asked twice."""
+        """Calls with the same key return the same value, for example the same query made twice."""
         if not self.path or self.receiver is not None:
             return None
         given = (*self.arguments, *self.keywords.values())
-        # Deeper values are not compared: that could take for ever, and is never asked twice.
+        # Deeper values are not compared: that could take very long, and such calls do not repeat.
         if not all(value is None or type(value) in (Constant, Name) for value in given):
             return None
         path = self.path.replace(".experimental.", ".").replace(".compat.v1.", ".")
@@ -120,7 +120,7 @@ class Call(Event):
 
 
 class Setting(Event):
-    """os.environ[path] = value; the value None means that the source does not tell it."""
+    """os.environ[path] = value; the value None means that the source does not show it."""
 
     __slots__ = ("default", "unset", "value")
 
@@ -140,7 +140,7 @@ class Setting(Event):
         self.value = value
         self.unset = unset
         self.default = default
-        """Set only where it is not set yet: os.environ.setdefault."""
+        """Set only if it is not set yet: os.environ.setdefault."""
 
 
 class Assignment(Event):
@@ -165,7 +165,7 @@ class Assignment(Event):
 
 
 class Combination(Event):
-    """Two values meet in an operation: a + b."""
+    """An operation combines two values: a + b."""
 
     __slots__ = ("value",)
     node: ast.BinOp
@@ -185,7 +185,7 @@ class Combination(Event):
 
 
 class Taking(Event):
-    """One item is taken out of a value by its number: gpus[1]."""
+    """A value is indexed by a number: gpus[1]."""
 
     __slots__ = ("value",)
     node: ast.Subscript

@@ -13,14 +13,14 @@ LogVerdict = Literal["found", "nothing-wrong", "not-gpu", "unknown"]
 
 
 class Guidance(NamedTuple):
-    """What can be told where no cause was found."""
+    """What can be said if no cause was found."""
 
     understood: str
-    """What the log does say, as a sentence without its end."""
+    """What the log does say: a sentence without a full stop."""
     candidates: tuple[str, ...] = ()
     """What it could be, most common first."""
     ask: str | None = None
-    """The question that would decide; None where nothing is open."""
+    """The question whose answer would decide; None if nothing is open."""
     steps: tuple[Remedy, ...] = ()
     """What to do next."""
 
@@ -30,28 +30,28 @@ class Explanation(NamedTuple):
     headline: str
     """The verdict as the one sentence an answer starts with."""
     root_causes: tuple[Finding, ...]
-    """Most likely first. More than one where the log alone does not decide, or where several
-    things are wrong."""
+    """Most likely first. More than one if the log alone does not decide, or if several things are
+    wrong."""
     symptoms: tuple[Finding, ...]
-    """What follows from a root cause, or does not matter beside it."""
+    """Findings that follow from a root cause, or do not matter compared with it."""
     noise: tuple[Finding, ...]
-    """Lines that look like trouble and are none."""
+    """Lines that look like a problem but are harmless."""
     unexplained: tuple[Evidence, ...]
-    """Lines that look like trouble and that nothing here accounts for."""
+    """Lines that look like a problem and that no cause explains."""
     crashed: tuple[str, ...] = ()
     """Detectors that failed, each with its error: bugs in whygpu."""
     name: str = ""
-    """Of the file; empty for standard input and text."""
+    """The path of the file; empty for standard input and text."""
     lines_read: int = 0
     installer: Installer = PLAIN_PIP
-    """Of the machine that was looked at beside the log, for the commands of its remedies."""
+    """The installer of the machine that was checked together with the log, for its commands."""
     guidance: Guidance | None = None
-    """Always there where the verdict is unknown; for a failure that is not the GPU's, where there
-    is more to say than its own words."""
+    """Always present if the verdict is unknown. For a failure unrelated to the GPU, present if
+    there is more to say than the error message itself."""
     unread: str = ""
-    """Why a part of the log was not read; empty where all of it was."""
+    """Why a part of the log was not read; empty if all of it was read."""
     on_cpu: bool = False
-    """Nothing is wrong, and the log says that the work was done on the CPU, and why."""
+    """Nothing is wrong, but the log says that the work was done on the CPU, and why."""
 
     def __repr__(self) -> str:
         return short_repr(self)

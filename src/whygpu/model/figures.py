@@ -1,13 +1,13 @@
-"""Figures as people read them."""
+"""Numbers formatted for people."""
 
 from __future__ import annotations
 
 PRECISIONS = {"tf32": "TF32"}
-"""Names that are written otherwise than in code."""
+"""Names that are written differently from their form in code."""
 
 
 def figure(number: float) -> str:
-    """Two digits that count: 0.04, 12, 3.1e-05."""
+    """With two significant digits: 0.04, 12, 3.1e-05."""
     if number == 0:
         return "0"
     if 0.001 <= abs(number) < 10_000:
@@ -28,5 +28,5 @@ def times(ratio: float) -> str:
 
 
 def share(ratio: float) -> str:
-    """0.04 of, 12 times: goes on with what it is a share of."""
+    """0.04 of, 12 times: the text continues with the whole."""
     return f"{figure(ratio)} of" if ratio <= 1 else times(ratio)

@@ -22,7 +22,7 @@ class Evidence(NamedTuple):
     where: str
     text: str
     line: int | None = None
-    """Of a log or a source file."""
+    """The line number in a log or a source file."""
 
 
 class Remedy(NamedTuple):
@@ -32,7 +32,7 @@ class Remedy(NamedTuple):
 
     @property
     def wishes(self) -> bool:
-        """Whether the planner has to be asked which release to install."""
+        """Whether the planner must choose the release to install."""
         return any(isinstance(step, InstallFramework) for step in steps_of(self.action))
 
 
@@ -51,11 +51,11 @@ class Finding(NamedTuple):
     explained_by: str | None = None
     """The code of the root cause this follows from; None for a root cause."""
     ask: str | None = None
-    """The question or command that would settle it, where the evidence alone does not."""
+    """The question or command that would confirm it, if the evidence alone does not."""
 
 
 class Gap(NamedTuple):
-    """Something a detector could not judge, beside what it could."""
+    """Something that a detector could not judge, in addition to its findings."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""Who holds a GPU's memory, and what a new process would take of what is left."""
+"""Which processes hold a GPU's memory, and how much a new process would get of the rest."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.short_repr import short_repr
 
 HeldAs = Literal["reserved", "as-needed", "unknown", "nobody"]
-"""`reserved`: most likely a framework's reservation at its start; `as-needed`: by a framework that
-takes what it needs and keeps what is freed; `unknown`: nothing can be said of it; `nobody`: no
-process that is seen from here accounts for it."""
+"""`reserved`: most likely reserved by a framework when it started. `as-needed`: held by a framework
+that allocates on demand and keeps freed memory for reuse. `unknown`: nothing is known about it.
+`nobody`: no process that is visible from here accounts for it."""
 
 Start = Literal["reserves", "grows", "nothing", "fails", "unknown"]
 """What a framework does with a GPU's memory when it starts."""
@@ -20,33 +20,33 @@ class Holder(NamedTuple):
     """One holder of a GPU's memory."""
 
     pid: int | None
-    """None for what no process accounts for."""
+    """None for memory that no process accounts for."""
     command: str
     yours: Observed[bool]
     frameworks: Observed[tuple[str, ...]]
     held_bytes: Observed[int]
     in_use_bytes: Observed[int]
-    """What its tensors take of it. Nobody sees that from outside: a program under `whygpu run` has
-    its frameworks tell it."""
+    """The part that its tensors use. This cannot be seen from outside; the frameworks of a program
+    under `whygpu run` report it."""
     held_as: HeldAs
     what: str
-    """What is known of it, in a sentence."""
+    """What is known about it, in a sentence."""
 
 
 class NewProcess(NamedTuple):
-    """What a new process of one framework would do with a GPU's memory, as things are now."""
+    """What a new process of one framework would do with a GPU's memory in its current state."""
 
     framework: str
     version: str
-    """Empty where it is not installed: then its newest releases are spoken of."""
+    """Empty if it is not installed: the answer is then about its newest releases."""
     start: Start
     asks_bytes: int | None
-    """What it wants to reserve; None where it reserves nothing, or that cannot be told."""
+    """How much it wants to reserve; None if it reserves nothing, or if that is unknown."""
     gets_bytes: int | None
-    """About what it would have of it, or could grow to, with what is free now."""
+    """About how much it would get, or could grow to, with the memory that is free now."""
     why: str
     changed_by: tuple[str, ...]
-    """The framework's own settings that make it do otherwise."""
+    """The framework's own settings that change this."""
 
     @property
     def falls_short(self) -> bool:
@@ -64,22 +64,22 @@ class GpuMemory(NamedTuple):
     total_bytes: Observed[int]
     used_bytes: Observed[int]
     reserved_bytes: Observed[int]
-    """What the driver keeps for itself."""
+    """Memory that the driver reserves for itself."""
     free_bytes: Observed[int]
     holders: tuple[Holder, ...]
-    """The largest first."""
+    """Largest first."""
     processes_unknown: str
-    """Why the processes are not known; empty where they are."""
+    """Why the processes are not known; empty if they are."""
     new_processes: tuple[NewProcess, ...]
 
     @property
-    def told(self) -> bool:
+    def answered(self) -> bool:
         """Whether the main question has an answer."""
         return isinstance(self.free_bytes, Known) and not self.processes_unknown
 
 
 class Default(NamedTuple):
-    """What a framework takes by itself on any GPU."""
+    """How much memory a framework takes by default on any GPU."""
 
     framework: str
     says: str
@@ -89,19 +89,19 @@ class Default(NamedTuple):
 
 class HoldersReport(NamedTuple):
     gpus: Observed[tuple[GpuMemory, ...]]
-    """Absent where nothing shows an NVIDIA GPU."""
+    """Absent if nothing shows an NVIDIA GPU."""
     settings: tuple[tuple[str, str], ...]
-    """Variables of the environment that had a part in the answer."""
+    """Environment variables that influenced the answer."""
     defaults: tuple[Default, ...]
     causes: tuple[str, ...] = ()
-    """What keeps the driver from answering, as `whygpu check` finds it."""
+    """What prevents the driver from answering, as `whygpu check` finds it."""
 
     def __repr__(self) -> str:
         return short_repr(self)
 
     @property
     def exit_code(self) -> int:
-        """0 where the question has an answer, and "there is no GPU" is one; else 4."""
+        """0 if the question has an answer ("there is no GPU" is one); else 4."""
         if isinstance(self.gpus, Known):
-            return 0 if all(gpu.told for gpu in self.gpus.value) else 4
+            return 0 if all(gpu.answered for gpu in self.gpus.value) else 4
         return 0 if isinstance(self.gpus, Absent) else 4

@@ -18,28 +18,28 @@ class Wish(NamedTuple):
 
     framework: str
     specifier: str
-    """Empty where any release will do."""
+    """Empty if any release is acceptable."""
 
     def __str__(self) -> str:
         return f"{self.framework}{self.specifier}"
 
 
 class Candidate(NamedTuple):
-    """A release that can fulfil a wish, with what its GPU build is made for."""
+    """A release that can satisfy a wish, with the requirements of its GPU build."""
 
     framework: str
     package: str
     version: str
     extra: str
-    """The extra that brings the CUDA libraries; empty where there is none."""
+    """The extra that installs the CUDA libraries; empty if there is none."""
     parts: tuple[Release, ...]
-    """The wheels that must exist for the machine: its own, and those with its GPU code."""
+    """The wheels that must exist for the machine: the release's own, and those with GPU code."""
     cuda: str
     cudnn: str
     architectures: tuple[str, ...]
     unsearched: tuple[str, ...]
     no_build: str = ""
-    """Why there is no GPU build to install; empty where there is one."""
+    """Why there is no GPU build to install; empty if there is one."""
 
     @property
     def requirement(self) -> str:
@@ -56,7 +56,7 @@ Constraint = Literal[
     "python", "platform", "glibc", "build", "driver", "architecture", "defect", "conflict"
 ]
 FitOutcome = Literal["holds", "note", "unchecked", "breaks"]
-"""`note`: it holds, with something to know; `unchecked`: a fact that decides is missing."""
+"""`note`: it holds, but the user should know something. `unchecked`: a decisive fact is missing."""
 
 
 class FitCheck(NamedTuple):
@@ -65,15 +65,15 @@ class FitCheck(NamedTuple):
     constraint: Constraint
     outcome: FitOutcome
     reason: str
-    """The rest of a sentence that begins with the release, as in "needs driver 525.60.13"."""
+    """The rest of a sentence that starts with the release, as in "needs driver 525.60.13"."""
 
 
 class ReleaseVerdict(NamedTuple):
-    """What came of one release."""
+    """The verdict on one release."""
 
     candidate: Candidate
     breaks: Constraint | None
-    """The first constraint that it breaks; None where it fits."""
+    """The first constraint that it breaks; None if it fits."""
     reason: str
     unchecked: tuple[str, ...]
     notes: tuple[str, ...]
@@ -90,17 +90,18 @@ class ReleaseVerdict(NamedTuple):
 
 class Solution(NamedTuple):
     chosen: tuple[Candidate, ...]
-    """For each wish, in order."""
+    """One for each wish, in order."""
     packages: tuple[tuple[str, str], ...]
-    """Every package of the table that will be installed."""
+    """Every package of the release table that will be installed."""
     pins: tuple[tuple[str, str], ...]
-    """Requirements to add to the command, and why: what metadata leave open and must not be."""
+    """Requirements to add to the command, each with its reason: the metadata of the packages would
+    allow releases that do not work."""
 
 
 class Plan(NamedTuple):
     solution: Solution
     verdicts: tuple[ReleaseVerdict, ...]
-    """Of what was chosen, for each wish."""
+    """The checks of the chosen release, for each wish."""
 
     @property
     def chosen(self) -> tuple[Candidate, ...]:
@@ -111,13 +112,13 @@ class Advice(NamedTuple):
     """How to install a plan."""
 
     installer: Installer
-    """Of the environment that the commands are for."""
+    """The interpreter of the environment that the commands are for."""
     preparations: tuple[Action, ...]
-    """They have to come first."""
+    """Commands that must run first."""
     installs: tuple[Action, ...]
-    """Each installs the plan by itself: with pip, and with uv."""
+    """Alternatives, each of which installs the whole plan: with pip, and with uv."""
     remedies: tuple[Action, ...]
-    """They have to follow."""
+    """Commands that must run afterwards."""
     notes: tuple[str, ...]
 
 
@@ -130,7 +131,7 @@ class Change(NamedTuple):
     kinds: tuple[ChangeKind, ...]
     what: str
     chosen: tuple[Candidate, ...]
-    """What would be installed then."""
+    """What could be installed after that change."""
 
 
 class PlanAnswer(NamedTuple):
@@ -138,11 +139,11 @@ class PlanAnswer(NamedTuple):
     wishes: tuple[Wish, ...]
     plan: Plan | None
     candidates: tuple[ReleaseVerdict, ...]
-    """Of every wish, newest first."""
+    """The verdicts for every wish, newest release first."""
     conflict: str
-    """Why releases that fit do not work together; empty where that is not the problem."""
+    """Why releases that fit the machine do not fit each other; empty if that is not the problem."""
     gave_up: str = ""
-    """Why it is not known whether there is a plan; empty where it is."""
+    """Why it is not known whether there is a plan; empty if it is known."""
     advice: Advice | None = None
     """How to install the plan; None if there is no plan."""
     changes: tuple[Change, ...] = ()
@@ -157,7 +158,7 @@ class PlanAnswer(NamedTuple):
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """What could not be checked of the plan, each once; or why there may be one."""
+        """What could not be checked about the plan, each once; or why there may be a plan."""
         if self.gave_up:
             return (self.gave_up,)
         verdicts = self.plan.verdicts if self.plan else ()
@@ -165,7 +166,7 @@ class PlanAnswer(NamedTuple):
 
     @property
     def needs_remedy(self) -> bool:
-        """As installed, something of the plan finds no GPU; a remedy comes with the commands."""
+        """Whether a part of the plan finds no GPU until the remedy in its commands is applied."""
         return self.plan is not None and any(v.has_only_a_defect for v in self.plan.verdicts)
 
     @property
@@ -180,7 +181,7 @@ class PlanAnswer(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """There is a plan, or there is none: one that needs a remedy is a plan."""
+        """A plan that needs a remedy counts as a plan."""
         return EXIT_FINE if self.standing == "attention" else EXIT_CODES[self.standing]
 
 
@@ -220,11 +221,11 @@ class ReleaseNeeds(NamedTuple):
     cuda: str
     cudnn: str
     driver: str
-    """The oldest driver that runs it for certain; empty where none is on record."""
+    """The oldest driver that certainly runs it; empty if none is on record."""
     architectures: tuple[str, ...]
 
 
 def version_range(versions: Sequence[str]) -> str:
-    """The first to the last of versions that are in order."""
+    """The range from the first to the last of sorted versions."""
     first, last = versions[0], versions[-1]
     return first if first == last else f"{first} to {last}"

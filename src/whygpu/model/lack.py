@@ -14,7 +14,7 @@ class Obstacle(NamedTuple):
     """One thing that is in the way."""
 
     text: str
-    """Empty where the summary says it."""
+    """Empty if the summary already says it."""
     remedy: Remedy | None
 
 
@@ -22,7 +22,7 @@ class Lack(NamedTuple):
     summary: str
     obstacles: tuple[Obstacle, ...] = ()
     installer: Installer = PLAIN_PIP
-    """Of the target: commands are written for it."""
+    """The installer of the target, for which commands are written."""
 
     @property
     def one_line(self) -> str:

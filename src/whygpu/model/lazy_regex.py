@@ -1,7 +1,7 @@
 """Regular expressions that are compiled when they are first used.
 
-The catalogue has hundreds of them, for logs and for source. Whoever asks about a machine uses few,
-and compiling all of them would double the time of a start.
+The catalogue has hundreds of them, for logs and for source. A check of a machine uses few of them,
+and compiling all of them would double the start time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import cast
 
 
 class _Late:
-    """Stands in for a compiled pattern, as far as causes use one."""
+    """A stand-in for a compiled pattern, with the methods that causes use."""
 
     __slots__ = ("_compiled", "_flags", "_words", "pattern")
 
@@ -56,7 +56,7 @@ class _Late:
 
 
 def late(source: str, flags: int = 0) -> re.Pattern[str]:
-    """Like re.compile, at the first use."""
+    """Like re.compile, but the pattern is compiled at its first use."""
     return cast("re.Pattern[str]", _Late(source, flags))
 
 
@@ -66,7 +66,7 @@ def compiled(pattern: re.Pattern[str]) -> re.Pattern[str]:
 
 
 def words_of(pattern: re.Pattern[str]) -> tuple[str, ...]:
-    """Lower-case words of which any match contains one; empty if none are known."""
+    """Lower-case words; every match contains at least one of them. Empty if none are known."""
     return pattern.words if isinstance(pattern, _Late) else ()
 
 

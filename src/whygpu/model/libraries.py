@@ -1,4 +1,4 @@
-"""Shared libraries: what a file says of itself, and what the loader would do with a name."""
+"""Shared libraries: what a file declares, and how the dynamic loader would resolve a name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class VersionNeed(NamedTuple):
 
 
 class ElfFacts(NamedTuple):
-    """The dynamic section of one ELF file, as far as loading depends on it."""
+    """The parts of an ELF file's dynamic section that affect loading."""
 
     machine: str
     bits: int
@@ -38,7 +38,7 @@ class SearchedFolder(NamedTuple):
     path: str
     kind: SearchKind
     owner: str
-    """Whose setting put the folder on the list: a file for rpath and runpath, else empty."""
+    """The file whose rpath or runpath lists the folder; empty for other settings."""
     result: Literal["found", "not-there", "other-architecture", "broken"]
 
 
@@ -48,7 +48,7 @@ class OtherCopy(NamedTuple):
     path: str
     reason: str
     usable: bool = True
-    """It would load if it were found: it is whole, and for this processor."""
+    """Whether it would load if it were found: it is complete and built for this processor."""
 
 
 ResolutionOutcome = Literal[
@@ -57,22 +57,24 @@ ResolutionOutcome = Literal[
 
 
 class Resolution(NamedTuple):
-    """What the dynamic loader does when one file asks for one library."""
+    """What the dynamic loader does when one file requests one library."""
 
     library: str
     requester: str
-    """The path of the file that asks."""
+    """The path of the requesting file."""
     required: bool
-    """Without it the framework gives up the GPU (or does not import); else only a feature."""
+    """Without it, the framework cannot use the GPU or be imported. If false, only a feature is
+    lost."""
     outcome: ResolutionOutcome
     path: str | None
-    """The file that is opened; None when none is found."""
+    """The file that is opened; None if none is found."""
     chain: tuple[str, ...]
-    """From this library down to the one that breaks, that one last; empty when all is well."""
+    """From this library down to the one that fails, which is last; empty if none fails."""
     detail: str
-    """The loader's reason, as it would word it; empty when all is well."""
+    """The loader's error message; empty if loading succeeds."""
     searched: tuple[SearchedFolder, ...]
-    """Where the last name of the chain (or, when all is well, the library) was looked for."""
+    """Where the loader searched for the last name of the chain or, without a failure, for the
+    library."""
     other_copies: tuple[OtherCopy, ...]
 
 
@@ -83,7 +85,7 @@ class LibraryCopy(NamedTuple):
     """One copy of a CUDA library on this machine."""
 
     name: str
-    """Without lib and .so: cudart, cudnn, cublas."""
+    """The name without lib and .so: cudart, cudnn, cublas."""
     soname: str
     path: str
     version: Observed[str]

@@ -1,4 +1,4 @@
-"""What a log says, as typed evidence: the things that log detectors judge."""
+"""The contents of a log as typed evidence, which log detectors judge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whygpu.model.program import Program
 
 Level = Literal["fatal", "error", "warning", "info", "none"]
-"""How loudly the writer said it; "none" for lines that are no log records."""
+"""The severity that the writer gave it; "none" for lines that are not log records."""
 
 LONGEST_QUOTE = 300
 
@@ -24,26 +24,26 @@ LONGEST_QUOTE = 300
 class Line(NamedTuple):
     number: int
     text: str
-    """Without colours, overwritten progress bars, and what shells and loggers put before it."""
+    """Without colours, overwritten progress bars, and prefixes of shells and loggers."""
     level: Level = "none"
     source: str = ""
     """The file that wrote a record (cuda_driver.cc); empty for other lines."""
 
 
 class Raised(NamedTuple):
-    """A Python exception: a traceback's last line, or such a line by itself."""
+    """A Python exception: the last line of a traceback, or such a line on its own."""
 
     line: int
     type: str
     """The last part of its name: ImportError, ResourceExhaustedError."""
     message: str
-    """Continuation lines included."""
+    """Includes continuation lines."""
     frames: tuple[str, ...] = ()
     """The files of its traceback, outermost first."""
     handled: bool = False
     """Another exception was raised while this one was handled, or because of it."""
     program: Program | None = None
-    """The statement that raised it, as its traceback shows it; None where that is not telling."""
+    """The statement that raised it, as its traceback shows it; None if that says nothing."""
 
 
 LibraryOutcome = Literal["opened", "not-found", "broken", "wrong-symbols"]
@@ -56,14 +56,14 @@ class LibraryEvent(NamedTuple):
     library: str
     """As the log names it: libcudnn.so.8, cudart64_110.dll."""
     component: str
-    """Which one it is, whatever the platform: cudnn, cudart, cublas, cuda (the driver's), nccl."""
+    """Its name on any platform: cudnn, cudart, cublas, cuda (the driver's), nccl."""
     version: str
-    """What the name asks for: 8, 11.0; empty where it does not say."""
+    """The version in the name: 8, 11.0; empty if it has none."""
     outcome: LibraryOutcome
     detail: str
-    """The loader's own words."""
+    """The loader's own message."""
     stops: bool
-    """It ended an import or the program; otherwise the program went on without it."""
+    """It ended an import or the program. If false, the program continued without the library."""
 
 
 class Status(NamedTuple):
@@ -72,32 +72,33 @@ class Status(NamedTuple):
     line: int
     api: Literal["driver", "runtime", "cudnn", "cublas", "cusolver", "cufft", "nccl", "nvml"]
     name: str
-    """As the driver's headers have it, also where the log has only the number or the sentence."""
+    """The name in the driver's headers, even if the log has only the number or the message."""
     call: str
-    """What was called: cuInit, cudaGetDevice; empty where the log does not say."""
+    """The called function: cuInit, cudaGetDevice; empty if the log does not say."""
 
 
 class Allocation(NamedTuple):
-    """Memory was asked for and not given. Sizes are in bytes, None where the log does not say."""
+    """A failed request for memory. Sizes are in bytes, None if the log does not say."""
 
     line: int
     place: MemoryPlace
     final: bool
-    """The program was refused; otherwise it tried again with less, or did without."""
+    """The request failed for good. If false, the program tried again with less, or continued
+    without the memory."""
     requested: int | None = None
     free: int | None = None
     total: int | None = None
     held: int | None = None
-    """By live tensors of this process."""
+    """Used by live tensors of this process."""
     reserved: int | None = None
-    """By this process's allocator, live tensors included."""
+    """Reserved by this process's allocator, including live tensors."""
     shape: str = ""
     of: str = ""
-    """Who says it: torch, tensorflow, xla, cuda, system, ..."""
+    """The source of the message: torch, tensorflow, xla, cuda, system, ..."""
 
 
 class Device(NamedTuple):
-    """A GPU that the log tells about."""
+    """A GPU that the log describes."""
 
     line: int
     event: Literal["found", "ignored", "ready"]
@@ -109,12 +110,11 @@ class Device(NamedTuple):
 
 
 DeviceWord = Literal["no-gpu", "gpu", "gpu-unused", "on-cpu", "on-gpu"]
-"""That there is none, that there is one, that there is one which is left alone, and where the work
-is done."""
+"""There is no GPU, there is one, there is one that is not used, or where the work is done."""
 
 
 class DeviceReport(NamedTuple):
-    """A program's own word on the devices it has or uses."""
+    """A program's own statement about the devices that it has or uses."""
 
     line: int
     says: DeviceWord
@@ -140,9 +140,9 @@ class Failure(NamedTuple):
     kind: FailureKind
     text: str
     says_why: bool = True
-    """Whether its words give a reason; a few only tell that a call or another process failed."""
+    """Whether the message gives a reason. Some only say that a call or another process failed."""
     about_gpu: bool = False
-    """By its words, by the source file that wrote them, or by the statement that failed."""
+    """Decided by the message, by the source file that wrote it, or by the failed statement."""
 
 
 class Match(NamedTuple):
@@ -158,7 +158,7 @@ _NO_WORDS = re.compile(r"\W{0,80}")
 
 
 def _first_word(match: re.Match[str]) -> int:
-    """Where what was found begins to say something; marks may stand on the line before."""
+    """The offset of the first word; punctuation of the match may be on the line before."""
     lead = _NO_WORDS.match(match.group())
     ended = lead.group().rfind("\n") if lead else -1
     return match.start() + ended + 1
@@ -178,30 +178,31 @@ class Log(NamedTuple):
     failures: tuple[Failure, ...] = ()
     """In the order of the log; exceptions that were handled are not among them."""
     progress: tuple[int, ...] = ()
-    """Lines that show work being done: steps, losses, results, a server that serves."""
+    """Lines that show work in progress: steps, losses, results, a running server."""
     platform: Literal["linux", "windows", "macos", "unknown"] = "unknown"
     framework: str = ""
-    """tensorflow, torch, jax, ...: the one that most of it is about; empty if that is unclear."""
+    """The framework that most of the log is about (tensorflow, torch, jax, ...); empty if that is
+    unclear."""
     name: str = ""
-    """Of the file; empty for standard input and text."""
+    """The path of the file; empty for standard input and text."""
     lines_read: int = 0
     lines_left_out: int = 0
-    """Ordinary lines of a long log that were looked at and not kept."""
+    """Number of ordinary lines of a long log that were read but not kept."""
     unread: str = ""
-    """Why a part of it could not be read, such as a damaged archive; empty where all was read."""
+    """Why a part could not be read, such as a damaged archive; empty if all was read."""
     text: str = ""
-    """The kept lines, joined by newlines: what phrases are searched in."""
+    """The kept lines, joined by newlines. Phrases are searched in this text."""
     lowered: str = ""
-    """The same in lower case: what is asked for the words of phrases."""
+    """The same text in lower case, for the quick search for the words of phrases."""
     starts: tuple[int, ...] = ()
     """Where each kept line begins in `text`."""
     memory: MemoryEnd | None = None
-    """What watching the run has shown of how memory ended it; None where nobody watched."""
+    """What monitoring showed about how memory ended the run; None if it was not monitored."""
     processor: Cpu | None = None
-    """The one that wrote it; None where that is not known."""
+    """The interpreter that wrote the log; None if it is not known."""
 
     def find(self, pattern: re.Pattern[str]) -> Iterator[Match]:
-        """Every place where the log says this. A phrase may run over a line's end if it allows."""
+        """Every match in the log. A pattern that allows it may match across lines."""
         from bisect import bisect_right
 
         for match in pattern.finditer(self.text) if self._can_say(pattern) else ():
@@ -215,10 +216,10 @@ class Log(NamedTuple):
         return self._can_say(pattern) and pattern.search(self.text) is not None
 
     def _can_say(self, pattern: re.Pattern[str]) -> bool:
-        """Whether one of the words is here that any match contains.
+        """Whether the log contains one of the words that every match contains.
 
-        The catalogue has some two hundred phrases, and a log is about one or two of them. Asking
-        for words first spares nearly all searches, and compiling the patterns for them.
+        The catalogue has some two hundred phrases, and a log contains one or two of them. Checking
+        for words first avoids nearly all searches, and compiling their patterns.
         """
         words = words_of(pattern)
         return not words or any(word in self.lowered for word in words)
@@ -241,16 +242,16 @@ class Log(NamedTuple):
         return Evidence("log", where, text, number)
 
     def without_gpu(self) -> tuple[DeviceReport, ...]:
-        """Reports of no GPU, or of work on the CPU, that nothing else in the log takes back."""
-        said = {report.says for report in self.reports}
-        if "on-gpu" in said:
+        """Reports of no GPU, or of work on the CPU, that nothing else in the log contradicts."""
+        statements = {report.says for report in self.reports}
+        if "on-gpu" in statements:
             return ()
-        seen = "gpu" in said or any(device.event == "ready" for device in self.devices)
+        seen = "gpu" in statements or any(device.event == "ready" for device in self.devices)
         counts = {"gpu-unused", "on-cpu"} if seen else {"gpu-unused", "on-cpu", "no-gpu"}
         return tuple(report for report in self.reports if report.says in counts)
 
     def version_of(self, name: str) -> str | None:
-        """The first version of this that the log mentions."""
+        """The first version of this package that the log mentions."""
         return next((seen.version for seen in self.versions if seen.of == name), None)
 
     def status_named(self, *names: str) -> tuple[Status, ...]:

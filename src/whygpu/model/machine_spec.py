@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from whygpu.model.observed import Known, Observed
 
 GpuKind = Literal["data-center", "workstation", "geforce", "jetson"]
-"""NVIDIA's forward-compatibility packages serve data-center GPUs; Jetsons have other wheels."""
+"""NVIDIA's forward-compatibility packages work on data-center GPUs; Jetsons have other wheels."""
 
 PLATFORMS = {
     "linux_x86_64": "Linux on x86_64",
@@ -35,11 +35,11 @@ class PlannedGpu(NamedTuple):
 
 class MachineSpec(NamedTuple):
     python: Observed[str]
-    """As 3.11 or 3.11.9."""
+    """Such as 3.11 or 3.11.9."""
     platform: Observed[str]
     """A key of PLATFORMS."""
     glibc: Observed[str]
-    """Absent where the C library is another one, or has no say."""
+    """Absent if the C library is not glibc, or does not matter."""
     driver: Observed[str]
     gpus: Observed[tuple[PlannedGpu, ...]]
 

@@ -1,4 +1,4 @@
-"""What was seen of a program's memory while it ran and when it ended, and what that comes to."""
+"""A program's memory use while it ran and when it ended, and the conclusions from that."""
 
 from __future__ import annotations
 
@@ -10,69 +10,69 @@ from whygpu.model.shortage import MemoryPlace
 
 
 class Point(NamedTuple):
-    """One moment of a curve, or several that were joined to keep it short."""
+    """One point of a curve, or several merged into one to keep the curve short."""
 
     seconds: float
-    """Since the first."""
+    """Time since the first point."""
     low: int
     high: int
-    """The least and the most bytes that were seen there."""
+    """The fewest and the most bytes that were seen there."""
 
 
 class Curve(NamedTuple):
     """Memory in use over time."""
 
     of: str
-    """Who counted: torch, jax, tensorflow, or the kernel."""
+    """The source of the figures: torch, jax, tensorflow, or the kernel."""
     device: str
     """gpu:0, or host."""
     began: float
-    """When the first point was seen, as time.time() has it."""
+    """The time.time() of the first point."""
     points: tuple[Point, ...]
 
 
 class Allocator(NamedTuple):
-    """What a framework's allocator says of one GPU at the end. None for what it does not say."""
+    """What a framework's allocator reports about one GPU at the end; None if it does not report."""
 
     of: str
     device: str
     live: int
     peak: int | None = None
     reserved: int | None = None
-    """What it has taken from the driver, live tensors included."""
+    """Memory taken from the driver, including live tensors."""
     limit: int | None = None
     largest_free: int | None = None
-    """The largest piece of what is reserved and not in use."""
+    """The largest block that is reserved but not in use."""
     pieces: int | None = None
     pieces_ever: int | None = None
-    """How many pieces are in use, and how many it has ever given out."""
+    """How many blocks are in use, and how many were ever allocated."""
     free: int | None = None
-    """What the driver had left on this GPU."""
+    """Memory that the driver had left on this GPU."""
     total: int | None = None
 
 
 class Kept(NamedTuple):
-    """One thing of the program's that holds many arrays, or a long graph, at the end."""
+    """A variable of the program that holds many arrays, or a long graph, at the end."""
 
     name: str
     arrays: int
     bytes: int | None
-    """None where a graph holds them, whose size nobody tells."""
+    """None if a graph holds them: the size of a graph is not reported."""
     of: str
-    """The library that most of them are of: torch, jax, tensorflow, numpy."""
+    """The library of most of the arrays: torch, jax, tensorflow, numpy."""
 
 
 class Rounds(NamedTuple):
-    """A loop that was under way when the program ended."""
+    """A loop that was running when the program ended."""
 
     where: str
     """train.py:12."""
     begun: int
-    """Rounds before the one that failed."""
+    """Completed iterations before the one that failed."""
 
 
 class ProcessLimit(NamedTuple):
-    """What setrlimit allows a process, and how much of that it has."""
+    """A limit set by setrlimit, and how much of it the process uses."""
 
     name: str
     """RLIMIT_AS or RLIMIT_DATA."""
@@ -81,73 +81,73 @@ class ProcessLimit(NamedTuple):
 
 
 class NotedWork(NamedTuple):
-    """The model that a process was at when memory ran out, without its weights.
+    """The model that a process was working on when memory ran out, without its weights.
 
-    A process of its own can load it from this, and estimate what would have fitted.
+    A separate process can load it from this, and estimate what would have fitted.
     """
 
     why: str = ""
-    """Why it could not be noted; empty where it was, and all of the rest has a meaning."""
+    """Why it could not be recorded; empty if it was. The other fields count only if it was."""
     of: str = ""
     """keras or torch."""
     name: str = ""
-    """Of the model's class."""
+    """The name of the model's class."""
     mode: Mode = "train"
     batch: int = 0
     optimizer: str | None = None
-    """Of a PyTorch program; that of a Keras model is part of it."""
+    """Only for a PyTorch program; in Keras, the optimizer is part of the model."""
     options: dict[str, Any] | None = None
-    """The optimiser's, as far as its memory depends on them."""
+    """The optimizer's options that affect its memory."""
     mixed: bool = False
     backend: str | None = None
     """Keras's."""
     input: str | None = None
-    """What the model takes, where it does not say so itself, in the words of `--input`."""
+    """The model's input, if the model does not declare it, in the syntax of `--input`."""
     data: str = ""
-    """The model, as the bootstrap's memory/work_*.py write and whygpu_work.noted reads it."""
+    """The model, as memory/work_*.py of the bootstrap writes it and whygpu_work.noted reads it."""
     python: str = ""
     program: str | None = None
-    """The program's own file, where it has one."""
+    """The program's own file, if it has one."""
     package: str = ""
-    """The one that it is part of, where it was started as such: python -m package.train."""
+    """The package of the program, if it was started as a module: python -m package.train."""
     search_path: tuple[str, ...] = ()
-    """Where the program finds its modules."""
+    """The folders in which the program finds its modules."""
     begun: bool = False
-    """Noted when it began: the process ended without telling, and may have been at something
-    else by then."""
+    """Recorded when the work began. The process ended without a report, and may have been doing
+    something else by then."""
 
 
 class Footprint(NamedTuple):
-    """What a process has of the computer's memory, in bytes."""
+    """The main memory of a process, in bytes."""
 
     size: int
-    """Of its address space."""
+    """The size of its address space."""
     resident: int
-    """What it has to itself, without files and libraries that give way when needed."""
+    """Private memory, without files and libraries that the kernel can drop."""
     data: int
     """Data and stack, as RLIMIT_DATA counts them."""
 
 
 class ProcessMemory(NamedTuple):
-    """What one process told of its memory at its end."""
+    """What one process reported about its memory at its end."""
 
     error: str = ""
-    """The exception that ended it for want of memory, perhaps: its type and words."""
+    """The exception that ended it, perhaps for lack of memory: its type and message."""
     curves: tuple[Curve, ...] = ()
     allocators: tuple[Allocator, ...] = ()
     steps: int | None = None
-    """Training steps that were completed; None where nothing shows it."""
+    """Completed training steps; None if nothing shows them."""
     rounds: tuple[Rounds, ...] = ()
     in_loop: bool = True
-    """Whether a loop was under way, or may have been, counted or not."""
+    """Whether a loop was running, or may have been, whether it was counted or not."""
     kept: tuple[Kept, ...] = ()
     batch: int | None = None
-    """The batch size, by a variable or a data loader of the program."""
+    """The batch size, from a variable or a data loader of the program."""
     limit: ProcessLimit | None = None
     work: NotedWork | None = None
-    """None where no framework was at work that could tell."""
+    """None if no framework was in use that reports it."""
     imported: Footprint | None = None
-    """When it had imported its frameworks, and had computed nothing yet."""
+    """After it had imported its frameworks, before it computed anything."""
 
 
 LimitKind = Literal[
@@ -166,21 +166,21 @@ ulimit -v or -d, a control group, the computer's size, or the size of /dev/shm."
 
 
 class HostMemory(NamedTuple):
-    """The computer's memory while the program ran, watched from outside."""
+    """Main memory while the program ran, monitored from outside."""
 
     curve: Curve
-    """Of the program and all that it started."""
+    """Memory of the program and all processes that it started."""
     limit: int | None
     limit_is: str
-    """What sets it: a control group's file, or the computer's memory."""
+    """What sets the limit: a control group's file, or the computer's memory."""
     least_available: int | None
-    """The least that the computer had left at any look."""
+    """The least available main memory in any sample."""
     kills: int | None
-    """Processes that the kernel ended for want of memory meanwhile; None where it does not say."""
+    """Processes that the kernel killed for lack of memory meanwhile; None if it does not say."""
     process_limit: ProcessLimit | None = None
-    """The smallest that was seen on one of its processes."""
+    """The smallest limit that was seen on one of its processes."""
     peak: int | None = None
-    """The most that one of its processes had, files and libraries included."""
+    """The most memory that one of its processes had, including files and libraries."""
     limit_kind: LimitKind = "unknown"
 
 
@@ -188,33 +188,32 @@ FitAnswer = Literal["too-big", "close", "would-have-fitted", "no-room-known", "c
 
 
 class FitEstimate(NamedTuple):
-    """What an estimate says of the work that memory ran out on. Sizes are in bytes."""
+    """An estimate for the work during which memory ran out. Sizes are in bytes."""
 
     answer: FitAnswer
     why: str = ""
-    """Why it cannot be told; empty where it can."""
+    """Why there is no estimate; empty if there is one."""
     model: str = ""
-    """The name of its class."""
+    """The name of the model's class."""
     mode: Mode = "train"
     optimizer: str | None = None
-    """Where the estimate had to be told."""
+    """Set if the estimate could not find out the input by itself."""
     begun: bool = False
-    """It is what the process had begun last; it ended without telling what it was at."""
+    """It is the work that the process began last. The process ended without a report."""
     batch: int | None = None
-    """The one that failed."""
+    """The batch that failed."""
     needs: int | None = None
-    """What that batch takes, with what the process has beside its arrays."""
+    """What that batch needs, including memory of the process other than arrays."""
     least: bool = False
-    """`needs` is the least that it takes: of the computer's memory, arrays are counted, and not
-    the gaps between them."""
+    """`needs` is a lower bound: in main memory, arrays are counted, but not the gaps between
+    them."""
     beside: int | None = None
-    """The latter: CUDA and its libraries on a GPU, the frameworks on the computer."""
+    """Memory other than arrays: CUDA and its libraries on a GPU, the frameworks in main memory."""
     room: int | None = None
-    """What there was for it: the limit, less what others held."""
+    """The available memory: the limit minus what others held."""
     largest: int | None = None
-    """The largest batch that should fit, with a part of the room spared for the estimate's error;
-    where it is of the least, the batch beyond which none fits. 0 where none does, None where that
-    is unknown."""
+    """The largest batch that should fit, with a margin for the error of the estimate. If `needs` is
+    a lower bound, no batch above this one fits. 0 if none fits, None if that is unknown."""
     largest_needs: int | None = None
     notes: tuple[str, ...] = ()
     source: str = ""
@@ -225,23 +224,23 @@ Reason = Literal["leak", "too-big", "fragmentation", "other-process", "unknown"]
 
 
 class MemoryEnd(NamedTuple):
-    """How memory ended a run: the numbers, and what its course says of the reason."""
+    """How lack of memory ended a run: the figures, and what they say about the reason."""
 
     place: MemoryPlace
     device: str
-    """gpu:0 where it is known, or host."""
+    """gpu:0 if it is known, or host."""
     of: str
     asked: int | None
     free: int | None
     limit: int | None
     limit_is: str
     held: int | None
-    """By live tensors of the process on a GPU; by the whole program on the computer."""
+    """On a GPU, used by live tensors of the process; in main memory, by the whole program."""
     unused: int | None
-    """Reserved by its allocator and not in use."""
+    """Reserved by its allocator but not in use."""
     others: int | None
     holders: tuple[str, ...]
-    """Who the others are: python (pid 4711, 40.1 GiB)."""
+    """The other processes: python (pid 4711, 40.1 GiB)."""
     reason: Reason
     confidence: Confidence
     because: str
@@ -249,10 +248,10 @@ class MemoryEnd(NamedTuple):
     kept: tuple[Kept, ...] = ()
     batch: int | None = None
     fits_below: int | None = None
-    """No batch of this size or more fits, if memory goes with the batch: at least what was in use
-    and asked for in the end is needed for `batch`."""
+    """No batch of this size or more fits, if memory is proportional to the batch: `batch` needs at
+    least the memory that was in use plus the last request."""
     curve: Curve | None = None
     estimate: FitEstimate | None = None
-    """None where none was asked for."""
+    """None if no estimate was requested."""
     limit_kind: LimitKind = "unknown"
     """What `limit_is` says in words."""

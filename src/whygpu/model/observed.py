@@ -1,4 +1,4 @@
-"""What we know about one fact: it was seen, it is not there, or we could not look."""
+"""What is known about one fact: it was seen, it is absent, or it could not be checked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ U = TypeVar("U")
 
 
 class _Guarded:
-    """Refuses truth, so that "could not look" can never be taken for "fine" by accident."""
+    """Has no truth value, so that no `if` can mistake "could not check" for "fine"."""
 
     __slots__ = ()
 
@@ -24,7 +24,7 @@ class _Guarded:
 
 @dataclass(frozen=True, slots=True)
 class Known(_Guarded, Generic[T]):
-    """The fact was seen; `source` says where, in words a user can follow up."""
+    """The fact was seen; `source` says where, so that a user can check it."""
 
     value: T
     source: str
@@ -32,14 +32,14 @@ class Known(_Guarded, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Absent(_Guarded):
-    """We looked in `source`, and it is not there."""
+    """`source` was checked, and the fact is not there."""
 
     source: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown(_Guarded):
-    """We could not look, because of `reason`."""
+    """The fact could not be checked, for this `reason`."""
 
     reason: str
 
@@ -56,11 +56,11 @@ class Undetermined(Exception):
 
 
 class NotApplicable(Exception):
-    """The judgement has no object here: what it is about does not exist on this machine."""
+    """The judgement does not apply: its subject does not exist on this machine."""
 
 
 def need(observed: Observed[T]) -> T:
-    """The value, or the end of the judgement: undetermined if unknown, not applicable if absent."""
+    """The value. Raises Undetermined if it is unknown and NotApplicable if it is absent."""
     if isinstance(observed, Known):
         return observed.value
     if isinstance(observed, Absent):
@@ -69,12 +69,12 @@ def need(observed: Observed[T]) -> T:
 
 
 def need_or(observed: Observed[T], absent: U) -> T | U:
-    """Like need(), but absence is an answer of its own."""
+    """Like need(), but returns `absent` if the fact is absent."""
     return absent if isinstance(observed, Absent) else need(observed)
 
 
 def transform(observed: Observed[T], change: Callable[[T], U]) -> Observed[U]:
-    """Apply `change` to a known value and keep its source; absence and ignorance pass through."""
+    """Apply `change` to a known value and keep its source. Absent and Unknown stay as they are."""
     if isinstance(observed, Known):
         return Known(change(observed.value), observed.source)
     return observed

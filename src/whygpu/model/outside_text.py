@@ -1,8 +1,8 @@
 """Text that came from outside (logs, file names, source, metadata), made safe to show.
 
-A terminal obeys what such text holds: escape sequences, their one-character forms (C1), backspaces,
-carriage returns that overwrite a line, and controls that reverse the direction of writing. A reader
-is misled by characters that are not seen at all.
+A terminal obeys control characters in such text: escape sequences, their one-character forms (C1),
+backspaces, carriage returns that overwrite a line, and controls that reverse the text direction.
+Invisible characters mislead a reader.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _LINE_CHARACTERS = "\t\n"
 _UNSAFE = re.compile(
-    # C0 but tab and line feed, DEL, C1
+    # C0 except tab and line feed; DEL; C1
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    # marks, embeddings, overrides and isolates of direction; other line ends
+    # direction marks, embeddings, overrides and isolates; other line ends
     r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-    # what takes no place and is not seen, which makes two names look the same
+    # invisible characters without width, which make two names look the same
     r"\u00ad\u115f\u1160\u180e\u200b\u2060-\u2065\u3164\ufeff\uffa0\U000e0000-\U000e007f"
-    # halves of characters, which cannot be written as UTF-8
+    # surrogates, which cannot be written as UTF-8
     r"\ud800-\udfff]"
 )
 
@@ -35,16 +35,16 @@ ESCAPE_SEQUENCE = re.compile(
 
 
 def printable(text: str) -> str:
-    """The same text, with a replacement character for each that a terminal would obey.
+    """The same text, with each control or invisible character replaced.
 
-    Lines and tabs stay. No character is added or lost, so that columns stay true.
+    Line feeds and tabs stay. The number of characters stays the same, so that columns stay correct.
     """
     harmless = text.isascii() and text.isprintable()
     return text if harmless else _UNSAFE.sub(REPLACEMENT, text)
 
 
 def one_line(text: str) -> str:
-    """For names: a line end in the name of a file must not begin a line of ours."""
+    """Text on one line, for names: a line end in a file name must not start a line of output."""
     shown = printable(text)
     for character in _LINE_CHARACTERS:
         shown = shown.replace(character, REPLACEMENT)
@@ -52,5 +52,5 @@ def one_line(text: str) -> str:
 
 
 def without_sequences(text: str) -> str:
-    """The text as a terminal shows it, without colours, titles and movements."""
+    """The text without escape sequences for colours, titles and cursor movements."""
     return ESCAPE_SEQUENCE.sub("", text)

@@ -1,4 +1,4 @@
-"""What a program is to run under, what is done about it, and what came of the run."""
+"""The policy for a run, the plan that puts it into effect, and the report of the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DeviceKind = Literal["cpu", "gpu", "auto"]
 class DeviceChoice(NamedTuple):
     kind: DeviceKind
     gpus: tuple[str, ...] = ()
-    """Which ones: numbers in PCI bus order, beginnings of UUIDs, or names; empty means all."""
+    """Numbers in PCI bus order, prefixes of UUIDs, or names; empty means all."""
 
 
 class MemoryLimit(NamedTuple):
@@ -25,11 +25,11 @@ class MemoryLimit(NamedTuple):
 
     kind: Literal["growth", "bytes", "fraction"]
     amount: float = 0.0
-    """Bytes, or a part of one; nothing for growth."""
+    """Bytes, or a fraction of 1; None for growth."""
 
 
 class DevicePolicy(NamedTuple):
-    """What the user asks for, in one vocabulary for all frameworks."""
+    """What the user requests, in the same terms for all frameworks."""
 
     device: DeviceChoice | None = None
     require_gpu: bool = False
@@ -48,7 +48,7 @@ ActionKind = Literal["set", "unset", "keep", "prepend", "remove", "add-flag"]
 
 
 class Action(NamedTuple):
-    """A change to a variable of the program."""
+    """A change to an environment variable of the program."""
 
     kind: ActionKind
     name: str
@@ -61,7 +61,7 @@ PolicyPart = Literal["memory", "cudnn", "deterministic", "tf32", "xla", "log-lev
 
 
 class Call(NamedTuple):
-    """A call inside the program, made when it has imported the framework.
+    """A call inside the program, made after it has imported the framework.
 
     The name is a row of the table in the bootstrap's policy/calls.py.
     """
@@ -96,18 +96,19 @@ class Expectation(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """Something that is wrong with the machine and need not be wrong for this process."""
+    """A problem of the machine that can be worked around for this process."""
 
     code: str
     subject: str
-    """The framework that it is for, or the machine."""
+    """The framework that needs it, or the machine."""
     what: str
     why: str
     actions: tuple[Action, ...]
 
 
 class LaunchPlan(NamedTuple):
-    """All that a run does differently from the bare command. Computed first, then carried out."""
+    """Everything that a run changes compared with the plain command. It is computed before the
+    program starts."""
 
     argv: tuple[str, ...]
     policy: DevicePolicy
@@ -116,26 +117,26 @@ class LaunchPlan(NamedTuple):
     expectations: tuple[Expectation, ...] = ()
     repairs: tuple[Repair, ...] = ()
     notes: tuple[str, ...] = ()
-    """What the policy cannot do, and what else the user should know before the program starts."""
+    """What the policy cannot do, and other facts to show before the program starts."""
     lack: Lack | None = None
-    """Why `--device auto` means the CPU here; None where it does not."""
+    """Why `--device auto` means the CPU here; None if it does not."""
     trace: bool = False
     gpu_seen: bool = False
-    """The machine has an NVIDIA GPU, as far as it was looked at."""
+    """The machine has an NVIDIA GPU, as far as it was checked."""
 
     def __repr__(self) -> str:
         return short_repr(self)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """All that is said before the program starts."""
+        """All messages before the program starts."""
         if self.lack is None:
             return self.notes
         return (f"--device auto: on the CPU, because {self.lack}", *self.notes)
 
     @property
     def all_actions(self) -> tuple[Action, ...]:
-        """In the order in which they are carried out: the policy's, then the repairs'."""
+        """In execution order: the actions of the policy, then those of the repairs."""
         return (*self.actions, *(action for repair in self.repairs for action in repair.actions))
 
 
@@ -148,12 +149,12 @@ class FrameworkUse(NamedTuple):
     name: str
     version: str
     devices: tuple[str, ...]
-    """gpu:0, cpu; empty when it has started none, or could not be asked."""
+    """gpu:0, cpu; empty if it started none, or could not be queried."""
     peak_memory_bytes: int | None
 
 
 class CallOutcome(NamedTuple):
-    """What became of a call in one process."""
+    """The result of a call in one process."""
 
     framework: str
     name: str
@@ -166,7 +167,7 @@ Reported = bool | int | float | str | tuple[Scalar, ...] | None
 
 
 class Reading(NamedTuple):
-    """What a framework reported of the policy at the end of one process."""
+    """What a framework reported about the policy at the end of one process."""
 
     framework: str
     name: str
@@ -181,7 +182,7 @@ class ComparedReading(NamedTuple):
     wanted: Any
     reported: Any
     fits: bool | None
-    """None where it is not known what to compare with."""
+    """None if it is not known what to compare with."""
 
 
 class PartState(NamedTuple):
@@ -193,25 +194,25 @@ class PartState(NamedTuple):
     readings: tuple[ComparedReading, ...]
     """What the framework reported, each value once."""
     calls: tuple[CallOutcome, ...]
-    """The calls that were to put it into force, each outcome once."""
+    """The outcomes of the calls that should put it into force, each once."""
     reason: str
-    """Why it was not in force although nothing was reported, or why nobody can tell."""
+    """Why it was not in force although nothing was reported, or why that is unknown."""
 
 
 class ProcessRecord(NamedTuple):
-    """What one process below the run left behind."""
+    """The record that one process of the run left."""
 
     pid: int
     complete: bool
-    """It could speak at its end; false where it was killed."""
+    """Whether it could write its record at its end; false if it was killed."""
     frameworks: tuple[FrameworkUse, ...]
     notes: tuple[str, ...]
     trace: dict[str, Any]
-    """By framework: what its tracer returned."""
+    """What the tracer of each framework returned."""
     imported: float | None = None
-    """When its last framework had been imported, as time.time() has it."""
+    """The time.time() after its last framework was imported."""
     ended: float | None = None
-    """When it came to its end, and began to take things down; None where it was killed."""
+    """The time.time() when it began to shut down; None if it was killed."""
     memory: ProcessMemory = ProcessMemory()
     calls: tuple[CallOutcome, ...] = ()
     readings: tuple[Reading, ...] = ()
@@ -221,11 +222,11 @@ class RunReport(NamedTuple):
     exit_code: int
     device: DeviceUsed
     fallback: bool
-    """The GPU was wanted, or is there, and the work was done on the CPU all the same."""
+    """The GPU was requested, or exists, but the work was done on the CPU."""
     policy: DevicePolicy
     repairs: tuple[Repair, ...]
     peak_memory_bytes: Observed[int]
-    """Of the GPU where it was used, else the largest process's main memory."""
+    """Peak GPU memory if the GPU was used, else the main memory of the largest process."""
     records: tuple[ProcessRecord, ...]
     traced: bool
     in_force: tuple[PartState, ...] = ()
@@ -244,5 +245,5 @@ class RunReport(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What failed in whygpu's part, or in reading what it left; each said once."""
+        """Errors in whygpu's own part of the run, or in reading its records, each once."""
         return tuple(dict.fromkeys(note for record in self.records for note in record.notes))

@@ -1,4 +1,4 @@
-"""What happened when a framework was really run, in a process of its own."""
+"""What happened when a framework was run in a separate process."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ProbeEnd = Literal[
     "over-limit",
     "not-started",
 ]
-"""`timed-out`: it stood still until its time was up, or ran for longer than it can need;
-`cut-short`: its time was up while it was at work, or while the machine was too busy to run it;
-`over-limit`: it took more memory than it may have."""
+"""`timed-out`: it made no progress until the time limit, or ran for longer than it can need.
+`cut-short`: it reached the time limit while it was working, or while the machine was too busy to
+run it. `over-limit`: it used more memory than its limit."""
 
 
 class ProbeDevice(NamedTuple):
@@ -31,15 +31,15 @@ class ProbeDevice(NamedTuple):
 
 
 class ProbeOperation(NamedTuple):
-    """One piece of real work: a matrix product, a convolution, a training step."""
+    """One operation that was run: a matrix product, a convolution, a training step."""
 
     operation: Literal["matmul", "convolution", "training-step"]
     requested: str
     """The device asked for."""
     ran_on: Observed[str]
-    """The device the result is on; unknown when the work failed, with its error as the reason."""
+    """The device of the result; unknown if the operation failed, with its error as the reason."""
     kind: DeviceKind
-    """The kind of the device it ran on; of the one asked for when it failed."""
+    """The kind of the device that it ran on; if it failed, of the requested device."""
     correct: Observed[bool]
     """Whether the result agrees with the CPU's, up to rounding."""
 
@@ -49,18 +49,18 @@ class Probe(NamedTuple):
     ended: ProbeEnd
     how: str
     """SIGILL, exit code 3, 60 s, more than 5 GiB of main memory, the exception's last line; empty
-    when it finished."""
+    if it finished."""
     stage: str
-    """What it was doing last: start, import, devices, matmul GPU:0, ..."""
+    """The last step that it began: start, import, devices, matmul GPU:0, ..."""
     seconds: float
     version: Observed[str]
     devices: Observed[tuple[ProbeDevice, ...]]
     operations: tuple[ProbeOperation, ...]
     traceback: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
-    """What only this framework can tell (cuInit's code, the backend Keras chose), name to text."""
+    """Facts that only this framework knows (cuInit's code, the backend of Keras), name to text."""
     log: tuple[str, ...]
-    """Lines written to file descriptors 1 and 2, native code's included, bounded."""
+    """Lines written to file descriptors 1 and 2, also by native code. Their number is limited."""
     log_cut: bool
     """More was written than is kept."""
 
@@ -69,5 +69,5 @@ class Probe(NamedTuple):
 
     @property
     def illegal_instruction(self) -> bool:
-        """Whether the processor refused an instruction, and that ended it."""
+        """Whether an illegal instruction ended it."""
         return self.ended == "signal" and self.how == "SIGILL"

@@ -1,6 +1,7 @@
-"""A program as its source tells it: what it runs, in which order, and under which conditions.
+"""A program as its source shows it: what it runs, in which order, and under which conditions.
 
-The reader of source code makes it; a cause's code detector asks it. Nothing here reads a file.
+The reader of source code builds it, and the code detectors of causes query it. Nothing here reads a
+file.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from whygpu.model.values import Value
 _WORD_AT_START = re.compile(r"^[\w+/=.-]{1,200}")
 _WORD_AT_END = re.compile(r"[\w+/=.-]{1,200}$")
 LONGEST_EXCERPT = 1_000
-"""Characters of a line of source that a finding holds."""
+"""How many characters of a source line a finding keeps."""
 
 Position = tuple[int, int]
 """Line and column, both counted from 1, the column in characters."""
@@ -43,11 +44,11 @@ class Excerpt(NamedTuple):
 
     text: str
     column: int
-    """At which the text begins, counted from 1."""
+    """The column at which the text begins, counted from 1."""
 
 
 def excerpt_of(line: str, column: int) -> Excerpt:
-    """The part of a line around a column; the whole line where it has a usual length.
+    """The part of a line around a column; the whole line if it is not too long.
 
     Generated files have lines of megabytes, and each may have thousands of findings.
     """
@@ -55,14 +56,14 @@ def excerpt_of(line: str, column: int) -> Excerpt:
         return Excerpt(line, 1)
     start = max(0, min(column - 1 - LONGEST_EXCERPT // 4, len(line) - LONGEST_EXCERPT))
     text = line[start : start + LONGEST_EXCERPT]
-    # Half of a word may be half of a key, which nobody would recognise and remove.
+    # Half of a word may be half of a secret key, which the privacy rules would not recognise.
     first = len(text) - len(_WORD_AT_START.sub("", text)) if start else 0
     last = len(_WORD_AT_END.sub("", text)) if start + len(text) < len(line) else len(text)
     return Excerpt(text[first:last], start + first + 1)
 
 
 class Edit(NamedTuple):
-    """Replace what stands at a place by this text."""
+    """Replace the source at a place with this text."""
 
     place: Place
     text: str
@@ -74,7 +75,7 @@ TensorFlowLine = Literal["1", "2", "either", "unknown"]
 
 
 class Program:
-    """One source file. Events are in the order of execution, as far as the source tells it."""
+    """One source file. Events are in the order of execution, as far as the source shows it."""
 
     def __init__(
         self,
@@ -98,7 +99,7 @@ class Program:
 
     @property
     def tensorflow(self) -> TensorFlowLine:
-        """Which TensorFlow the file is written for: either means that it looks at the version."""
+        """The TensorFlow that the file is written for; `either` if the file checks the version."""
         if self._line is None:
             self._line = self._tensorflow(self)
         return self._line
@@ -131,14 +132,14 @@ class Program:
         yield from self._of_kind(Taking)
 
     def named(self) -> Iterator[Event]:
-        """Everything that names something of a framework: calls, mentions and assignments."""
+        """Everything that uses a name of a framework: calls, mentions and assignments."""
         if self._named is None:
             kinds = (Call, Mention, Assignment)
             self._named = [event for event in self.events if event.path and type(event) in kinds]
         yield from self._named
 
     def _of_kind(self, kind: type[_Kind]) -> list[_Kind]:
-        """Events of one class. Two dozen detectors ask for them, over and over."""
+        """Events of one class, cached because two dozen detectors request them repeatedly."""
         if not self._kinds:
             for event in self.events:
                 self._kinds.setdefault(type(event), []).append(event)
@@ -152,7 +153,7 @@ class Program:
         return self._parents.get(node)
 
     def statement(self, node: ast.AST) -> ast.stmt:
-        """The statement that an expression stands in."""
+        """The statement that contains an expression."""
         found: ast.AST | None = node
         while found is not None and not isinstance(found, ast.stmt):
             found = self.parent(found)
@@ -160,7 +161,7 @@ class Program:
         return found
 
     def place(self, node: ast.AST) -> Place:
-        """Where a node stands; ast counts columns in bytes of UTF-8, we in characters."""
+        """The place of a node. ast counts columns in bytes of UTF-8, Place in characters."""
         assert isinstance(node, (ast.expr, ast.stmt, ast.excepthandler, ast.keyword, ast.alias))
         start = self._position(node.lineno, node.col_offset)
         if node.end_lineno is None or node.end_col_offset is None:
@@ -182,7 +183,7 @@ class Program:
         return "\n".join([first, *self.lines[line : end_line - 1], last])
 
     def comments_at(self, node: ast.stmt) -> str:
-        """The comments on a statement's lines and right above it."""
+        """The comments on a statement's lines and directly above it."""
         found: list[str] = []
         first, last = node.lineno, node.end_lineno or node.lineno
         for line in range(first, last + 1):
@@ -202,7 +203,7 @@ def conditions(event: Event) -> list[tuple[ast.AST, int]]:
 
 
 def surely_before(first: Event, second: Event) -> bool:
-    """Whenever the second happens, the first has happened already."""
+    """Whether the first event always happens before the second."""
     if first.index >= second.index:
         return False
     ours, theirs = conditions(first), conditions(second)
@@ -210,13 +211,13 @@ def surely_before(first: Event, second: Event) -> bool:
 
 
 def exclusive(first: Event, second: Event) -> bool:
-    """They stand in different arms of one condition: at most one of them happens."""
+    """Whether they are in different branches of one condition, so that at most one happens."""
     arms = dict(conditions(first))
     return any(arms.get(node, arm) != arm for node, arm in conditions(second))
 
 
 def known_length(event: Event, value: Value) -> int:
-    """How many items a value has at least, by the conditions around an event."""
+    """The minimum number of items of a value, according to the conditions around an event."""
     return max(
         (fact.at_least for frame in event.context for fact in frame.facts if fact.value == value),
         default=0,

@@ -1,4 +1,4 @@
-"""One published release of a package, as a row of the release table has it."""
+"""One published release of a package: a row of the release table."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ class Release(NamedTuple):
     """The name on the package index, normalised: tensorflow, jax-cuda12-plugin, nvidia-cublas."""
     version: str
     file: str
-    """The wheel that the row was read from; where its architectures come from, if not from it."""
+    """The wheel that the row was read from, and the source of its architectures if that is
+    another one."""
     pythons: tuple[str, ...]
-    """Python versions with a wheel, in order: 3.9, 3.10; empty where any Python 3 will do."""
+    """Python versions with a wheel, sorted: 3.9, 3.10; empty if any Python 3 works."""
     requires_python: str
-    """Requires-Python as published; empty where the release does not say."""
+    """Requires-Python as published; empty if the release does not say."""
     platforms: tuple[str, ...]
     """Platform tags of its wheels: manylinux_2_27_x86_64, win_amd64, macosx_12_0_arm64, any."""
     glibc: str
-    """The oldest glibc that its Linux wheels for x86_64 run on; empty where it does not matter."""
+    """The oldest glibc that its Linux wheels for x86_64 run on; empty if it does not matter."""
     cuda: str
     """The CUDA release it was built for; empty for builds without CUDA."""
     cudnn: str
     architectures: tuple[str, ...]
-    """GPU code in its binaries: sm_80, compute_90; empty where there is none or it is not known."""
+    """GPU code in its binaries: sm_80, compute_90; empty if there is none or it is not known."""
     requires: tuple[str, ...]
     """Requires-Dist lines that matter to GPU use, extras and markers included."""
     unsearched: tuple[str, ...]
-    """Libraries that its own extra installs and its RUNPATH does not search: a defect."""
+    """Libraries that its own extra installs but its RUNPATH does not search: a defect."""

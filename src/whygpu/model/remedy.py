@@ -1,7 +1,7 @@
 """What a remedy does, as data. `model/commands.py` writes it as a command, with every value quoted.
 
-A cause never writes shell text around a value that it has read: such a value comes from a log, a
-snapshot or a package's metadata, and their author would choose what the user's shell runs.
+A cause never builds shell text from a value that it has read. Such a value comes from a log, a
+snapshot or a package's metadata, so its author could choose what the user's shell runs.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ ArgumentKind = Literal["path", "name", "number", "requirement", "python"]
 
 
 class Argument(NamedTuple):
-    """A value that was read somewhere, and what it has to be. Any other value gives no command.
+    """A value that was read somewhere, and the kind that it must have. If it does not, there is no
+    command.
 
-    Names and numbers need no quotes, and may so stand inside quotes of ours. Paths and requirements
-    are words of their own.
+    Names and numbers need no quotes, so they may be inside quotes of constant text. Paths and
+    requirements are separate words.
     """
 
     is_a: ArgumentKind
@@ -48,7 +49,7 @@ def a_requirement(text: str) -> Argument:
 
 
 Word = str | Argument
-"""A plain str is text of our own: a constant in the source."""
+"""A plain str is trusted text: a constant in the source of whygpu."""
 
 
 class SetVariable(NamedTuple):
@@ -63,7 +64,7 @@ class UnsetVariable(NamedTuple):
 
 
 class PrependPath(NamedTuple):
-    """Put folders at the head of a search list."""
+    """Add folders to the front of a search path."""
 
     name: str
     folders: tuple[str, ...]
@@ -71,12 +72,12 @@ class PrependPath(NamedTuple):
 
 
 class DropPath(NamedTuple):
-    """Take a folder off a search list."""
+    """Remove a folder from a search path."""
 
     name: str
     folder: str
     rest: tuple[str, ...]
-    """The folders that stay, in their order."""
+    """The remaining folders, in order."""
     kind: Literal["drop-path"] = "drop-path"
 
 
@@ -84,11 +85,11 @@ InstallOption = Literal["upgrade", "force-reinstall", "no-deps", "only-wheels"]
 
 
 class Install(NamedTuple):
-    """Install and remove packages of the target environment."""
+    """Install and remove packages in the target environment."""
 
     requirements: tuple[str, ...]
     index_url: str = ""
-    """Another package index than the usual one."""
+    """A package index other than the default."""
     removes: tuple[str, ...] = ()
     """Packages to remove first."""
     options: tuple[InstallOption, ...] = ()
@@ -101,35 +102,35 @@ PlannedFramework = Literal["tensorflow", "jax", "torch", "onnxruntime"]
 class InstallFramework(NamedTuple):
     """A wish: the release of a framework that can use the GPU of the machine in question.
 
-    Causes do not know which release that is. The planner does, and replaces the wish by an
-    Install, or by nothing where no release fits (`planner/remedies.py`).
+    Causes do not know which release that is. The planner does. It replaces the wish with an
+    Install, or removes it if no release fits (`planner/remedies.py`).
     """
 
     framework: PlannedFramework
     installed: str = ""
-    """The release that is there. It is kept if it will do; else the major number is."""
+    """The installed release. The planner keeps it if it works, or else its major number."""
     removes: tuple[str, ...] = ()
     options: tuple[InstallOption, ...] = ()
     newer: bool = False
-    """Only a release after the installed one will do."""
+    """Only a release newer than the installed one works."""
     kind: Literal["install-framework"] = "install-framework"
 
 
 class Pip(NamedTuple):
-    """A question to the target's installer: pip check, pip list."""
+    """A query to the target's installer: pip check, pip list."""
 
     words: tuple[str, ...]
     kind: Literal["pip"] = "pip"
 
 
 class LinkFile(NamedTuple):
-    """Symbolic links to files: of their names in a folder, or of one other name in it."""
+    """Create symbolic links to files in a folder, under the same names or one other name."""
 
     sources: tuple[str, ...]
     into: str
     """The folder."""
     name: str = ""
-    """The link's name, where it is another than the file's."""
+    """The link's name, if it differs from the file's."""
     kind: Literal["link-file"] = "link-file"
 
 
@@ -142,7 +143,7 @@ class Command(NamedTuple):
 
 
 class Script(NamedTuple):
-    """Shell text of our own, such as a pipeline, with outside values as arguments in between."""
+    """Constant shell text, such as a pipeline, with outside values as arguments in between."""
 
     parts: tuple[Word, ...]
     kind: Literal["script"] = "script"
@@ -166,7 +167,7 @@ STEPS = get_args(Step)
 
 
 class Steps(NamedTuple):
-    """Several of them, each if the one before it has worked."""
+    """Several steps. Each runs only if the one before it succeeded."""
 
     steps: tuple[Step, ...]
     kind: Literal["steps"] = "steps"
@@ -186,7 +187,7 @@ def set_variables(**values: str) -> Steps:
 
 
 def command_line(*parts: Word) -> Command:
-    """A command as one types it: command_line("sudo nvidia-smi -c DEFAULT -i", a_number(0))."""
+    """A command as typed: command_line("sudo nvidia-smi -c DEFAULT -i", a_number(0))."""
     words: list[Word] = []
     for part in parts:
         words += shlex.split(part) if isinstance(part, str) else [part]
@@ -195,5 +196,5 @@ def command_line(*parts: Word) -> Command:
 
 
 def shell_script(*parts: Word) -> Script:
-    """Shell text as one types it: shell_script("ls -l ", a_path(folder), " | grep libcuda")."""
+    """Shell text as typed: shell_script("ls -l ", a_path(folder), " | grep libcuda")."""
     return Script(parts)

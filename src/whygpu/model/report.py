@@ -1,4 +1,4 @@
-"""The answer: an outcome for every cause, a verdict for every framework, and the root causes."""
+"""The report of a check: an outcome per cause, a verdict per framework, and the root causes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ MachineVerdict = Literal["gpu", "cpu", "broken", "no-gpu", "unknown"]
 
 
 class Outcome(NamedTuple):
-    """What came of one cause. A detector's crash is an outcome, never a pass."""
+    """The outcome for one cause. A crashed detector is an outcome of its own, never a pass."""
 
     code: str
     cause: str
     status: Status
     reasons: tuple[str, ...] = ()
-    """Why it is undetermined, not applicable, or how it crashed; gaps beside findings."""
+    """Why it is undetermined or not applicable, how it crashed, or the gaps next to findings."""
     findings: tuple[Finding, ...] = ()
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """What could not be judged, beside findings too."""
+        """What could not be judged, even if there are findings."""
         return self.reasons if self.status in ("undetermined", "crashed", "found") else ()
 
 
@@ -60,7 +60,7 @@ class Report(NamedTuple):
 
     @property
     def undetermined(self) -> tuple[Outcome, ...]:
-        """Outcomes with something that could not be judged, gaps beside findings included."""
+        """Outcomes with something that could not be judged, even if they have findings."""
         return tuple(outcome for outcome in self.outcomes if outcome.gaps)
 
     @property

@@ -1,4 +1,4 @@
-"""Words of a command that somebody pastes into a shell."""
+"""Quotes the words of a command that a user pastes into a shell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def quoted(word: str) -> str:
-    """As the shell wants it. A home folder stays outside of the quotes: '~/x' is no path."""
+    """Quoted for the shell. A leading ~ stays outside the quotes, so that the shell expands it."""
     if word.startswith("~/"):
         rest = word[2:]
         return f"~/{shlex.quote(rest)}" if rest else word

@@ -1,6 +1,6 @@
-"""What Python shows of a report: one line that says the answer, for every type that a verb returns.
+"""The repr of a report: one line with the answer, for every type that a verb returns.
 
-The fields of a report are there to be read one by one. Printed all together, they fill the screen.
+The fields of a report are meant to be read one by one. All together would fill the screen.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from whygpu.model.snapshot import Snapshot
 
 LONGEST = 240
-"""Characters: some three lines of a terminal."""
+"""In characters: about three lines of a terminal."""
 _MOST_NAMED = 3
 
 
@@ -136,8 +136,8 @@ def _plan(answer: PlanAnswer) -> str:
     advice = answer.advice
     commands = tuple(shell_texts(advice.installs, advice.installer)) if advice is not None else ()
     state = {"fine": "fits", "attention": "fits, with a remedy", "wrong": "was refuted"}
-    told = state.get(answer.standing, "fits as far as the machine is known")
-    return f"{', '.join(chosen)} {told}" + (f"; {commands[0]}" if commands else "")
+    fit = state.get(answer.standing, "fits as far as the machine is known")
+    return f"{', '.join(chosen)} {fit}" + (f"; {commands[0]}" if commands else "")
 
 
 def _release(answer: ReleaseAnswer) -> str:

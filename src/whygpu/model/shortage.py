@@ -1,4 +1,4 @@
-"""Memory that was asked for and not given, as an exception or a line of a log tells it."""
+"""A failed request for memory, as an exception or a line of a log reports it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ MemoryPlace = Literal["gpu", "host", "shared-memory", "pinned"]
 
 
 class Shortage(NamedTuple):
-    """Sizes are in bytes, None where nobody says."""
+    """Sizes are in bytes; None if they are not reported."""
 
     of: str
-    """Who says it: torch, tensorflow, xla, cuda, numpy, system, ..."""
+    """The source of the message: torch, tensorflow, xla, cuda, numpy, system, ..."""
     place: MemoryPlace
     asked: int | None
     free: int | None
     total: int | None
     held: int | None
-    """By live tensors of this process."""
+    """Used by live tensors of this process."""
     text: str
-    """The line that says so."""
+    """The line with the message."""

@@ -1,4 +1,4 @@
-"""Everything whygpu saw of one machine and one target, as a value that can be saved and posted."""
+"""Everything that whygpu saw of one machine and one target, as a value that can be saved."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SCHEMA = 1
 class Snapshot(NamedTuple):
     schema: int
     whygpu: str
-    """The version that took it."""
+    """The version of whygpu that took it."""
     taken: str
-    """The day, as 2026-11-15."""
+    """The date, such as 2026-11-15."""
     system: System
     graphics: Observed[tuple[GraphicsDevice, ...]]
     driver: Driver
@@ -30,7 +30,7 @@ class Snapshot(NamedTuple):
     target: Target
     probes: tuple[Probe, ...]
     probes_left_out: str
-    """Why the frameworks were not run; empty when they were."""
+    """Why the frameworks were not run; empty if they were."""
 
     def __repr__(self) -> str:
         return short_repr(self)

@@ -1,14 +1,14 @@
-"""How an answer stands. The mark before its headline and its exit code are both read from this."""
+"""The overall state of an answer. Its exit code and the mark before its headline depend on it."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 Standing = Literal["fine", "answered", "attention", "wrong", "unknown"]
-"""`fine`: everything that the answer needs was looked at, and nothing is wrong with it.
-`answered`: the question was answered, and it was not one of right or wrong.
-`attention`: it works, and something was found all the same. `wrong`: it does not work.
-`unknown`: something that the answer needs could not be looked at."""
+"""`fine`: everything that the answer needs was checked, and nothing is wrong.
+`answered`: the question was answered, and it was not a question of right or wrong.
+`attention`: it works, but something was found. `wrong`: it does not work.
+`unknown`: something that the answer needs could not be checked."""
 
 EXIT_FINE = 0
 EXIT_FOUND = 1

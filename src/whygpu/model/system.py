@@ -1,4 +1,4 @@
-"""The computer underneath: processor, memory, operating system, container."""
+"""The computer: processor, memory, operating system, container."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TrialOutcome = Literal["runs", "traps", "not-permitted", "unclear"]
 
 
 class InstructionTrial(NamedTuple):
-    """What came of executing an instruction of one set."""
+    """The result of executing an instruction of one instruction set."""
 
     feature: str
     """As the kernel's flags name it: avx, avx512f, amx_tile."""
     outcome: TrialOutcome
-    """not-permitted: the kernel refuses the state that it needs. Programs ask first, and then do
-    without."""
+    """not-permitted: the kernel refuses the processor state that the instruction needs. Programs
+    ask the kernel first, and do not use the instruction if it refuses."""
 
 
 class Cpu(NamedTuple):
@@ -33,7 +33,7 @@ class Cpu(NamedTuple):
     """The kernel's flags that framework builds depend on (avx, avx2, fma, avx512f, ...), sorted."""
     cores: int
     trials: Observed[tuple[InstructionTrial, ...]] = Unknown("no instruction was executed")
-    """Done where one is suspected: a processor can list an instruction that traps here."""
+    """Made only if one is suspected: a processor can list an instruction that traps here."""
 
 
 class Memory(NamedTuple):
@@ -64,4 +64,4 @@ class System(NamedTuple):
     wsl: Observed[int]
     """The WSL version (1 or 2); absent outside WSL."""
     container: Observed[Container]
-    """Absent when this is not a container."""
+    """Absent if this is not a container."""

@@ -14,11 +14,11 @@ BuildKind = Literal["cpu", "cuda", "rocm", "metal", "directml", "other"]
 
 
 class FoundModule(NamedTuple):
-    """Where an import in the target would find a framework, by the word of its own finders."""
+    """Where an import in the target would find a framework, according to its own finders."""
 
     name: str
     place: Observed[str]
-    """The package's folder, or its place in an archive; absent when an import finds nothing."""
+    """The package's folder, or its place in an archive; absent if an import finds nothing."""
 
 
 class Interpreter(NamedTuple):
@@ -27,27 +27,27 @@ class Interpreter(NamedTuple):
     implementation: str
     prefix: str
     isolated: bool
-    """A virtual or conda environment of its own."""
+    """It is a virtual or conda environment."""
     user_site: Observed[str]
-    """The user site folder on its path; absent when it is switched off."""
+    """The user site folder on its path; absent if it is switched off."""
     paths: tuple[str, ...]
     """sys.path, in order."""
     wheel_tags: tuple[str, ...]
     """The interpreter's own tags, most specific first: cp311, abi3, ..., and its platform."""
     modules: Observed[tuple[FoundModule, ...]] = NOT_LOOKED
-    """Of the frameworks that can be run, as the target itself finds them."""
+    """The modules of the frameworks that can be run, as the target itself finds them."""
     complaints: Observed[tuple[str, ...]] = NOT_LOOKED
     """Errors of files that Python runs at every start: sitecustomize, usercustomize, .pth."""
 
 
 class Package(NamedTuple):
-    """One installed distribution. Only packages that matter to GPU use carry requirements."""
+    """One installed distribution. Only packages that matter to GPU use have requirements here."""
 
     name: str
     """Normalised: lower case, dashes."""
     version: str
     location: str
-    """The folder on sys.path that holds it."""
+    """The folder on sys.path that contains it."""
     shadowed: bool
     """Another copy comes first on sys.path."""
     requires: tuple[str, ...]
@@ -61,7 +61,7 @@ class RequirementConflict(NamedTuple):
     package: str
     requirement: str
     found: Observed[str]
-    """The version that is installed; absent when nothing is."""
+    """The installed version; absent if none is installed."""
 
 
 class Build(NamedTuple):
@@ -73,11 +73,11 @@ class Build(NamedTuple):
     architectures: Observed[tuple[str, ...]]
     """Machine code as sm_80, intermediate code as compute_90, read from the binaries."""
     cpu_features: Observed[tuple[str, ...]]
-    """Instruction sets that its binaries use without asking."""
+    """Instruction sets that its binaries use without checking for them."""
 
 
 class Plugin(NamedTuple):
-    """A distribution that brings a framework its GPU support (JAX)."""
+    """A distribution that adds GPU support to a framework (JAX)."""
 
     name: str
     version: str
@@ -97,26 +97,25 @@ class Framework(NamedTuple):
     location: str
     build: Build
     libraries: Observed[tuple[Resolution, ...]]
-    """What it loads at run time, in the order in which it does; absent for CPU builds."""
+    """Libraries that it loads at run time, in loading order; absent for CPU builds."""
     plugins: tuple[Plugin, ...] = ()
     keras: KerasSetup | None = None
 
 
 class Installer(NamedTuple):
-    """How packages get into the target environment."""
+    """How packages are installed into the target environment."""
 
     python: str
-    """What a shell starts the target's interpreter with: python where PATH leads to it, else its
-    path."""
+    """The command that starts the target's interpreter: python if PATH finds it, else its path."""
     tool: Literal["pip", "uv"]
-    """uv for an environment without pip that uv has made, or where uv is on PATH."""
+    """uv for an environment without pip that uv created, or if uv is on PATH."""
     externally_managed: bool
     """The operating system's own Python, which pip refuses to change."""
     has_pip: bool = True
 
 
 PLAIN_PIP = Installer("python", "pip", False)
-"""Where no machine is known, as after a pasted log."""
+"""Used if no machine is known, for example for a pasted log."""
 
 
 class Target(NamedTuple):
@@ -124,9 +123,11 @@ class Target(NamedTuple):
     packages: Observed[tuple[Package, ...]]
     conflicts: Observed[tuple[RequirementConflict, ...]]
     frameworks: Observed[tuple[Framework, ...]]
-    installer: Observed[Installer] = Unknown("this snapshot was taken before it was looked for")
+    installer: Observed[Installer] = Unknown(
+        "the version of whygpu that took this snapshot did not check this"
+    )
 
 
 def active(packages: tuple[Package, ...]) -> Iterator[Package]:
-    """The packages an import would reach: not those another copy hides."""
+    """The packages that an import would find: not those that another copy hides."""
     return (package for package in packages if not package.shadowed)

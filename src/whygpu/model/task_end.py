@@ -1,4 +1,4 @@
-"""How the process of a task ended, and what it sent before."""
+"""How the process of a task ended, and the messages that it sent."""
 
 from __future__ import annotations
 

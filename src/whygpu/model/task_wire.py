@@ -1,8 +1,8 @@
-"""What crosses the border to a task's process: requests, messages, and what comparing finds.
+"""What passes between whygpu and the process of a task: requests, messages, and differences.
 
-work/inside reads and writes plain JSON and does not know these types. On our side
-work/task_process.py and comparer/measures.py decode what arrives, strictly. (model/wire.py has the
-records of a run; it is a module of its own because every `whygpu run` imports it.)
+work/inside reads and writes plain JSON and does not know these types. In whygpu's own process,
+work/task_process.py and comparer/measures.py decode the messages strictly. (model/wire.py has the
+records of a run. It is a separate module because every `whygpu run` imports it.)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TrialRequest(NamedTuple):
     input: str | None = None
     """The user's --input."""
     search_path: tuple[str, ...] = ()
-    """Folders that the program which asks looks for its modules in."""
+    """Folders in which the calling program looks for its modules."""
     task: Literal["trial"] = "trial"
 
 
@@ -51,14 +51,14 @@ class EstimateRequest(NamedTuple):
     train: bool
     optimizer: str | None = None
     options: dict[str, Any] | None = None
-    """The optimizer's, if they are not its defaults."""
+    """Options of the optimizer, if they are not its defaults."""
     mixed: bool = False
     input: str | None = None
     """The user's --input."""
     capability: tuple[int, int] | None = None
-    """Of the GPU."""
+    """The compute capability of the GPU."""
     host: bool = False
-    """Estimate for the CPU, where the compiler knows the difference."""
+    """Estimate for the CPU, if the compiler distinguishes devices."""
     rooms: dict[str, int] | None = None
     """Bytes for arrays, by framework; None to estimate only the given batch."""
     ways: bool = False
@@ -88,7 +88,7 @@ class Subject(NamedTuple):
     backend: KerasBackend | None
     options: tuple[LaneOption, ...]
     take_weights: bool = False
-    """Use the weights of the first lane, whatever the program makes here."""
+    """Use the weights of the first lane, even if the program creates others here."""
 
 
 class Measure(NamedTuple):
@@ -133,15 +133,15 @@ class DifferencesRequest(NamedTuple):
     lanes: tuple[RecordedLane, ...]
     reference: str | None
     found: str
-    """The file for what is found: one FoundEntry a line. A model of hundreds of layers has more
-    than a message may hold."""
+    """The file for the differences: one FoundEntry per line. A model with hundreds of layers has
+    more of them than a message may hold."""
     task: Literal["differences"] = "differences"
 
 
 TaskRequest = TrialRequest | EstimateRequest | LaneRequest | ReferenceRequest | DifferencesRequest
 
 
-# Messages from a task: one JSON object a line, of the kind that `kind` names.
+# Messages from a task: one JSON object per line, of the kind that `kind` names.
 
 
 class ProgressMessage(NamedTuple):
@@ -150,8 +150,8 @@ class ProgressMessage(NamedTuple):
 
 
 TaskFailure = Literal["error", "unusable", "cannot-tell", "cannot-run"]
-"""`unusable`: what the user named cannot be used like this; `cannot-tell`: it can, but the question
-has no answer for it; `cannot-run`: this program or machine does not have what the lane asks for;
+"""`unusable`: what the user named cannot be used like this. `cannot-tell`: it can, but the question
+has no answer for it. `cannot-run`: this program or machine lacks something that the lane needs.
 `error`: any other exception."""
 
 
@@ -206,7 +206,7 @@ class WayMessage(NamedTuple):
 
 
 class HostReading(NamedTuple):
-    """Main memory of the task's process, in bytes; None for what the system does not tell."""
+    """Main memory of the task's process, in bytes; None if the system does not report it."""
 
     now: int
     peak: int
@@ -214,24 +214,24 @@ class HostReading(NamedTuple):
     anonymous: int | None = None
     """Resident memory without files."""
     in_use: int | None = None
-    """What malloc has given out and not got back."""
+    """Memory that malloc has allocated and that was not freed."""
 
 
 class DeviceReading(NamedTuple):
-    """GPU memory as the framework counts it, in bytes; None for what it does not tell."""
+    """GPU memory as the framework counts it, in bytes; None if it does not report it."""
 
     now: int
     peak: int
     name: str
     limit: int | None = None
     need: int | None = None
-    """What the compiler says that the largest program needs."""
+    """The memory of the largest program, according to the compiler."""
     gradients: int | None = None
     """The peak before the weights were updated."""
 
 
 class MemoryMessage(NamedTuple):
-    """`start` before the user's code was loaded, `named` after, `broken` when a step failed."""
+    """`start`: before the user's code was loaded. `named`: after that. `broken`: a step failed."""
 
     host: HostReading | None
     device: DeviceReading | None
@@ -239,12 +239,12 @@ class MemoryMessage(NamedTuple):
 
 
 class LoadedMessage(NamedTuple):
-    """What was held when the step was ready, before it was done for the first time."""
+    """Memory in use when the step was ready, before it ran for the first time."""
 
     host: HostReading | None
     device: DeviceReading | None
     one_program: bool
-    """The whole step is compiled as one program, so that its compiler knows what it needs."""
+    """The whole step is compiled as one program, so that the compiler knows its memory."""
     kind: Literal["loaded"] = "loaded"
 
 
@@ -320,11 +320,11 @@ class MessageLine(NamedTuple):
     message: TaskMessage
 
 
-# What the task "differences" finds: one JSON object a line of its file.
+# Results of the task "differences": one JSON object per line of its file.
 
 
 class OwnFound(NamedTuple):
-    """What the two runs of a lane do not share."""
+    """Differences between the two runs of a lane."""
 
     lane: str
     tensors: tuple[TensorDifference, ...]
@@ -332,7 +332,7 @@ class OwnFound(NamedTuple):
 
 
 class ReferenceFound(NamedTuple):
-    """A lane's outputs against those of the float64 reference."""
+    """A lane's outputs compared with those of the float64 reference."""
 
     lane: str
     tensors: tuple[TensorDifference, ...]
@@ -346,7 +346,7 @@ class LayerErrorsFound(NamedTuple):
 
 
 class WholeFound(NamedTuple):
-    """A lane's outputs against what its own layers gave."""
+    """A lane's outputs compared with the outputs of its own layers."""
 
     lane: str
     outputs: tuple[WholeOutput, ...]

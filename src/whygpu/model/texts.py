@@ -1,7 +1,7 @@
-"""Every text of a value changed by one function: records, observed facts, lists and dictionaries.
+"""Applies a function to every text in a value: records, observed facts, lists and dictionaries.
 
-Words of a fixed vocabulary stay as they are: a user called "gpu" must not turn a verdict into
-something else. Neither do the names of fields and the keys of dictionaries change.
+Words of a fixed vocabulary do not change: a user called "gpu" must not alter a verdict. Names of
+fields and keys of dictionaries do not change either.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Change = Callable[[str, str], str]
 def with_texts(
     value: T, change: Change, commands: Change | None = None, kinds: Collection[type] = ()
 ) -> T:
-    """`commands` changes the texts of these kinds of records, and of what is in them."""
+    """`commands` changes the texts in these kinds of records instead, at any depth."""
     inside = {} if commands is None else dict.fromkeys(kinds, commands)
     result: T = _Changer(inside).changed(value, change, "", frozenset())
     return result
@@ -71,5 +71,5 @@ def _fixed_words(kind: Any) -> dict[str, frozenset[str]]:
     try:
         return {name: vocabulary(hint) for name, hint in hints(kind)}
     except (NameError, TypeError):
-        # Outside the model, a type may be imported for the type checker alone.
+        # Outside the model, a type may be imported only for the type checker.
         return {}

@@ -18,11 +18,11 @@ _GIVEN = late(r"(\d+(?:\.\d+)?)\s*(?:([kmgt]?)(i?)(b?))", re.IGNORECASE)
 
 
 def size_text(count: float, digits: int = 3) -> str:
-    """A size with so many significant digits: 900 bytes, 138 KiB, 8.02 GiB."""
+    """A size with this many significant digits: 900 bytes, 138 KiB, 8.02 GiB."""
     for unit, scale in _WRITTEN:
         if count >= scale:
             amount = count / scale
-            # Never 1e+03: what has that many digits before the point is written in full.
+            # Avoid 1e+03: a number with that many digits before the point is written in full.
             whole = amount >= 10**digits - 0.5
             return f"{amount:.0f} {unit}" if whole else f"{amount:.{digits}g} {unit}"
     return f"{count:.0f} bytes"
@@ -31,8 +31,8 @@ def size_text(count: float, digits: int = 3) -> str:
 def given_size(text: str) -> float | None:
     """The bytes of an amount that a user gives: 4GiB, 500MB (powers of 1000), 4G, 900B.
 
-    None where it is not an amount, or has no unit: a bare number most likely is meant in bytes by
-    a program and in GiB by a person.
+    None if it is not an amount, or has no unit: by a bare number a program most likely means bytes,
+    and a person GiB.
     """
     match = _GIVEN.fullmatch(text.strip())
     if match is None or not (match[2] or match[4]):
@@ -44,8 +44,8 @@ def given_size(text: str) -> float | None:
 def logged_size(number: str, unit: str | None) -> int | None:
     """The bytes of a size in a log: 1.57 and GiB, 8,00 and GiB, 138.0 and K.
 
-    Frameworks count in powers of 1024, also where they write MB. The empty unit is bytes. Without a
-    unit (None), and where the number cannot be read, the size is unknown.
+    Frameworks count in powers of 1024, even if they write MB. The empty unit is bytes. Without a
+    unit (None), or if the number cannot be read, the size is unknown.
     """
     if unit is None:
         return None

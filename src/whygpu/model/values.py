@@ -1,4 +1,4 @@
-"""What the expressions of a program stand for, as far as its source tells."""
+"""The values of a program's expressions, as far as its source shows them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Constant(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a call gives back."""
+    """The value that a call returns."""
 
     call: Call
 
@@ -44,7 +44,7 @@ class Length(NamedTuple):
 
 
 class Filtered(NamedTuple):
-    """The devices of one type among others: [d for d in devices if d.device_type == "CPU"]."""
+    """A list of devices filtered by type: [d for d in devices if d.device_type == "CPU"]."""
 
     of: Value
     device_type: str
@@ -97,7 +97,7 @@ Value = Union[
     Instance,
     None,
 ]
-"""What an expression stands for; None where the source does not tell."""
+"""The value of an expression; None if the source does not show it."""
 
 
 class Definition:
@@ -113,7 +113,7 @@ class Definition:
     ) -> None:
         self.node = node
         self.scope = scope
-        """The names it can see from where it is defined; the reader's own business."""
+        """The names in scope at its definition. Only the reader of source code uses this."""
         self.owner = owner
         self.bases: tuple[Value, ...] = ()
         self.members: dict[str, Definition] = {}

@@ -42,7 +42,7 @@ class UsedDevice(NamedTuple):
 
 
 class FrameworkEntry(NamedTuple):
-    """What a process says of one framework."""
+    """What a process reports about one framework."""
 
     version: str
     used: tuple[UsedDevice, ...] = ()
