@@ -127,7 +127,10 @@ def test_what_cannot_be_told_of_a_process(facts: str, said: str) -> None:
             'processes = [{pid = 7, name = "x", memory_bytes = {unknown = "WSL"}}]',
             "the driver does not tell who how much",
         ),
-        ('processes = {unknown = "NVML: Not Supported"}', "who holds it is unknown: NVML: Not Supported"),
+        (
+            'processes = {unknown = "NVML: Not Supported"}',
+            "who holds it is unknown: NVML: Not Supported",
+        ),
     ],
 )
 def test_memory_that_no_process_accounts_for(toml: str, said: str) -> None:
