@@ -89,7 +89,7 @@ if __name__ == "__main__":
     [
         ("find(step)", 'put the call under `if __name__ == "__main__":`'),
         ("find(lambda batch_size: None)", "<lambda> is not a function at the top level of a file"),
-        ("find(step, limit='much')", "--limit much: expected"),
+        ("find(step, limit='much')", "limit='much': expected"),
     ],
     ids=["no-main-part", "lambda", "limit"],
 )
