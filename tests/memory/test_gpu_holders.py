@@ -129,7 +129,7 @@ def test_what_cannot_be_told_of_a_process(facts: str, said: str) -> None:
         ),
         (
             'processes = {unknown = "NVML: Not Supported"}',
-            "who holds it is unknown: NVML: Not Supported",
+            "unknown: NVML: Not Supported",
         ),
     ],
 )
