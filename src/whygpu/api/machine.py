@@ -15,6 +15,7 @@ from whygpu.host.local import LocalHost
 from whygpu.model.codec import DecodeError, decode
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.observed import Absent, Known
+from whygpu.model.outside_text import excerpt
 from whygpu.model.report import Report
 from whygpu.model.snapshot import SCHEMA, Snapshot
 from whygpu.model.units import size_text
@@ -158,8 +159,8 @@ def load_snapshot(path: str) -> Snapshot:
     found = data.get("schema") if isinstance(data, dict) else None
     if found != SCHEMA:
         raise UsageError(
-            f"{path} is no snapshot that this version reads: expected schema {SCHEMA}, "
-            f"received {repr(found)[:40]}; take it again with this version, or update whygpu"
+            f"{path} is no snapshot that this version reads: expected schema {SCHEMA}, received "
+            f"{excerpt(repr(found), 40)}; take it again with this version, or update whygpu"
         )
     try:
         return decode(Snapshot, data)

@@ -13,6 +13,7 @@ from whygpu.errors import Option, UsageError
 from whygpu.host.base import Completed, FileFacts, Host
 from whygpu.model.codec import decode
 from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.outside_text import excerpt
 from whygpu.model.target import FoundModule, Interpreter
 
 TIME_LIMIT = 10.0
@@ -243,7 +244,7 @@ def _complaints_in(lines: list[str]) -> Iterator[str]:
         assert match is not None
         what = match["module"] or f"line {match['line']} of {match['file']}"
         error = _telling_line("\n".join(line.strip() for line in lines[start + 1 : end]))
-        yield f"{what}: {error[:LONGEST_REASON]}" if error else what
+        yield f"{what}: {excerpt(error, LONGEST_REASON)}" if error else what
 
 
 def layout(host: Host, python: str) -> Observed[Interpreter]:
@@ -350,7 +351,7 @@ def _failure(completed: Completed) -> str:
         return "its answer is not the one a Python interpreter gives"
     told = _telling_line(completed.stderr)
     ended = f"signal {-completed.code}" if completed.code < 0 else f"exit code {completed.code}"
-    return f"{ended}: {told[:LONGEST_REASON]}" if told else ended
+    return f"{ended}: {excerpt(told, LONGEST_REASON)}" if told else ended
 
 
 def _telling_line(text: str) -> str:

@@ -9,6 +9,7 @@ from whygpu.collectors.driver_answer import DriverAnswer, GpuIds, bus_address
 from whygpu.host.base import Completed, Host
 from whygpu.model.driver import DriverState, Gpu
 from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.outside_text import excerpt
 
 SOURCE = "nvidia-smi --query-gpu"
 
@@ -62,7 +63,7 @@ def _read(answer: Completed, fields: tuple[str, ...]) -> DriverAnswer:
         return _failed(_state(words), words)
     rows = [dict(zip(fields, row, strict=False)) for row in _rows(answer.stdout)]
     if not rows or any(len(row) != len(fields) for row in rows):
-        return _failed("failed", f"nvidia-smi answered what we cannot read: {words[:200]}")
+        return _failed("failed", f"nvidia-smi answered what we cannot read: {excerpt(words, 200)}")
     return DriverAnswer(
         state=Known("working", SOURCE),
         detail="",

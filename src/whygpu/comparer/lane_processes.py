@@ -18,6 +18,7 @@ from whygpu.launch.execution import Prepared, prepare, staged
 from whygpu.model.comparison import Lane, LaneRun, Timing
 from whygpu.model.derived import display_name
 from whygpu.model.lack import Lack
+from whygpu.model.outside_text import excerpt
 from whygpu.model.policy import DeviceUsed
 from whygpu.model.task_end import TaskEnd
 from whygpu.model.task_wire import LaneMessage, LaneRequest, Measure, Subject, TimingMessage
@@ -325,12 +326,14 @@ def _main_line(words: str) -> str:
     """The most useful line of an exception's message: some contain another traceback."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     inner = [line for line in lines[1:] if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
-    return (inner[-1] if inner else lines[0] if lines else "an exception without a word")[:500]
+    return excerpt(
+        inner[-1] if inner else lines[0] if lines else "an exception without a message", 500
+    )
 
 
 def _last_words(task: TaskEnd) -> str:
     lines = [line.strip() for line in task.error_text.splitlines() if line.strip()]
-    return f": {lines[-1][:200]}" if lines else ""
+    return f": {excerpt(lines[-1], 200)}" if lines else ""
 
 
 def _ran(

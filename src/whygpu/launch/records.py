@@ -11,6 +11,7 @@ from whygpu.host.local import LocalHost
 from whygpu.model.codec import decode_parts, encode
 from whygpu.model.memory_use import NotedWork, ProcessMemory
 from whygpu.model.observed import Absent, Known, Observed, Unknown
+from whygpu.model.outside_text import excerpt
 from whygpu.model.policy import DeviceUsed, FrameworkUse, ProcessRecord
 from whygpu.model.units import size_text
 from whygpu.model.wire import FrameworkEntry, ProcessEntry
@@ -68,7 +69,7 @@ def _record(folder: str, name: str) -> ProcessRecord:
         except _Unreadable as error:
             errors = (*errors, f"the work that it had begun: {error}")
     memory, broken = decode_parts(ProcessMemory, told, "memory.")
-    kept = [note[:LONGEST_NOTE] for note in entry.notes[:MOST_NOTES]]
+    kept = [excerpt(note, LONGEST_NOTE) for note in entry.notes[:MOST_NOTES]]
     kept += [
         f"a part of the record of process {pid} cannot be read: {error}"
         for error in (*errors, *broken)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from whygpu.model.observed import Absent, Known, Observed, Unknown
-from whygpu.model.outside_text import printable
+from whygpu.model.outside_text import excerpt, printable
 
 T = TypeVar("T")
 
@@ -19,8 +19,7 @@ class DecodeError(ValueError):
     """A JSON value is not what its type says; `path` is where."""
 
     def __init__(self, path: str, expected: str, received: Any) -> None:
-        text = repr(received)
-        shown = text if len(text) <= 60 else text[:57] + "..."
+        shown = excerpt(repr(received), 60)
         super().__init__(f"{path or 'top level'}: expected {expected}, received {shown}")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from whygpu.model.finding import Evidence
 from whygpu.model.lazy_regex import words_of
 from whygpu.model.memory_use import MemoryEnd
+from whygpu.model.outside_text import excerpt
 from whygpu.model.shortage import MemoryPlace
 from whygpu.model.system import Cpu
 
@@ -236,9 +237,7 @@ class Log(NamedTuple):
 
     def _quoted(self, number: int) -> Evidence:
         where = f"{self.name}:{number}" if self.name else f"line {number}"
-        text = self.line(number).text.strip()
-        if len(text) > LONGEST_QUOTE:
-            text = f"{text[:LONGEST_QUOTE]} ..."
+        text = excerpt(self.line(number).text.strip(), LONGEST_QUOTE)
         return Evidence("log", where, text, number)
 
     def without_gpu(self) -> tuple[DeviceReport, ...]:

@@ -33,6 +33,23 @@ ESCAPE_SEQUENCE = re.compile(
 )
 """A whole command to a terminal. The repeats are bounded: time stays linear in the text."""
 
+_TOKEN = re.compile(r"[A-Za-z0-9_+/=.~%:@&?#-]")
+"""A character of a path, an address or a key."""
+
+
+def excerpt(text: str, longest: int) -> str:
+    """The beginning of a text, cut between words.
+
+    Half of a key is a key that the privacy gate does not recognise any more.
+    """
+    if len(text) <= longest:
+        return text
+    start = longest
+    while start > 0 and _TOKEN.match(text[start]) and _TOKEN.match(text[start - 1]):
+        start -= 1
+    head = text[:start].rstrip()
+    return f"{head} ..." if head else f"... ({len(text)} characters)"
+
 
 def printable(text: str) -> str:
     """The same text, with each control or invisible character replaced.

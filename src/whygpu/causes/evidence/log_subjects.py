@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from whygpu.model import outside_text
 from whygpu.model.cause import Cause
 from whygpu.model.derived import DISPLAY_NAMES, display_name
 from whygpu.model.finding import MACHINE, Finding, Remedy
@@ -27,11 +28,7 @@ def framework_title(log: Log) -> str:
 
 def excerpt(text: str, longest: int = 160) -> str:
     """The first line of a text, cut between words if it is too long."""
-    line = text.strip().partition("\n")[0]
-    if len(line) <= longest:
-        return line
-    head = line[:longest]
-    return f"{head.rpartition(' ')[0] or head} ..."
+    return outside_text.excerpt(text.strip().partition("\n")[0], longest)
 
 
 def harmless(cause: Cause, pattern: re.Pattern[str], meaning: str) -> None:

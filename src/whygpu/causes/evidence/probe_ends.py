@@ -9,6 +9,7 @@ from typing import Literal
 from whygpu.model.derived import keras_backend
 from whygpu.model.finding import Evidence
 from whygpu.model.observed import Known, Observed, need
+from whygpu.model.outside_text import excerpt
 from whygpu.model.probe import Probe, ProbeName
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework, FrameworkName
@@ -103,5 +104,5 @@ def quoted(probe: Probe, text: str) -> Evidence:
     return Evidence("probe", f"{probe.name} probe, stage {probe.stage}", shortened(text.strip()))
 
 
-def shortened(text: str, limit: int = 300) -> str:
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+def shortened(text: str, longest: int = 300) -> str:
+    return excerpt(text, longest)
