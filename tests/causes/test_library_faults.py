@@ -54,7 +54,7 @@ def copy(soname: str, folder: str) -> LibraryCopy:
     return LibraryCopy(base_name(soname), soname, f"{folder}/{soname}", version, "system", "")
 
 
-UNSEARCHED = (OtherCopy("/wheels/libcusolver.so.11", "its folder is on no search list"),)
+UNSEARCHED = (OtherCopy("/wheels/libcusolver.so.11", "its folder is not on a search path"),)
 
 
 @each(
@@ -120,7 +120,7 @@ def test_one_answer_has_one_cause(
 
 
 @pytest.mark.parametrize(
-    "reason", ["it is a link to a file that is not there", "it is for EM_AARCH64 (64 bits)"]
+    "reason", ["it is a link to a file that does not exist", "it is for EM_AARCH64 (64 bits)"]
 )
 def test_a_copy_that_would_not_load_is_no_copy(reason: str) -> None:
     other = OtherCopy("/x/libcusolver.so.11", reason, usable=False)
@@ -147,7 +147,7 @@ def test_the_same_name_in_another_cuda_release_does_not_count() -> None:
 
 
 def test_a_longer_number_is_another_name() -> None:
-    other = (OtherCopy("/x/libcusolver.so.110", "its folder is on no search list"),)
+    other = (OtherCopy("/x/libcusolver.so.110", "its folder is not on a search path"),)
     resolution = failing("libcusolver.so.11", others=other)
     assert fault_of(resolution, TENSORFLOW, ()) == "cuda-runtime-missing"
 

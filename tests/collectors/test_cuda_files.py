@@ -225,7 +225,7 @@ def test_libraries_are_asked_one_by_one(place: Place) -> None:
     assert told[str(good)] == Known("12.9", f"cudaRuntimeGetVersion() of {good}")
     reasons = {path: answer.reason for path, answer in told.items() if isinstance(answer, Unknown)}
     assert reasons[str(failing)].endswith(f"{name} returned 7")
-    assert reasons[str(crashing)].endswith("it died of signal 4")
+    assert reasons[str(crashing)].endswith("signal 4 ended it")
     assert "No such file or directory" in reasons[str(missing)]
 
 

@@ -166,14 +166,14 @@ def test_missing_device_nodes_make_not_loaded_another_failure() -> None:
 def test_a_driver_that_hangs() -> None:
     facts = collect(host({**HEALTHY, ASK: HUNG}))
     assert state_of(facts) == "hung"
-    assert facts.detail == "NVML gave no answer within 10 seconds"
+    assert facts.detail == "NVML did not answer within 10 seconds"
     assert isinstance(facts.gpus, Unknown)
     assert facts.version == Known(VERSION, "/proc/driver/nvidia/version")
 
 
 def test_the_time_limit_is_the_callers() -> None:
     facts, _ = driver.collect(host({**HEALTHY, ASK: HUNG}), timeout=2.5)
-    assert facts.detail == "NVML gave no answer within 2.5 seconds"
+    assert facts.detail == "NVML did not answer within 2.5 seconds"
 
 
 def test_a_crash_in_nvml_is_an_observation() -> None:
@@ -281,7 +281,7 @@ def test_processes_are_told_without_their_arguments() -> None:
         (
             8,
             Unknown("NVML: Not Found"),
-            Unknown("NVML does not tell memory per process here"),
+            Unknown("NVML does not report memory per process here"),
         ),
     ]
 
@@ -356,7 +356,7 @@ def test_without_bindings_nvidia_smi_answers() -> None:
 
 def test_with_nobody_to_ask_the_state_is_unknown() -> None:
     facts = collect(host({**HEALTHY, ASK: NO_BINDINGS, SMI: Absent("nvidia-smi")}))
-    assert facts.state == Unknown("NVML could not be asked: No module named 'pynvml'")
+    assert facts.state == Unknown("NVML could not be queried: No module named 'pynvml'")
     assert isinstance(facts.gpus, Unknown)
     assert facts.version == Known(VERSION, "/proc/driver/nvidia/version")
 

@@ -202,7 +202,10 @@ def test_a_library_of_another_class_is_passed_over() -> None:
 def test_a_copy_where_the_loader_does_not_look_is_mentioned_and_not_found() -> None:
     found = files.find_library(host({f"stat /usr/lib/wsl/lib/{NAME}": file("x")}), NAME)
     assert isinstance(found, Absent)
-    assert f"/usr/lib/wsl/lib/{NAME} is there, but the loader does not look there" in found.source
+    assert (
+        f"/usr/lib/wsl/lib/{NAME} exists, but the loader does not search that folder"
+        in found.source
+    )
 
 
 def test_a_broken_cache_is_passed_over() -> None:

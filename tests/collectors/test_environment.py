@@ -62,7 +62,7 @@ def test_visible_devices(value: str, meaning: str, problem: str) -> None:
 
 def test_visible_devices_without_a_driver() -> None:
     found = environment.collect(host(environ={"CUDA_VISIBLE_DEVICES": "0"}), NO_DRIVER, ())
-    assert "cannot be told" in found.variables[0].meaning
+    assert "is unknown" in found.variables[0].meaning
 
 
 def test_visible_devices_follows_the_device_order() -> None:
@@ -90,7 +90,7 @@ GOOD = [
     ("PYTORCH_CUDA_ALLOC_CONF", "roundup_power2_divisions:[256:1,512:2],backend:native", "PyTorch"),
     ("NVIDIA_VISIBLE_DEVICES", "void", "nothing of the driver"),
     ("NVIDIA_DRIVER_CAPABILITIES", "compute,utility", "parts of the driver"),
-    ("NVIDIA_TF32_OVERRIDE", "1", "no effect that is known"),
+    ("NVIDIA_TF32_OVERRIDE", "1", "no known effect"),
     ("CUDA_DEVICE_ORDER", "PCI_BUS_ID", "bus order"),
     ("LD_LIBRARY_PATH", "/nowhere:", "(1 of 1 do not exist)"),
     ("LD_PRELOAD", "libtcmalloc.so.4", "before anything else"),
@@ -117,16 +117,16 @@ BAD = [
     ("XLA_PYTHON_CLIENT_MEM_FRACTION", "90%", "between 0 and 1"),
     ("XLA_PYTHON_CLIENT_PREALLOCATE", "no", "takes it for true"),
     ("XLA_PYTHON_CLIENT_ALLOCATOR", "", "no such allocator"),
-    ("XLA_FLAGS", "--xla_dump_hlo --garbage", "--garbage is no flag"),
+    ("XLA_FLAGS", "--xla_dump_hlo --garbage", "--garbage is not a flag"),
     ("XLA_FLAGS", "garbage", "there is no file garbage"),
-    ("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/opt/none", "names /opt/none, and there is no such"),
-    ("TF_XLA_FLAGS", "--xla_gpu_autotune_level=0", "is no flag"),
-    ("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb=128", "is no key:value"),
+    ("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/opt/none", "names /opt/none, which is not a folder"),
+    ("TF_XLA_FLAGS", "--xla_gpu_autotune_level=0", "is not a flag"),
+    ("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb=128", "is not key:value"),
     ("NVIDIA_DRIVER_CAPABILITIES", "utility", "no libcuda.so.1"),
     ("CUDA_DEVICE_ORDER", "pci_bus_id", "CUDA fails to start"),
     ("CUDA_DEVICE_ORDER", "", "CUDA fails to start"),
     ("CUDA_HOME", "/opt/none", "there is no folder /opt/none"),
-    ("LD_PRELOAD", "/opt/none/a.so libc.so.6", "not there: /opt/none/a.so"),
+    ("LD_PRELOAD", "/opt/none/a.so libc.so.6", "missing: /opt/none/a.so"),
 ]
 
 

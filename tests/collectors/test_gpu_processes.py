@@ -68,7 +68,7 @@ def test_of_somebody_elses_process_no_more_than_the_driver_says() -> None:
     found = seen(yours=False, files=DENIED, environ=DENIED, words=["python", "their.py"])
     assert need(found.yours) is False
     assert found.command == found.name
-    assert found.frameworks == found.settings == Unknown("the process is another user's")
+    assert found.frameworks == found.settings == Unknown("the process belongs to another user")
 
 
 def test_a_number_that_no_process_has_here_is_another_namespaces() -> None:
@@ -83,7 +83,7 @@ def test_a_stranger_with_the_same_number_is_not_taken_for_it() -> None:
 
 
 def test_a_process_that_is_ending_has_no_libraries_left() -> None:
-    ending = {"unknown": "/proc/7/maps: empty, since the process is ending"}
+    ending = {"unknown": "/proc/7/maps: it is empty, because the process is ending"}
     found = seen(files=ending, words=[])
     assert found.frameworks == Unknown(ending["unknown"])
     assert found.command == found.name
@@ -99,7 +99,7 @@ def test_one_that_hangs_in_the_kernel_does_not_hide_the_others() -> None:
     (gpu,) = need(described(machine, on_gpu(7, 8)))
     machine.assert_consumed()
     stuck, other = need(gpu.processes)
-    assert stuck.frameworks == Unknown("/proc/7 gives no answer: the process hangs in the kernel")
+    assert stuck.frameworks == Unknown("/proc/7 does not answer: the process hangs in the kernel")
     assert stuck.command == stuck.name
     assert need(other.frameworks) == ("torch",)
 
@@ -146,10 +146,10 @@ TOLD = '{"time": 1794700000.0, "in_use": %s}'
     [
         (TOLD % '[["torch", "gpu:0", 5000]]', 5000),
         (TOLD % '[["torch", "gpu:0", 5000], ["jax", "gpu:0", 70]]', 5070),
-        (TOLD % '[["torch", "gpu:0", 5000], ["torch", "gpu:1", 70]]', "on several GPUs"),
+        (TOLD % '[["torch", "gpu:0", 5000], ["torch", "gpu:1", 70]]', "several GPUs"),
         ("{", "cannot be read"),
         ('{"in_use": 7}', "cannot be read"),
-        (None, "told nothing yet"),
+        (None, "not reported it yet"),
     ],
 )
 def test_a_program_under_run_tells_what_is_in_use(text: str | None, expected: int | str) -> None:

@@ -60,7 +60,12 @@ def test_another_end_than_a_trap_is_unclear() -> None:
 @pytest.mark.parametrize(
     ("stdout", "code", "timed_out", "reason"),
     [
-        ('{"error": "no memory to run machine code in: Permission denied"}', 0, False, "denied"),
+        (
+            '{"error": "no executable memory for machine code: Permission denied"}',
+            0,
+            False,
+            "denied",
+        ),
         ("", -4, False, "no answer (exit code -4)"),
         ("[1]", 0, False, "no answer"),
         ("", -9, True, "within 5 seconds"),

@@ -87,8 +87,8 @@ def test_behind_a_wrapper_the_interpreter_itself_is_seen(tmp_path: pathlib.Path)
     [
         ("#!/bin/sh\necho broken >&2; exit 3", "exit code 3: broken"),
         ("#!/bin/sh\nkill -SEGV $$", "signal 11"),
-        ("#!/bin/sh\necho hello", "not the one a Python interpreter gives"),
-        ("#!/bin/sh\necho '{\"version\": 3}'", "not the one a Python interpreter gives"),
+        ("#!/bin/sh\necho hello", "does not answer like a Python interpreter"),
+        ("#!/bin/sh\necho '{\"version\": 3}'", "does not answer like a Python interpreter"),
         (
             "#!/bin/sh\nprintf 'pyenv: version 9 is not installed\\nSee pyenv help\\n' >&2; exit 1",
             "exit code 1: pyenv: version 9 is not installed",
@@ -181,10 +181,10 @@ def test_an_environment_whose_base_is_gone_is_not_passed_over(
     (tmp_path / "venv/bin").mkdir(parents=True)
     (tmp_path / "venv/bin/python").symlink_to("/gone/python3")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
-    with pytest.raises(interpreter.NoInterpreter, match="no longer there"):
+    with pytest.raises(interpreter.NoInterpreter, match="no longer exists"):
         interpreter.find_default(LocalHost())
     for given in ("venv", "venv/bin/python"):
-        with pytest.raises(interpreter.NoInterpreter, match="no longer there"):
+        with pytest.raises(interpreter.NoInterpreter, match="no longer exists"):
             interpreter.resolve(LocalHost(), str(tmp_path / given))
 
 
@@ -209,7 +209,7 @@ def test_python_may_be_named_in_three_ways(
     [
         ("/no/such/python", "no such file"),
         ("python0.1", "nor a command on PATH"),
-        ("{here}", "no Python environment"),
+        ("{here}", "not a Python environment"),
         ("{here}/note.txt", "not an executable file"),
     ],
 )

@@ -104,7 +104,7 @@ def test_runpath_of_the_requester_is_searched_after_ld_library_path(world: World
     assert [(each.kind, each.result) for each in found.searched] == [("ld-library-path", "found")]
     (other,) = found.other_copies
     assert other.path == str(world.root / "own" / "libcux.so")
-    assert other.reason == f"its folder comes after {world.root}/preferred on the search list"
+    assert other.reason == f"its folder comes after {world.root}/preferred on the search path"
 
 
 def test_rpath_of_the_requester_is_searched_before_ld_library_path(world: World) -> None:
@@ -125,7 +125,7 @@ def test_rpath_serves_what_the_library_needs_and_runpath_does_not(world: World) 
     assert broken.outcome == "dependency-missing"
     assert broken.chain == (by_runpath, "libcumiddle.so", "libculeaf.so")
     assert broken.path == by_runpath
-    assert broken.other_copies[0].reason == "its folder is on no search list"
+    assert broken.other_copies[0].reason == "its folder is not on a search path"
 
 
 def test_a_file_with_a_runpath_ignores_the_rpath_of_its_ancestors(world: World) -> None:
@@ -209,7 +209,7 @@ def test_a_broken_copy_ends_the_search(world: World, kind: str) -> None:
     reasons = {copy.path: copy.reason for copy in found.other_copies}
     assert reasons == {
         str(world.root / "second" / "libcux.so"): (
-            f"its folder comes after {world.root}/first on the search list"
+            f"its folder comes after {world.root}/first on the search path"
         )
     }
 
@@ -230,7 +230,7 @@ def test_a_link_to_nowhere_is_not_there(world: World) -> None:
     second = world.add("second/libcux.so")
     found = world.agreed((asker, None), ("libcux.so", asker), folders=["first", "second"])
     assert found.path == second
-    assert found.other_copies[0].reason == "it is a link to a file that is not there"
+    assert found.other_copies[0].reason == "it is a link to a file that does not exist"
 
 
 def test_a_link_in_a_circle_ends_its_list_only(world: World) -> None:
@@ -248,9 +248,7 @@ def test_a_file_without_the_link_that_is_asked_for(world: World) -> None:
     world.add("first/libcux.so.9.1.0", soname="libcux.so.9")
     found = world.agreed((asker, None), ("libcux.so.9", asker), folders=["first"])
     assert found.outcome == "not-found"
-    assert found.other_copies[0].reason == (
-        "it has no link named libcux.so.9, the name that is asked for"
-    )
+    assert found.other_copies[0].reason == ("it has no link named libcux.so.9, the requested name")
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_a_mac_tells_its_chip() -> None:
     [
         ("glibc 2.17", Known(Libc("glibc", "2.17"), "the C library")),
         ("musl 1.2.4", Known(Libc("musl", "1.2.4"), "the C library")),
-        ("", Unknown("the C library does not tell its name")),
+        ("", Unknown("the C library does not report its name")),
     ],
 )
 def test_the_c_library(text: str, expected: Observed[Libc]) -> None:

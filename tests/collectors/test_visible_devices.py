@@ -77,21 +77,21 @@ def test_a_gpu_named_twice_spoils_the_whole_list() -> None:
     selection = select("1,0,1", driver_with(2), TWO, "")
     assert visible(selection) == ()
     assert [entry.text for entry in selection.ignored] == ["1", "0", "1"]
-    assert "CUDA then fails to start" in selection.ignored[0].reason
+    assert "makes CUDA fail to start" in selection.ignored[0].reason
 
 
 def test_text_after_a_number_is_named() -> None:
     selection = select("0-1", driver_with(2), TWO, "")
     assert visible(selection) == (0,)
     assert [(entry.text, entry.reason) for entry in selection.ignored] == [
-        ("-1", "of '0-1' CUDA reads the number only")
+        ("-1", "CUDA reads only the number of '0-1'")
     ]
 
 
 def test_a_beginning_that_fits_two_gpus_fits_none() -> None:
     selection = select("GPU-46f", driver_with(2), TWO, "")
     assert visible(selection) == ()
-    assert selection.ignored[0].reason == "the UUIDs of several GPUs begin like this"
+    assert selection.ignored[0].reason == "the UUIDs of several GPUs begin with it"
     assert visible(select("GPU-46f7", driver_with(2), TWO, "")) == (1,)
 
 
@@ -147,7 +147,7 @@ def test_a_split_gpu_among_several_makes_numbers_uncertain() -> None:
 
 def test_a_silent_gpu_makes_numbers_uncertain() -> None:
     selection = select("0", driver_with(2), (GpuIds(UUID), GpuIds("")), "")
-    assert selection.visible == Unknown("GPU 1 does not answer, and CUDA may leave it uncounted")
+    assert selection.visible == Unknown("GPU 1 does not answer, and CUDA may not count it")
 
 
 @each("text", ["0", "0,1", UUID, INSTANCE])

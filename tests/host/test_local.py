@@ -105,7 +105,7 @@ TAKES_ALL_MEMORY = "held = []\nwhile True: held.append(bytearray(1 << 24))"
     [
         (PRINTS_FOR_EVER.format(stream=1), "printed more than 1 MiB"),
         (PRINTS_FOR_EVER.format(stream=2), "printed more than 1 MiB"),
-        (TAKES_ALL_MEMORY, "took more than 2 GiB of memory"),
+        (TAKES_ALL_MEMORY, "used more than 2 GiB of memory"),
     ],
 )
 def test_a_command_that_does_not_know_when_to_stop(program: str, reason: str) -> None:

@@ -49,7 +49,7 @@ def test_a_busy_machine_is_named() -> None:
     assert in_words(120, ProcessorTime(3.14, 110)) == (
         "120 s, of which this busy machine let it run for 3.1 s"
     )
-    assert in_words(5, ProcessorTime(4.8, 0.1)) == "5 s, and was still at work"
+    assert in_words(5, ProcessorTime(4.8, 0.1)) == "5 s, and was still working"
 
 
 def test_the_time_of_children_counts() -> None:

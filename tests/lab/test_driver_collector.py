@@ -58,7 +58,7 @@ def test_a_healthy_driver(collect: Collect) -> None:
     assert isinstance(first.processes, Known)
     rows = [(process.pid, process.name, process.memory_bytes) for process in first.processes.value]
     assert rows == [
-        (815, Known("Xorg", "NVML"), Unknown("NVML does not tell memory per process here")),
+        (815, Known("Xorg", "NVML"), Unknown("NVML does not report memory per process here")),
         (4711, Known("python", "NVML"), Known(1 << 30, "NVML")),
     ]
 

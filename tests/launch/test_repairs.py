@@ -138,7 +138,7 @@ def test_xla_is_not_sent_to_a_folder_that_is_not_there() -> None:
 [environment.variables.XLA_FLAGS]
 value = "--xla_gpu_cuda_data_dir=/gone"
 meaning = "example"
-problem = "--xla_gpu_cuda_data_dir names /gone, and there is no such folder"
+problem = "--xla_gpu_cuda_data_dir names /gone, which is not a folder"
 """
     )
     environ = {"XLA_FLAGS": "--xla_gpu_cuda_data_dir=/gone --xla_one=1"}

@@ -277,4 +277,4 @@ def test_the_fresh_tensorflow_install_misses_one_folder() -> None:
     assert failing == ["libcusolver.so.11"]
     (copy,) = found["libcusolver.so.11"].other_copies
     assert copy.path == str(site / "nvidia" / "cusolver" / "lib" / "libcusolver.so.11")
-    assert copy.reason == "its folder is on no search list"
+    assert copy.reason == "its folder is not on a search path"

@@ -1,1 +1,1 @@
-"""One file per source: Host in, one part of the Snapshot out; collect.py joins them."""
+"""One module per source: each takes a Host and returns one part of the Snapshot."""

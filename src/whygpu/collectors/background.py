@@ -1,4 +1,4 @@
-"""A question that is asked in a thread of its own, because the answer takes its time."""
+"""Runs a slow query in a separate thread."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """Starts at once; result() waits for the answer, and raises what the question raised.
+    """Starts at once. result() waits for the answer, or raises the exception of the query.
 
-    concurrent.futures would do the same and costs five milliseconds to import. The thread does
-    not keep the process alive: whoever interrupts us is not made to wait for an answer.
+    concurrent.futures would do the same, but takes five milliseconds to import. The thread does
+    not keep the process alive: a user who interrupts whygpu does not wait for the answer.
     """
 
     def __init__(self, question: Callable[[], T]) -> None:

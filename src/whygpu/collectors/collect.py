@@ -1,4 +1,4 @@
-"""Joins the collectors: all that can be seen of a machine and a target without running it."""
+"""Runs all collectors: everything that can be seen without running the frameworks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from whygpu.version import VERSION
 
 NOT_PROBED = "the frameworks were not run (--no-probe)"
 NOT_FOR_A_PLAN = "a plan does not need it"
-TOLD = Unknown("told by an option")
+GIVEN = Unknown("given by an option")
 
 
 def collect(
@@ -40,10 +40,10 @@ def collect(
 ) -> Snapshot:
     """A snapshot without probes. `python` names the target; None means the active environment.
 
-    `meanwhile` is work of the caller's that can be done while the target is being asked.
+    `meanwhile` is work of the caller that can be done while the target answers.
     """
     chosen = interpreter.find(host, python)
-    # The driver and the target answer in processes of their own: wait for both at once.
+    # The driver and the target answer in separate processes: wait for both at once.
     asked = Background(lambda: _target(host, chosen))
     machine = system.collect(host)
     tried = _tried(host, machine.cpu)
@@ -73,14 +73,14 @@ def collect_for_plan(
 ) -> Snapshot:
     """The facts that decide which releases fit; packages and libraries are not read.
 
-    What the user has told is not asked: neither the interpreter, nor the driver.
+    The interpreter and the driver are not queried if the user has given their facts.
     """
     asked = Background(lambda: _without_packages(host, python)) if asks_python else None
     machine = system.collect(host)
     devices = graphics.collect(host)
     nvidia = driver.collect(host)[0] if asks_driver else _driver_not_asked()
     unread = Unknown(NOT_FOR_A_PLAN)
-    target = Target(TOLD, unread, unread, unread) if asked is None else asked.result()
+    target = Target(GIVEN, unread, unread, unread) if asked is None else asked.result()
     return Snapshot(
         schema=SCHEMA,
         whygpu=VERSION,
@@ -98,18 +98,18 @@ def collect_for_plan(
 
 def _without_packages(host: Host, python: str | None) -> Target:
     path = interpreter.find(host, python)
-    told = interpreter.collect(host, path)
+    answer = interpreter.collect(host, path)
     unread = Unknown(NOT_FOR_A_PLAN)
-    if not isinstance(told, Known):
-        reason = told.reason if isinstance(told, Unknown) else told.source
+    if not isinstance(answer, Known):
+        reason = answer.reason if isinstance(answer, Unknown) else answer.source
         return Target(Unknown(reason), unread, unread, unread)
-    known = Known(told.value, "the target interpreter")
+    known = Known(answer.value, "the target interpreter")
     found = installer.collect(host, known.value, unread)
     return Target(known, unread, unread, unread, Known(found, known.source))
 
 
 def _driver_not_asked() -> Driver:
-    return Driver(TOLD, "", TOLD, TOLD, TOLD, TOLD, TOLD, TOLD, TOLD, TOLD)
+    return Driver(GIVEN, "", GIVEN, GIVEN, GIVEN, GIVEN, GIVEN, GIVEN, GIVEN, GIVEN)
 
 
 def _tried(host: Host, cpu: Cpu) -> Background[Cpu] | None:
@@ -119,18 +119,18 @@ def _tried(host: Host, cpu: Cpu) -> Background[Cpu] | None:
 
 
 def _target(host: Host, python: str) -> tuple[Target, Observed[CudaFiles]]:
-    told = interpreter.collect(host, python)
-    # An interpreter that does not start still has its packages around it.
-    known = told if isinstance(told, Known) else interpreter.layout(host, python)
+    answer = interpreter.collect(host, python)
+    # An interpreter that does not start still has its packages on disk.
+    known = answer if isinstance(answer, Known) else interpreter.layout(host, python)
     if not isinstance(known, Known):
-        unread = Unknown(told.reason if isinstance(told, Unknown) else f"no {python}")
-        return Target(told, unread, unread, unread), unread
+        unread = Unknown(answer.reason if isinstance(answer, Unknown) else f"no {python}")
+        return Target(answer, unread, unread, unread), unread
     folders = cuda_files.library_folders(host, known.value)
-    # Libraries that do not say their version in their name are asked for it, in a process.
+    # Libraries without a version in their name are queried for it in a separate process.
     copies = Background(lambda: cuda_files.collect(host, known.value, folders))
     installed = packages.collect(host, known.value)
     target = Target(
-        interpreter=told,
+        interpreter=answer,
         packages=installed,
         conflicts=requirements.conflicts(installed),
         frameworks=frameworks.collect(host, known, installed, _loaders(host, known.value, folders)),

@@ -1,4 +1,4 @@
-"""The container around this process, and what of the NVIDIA driver was mounted into it."""
+"""The container around this process, and the NVIDIA driver files mounted into it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DRIVER_FILE = re.compile(
 
 def collect(host: Host) -> Observed[Container]:
     if host.platform.system != "Linux":
-        return Absent(f"containers are a Linux matter; this is {host.platform.system}")
+        return Absent(f"containers exist on Linux only; this is {host.platform.system}")
     mounts = _mount_points(host)
     runtime = _runtime(host, mounts)
     if not isinstance(runtime, Known):
@@ -36,7 +36,7 @@ def collect(host: Host) -> Observed[Container]:
 
 
 def _runtime(host: Host, mounts: Observed[tuple[str, ...]]) -> Observed[ContainerRuntime]:
-    """Who made the container. The markers are ordered from the most telling to the vaguest."""
+    """The program that created the container. The most specific markers are checked first."""
     environ = host.environ
     if "KUBERNETES_SERVICE_HOST" in environ:
         return Known("kubernetes", "environment variable KUBERNETES_SERVICE_HOST")
@@ -66,10 +66,12 @@ def _runtime_of_first_process(host: Host) -> Known[ContainerRuntime] | None:
 
 
 def _docker_or_leftover(mounts: Observed[tuple[str, ...]]) -> Observed[ContainerRuntime]:
-    # Docker mounts its own /etc/hosts and the like into every container. Virtual machines that
-    # are started from a container image keep the marker file, but have no such mounts.
+    # Docker mounts files such as /etc/hosts into every container. Virtual machines that are started
+    # from a container image keep the marker file, but have no such mounts.
     if isinstance(mounts, Known) and not {"/etc/hosts", "/etc/hostname"} & set(mounts.value):
-        return Absent("/.dockerenv is there, but Docker mounted nothing: left over from an image")
+        return Absent(
+            "/.dockerenv exists, but Docker mounted nothing: the file is left over from an image"
+        )
     return Known("docker", "/.dockerenv")
 
 

@@ -1,4 +1,4 @@
-"""CUDA as files on this machine: toolkits, and every copy of the libraries frameworks load."""
+"""CUDA files on this machine: toolkits, and every copy of the libraries that frameworks load."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ LIBRARIES = (
 """As in lib<name>.so."""
 
 _FILE_NAME = re.compile(rf"lib({'|'.join(LIBRARIES)})(?:-[0-9a-f]{{8}})?\.so(\.[\d.]+)?")
-"""PyTorch once shipped its copies with a hash in their names."""
+"""Old releases of PyTorch shipped their copies with a hash in the name."""
 _FULL_VERSION = re.compile(r"\.so\.(\d+(?:\.\d+){2,})$")
-"""Two numbers may be a soname only: libcudart.so.11.0 is that of every CUDA 11."""
+"""Two numbers may be only a soname: every CUDA 11 has libcudart.so.11.0."""
 
 _TOOLKIT_FOLDERS = ("lib64", "lib", "extras/CUPTI/lib64")
 _WHEEL_FOLDERS = ("torch/lib", "tensorrt_libs", "tensorrt")
 
 
 class LibraryFolder(NamedTuple):
-    """A folder that may hold CUDA libraries."""
+    """A folder that may contain CUDA libraries."""
 
     path: str
     origin: CopyOrigin
 
 
 def library_folders(host: Host, target: Interpreter) -> tuple[LibraryFolder, ...]:
-    """The folders that exist, each once: a link to a folder that is listed does not count."""
+    """The folders that exist, each once. A link to a listed folder is left out."""
     folders: list[LibraryFolder] = []
     seen: set[str] = set()
     for folder in _possible_folders(host, target):
@@ -54,10 +54,10 @@ def library_folders(host: Host, target: Interpreter) -> tuple[LibraryFolder, ...
 def collect(
     host: Host, target: Interpreter, folders: tuple[LibraryFolder, ...]
 ) -> Observed[CudaFiles]:
-    """Toolkits and library copies. A version is the file's own, or Unknown with the reason."""
+    """Toolkits and library copies. A version comes from the file itself, or is Unknown."""
     owners = Owners(host, target)
     copies = [copy for folder in folders for copy in _copies(host, folder, owners)]
-    copies = _with_told_versions(host, copies)
+    copies = _with_queried_versions(host, copies)
     toolkits = tuple(_toolkits(host, target))
     if not copies and not toolkits:
         places = ", ".join(folder.path for folder in folders)
@@ -117,7 +117,7 @@ def _cached_folders(host: Host) -> tuple[str, ...]:
 
 
 def _copies(host: Host, folder: LibraryFolder, owners: Owners) -> Iterator[LibraryCopy]:
-    """One per file: libcudart.so, libcudart.so.12 and libcudart.so.12.4.127 are usually one."""
+    """One per file: libcudart.so, libcudart.so.12 and libcudart.so.12.4.127 are often the same."""
     names = host.list(folder.path)
     by_file: dict[str, list[str]] = {}
     facts: dict[str, FileFacts] = {}
@@ -148,7 +148,7 @@ def _copy(
     elif full is not None:
         version = Known(full[1], facts.real_path)
     elif owner is not None and owner.size == facts.size:
-        # A wheel's RECORD has its files' sizes: a file put in its place shows.
+        # A wheel's RECORD has the sizes of its files, so that a replaced file is detected.
         version = Known(owner.version, owner.record)
     else:
         version = Absent(f"the name of {facts.real_path}")
@@ -156,16 +156,16 @@ def _copy(
     return LibraryCopy(match[1], soname or chosen, path, version, folder.origin, words)
 
 
-def _with_told_versions(host: Host, copies: list[LibraryCopy]) -> list[LibraryCopy]:
-    """Ask the libraries whose files do not show a version."""
+def _with_queried_versions(host: Host, copies: list[LibraryCopy]) -> list[LibraryCopy]:
+    """Query the libraries whose files do not show a version."""
     silent = {
         copy.path: copy.name
         for copy in copies
         if isinstance(copy.version, Absent) and copy.name in QUESTIONS
     }
-    told = ask(host, silent) if silent else {}
+    queried = ask(host, silent) if silent else {}
     return [
-        copy._replace(version=told.get(copy.path, Unknown(f"nothing in {copy.path} tells it")))
+        copy._replace(version=queried.get(copy.path, Unknown(f"{copy.path} does not contain it")))
         if isinstance(copy.version, Absent)
         else copy
         for copy in copies

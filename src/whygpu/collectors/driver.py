@@ -1,4 +1,4 @@
-"""The NVIDIA driver: its files, and what it answers when asked under a time limit."""
+"""The NVIDIA driver: its files, and its answers within a time limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whygpu.model.driver import DeviceNode, Driver, DriverLibrary, Gpu
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 
 TIME_LIMIT = 10.0
-"""Seconds to wait for the driver. Waking several GPUs takes a few; a hung driver takes for ever."""
+"""Seconds to wait for the driver. Waking several GPUs takes a few; a hung driver never answers."""
 
 LibraryFinder = Callable[[str], Observed[str]]
 
@@ -20,7 +20,7 @@ LibraryFinder = Callable[[str], Observed[str]]
 def collect(
     host: Host, *, find_library: LibraryFinder | None = None, timeout: float = TIME_LIMIT
 ) -> tuple[Driver, tuple[GpuIds, ...]]:
-    """The driver, and its GPUs' identifiers for environment.collect(); those stay private."""
+    """The driver, and the identifiers of its GPUs for environment.collect(). Those stay private."""
     find = find_library or (lambda name: files.find_library(host, name))
     nvml_library = files.describe_library(host, find("libnvidia-ml.so.1"))
     module = files.kernel_module(host)
@@ -49,18 +49,18 @@ def _ask(
     nodes: Observed[tuple[DeviceNode, ...]],
     timeout: float,
 ) -> DriverAnswer:
-    # Without library, module and device nodes no driver can answer: there is nobody to ask.
+    # Without library, module and device nodes no driver can answer.
     traces = (library, module, nodes)
     if host.platform.system != "Windows" and all(isinstance(trace, Absent) for trace in traces):
         return _no_driver()
     try:
         answer = nvml.ask(host, timeout=timeout)
     except nvml.NotAsked as reason:
-        unasked = Unknown(f"NVML could not be asked: {reason}")
+        unasked = Unknown(f"NVML could not be queried: {reason}")
         fallback = nvidia_smi.ask(host, timeout=timeout)
         return fallback or DriverAnswer(unasked, str(reason), unasked, unasked, unasked)
     if answer.state == Known("missing", nvml.SOURCE):
-        # nvidia-smi may know its way to a library that the loader does not find (NixOS).
+        # nvidia-smi may find a library that the loader does not find (NixOS).
         fallback = nvidia_smi.ask(host, timeout=timeout)
         if fallback and fallback.state == Known("working", nvidia_smi.SOURCE):
             return fallback
@@ -81,7 +81,7 @@ def _no_driver() -> DriverAnswer:
 def _explained(
     answer: DriverAnswer, module: Observed[str], nodes: Observed[tuple[DeviceNode, ...]]
 ) -> DriverAnswer:
-    """NVML says "not loaded" whenever it cannot open the control node; the files tell why."""
+    """NVML says "not loaded" if it cannot open the control node; the files show why."""
     if answer.state != Known("not-loaded", nvml.SOURCE) or not isinstance(module, Known):
         return answer
     if not isinstance(nodes, Known):
@@ -98,7 +98,7 @@ def _explained(
 def _version(
     answer: DriverAnswer, library: Observed[DriverLibrary], module: Observed[str]
 ) -> Observed[str]:
-    """The driver's version; a driver that does not answer still has its module's."""
+    """The driver's version. If the driver does not answer, its module's version counts."""
     if not isinstance(answer.version, Unknown):
         return answer.version
     if answer.state == Known("mismatched", nvml.SOURCE):
@@ -109,7 +109,7 @@ def _version(
 
 
 def _hidden_module(answer: DriverAnswer, module: Observed[str]) -> Observed[str]:
-    """A sandbox may hide the module's files; a driver that answers has one all the same."""
+    """A sandbox may hide the module's files, but a driver that answers has a module."""
     answers = isinstance(answer.gpus, Known)
     if answers and isinstance(module, Absent) and not module.source.startswith("WSL"):
         return Unknown("the driver answers, but its kernel module's files are not visible here")
@@ -117,7 +117,7 @@ def _hidden_module(answer: DriverAnswer, module: Observed[str]) -> Observed[str]
 
 
 def _named(host: Host, answer: DriverAnswer) -> Observed[tuple[Gpu, ...]]:
-    """Fill in from /proc what a lost GPU cannot say of itself. Both lists are in bus order."""
+    """Fill in from /proc what a lost GPU does not report. Both lists are in bus order."""
     gpus = answer.gpus
     if not isinstance(gpus, Known) or all(gpu.pci_address for gpu in gpus.value):
         return gpus

@@ -1,4 +1,4 @@
-"""What came of asking the driver about itself, whichever way it was asked."""
+"""The driver's answer, from NVML or from nvidia-smi."""
 
 from __future__ import annotations
 

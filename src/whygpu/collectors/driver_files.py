@@ -1,4 +1,4 @@
-"""What the NVIDIA driver leaves in the file system: kernel modules, device nodes, libraries."""
+"""The NVIDIA driver in the file system: kernel modules, device nodes, libraries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ DEFAULT_FOLDERS = (
     "/usr/lib",
 )
 OTHER_FOLDERS = ("/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/run/opengl-driver/lib")
-"""Where WSL, some clusters and NixOS keep the driver; the loader looks there only when told to."""
+"""Where WSL, some clusters and NixOS keep the driver. The loader does not search these folders by
+default."""
 
 DRIVER_VERSION = re.compile(r"\.so\.(\d{3,}(?:\.\d+)+)$")
 
@@ -50,7 +51,7 @@ def kernel_module(host: Host) -> Observed[str]:
     if isinstance(module, Unknown):
         return module
     if isinstance(proc, Known):
-        return Unknown(f"{PROC_FILE} has no version in it that we understand")
+        return Unknown(f"{PROC_FILE} contains no version that whygpu understands")
     return Absent(f"{PROC_FILE}, {MODULE_FILE}")
 
 
@@ -63,11 +64,11 @@ def uvm(host: Host, module: Observed[str]) -> Observed[bool]:
     devices = host.read("/proc/devices")
     if isinstance(devices, Known):
         return Known(bool(re.search(r" nvidia-uvm$", devices.value, re.MULTILINE)), devices.source)
-    return Unknown(f"{folder} is not there, and /proc/devices cannot be read")
+    return Unknown(f"{folder} does not exist, and /proc/devices cannot be read")
 
 
 def device_nodes(host: Host) -> Observed[tuple[DeviceNode, ...]]:
-    """The GPU's files under /dev; absent when there are none."""
+    """The GPU's files under /dev; absent if there are none."""
     names = host.list("/dev")
     if not isinstance(names, Known):
         return Unknown("/dev cannot be listed")
@@ -86,12 +87,12 @@ def _node(path: str, facts: FileFacts) -> DeviceNode:
 
 
 def describe_library(host: Host, found: Observed[str]) -> Observed[DriverLibrary]:
-    """What a driver library is, from the file that its name leads to."""
+    """Describe a driver library by the file that its name resolves to."""
     if not isinstance(found, Known):
         return found
     facts = host.stat(found.value)
     if not isinstance(facts, Known):
-        return Unknown(f"{found.value} was found, but cannot be looked at")
+        return Unknown(f"{found.value} was found, but cannot be read")
     return transform(found, lambda path: _library(path, facts.value))
 
 
@@ -110,7 +111,7 @@ def _library(path: str, facts: FileFacts) -> DriverLibrary:
 
 
 def find_library(host: Host, name: str) -> Observed[str]:
-    """Where the loader finds a driver library for a program that sets no search path of its own."""
+    """Where the loader finds a driver library for a program without its own search path."""
     machine = host.platform.machine
     folders = [folder for folder in host.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
     paths = [f"{folder}/{name}" for folder in folders]
@@ -121,13 +122,13 @@ def find_library(host: Host, name: str) -> Observed[str]:
             return Known(path, path)
     apart = [f"{folder}/{name}" for folder in OTHER_FOLDERS]
     apart = [path for path in apart if isinstance(host.stat(path), Known)]
-    note = f"; {apart[0]} is there, but the loader does not look there" if apart else ""
+    note = f"; {apart[0]} exists, but the loader does not search that folder" if apart else ""
     return Absent(f"{name} in LD_LIBRARY_PATH, the loader's cache and the default folders{note}")
 
 
 def _cached(host: Host, name: str) -> list[str]:
     content = host.read_bytes("/etc/ld.so.cache")
-    # Parsing takes longer than all the rest, and most machines without a GPU need none of it.
+    # Parsing takes longer than all the rest, and most machines without a GPU do not need it.
     if not isinstance(content, Known) or name.encode() not in content.value:
         return []
     try:
@@ -139,6 +140,7 @@ def _cached(host: Host, name: str) -> list[str]:
 
 
 def _is_other_class(host: Host, path: str) -> bool:
-    """A 32-bit library, which the loader passes over. A broken file it does not pass over."""
+    """Whether it is a 32-bit library, which the loader skips. The loader does not skip a broken
+    file."""
     elf = host.elf(path)
     return isinstance(elf, Known) and elf.value.bits != 64

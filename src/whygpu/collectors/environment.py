@@ -1,4 +1,4 @@
-"""Environment variables of the allow-list, each with what its value does on this machine."""
+"""The environment variables of the allow-list, each with the effect of its value here."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from whygpu.tables.variables import RANDOM_WORD, SECRET_VALUE, row_of
 CUDA_VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 
 FLAG = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
-"""A word in which quotes may hold blanks."""
+"""A word that may contain quoted spaces."""
 
 Judgement = tuple[str, str]
-"""What the value means, and its problem; the problem is empty where there is none."""
+"""The meaning of the value, and its problem; empty if it has none."""
 
 
 def collect(host: Host, driver: Driver, ids: tuple[GpuIds, ...]) -> Environment:
@@ -71,7 +71,7 @@ def _judge_selection(selection: GpuSelection) -> Judgement:
     problem = "; ".join(f"{entry.text!r}: {entry.reason}" for entry in selection.ignored)
     if not isinstance(visible, Known):
         reason = visible.source if isinstance(visible, Absent) else visible.reason
-        return f"selects GPUs; which ones cannot be told: {reason}", problem
+        return f"selects GPUs; which ones is unknown: {reason}", problem
     if not visible.value:
         return "hides every GPU from CUDA", problem
     return f"CUDA sees GPU {', '.join(map(str, visible.value))} and no other", problem
@@ -89,8 +89,8 @@ def _words(reading: Words, value: str, host: Host) -> Judgement:
     if value == "" and reading.empty_is_unset:
         return "empty, as if it were not set", ""
     if not reading.otherwise:
-        return "no effect that is known", ""
-    return "a word with no meaning here", f"{value!r}: {reading.otherwise}"
+        return "no known effect", ""
+    return "a value without a meaning here", f"{value!r}: {reading.otherwise}"
 
 
 def _number(reading: Number, value: str, host: Host) -> Judgement:
@@ -120,10 +120,10 @@ def _folders(reading: Folders, value: str, host: Host) -> Judgement:
 
 
 def _files(reading: Files, value: str, host: Host) -> Judgement:
-    # A name without a slash is searched for like any library, and may well be found.
+    # The loader searches for a name without a slash like any library, and may find it.
     paths = [path for path in re.split(r"[: ]", value) if "/" in path]
     missing = [path for path in paths if isinstance(host.stat(path), Absent)]
-    return reading.meaning, f"not there: {', '.join(missing)}" if missing else ""
+    return reading.meaning, f"missing: {', '.join(missing)}" if missing else ""
 
 
 def _flags(reading: Flags, value: str, host: Host) -> Judgement:
@@ -132,14 +132,14 @@ def _flags(reading: Flags, value: str, host: Host) -> Judgement:
     if reading.file_allowed and words and not words[0].startswith("-"):
         if isinstance(host.stat(value.strip()), Known):
             return f"{meaning}, in the file {value}", ""
-        return meaning, f"there is no file {value}, and the program aborts when it wants to read it"
+        return meaning, f"there is no file {value}, and the program aborts when it tries to read it"
     for word in words:
         if not word.startswith(reading.prefix):
-            return meaning, f"{word} is no flag that it knows, and the program aborts over it"
+            return meaning, f"{word} is not a flag that it knows, so the program aborts"
         flag, _, setting = word.partition("=")
         folder = setting.strip("\"'")
         if flag in reading.folder_flags and isinstance(host.stat(folder), Absent):
-            return meaning, f"{flag} names {folder or 'nothing'}, and there is no such folder"
+            return meaning, f"{flag} names {folder or 'nothing'}, which is not a folder"
     return meaning, ""
 
 
@@ -147,7 +147,7 @@ def _pairs(reading: Pairs, value: str, host: Host) -> Judgement:
     # Commas inside brackets belong to one value: roundup_power2_divisions:[256:1,512:2].
     items = re.sub(r"\[[^\]]*\]", "[]", value).split(",")
     wrong = [item for item in items if item.strip() and ":" not in item]
-    return reading.meaning, f"{wrong[0]!r} is no key:value: {reading.otherwise}" if wrong else ""
+    return reading.meaning, f"{wrong[0]!r} is not key:value: {reading.otherwise}" if wrong else ""
 
 
 def _members(reading: Members, value: str, host: Host) -> Judgement:

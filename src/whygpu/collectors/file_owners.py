@@ -1,4 +1,4 @@
-"""Which distribution installed a library file, by what the installers wrote down."""
+"""Which distribution installed a library file, according to the records of the installers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Owner(NamedTuple):
     record: str
     """The file that says so."""
     size: int | None
-    """The file's size as it was installed, where that is written down."""
+    """The file's size when it was installed, if it is recorded."""
 
 
 class Owners:
-    """Reads an installer's records when a file of its folder is asked for, each once."""
+    """Reads an installer's records on the first request for a file of its folder."""
 
     def __init__(self, host: Host, target: Interpreter) -> None:
         self._host = host

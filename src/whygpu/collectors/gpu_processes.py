@@ -1,8 +1,8 @@
-"""The processes on the GPUs, as /proc shows them: whose, what they run, which frameworks they have.
+"""The processes on the GPUs, as /proc shows them: their user, program and frameworks.
 
-NVML knows a number, a name and an amount. The number may be that of another pid namespace: then no
-process here has it, or a stranger does, and such a one is known by having nothing of the driver's
-in its memory.
+NVML reports a process number, a name and an amount of memory. The number may belong to another pid
+namespace. Then no process here has it, or an unrelated process does; an unrelated process has no
+library of the driver in its memory.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from whygpu.tables.memory_defaults import VARIABLES
 
 WORKER = "whygpu.collectors.proc_worker"
 TIME_LIMIT = 3.0
-"""Seconds for all processes, and then for each alone."""
+"""Seconds for all processes together, and then for each one."""
 
 UNDER_RUN = "WHYGPU_BOOTSTRAP_SETTINGS"
-"""Names the settings of a program under `whygpu run`; below their folder it leaves its word."""
+"""Names the settings of a program under `whygpu run`; its reports are below their folder."""
 _IN_USE = "reports/{pid}.in-use"
 
-_SEVERAL_GPUS = Unknown("the program is on several GPUs, and numbers them for itself")
-_STUCK = "/proc/{pid} gives no answer: the process hangs in the kernel"
+_SEVERAL_GPUS = Unknown("the program uses several GPUs and numbers them in its own way")
+_STUCK = "/proc/{pid} does not answer: the process hangs in the kernel"
 _LONGEST_COMMAND = 60
 _PYTHON = re.compile(r"(?:python|pypy)(?:\d+(?:\.\d+)*)?[td]?")
 _VALUED = ("-W", "-X", "-Q", "--check-hash-based-pycs")
@@ -40,11 +40,11 @@ _VALUED = ("-W", "-X", "-Q", "--check-hash-based-pycs")
 _GIVEN = re.compile(r"-[a-zA-Z]*?([cm])(.*)", re.DOTALL)
 
 Answers = dict[int, dict[str, Fact] | Unknown]
-"""By the processes' numbers."""
+"""By process number."""
 
 
 def described(host: Host, gpus: Observed[tuple[Gpu, ...]]) -> Observed[tuple[Gpu, ...]]:
-    """The GPUs with all that can be seen of their processes from here."""
+    """The GPUs with everything that is visible about their processes."""
     if not isinstance(gpus, Known):
         return gpus
     counts = Counter(process.pid for gpu in gpus.value for process in _processes(gpu))
@@ -70,7 +70,7 @@ def _processes(gpu: Gpu) -> tuple[GpuProcess, ...]:
 
 
 def command(host: Host, pids: Sequence[int]) -> tuple[str, ...]:
-    """What is run to read of these processes."""
+    """The command that reads /proc for these processes."""
     names = ",".join(sorted({*VARIABLES, UNDER_RUN}))
     return own_command(host.platform.python, WORKER, (names, *map(str, pids)))
 
@@ -82,22 +82,24 @@ def _ask(host: Host, pids: Sequence[int]) -> Answers:
     env = own_environ(host.environ)
     done = host.run(command(host, pids), timeout=TIME_LIMIT, env=env)
     if not isinstance(done, Known):
-        return dict.fromkeys(pids, Unknown("no process could be started that reads /proc"))
+        return dict.fromkeys(pids, Unknown("the process that reads /proc could not be started"))
     if done.value.timed_out:
         if len(pids) == 1:
             return {pids[0]: Unknown(_STUCK.format(pid=pids[0]))}
-        # One that hangs is not to hide the others.
+        # Read each process on its own, so that one that hangs does not hide the others.
         return {pid: answer for each in pids for pid, answer in _ask(host, [each]).items()}
-    told = _told(done.value.stdout, pids)
-    return told or dict.fromkeys(pids, Unknown("what was read of /proc did not arrive whole"))
+    answers = _parsed(done.value.stdout, pids)
+    return answers or dict.fromkeys(
+        pids, Unknown("the answer of the process that reads /proc is incomplete")
+    )
 
 
-def _told(text: str, pids: Sequence[int]) -> Answers | None:
-    """The worker's line among what start-up files may print beside it."""
+def _parsed(text: str, pids: Sequence[int]) -> Answers | None:
+    """The worker's line. Start-up files of Python may print other lines."""
     for line in reversed(text.splitlines()):
         try:
-            told = json.loads(line)
-            return {pid: told[str(pid)] for pid in pids}
+            answers = json.loads(line)
+            return {pid: answers[str(pid)] for pid in pids}
         except (ValueError, TypeError, LookupError, RecursionError):
             continue
     return None
@@ -139,9 +141,9 @@ def _observed(fact: Fact) -> Observed[Any]:
 
 
 def _readable(content: Observed[Any], yours: Observed[bool]) -> Observed[Any]:
-    """Who may not read it is told why in plain words."""
+    """Replaces a permission error with a plain reason."""
     if not isinstance(content, Known) and isinstance(yours, Known) and not yours.value:
-        return Unknown("the process is another user's")
+        return Unknown("the process belongs to another user")
     return Unknown(f"there is no {content.source}") if isinstance(content, Absent) else content
 
 
@@ -154,7 +156,7 @@ def _settings(environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _in_use(host: Host, pid: int, environ: Observed[dict[str, str]]) -> Observed[int]:
-    """What the part of whygpu inside a program has written down for us."""
+    """What the part of whygpu inside the program has reported."""
     if not isinstance(environ, Known):
         return environ
     settings = environ.value.get(UNDER_RUN)
@@ -162,23 +164,23 @@ def _in_use(host: Host, pid: int, environ: Observed[dict[str, str]]) -> Observed
         return Absent(f"{UNDER_RUN}: the process was not started by whygpu run")
     text = host.read(f"{os.path.dirname(settings)}/{_IN_USE.format(pid=pid)}")
     if not isinstance(text, Known):
-        return Unknown("the program has told nothing yet")
+        return Unknown("the program has not reported it yet")
     try:
-        told = json.loads(text.value)
-        age = max(time.time() - float(told["time"]), 0)
-        devices = {device for _, device, _ in told["in_use"]}
-        total = sum(int(count) for _, _, count in told["in_use"])
+        report = json.loads(text.value)
+        age = max(time.time() - float(report["time"]), 0)
+        devices = {device for _, device, _ in report["in_use"]}
+        total = sum(int(count) for _, _, count in report["in_use"])
     except (ValueError, TypeError, LookupError, RecursionError):
-        return Unknown("what the program has told cannot be read")
+        return Unknown("the program's report cannot be read")
     if len(devices) != 1:
         return _SEVERAL_GPUS
-    return Known(total, f"told by the program {age:.0f} s ago")
+    return Known(total, f"reported by the program {age:.0f} s ago")
 
 
 def _command(
     process: GpuProcess, yours: Observed[bool], words: Observed[list[str]]
 ) -> Observed[str]:
-    """Of somebody else's process the program is told, and not what it runs."""
+    """For another user's process, the program only and not what it runs."""
     if not isinstance(yours, Known) or not yours.value:
         return process.name
     if not isinstance(words, Known) or not words.value or not words.value[0].split():
@@ -187,8 +189,8 @@ def _command(
 
 
 def short_command(words: Sequence[str]) -> str:
-    """The program, and for Python what it runs; no arguments, which may hold anything."""
-    # A program that names itself ("ray::train step 7") writes over its whole command line.
+    """The program and, for Python, what it runs; no arguments, which may be private."""
+    # A program that renames itself ("ray::train step 7") overwrites its whole command line.
     program = os.path.basename(words[0].split()[0])
     if _PYTHON.fullmatch(program):
         program = f"{program} {_run_by_python(words[1:])}".strip()

@@ -1,4 +1,4 @@
-"""Graphics hardware as the machine shows it, whether or not a driver serves it."""
+"""Graphics hardware as the machine shows it, with or without a driver."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ VENDORS: dict[str, Vendor] = {"10de": "nvidia", "1002": "amd", "8086": "intel"}
 DISPLAY = "03"
 ACCELERATOR = "12"
 ACCELERATOR_VENDORS = ("nvidia", "amd")
-"""Whose accelerator class (AMD's Instinct) is a GPU. Intel's are neural processors."""
+"""Makers whose PCI class "accelerator" means a GPU (AMD's Instinct). Intel's are NPUs."""
 
 
 def collect(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
-    """Every GPU; absent when the machine has none."""
+    """Every GPU; absent if the machine has none."""
     system = host.platform.system
     if system == "Darwin":
         return _apple(host)
@@ -38,17 +38,17 @@ def collect(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
 def _pci(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
     addresses = host.list(PCI)
     if isinstance(addresses, Absent):
-        # A machine without a PCI bus is one thing, a sandbox without sysfs another.
+        # Distinguish a machine without a PCI bus from a sandbox without sysfs.
         buses = host.list("/sys/bus")
         if isinstance(buses, Known) and "pci" not in buses.value:
             return Absent("PCI bus in /sys/bus")
-        return Unknown(f"{PCI} is not there")
+        return Unknown(f"{PCI} does not exist")
     if isinstance(addresses, Unknown):
         return addresses
     try:
         devices = tuple(filter(None, (_pci_device(host, address) for address in addresses.value)))
     except Undetermined as error:
-        # The device that may not be looked at may be the GPU.
+        # The device that cannot be read may be the GPU.
         return Unknown(error.reason)
     return Known(devices, PCI) if devices else Absent(f"graphics device in {PCI}")
 
@@ -70,7 +70,7 @@ def _pci_device(host: Host, address: str) -> GraphicsDevice | None:
 
 
 def _hexadecimal(host: Host, path: str) -> str:
-    """What a sysfs file says, without its 0x; empty where the device went away meanwhile."""
+    """The content of a sysfs file without its 0x; empty if the device has disappeared."""
     return need_or(host.read(path), "").strip().removeprefix("0x")
 
 
@@ -82,13 +82,13 @@ def _kernel_driver(host: Host, folder: str) -> Observed[str]:
 
 
 def _tegra(host: Host) -> Observed[tuple[GraphicsDevice, ...]]:
-    """NVIDIA's own boards (Jetson), whose GPU sits on the chip and not on a bus."""
+    """NVIDIA's own boards (Jetson), whose GPU is on the chip and not on a bus."""
     compatible = host.read(DEVICE_TREE)
     if not isinstance(compatible, Known):
         return compatible
     chip = re.search(r"nvidia,(tegra\d+)", compatible.value)
     if chip is None:
-        return Absent(f"a chip of NVIDIA's in {DEVICE_TREE}")
+        return Absent(f"an NVIDIA chip in {DEVICE_TREE}")
     driver = host.stat("/sys/module/nvgpu")
     device = GraphicsDevice(
         vendor="nvidia",

@@ -1,4 +1,4 @@
-"""How packages get into the target environment: which command starts it, and pip or uv."""
+"""How to install packages into the target: the command that starts its Python, and pip or uv."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whygpu.model.observed import Absent, Known, Observed
 from whygpu.model.target import Installer, Interpreter, Package
 
 _MARKER = "EXTERNALLY-MANAGED"
-"""The file beside the standard library with which a system forbids pip to change its Python."""
+"""The file next to the standard library with which a system forbids pip to change its Python."""
 
 
 def collect(
@@ -26,7 +26,7 @@ def collect(
 
 
 def _command(host: Host, path: str) -> str:
-    """The short name, where a shell finds this very interpreter by it."""
+    """The short name if a shell finds exactly this interpreter by it, else the path."""
     for name in ("python", "python3"):
         if on_path(host, name) == path:
             return name
@@ -34,7 +34,7 @@ def _command(host: Host, path: str) -> str:
 
 
 def _has_pip(host: Host, interpreter: Interpreter, packages: Observed[tuple[Package, ...]]) -> bool:
-    """By its metadata or, where packages were not looked at, by its folder. Unsure, it has."""
+    """By its metadata or, if packages were not read, by its folder. If unsure, True."""
     if isinstance(packages, Known):
         return any(item.name == "pip" for item in packages.value)
     found = [host.stat(os.path.join(path, "pip")) for path in interpreter.paths]
@@ -46,7 +46,7 @@ def _served_by_uv(host: Host, interpreter: Interpreter) -> bool:
 
 
 def _externally_managed(host: Host, interpreter: Interpreter) -> bool:
-    """A virtual or conda environment is its user's own, whatever it was made from."""
+    """False for a virtual or conda environment, whatever it was created from."""
     if interpreter.isolated:
         return False
     version = ".".join(interpreter.version.split(".")[:2])

@@ -1,9 +1,10 @@
 """Executes one instruction of each set and prints which of them trap, as one JSON object.
 
-Run as a program of its own, by path. A processor may list an instruction set that does not work
-where the program runs: a virtual machine can pass the flag on and trap on the instruction. Only
-executing it tells. Each instruction runs in a child process, so that a trap ends nothing else. The
-code is machine code for x86-64, placed in memory of this process; no compiler is needed.
+It runs as a separate program, by path. A processor may list an instruction set that does not work
+in this environment: a virtual machine can pass on the flag and trap on the instruction. Only
+executing the instruction shows that. Each instruction runs in a child process, so that a trap ends
+only the child. The code is machine code for x86-64 in the memory of this process; no compiler is
+needed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 
 RETURN = "c3"
 CLEAR_UPPER = "c5f877"
-"""vzeroupper: leaves the registers as the calling convention wants them."""
+"""vzeroupper: leaves the registers as the calling convention requires."""
 
 VECTOR_CODE = {
     "sse4_2": "660f3837c0",  # pcmpgtq xmm0, xmm0
@@ -70,7 +71,7 @@ def _answer(features: list[str]) -> dict[str, object]:
     except (ImportError, AttributeError) as error:
         return {"error": f"this Python cannot run machine code: {error}"}
     except OSError as error:
-        return {"error": f"no memory to run machine code in: {error.strerror}"}
+        return {"error": f"no executable memory for machine code: {error.strerror}"}
 
 
 def outcome_of(feature: str) -> str:
@@ -90,7 +91,7 @@ def executed(code: str, *, tiles: bool = False, ask: bool = True) -> str:
     child = os.fork()
     if child == 0:
         try:
-            # A trap is an answer here, and nothing to keep a core dump of.
+            # A trap is a result here and needs no core dump.
             libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
             if tiles and ask and libc.syscall(ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, TILE_DATA) != 0:
                 os._exit(NOT_PERMITTED)
@@ -102,7 +103,7 @@ def executed(code: str, *, tiles: bool = False, ask: bool = True) -> str:
 
 
 def _placed(libc: object, code: bytes) -> int:
-    """The address of the code in memory that may be executed, and was never writable as well."""
+    """The address of the code in executable memory, which is never writable at the same time."""
     import ctypes
 
     descriptor = os.memfd_create("whygpu", 0)

@@ -1,4 +1,4 @@
-"""Whether instructions that the processor lists work here, by executing them in a process."""
+"""Checks that instructions which the processor lists work here, by executing them in a process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def suspected(cpu: Cpu) -> bool:
 
 
 def with_trials(host: Host, machine: Snapshot) -> Snapshot:
-    """The snapshot with instructions executed, where that was not done yet."""
+    """The snapshot with the results of executing instructions, if it did not have them."""
     cpu = machine.system.cpu
     if isinstance(cpu.trials, Known):
         return machine
@@ -53,7 +53,7 @@ def _trials(host: Host, cpu: Cpu) -> Observed[tuple[InstructionTrial, ...]]:
             f"{platform.machine}"
         )
     if not isinstance(cpu.instruction_sets, Known):
-        return Unknown("no instruction was executed: it is not known which ones are listed")
+        return Unknown("no instruction was executed: the processor's flags are not known")
     listed = tuple(
         name for name in (*VECTOR_CODE, *TILE_CODE) if name in cpu.instruction_sets.value
     )
@@ -66,10 +66,14 @@ def _trials(host: Host, cpu: Cpu) -> Observed[tuple[InstructionTrial, ...]]:
 
 def _read(answer: Completed) -> Observed[tuple[InstructionTrial, ...]]:
     if answer.timed_out:
-        return Unknown(f"executing instructions gave no answer within {TIME_LIMIT:g} seconds")
+        return Unknown(
+            f"the process that executes instructions did not answer within {TIME_LIMIT:g} seconds"
+        )
     found = _object(answer.stdout)
     if found is None:
-        return Unknown(f"executing instructions gave no answer (exit code {answer.code})")
+        return Unknown(
+            f"the process that executes instructions gave no answer (exit code {answer.code})"
+        )
     if "outcomes" not in found:
         return Unknown(f"no instruction was executed: {found.get('error')}")
     return Known(

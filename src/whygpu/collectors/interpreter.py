@@ -1,4 +1,4 @@
-"""The target's Python: which one it is, and where it looks for packages."""
+"""The target's Python interpreter, and where it looks for packages."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ print("\n" + json.dumps({
 
 
 class _Facts(NamedTuple):
-    """What the script tells. The types are checked: what is started may be any program."""
+    """The script's answer. Its types are checked, because the started program may be anything."""
 
     executable: str | None
     version: str
@@ -86,31 +86,31 @@ class _Facts(NamedTuple):
 _START_UP = re.compile(
     r"^Error (?:in (?P<module>\w+customize)|processing line (?P<line>\d+) of (?P<file>.+?))[:;]"
 )
-"""What Python's site module says of a file that it runs at the start and that fails."""
+"""What Python's site module prints about a start-up file that fails."""
 _MOST_COMPLAINTS = 8
-_NOT_ASKED = Unknown("the interpreter was not asked")
+_NOT_ASKED = Unknown("the interpreter was not queried")
 LONGEST_REASON = 160
-LOST_BASE = "was made from a Python that is no longer there: make the environment anew"
+LOST_BASE = "was created from a Python that no longer exists: create the environment again"
 
 
 class NoInterpreter(UsageError):
-    """What was named as the target, or what stands in for it, is not a Python interpreter."""
+    """The target, named or default, is not a Python interpreter."""
 
 
 def find(host: Host, python: str | None) -> str:
-    """The interpreter that `python` names; None means the active environment's."""
+    """The interpreter that `python` names; None means that of the active environment."""
     return find_default(host) if python is None else resolve(host, python)
 
 
 def find_default(host: Host) -> str:
-    """The interpreter a user means without saying so: the active environment's, else PATH's."""
+    """The default interpreter: that of the active environment, else the one on PATH."""
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         folder = host.environ.get(variable)
         python = _in_environment(host, folder) if folder else None
         if python is not None:
             return python
         if folder and _lost_base(host, folder):
-            # The next Python on PATH would be another environment than the one that is meant.
+            # The next Python on PATH would belong to another environment.
             raise NoInterpreter(f"the active environment, {folder}, {LOST_BASE}")
         if folder and _hides_its_python(host, folder, variable):
             raise NoInterpreter(
@@ -129,10 +129,10 @@ def find_default(host: Host) -> str:
 
 
 def _hides_its_python(host: Host, folder: str, variable: str) -> bool:
-    """Whether an environment is there, and what is in it is not for us to see or to start.
+    """Whether an environment exists, but its Python cannot be seen or started.
 
-    One that was deleted leaves the Python on PATH as the one that is meant. A conda environment
-    may have no Python of its own; a virtual environment always has one.
+    If the environment was deleted, the Python on PATH is the right one. A conda environment may
+    have no Python of its own; a virtual environment always has one.
     """
     if variable == "VIRTUAL_ENV" and isinstance(host.stat(folder), Known):
         return True
@@ -151,7 +151,7 @@ def resolve(host: Host, given: str) -> str:
             inside = host.stat(os.path.join(path, "bin", "python"))
             if isinstance(inside, Unknown):
                 raise NoInterpreter(inside.reason)
-            raise NoInterpreter(f"{given} is a folder without bin/python: no Python environment")
+            raise NoInterpreter(f"{given} is a folder without bin/python: not a Python environment")
         return python
     if isinstance(facts, Known) and (os.sep in given or on_path(host, given) is None):
         if not _is_program(host, path):
@@ -169,7 +169,7 @@ def resolve(host: Host, given: str) -> str:
 
 
 def collect(host: Host, python: str) -> Observed[Interpreter]:
-    """Start the target once and let it tell about itself."""
+    """Start the target once and let it describe itself."""
     answer = host.run([python, "-c", _SCRIPT], timeout=TIME_LIMIT)
     if isinstance(answer, Absent):
         return Unknown(f"{python} does not exist")
@@ -183,21 +183,21 @@ def collect(host: Host, python: str) -> Observed[Interpreter]:
     unseen = _out_of_sight(host, python, facts)
     if unseen is not None:
         return unseen
-    # What was started may be a wrapper, such as pyenv's shims.
+    # The started program may be a wrapper, such as one of pyenv's shims.
     found = _interpreter(host, facts.executable or python, facts)
-    told = found._replace(
+    target = found._replace(
         modules=Known(facts.modules, "the target's import system"),
         complaints=Known(_complaints(answer.value.stderr), f"standard error of {python}"),
     )
-    return Known(told, python)
+    return Known(target, python)
 
 
 def _out_of_sight(host: Host, python: str, facts: _Facts) -> Unknown | None:
     """Whether the environment has packages that this interpreter does not see.
 
-    Python leaves a folder that it cannot look at off its path without a word, and takes a
-    virtual environment that has lost its pyvenv.cfg for the installation it was made from. "No
-    framework is installed" would be true of what it sees, and not of the environment.
+    Python silently leaves out a folder that it cannot read. It treats a virtual environment without
+    pyvenv.cfg as the installation that the environment was created from. "No framework is
+    installed" would then be true of what Python sees, but not of the environment.
     """
     around = os.path.dirname(os.path.dirname(python))
     lost = around != facts.prefix and around != os.path.join(host.platform.home, ".local")
@@ -205,13 +205,13 @@ def _out_of_sight(host: Host, python: str, facts: _Facts) -> Unknown | None:
         folder = os.path.join(prefix, "lib", "python{}.{}".format(*facts.numbers), "site-packages")
         seen = host.stat(folder)
         if isinstance(seen, Unknown):
-            return Unknown(f"the packages of {python} cannot be looked at: {seen.reason}")
-        # A system's own Python may well keep its packages elsewhere.
+            return Unknown(f"the packages of {python} cannot be read: {seen.reason}")
+        # A system's own Python may keep its packages elsewhere.
         own = lost or facts.prefix != facts.base_prefix
         if own and isinstance(seen, Known) and not _leads_to(host, facts.paths, seen.value):
             return Unknown(
-                f"{python} does not look into {folder}: "
-                f"{_why_out_of_sight(host, around)}; make the environment anew"
+                f"{python} does not search {folder}: "
+                f"{_why_out_of_sight(host, around)}; create the environment again"
             )
     return None
 
@@ -225,15 +225,15 @@ def _leads_to(host: Host, paths: tuple[str, ...], folder: FileFacts) -> bool:
 
 def _why_out_of_sight(host: Host, environment: str) -> str:
     if host.environ.get("PYTHONHOME"):
-        return "PYTHONHOME is set, and leads it elsewhere"
+        return "PYTHONHOME points it to another folder"
     settings = host.stat(os.path.join(environment, "pyvenv.cfg"))
     if isinstance(settings, Known):
-        return "it is not on its sys.path"
-    return f"{environment} has no pyvenv.cfg, and so is no environment"
+        return "the folder is not on its sys.path"
+    return f"{environment} has no pyvenv.cfg, so it is not an environment"
 
 
 def _complaints(errors: str) -> tuple[str, ...]:
-    """Start-up files that fail, each with its exception; Python goes on without them."""
+    """Start-up files that fail, each with its exception. Python continues without them."""
     return tuple(_complaints_in(errors.splitlines()))[:_MOST_COMPLAINTS]
 
 
@@ -243,20 +243,20 @@ def _complaints_in(lines: list[str]) -> Iterator[str]:
         match = _START_UP.match(lines[start])
         assert match is not None
         what = match["module"] or f"line {match['line']} of {match['file']}"
-        error = _telling_line("\n".join(line.strip() for line in lines[start + 1 : end]))
+        error = _error_line("\n".join(line.strip() for line in lines[start + 1 : end]))
         yield f"{what}: {excerpt(error, LONGEST_REASON)}" if error else what
 
 
 def layout(host: Host, python: str) -> Observed[Interpreter]:
-    """What the files around an interpreter that does not start still tell."""
+    """What the files around an interpreter show if it does not start."""
     prefix = os.path.dirname(os.path.dirname(python))
     library = os.path.join(prefix, "lib")
     names = host.list(library)
     if not isinstance(names, Known):
-        return Unknown(f"{python} does not start, and {library} cannot be read either")
+        return Unknown(f"{python} does not start, and {library} cannot be read")
     versions = [name for name in names.value if re.fullmatch(r"python\d\.\d+", name)]
     if len(versions) != 1:
-        return Unknown(f"{python} does not start, and {library} has {len(versions)} Pythons in it")
+        return Unknown(f"{python} does not start, and {library} contains {len(versions)} Pythons")
     settings = pyvenv(host, prefix)
     major, minor = (int(number) for number in versions[0][len("python") :].split("."))
     facts = _Facts(
@@ -323,46 +323,46 @@ def _wheel_tags(facts: _Facts) -> tuple[str, ...]:
 def _parse(completed: Completed) -> _Facts | None:
     if completed.code != 0 or completed.timed_out:
         return None
-    # What is registered to run at the exit may print as well.
+    # Functions that run at exit may print as well.
     for line in reversed(completed.stdout.splitlines()):
         try:
-            told = json.loads(line)
-            decode(_Facts, told)
+            answer = json.loads(line)
+            decode(_Facts, answer)
         except (ValueError, RecursionError):
             continue
-        # Not what was decoded, which is made fit to be printed: a path must lead to its file.
-        return _as_told(told)
+        # Not the decoded text, which is made printable: a path must name its file exactly.
+        return _facts_of(answer)
     return None
 
 
-def _as_told(told: dict[str, Any]) -> _Facts:
+def _facts_of(answer: dict[str, Any]) -> _Facts:
     lists: dict[str, Any] = {
-        "numbers": tuple(told["numbers"]),
-        "paths": tuple(told["paths"]),
-        "modules": decode(tuple[FoundModule, ...], told["modules"]),
+        "numbers": tuple(answer["numbers"]),
+        "paths": tuple(answer["paths"]),
+        "modules": decode(tuple[FoundModule, ...], answer["modules"]),
     }
-    return _Facts(**{**told, **lists})
+    return _Facts(**{**answer, **lists})
 
 
 def _failure(completed: Completed) -> str:
     if completed.timed_out:
         return f"no answer in {TIME_LIMIT:g} s"
     if completed.code == 0:
-        return "its answer is not the one a Python interpreter gives"
-    told = _telling_line(completed.stderr)
+        return "it does not answer like a Python interpreter"
+    message = _error_line(completed.stderr)
     ended = f"signal {-completed.code}" if completed.code < 0 else f"exit code {completed.code}"
-    return f"{ended}: {excerpt(told, LONGEST_REASON)}" if told else ended
+    return f"{ended}: {excerpt(message, LONGEST_REASON)}" if message else ended
 
 
-def _telling_line(text: str) -> str:
-    """Python ends with the exception, or nearly; other programs begin with what is wrong."""
+def _error_line(text: str) -> str:
+    """The line that says what is wrong: near the end for Python, the first for other programs."""
     lines = [line for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
     return errors[-1] if errors else lines[0] if lines else ""
 
 
 def pyvenv(host: Host, prefix: str) -> dict[str, str]:
-    """What a virtual environment's pyvenv.cfg says of how it was made."""
+    """The settings in a virtual environment's pyvenv.cfg."""
     text = host.read(os.path.join(prefix, "pyvenv.cfg"))
     if not isinstance(text, Known):
         return {}
@@ -371,7 +371,7 @@ def pyvenv(host: Host, prefix: str) -> dict[str, str]:
 
 
 def _lost_base(host: Host, folder: str) -> bool:
-    """Whether an environment has links named python and none of them leads anywhere."""
+    """Whether an environment has links named python, all of them broken."""
     programs = os.path.join(folder, "bin")
     names = host.list(programs)
     pythons = [

@@ -1,4 +1,4 @@
-"""Versions of CUDA libraries by asking the libraries themselves, in a process of their own."""
+"""Queries CUDA libraries for their versions, in a separate process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from whygpu.host.base import Host
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 
 Style = Literal["property", "pair", "number"]
-"""How a library tells: three calls for three parts, two parts at once, or one number."""
+"""How a library reports it: three calls for three parts, one call for two, or one number."""
 
 QUESTIONS: Mapping[str, tuple[str, Style]] = {
     "cublas": ("cublasGetProperty", "property"),
@@ -28,7 +28,7 @@ QUESTIONS: Mapping[str, tuple[str, Style]] = {
 
 TIME_LIMIT = 5.0
 
-# Each library is opened in a fork: one that crashes on loading leaves the others to be asked.
+# Each library is opened in a fork, so that a crash on loading does not affect the others.
 _SCRIPT = """
 import ctypes, os, sys
 
@@ -63,7 +63,7 @@ for question in sys.argv[1:]:
         os._exit(0)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
-        print(path, "!", "it died of signal %d" % os.WTERMSIG(status), sep="|")
+        print(path, "!", "signal %d ended it" % os.WTERMSIG(status), sep="|")
 """
 
 
@@ -74,19 +74,19 @@ def ask(host: Host, libraries: Mapping[str, str]) -> dict[str, Observed[str]]:
     answer = host.run(command, timeout=TIME_LIMIT)
     if not isinstance(answer, Known):
         reason = answer.source if isinstance(answer, Absent) else answer.reason
-        return {path: Unknown(f"{path} cannot be asked: {reason}") for path in libraries}
-    told: dict[str, Observed[str]] = {
-        path: Unknown(f"{path} gave no answer within {TIME_LIMIT:.0f} s") for path in libraries
+        return {path: Unknown(f"{path} cannot be queried: {reason}") for path in libraries}
+    versions: dict[str, Observed[str]] = {
+        path: Unknown(f"{path} did not answer within {TIME_LIMIT:.0f} s") for path in libraries
     }
     for line in answer.value.stdout.splitlines():
         path, _, rest = line.partition("|")
         sign, _, text = rest.partition("|")
         if path in libraries and sign == "=":
             function = QUESTIONS[libraries[path]][0]
-            told[path] = Known(spell(libraries[path], text), f"{function}() of {path}")
+            versions[path] = Known(spell(libraries[path], text), f"{function}() of {path}")
         elif path in libraries and sign == "!":
-            told[path] = Unknown(f"{path} cannot be asked for its version: {text}")
-    return told
+            versions[path] = Unknown(f"{path} cannot be queried for its version: {text}")
+    return versions
 
 
 def spell(name: str, answer: str) -> str:

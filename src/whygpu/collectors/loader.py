@@ -1,7 +1,7 @@
-"""What the GNU dynamic loader does when a file in a process asks for a library.
+"""Simulates the GNU dynamic loader when a file in a process requests a library.
 
-One LoaderProcess stands for one process of the target's interpreter: what was opened stays loaded
-and answers later requests, so libraries must be opened in the order in which the framework does.
+One LoaderProcess is one process of the target's interpreter. Opened libraries stay loaded and
+satisfy later requests, so they must be opened in the order in which the framework opens them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from whygpu.model.observed import Known, Undetermined, Unknown
 
 
 class _Break(Exception):
-    """Loading ends here."""
+    """Loading fails here."""
 
     def __init__(self, outcome: ResolutionOutcome, chain: tuple[str, ...], search: Search) -> None:
         super().__init__(search.message)
@@ -38,10 +38,10 @@ class _Break(Exception):
 
 
 class LoaderProcess:
-    """A simulated process: it remembers what it has loaded.
+    """A simulated process, which remembers the files that it has loaded.
 
-    `folders` may hold copies of CUDA libraries, which are named when they are not used. Raises
-    Undetermined when the interpreter itself cannot be started or understood.
+    `folders` may contain copies of CUDA libraries; copies that are not used are reported. Raises
+    Undetermined if the interpreter itself cannot be started or its file cannot be read.
     """
 
     def __init__(self, host: Host, executable: str, folders: Sequence[LibraryFolder] = ()) -> None:
@@ -65,8 +65,9 @@ class LoaderProcess:
     def open(self, library: str, *, requester: str, required: bool = True) -> Resolution:
         """dlopen(library) called by `requester`: the executable, or the path of another file.
 
-        A requester that is not loaded yet is loaded first; if it cannot be, it asks all the same,
-        so that each of its needs can be looked at. Raises Undetermined when it is no ELF file.
+        A requester that is not loaded yet is loaded first. If that fails, the request is simulated
+        anyway, so that each library that it needs can be checked. Raises Undetermined if the
+        requester is not an ELF file.
         """
         asking = self._requester(requester)
         before = len(self._loaded)
@@ -115,7 +116,7 @@ class LoaderProcess:
         try:
             return [self._map(name, program, program, (name,))]
         except _Break:
-            # The loader says so on stderr and goes on.
+            # The loader reports this on stderr and continues.
             return []
 
     def _load(self, library: str, asking: Loaded) -> Loaded:
@@ -135,7 +136,7 @@ class LoaderProcess:
         return root
 
     def _load_needs(self, files: list[Loaded]) -> list[Loaded]:
-        """Map everything the files need, level by level; returns the whole tree in that order."""
+        """Map everything that the files need, level by level; returns the tree in that order."""
         tree = list(files)
         chains: dict[int, tuple[str, ...]] = {id(file): (file.search.name,) for file in files}
         for file in tree:
@@ -154,7 +155,7 @@ class LoaderProcess:
     def _map(
         self, name: str, asking: Loaded, loader: Loaded | None, chain: tuple[str, ...]
     ) -> Loaded:
-        """The loaded file for a name: one that is there already, or a new one."""
+        """The loaded file for a name: one that is already loaded, or a new one."""
         known = next((file for file in self._loaded if _answers_to(file, name)), None)
         if known is not None:
             known.names.add(name)
@@ -207,7 +208,7 @@ class LoaderProcess:
         )
 
     def _path_of(self, library: str, requester: str) -> str | None:
-        """Where a library lies that was found and then could not be loaded."""
+        """The path of a library that was found but could not be loaded."""
         asking = self._requester(requester)
         known = next((file for file in self._loaded if _answers_to(file, library)), None)
         return known.path if known else self._searcher.search(library, asking).path
@@ -240,7 +241,7 @@ class LoaderProcess:
         return answer.value.identity if isinstance(answer, Known) else path
 
     def _tidy(self, path: str) -> str:
-        """Without "..", where that leads to the same file in spite of links."""
+        """The path without "..", if that still names the same file in spite of links."""
         tidy = os.path.normpath(path)
         return tidy if tidy == path or self._identity(tidy) == self._identity(path) else path
 
@@ -249,7 +250,7 @@ def _known_facts(host: Host, path: str) -> ElfFacts:
     answer = host.elf(path)
     if isinstance(answer, Known):
         return answer.value
-    reason = answer.reason if isinstance(answer, Unknown) else f"{path} is not there"
+    reason = answer.reason if isinstance(answer, Unknown) else f"{path} does not exist"
     raise Undetermined(f"the loader's search cannot be followed: {reason}")
 
 

@@ -1,4 +1,4 @@
-"""Copies of a library that exist on the machine and that the loader does not use."""
+"""Copies of a library on the machine that the loader does not use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whygpu.model.observed import Known
 def other_copies(
     host: Host, searcher: Searcher, search: Search, used: str | None, folders: Sequence[str]
 ) -> tuple[OtherCopy, ...]:
-    """Every copy in the given folders but the one that is used, each with why it is not."""
+    """Every copy in the given folders except the one in use, each with the reason."""
     if "/" in search.name:
         return ()
     seen = {_identity(host, used)} if used else set()
@@ -28,7 +28,7 @@ def other_copies(
 
 
 def _copies(searcher: Searcher, name: str, folders: Sequence[str]) -> Iterator[str]:
-    """Files of that name, or of that name with more version numbers behind it."""
+    """Files of that name, or of that name with more version numbers appended."""
     for folder in folders:
         names = searcher.names_in(folder) or frozenset()
         longer = sorted(entry for entry in names if entry.startswith(f"{name}."))
@@ -43,7 +43,7 @@ def _identity(host: Host, path: str) -> str | None:
 def _other_copy(host: Host, searcher: Searcher, search: Search, path: str) -> OtherCopy:
     file = searcher.file(path)
     if file.result == "not-there":
-        return OtherCopy(path, "it is a link to a file that is not there", usable=False)
+        return OtherCopy(path, "it is a link to a file that does not exist", usable=False)
     if file.result == "broken":
         return OtherCopy(path, file.message, usable=False)
     if file.result == "other-architecture":
@@ -52,20 +52,20 @@ def _other_copy(host: Host, searcher: Searcher, search: Search, path: str) -> Ot
 
 
 def _reason(host: Host, searcher: Searcher, search: Search, path: str) -> str:
-    """Why a sound copy is not the one that is used."""
+    """Why an intact copy is not the one in use."""
     if os.path.basename(path) != search.name:
-        return f"it has no link named {search.name}, the name that is asked for"
+        return f"it has no link named {search.name}, the requested name"
     if search.searched and search.searched[0].kind == "loaded":
         return f"{search.path} was loaded before"
     if not _is_reachable(host, searcher, search, path):
-        return "its folder is on no search list"
+        return "its folder is not on a search path"
     if search.path is None:
-        return "the search ended before it came to its folder"
-    return f"its folder comes after {os.path.dirname(search.path)} on the search list"
+        return "the search ended before it reached its folder"
+    return f"its folder comes after {os.path.dirname(search.path)} on the search path"
 
 
 def _is_reachable(host: Host, searcher: Searcher, search: Search, path: str) -> bool:
-    """Whether the loader would come to the file if it found nothing before."""
+    """Whether the loader would reach the file if it found no other before."""
     if search.requester is None:
         return False
     wanted = _identity(host, path)

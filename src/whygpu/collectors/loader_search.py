@@ -1,4 +1,4 @@
-"""Where the dynamic loader looks for one library name, in its order, and what it meets there."""
+"""Where the dynamic loader searches for one library name, in order, and what it finds there."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class Loaded:
     """A file in the simulated process."""
 
     path: str
-    """As the loader spells it, folders of a search list not tidied; empty for the program."""
+    """As the loader writes it, without normalisation; empty for the program."""
     origin: str
     """What $ORIGIN stands for in it."""
     facts: ElfFacts
     names: set[str]
-    """By which names the loader knows it."""
+    """The names by which the loader knows it."""
     identity: str
     loader: Loaded | None
-    """Whose need brought it in; None for the program and for what was opened at run time."""
+    """The file that needs it; None for the program and for files opened at run time."""
     search: Search
     opened: bool = False
-    """It was the object of an open(), so all its needs are known to be met."""
+    """An open() of it succeeded, so that all libraries that it needs are loaded."""
     needs: list[Loaded] = field(default_factory=list)
 
 
 class FolderList(NamedTuple):
-    """One of the lists the loader goes through, and whose setting it is."""
+    """One of the loader's search paths, and the setting that it comes from."""
 
     kind: SearchKind
     owner: str
@@ -51,7 +51,7 @@ class FolderList(NamedTuple):
 
 
 class Search(NamedTuple):
-    """How the search for one name went."""
+    """The result of the search for one name."""
 
     name: str
     requester: Loaded | None
@@ -60,7 +60,7 @@ class Search(NamedTuple):
     facts: ElfFacts | None
     broken: bool
     message: str
-    """Why there is no usable file, as the loader words it; empty when there is one."""
+    """Why there is no usable file, in the loader's words; empty if there is one."""
 
 
 class _File(NamedTuple):
@@ -69,11 +69,11 @@ class _File(NamedTuple):
     message: str = ""
     other_class: bool = False
     machine: str = ""
-    """What kind of processor it is for, when that is not this process's."""
+    """The processor that it is for, if it is not the one of this process."""
 
 
 class Searcher:
-    """Looks for names on behalf of loaded files. Remembers what it has seen of the disk."""
+    """Searches for names on behalf of loaded files. Caches what it has read from the disk."""
 
     def __init__(
         self, host: Host, settings: LoaderSettings, own: Identity, program: Loaded
@@ -112,13 +112,13 @@ class Searcher:
                     continue
                 error = file.message
                 if error not in (NOT_THERE, _DENIED):
-                    # The loader gives up this list, and goes on with the next.
+                    # The loader abandons this list and continues with the next.
                     break
         message = self._not_found(name, error, other_class)
         return Search(name, requester, tuple(searched), None, None, False, message)
 
     def lists(self, requester: Loaded) -> Iterator[FolderList]:
-        """Every list that the loader would go through for this requester, in order."""
+        """Every list that the loader would search for this requester, in order."""
         if not requester.facts.runpath:
             seen_program = False
             asking: Loaded | None = requester
@@ -141,13 +141,13 @@ class Searcher:
             yield from (path for path, _ in self._candidates(folders, name, requester) if path)
 
     def file(self, path: str) -> _File:
-        """What opening a path comes to for a process of this architecture."""
+        """The result of opening a path in a process of this architecture."""
         if path not in self._files:
             self._files[path] = self._open(path)
         return self._files[path]
 
     def names_in(self, folder: str) -> frozenset[str] | None:
-        """What a folder holds; None when it cannot be listed, and may hold anything."""
+        """The names in a folder; None if it cannot be listed and may contain anything."""
         if folder not in self._listings:
             answer = self._host.list(folder or ".")
             if isinstance(answer, Known):
@@ -157,7 +157,7 @@ class Searcher:
         return self._listings[folder]
 
     def expand(self, text: str, owner: Loaded) -> str:
-        """Put in what $ORIGIN, $LIB and $PLATFORM stand for."""
+        """Replace $ORIGIN, $LIB and $PLATFORM by their values."""
         values = {
             "ORIGIN": owner.origin,
             "LIB": self._settings.lib_token,
@@ -183,16 +183,17 @@ class Searcher:
         return f"{name}: cannot open shared object file" + (f": {error}" if error else "")
 
     def _own_list(self, owner: Loaded, kind: Literal["rpath", "runpath"]) -> Iterator[FolderList]:
-        # A file with a RUNPATH has no say through its RPATH, whoever asks.
+        # The loader ignores the RPATH of a file that has a RUNPATH, for every requester.
         written = owner.facts.runpath if kind == "runpath" else owner.facts.rpath
         if written and (kind == "runpath" or not owner.facts.runpath):
             yield FolderList(kind, owner.path, self._folders(owner, written))
 
     def _folders(self, owner: Loaded, written: tuple[str, ...]) -> tuple[str, ...]:
-        """Folders as the loader keeps them: tokens replaced, each once; empty is here."""
+        """Folders as the loader keeps them: tokens replaced, each once; empty means the current
+        folder."""
         known = self._expanded.get((owner.origin, written))
         if known is None:
-            # TensorFlow's list has hundreds of entries, and a dozen different ones.
+            # TensorFlow's list has hundreds of entries, of which about a dozen differ.
             texts = (self.expand(text, owner) for text in dict.fromkeys(written))
             known = tuple(
                 dict.fromkeys(text.rstrip("/") or ("/" if text else "") for text in texts)
@@ -254,7 +255,7 @@ class Searcher:
         return self._foreign(path, reason) or _File("broken", message=reason)
 
     def _foreign(self, path: str, reason: str) -> _File | None:
-        """The loader passes over files for other machines before it sees what else is wrong."""
+        """The loader skips files for other machines before it checks anything else."""
         header = self._host.read_bytes(path, 64, whole=False)
         found = identity(header.value) if isinstance(header, Known) else None
         if found is None or found == self._own:

@@ -1,4 +1,4 @@
-"""How this machine's dynamic loader is built: its folders, its subfolders, its cache."""
+"""The settings of this machine's dynamic loader: its folders, subfolders and cache."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _SETTING = re.compile(r'^([\w.]+)(?:\[0x[0-9a-f]+\])?=(?:"(.*)"|0x([0-9a-f]+))$'
 class LoaderSettings(NamedTuple):
     default_folders: tuple[str, ...]
     subfolders: tuple[str, ...]
-    """Tried inside every folder before the folder itself, for code tuned to this processor."""
+    """Subfolders with code for this processor; each folder is searched after its subfolders."""
     lib_token: str
-    """What $LIB stands for."""
+    """The value of $LIB."""
     platform_token: str
-    """What $PLATFORM stands for."""
+    """The value of $PLATFORM."""
     capabilities: tuple[str, ...]
     """Names of glibc-hwcaps subfolders that this processor can use, best first."""
 
 
 def settings_of(host: Host, loader: str, machine: str) -> LoaderSettings:
-    """Ask the loader itself; releases before 2.33 cannot tell and are known by where they lie."""
+    """Query the loader itself. Releases before 2.33 cannot answer; their location decides."""
     answer = host.run((loader, "--list-diagnostics"), timeout=5.0)
     if isinstance(answer, Known) and answer.value.code == 0:
         return _from_diagnostics(answer.value.stdout, machine)
@@ -72,7 +72,7 @@ def _from_diagnostics(text: str, machine: str) -> LoaderSettings:
 
 
 def _legacy_subfolders(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Every combination of the words, the last word weighing most; the most specific first."""
+    """Every combination of the words, most specific first; the last word has the most weight."""
     words = tuple(word for word in words if word)
     combinations = (
         "/".join(word for bit, word in reversed(list(enumerate(words))) if mask >> bit & 1)
@@ -99,14 +99,14 @@ def _by_convention(host: Host, loader: str, machine: str) -> LoaderSettings:
 
 
 def cached_paths(host: Host, own: Identity, capabilities: tuple[str, ...]) -> Mapping[str, str]:
-    """What the loader's cache says for each library name. An unreadable cache says nothing."""
+    """The path in the loader's cache for each library name; empty if the cache is unreadable."""
     content = host.read_bytes(CACHE_FILE)
     if not isinstance(content, Known):
         return {}
     try:
         entries = loader_cache.parse(content.value)
     except loader_cache.BadCache:
-        # The loader, too, goes on without a cache it cannot read.
+        # The loader also continues without a cache that it cannot read.
         return {}
     flags = loader_cache.FLAGS.get((own.machine, own.bits))
     return _best((entry for entry in entries if flags in (None, entry.flags)), capabilities)

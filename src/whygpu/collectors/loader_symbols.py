@@ -1,4 +1,4 @@
-"""Whether the symbols and symbol versions that newly loaded files require are there."""
+"""Checks that the symbols and symbol versions which newly loaded files require are defined."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from whygpu.host.base import Host
 from whygpu.model.observed import Known, Unknown
 
 _CUDA_NAME = re.compile(r"lib(cu|nv|nccl)", re.I)
-"""Only these are checked symbol by symbol: framework libraries have hundreds of thousands."""
+"""Only these libraries are checked symbol by symbol. Framework libraries have hundreds of thousands
+of symbols."""
 
 
 class Unmet(NamedTuple):
-    """A requirement that no loaded file meets."""
+    """A requirement that no loaded file satisfies."""
 
     by: Loaded
     provider: Loaded | None
-    """The loaded file that should have met it, where the requirement names one."""
+    """The loaded file that should satisfy it, if the requirement names one."""
     message: str
 
 
@@ -30,7 +31,7 @@ def unmet_version(batch: Sequence[Loaded], loaded: Sequence[Loaded]) -> Unmet | 
         for need in file.facts.version_needs:
             provider = next((other for other in loaded if need.library in other.names), None)
             if provider is None or not provider.facts.versions_defined:
-                # The loader takes a library without versions for one that suits.
+                # The loader accepts a library without versions.
                 continue
             for version in need.versions:
                 if version not in provider.facts.versions_defined:
@@ -48,7 +49,7 @@ class SymbolChecker:
         self._host = host
         self._tables: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
         self._unread: set[str] = set()
-        """Files whose symbols could not be read: they may define anything."""
+        """Files whose symbols could not be read. They may define any symbol."""
 
     def unmet_symbol(
         self, new: Sequence[Loaded], tree: Sequence[Loaded], scope: Sequence[Loaded]
@@ -59,7 +60,7 @@ class SymbolChecker:
             return None
         defined = frozenset().union(*(self._table(file)[0] for file in scope if _is_cuda(file)))
         others = [file for file in scope if not _is_cuda(file)]
-        # System libraries keep what they once defined: a version of theirs stands for its symbols.
+        # System libraries never remove symbols, so the version check covers their symbols.
         versions = frozenset().union(*(file.facts.versions_defined for file in others))
         for file in _binding_order(tree):
             for symbol in self._table(file)[1] if file in checked else ():
@@ -74,7 +75,7 @@ class SymbolChecker:
         return None
 
     def _is_defined_elsewhere(self, name: str, version: str, files: Sequence[Loaded]) -> bool:
-        """Whether one of the libraries that are not searched at first has the symbol after all."""
+        """Whether one of the libraries that are searched last defines the symbol."""
         if version:
             return any(
                 name in self._table(file)[0] for file in files if not file.facts.versions_defined
@@ -101,7 +102,7 @@ def _is_among(name: str, version: str, defined: frozenset[str]) -> bool:
 
 
 def _is_among_unversioned(name: str, defined: frozenset[str]) -> bool:
-    """A reference without a version is met by any default version."""
+    """Any default version satisfies a reference without a version."""
     return name in defined or any(entry.startswith(f"{name}@@") for entry in defined)
 
 
@@ -119,7 +120,7 @@ def _is_cuda(file: Loaded) -> bool:
 
 
 def _binding_order(tree: Sequence[Loaded]) -> Iterator[Loaded]:
-    """Needs before those who need them, from the end of the list, as the loader sorts them."""
+    """Dependencies before their dependents, from the end of the list, as the loader sorts them."""
     visited: set[int] = set()
 
     def visit(file: Loaded) -> Iterator[Loaded]:
@@ -131,6 +132,6 @@ def _binding_order(tree: Sequence[Loaded]) -> Iterator[Loaded]:
         yield file
 
     for file in reversed(tree):
-        # What was opened comes last, even where its needs lead back to it.
+        # The opened file comes last, even if its dependencies lead back to it.
         yield from (each for each in visit(file) if each is not tree[0])
     yield from tree[:1]

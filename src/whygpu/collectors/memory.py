@@ -1,4 +1,4 @@
-"""Memory that this process may use: the machine's, or less where a control group limits it."""
+"""Memory that this process may use: that of the machine, or the limit of a control group."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def collect(host: Host) -> Memory:
         if limits:
             least = min(limits, key=lambda limit: limit.bytes)
             total = Known(least.bytes, least.source)
-        # A larger group around it may be nearer to its limit, because of others in it.
+        # An enclosing group may be closer to its limit, because of other processes in it.
         for limit in limits:
             available = _smaller(available, limit.free(host))
     return Memory(total, available, shared)
 
 
 def spare_bytes(host: Host) -> int | None:
-    """What a process that runs the user's code may take now; None where nothing tells."""
+    """How much memory a process that runs the user's code may use now; None if unknown."""
     available = collect(host).available_bytes
     return spare(available.value) if isinstance(available, Known) else None
 
 
 def oom_kills(host: Host) -> Observed[int]:
-    """How many processes the kernel has ended for want of memory: of this control group, or where
-    that does not tell, of the whole machine."""
+    """How many processes the kernel has killed for lack of memory: in this control group or, if
+    that does not say, on the whole machine."""
     for folder, layout in _groups(host):
         counted = _count(host.read(f"{folder}/{layout.events}"))
         if counted is not None:
@@ -57,7 +57,7 @@ def _count(text: Observed[str]) -> Known[int] | None:
 
 
 class _Layout(NamedTuple):
-    """Where one version of control groups keeps what we ask for."""
+    """Where one version of control groups keeps its figures."""
 
     root: str
     limit: str
@@ -86,10 +86,10 @@ class _Limit(NamedTuple):
         return f"{self.folder}/{self.layout.limit}"
 
     def free(self, host: Host) -> Observed[int]:
-        """What is left of it. Cached files count as used there, but give way when needed."""
+        """What is left of it. Cached files count as used, but the kernel can drop them."""
         usage = host.read(f"{self.folder}/{self.layout.usage}")
         if not isinstance(usage, Known) or not usage.value.strip().isdigit():
-            return Unknown(f"{self.folder} does not tell its usage")
+            return Unknown(f"{self.folder} does not report its usage")
         statistics = host.read(f"{self.folder}/memory.stat")
         cached = 0
         if isinstance(statistics, Known):
@@ -125,14 +125,14 @@ def _groups(host: Host) -> Iterator[tuple[str, _Layout]]:
 
 
 def _upwards(root: str, group: str) -> Iterator[str]:
-    """The group's folder and those above it. Inside a container only the root may be there."""
+    """The group's folder and those above it. Inside a container only the root may exist."""
     parts = [part for part in group.split("/") if part and part != ".."]
     for length in range(len(parts), -1, -1):
         yield "/".join([root, *parts[:length]])
 
 
 def _smaller(first: Observed[int], second: Observed[int]) -> Observed[int]:
-    """Unknown where either is: the one that is not known may be the smaller."""
+    """Unknown if either is unknown, because that one may be the smaller."""
     if isinstance(first, Known) and isinstance(second, Known):
         return min(first, second, key=lambda known: known.value)
     return second if isinstance(first, Known) else first
@@ -142,6 +142,6 @@ def _field(text: Observed[str], name: str) -> Observed[int]:
     if isinstance(text, Unknown):
         return text
     if isinstance(text, Absent):
-        return Unknown(f"{text.source} is not there")
+        return Unknown(f"{text.source} does not exist")
     line = re.search(rf"^{name}:\s+(\d+) kB$", text.value, re.MULTILINE)
     return Known(int(line[1]) * 1024, text.source) if line else Unknown(f"no {name} in meminfo")

@@ -1,4 +1,4 @@
-"""The driver as nvidia-smi describes it, where NVML itself cannot be asked."""
+"""The driver as nvidia-smi describes it, if NVML itself cannot be queried."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIELDS = (
     "compute_cap",
 )
 OLD_FIELDS = FIELDS[:-1]
-"""Drivers before 510 do not know compute_cap, and then refuse the whole question."""
+"""Drivers before 510 do not know compute_cap and refuse a query that contains it."""
 
 STATES: tuple[tuple[str, DriverState], ...] = (
     ("couldn't find libnvidia-ml", "missing"),
@@ -38,14 +38,14 @@ STATES: tuple[tuple[str, DriverState], ...] = (
 
 
 def ask(host: Host, *, timeout: float) -> DriverAnswer | None:
-    """None when there is no nvidia-smi to ask."""
+    """None if there is no nvidia-smi."""
     for fields in (FIELDS, OLD_FIELDS):
         answer = host.run(command(fields), timeout=timeout)
         if not isinstance(answer, Known):
             return None
         if "not a valid field" not in answer.value.stdout + answer.value.stderr:
             return _read(answer.value, fields)
-    return _failed("failed", "nvidia-smi does not understand what it was asked")
+    return _failed("failed", "nvidia-smi does not understand the query")
 
 
 def command(fields: tuple[str, ...] = FIELDS) -> tuple[str, ...]:
@@ -54,21 +54,23 @@ def command(fields: tuple[str, ...] = FIELDS) -> tuple[str, ...]:
 
 def _read(answer: Completed, fields: tuple[str, ...]) -> DriverAnswer:
     if answer.timed_out:
-        return _failed("hung", "nvidia-smi gave no answer in time")
+        return _failed("hung", "nvidia-smi did not answer in time")
     words = " ".join((answer.stdout + " " + answer.stderr).split())
     if "No devices were found" in words:
-        unknown = Unknown("nvidia-smi tells versions only where there is a GPU")
+        unknown = Unknown("nvidia-smi reports versions only if there is a GPU")
         return DriverAnswer(Known("working", SOURCE), words, unknown, unknown, Known((), SOURCE))
     if answer.code != 0:
         return _failed(_state(words), words)
     rows = [dict(zip(fields, row, strict=False)) for row in _rows(answer.stdout)]
     if not rows or any(len(row) != len(fields) for row in rows):
-        return _failed("failed", f"nvidia-smi answered what we cannot read: {excerpt(words, 200)}")
+        return _failed("failed", f"nvidia-smi gave an unknown answer: {excerpt(words, 200)}")
     return DriverAnswer(
         state=Known("working", SOURCE),
         detail="",
         version=Known(rows[0]["driver_version"], SOURCE),
-        cuda=Unknown("nvidia-smi's query does not tell the CUDA version that the driver supports"),
+        cuda=Unknown(
+            "the query of nvidia-smi does not report the CUDA version that the driver supports"
+        ),
         gpus=Known(tuple(_gpu(index, row) for index, row in enumerate(rows)), SOURCE),
         ids=tuple(GpuIds(row["uuid"]) for row in rows),
     )
@@ -95,7 +97,7 @@ def _gpu(index: int, row: dict[str, str]) -> Gpu:
         number=index,
         name=row["name"],
         pci_address=bus_address(row["pci.bus_id"]),
-        compute_capability=_told(row.get("compute_cap", "")),
+        compute_capability=_field(row.get("compute_cap", "")),
         memory_total_bytes=_mebibytes(row["memory.total"]),
         memory_used_bytes=_mebibytes(row["memory.used"]),
         compute_mode=_compute_mode(row["compute_mode"]),
@@ -106,20 +108,20 @@ def _gpu(index: int, row: dict[str, str]) -> Gpu:
     )
 
 
-def _told(text: str) -> Observed[str]:
-    """The field, unless it is a bracketed excuse like [N/A] or [Unknown Error]."""
+def _field(text: str) -> Observed[str]:
+    """The field; unknown if it is bracketed, like [N/A] or [Unknown Error]."""
     if not text or text.startswith("["):
-        return Unknown(f"nvidia-smi does not tell it: {text or 'this version has no such field'}")
+        return Unknown(f"nvidia-smi does not report it: {text or 'this version has no such field'}")
     return Known(text, SOURCE)
 
 
 def _number(text: str, unit: int = 1) -> Observed[int]:
-    told = _told(text)
-    if isinstance(told, Known):
-        if not told.value.isdigit():
-            return Unknown(f"nvidia-smi answered {told.value!r} where a number belongs")
-        return Known(int(told.value) * unit, SOURCE)
-    return told
+    field = _field(text)
+    if isinstance(field, Known):
+        if not field.value.isdigit():
+            return Unknown(f"nvidia-smi answered {field.value!r} instead of a number")
+        return Known(int(field.value) * unit, SOURCE)
+    return field
 
 
 def _mebibytes(text: str) -> Observed[int]:
@@ -137,4 +139,4 @@ def _compute_mode(text: str) -> Observed[Literal["default", "exclusive", "prohib
         return Known("prohibited", SOURCE)
     if text.startswith("Exclusive"):
         return Known("exclusive", SOURCE)
-    return Unknown(f"nvidia-smi names a compute mode that we do not know: {text}")
+    return Unknown(f"nvidia-smi names an unknown compute mode: {text}")

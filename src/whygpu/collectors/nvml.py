@@ -1,4 +1,4 @@
-"""NVML's answers, from the worker's JSON to the model."""
+"""Converts the JSON of the NVML worker to the types of the model."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ COMPUTE_MODES: dict[int, ComputeMode] = {
 
 
 class NotAsked(Exception):
-    """NVML could not be asked from here, which says nothing about the driver."""
+    """NVML could not be queried from here, which says nothing about the driver."""
 
 
 def ask(host: Host, *, timeout: float) -> DriverAnswer:
-    """Run the worker. Raises NotAsked when this Python cannot reach any NVML."""
+    """Run the worker. Raises NotAsked if this Python cannot load NVML."""
     command = own_command(host.platform.python, WORKER)
     answer = host.run(command, timeout=timeout, env=own_environ(host.environ))
     if isinstance(answer, Known):
@@ -59,7 +59,7 @@ def ask(host: Host, *, timeout: float) -> DriverAnswer:
 
 def _read(answer: Completed, timeout: float) -> DriverAnswer:
     if answer.timed_out:
-        return failed("hung", f"NVML gave no answer within {timeout:g} seconds")
+        return failed("hung", f"NVML did not answer within {timeout:g} seconds")
     survey = _survey(answer.stdout)
     if survey is None:
         if answer.code < 0:
@@ -75,7 +75,7 @@ def _read(answer: Completed, timeout: float) -> DriverAnswer:
 
 
 def _survey(text: str) -> dict[str, Any] | None:
-    """The worker's line among what start-up files and a toolkit's stub may print beside it."""
+    """The worker's line. Start-up files and a toolkit's stub may print other lines."""
     for line in reversed(text.splitlines()):
         try:
             survey = json.loads(line)
@@ -87,7 +87,7 @@ def _survey(text: str) -> dict[str, Any] | None:
 
 
 def failed(state: DriverState, detail: str) -> DriverAnswer:
-    reason = Unknown(f"NVML could not tell: {detail}")
+    reason = Unknown(f"NVML could not answer: {detail}")
     return DriverAnswer(Known(state, SOURCE), detail, reason, reason, reason)
 
 
@@ -104,7 +104,7 @@ def _last_line(text: str) -> str:
 
 def _state(error: dict[str, Any]) -> DriverState:
     if error["error"] == LIBRARY_NOT_FOUND and not _names_no_file(error["text"]):
-        # The library is there, but the loader cannot use it.
+        # The library exists, but the loader cannot use it.
         return "failed"
     return STATES.get(error["error"], "failed")
 
@@ -127,7 +127,7 @@ def _answer(survey: dict[str, Any]) -> DriverAnswer:
 
 
 def _common_state(count: int, troubles: list[dict[str, Any]]) -> DriverState:
-    """A lost GPU is told at once; other troubles count only when no GPU is free of them."""
+    """One lost GPU decides the state. Other errors count only if every GPU has one."""
     states = [_state(trouble) for trouble in troubles]
     if "lost" in states:
         return "lost"
@@ -135,7 +135,7 @@ def _common_state(count: int, troubles: list[dict[str, Any]]) -> DriverState:
 
 
 def _trouble(gpu: dict[str, Any]) -> dict[str, Any] | None:
-    """Why the whole GPU cannot be used: it did not open, or was lost while it was being asked."""
+    """Why the whole GPU cannot be used: it did not open, or was lost during the queries."""
     if "error" in gpu:
         return gpu
     lost = (fact for fact in gpu.values() if STATES.get(fact.get("error", 0)) == "lost")
@@ -186,7 +186,7 @@ def _fact(
 
 def _compute_mode(fact: dict[str, Any]) -> Observed[ComputeMode]:
     if "value" in fact and fact["value"] not in COMPUTE_MODES:
-        return Unknown(f"NVML names a compute mode that we do not know: {fact['value']}")
+        return Unknown(f"NVML names an unknown compute mode: {fact['value']}")
     absent = Absent("compute modes on this GPU")
     return _fact(fact, lambda number: COMPUTE_MODES[number], unsupported=absent)
 
@@ -200,13 +200,13 @@ def _process(row: dict[str, Any]) -> GpuProcess:
     return GpuProcess(
         pid=row["pid"],
         name=_fact(row["name"], _program),
-        memory_bytes=Unknown("NVML does not tell memory per process here")
+        memory_bytes=Unknown("NVML does not report memory per process here")
         if memory is None
         else Known(memory, SOURCE),
     )
 
 
 def _program(command: str) -> str:
-    """The program alone: a command line may hold what is nobody's business."""
+    """The program alone: a command line may contain private data."""
     words = command.split()
     return words[0].rpartition("/")[2] if words else command

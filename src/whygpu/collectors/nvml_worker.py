@@ -1,7 +1,7 @@
-"""Asks NVML about the driver and every GPU, and prints one JSON object; run as a subprocess.
+"""Queries NVML about the driver and every GPU, and prints one JSON object; run as a subprocess.
 
-NVML can hang inside the kernel, where no signal reaches it, so the caller waits for this process
-and not for NVML. A fact is {"value": ...} or {"error": NVML's code, "text": NVML's words}.
+NVML can hang inside the kernel, where no signal reaches it. Therefore the caller waits for this
+process and not for NVML. A fact is {"value": ...} or {"error": NVML's code, "text": its message}.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 NO_BINDINGS = -1
-"""Error code, beside NVML's own: this Python lacks nvidia-ml-py."""
+"""Error code in addition to NVML's own: this Python lacks nvidia-ml-py."""
 LIBRARY_NOT_FOUND = 12
 FUNCTION_NOT_FOUND = 13
 UNREADABLE = 999
@@ -22,7 +22,7 @@ Fact = dict[str, Any]
 
 
 def main() -> None:
-    # On a line of its own: a toolkit's stub of the library writes warnings to stdout.
+    # On a separate line, because a toolkit's stub of the library writes warnings to stdout.
     print("\n" + json.dumps(survey()))
 
 
@@ -33,7 +33,7 @@ def survey() -> dict[str, Any]:
         return {"error": NO_BINDINGS, "text": str(error)}
     try:
         if sys.platform != "win32":
-            # pynvml only says that it found no library; the loader's own words say why.
+            # pynvml only says that it found no library; the loader's message says why.
             ctypes.CDLL("libnvidia-ml.so.1")
     except OSError as error:
         return {"error": LIBRARY_NOT_FOUND, "text": str(error)}
@@ -101,7 +101,7 @@ class Nvml:
         }
 
     def memory_used(self, handle: Any) -> Fact:
-        """As nvidia-smi counts it; the question's first form adds what the driver keeps free."""
+        """As nvidia-smi counts it. The first version of this query includes reserved memory."""
         nvml = self._nvml
         fact = self.attempt(
             lambda: nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2).used
@@ -132,7 +132,7 @@ class Nvml:
         ]
 
     def running(self, kind: str, handle: Any) -> list[Any]:
-        """Old drivers know only old forms of this question."""
+        """Old drivers know only old versions of this query."""
         versions = ("_v3", "_v2", "")
         for version in versions:
             function = getattr(self._nvml, f"nvmlDeviceGet{kind}RunningProcesses{version}", None)
@@ -150,5 +150,5 @@ class Nvml:
 
 
 def plain(value: Any) -> Any:
-    """Old bindings answer in bytes."""
+    """Text as str: old bindings return bytes."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

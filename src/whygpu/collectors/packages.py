@@ -1,4 +1,4 @@
-"""The distributions installed in the target, from the names of their metadata folders."""
+"""The distributions that are installed in the target, by their metadata folders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEVELOP_FOLDER = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\.egg-info")
 
 
 def collect(host: Host, interpreter: Interpreter) -> Observed[tuple[Package, ...]]:
-    """Every distribution on sys.path, in its order; a later copy of a name is shadowed."""
+    """Every distribution on sys.path, in order; a later copy of a name is shadowed."""
     found: list[Package] = []
     first_location: dict[str, str] = {}
     unreadable: list[str] = []
@@ -51,7 +51,7 @@ class _Entry(NamedTuple):
 
 
 def _folders(host: Host, paths: tuple[str, ...]) -> Iterator[str]:
-    """The folders of sys.path, each once: lib64 is often another name of lib."""
+    """The folders of sys.path, each once: lib64 is often a link to lib."""
     seen: set[str] = set()
     for path in paths:
         facts = host.stat(path)
@@ -126,9 +126,9 @@ def _package(host: Host, interpreter: Interpreter, entry: _Entry, *, shadowed: b
 
 
 def _headers(host: Host, metadata: str, file: str = "") -> Iterator[tuple[str, str]]:
-    """The header lines of METADATA, WHEEL or PKG-INFO; none when it cannot be read."""
+    """The header lines of METADATA, WHEEL or PKG-INFO; none if the file cannot be read."""
     name = file or ("METADATA" if metadata.endswith(".dist-info") else "PKG-INFO")
-    # The headers come first; the description behind them may be long.
+    # The headers come first; the description after them may be long.
     text = host.read(os.path.join(metadata, name), METADATA_LIMIT, whole=False)
     if not isinstance(text, Known) and not file:
         # An egg-info made by distutils is one file.

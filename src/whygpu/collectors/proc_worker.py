@@ -1,8 +1,8 @@
-"""Reads what /proc shows of some processes, and prints one JSON object; run as a subprocess.
+"""Reads /proc for some processes and prints one JSON object; run as a subprocess.
 
-The kernel makes a reader wait for a process that hangs in it with its memory locked, as one does
-on a driver that hangs: so the caller waits for this process, and not for those. A fact is
-{"value": ...}, {"absent": where} or {"unknown": why}.
+A process that hangs in a driver may hold the lock of its memory, and reading its /proc files then
+blocks. Therefore the caller waits for this process with a time limit. A fact is {"value": ...},
+{"absent": where} or {"unknown": why}.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def fact(path: str, read: Callable[[bytes], Any]) -> Fact:
 def _is_yours(status: bytes) -> bool:
     line = _UID.search(status)
     if line is None:
-        raise ValueError("names no user")
+        raise ValueError("it names no user")
     return int(line[1]) == os.getuid()
 
 
 def _mapped_files(maps: bytes) -> list[str]:
     """The files in the process's memory, each once."""
     if not maps:
-        raise ValueError("empty, since the process is ending")
+        raise ValueError("it is empty, because the process is ending")
     lines = (line.split(None, 5) for line in maps.decode("utf-8", "replace").splitlines())
     return sorted({fields[5] for fields in lines if len(fields) == 6 and fields[5][0] == "/"})
 

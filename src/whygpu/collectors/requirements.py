@@ -1,4 +1,4 @@
-"""Requirements that installed packages place on each other, and which of them are not met."""
+"""Requirements between installed packages, and which of them are not satisfied."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SYSTEMS = {"Linux": "linux", "Darwin": "darwin", "Windows": "win32"}
 
 
 def holds_in(platform: Platform, interpreter: Interpreter, line: str) -> bool:
-    """Whether a Requires-Dist line is meant for this interpreter, extras left aside."""
+    """Whether a Requires-Dist line applies to this interpreter, without extras."""
     marker = line.partition(";")[2]
     if not marker.strip():
         return True
@@ -29,7 +29,7 @@ def holds_in(platform: Platform, interpreter: Interpreter, line: str) -> bool:
     try:
         return Marker(marker).evaluate(_marker_environment(platform, interpreter))
     except (InvalidMarker, RecursionError):
-        # Nobody can say; keeping the line lets its version be checked rather than overlooked.
+        # It is unknown. Keep the line, so that its version is checked.
         return True
 
 

@@ -1,4 +1,4 @@
-"""Processor, C library, distribution and WSL; joined with memory and container into System."""
+"""Collects the System: processor, C library, distribution, WSL, memory and container."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ OPERATING_SYSTEMS: dict[str, OperatingSystem] = {
 }
 
 FIRST_PROCESSOR = 1 << 13
-"""Bytes of /proc/cpuinfo that hold the first processor; the kernel computes every further one."""
+"""Bytes of /proc/cpuinfo that contain the first processor. The kernel generates the text on demand,
+so reading all processors takes longer."""
 
 INSTRUCTION_SETS = re.compile(
     r"sse4_[12]|ssse3|avx2?|fma|f16c|bmi[12]|avx512\w+|avx_vnni|amx_\w+"  # x86
@@ -49,7 +50,7 @@ def _linux_cpu(host: Host) -> tuple[Observed[str], Observed[tuple[str, ...]]]:
     if isinstance(text, Unknown):
         return text, text
     if isinstance(text, Absent):
-        reason = Unknown("/proc/cpuinfo is not there")
+        reason = Unknown("/proc/cpuinfo does not exist")
         return reason, reason
     fields = _first_processor(text.value)
     source = text.source
@@ -81,12 +82,12 @@ def _other_cpu(host: Host) -> tuple[Observed[str], Observed[tuple[str, ...]]]:
 
 
 def apple_chip(host: Host) -> Observed[str]:
-    """The processor's name on macOS, which on Apple silicon names the GPU, too."""
+    """The processor's name on macOS, which on Apple silicon also names the GPU."""
     answer = host.run(("sysctl", "-n", "machdep.cpu.brand_string"), timeout=2)
     if not isinstance(answer, Known):
         return Unknown("sysctl cannot be run")
     name = answer.value.stdout.strip()
-    return Known(name, "sysctl") if name else Unknown("sysctl does not tell the processor's name")
+    return Known(name, "sysctl") if name else Unknown("sysctl does not report the processor's name")
 
 
 def _libc(host: Host) -> Observed[Libc]:
@@ -103,12 +104,12 @@ def _libc(host: Host) -> Observed[Libc]:
     loader = f"/lib/ld-musl-{platform.machine}.so.1"
     if isinstance(host.stat(loader), Known):
         return Known(Libc("musl", ""), loader)
-    return Unknown("the C library does not tell its name")
+    return Unknown("the C library does not report its name")
 
 
 def _distribution(host: Host) -> Observed[str]:
     if host.platform.system != "Linux":
-        return Absent(f"{host.platform.system} is no Linux distribution")
+        return Absent(f"{host.platform.system} is not a Linux distribution")
     for path in ("/etc/os-release", "/usr/lib/os-release"):
         text = host.read(path)
         if isinstance(text, Known):

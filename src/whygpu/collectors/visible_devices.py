@@ -1,8 +1,8 @@
 """CUDA_VISIBLE_DEVICES, read as the CUDA driver reads it.
 
-NVIDIA documents the outline: entries count up to the first invalid one. The rest was measured on
-driver 580.159.04: a number is read like strtoul does, so that text after it is ignored; indices and
-UUIDs do not mix; a GPU named twice makes cuInit fail with CUDA_ERROR_INVALID_DEVICE.
+NVIDIA documents that entries count up to the first invalid one. The other rules were measured on
+driver 580.159.04: a number is read as strtoul reads it, so that text after it is ignored; indices
+and UUIDs cannot be mixed; a GPU named twice makes cuInit fail with CUDA_ERROR_INVALID_DEVICE.
 <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
 """
 
@@ -19,7 +19,7 @@ from whygpu.model.observed import Absent, Known, Observed, Unknown
 SOURCE = "environment variable CUDA_VISIBLE_DEVICES"
 
 HIDING = ("", "-1", "NoDevFiles", "none", "void")
-"""Values set in order to hide every GPU; NoDevFiles is what Slurm gives a job without one."""
+"""Values that people set to hide every GPU. Slurm sets NoDevFiles for a job without a GPU."""
 
 NUMBER = re.compile(r"\s*([+-]?\d+)", re.ASCII)
 LARGEST = (1 << 64) - 1
@@ -30,7 +30,7 @@ FULL_UUID = re.compile(
 
 
 class Invalid(Exception):
-    """The entry names no GPU, and so ends the list."""
+    """The entry names no GPU, so it ends the list."""
 
 
 Ignored = list[tuple[str, str]]
@@ -38,12 +38,12 @@ Ignored = list[tuple[str, str]]
 
 
 def shorten(text: str) -> str:
-    """Cut UUIDs, which identify a machine, down to what its owner recognises."""
+    """Shorten UUIDs, which identify a machine, to a prefix that its owner recognises."""
     return FULL_UUID.sub(r"\1…", text)
 
 
 def select(text: str, driver: Driver, ids: tuple[GpuIds, ...], device_order: str) -> GpuSelection:
-    """Which GPUs the value leaves visible on this machine, and why it leaves out the rest."""
+    """Which GPUs the value leaves visible on this machine, and why it hides the others."""
     visible, ignored = _select(text, driver, ids, device_order)
     entries = tuple(IgnoredEntry(shorten(entry), shorten(reason)) for entry, reason in ignored)
     return GpuSelection(shorten(text), visible, entries)
@@ -59,7 +59,7 @@ def _select(
     if isinstance(gpus, Unknown):
         chosen, ignored = _walk(entries[:1], _well_formed)
         return (gpus if chosen else Known((), SOURCE)), ignored
-    # The first entry decides what kind of list it is.
+    # The first entry decides the kind of the list.
     if entries[0].startswith("GPU-"):
         chosen, ignored = _walk(entries, lambda entry: _by_uuid(entry, ids))
         return Known(chosen, SOURCE), ignored
@@ -83,17 +83,17 @@ def _walk(entries: list[str], read: Callable[[str], int]) -> tuple[tuple[int, ..
             ignored += [(later, after) for later in entries[position + 1 :]]
             break
         if gpu in chosen:
-            twice = f"{entry!r} names a GPU for the second time, and CUDA then fails to start"
+            twice = f"{entry!r} names a GPU a second time, which makes CUDA fail to start"
             return (), [(each, twice) for each in entries]
         chosen.append(gpu)
         number = NUMBER.match(entry)
         if number and entry[number.end() :].strip():
-            ignored.append((entry[number.end() :], f"of {entry!r} CUDA reads the number only"))
+            ignored.append((entry[number.end() :], f"CUDA reads only the number of {entry!r}"))
     return tuple(chosen), ignored
 
 
 def _well_formed(entry: str) -> int:
-    """Whether the entry could name a GPU at all, as far as that shows without a driver."""
+    """Whether the entry could name a GPU, as far as that can be decided without a driver."""
     if entry.startswith(("GPU-", "MIG-")):
         return 0
     return _index(entry)
@@ -102,7 +102,7 @@ def _well_formed(entry: str) -> int:
 def _index(entry: str) -> int:
     number = NUMBER.match(entry)
     if number is None:
-        raise Invalid("it is no number" if entry.strip() else "it is empty")
+        raise Invalid("it is not a number" if entry.strip() else "it is empty")
     value = int(number[1])
     if abs(value) > LARGEST:
         raise Invalid("the number is too large")
@@ -128,21 +128,22 @@ def _numbers(count: int) -> str:
 
 def _by_uuid(entry: str, ids: tuple[GpuIds, ...]) -> int:
     if not entry.startswith("GPU-"):
-        raise Invalid("the list began with a UUID, and this is none")
+        raise Invalid("the list began with a UUID, and this is not a UUID")
     if entry == "GPU-":
         raise Invalid("it has no digits")
     wanted = entry.lower()
     # Text after a whole UUID is ignored.
     found = [i for i, gpu in enumerate(ids) if gpu.uuid.lower().startswith(wanted[: len(gpu.uuid)])]
     if len(found) > 1:
-        raise Invalid("the UUIDs of several GPUs begin like this")
+        raise Invalid("the UUIDs of several GPUs begin with it")
     if not found:
         raise Invalid("no GPU here has this UUID")
     return found[0]
 
 
 def _by_instance(entry: str, ids: tuple[GpuIds, ...]) -> int:
-    """MIG-<instance's UUID>, or MIG-GPU-<GPU's UUID>/<instance>/<compute instance> of old."""
+    """MIG-<UUID of the instance>, or the older MIG-GPU-<UUID of the GPU>/<instance>/<compute
+    instance>."""
     wanted = entry.lower()
     parent = wanted.removeprefix("mig-").partition("/")[0]
     for index, gpu in enumerate(ids):
@@ -156,28 +157,28 @@ def _by_instance(entry: str, ids: tuple[GpuIds, ...]) -> int:
 def _countable(
     gpus: Observed[tuple[Gpu, ...]], ids: tuple[GpuIds, ...]
 ) -> tuple[Gpu, ...] | Unknown:
-    """The GPUs that entries choose from, or why that cannot be told."""
+    """The GPUs that entries choose from, or why they are unknown."""
     if isinstance(gpus, Absent):
-        return Unknown("there is no NVIDIA driver that could say which GPUs there are")
+        return Unknown("there is no NVIDIA driver that could list the GPUs")
     if isinstance(gpus, Unknown):
         return gpus
     silent = [str(index) for index, gpu in enumerate(ids) if not gpu.uuid]
     if silent:
-        return Unknown(f"GPU {', '.join(silent)} does not answer, and CUDA may leave it uncounted")
+        return Unknown(f"GPU {', '.join(silent)} does not answer, and CUDA may not count it")
     return gpus.value
 
 
 def _in_bus_order(
     chosen: tuple[int, ...], gpus: tuple[Gpu, ...], device_order: str
 ) -> Observed[tuple[int, ...]]:
-    """CUDA's numbers as numbers in bus order, where the two are known to agree."""
+    """CUDA's numbers converted to bus order, if that conversion is known."""
     if chosen and len(gpus) > 1 and any(_is_split(gpu) for gpu in gpus):
         return Unknown(
-            "some of several GPUs are split by MIG, and CUDA then numbers them otherwise"
+            "some of several GPUs are split by MIG, so that CUDA numbers them differently"
         )
     if chosen and device_order != "PCI_BUS_ID" and len({gpu.name for gpu in gpus}) > 1:
         return Unknown(
-            "the GPUs are unlike, and CUDA numbers them by speed unless CUDA_DEVICE_ORDER is "
+            "the GPUs are different, and CUDA numbers them by speed unless CUDA_DEVICE_ORDER is "
             "PCI_BUS_ID"
         )
     return Known(chosen, SOURCE)

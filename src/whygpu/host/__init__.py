@@ -1,1 +1,1 @@
-"""The one door to the machine: everything whygpu learns of it passes through a Host."""
+"""Access to the machine: whygpu reads every fact about it through a Host."""

@@ -1,4 +1,4 @@
-"""The questions a collector may ask of a machine."""
+"""The interface through which collectors query a machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FileFacts(NamedTuple):
     """Permissions as ls prints them."""
     size: int
     group: str
-    """The owning group's name, or its number where it has none."""
+    """The owning group's name, or its number if it has none."""
     usable: bool
     """This process may read and write it."""
     real_path: str
@@ -28,7 +28,7 @@ class FileFacts(NamedTuple):
 
 
 class Completed(NamedTuple):
-    """How a short command ended. `code` is negative for a signal, as subprocess has it."""
+    """How a short command ended. `code` is negative for a signal, as in subprocess."""
 
     code: int
     stdout: str
@@ -37,7 +37,7 @@ class Completed(NamedTuple):
 
 
 class Platform(NamedTuple):
-    """What the interpreter knows without asking anyone."""
+    """What the interpreter knows about the system."""
 
     system: str
     """As platform.system(): Linux, Darwin, Windows."""
@@ -47,7 +47,7 @@ class Platform(NamedTuple):
     python: str
     """The interpreter that whygpu itself runs on."""
     libc: str
-    """Name and version, as "glibc 2.36"; empty where the system does not say."""
+    """Name and version, such as "glibc 2.36"; empty if the system does not say."""
     home: str
     user: str
     host_name: str
@@ -78,16 +78,16 @@ class Host(Protocol):
         """The names in a folder, sorted."""
 
     def stat(self, path: str) -> Observed[FileFacts]:
-        """Facts of what the path leads to, links followed."""
+        """Facts about the file at the path, with links followed."""
 
     def disk(self, path: str) -> Observed[int]:
-        """Size in bytes of the file system that holds the path."""
+        """Size in bytes of the file system that contains the path."""
 
     def elf(self, path: str) -> Observed[ElfFacts]:
-        """The dynamic section; Unknown, in the loader's own words, when it is no sound ELF file."""
+        """The dynamic section; Unknown, with the loader's message, if the ELF file is invalid."""
 
     def symbols(self, path: str) -> Observed[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Names of dynamic symbols an ELF file defines, and of those it cannot do without."""
+        """Names of the dynamic symbols that an ELF file defines, and of those that it requires."""
 
     def gpu_code(self, path: str) -> Observed[tuple[str, ...]]:
         """GPU architectures in an ELF file's fat binaries: sm_80, compute_90; sorted."""
@@ -95,9 +95,9 @@ class Host(Protocol):
     def run(
         self, command: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None
     ) -> Observed[Completed]:
-        """Run a short command. Absent when there is no such command; Unknown when it prints or
-        takes more than a short command may.
+        """Run a short command. Absent if there is no such command; Unknown if it exceeds the limits
+        on output or memory.
 
-        A command that stands still until its time is up has `timed_out`. One that is still at
-        work then is Unknown: it may be slow, or the machine too busy to let it run.
+        A command that makes no progress until its time limit has `timed_out`. One that is still
+        working then is Unknown: it may be slow, or the machine too busy to let it run.
         """

@@ -1,4 +1,4 @@
-"""ELF files as the dynamic loader sees them, read from the dynamic section alone."""
+"""Reads ELF files as the dynamic loader does, from the dynamic section only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Buffer = Union[bytes, mmap.mmap]
 
 
 class BadElf(ValueError):
-    """The file cannot be loaded; the message is the GNU loader's own, where it has one."""
+    """The file cannot be loaded. The message is that of the GNU loader, if it has one."""
 
 
 _TOO_SHORT = "file too short"
@@ -29,7 +29,7 @@ _FILE_VERSION = "ELF file version does not match current one"
 UNIVERSAL_REFUSALS = frozenset(
     {_TOO_SHORT, _NO_HEADER, _BYTE_ORDER, _IDENT_VERSION, _OS_ABI, _PADDING, _FILE_VERSION}
 )
-"""Refusals that come before the question for which machine a file is."""
+"""Errors that the loader reports before it checks the machine of a file."""
 
 MACHINES = {
     3: "i386",
@@ -43,7 +43,7 @@ MACHINES = {
     243: "riscv64",
     258: "loongarch64",
 }
-"""e_machine to what uname calls such a machine."""
+"""From e_machine to the name that uname prints."""
 
 _HEADER_SIZE = {32: 52, 64: 64}
 _SEGMENT = {32: struct.Struct("<8I"), 64: struct.Struct("<2I6Q")}
@@ -84,7 +84,7 @@ class _Segment(NamedTuple):
 
 
 def identity(header: bytes) -> Identity | None:
-    """For which machine a file is; None when its first bytes are no ELF header."""
+    """The machine that a file is for; None if its first bytes are not an ELF header."""
     if len(header) < 20 or header[:4] != b"\x7fELF" or header[4] not in (1, 2):
         return None
     number = int.from_bytes(header[18:20], "big" if header[5] == 2 else "little")
@@ -92,21 +92,21 @@ def identity(header: bytes) -> Identity | None:
 
 
 def facts(buffer: Buffer) -> ElfFacts:
-    """What loading depends on. Raises BadElf when the loader would refuse the file."""
+    """The facts that affect loading. Raises BadElf if the loader would refuse the file."""
     return _Image(buffer).facts()
 
 
 def symbols(buffer: Buffer) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Dynamic symbols that the file defines, and those that it cannot do without.
+    """Dynamic symbols that the file defines, and those that it requires.
 
-    Written as nm does: `name@@VERSION` for a default version, `name@VERSION` for another one (and
-    for every version that is required), and the bare name where there is no version.
+    The format is that of nm: `name@@VERSION` for a default version, `name@VERSION` for another one
+    and for every required version, and the plain name if there is no version.
     """
     return _Image(buffer).symbols()
 
 
 class _Image:
-    """The loaded view of a file. No read leaves the file, whatever its tables claim."""
+    """The loaded view of a file. No read goes beyond the file, whatever its tables say."""
 
     def __init__(self, buffer: Buffer) -> None:
         self._buffer = buffer
@@ -192,14 +192,14 @@ class _Image:
         # The rest of the last page reads as zeros; a page beyond it is a bus error.
         if promised > -(-size // mmap.PAGESIZE) * mmap.PAGESIZE:
             raise BadElf(
-                f"the file is cut short: it has {size} of {promised} bytes, "
+                f"the file is truncated: it has {size} of {promised} bytes, "
                 "and loading it ends in a bus error (SIGBUS)"
             )
 
     def _read_dynamic(self, dynamic: _Segment) -> None:
         offset = self._offset(dynamic.address)
         if offset is None:
-            raise BadElf("the dynamic section lies outside the file")
+            raise BadElf("the dynamic section is outside the file")
         layout = _DYNAMIC[self._bits]
         count = min(dynamic.size, len(self._buffer) - offset) // layout.size
         content = self._buffer[offset : offset + min(count, limits.ELF_RECORDS) * layout.size]
@@ -214,16 +214,16 @@ class _Image:
             raise BadElf(f"its dynamic section has more than {limits.ELF_RECORDS:,} entries")
 
     def _string_table(self) -> tuple[int, int]:
-        """Where it begins and ends. Not copied: TensorFlow's has 90 MB."""
+        """Its start and end. It is not copied: TensorFlow's has 90 MB."""
         offset = self._table(_DT_STRTAB)
         if offset is None:
             if self._needed or _DT_SONAME in self._tags:
-                raise BadElf("the string table lies outside the file")
+                raise BadElf("the string table is outside the file")
             return 0, 0
         return offset, min(offset + self._tags.get(_DT_STRSZ, 0), len(self._buffer))
 
     def _offset(self, address: int) -> int | None:
-        """Where in the file an address of the loaded image comes from."""
+        """The file offset of an address in the loaded image."""
         for segment in self._segments:
             if segment.address <= address < segment.address + segment.size:
                 offset = address - segment.address + segment.offset
@@ -246,11 +246,11 @@ class _Image:
         return self._buffer[start:end].decode("utf-8", "replace")
 
     def _spend(self, count: int) -> None:
-        """Names may overlap, so that a small file can hold a huge number of long ones."""
+        """Limit the total: names may overlap, so that a small file can have very many long ones."""
         self._strings_left -= count
         if self._strings_left < 0:
             most = size_text(limits.ELF_STRINGS)
-            raise BadElf(f"the names in it are longer than {most} together")
+            raise BadElf(f"its names together are longer than {most}")
 
     def _folders(self, tag: int) -> tuple[str, ...]:
         text = self._string(self._tags[tag]) if tag in self._tags else ""
@@ -332,7 +332,7 @@ class _Image:
         return struct.unpack_from(f"<{count}H", self._buffer, offset)
 
     def _symbol_count(self) -> int:
-        """The dynamic section does not say it; the hash tables that cover the symbols do."""
+        """Read from the hash tables of the symbols, because the dynamic section does not say it."""
         offset = self._table(_DT_HASH)
         if offset is not None:
             header = self._unpack(struct.Struct("<2I"), offset)
@@ -363,13 +363,14 @@ class _Image:
         return 0
 
     def _count_by_string_table(self) -> int:
-        """A file that defines nothing has no useful hash; linkers put the strings behind."""
+        """For a file that defines nothing and has no useful hash table: linkers put the string
+        table directly after the symbols."""
         span = self._tags.get(_DT_STRTAB, 0) - self._tags.get(_DT_SYMTAB, 0)
         return max(span, 0) // _SYMBOL[self._bits].size
 
 
 def _header(buffer: Buffer) -> tuple[Identity, int, int, int]:
-    """Identity, file type, and where and how many the program headers are."""
+    """Identity, file type, and the offset and number of the program headers."""
     if len(buffer) < _HEADER_SIZE[32]:
         raise BadElf(_TOO_SHORT)
     start = buffer[: _HEADER_SIZE[64]]

@@ -1,4 +1,4 @@
-"""GPU code inside an ELF file: the architectures that its fat binaries hold."""
+"""Reads the GPU architectures of the fat binaries in an ELF file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from whygpu.host.elf import BadElf, Buffer, identity
 _SECTION_NAMES = (b".nv_fatbin", b"__nv_relfatbin")
 _SECTION = {32: struct.Struct("<10I"), 64: struct.Struct("<2I4Q2I2Q")}
 _SECTION_TABLE = {32: (0x20, "<I", 0x2E), 64: (0x28, "<Q", 0x3A)}
-"""Where the ELF header keeps the table's place, in which format, and its three sizes."""
+"""Where the ELF header stores the offset of the section table, its format, and its three sizes."""
 
 _CONTAINER = struct.Struct("<IHHQ")
 _CONTAINER_MAGIC = 0xBA55ED50
@@ -25,7 +25,7 @@ _ARCHITECTURE_SPECIFIC = 0x100000
 def architectures(buffer: Buffer) -> tuple[str, ...]:
     """Machine code as sm_80, intermediate code as compute_90; machine code first, by number.
 
-    Only headers are read, never the code between them. Raises BadElf when the file is no ELF.
+    Only headers are read, never the code between them. Raises BadElf if it is not an ELF file.
     """
     found: set[tuple[bool, int, str]] = set()
     entries = 0
@@ -38,7 +38,7 @@ def architectures(buffer: Buffer) -> tuple[str, ...]:
             if entries > limits.GPU_CODE_ENTRIES:
                 raise BadElf(f"it has more than {limits.GPU_CODE_ENTRIES:,} pieces of GPU code")
             if len(found) > limits.GPU_ARCHITECTURES:
-                raise BadElf("its GPU code names more architectures than there are")
+                raise BadElf("its GPU code names more architectures than exist")
     return tuple(
         f"{'compute' if intermediate else 'sm'}_{number}{suffix}"
         for intermediate, number, suffix in sorted(found)
@@ -68,12 +68,12 @@ def _fat_sections(buffer: Buffer) -> Iterator[tuple[int, int]]:
 
 
 def _entries(buffer: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Kind, architecture number and flags of every entry of every container between two places."""
+    """Kind, architecture number and flags of every entry in the containers between two offsets."""
     place = start
     while place + _CONTAINER.size <= end:
         magic, _, header_size, length = _CONTAINER.unpack_from(buffer, place)
         if magic != _CONTAINER_MAGIC:
-            # Containers are padded; what lies between them is of no interest.
+            # Skip the padding between containers.
             place = buffer.find(_MAGIC_BYTES, place + 1, end)
             if place < 0:
                 return

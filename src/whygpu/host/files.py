@@ -1,4 +1,4 @@
-"""Reading files that somebody else has written: regular files only, and never more than a limit."""
+"""Reads files that whygpu does not control: regular files only, up to a limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TooLarge(OSError):
 
 
 def open_regular(path: str, flags: int) -> int:
-    """An opener for open(): a pipe would make us wait for a writer, a device may never end."""
+    """An opener for open(). Refuses pipes, which could block, and devices, which may be endless."""
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
     # Opening a folder fails in open() itself, with the usual error.
@@ -43,19 +43,19 @@ def read_start(path: str, size: int) -> bytes:
 
 
 def read_whole(path: str, limit: int) -> bytes:
-    """A regular file as a whole; TooLarge when it has more than `limit` bytes."""
+    """A whole regular file; raises TooLarge if it has more than `limit` bytes."""
     return _within(read_start(path, limit + 1), path, limit)
 
 
 def is_substituted(path: str) -> bool:
-    """Whether a shell has made this name, for the output of a command: `<(command)`."""
+    """Whether the name is a process substitution of the shell: `<(command)`."""
     return path.startswith(("/dev/fd/", "/proc/self/fd/")) or path == "/dev/stdin"
 
 
 def read_given(path: str, limit: int) -> bytes:
-    """A file that the user has named: it may be a pipe, as `<(command)` gives one.
+    """A file that the user has named. It may be a pipe, as for `<(command)`.
 
-    A pipe that nobody writes to is an error, and not waited for.
+    A pipe without a writer is an error, because reading it would block.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb", buffering=0):
@@ -70,13 +70,13 @@ def read_given(path: str, limit: int) -> bytes:
 
 
 def _first_of_pipe(descriptor: int, path: str) -> bytes:
-    """What is in the pipe now, if anything. Afterwards reading waits for the writer."""
+    """The data that is in the pipe now. Later reads wait for the writer."""
     try:
         start = os.read(descriptor, _PIECE)
     except BlockingIOError:
         start = None
     if start == b"":
-        raise OSError(errno.EINVAL, "it is a named pipe that nobody writes to", path)
+        raise OSError(errno.EINVAL, "it is a named pipe without a writer", path)
     os.set_blocking(descriptor, True)
     return start or b""
 
@@ -97,7 +97,7 @@ def _within(content: bytes, path: str, limit: int) -> bytes:
 
 
 def names_in(folder: str, most: int = limits.FOLDER_ENTRIES) -> list[str]:
-    """The names in a folder, sorted; TooLarge when there are more than `most`."""
+    """The names in a folder, sorted; raises TooLarge if there are more than `most`."""
     names = list(islice(_names(folder), most + 1))
     if len(names) > most:
         raise TooLarge(errno.EFBIG, f"it has more than {most:,} entries", folder)

@@ -1,4 +1,4 @@
-"""The loader's cache, /etc/ld.so.cache: which file stands for which library name."""
+"""Reads the loader's cache, /etc/ld.so.cache, which maps library names to files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXTENSION_MAGIC = 0xEAA42174
 _EXTENSION_SECTION = struct.Struct("<4I")
 _CAPABILITY_SECTION = 1
 _NAMED_CAPABILITY = 1 << 30
-"""In the upper half of an entry's capabilities: the lower half is an index of names."""
+"""A flag in the upper half of an entry's capabilities: the lower half is an index of names."""
 
 FLAGS = {
     ("x86_64", 64): 0x0303,
@@ -29,7 +29,7 @@ FLAGS = {
     ("riscv64", 64): 0x1003,
     ("loongarch64", 64): 0x1103,
 }
-"""How entries for a machine are marked."""
+"""The flags that mark entries for a machine."""
 
 
 class CacheEntry(NamedTuple):
@@ -41,7 +41,7 @@ class CacheEntry(NamedTuple):
 
 
 class BadCache(ValueError):
-    """The bytes are no loader cache."""
+    """The bytes are not a loader cache."""
 
 
 def parse(content: bytes) -> tuple[CacheEntry, ...]:
@@ -56,7 +56,7 @@ def _entries(content: bytes) -> Iterator[CacheEntry]:
     if content.startswith(_NEW_MAGIC):
         return _new_entries(content)
     if not content.startswith(_OLD_MAGIC):
-        raise BadCache("it begins with neither of the two known marks")
+        raise BadCache("it begins with neither of the two known signatures")
     start = len(_OLD_MAGIC) + 4
     (count,) = struct.unpack_from("<I", content.ljust(start, b"\0"), len(_OLD_MAGIC))
     strings = start + count * _OLD_ENTRY.size
@@ -93,7 +93,7 @@ def _new_entries(content: bytes) -> Iterator[CacheEntry]:
                 continue
             capability = names[index]
         elif capabilities:
-            # The bit masks of old releases; an ordinary entry always stands beside such a one.
+            # The bit masks of old releases. Such an entry always has an ordinary one next to it.
             continue
         yield CacheEntry(texts.at(name), texts.at(path), flags, capability)
 
@@ -113,7 +113,7 @@ def _capability_names(content: bytes, extension: int, texts: _Texts) -> tuple[st
 
 
 class _Texts:
-    """The names and paths of one cache, which together have a limit."""
+    """The names and paths of one cache, with a limit on their total length."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -125,5 +125,5 @@ class _Texts:
             end = min(offset + limits.CACHE_STRING + 1, len(self._content))
         self._left -= max(end - offset, 0)
         if end - offset > limits.CACHE_STRING or self._left < 0:
-            raise BadCache("its names are longer than names can be")
+            raise BadCache("its names are too long")
         return self._content[offset:end].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The machine whygpu runs on."""
+"""The Host for the machine that whygpu runs on."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ _PIECE = 1 << 16
 _MOST_OUTPUT = size_text(limits.COMMAND_OUTPUT)
 _MOST_MEMORY = size_text(limits.COMMAND_MEMORY)
 _DYING_SECONDS = 0.5
-"""How long a killed command may take to die before it counts as stuck in the kernel."""
+"""Seconds until a killed command that has not ended counts as stuck in the kernel."""
 
 _running: set[subprocess.Popen[bytes]] = set()
 _starting = Lock()
-"""Held from the start of a command until it is in the set: it must not slip through between."""
+"""Held from the start of a command until it is in the set, so that no command is missed."""
 
 
 @atexit.register
 def _leave_nothing_running() -> None:
-    """When we are stopped, a thread may still be waiting for a command that does not answer."""
+    """When whygpu exits, a thread may still be waiting for a command that does not answer."""
     _starting.acquire(timeout=1)
     for process in tuple(_running):
         _kill(process)
 
 
 class LocalHost:
-    """Asks the operating system. Holds no state but what cannot change during a run."""
+    """Queries the operating system. Caches only what cannot change during a run."""
 
     @cached_property
     def platform(self) -> Platform:
@@ -150,7 +150,7 @@ class LocalHost:
 
 
 def _ask(path: str, question: Callable[[], T]) -> Observed[T]:
-    """Turn the ways in which a file can refuse into what we then know."""
+    """Convert errors of file access to Absent or Unknown."""
     try:
         return Known(question(), path)
     except (FileNotFoundError, NotADirectoryError):
@@ -166,7 +166,7 @@ def _ask(path: str, question: Callable[[], T]) -> Observed[T]:
 
 
 def _mapped(path: str, read: Callable[[Any], T]) -> T:
-    """Read a file through a memory map: of a 1 GB library only a few pages are touched."""
+    """Read a file through a memory map, which reads only a few pages of a 1 GB library."""
     with open(path, "rb", opener=files.open_regular) as file:
         if os.fstat(file.fileno()).st_size == 0:
             raise elf_reader.BadElf("file too short")
@@ -212,7 +212,7 @@ def _libc() -> str:
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (AttributeError, OSError, ValueError):
-        # musl has no such name; platform.libc_ver reads the interpreter's binary instead.
+        # musl does not have this name. platform.libc_ver would read the interpreter's binary.
         import platform
 
         return " ".join(platform.libc_ver()).strip()
@@ -221,7 +221,7 @@ def _libc() -> str:
 def _completed(
     process: subprocess.Popen[bytes], name: str, time_used: Watch
 ) -> Observed[Completed]:
-    """What a short command printed and how it ended."""
+    """The output of a short command and how it ended."""
     first_to_be_killed(process.pid)
     memory = MemoryWatch(process.pid, limits.COMMAND_MEMORY)
     last_part = time.monotonic() + time_used.seconds_before_last_part
@@ -233,7 +233,7 @@ def _completed(
                 return Unknown(f"{name} was stopped: it printed more than {_MOST_OUTPUT}")
             if memory.look():
                 _end(process)
-                return Unknown(f"{name} was stopped: it took more than {_MOST_MEMORY} of memory")
+                return Unknown(f"{name} was stopped: it used more than {_MOST_MEMORY} of memory")
             now = time.monotonic()
             if now > last_part:
                 time_used.begin_last_part()
@@ -251,7 +251,7 @@ def _completed(
 
 
 class _Output:
-    """What a process prints on its two streams, in bounded memory."""
+    """The output of a process on its two streams, with a limit on its size."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
@@ -272,7 +272,7 @@ class _Output:
 
     @property
     def ended(self) -> bool:
-        """Both streams are closed by everyone who could write to them."""
+        """Whether every writer has closed both streams."""
         return not self._selector.get_map()
 
     @property
@@ -288,7 +288,7 @@ class _Output:
         return _text(self._content[1])
 
     def read(self, seconds: float) -> None:
-        """Take what comes within this time."""
+        """Read what arrives within this time."""
         for key, _ in self._selector.select(seconds):
             piece = os.read(key.fd, _PIECE)
             key.data.extend(piece)
@@ -297,7 +297,7 @@ class _Output:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the whole group. A child that is stuck in the kernel is left behind, not waited for."""
+    """Kill the whole group. Do not wait for a child that is stuck in the kernel."""
     _kill(process)
     with suppress(subprocess.TimeoutExpired):
         process.wait(_DYING_SECONDS)

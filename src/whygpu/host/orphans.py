@@ -1,10 +1,10 @@
-"""Processes that leave the group and the session of the one that started them.
+"""Finds and kills processes that left the process group and session of their parent.
 
-Killing a process group misses a process that has called setsid(), and one whose parent has ended
-belongs to no tree that leads to us. So for as long as a child of ours runs, Linux is told to hand
-such orphans to us (PR_SET_CHILD_SUBREAPER). Those that carry the child's mark in their variables
-are killed with it. No other process is touched: in a program that calls whygpu's functions, other
-children are the program's own.
+Killing a process group misses a process that has called setsid(). If its parent has ended, it is
+not among the descendants of whygpu either. So while whygpu runs a child, it asks Linux to become
+the parent of such orphans (PR_SET_CHILD_SUBREAPER). Orphans with the child's mark in their
+environment are killed with it. No other process is touched: in a program that calls whygpu's
+functions, other children belong to the program.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from whygpu.host.processes import children, descendants, has_variable
 MARK = "WHYGPU_CHILD"
 _SET_SUBREAPER, _GET_SUBREAPER = 36, 37
 _PATIENCE = 2.0
-"""Seconds for killed processes to go; one that is stuck in the kernel takes longer."""
+"""Seconds to wait for killed processes; one that is stuck in the kernel takes longer."""
 _TURN = 0.005
 _ENOUGH_LOOKS = 4
 
 
 class Orphans:
-    """The processes below one child that have left it."""
+    """The descendants of one child that have left its process group."""
 
     def __init__(self) -> None:
         self._value = os.urandom(8).hex()
         self._adopting = True
         self.parent = 0
-        """The child itself, which somebody else waits for."""
+        """The child itself, which the caller waits for."""
         _adoption.begin()
 
     def marked(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """The environment for the child, by which all that it starts is known."""
+        """The environment for the child, with a mark that all its descendants inherit."""
         return {**environ, MARK: self._value}
 
     def kill(self) -> set[int]:
-        """Kill those that are alive, with all that is below them; returns them."""
+        """Kill those that are alive, with their descendants; returns them."""
         mark = f"{MARK}={self._value}".encode()
         ours = [
             pid for pid in children(os.getpid()) if pid != self.parent and has_variable(pid, mark)
@@ -52,9 +52,9 @@ class Orphans:
         return whole
 
     def end(self, *, thorough: bool = True) -> None:
-        """Kill them for good, and adopt no more. The second call does nothing.
+        """Kill all of them and stop adopting. A second call does nothing.
 
-        `thorough`: look several times, as one does after a program that ran for long.
+        `thorough`: search several times, for use after a long-running program.
         """
         if self._adopting:
             self._adopting = False
@@ -65,12 +65,12 @@ class Orphans:
 
 @contextmanager
 def no_survivors() -> Iterator[None]:
-    """Whatever processes there are below us when the block ends, marked or not, end with it.
+    """Kill all descendants when the block ends, marked or not.
 
-    For a process that is whygpu's alone, and started none before.
+    Only for a process that belongs to whygpu alone and has started no other process before.
     """
     if children(os.getpid()):
-        # The process became whygpu by exec, and what it had started before is not ours.
+        # The process became whygpu by exec, so its earlier children do not belong to whygpu.
         yield
         return
     _adoption.hold()
@@ -84,7 +84,7 @@ def no_survivors() -> Iterator[None]:
 
 def kill_all(pids: Iterable[int]) -> None:
     for pid in pids:
-        # Gone already, or become someone else's.
+        # It has ended, or its number now belongs to another user's process.
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
@@ -104,10 +104,10 @@ def _is_zombie(pid: int) -> bool:
 
 
 def _kill_until_gone(kill: Callable[[], set[int]]) -> None:
-    """Look again until nothing has been found a few times in a row.
+    """Repeat until nothing is found several times in a row.
 
-    A process may start another while it is being killed; one that is in the middle of exec has no
-    variables for a moment; and the kernel's list of children may leave one out while others end.
+    A process may start another while it is being killed. During exec, a process has no environment
+    for a moment. And the kernel's list of children may omit one while others end.
     """
     deadline = time.monotonic() + _PATIENCE
     killed: set[int] = set()
@@ -117,7 +117,7 @@ def _kill_until_gone(kill: Callable[[], set[int]]) -> None:
         looks_in_vain = 0 if found else looks_in_vain + 1
         killed |= found
         for pid in killed:
-            # Those that were handed to us are ours to wait for, the others are not.
+            # Only adopted processes are children of this one and need a wait.
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
         if looks_in_vain == _ENOUGH_LOOKS or time.monotonic() > deadline:
@@ -126,7 +126,7 @@ def _kill_until_gone(kill: Callable[[], set[int]]) -> None:
 
 
 class _Adoption:
-    """Whether this process adopts orphans: as long as somebody needs it, and as before after."""
+    """Makes this process adopt orphans while a caller needs it, then restores the old setting."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -143,12 +143,12 @@ class _Adoption:
                 _set_subreaper(1)
 
     def hold(self) -> None:
-        """Once somebody has begun, go on until end() is called for this, too."""
+        """If it has begun, continue until end() is called for this as well."""
         with self._lock:
             self._users += 1
 
     def end(self) -> None:
-        """After begin() or hold()."""
+        """Undo one begin() or hold()."""
         with self._lock:
             self._users -= 1
             if self._users == 0 and self.was_needed:

@@ -1,4 +1,4 @@
-"""A further process of whygpu's own Python, isolated as the first one is."""
+"""The command for another process of whygpu's own Python, isolated like the first one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 
 _SEARCH_PATH = "WHYGPU_SEARCH_PATH"
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-"""The folder that holds the package."""
+"""The folder that contains the package."""
 
 
 def own_command(python: str, module: str, words: Sequence[str] = ()) -> tuple[str, ...]:
-    """Runs main() of a module of ours; to be started with own_environ().
+    """The command that runs main() of a module of whygpu. Start it with own_environ().
 
-    With -I, modules of the user's on PYTHONPATH or in the current folder are not imported instead
-    of ours. What only they can provide is still found, because whygpu itself may lie among them.
+    With -I, the user's modules on PYTHONPATH or in the current folder cannot replace whygpu's.
+    These folders are searched last, because whygpu itself may be installed in one of them.
     """
     code = (
         f"import os, sys; sys.path += os.environ.pop('{_SEARCH_PATH}').split(os.pathsep); "

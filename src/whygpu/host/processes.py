@@ -1,4 +1,4 @@
-"""What the kernel tells about running processes: their descendants and their memory."""
+"""Reads the descendants and the memory of running processes from the kernel."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import os
 from contextlib import suppress
 
 MOST_MEMBERS = 64
-"""Processes of one family that are looked at."""
+"""The most processes of one family that are measured."""
 LOOK_SECONDS = 0.02
-"""Between two looks at a process whose memory is limited."""
+"""Seconds between two measurements of a process with a memory limit."""
 _THOROUGH_TURN = 8
-"""Looks between two searches for processes that threads have started; those of the main thread are
-found at every look."""
+"""Measurements between two searches for processes that threads have started. Those of the main
+thread are found at every measurement."""
 _WORST_CHILD = "1000"
 LARGEST_ENVIRONMENT = 8 << 20
 """Bytes; the kernel's own limit for arguments and variables together is 6 MiB."""
 
 
 def peak_resident(pid: int) -> int:
-    """The most resident memory that the process had so far, in bytes; 0 when it is gone."""
+    """The peak resident memory of the process so far, in bytes; 0 if it has ended."""
     return sum(_fields(f"/proc/{pid}/status", b"VmHWM:"))
 
 
 def children(pid: int, *, thorough: bool = True) -> list[int]:
-    """The processes that this one has started, or that were handed to it, and that are there.
+    """The existing child processes, started or adopted.
 
-    `thorough`: also those that threads other than the main one have started.
+    `thorough`: also those that threads other than the main thread have started.
     """
     found: list[int] = []
     with suppress(OSError):
@@ -41,7 +41,7 @@ def family(pid: int, *, thorough: bool, most: float = MOST_MEMBERS) -> list[int]
     """The process and its descendants, parents before their children; `thorough` as above."""
     found = [pid]
     for each in found:
-        # The list grows while it is gone through.
+        # The list grows during the loop.
         if len(found) >= most:
             break
         found += [child for child in children(each, thorough=thorough) if child not in found]
@@ -54,31 +54,31 @@ def descendants(pid: int) -> list[int]:
 
 
 def first_to_be_killed(pid: int) -> None:
-    """When the machine runs out of memory, the kernel ends this process and its descendants first,
-    and not the programs of other people."""
+    """If memory runs out, let the kernel kill this process and its descendants first, and not the
+    programs of other users."""
     with suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w", encoding="ascii") as file:
         file.write(_WORST_CHILD)
 
 
 class MemoryWatch:
-    """Watches the memory of a process and its descendants against a limit.
+    """Compares the memory of a process and its descendants with a limit.
 
-    Files that are mapped do not count: the kernel takes their pages back when it needs them. This
-    is no limit of the address space, because CUDA and XLA reserve far more of that than they use.
+    Mapped files do not count: the kernel drops their pages when it needs memory. The limit does not
+    apply to the address space, because CUDA and XLA reserve far more of it than they use.
     """
 
     def __init__(self, pid: int, limit: int | None) -> None:
         self.limit = limit
         self.peak = 0
-        """The largest resident memory that was seen, in bytes: of the process, mapped files
-        included, or of the family without them."""
+        """The largest resident memory that was seen, in bytes: of the process with mapped files, or
+        of the family without them."""
         self.exceeded = False
         self._pid = pid
         self._turn = 0
         self._members = [pid]
 
     def look(self) -> bool:
-        """Measure once; True when the limit is exceeded, now or before."""
+        """Measure once; True if the limit is exceeded, now or earlier."""
         thorough = self._turn % _THOROUGH_TURN == 0
         members = family(self._pid, thorough=thorough)
         if thorough:
@@ -97,7 +97,7 @@ class MemoryWatch:
 
 
 def _held(pid: int) -> int:
-    """What ending the process would free at most."""
+    """The most memory that ending the process could free."""
     return sum(_fields(f"/proc/{pid}/status", b"RssAnon:", b"RssShmem:"))
 
 
@@ -108,7 +108,7 @@ def _share(pid: int) -> int:
 
 
 def _fields(path: str, *names: bytes) -> list[int]:
-    """These fields of a file of the kernel, in bytes; none when the process is gone."""
+    """These fields of a kernel file, in bytes; none if the process has ended."""
     found = []
     try:
         with open(path, "rb") as file:
@@ -121,7 +121,7 @@ def _fields(path: str, *names: bytes) -> list[int]:
 
 
 def has_variable(pid: int, assignment: bytes) -> bool:
-    """Whether the process was started with this `NAME=value`; false where it cannot be seen."""
+    """Whether the process was started with this `NAME=value`; false if that is not visible."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return assignment in file.read(LARGEST_ENVIRONMENT).split(b"\0")

@@ -1,8 +1,8 @@
-"""How a process spent its time: running, waiting for a processor, or standing still.
+"""Measures how a process spent its time: running, waiting for a processor, or blocked.
 
-A process that is still running when its time is up, or that the machine did not let run, is not
-hung. A process that hangs in the driver uses no processor time either, but it does not wait for a
-processor: the kernel counts the two apart (Linux, /proc/PID/task/TID/schedstat).
+A process is not hung if it is still running at its time limit, or if the machine did not let it
+run. A process that hangs in the driver uses no processor time either, but it does not wait for a
+processor. The kernel counts the two separately (Linux, /proc/PID/task/TID/schedstat).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import NamedTuple
 from whygpu.host.processes import family
 
 ENOUGH = 60.0
-"""Seconds of processor time after which no framework is merely slow: the slowest that was
-measured, TensorFlow, needs fewer than 10 for its import and its first operations."""
+"""Seconds of processor time after which a framework is not just slow: the slowest measured one,
+TensorFlow, needs fewer than 10 for its import and its first operations."""
 
 
 class ProcessorTime(NamedTuple):
-    """Of a process, its threads and its children together, in seconds."""
+    """The time of a process, its threads and its children together, in seconds."""
 
     ran: float
     waited: float
@@ -28,7 +28,7 @@ class ProcessorTime(NamedTuple):
 
 
 def processor_time(pid: int) -> ProcessorTime | None:
-    """What the kernel has counted so far; None where it does not tell."""
+    """The kernel's count so far; None if the kernel does not report it."""
     ran = waited = 0.0
     told = False
     for folder in _threads(pid):
@@ -50,11 +50,11 @@ def _threads(pid: int) -> Iterator[str]:
 
 
 LAST_PART = 0.25
-"""Of the limit: what a process does then tells whether it still goes on."""
+"""A fraction of the time limit. Activity in this last part shows that the process is not stuck."""
 
 
 class Watch:
-    """Looks at a process when the last part of its time begins, and when its time is up."""
+    """Measures a process at the start of the last part of its time limit, and at the limit."""
 
     def __init__(self, pid: int, limit: float) -> None:
         self._pid = pid
@@ -64,12 +64,12 @@ class Watch:
         self.seconds_of_last_part = limit * LAST_PART
 
     def begin_last_part(self) -> None:
-        """To be called when it begins; a second call changes nothing."""
+        """Call this when the last part begins. A second call has no effect."""
         if self._before is None:
             self._before = processor_time(self._pid)
 
     def at_work(self) -> str:
-        """Why it is not finished, where its time is up and it was still at work; else empty."""
+        """Why it has not finished, if it was still working at its time limit; else empty."""
         spent = processor_time(self._pid)
         if spent is None or not was_at_work(self._limit, self._before, spent):
             return ""
@@ -77,10 +77,10 @@ class Watch:
 
 
 def was_at_work(limit: float, before: ProcessorTime | None, spent: ProcessorTime) -> bool:
-    """Whether a process whose time is up was still running, or waiting for its turn to run.
+    """Whether a process at its time limit was still running, or waiting for a processor.
 
-    `before` is what it had spent when the last part of its time began. Not at work is one that
-    stood still for most of that part, or that has run for longer than it can need.
+    `before` is its time at the start of the last part. False if it was blocked for most of that
+    part, or if it has run for longer than it can need.
     """
     if before is None or spent.ran >= ENOUGH:
         return False
@@ -89,7 +89,7 @@ def was_at_work(limit: float, before: ProcessorTime | None, spent: ProcessorTime
 
 
 def in_words(limit: float, spent: ProcessorTime) -> str:
-    """Why a process that was at work did not finish."""
+    """Why a process that was working did not finish."""
     if spent.waited > spent.ran:
         return f"{limit:g} s, of which this busy machine let it run for {spent.ran:.1f} s"
-    return f"{limit:g} s, and was still at work"
+    return f"{limit:g} s, and was still working"

@@ -1,4 +1,4 @@
-"""A machine from a transcript: for tests, and to look again at a machine that is far away."""
+"""A Host that replays a transcript: for tests, and to examine a remote machine again."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Transcript = dict[str, Any]
 
 
 class NotRecorded(LookupError):
-    """A question was asked that the transcript has no answer to."""
+    """The transcript has no answer to a query."""
 
 
 class NotConsumed(AssertionError):
-    """The transcript has answers that nobody asked for."""
+    """The transcript has answers that no query used."""
 
 
 class ReplayHost:
     """Answers from a transcript, and remembers which answers were used.
 
-    `absent` are questions beyond the transcript that may be answered with Absent: the many places
-    a collector looks in vain need not be written down ("read", "list", ...).
+    `absent` names kinds of queries ("read", "list", ...) that are answered with Absent if the
+    transcript does not have them. Then the many paths that do not exist need not be recorded.
     """
 
     def __init__(self, transcript: Transcript, *, absent: tuple[str, ...] = ()) -> None:
@@ -85,10 +85,10 @@ class ReplayHost:
         return self._answer(Completed, f"run {' '.join(command)}")
 
     def assert_consumed(self) -> None:
-        """Fail when an answer was never asked for: the transcript then tests less than it says."""
+        """Fail if an answer was never used: the test then covers less than its transcript."""
         left = sorted(self._answers.keys() - self._used)
         if left:
-            raise NotConsumed("the transcript was not used up: " + "; ".join(left))
+            raise NotConsumed("the transcript has unused answers: " + "; ".join(left))
 
     def _answer(self, kind: Any, question: str) -> Observed[Any]:
         if question not in self._answers:
@@ -101,7 +101,7 @@ class ReplayHost:
 
 
 class RecordingHost:
-    """Passes questions on to another host and writes the transcript that would replay them."""
+    """Forwards queries to another host and records the transcript that would replay them."""
 
     def __init__(self, host: Host) -> None:
         self._host = host

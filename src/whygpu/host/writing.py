@@ -1,17 +1,17 @@
-"""The one place that writes files for the user: a file is replaced as a whole, or not at all.
+"""Writes files for the user: a file is replaced completely, or not at all.
 
-New content goes to a temporary file in the same folder, which takes over the mode, the owner (where
-that is allowed) and the extended attributes of the old file, is flushed to the disk, and is then
-renamed over it. Whatever fails before the rename leaves the old file as it was and removes the
-temporary file. Signals that would interrupt Python wait until the file is complete or given up.
+New content goes to a temporary file in the same folder. That file gets the mode, the owner (if
+allowed) and the extended attributes of the old file, is flushed to the disk, and is then renamed
+over the old file. If anything fails before the rename, the old file stays as it was and the
+temporary file is removed. Signals with a Python handler are delayed until the file is complete or
+removed.
 
-- A symbolic link stays a link; the file that it leads to is replaced. A second hard link keeps the
-  old content.
-- A device or a FIFO cannot be replaced and is written to directly, as are the process's own
-  descriptors (`/dev/stdout`, `/dev/fd/63`), even where these lead to an ordinary file: the file may
-  hold what somebody else wrote to it before.
+- A symbolic link stays a link; its target is replaced. A second hard link keeps the old content.
+- A device or a FIFO cannot be replaced and is written to directly. So are the process's own
+  descriptors (`/dev/stdout`, `/dev/fd/63`), even if they refer to an ordinary file, because the
+  file may contain what another program wrote to it before.
 - A file without write permission is refused, although a rename would succeed.
-- The folder must be writable, because the temporary file is made there.
+- The folder must be writable, because it contains the temporary file.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 TEMPORARY = ".whygpu-"
-"""How the names of temporary files begin. They do not end in .py: a linter must not find them."""
+"""The prefix of temporary files. Their names do not end in .py, so that linters ignore them."""
 
 _OWN_DESCRIPTOR = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
 _MOST_LINKS = 40
 _WAITING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NOT_FOR_FSYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
-"""What file systems answer that have nothing to flush to."""
+"""Errors of file systems that do not support flushing."""
 
 
 class FileChanged(OSError):
@@ -41,7 +41,7 @@ class FileChanged(OSError):
 
 
 def write_file(path: str, content: bytes, *, mode: int = 0o666) -> None:
-    """Make this the content of the file. `mode` is for a new file, and the umask applies to it."""
+    """Replace the content of the file. `mode` is for a new file, and the umask applies to it."""
     _write(_destination(path), content, mode, None)
 
 
@@ -51,9 +51,9 @@ def edit_file(path: str, before: bytes, after: bytes) -> None:
 
 
 def check_writable(path: str) -> None:
-    """Raise the OSError that writing there would certainly end in.
+    """Raise the OSError with which writing there would certainly fail.
 
-    For work that takes hours: it must not end in "permission denied".
+    For work that takes hours, so that it does not end with "permission denied".
     """
     place = _destination(path)
     if isinstance(place, int):
@@ -69,7 +69,7 @@ def check_writable(path: str) -> None:
 
 
 def _destination(path: str) -> int | str:
-    """One of our own descriptors, or the path that all links lead to."""
+    """One of this process's descriptors, or the path after following all links."""
     if not path:
         raise _os_error(errno.ENOENT, path)
     if path.endswith("/"):
@@ -137,7 +137,7 @@ def _replace(
     path: str, content: bytes, mode: int, old: os.stat_result | None, before: bytes | None
 ) -> None:
     folder = os.path.dirname(path)
-    # The name is known before the file is made, so that it can be removed whatever happens.
+    # The name is known before the file is created, so that it can be removed in any case.
     temporary = os.path.join(folder, f"{TEMPORARY}{os.urandom(8).hex()}.tmp")
     with _uninterrupted():
         try:
@@ -156,7 +156,7 @@ def _write_new(
     path: str, content: bytes, mode: int, old: os.stat_result | None, model: str
 ) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    # Nobody else may read it before it has the mode of the old file.
+    # No other user may read it before it has the mode of the old file.
     descriptor = os.open(path, flags, mode if old is None else 0o600)
     try:
         _write_all(descriptor, content)
@@ -168,7 +168,7 @@ def _write_new(
 
 
 def _take_over(descriptor: int, old: os.stat_result, path: str) -> None:
-    """Owner, mode and attributes of the old file, as far as we may set them."""
+    """Copy owner, mode and attributes of the old file, as far as permissions allow."""
     mode = stat.S_IMODE(old.st_mode)
     now = os.fstat(descriptor)
     if (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid):
@@ -180,7 +180,7 @@ def _take_over(descriptor: int, old: os.stat_result, path: str) -> None:
     if now.st_uid != old.st_uid or now.st_gid != old.st_gid:
         mode &= ~(stat.S_ISUID | stat.S_ISGID)
     if now.st_gid != old.st_gid:
-        # What the old group was allowed is not for the new one.
+        # Do not give the old group's permissions to the new group.
         mode = mode & ~0o070 | (mode & 0o007) << 3
     os.fchmod(descriptor, mode)
     if hasattr(os, "listxattr"):
@@ -199,7 +199,7 @@ def _flush(descriptor: int) -> None:
 
 
 def _flush_folder(folder: str) -> None:
-    """So that the new name survives a power failure too; the file itself is complete already."""
+    """Make the new name survive a power failure. The file itself is already flushed."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -209,8 +209,8 @@ def _flush_folder(folder: str) -> None:
 
 
 def _content(path: str, limit: int) -> bytes:
-    """What the file holds now, at most `limit` bytes of it."""
-    # It may have become a FIFO, which must not hold us up, or a link to another file.
+    """The current content of the file, at most `limit` bytes."""
+    # It may have become a FIFO, which must not block, or a link to another file.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(path, flags), "rb") as file:
         return file.read(limit)
@@ -218,9 +218,9 @@ def _content(path: str, limit: int) -> bytes:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Signals that have a Python handler wait until the end, and then count."""
+    """Delay signals that have a Python handler until the end of the block."""
     if threading.current_thread() is not threading.main_thread():
-        # Python runs handlers in the main thread only: no exception can come here.
+        # Python runs handlers in the main thread only, so no handler can raise here.
         yield
         return
     came: list[int] = []

@@ -223,7 +223,7 @@ def test_a_checkout_on_the_path_is_a_framework_without_metadata(
     seen = only(name, tmp_path)
     assert (seen.version, seen.location) == (version, str(tmp_path / name))
     assert isinstance(seen.build.kind, Unknown)
-    assert "no metadata" in seen.build.kind.reason
+    assert "no package metadata" in seen.build.kind.reason
 
 
 def test_a_folder_named_after_a_framework_is_none(tmp_path: pathlib.Path) -> None:

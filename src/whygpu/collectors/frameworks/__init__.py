@@ -17,7 +17,7 @@ def collect(
     packages: Observed[tuple[Package, ...]],
     make_loader: Callable[[], Loader],
 ) -> Observed[tuple[Framework, ...]]:
-    """Every framework that is installed, TensorFlow first. A loader is made for each of them."""
+    """Every installed framework, TensorFlow first. Each of them gets its own loader."""
     if not isinstance(interpreter, Known):
         return interpreter
     if not isinstance(packages, Known):

@@ -1,8 +1,8 @@
-"""Frameworks as an import finds them, where that is not what the packages' metadata describe.
+"""Frameworks that an import finds although no package metadata describe them.
 
-No package manager knows a checkout, a build folder or an archive on sys.path, and yet `import
-torch` finds it: to say that none is installed would be wrong. A copy without metadata may also come
-before an installed one, which is then not what is imported. The probes tell what such a copy is.
+No package manager knows a checkout, a build folder or an archive on sys.path, but `import torch`
+finds it, so "not installed" would be wrong. A copy without metadata may also come before an
+installed one, which is then not imported. The probes find out what such a copy is.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from whygpu.model.observed import Absent, Known, Observed, Undetermined, Unknown
 from whygpu.model.target import Build, Framework, FrameworkName
 
 MODULES: tuple[FrameworkName, ...] = ("tensorflow", "keras", "jax", "torch")
-"""Frameworks whose module bears their name, and that are run for real."""
+"""Frameworks whose module has the same name, and that probes run."""
 
 
 def as_imported(scene: Scene, described: Iterable[Framework]) -> Iterator[Framework]:
-    """What the metadata describe, unless an import finds another copy; then those without any."""
+    """The described frameworks, corrected if an import finds another copy, then those without
+    metadata."""
     known: set[FrameworkName] = set()
     for framework in described:
         known.add(framework.name)
@@ -34,30 +35,30 @@ def as_imported(scene: Scene, described: Iterable[Framework]) -> Iterator[Framew
 
 
 def _place(scene: Scene, name: FrameworkName) -> Observed[str]:
-    """Where an import finds a module, as the target says; where it was not asked, by its path."""
-    told = _told(scene, name)
-    if told is not None:
-        return told
+    """Where an import finds a module, according to the target or, if that is unknown, its path."""
+    reported = _reported_place(scene, name)
+    if reported is not None:
+        return reported
     for path in scene.interpreter.paths:
         folder = os.path.join(path, name)
-        # A folder alone may hold anything, such as a project's notes about the framework.
+        # A folder alone may contain anything, such as a project's notes about the framework.
         if isinstance(scene.host.stat(os.path.join(folder, "__init__.py")), Known):
             return Known(folder, path)
     return Absent(f"{name} on sys.path")
 
 
-def _told(scene: Scene, name: FrameworkName) -> Observed[str] | None:
+def _reported_place(scene: Scene, name: FrameworkName) -> Observed[str] | None:
     modules = scene.interpreter.modules
     found = modules.value if isinstance(modules, Known) else ()
     return next((module.place for module in found if module.name == name), None)
 
 
 def _other_copy(scene: Scene, framework: Framework) -> str | None:
-    """The place of what an import finds, where it is not what was described."""
-    place = _told(scene, framework.name)
+    """The place that an import finds, if it is not the described one."""
+    place = _reported_place(scene, framework.name)
     if not isinstance(place, Known):
         return None
-    # Metadata without files are described by the folder that holds them: an editable install.
+    # Metadata without files (an editable install) are described by the folder that contains them.
     whole = os.path.basename(framework.location) == framework.name
     described = scene.host.stat(framework.location)
     imported = scene.host.stat(place.value)
@@ -81,7 +82,7 @@ def _undescribed(framework: Framework, place: str) -> Framework:
 
 
 def _bare(scene: Scene, name: FrameworkName, folder: str) -> Framework:
-    reason = Unknown(f"{folder} has no metadata beside it")
+    reason = Unknown(f"{folder} has no package metadata")
     return Framework(
         name=name,
         distribution=name,

@@ -1,4 +1,4 @@
-"""JAX: the plugin that brings it the GPU, and the CUDA libraries that plugin loads."""
+"""JAX: the plugin that adds GPU support, and the CUDA libraries that the plugin loads."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _KINDS: dict[str | None, BuildKind] = {
 }
 _MONOLITHIC = re.compile(r"\+cuda(?P<cuda>\d+)(?:\.cudnn(?P<cudnn>\d+))?")
 
-# The version check that refuses the GPU goes through these, in this order; the names are looked
-# for from _versions.so. Observed with LD_DEBUG=libs on jax-cuda12-plugin 0.12.0.1.
+# The version check that refuses the GPU loads these, in this order, on behalf of _versions.so.
+# Observed with LD_DEBUG=libs on jax-cuda12-plugin 0.12.0.1.
 _CHECKED = ("cudnn", "cufft", "cupti", "cublas", "cusparse")
 
 
@@ -59,7 +59,7 @@ def collect(scene: Scene) -> Iterator[Framework]:
 
 
 def _plugins(scene: Scene) -> tuple[Package, ...]:
-    """The distributions with GPU support; an old jaxlib with CUDA inside is one itself."""
+    """The distributions with GPU support. An old jaxlib that contains CUDA is one of them."""
     return tuple(
         package
         for package in active(scene.packages)
@@ -171,7 +171,7 @@ def _libraries(
 def _steps(
     scene: Scene, loader: Loader, pjrt: str, extension: str, cuda: str, cudnn: str
 ) -> Iterator[Resolution]:
-    """What happens from `import jax` to the first look at the devices, in that order."""
+    """What happens from `import jax` to the first query for devices, in that order."""
     python = scene.interpreter.path
     solver = os.path.join(extension, "_solver.so")
     versions = os.path.join(extension, "_versions.so")
@@ -182,8 +182,8 @@ def _steps(
         yield from broken
         return
     yield loader.open(_name("cudart", cuda), requester=solver)
-    # Copies from wheels are loaded by path first and then serve whoever asks for their names. A
-    # copy that cannot be loaded is passed over without a word, so it is not an answer in itself.
+    # Copies from wheels are loaded by path first and then satisfy requests for their names. A copy
+    # that cannot be loaded is skipped silently, so it is not a result of its own.
     for path in _preloaded(scene, pjrt):
         loader.open(path, requester=python, required=False)
     yield loader.open("libcuda.so.1", requester=versions)
@@ -195,12 +195,12 @@ def _steps(
 
 
 def _name(library: str, cuda: str) -> str:
-    # A release that is not on record yet is asked for by the rule of the latest ones.
+    # For a release that is not on record yet, use the naming rule of the latest ones.
     return soname(library, cuda) or f"lib{library}.so.{cuda.partition('.')[0]}"
 
 
 def _preloaded(scene: Scene, pjrt: str) -> Iterator[str]:
-    """Paths that the plugin loads before all else: its own list, read from its source."""
+    """Paths that the plugin loads first: its own list, read from its source."""
     text = scene.host.read(os.path.join(pjrt, "__init__.py"))
     if not isinstance(text, Known):
         return

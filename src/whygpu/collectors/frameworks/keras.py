@@ -1,4 +1,4 @@
-"""Keras: which generation an import gives, and the backend it is configured for."""
+"""Keras: which generation an import loads, and the configured backend."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _package(scene: Scene) -> Package | None:
     """The package behind tf.keras, which is also `import keras` unless the switch is set."""
     standard = scene.provider("keras", "keras")
     legacy = scene.provider("keras", "tf_keras")
-    # The spellings that TensorFlow accepts; any other leaves it off.
+    # The values that TensorFlow accepts; any other value leaves the switch off.
     if scene.host.environ.get(_LEGACY_SWITCH) in ("1", "true", "True"):
         return legacy or standard
     return standard or legacy
@@ -51,7 +51,7 @@ def _setup(host: Host, package: Package) -> KerasSetup:
     )
     if package.name.startswith("tf-keras"):
         generation = "tf-keras"
-    # Between 2.4 and 3.0, and in tf-keras, there is no other backend than TensorFlow.
+    # Between 2.4 and 3.0, and in tf-keras, TensorFlow is the only backend.
     if generation == "tf-keras" or (2, 4) <= version < (3,):
         source = f"{package.name} {package.version}, which has no other backend"
         return KerasSetup(Known(_DEFAULT, source), generation)
@@ -75,15 +75,15 @@ def _backend(host: Host) -> Observed[str]:
     except ValueError:
         return Known(_DEFAULT, f"Keras's default; {path} is not valid JSON and Keras ignores it")
     if not isinstance(settings, dict):
-        return Unknown(f"{path} is not a JSON object, and Keras cannot be imported because of it")
+        return Unknown(f"{path} is not a JSON object, so Keras cannot be imported")
     backend = settings.get("backend", _DEFAULT)
     if not isinstance(backend, str):
-        return Unknown(f"the backend in {path} is not a text but {json.dumps(backend)}")
+        return Unknown(f"the backend in {path} is {json.dumps(backend)}, which is not a string")
     return Known(backend, path)
 
 
 def _home(host: Host) -> str:
-    """The folder of keras.json, by Keras's own rule."""
+    """The folder of keras.json, by the same rule as in Keras."""
     named = host.environ.get("KERAS_HOME")
     home = host.platform.home
     if named is not None:

@@ -1,4 +1,4 @@
-"""CuPy, ONNX Runtime and Numba: whether they are there, and which build."""
+"""CuPy, ONNX Runtime and Numba: whether they are installed, and which build."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMES: tuple[FrameworkName, ...] = ("cupy", "onnxruntime", "numba")
 
 _ONNXRUNTIME = os.path.join("onnxruntime", "capi")
 
-# ONNX Runtime keeps the code for each kind of device in a file of its own.
+# ONNX Runtime keeps the code for each kind of device in a separate file.
 _PROVIDERS: tuple[tuple[str, BuildKind], ...] = (
     ("libonnxruntime_providers_cuda.so", "cuda"),
     ("libonnxruntime_providers_rocm.so", "rocm"),
@@ -51,10 +51,10 @@ def collect(scene: Scene) -> Iterator[Framework]:
 
 
 def _stated(scene: Scene, package: Package) -> dict[str, str]:
-    """What ONNX Runtime's files say of themselves.
+    """What ONNX Runtime's own file says about the installed binaries.
 
-    Its distributions for CPU and GPU overwrite each other's files, and metadata of both stays; this
-    one file always belongs to the binaries that are there.
+    The distributions for CPU and GPU overwrite each other's files, but the metadata of both stay.
+    This file always belongs to the installed binaries.
     """
     path = os.path.join(package.location, _ONNXRUNTIME, "build_and_package_info.py")
     values = constants(scene.host, path)
@@ -68,9 +68,9 @@ def _onnxruntime_kind(
 ) -> Observed[BuildKind]:
     owner = provider(stated.get("package_name", ""))
     if owner is not None and owner.name == "onnxruntime":
-        return Known("cpu", "the name that onnxruntime's files give themselves")
+        return Known("cpu", "the name in onnxruntime's own files")
     if owner is not None and owner.kind is not None:
-        return Known(owner.kind, f"the name that its files give themselves, {owner.name}")
+        return Known(owner.kind, f"the name in its own files, {owner.name}")
     return _kind(scene, package)
 
 
@@ -100,12 +100,12 @@ def _build(
 
 def _libraries(package: Package, kind: Observed[BuildKind]) -> Absent | Unknown:
     if isinstance(kind, Known) and kind.value == "cuda":
-        return Unknown(f"the libraries that {package.name} loads are not followed")
+        return Unknown(f"the libraries that {package.name} loads are not checked")
     return no_cuda(kind)
 
 
 def _cuda(package: Package, stated: dict[str, str]) -> Observed[str]:
-    """ONNX Runtime states it; cupy-cuda12x and cupy-cuda102 carry it in the name."""
+    """ONNX Runtime states it; cupy-cuda12x and cupy-cuda102 have it in their names."""
     if "cuda_version" in stated:
         return Known(stated["cuda_version"], "onnxruntime/capi/build_and_package_info.py")
     match = re.fullmatch(r"cupy-cuda(\d+?)(x|\d)", package.name)

@@ -1,4 +1,4 @@
-"""What the framework collectors have in common: their view of the target, and reading its files."""
+"""Shared code of the framework collectors: their view of the target, and reading its files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from whygpu.tables.versions import release_numbers
 
 
 class Loader(Protocol):
-    """One process of the target, as far as the dynamic loader is concerned."""
+    """The dynamic loader in one process of the target."""
 
     def open(self, library: str, *, requester: str, required: bool = True) -> Resolution: ...
 
@@ -42,7 +42,7 @@ class Scene(NamedTuple):
     make_loader: Callable[[], Loader]
 
     def package(self, *names: str) -> Package | None:
-        """The installed package of the first of these names that there is."""
+        """The installed package with the first of these names that is installed."""
         for name in names:
             copies = [package for package in active(self.packages) if package.name == name]
             if copies:
@@ -50,10 +50,10 @@ class Scene(NamedTuple):
         return None
 
     def provider(self, framework: FrameworkName, module: str) -> Package | None:
-        """The package whose copy of a module an import reaches: the first on sys.path.
+        """The package whose copy of a module an import loads: the first on sys.path.
 
-        Where several distributions share the module in one folder, nobody can say whose files
-        they are now; the newest is taken, and the packages show that there is more than one.
+        If several distributions share the module in one folder, it is unknown which of them owns
+        the files. Then the newest counts, and the list of packages shows that there are several.
         """
         candidates = [
             package
@@ -69,12 +69,12 @@ class Scene(NamedTuple):
 
 
 def newest(packages: Sequence[Package]) -> Package:
-    """The one with the highest version: an interrupted upgrade leaves the old metadata behind."""
+    """The one with the highest version, because an interrupted upgrade leaves old metadata."""
     return max(packages, key=lambda package: release_numbers(package.version))
 
 
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What Python's parser raises for a text that is no program, or nested too deeply."""
+"""What Python's parser raises for text that is not Python or is nested too deeply."""
 
 
 def constants(host: Host, path: str) -> Observed[dict[str, Any]]:
@@ -150,7 +150,7 @@ def cuda_needs(host: Host, path: str) -> Observed[tuple[str, ...]]:
 def follow(
     scene: Scene, steps: Callable[[Loader], Iterable[Resolution]], source: str
 ) -> Observed[tuple[Resolution, ...]]:
-    """What a new process of the target answers to a framework's requests, one after the other."""
+    """The results of a framework's requests in a new process of the target, in order."""
     try:
         return Known(tuple(steps(scene.make_loader())), source)
     except Undetermined as error:
@@ -160,10 +160,10 @@ def follow(
 def open_needs(
     loader: Loader, python: str, path: str, needs: Iterable[str], *, required: bool = True
 ) -> Iterator[Resolution]:
-    """The libraries that a file is linked with, each with its own answer.
+    """The libraries that a file is linked with, each with its own result.
 
-    A process that cannot load the file stops at the first that is missing; whoever has to install
-    them wants to know them all. Where the reason is none of them, the file's own answer follows.
+    A process that cannot load the file stops at the first missing library, but a user who has to
+    install them needs to know all. If none of them is the reason, the file's own result follows.
     """
     own = loader.open(path, requester=python, required=required)
     if own.outcome in ("not-found", "broken-file"):
@@ -186,7 +186,7 @@ def cpu_features(host: Host, package: Package) -> Observed[tuple[str, ...]]:
 
 
 def module_folder(host: Host, package: Package, *names: str) -> str | None:
-    """The folder of the first of these modules that the package's location has."""
+    """The folder of the first of these modules that exists in the package's location."""
     for name in names:
         path = os.path.join(package.location, name)
         facts = host.stat(path)
@@ -196,7 +196,7 @@ def module_folder(host: Host, package: Package, *names: str) -> str | None:
 
 
 def wheel_requirement(host: Host, package: Package, pattern: str) -> Known[str] | None:
-    """A version in what the wheel requires, extras included: the first group of `pattern`."""
+    """A version from the wheel's requirements, with extras: the first group of `pattern`."""
     name = f"{package.name.replace('-', '_')}-{package.version}.dist-info"
     path = os.path.join(package.location, name, "METADATA")
     text = host.read(path, whole=False)
@@ -205,7 +205,7 @@ def wheel_requirement(host: Host, package: Package, pattern: str) -> Known[str] 
 
 
 def no_cuda(kind: Observed[BuildKind]) -> Absent | Unknown:
-    """All there is to say of the CUDA side of a build that is not for CUDA."""
+    """The value of every CUDA fact of a build that is not for CUDA."""
     if isinstance(kind, Unknown):
         return kind
     return Absent(f"a build without CUDA, by {kind.source}")
@@ -217,7 +217,7 @@ def build_without_cuda(kind: Observed[BuildKind], features: Observed[tuple[str, 
 
 
 def broken_installation(framework: FrameworkName, package: Package) -> Framework:
-    """Metadata without the module it describes: an installation that did not finish."""
+    """Metadata without the module that they describe: an incomplete installation."""
     reason = Unknown(
         f"{package.location} has the metadata of {package.name} {package.version} but not its files"
     )

@@ -1,4 +1,4 @@
-"""TensorFlow: what it was built for, and the CUDA libraries it opens by name."""
+"""TensorFlow: what it was built for, and the CUDA libraries that it opens by name."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from whygpu.tables.distributions import provider
 from whygpu.tables.tensorflow_builds import build_of, loads_of
 from whygpu.tables.versions import release_numbers
 
-# Of those that exist, the first holds the code that opens libraries by name, so its RUNPATH decides
-# where they are looked for; the last is the module that is imported; all may hold kernels.
+# The first existing file contains the code that opens libraries by name, so its RUNPATH decides
+# where the loader searches. The last one is the imported module. All may contain kernels.
 _BINARIES = (
     "libtensorflow_framework.so.2",
     "libtensorflow_framework.so.1",
@@ -48,7 +48,7 @@ class _Installation(NamedTuple):
     package: Package
     binaries: tuple[str, ...]
     stated: dict[str, Any]
-    """What build_info.py says: more in some releases, less in others, nothing before 1.4."""
+    """The contents of build_info.py, which vary between releases. It does not exist before 1.4."""
     stated_in: str
 
     def says(self, *keys: str) -> Known[str] | None:
@@ -84,7 +84,7 @@ def collect(scene: Scene) -> Iterator[Framework]:
 
 
 def _folder_names(package: Package) -> tuple[str, ...]:
-    """From 1.15 to 2.1 the code was in tensorflow_core, behind a thin tensorflow."""
+    """From 1.15 to 2.1 the code was in tensorflow_core, and tensorflow only imported it."""
     if (1, 15) <= release_numbers(package.version) < (2, 2):
         return ("tensorflow_core", "tensorflow")
     return ("tensorflow",)
@@ -95,7 +95,7 @@ def _existing(host: Host, paths: Iterator[str]) -> tuple[str, ...]:
 
 
 def _build_info(host: Host, path: str) -> dict[str, Any]:
-    """The facts of build_info.py: a dictionary since 2.3, plain names before."""
+    """The facts in build_info.py: a dictionary since 2.3, module variables before."""
     values = constants(host, path)
     if not isinstance(values, Known):
         return {}
@@ -182,7 +182,8 @@ def _cudnn_answers(installation: _Installation) -> Iterator[Known[str] | None]:
 
 
 def _linked_libraries(installation: _Installation) -> dict[str, str] | Unknown:
-    """NVIDIA's libraries that the binaries are linked with, each with the first that needs it."""
+    """NVIDIA's libraries that the binaries are linked with, each with the first file that needs
+    it."""
     requesters: dict[str, str] = {}
     for path in installation.binaries:
         needs = cuda_needs(installation.scene.host, path)

@@ -25,7 +25,7 @@ from whygpu.model.libraries import Resolution
 from whygpu.model.observed import Absent, Known, Observed, Unknown
 from whygpu.model.target import Build, BuildKind, Framework, Package
 
-# Older releases split the CUDA code in two, and the oldest had it all in libtorch.so.
+# Older releases have the CUDA code in two files, and the oldest have all of it in libtorch.so.
 _CUDA_BINARIES = (
     "libtorch_cuda.so",
     "libtorch_cuda_cu.so",
@@ -98,7 +98,7 @@ def _build(
 
 
 def _version(stated: Observed[dict[str, Any]], package: Package) -> str:
-    """The module's own word: of two metadata folders only one is true."""
+    """The version in the module itself: of two metadata folders, only one is right."""
     version = stated.value.get("__version__") if isinstance(stated, Known) else None
     return version if isinstance(version, str) else package.version
 
@@ -159,20 +159,20 @@ def _libraries(
                 if answer.library.startswith("libcudart") and answer.outcome == "loads":
                     runtime = answer.path or runtime
                 yield answer
-        # The runtime opens the driver's library when the first device is asked for.
+        # The runtime opens the driver's library on the first query for a device.
         yield loader.open("libcuda.so.1", requester=runtime)
 
     return follow(scene, steps, ", ".join(dict.fromkeys(requesters.values())))
 
 
 def _load_first(scene: Scene, loader: Loader, folder: str, cuda: str) -> None:
-    """What `import torch` loads before its own code, so that later requests find it there."""
+    """Load what `import torch` loads before its own code, because it satisfies later requests."""
     python = scene.interpreter.path
     dependencies = os.path.join(folder, "lib", "libtorch_global_deps.so")
     first = loader.open(dependencies, requester=python)
     source = scene.host.read(os.path.join(folder, "__init__.py"))
-    # Some releases load the wheels' copies by path in any case, others only in need; those that do
-    # it always look first whether the CUDA runtime is among the files that are mapped.
+    # Some releases always load the wheels' copies by path, others only if needed. Those that always
+    # do it first check whether the CUDA runtime is already mapped.
     always = isinstance(source, Known) and "/proc/self/maps" in source.value
     if first.outcome == "loads" and not always:
         return
@@ -183,7 +183,7 @@ def _load_first(scene: Scene, loader: Loader, folder: str, cuda: str) -> None:
 
 
 def _wheel_copies(scene: Scene, cuda: str) -> Iterator[str]:
-    """The copy in NVIDIA's wheels of each library that torch loads by path, where there is one."""
+    """The copy in NVIDIA's wheels of each library that torch loads by path, if there is one."""
     contents: dict[str, tuple[str, ...]] = {}
     for folder, library in _PRELOADED:
         pattern = re.compile(re.escape(library) + r"\.so\..*\d")
@@ -198,7 +198,7 @@ def _wheel_copies(scene: Scene, cuda: str) -> Iterator[str]:
 
 
 def _wheel_folders(scene: Scene, folder: str, cuda: str) -> Iterator[str]:
-    """Each library had a folder of its own; since CUDA 13 they share one."""
+    """Each library has its own folder before CUDA 13; since then they share one."""
     for path in scene.interpreter.paths:
         for name in (folder, f"cu{cuda.partition('.')[0]}"):
             yield os.path.join(path, "nvidia", name, "lib")
