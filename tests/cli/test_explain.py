@@ -83,7 +83,7 @@ def test_the_first_line_is_the_verdict(
 ) -> None:
     main(["explain", written(tmp_path, NOT_GPU)])
     first = capsys.readouterr().out.splitlines()[0]
-    assert "nothing to do with the GPU; see line 5" in first.replace("\n", " ")
+    assert "is unrelated to the GPU; see line 5" in first.replace("\n", " ")
 
 
 def test_evidence_has_line_numbers(

@@ -54,4 +54,4 @@ def test_an_illegal_instruction_is_not_laid_on_a_processor_that_has_them_all(
     assert done.returncode == 128 + signal.SIGILL
     explanation = json.loads(report.read_text())["explanation"]
     assert "avx-missing-sigill" not in [root["cause"] for root in explanation["root_causes"]]
-    assert "died of an illegal instruction" in explanation["headline"]
+    assert "illegal instruction" in explanation["headline"]

@@ -65,7 +65,7 @@ def test_what_a_healthy_machine_does_not_show_is_only_possible() -> None:
 def test_it_says_which_copy_is_here_instead() -> None:
     first = here(MISSING_CUDNN, "").root_causes[0]
     assert "libcudnn.so.9" in first.message
-    assert "cannot serve as libcudnn.so.8" in first.message
+    assert "cannot replace libcudnn.so.8" in first.message
 
 
 def test_a_log_that_does_not_tell_leaves_the_word_to_the_machine() -> None:

@@ -206,7 +206,7 @@ def test_nothing_is_said_to_be_fine_where_a_detector_crashed() -> None:
 def test_a_loss_that_is_no_number_is_not_fine() -> None:
     explanation = meaning(WORK, "Epoch 4/5 loss: nan", "Epoch 5/5 loss: nan")
     assert explanation.verdict == "unknown"
-    assert "the loss is no number at line 2" in explanation.headline
+    assert "the loss is not a number at line 2" in explanation.headline
 
 
 @each(
@@ -232,7 +232,7 @@ def test_work_on_the_cpu_whose_reason_the_log_gives_is_fine_and_says_so() -> Non
     explanation = meaning("Using device: cpu", "no driver here", WORK)
     assert (explanation.verdict, explanation.on_cpu) == ("nothing-wrong", True)
     assert explanation.headline == (
-        "the program did its work, on the CPU; that is no fault unless it should use a GPU: "
+        "the program did its work on the CPU; that is not a fault unless it should use a GPU: "
         "no driver here was said"
     )
 
@@ -334,11 +334,12 @@ def test_a_failure_comes_before_a_known_trouble_that_is_not_the_gpus() -> None:
 def test_the_headline_does_not_read_like_an_answer_where_causes_are_only_possible() -> None:
     one = meaning("perhaps the driver", causes=(POSSIBLE, ANOTHER))
     assert one.headline == (
-        "this log alone does not tell the cause; possible is: perhaps the driver was said"
+        "this log alone does not show the cause; it may be: perhaps the driver was said"
     )
     two = meaning("perhaps the driver", "perhaps the library", causes=(POSSIBLE, ANOTHER))
     assert two.headline == (
-        "this log alone does not tell the cause; possible are slug-WG194, slug-WG195. The first: "
+        "this log alone does not show the cause; it may be one of slug-WG194, slug-WG195. "
+        "The first: "
         "perhaps the driver was said"
     )
     assert meaning(FAILURE).headline == "widget fell off was said"
@@ -459,9 +460,9 @@ def test_a_failure_that_is_not_the_gpus_is_shown_alone() -> None:
 @each(
     ("lines", "understood", "question"),
     [
-        ((), "there is nothing in it", "Did the output go elsewhere"),
+        ((), "it is empty", "Did the output go elsewhere"),
         (("hello",), "nothing in it reports a failure, a GPU or work being done", "What did the"),
-        (("something failed",), "it has lines that look like trouble", "What did the program do"),
+        (("something failed",), "it has lines that look like a problem", "What did the program do"),
         (
             ("bind: Address already in use",),
             "another process listens on the port",
@@ -471,7 +472,7 @@ def test_a_failure_that_is_not_the_gpus_is_shown_alone() -> None:
         (("Segmentation fault",), "the program crashed at line 1", "Which function is it in"),
         (
             ("RuntimeError: No CUDA GPUs are available",),
-            "the program wants a GPU, and the framework saw none",
+            "the program needs a GPU, and the framework saw none",
             "Does `nvidia-smi` list the GPU",
         ),
         (

@@ -125,7 +125,7 @@ def test_information_alone_leaves_nothing_to_fix() -> None:
         ((), "PyTorch uses the GPU"),
         (
             ("no /dev",),
-            "PyTorch uses the GPU; but not everything could be looked at: no /dev",
+            "PyTorch uses the GPU; but not everything could be checked: no /dev",
         ),
         (
             ("no /dev", "no /sys"),
@@ -134,7 +134,7 @@ def test_information_alone_leaves_nothing_to_fix() -> None:
         ),
         (
             ("no /dev", "no /sys", "no /proc"),
-            "PyTorch uses the GPU; but not everything could be looked at: no /dev "
+            "PyTorch uses the GPU; but not everything could be checked: no /dev "
             "(and 2 more, below)",
         ),
     ],
@@ -273,7 +273,7 @@ def probe_example(text: str) -> Snapshot:
         (
             'ended = "signal"\nstage = "import"\nhow = "SIGTERM"',
             "unknown",
-            "was stopped from outside at import: SIGTERM",
+            "stopped from outside at import: SIGTERM",
         ),
         (
             'ended = "not-started"\nhow = "Too many open files"',
@@ -281,9 +281,9 @@ def probe_example(text: str) -> Snapshot:
             "the interpreter could not be started: Too many open files",
         ),
         (
-            'ended = "cut-short"\nstage = "import"\nhow = "120 s, and was still at work"',
+            'ended = "cut-short"\nstage = "import"\nhow = "120 s, and was still working"',
             "unknown",
-            "not finished after 120 s, and was still at work (at: import)",
+            "not finished after 120 s, and was still working (at: import)",
         ),
         (
             'ended = "exception"\nstage = "import"\nhow = "ImportError: x"',
@@ -299,7 +299,7 @@ def probe_example(text: str) -> Snapshot:
         (
             'ended = "over-limit"\nstage = "import"\nhow = "more than 2 GiB of main memory"',
             "unknown",
-            "was ended at import: it took more than 2 GiB of main memory",
+            "stopped at import: it used more than 2 GiB of main memory",
         ),
         (
             'ended = "timed-out"\nstage = "devices"\nhow = "120 s"',

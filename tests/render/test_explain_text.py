@@ -79,7 +79,7 @@ def test_a_failure_that_is_not_the_gpus() -> None:
     doubtful = ROOT._replace(code="WG801", cause="docker-no-gpu-runtime", confidence="possible")
     explanation = Explanation(
         "not-gpu",
-        "the failure has nothing to do with the GPU; see line 7: KeyError: 'classes'",
+        "the failure is unrelated to the GPU; see line 7: KeyError: 'classes'",
         (),
         (aside, doubtful),
         (),
@@ -87,7 +87,7 @@ def test_a_failure_that_is_not_the_gpus() -> None:
     )
     assert text(explanation) == (
         """\
-✗ The failure has nothing to do with the GPU; see line 7: KeyError: 'classes'
+✗ The failure is unrelated to the GPU; see line 7: KeyError: 'classes'
 
 The lines that matter:
   line 7: KeyError: 'classes'

@@ -1,1 +1,1 @@
-"""Pure judgement: findings to root causes and verdicts, logs to explanations."""
+"""Judgement without I/O: from findings to root causes and verdicts, from logs to explanations."""

@@ -1,4 +1,4 @@
-"""What a machine's facts do to what a log suggests: confirm it, refute it, make it more exact."""
+"""Compares what a log suggests with the facts of a machine: confirms, refutes or refines it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from whygpu.model.report import Report
 from whygpu.model.snapshot import Snapshot
 
 _LASTING = frozenset("12368")
-"""Families of what stays until somebody mends it. Memory comes and goes, and so do programs."""
+"""Families of faults that stay until somebody fixes them. Memory use and programs change."""
 
 
 def corroborate(
     explanation: Explanation, log: Log, report: Report, causes: Sequence[Cause]
 ) -> Explanation:
-    """The explanation with the machine's word added to each root cause."""
+    """The explanation, with the facts of the machine added to each root cause."""
     by_slug = {cause.slug: cause for cause in causes}
     if explanation.verdict == "unknown":
         return _from_machine_alone(explanation, log, report)
@@ -62,7 +62,7 @@ def _with_roots(
 
 
 def _from_machine_alone(explanation: Explanation, log: Log, report: Report) -> Explanation:
-    """The log does not tell; what is wrong on the machine may be the reason all the same."""
+    """The log does not show the reason, but a fault of the machine may be the reason."""
     roots = [
         finding._replace(
             confidence="possible",
@@ -80,16 +80,16 @@ def _from_machine_alone(explanation: Explanation, log: Log, report: Report) -> E
 
 
 def _judged_here(root: Finding) -> bool:
-    """Whether its detector had the machine's facts beside the log."""
+    """Whether its detector used the facts of the machine in addition to the log."""
     return any(evidence.kind == "machine" for evidence in root.evidence)
 
 
 def _with_processor(explanation: Explanation, log: Log) -> Explanation:
-    """After an illegal instruction that nothing explains: what is known of the processor."""
+    """After an illegal instruction without an explanation: what is known about the processor."""
     if log.processor is None or not log.says(SIGNAL):
         return explanation
     return explanation._replace(
-        headline="the program died of an illegal instruction, and it cannot be told which one: "
+        headline="an illegal instruction ended the program, but it is unknown which one: "
         f"{looked_at(log.processor)}. To see whether it is one of oneDNN's, run the program with "
         "ONEDNN_MAX_CPU_ISA=AVX2"
     )
@@ -134,13 +134,13 @@ def _passed(root: Finding, report: Report) -> bool:
 def _refuted(root: Finding) -> Finding:
     return root._replace(
         confidence="possible",
-        message=f"{root.message}. This machine does not show it now: either it was mended since, "
-        "or the log is of another environment",
+        message=f"{root.message}. This machine does not show it now: either it was fixed since, "
+        "or the log comes from another environment",
     )
 
 
 def _with_library_facts(root: Finding, log: Log, machine: Snapshot) -> Finding:
-    """What there is here of the libraries that the log misses."""
+    """Which copies of the libraries that are missing in the log exist here."""
     if not isinstance(machine.cuda, Known):
         return root
     lines = {evidence.line for evidence in root.evidence}
@@ -156,8 +156,8 @@ def _with_library_facts(root: Finding, log: Log, machine: Snapshot) -> Finding:
     ]
     if not facts:
         return root
-    said = and_list([evidence.text for evidence in facts])
-    return root._replace(message=f"{root.message}; {said}", evidence=(*root.evidence, *facts))
+    listed = and_list([evidence.text for evidence in facts])
+    return root._replace(message=f"{root.message}; {listed}", evidence=(*root.evidence, *facts))
 
 
 def _of_library(
@@ -173,7 +173,7 @@ def _of_library(
         there = and_list(sorted({_described(copy) for copy in ours}))
         yield seen(
             Known(there, source),
-            f"this environment has {there} instead, which cannot serve as {event.library}",
+            f"this environment has {there} instead, which cannot replace {event.library}",
         )
     else:
         yield seen(

@@ -1,4 +1,4 @@
-"""From a snapshot to a report: every cause gets one outcome, and root causes fold what follows."""
+"""Turns a snapshot into a report: one outcome per cause, and consequences under root causes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from whygpu.model.snapshot import Snapshot
 
 _SEVERITIES = ("error", "warning", "info")
 _FAMILIES = "814236579"
-"""The order in which a start trips over faults: container, driver, device selection, libraries,
-builds, Keras, memory, program, noise. The first one is what has to be mended first."""
+"""The order in which a program meets faults when it starts: container, driver, device selection,
+libraries, builds, Keras, memory, program, noise. The first one must be fixed first."""
 
 
 Kin = Mapping[str, str]
-"""Frameworks that rest on another: whose faults explain theirs as well."""
+"""Frameworks that use another one, whose faults also explain theirs."""
 NO_KIN: Kin = {}
 
 
 def diagnose(snapshot: Snapshot, causes: Sequence[Cause]) -> Report:
-    """The whole judgement. Pure: the same snapshot and catalogue always give the same report."""
+    """The whole judgement. It is pure: the same snapshot and catalogue give the same report."""
     outcomes = tuple(
         outcome_of(cause, snapshot) for cause in causes if cause.machine_detector is not None
     )
@@ -45,7 +45,7 @@ def diagnose(snapshot: Snapshot, causes: Sequence[Cause]) -> Report:
 
 
 def outcome_of(cause: Cause, snapshot: Snapshot) -> Outcome:
-    """Run one detector. Whatever it does, exactly one outcome comes of it."""
+    """Run one detector. Whatever it does, the result is exactly one outcome."""
     findings: list[Finding] = []
     reasons: list[str] = []
     status: Status = "passed"
@@ -61,7 +61,7 @@ def outcome_of(cause: Cause, snapshot: Snapshot) -> Outcome:
     except Undetermined as error:
         reasons.append(error.reason)
     except NotApplicable as error:
-        # Raised before anything was yielded, it ends the judgement; after, only that item's.
+        # If nothing was yielded before, this is the outcome; otherwise it is a gap beside findings.
         if not findings and not reasons:
             return Outcome(cause.code, cause.slug, "not-applicable", (f"none: {error}",))
     except Exception as error:
@@ -73,10 +73,9 @@ def outcome_of(cause: Cause, snapshot: Snapshot) -> Outcome:
 
 
 def reconcile(findings: Iterable[Finding], snapshot: Snapshot) -> list[Finding]:
-    """Take back what a probe refutes: a framework that computed on the GPU is not kept off it.
+    """Weaken findings that a probe refutes: a framework that computed on the GPU can use it.
 
-    Such a finding stays as a weak warning, because the files do show something odd; a wrong
-    answer said with confidence would be worse than none.
+    Such a finding stays as a weak warning, because the files do show something unusual.
     """
     proven = {probe.name for probe in snapshot.probes if gpu_proven_by(probe)}
 
@@ -84,7 +83,7 @@ def reconcile(findings: Iterable[Finding], snapshot: Snapshot) -> list[Finding]:
         return (
             finding.effect != "none"
             and finding.severity == "error"
-            # What a probe itself has shown, it does not refute.
+            # A probe does not refute a finding that comes from the probe itself.
             and not any(evidence.kind == "probe" for evidence in finding.evidence)
             and (finding.subject in proven or (finding.subject == MACHINE and bool(proven)))
         )
@@ -93,8 +92,8 @@ def reconcile(findings: Iterable[Finding], snapshot: Snapshot) -> list[Finding]:
         finding._replace(
             severity="warning",
             confidence="possible",
-            message=f"{finding.message}; yet the probe computed on the GPU, so this does not "
-            "stop it here",
+            message=f"{finding.message}; however, the probe computed on the GPU, so this does not "
+            "prevent it here",
         )
         if refuted(finding)
         else finding
@@ -103,7 +102,7 @@ def reconcile(findings: Iterable[Finding], snapshot: Snapshot) -> list[Finding]:
 
 
 def _kin(snapshot: Snapshot) -> Kin:
-    """Keras rests on its backend: what is wrong there explains what Keras does."""
+    """Keras uses its backend, so a fault of the backend explains what Keras does."""
     keras = snapshot.framework("keras")
     backend = keras_backend(snapshot, keras.value) if isinstance(keras, Known) else keras
     return {"keras": backend.value} if isinstance(backend, Known) else {}
@@ -116,7 +115,7 @@ def fold(findings: Iterable[Finding], causes: dict[str, Cause], kin: Kin = NO_KI
         finding._replace(explained_by=root.code) if root is not finding else finding
         for finding in pending
         for nearer in [_root_of(finding, pending, causes, kin)]
-        # The machine's fault that explains a finding may be another framework's doing in its turn.
+        # A fault of the machine that explains a finding may itself be caused by a framework.
         for root in [_root_of(nearer, pending, causes, kin)]
     ]
 
@@ -131,8 +130,8 @@ def _root_of(
                 other
                 for other in findings
                 if root.cause in causes[other.cause].explains
-                # The whole chain has to be about what is explained: a fault of one framework
-                # may follow from the machine's, and yet not explain another framework's.
+                # The whole chain must concern the explained finding: a fault of one framework may
+                # follow from a fault of the machine, but does not explain another framework's.
                 and _concerns(other, root, kin)
                 and _concerns(other, finding, kin)
                 and other not in visited
@@ -155,7 +154,7 @@ def _concerns(explaining: Finding, explained: Finding, kin: Kin) -> bool:
 
 
 def arrange(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Roots in the order to mend them, each followed by what it explains."""
+    """Root causes in the order in which to fix them, each followed by what it explains."""
 
     def rank(finding: Finding) -> tuple[int, bool, int, str]:
         return (
@@ -169,7 +168,7 @@ def arrange(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     for root in sorted((f for f in findings if f.explained_by is None), key=rank):
         ordered.append(root)
         followers = [f for f in findings if f.explained_by == root.code and f not in ordered]
-        # With two roots of one code, each is followed by what concerns its own subject.
+        # If two root causes have the same code, each is followed by findings on its own subject.
         others = {f.subject for f in findings if f.code == root.code and f.explained_by is None}
         others.discard(root.subject)
         ordered.extend(sorted((f for f in followers if f.subject not in others), key=rank))

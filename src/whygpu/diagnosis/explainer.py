@@ -1,8 +1,8 @@
-"""From what a log says to what it means: root causes first, noise apart, and honest doubt.
+"""Explains a log: root causes first, harmless lines separately, and doubt stated as such.
 
-Several symptoms compete. What explains another comes before it; what ended the program comes before
-what it survived; certain comes before likely, and early before late. A failure that no cause
-accounts for and that has nothing to do with a GPU makes the GPU's lines beside it irrelevant.
+Several symptoms compete. A finding that explains another comes before it. What ended the program
+comes before what it survived, certain before likely, and early before late. If a failure has no
+known cause and is unrelated to the GPU, the lines about the GPU are irrelevant.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_UNEXPLAINED = 8
 
 
 def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
-    """The whole judgement. Pure: the same log and catalogue always give the same answer."""
+    """The whole judgement. It is pure: the same log and catalogue give the same answer."""
     found, crashed = _detect(log, causes)
     by_slug = {cause.slug: cause for cause in causes}
     noise = tuple(finding for finding in found if finding.code[2] == _NOISE_FAMILY)
@@ -50,7 +50,7 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     if missing and verdict != "found":
         verdict = "unknown"
     elif verdict == "nothing-wrong" and (log.unread or crashed):
-        # A log tells of a failure at its end, and that may be the part that was not read.
+        # A log reports a failure at its end, which may be the part that was not read.
         verdict = "unknown"
         missing = (
             f"a part of it was not read: {log.unread}"
@@ -65,7 +65,7 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     roots, symptoms = [r for r in roots if r not in beside], [*symptoms, *beside]
     reasons = roots
     if verdict != "found":
-        # What the log says of the GPU is true, and beside the point.
+        # What the log says about the GPU is true, but not the cause.
         symptoms, roots = [*roots, *symptoms], []
     shown = _shown(log, verdict, found, unexplained)
     guidance = doubt or _guidance(
@@ -90,7 +90,7 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
 
 
 def _doubt(log: Log, roots: Sequence[Finding]) -> Guidance | None:
-    """Why a log in which nothing failed is not fine all the same; None where it is."""
+    """Why a log without a failure is still not fine; None if it is fine."""
     lost = lost_numbers(log.lines)
     if lost:
         return for_lost_numbers(lost[0])
@@ -106,7 +106,7 @@ def _explains_cpu(roots: Sequence[Finding]) -> bool:
 def _work_on_cpu(reasons: Sequence[Finding]) -> str:
     reason = next(r for r in reasons if r.effect == "cpu" and r.confidence != "possible")
     return (
-        "the program did its work, on the CPU; that is no fault unless it should use a GPU: "
+        "the program did its work on the CPU; that is not a fault unless it should use a GPU: "
         f"{reason.message}"
     )
 
@@ -120,18 +120,18 @@ def _detect(log: Log, causes: Sequence[Cause]) -> tuple[list[Finding], tuple[str
         try:
             found.extend(map(_settled, cause.log_detector(log)))
         except Exception as error:
-            # A bug in one detector must not take the answer down, nor pass in silence.
+            # A bug in one detector must neither prevent the answer nor go unnoticed.
             crashed.append(f"{cause.code}: {type(error).__name__}: {error}")
     return found, tuple(crashed)
 
 
 def _settled(finding: Finding) -> Finding:
-    """What is certain leaves nothing to ask."""
+    """A certain finding needs no question."""
     return finding._replace(ask=None) if finding.confidence == "certain" else finding
 
 
 def _folded(findings: Sequence[Finding], causes: dict[str, Cause]) -> list[Finding]:
-    """What follows from what. One log is one story, whichever framework each line is about."""
+    """Mark consequences. A log is about one run, whichever framework each line concerns."""
     alike = fold((finding._replace(subject=MACHINE) for finding in findings), causes)
     return [
         finding._replace(explained_by=other.explained_by)
@@ -153,7 +153,7 @@ def _rank(finding: Finding, log: Log) -> tuple[bool, bool, bool, int, int, str]:
 
 
 def _beside_the_point(roots: Sequence[Finding], log: Log) -> list[Finding]:
-    """Where it is known what ended the program: what it did not mind, and what is a mere guess."""
+    """If it is known what ended the program: the findings that it survived, and mere guesses."""
     if not roots or not _ends_it(roots[0], log):
         return []
     return [
@@ -164,7 +164,7 @@ def _beside_the_point(roots: Sequence[Finding], log: Log) -> list[Finding]:
 
 
 def _ends_it(finding: Finding, log: Log) -> bool:
-    """Whether what ended the program is among the evidence."""
+    """Whether the failure that ended the program is in the evidence."""
     lines = {evidence.line for evidence in finding.evidence}
     return any(
         not lines.isdisjoint(range(failure.line, failure.last + 1)) for failure in log.failures
@@ -172,7 +172,7 @@ def _ends_it(finding: Finding, log: Log) -> bool:
 
 
 def _unexplained_failures(log: Log, found: Sequence[Finding]) -> list[Failure]:
-    """What ended the program and no finding has among its evidence."""
+    """Failures that ended the program and are in the evidence of no finding."""
     claimed = {evidence.line for finding in found for evidence in finding.evidence}
     return [
         failure
@@ -188,9 +188,9 @@ def _verdict(
     strangers = [failure for failure in unexplained if not failure.about_gpu]
     if strangers and not any(_ends_it(root, log) for root in weighty):
         if not any(_gives_reason(failure) for failure in strangers):
-            # An end without a reason may have any reason, a GPU's library included.
+            # A failure without a reason may have any reason, including a GPU library.
             return "found" if weighty else "unknown"
-        # It went on in spite of all that was said of the GPU, and then something else stopped it.
+        # The program continued after the messages about the GPU, and something else stopped it.
         return "not-gpu"
     if weighty:
         return "found"
@@ -202,12 +202,12 @@ def _verdict(
 
 
 def _gives_reason(failure: Failure) -> bool:
-    """Whether its words say why; a signal, an exit code and a kill only say that it ended."""
+    """Whether the message says why; a signal or an exit code only says that it ended."""
     return failure.says_why and failure.kind in ("exception", "fatal")
 
 
 def _worked(log: Log, roots: Sequence[Finding]) -> bool:
-    """Whether the program did its work after all that was said of the GPU."""
+    """Whether the program did its work after the last message about the GPU."""
     last = max((e.line or 0 for root in roots for e in root.evidence), default=0)
     return any(line > last for line in log.progress)
 
@@ -232,7 +232,7 @@ def _guidance(
 
 
 def _stranger(unexplained: Sequence[Failure]) -> Failure:
-    """The failure that is not the GPU's: the last that gives a reason."""
+    """The failure that is unrelated to the GPU: the last one with a reason."""
     telling = [f for f in unexplained if _gives_reason(f) and not f.about_gpu]
     return (telling or list(unexplained))[-1]
 
@@ -245,25 +245,25 @@ def _headline(
     log: Log,
 ) -> str:
     if verdict == "found":
-        return _told_of(roots)
+        return _root_headline(roots)
     if verdict == "unknown" and guidance is not None:
         return f"cannot tell from this log: {guidance.understood}"
     if verdict == "not-gpu":
         failure = _stranger(unexplained)
-        told = guidance.understood if guidance else excerpt(failure.text)
-        return f"the failure has nothing to do with the GPU; see line {failure.line}: {told}"
-    return "nothing in this log shows a fault; what looks like trouble in it is harmless"
+        message = guidance.understood if guidance else excerpt(failure.text)
+        return f"the failure is unrelated to the GPU; see line {failure.line}: {message}"
+    return "nothing in this log shows a fault; the lines that look like a problem are harmless"
 
 
-def _told_of(roots: Sequence[Finding]) -> str:
-    """What is only possible is no answer, and is not to read like one."""
+def _root_headline(roots: Sequence[Finding]) -> str:
+    """A cause that is only possible must not read like an answer."""
     if roots[0].confidence != "possible":
         return roots[0].message
     if len(roots) == 1:
-        return f"this log alone does not tell the cause; possible is: {roots[0].message}"
+        return f"this log alone does not show the cause; it may be: {roots[0].message}"
     names = ", ".join(dict.fromkeys(root.cause for root in roots))
     return (
-        f"this log alone does not tell the cause; possible are {names}. The first: "
+        f"this log alone does not show the cause; it may be one of {names}. The first: "
         f"{roots[0].message}"
     )
 

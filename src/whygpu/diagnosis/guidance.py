@@ -1,4 +1,4 @@
-"""What to tell where a log names no cause: what was understood, what would decide, what to do."""
+"""The answer if a log shows no cause: what it does say, what would decide, and what to do."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from whygpu.tables.failures_elsewhere import elsewhere
 from whygpu.tables.failures_without_reason import unexplained
 
 _WHOLE_OUTPUT = Remedy(
-    "Explain the whole output, with standard error in it.",
+    "Explain the whole output, including standard error.",
     shell_script("python PROGRAM.py 2>&1 | whygpu explain"),
 )
 _WHERE_IT_CRASHES = Remedy(
-    "Have Python say where it crashes, and explain that.",
+    "Let Python print where it crashes, and explain that.",
     shell_script("python -X faulthandler PROGRAM.py 2>&1 | whygpu explain"),
 )
 _CHECK = Remedy(
-    "Look at the machine, in the environment that the program runs in.",
+    "Check the machine, in the environment of the program.",
     command_line("whygpu check"),
 )
 
@@ -36,7 +36,7 @@ _WHY_NONE_IS_SEEN = (
 
 
 def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
-    """Where the program works and says itself that it has no GPU, or uses none."""
+    """For a program that works and says that it has no GPU, or uses none."""
     sees_none = next((report for report in reports if report.says == "no-gpu"), None)
     report = sees_none or reports[0]
     quoted = f"line {report.line}: {excerpt(log.line(report.line).text.strip())}"
@@ -45,11 +45,11 @@ def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
             f"the program did its work without a GPU, because {framework_title(log)} sees none "
             f"({quoted}); the log does not say why",
             candidates=_WHY_NONE_IS_SEEN,
-            ask="Is there an NVIDIA GPU in that machine? Then what does `nvidia-smi` print there?",
+            ask="Does that machine have an NVIDIA GPU? If so, what does `nvidia-smi` print there?",
             steps=(_CHECK, _WHOLE_OUTPUT),
         )
     return Guidance(
-        f"the program says that it works on the CPU ({quoted}), and the log does not say why",
+        f"the program says that it works on the CPU ({quoted}); the log does not say why",
         candidates=("the program was told to use the CPU", *_WHY_NONE_IS_SEEN),
         ask="Does the program or its configuration ask for the CPU?",
         steps=(_CHECK, _WHOLE_OUTPUT),
@@ -57,30 +57,30 @@ def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
 
 
 def for_lost_numbers(line: int) -> Guidance:
-    """Where a loss has become nan or inf."""
+    """For a loss that has become nan or inf."""
     return Guidance(
-        f"the loss is no number at line {line}; nothing in the log says why",
+        f"the loss is not a number at line {line}; nothing in the log says why",
         candidates=(
             "a learning rate that is too high",
             "float16 without loss scaling",
             "data with missing or infinite values",
             "a GPU that computes wrongly",
         ),
-        ask="Does the loss stay a number on the CPU, with the same data and float32?",
+        ask="Does the loss stay finite on the CPU, with the same data and float32?",
         steps=(_CHECK,),
     )
 
 
 def for_incomplete(what: str) -> Guidance:
-    """Where the part of the log that would tell is missing; `what` says which."""
+    """For a log whose decisive part is missing; `what` says which part."""
     return Guidance(what, ask="Is there more of the output?", steps=(_WHOLE_OUTPUT, _CHECK))
 
 
 def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> Guidance:
-    """Where nobody can tell the cause. `failures` are those that no finding accounts for."""
+    """For a log without a known cause. `failures` are those that no finding explains."""
     if not log.lines:
         return Guidance(
-            "there is nothing in it",
+            "it is empty",
             ask="Did the output go elsewhere, to standard error or to a file?",
             steps=(_WHOLE_OUTPUT,),
         )
@@ -88,12 +88,12 @@ def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> G
     if not failures and told is not None:
         return Guidance(
             told.happened,
-            ask="Did the program end after that? Then this is why, and the GPU is not.",
+            ask="Did the program end after that? Then this is the reason, and not the GPU.",
             steps=(Remedy(told.advice, told.action), _WHOLE_OUTPUT),
         )
     if not failures:
         return Guidance(
-            "it has lines that look like trouble, and no known cause fits them"
+            "it has lines that look like a problem, but no known cause matches them"
             if suspicious
             else "nothing in it reports a failure, a GPU or work being done",
             ask="What did the program do that it should not have done?",
@@ -104,32 +104,32 @@ def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> G
         return _without_reason(failure)
     if failure.kind == "killed":
         return Guidance(
-            f"line {failure.line} says that the program was ended from outside, and not why",
+            f"line {failure.line} says that the program was ended from outside, but not why",
             candidates=(
-                "memory of the computer that ran out",
+                "the computer ran out of memory",
                 "a limit of time or memory that a scheduler or container enforces",
-                "somebody who ended it",
+                "somebody ended it",
             ),
             ask="Does `sudo dmesg | grep -i 'out of memory'` name the process?",
             steps=(_WHOLE_OUTPUT,),
         )
     if failure.kind == "signal":
         return Guidance(
-            f"the program crashed at line {failure.line}, and nothing says in which code",
+            f"the program crashed at line {failure.line}, but nothing says in which code",
             ask="Which function is it in when it crashes?",
             steps=(_WHERE_IT_CRASHES, _CHECK),
         )
     if any(failure.line <= line <= failure.last for line in story_of(log).wanted):
         return Guidance(
-            f"the program wants a GPU, and {framework_title(log)} saw none; the log does not say "
+            f"the program needs a GPU, and {framework_title(log)} saw none; the log does not say "
             "why",
             candidates=_WHY_NONE_IS_SEEN,
             ask="Does `nvidia-smi` list the GPU where the program runs?",
             steps=(_CHECK, _WHOLE_OUTPUT),
         )
     return Guidance(
-        f"line {failure.line} ended the program ({excerpt(failure.text)}); it may have to do "
-        "with the GPU, and no known cause fits",
+        f"line {failure.line} ended the program ({excerpt(failure.text)}); it may be related to "
+        "the GPU, but no known cause matches",
         ask="Which error comes first in the whole output, and does the same step work on the CPU?",
         steps=(_WHOLE_OUTPUT, _CHECK),
     )
@@ -147,7 +147,7 @@ def _without_reason(failure: Failure) -> Guidance:
 
 
 def for_other_failure(failure: Failure) -> Guidance | None:
-    """For a failure that is not the GPU's; None where all that is known of it is its own words."""
+    """For a failure unrelated to the GPU; None if nothing is known except its message."""
     row = elsewhere(failure.text)
     if row is None:
         return None

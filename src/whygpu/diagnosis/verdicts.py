@@ -21,16 +21,16 @@ from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 
 PROBED = ("tensorflow", "keras", "jax", "torch")
-"""Frameworks that are run for real; others are told by their presence and build."""
+"""Frameworks that are run. Others are judged by their presence and build."""
 
 
 def judge_frameworks(machine: Snapshot, findings: Sequence[Finding]) -> tuple[FrameworkReport, ...]:
-    """One verdict for each installed framework. What a probe saw outranks what files suggest."""
+    """One verdict per installed framework. The result of a probe outranks the files."""
     frameworks = machine.target.frameworks
     if not isinstance(frameworks, Known):
         return ()
     reports: dict[str, FrameworkReport] = {}
-    # Keras last: without a probe of its own it is as well off as its backend.
+    # Keras last: without its own probe it gets the verdict of its backend.
     for framework in sorted(frameworks.value, key=lambda item: item.name == "keras"):
         reports[framework.name] = _judge(machine, framework, findings, reports)
     return tuple(reports[framework.name] for framework in frameworks.value)
@@ -42,7 +42,7 @@ def _judge(
     findings: Sequence[Finding],
     others: Mapping[str, FrameworkReport],
 ) -> FrameworkReport:
-    # What is wrong with the machine's GPU does not matter to a build that has no use for one.
+    # A fault of the machine's GPU does not matter to a build that uses no GPU.
     kind = framework.build.kind
     without_gpu_code = isinstance(kind, Known) and kind.value == "cpu"
     subjects = (framework.name,) if without_gpu_code else (framework.name, MACHINE)
@@ -83,9 +83,9 @@ def _from_probe(probe: Probe) -> tuple[FrameworkVerdict, str]:
     if probe.ended == "cut-short":
         return "unknown", f"not finished after {probe.how} (at: {probe.stage}); {MORE_TIME}"
     if stopped_from_outside(probe):
-        return "unknown", f"was stopped from outside at {probe.stage}: {probe.how}"
+        return "unknown", f"stopped from outside at {probe.stage}: {probe.how}"
     if probe.ended == "over-limit":
-        return "unknown", f"was ended at {probe.stage}: it took {probe.how}"
+        return "unknown", f"stopped at {probe.stage}: it used {probe.how}"
     if probe.ended == "timed-out":
         return "broken", f"does not finish within {probe.how} (at: {probe.stage})"
     if probe.ended != "finished":
@@ -94,7 +94,7 @@ def _from_probe(probe: Probe) -> tuple[FrameworkVerdict, str]:
 
 
 def _from_operations(probe: Probe) -> tuple[FrameworkVerdict, str]:
-    """Of a probe that finished: only work that was done, and done right, proves anything."""
+    """The verdict of a finished probe: only correct results prove anything."""
     unchecked = ""
     for operation in probe.operations:
         name = f"{operation.operation} on {operation.requested}"
@@ -147,10 +147,10 @@ def judge_machine(
     frameworks: Sequence[FrameworkReport],
     gaps: Sequence[str] = (),
 ) -> tuple[MachineVerdict, str]:
-    """The worst verdict among the frameworks that matter, and the sentence that says it.
+    """The worst verdict among the frameworks that matter, and its sentence.
 
-    `gaps` are the reasons for which causes could not be judged: a sentence that says that all is
-    well has to name them.
+    `gaps` are the reasons why causes could not be judged. A sentence that says that nothing is
+    wrong must name them.
     """
     counted = [item for item in frameworks if item.name in PROBED] or list(frameworks)
     gpu = usable_gpu(machine)
@@ -159,28 +159,28 @@ def judge_machine(
     roots = [f for f in findings if f.explained_by is None and f.severity == "error"]
     broken = [item for item in counted if item.verdict == "broken"]
     if broken:
-        said = f"{_names(broken)} {_do(broken, 'does', 'do')} not work"
-        return "broken", said + _blamed(broken, roots)
+        sentence = f"{_names(broken)} {_do(broken, 'does', 'do')} not work"
+        return "broken", sentence + _blamed(broken, roots)
     on_cpu = [item for item in counted if item.verdict == "cpu"]
     on_gpu = [item for item in counted if item.verdict == "gpu"]
     unknown = [item for item in counted if item.verdict == "unknown"]
-    # What a probe has computed on is there, whatever the files say.
+    # A GPU that a probe has computed on exists, whatever the files say.
     no_gpu = isinstance(gpu, Absent) and not on_gpu and not any(map(_hides_gpus, roots))
     beside = f" ({_names(on_gpu)} {_do(on_gpu, 'does', 'do')})" if on_gpu else ""
     if no_gpu:
         return _without_gpu(machine, frameworks, counted, findings, gaps)
     if on_cpu and isinstance(gpu, Unknown) and not any(item.because for item in on_cpu):
-        said = f"{_names(on_cpu)} {_do(on_cpu, 'runs', 'run')} on the CPU"
-        return "unknown", f"cannot tell whether there is a GPU to use ({gpu.reason}); {said}"
+        sentence = f"{_names(on_cpu)} {_do(on_cpu, 'runs', 'run')} on the CPU"
+        return "unknown", f"cannot tell whether there is a GPU to use ({gpu.reason}); {sentence}"
     if on_cpu:
-        said = f"{_names(on_cpu)} {_do(on_cpu, 'does', 'do')} not use the GPU"
-        return "cpu", said + beside + _blamed(on_cpu, roots)
+        sentence = f"{_names(on_cpu)} {_do(on_cpu, 'does', 'do')} not use the GPU"
+        return "cpu", sentence + beside + _blamed(on_cpu, roots)
     if unknown:
-        said = f"cannot tell whether {_names(unknown)} {_do(unknown, 'uses', 'use')} the GPU"
-        return "unknown", f"{said}{beside}: {unknown[0].summary}"
+        sentence = f"cannot tell whether {_names(unknown)} {_do(unknown, 'uses', 'use')} the GPU"
+        return "unknown", f"{sentence}{beside}: {unknown[0].summary}"
     rest = _rest(findings, gaps)
-    said = f"{_names(on_gpu)} {_do(on_gpu, 'uses', 'use')} the GPU"
-    return "gpu", f"{said}; {rest}" if rest else said
+    sentence = f"{_names(on_gpu)} {_do(on_gpu, 'uses', 'use')} the GPU"
+    return "gpu", f"{sentence}; {rest}" if rest else sentence
 
 
 def _without_gpu(
@@ -190,7 +190,7 @@ def _without_gpu(
     findings: Sequence[Finding],
     gaps: Sequence[str],
 ) -> tuple[MachineVerdict, str]:
-    """No GPU to use: that is fine where every framework was seen at work on the CPU."""
+    """Without a GPU, the verdict is fine if every framework was seen to work on the CPU."""
     none = "this machine has no GPU"
     unknown = [item for item in counted if item.verdict == "unknown"]
     if unknown:
@@ -237,34 +237,35 @@ def _without_frameworks(
         return "no-gpu", f"this machine has no GPU, and {none}; {rest}"
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
-        return "cpu", f"{none}; and the GPU could not be used ({errors[0].code} {errors[0].cause})"
+        return "cpu", f"{none}, and the GPU could not be used ({errors[0].code} {errors[0].cause})"
     return "unknown", none
 
 
 def _blamed(items: Sequence[FrameworkReport], roots: Sequence[Finding]) -> str:
-    """The first root cause that any of these frameworks has to do with."""
+    """The first root cause that concerns one of these frameworks."""
     codes = {code for item in items for code in item.because}
     root = next((root for root in roots if root.code in codes), None)
     return f" ({root.code} {root.cause})" if root is not None else ""
 
 
 def _hides_gpus(finding: Finding) -> bool:
-    """Where no GPU is seen, a fault of the machine may be why; one of a framework cannot.
+    """Whether the finding can be the reason why no GPU is seen: a fault of the machine can, a
+    fault of a framework cannot.
 
-    But a build that is for GPUs of another maker than the one that is there does show a GPU.
+    The exception is a build for GPUs of another maker, which shows that there is a GPU.
     """
     concerns_all = finding.subject == MACHINE or finding.cause == "non-nvidia-backend"
     return concerns_all and finding.effect != "none"
 
 
 def _rest(findings: Sequence[Finding], gaps: Sequence[str]) -> str:
-    """What a sentence that all is well has to add; empty where there is nothing."""
+    """What a sentence that says that nothing is wrong must add; empty if nothing."""
     if any(finding.severity != "info" for finding in findings):
         return "but see below"
     if not gaps:
         return ""
     more = f" (and {len(gaps) - 1} more, below)" if len(gaps) > 1 else ""
-    return f"but not everything could be looked at: {gaps[0]}{more}"
+    return f"but not everything could be checked: {gaps[0]}{more}"
 
 
 def _names(items: Sequence[FrameworkReport]) -> str:
