@@ -1,1 +1,1 @@
-"""Lint: which files, which settings, every detector on every file, and the edits that mend."""
+"""Lint: finds files and settings, runs every detector on every file, and applies fixes."""

@@ -1,4 +1,4 @@
-"""Which files to lint: those that are named, and the Python files and notebooks in folders."""
+"""Finds the files to lint: named files, and the Python files and notebooks in folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "__pypacka
 
 
 def find(paths: Sequence[str], settings: Settings) -> list[str]:
-    """Each file once, in order. A file that is named is taken, whatever its name."""
+    """Each file once, in order. A named file is included whatever its suffix."""
     found: dict[str, None] = {}
     for path in paths:
         if path == STDIN:
@@ -25,7 +25,7 @@ def find(paths: Sequence[str], settings: Settings) -> list[str]:
             if not settings.excludes(path):
                 found[path] = None
         else:
-            raise UsageError(f"there is no {path}; name files, folders or notebooks")
+            raise UsageError(f"{path} does not exist; name files, folders or notebooks")
     return list(found)
 
 
@@ -44,5 +44,5 @@ def _walk(folder: str, settings: Settings) -> Iterator[str]:
             path = os.path.join(place, name)
             if name.endswith(_ENDINGS) and not settings.excludes(path):
                 yield path.removeprefix("./")
-    # Named like files, so that the report says that they were not looked at.
+    # Include them like files, so that the report says that they were not checked.
     yield from unreadable

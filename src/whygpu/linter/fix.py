@@ -1,4 +1,4 @@
-"""Apply the edits of findings: exactly where they are, and only where the result still parses."""
+"""Applies the edits of findings, only if the result still parses."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$")
 class Fixed(NamedTuple):
     content: bytes
     mended: int
-    """How many findings were."""
+    """How many findings were fixed."""
 
 
 def fixed(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]) -> Fixed:
-    """The file with everything mended that can be, until nothing is left to mend."""
+    """The file with all possible fixes, repeated until nothing is left to fix."""
     count = 0
     for _ in range(_MOST_ROUNDS):
         try:
@@ -42,7 +42,7 @@ def fixed(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]
 
 
 def _apart(findings: Sequence[tuple[Edit, ...]]) -> list[tuple[Edit, ...]]:
-    """The edits of each finding, all or none, without those that touch another's."""
+    """The edits of each finding, all or none, without findings whose edits overlap another's."""
     chosen: list[tuple[Edit, ...]] = []
     taken: list[Place] = []
     for edits in findings:
@@ -58,7 +58,7 @@ def _touch(one: Place, other: Place) -> bool:
 
 
 def _apply(analysis: Analysis, content: bytes, edits: list[Edit]) -> bytes | None:
-    """None where nothing is to be done, or the result would not be what is wanted."""
+    """None if there is nothing to do, or if the result would not be as intended."""
     if not edits:
         return None
     source = analysis.source
@@ -73,7 +73,7 @@ def _apply(analysis: Analysis, content: bytes, edits: list[Edit]) -> bytes | Non
 
 
 def replaced(text: str, edits: Sequence[Edit]) -> str:
-    """The text with all edits made; line ends stay as each line has them."""
+    """The text with all edits made. Each line keeps its line ending."""
     lines = _LINES.findall(text)
     for edit in sorted(edits, key=lambda edit: edit.place.start, reverse=True):
         (first, column), (last, end) = edit.place
@@ -89,7 +89,7 @@ def _in_notebook(book: Notebook, content: bytes, edits: list[Edit]) -> bytes | N
     text = content.decode("utf-8-sig")
     style = _style(book, text)
     if style is None:
-        # Written in a way that would not be kept.
+        # Its JSON is formatted in a way that writing would not preserve.
         return None
     by_cell: dict[int, list[Edit]] = {}
     for edit in edits:
@@ -120,7 +120,7 @@ class _Style(NamedTuple):
 
 
 def _style(book: Notebook, text: str) -> _Style | None:
-    """How the notebook's JSON is written, if some common way gives exactly its text."""
+    """The formatting of the notebook's JSON, if a common style reproduces its text exactly."""
     end = text[len(text.rstrip("\n")) :]
     for indent in (1, 2, 4, None):
         for ascii_only in (False, True):

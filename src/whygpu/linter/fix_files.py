@@ -1,4 +1,4 @@
-"""Mend files where they are: each one as a whole, and only files inside the folders given."""
+"""Fixes files in place: each file completely or not at all, and only inside the given folders."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from whygpu.model.cause import Cause
 from whygpu.model.code_finding import NotFixed
 
 _MOST_TRIES = 3
-"""Somebody else may write the same file; two runs of whygpu agree after the second try."""
+"""Another program may write the same file. Two runs of whygpu agree after the second attempt."""
 
 
 class FixResult(NamedTuple):
     mended: int
-    """How many findings were mended, in all files."""
+    """How many findings were fixed, in all files."""
     left: tuple[NotFixed, ...]
 
 
 def fix_files(
     paths: Sequence[str], given: Sequence[str], settings: Settings, causes: Sequence[Cause]
 ) -> FixResult:
-    """`given` are the files and folders in which `paths` were found."""
+    """`given`: the files and folders that the user named and that contain `paths`."""
     folders = [_real_folder(path) for path in given]
     mended = 0
     left: list[NotFixed] = []
@@ -39,7 +39,7 @@ def fix_files(
 
 
 class _NotChanged(Exception):
-    """Why a file was left as it is."""
+    """Why a file was not changed."""
 
 
 def _fix(path: str, folders: Sequence[str], settings: Settings, causes: Sequence[Cause]) -> int:
@@ -60,17 +60,17 @@ def _fix(path: str, folders: Sequence[str], settings: Settings, causes: Sequence
         except OSError as error:
             raise _NotChanged(error.strerror or str(error)) from error
         return result.mended
-    raise _NotChanged("somebody else keeps changing it")
+    raise _NotChanged("another program keeps changing it")
 
 
 def _require_inside(path: str, folders: Sequence[str]) -> None:
     real = os.path.realpath(path)
     if not any(os.path.commonpath((real, folder)) == folder for folder in folders):
         raise _NotChanged(
-            f"it is a link to {real}, outside of what was given; to change that file, name it"
+            f"it is a link to {real}, outside the given folders; to change that file, name it"
         )
 
 
 def _real_folder(path: str) -> str:
-    """The folder that was given, or the one in which the file that was given lies."""
+    """The given folder, or the folder of the given file."""
     return os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path))

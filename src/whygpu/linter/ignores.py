@@ -1,4 +1,4 @@
-"""Findings that a comment takes back: `# whygpu: ignore[WG704] the reason`."""
+"""Comments that suppress findings: `# whygpu: ignore[WG704] the reason`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Ignores:
                 self.lines[number] = ignore
 
     def reason(self, place: Place, code: str, cause: str) -> str | None:
-        """Why a finding is taken back; None where it is not, empty where no reason is given."""
+        """Why a finding is suppressed; None if it is not, empty if no reason is given."""
         candidates = [self.lines.get(place.start[0]), self.lines.get(place.end[0]), *self.file]
         for ignore in candidates:
             if ignore is not None and ignore.covers(code, cause):

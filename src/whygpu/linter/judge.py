@@ -1,4 +1,4 @@
-"""Every code detector on one program. Pure: the same text always gives the same findings."""
+"""Runs every code detector on one program. Pure: the same text always gives the same findings."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from whygpu.model.program import Program
 
 
 class Crash(Exception):
-    """A detector's bug, with its cause; the other detectors' findings are not lost over it."""
+    """A bug in a detector, with its cause. The findings of other detectors are kept."""
 
 
 def relevant(causes: Sequence[Cause], text: str) -> list[Cause]:
-    """The causes whose defect this text may have, by the words in it."""
+    """The causes whose defect this text may have, according to its words."""
     return [
         cause
         for cause in causes
@@ -23,7 +23,7 @@ def relevant(causes: Sequence[Cause], text: str) -> list[Cause]:
 
 
 def judge(program: Program, causes: Sequence[Cause]) -> tuple[list[CodeFinding], list[str]]:
-    """Findings in the order of the file, each place told once per cause; and crashes."""
+    """Findings in file order, one per place and cause; and crashes."""
     found: dict[tuple[str, object], CodeFinding] = {}
     crashes: list[str] = []
     for cause in causes:
@@ -34,7 +34,7 @@ def judge(program: Program, causes: Sequence[Cause]) -> tuple[list[CodeFinding],
             for item in detector(program):
                 found.setdefault((cause.code, item.place.start), item)
         except RecursionError:
-            # No bug: the program nests too deeply, for this detector and perhaps for others.
+            # Not a bug: the program is nested too deeply for this detector, and perhaps for others.
             raise
         except Exception as error:
             crashes.append(f"{cause.code}: {type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""Lint many files, on all cores where there are enough of them."""
+"""Lints many files, on all cores if there are enough files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from whygpu.model.cause import Cause
 from whygpu.model.code_finding import FileProblem, LintReport, Located
 
 OnProgress = Callable[[int, int], None]
-"""How many files are done, and how many there are."""
+"""The number of finished files, and the total."""
 
 _WORTH_A_POOL = 48
-"""Starting processes takes as long as linting so many files."""
+"""Starting processes takes as long as linting this many files."""
 _CHUNK = 16
 _BATCH = 4096
-"""Files that are given to the processes together."""
+"""Files per batch for the processes."""
 MOST_REPORTED = 10_000
-"""Findings of one report, and as many problems; each takes some kilobytes."""
+"""The most findings, and the most problems, of one report; each takes some kilobytes."""
 
 
 def lint_causes() -> tuple[Cause, ...]:
@@ -41,9 +41,9 @@ def lint_files(
 
 
 def report(count: int, results: Iterable[FileResult]) -> LintReport:
-    """One report from the files' results; their order is the files' own.
+    """One report from the results of the files, in the same order.
 
-    What is more than a report can hold is counted.
+    Findings beyond the limit of a report are only counted.
     """
     findings: list[Located] = []
     ignored: list[Located] = []
@@ -68,12 +68,12 @@ def _counted(
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _pool:  # noqa: N801
-    """A pool of processes that goes away at once when the work is broken off."""
+    """A pool of processes that ends at once if the work is interrupted."""
 
     def __init__(self, settings: Settings) -> None:
         import multiprocessing
@@ -81,7 +81,7 @@ class _pool:  # noqa: N801
 
         self._others = multiprocessing.active_children()
         methods = multiprocessing.get_all_start_methods()
-        # A forked worker has the catalogue already.
+        # A forked worker already has the catalogue.
         context = multiprocessing.get_context("fork" if "fork" in methods else None)
         self._executor = ProcessPoolExecutor(
             cores(), context, initializer=_start_worker, initargs=(settings,)
@@ -91,7 +91,7 @@ class _pool:  # noqa: N801
         return self._results
 
     def _results(self, files: Sequence[str]) -> Iterator[FileResult]:
-        # Not all at once: a million files would be as many promises of a result.
+        # Not all at once: a million files would need a million futures.
         for start in range(0, len(files), _BATCH):
             batch = files[start : start + _BATCH]
             yield from self._executor.map(_work, batch, chunksize=_CHUNK)
@@ -117,8 +117,8 @@ def _start_worker(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     _worker_settings, _worker_causes = settings, lint_causes()
-    # Syntax trees are thousands of objects without a cycle: looking for one in them takes longer
-    # than making them.
+    # Syntax trees are thousands of objects without a cycle. Searching them for cycles takes longer
+    # than building them.
     gc.set_threshold(100_000)
 
 

@@ -1,4 +1,4 @@
-"""Which TensorFlow the files beside a file are written for, where nothing else tells."""
+"""Which TensorFlow the neighbouring files are written for, if nothing else shows it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Votes(NamedTuple):
 
 
 def all_for_1(path: str) -> bool:
-    """At least two files beside it, or one folder up, are for TensorFlow 1, and none is for 2."""
+    """Whether two or more files in its folder or one folder up are for TensorFlow 1, none for 2."""
     folder, name = os.path.split(os.path.abspath(path))
     for place in (folder, os.path.dirname(folder)):
         votes = _votes(place)

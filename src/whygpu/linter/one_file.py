@@ -1,4 +1,4 @@
-"""Lint one file: its text, the findings in it, and what a comment takes back."""
+"""Lints one file: its text, its findings, and the comments that suppress them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whygpu.linter.files import STDIN
 from whygpu.linter.ignores import Ignores
 from whygpu.linter.judge import judge, relevant
 from whygpu.linter.neighbours import all_for_1
-from whygpu.linter.pins import tensorflow_pin, tensorflow_said
+from whygpu.linter.pins import tensorflow_hint, tensorflow_pin
 from whygpu.linter.settings import Settings
 from whygpu.model.cause import Cause
 from whygpu.model.code_finding import CodeFinding, FileProblem, Located
@@ -37,16 +37,16 @@ class FileResult(NamedTuple):
 
 
 class Analysis(NamedTuple):
-    """What was found in one text, with the edits that are not reported but made."""
+    """The findings in one text, with their edits."""
 
     source: Source
     found: list[tuple[CodeFinding, str | None]]
-    """Each with the reason why it is ignored, or None."""
+    """Each with the reason why it is suppressed, or None."""
     problems: list[FileProblem]
 
 
 def read(path: str) -> bytes:
-    """The content, or one byte more than a source may have."""
+    """The content, or one byte more than the limit if it is too large."""
     if path == STDIN:
         return sys.stdin.buffer.read(limits.SOURCE_FILE + 1)
     if is_substituted(path):
@@ -55,7 +55,7 @@ def read(path: str) -> bytes:
 
 
 def analyse(path: str, content: bytes, settings: Settings, causes: Sequence[Cause]) -> Analysis:
-    """Raises SourceProblem for what cannot be read as Python."""
+    """Raises SourceProblem if the content cannot be read as Python."""
     source = load(path, content)
     tree = parse(source)
     problems = _broken_cells(source)
@@ -65,9 +65,9 @@ def analyse(path: str, content: bytes, settings: Settings, causes: Sequence[Caus
     try:
         found, crashes = _judged(source, tree, settings, chosen)
     except RecursionError:
-        raise SourceProblem("too-large", "its code nests too deeply to be followed") from None
+        raise SourceProblem("too-large", "its code is nested too deeply to be analysed") from None
     except TooComplex as error:
-        raise SourceProblem("too-large", f"its code cannot be followed: {error}") from error
+        raise SourceProblem("too-large", f"its code cannot be analysed: {error}") from error
     problems += [FileProblem(path, 1, "crashed", crash) for crash in crashes]
     ignores = Ignores(source.text)
     return Analysis(
@@ -89,14 +89,14 @@ def _judged(
         tensorflow_pin(folder) if "tensorflow" in source.text and in_project else None
     )
     return judge(
-        program(source, tree, target, lambda: _said(source.path) if in_project else None), causes
+        program(source, tree, target, lambda: _hinted(source.path) if in_project else None), causes
     )
 
 
-def _said(path: str) -> TensorFlowLine | None:
-    """What the project's words, or else the files around, tell of the TensorFlow it is for."""
-    said = tensorflow_said(os.path.dirname(path) or os.curdir)
-    return "1" if said != "1" and said != "2" and all_for_1(path) else said
+def _hinted(path: str) -> TensorFlowLine | None:
+    """The TensorFlow version that the README, or else neighbouring files, suggest."""
+    hint = tensorflow_hint(os.path.dirname(path) or os.curdir)
+    return "1" if hint != "1" and hint != "2" and all_for_1(path) else hint
 
 
 def _broken_cells(source: Source) -> list[FileProblem]:
@@ -107,7 +107,7 @@ def _broken_cells(source: Source) -> list[FileProblem]:
             source.path,
             1,
             "python2" if is_python_2("\n".join(cell.lines), error) else "syntax",
-            f"cell {cell.number} is left out, because it cannot be parsed: {error.msg}",
+            f"cell {cell.number} was skipped, because it cannot be parsed: {error.msg}",
             cell.number,
         )
         for cell, error in source.notebook.broken

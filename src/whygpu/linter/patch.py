@@ -1,8 +1,8 @@
-"""The difference between two contents of a file, as a patch that `git apply` and `patch -p1` take.
+"""Writes the difference between two contents of a file as a patch for `git apply` and `patch -p1`.
 
-It is made of bytes: a file may be in any encoding, and a line ends at a line feed only, whatever
-other line ends are in it. Names are written as git writes them, from the current folder; a file
-outside of that is named from the root folder (`patch -p1 -d /`).
+It works on bytes: a file may have any encoding, and only a line feed ends a line. Names are written
+as git writes them, relative to the current folder. A file outside that folder is named from the
+root folder (`patch -p1 -d /`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _name(side: str, name: str) -> bytes:
     raw = f"{side}/".encode() + os.fsencode(name)
     if any(byte < 32 or byte in b'"\\\x7f' for byte in raw) or not _is_utf8(raw):
         return b'"' + b"".join(_quoted(byte) for byte in raw) + b'"'
-    # A tab ends a name that has blanks in it.
+    # A tab ends a name that contains spaces.
     return raw + b"\t" if b" " in raw else raw
 
 

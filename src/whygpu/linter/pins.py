@@ -1,4 +1,4 @@
-"""Which TensorFlow a project says it is for: in its requirements, or in its README."""
+"""Which TensorFlow a project is for, according to its requirements or its README."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LARGEST = 1 << 18
 
 @lru_cache(maxsize=4096)
 def tensorflow_pin(folder: str) -> TensorFlowLine | None:
-    """What the nearest requirements above a file pin, up to the top of its repository."""
+    """The version that the nearest requirements above a file pin, up to the repository root."""
     return _search(os.path.abspath(folder), _HIGHEST)
 
 
@@ -60,22 +60,22 @@ def _search(folder: str, levels: int) -> TensorFlowLine | None:
 
 
 @lru_cache(maxsize=4096)
-def tensorflow_said(folder: str) -> TensorFlowLine | None:
-    """What the nearest README or lower bound that names a TensorFlow speaks of.
+def tensorflow_hint(folder: str) -> TensorFlowLine | None:
+    """The version in the nearest README or lower bound that names TensorFlow.
 
-    That is no pin, but it tells what a file was made for that itself does not say.
+    This is not a pin, but it suggests the version for a file that does not show it itself.
     """
-    return _search_said(os.path.abspath(folder), _HIGHEST)
+    return _search_hint(os.path.abspath(folder), _HIGHEST)
 
 
 @lru_cache(maxsize=4096)
-def _search_said(folder: str, levels: int) -> TensorFlowLine | None:
+def _search_hint(folder: str, levels: int) -> TensorFlowLine | None:
     try:
         entries = os.listdir(folder)
     except OSError:
         return None
     majors = {
-        # TensorFlow 0.12 is a TensorFlow 1 in all that matters here.
+        # For this purpose, TensorFlow 0.12 is a TensorFlow 1.
         max(int(match.group(1)), 1)
         for name in entries
         if _README.fullmatch(name) or _FILES.fullmatch(name)
@@ -86,7 +86,7 @@ def _search_said(folder: str, levels: int) -> TensorFlowLine | None:
     parent = os.path.dirname(folder)
     if ".git" in entries or parent == folder or levels == 0:
         return None
-    return _search_said(parent, levels - 1)
+    return _search_hint(parent, levels - 1)
 
 
 def _line(majors: set[int]) -> TensorFlowLine:
@@ -109,6 +109,6 @@ def _majors(path: str) -> set[int]:
         below = "<" in match.group(0) and "<=" not in match.group(0)
         found.add(number - 1 if below and "." not in match.group(0) else number)
     for match in _NVIDIA_IMAGE.finditer(text):
-        # The images of 2017 to 2019 have TensorFlow 1; since then their names tell.
+        # The images of 2017 to 2019 have TensorFlow 1; later images have the version in the name.
         found.add(int(match.group(1)) if match.group(1) else 1)
     return found & {1, 2}

@@ -1,4 +1,4 @@
-"""What a project wants linted: [tool.whygpu.lint] in pyproject.toml, and the command line."""
+"""The lint settings: [tool.whygpu.lint] in pyproject.toml, and the command line."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ else:
 
 FILE = "pyproject.toml"
 LARGEST = 1 << 20
-"""Bytes of it; the largest projects have some ten thousand."""
+"""Bytes of pyproject.toml; those of the largest projects have some ten thousand."""
 TABLE = "[tool.whygpu.lint]"
 _KEYS = ("select", "ignore", "exclude", "per-file-ignores", "tensorflow")
 
 
 class Settings(NamedTuple):
     select: tuple[str, ...] = ()
-    """Codes, beginnings of codes, or names of causes; none: all."""
+    """Codes, prefixes of codes, or names of causes; empty means all."""
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    """Patterns of paths, from the folder of pyproject.toml."""
+    """Patterns of paths, relative to the folder of pyproject.toml."""
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """For files that match a pattern: what to ignore there."""
+    """For each pattern of files, what to ignore there."""
     tensorflow: TensorFlowLine | None = None
-    """The TensorFlow that the project is for, where it says so."""
+    """The TensorFlow that the project is for, if the settings say so."""
     root: str = ""
 
     def excludes(self, path: str) -> bool:
@@ -52,7 +52,7 @@ class Settings(NamedTuple):
         )
 
     def causes_for(self, path: str, causes: Sequence[Cause]) -> list[Cause]:
-        """The causes that are looked for in this file."""
+        """The causes to check in this file."""
         unwanted = list(self.ignore)
         for pattern, names in self.per_file:
             if self._matches(path, pattern):
@@ -71,7 +71,7 @@ def _names(words: Sequence[str], cause: Cause) -> bool:
 
 
 def load(paths: Sequence[str], causes: Sequence[Cause]) -> Settings:
-    """The settings of the project that these paths are in; none is fine."""
+    """The settings of the project that contains these paths; defaults if there are none."""
     file = _nearest(paths)
     if file is None:
         return Settings()
@@ -80,9 +80,9 @@ def load(paths: Sequence[str], causes: Sequence[Cause]) -> Settings:
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} is no TOML: {error}") from error
+        raise UsageError(f"{file} is not valid TOML: {error}") from error
     except RecursionError:
-        raise UsageError(f"{file} cannot be read: it nests too deeply") from None
+        raise UsageError(f"{file} cannot be read: it is nested too deeply") from None
     table = data.get("tool", {})
     for name in ("whygpu", "lint"):
         table = table.get(name, {}) if isinstance(table, dict) else {}
@@ -107,7 +107,7 @@ def _nearest(paths: Sequence[str]) -> str | None:
 
 def _settings(file: str, table: Any, causes: Sequence[Cause]) -> Settings:
     if not isinstance(table, dict):
-        raise UsageError(f"{file}: {TABLE} is no table")
+        raise UsageError(f"{file}: {TABLE} must be a table")
     unknown = sorted(table.keys() - set(_KEYS))
     if unknown:
         raise UsageError(
@@ -116,7 +116,7 @@ def _settings(file: str, table: Any, causes: Sequence[Cause]) -> Settings:
     lists = {name: _words(file, name, table.get(name, [])) for name in ("select", "ignore")}
     per_file = table.get("per-file-ignores", {})
     if not isinstance(per_file, dict):
-        raise UsageError(f"{file}: per-file-ignores is a table of patterns and lists of codes")
+        raise UsageError(f"{file}: per-file-ignores must be a table of patterns and lists of codes")
     pairs = tuple(
         (pattern, _words(file, "per-file-ignores", names)) for pattern, names in per_file.items()
     )
@@ -135,7 +135,7 @@ def _settings(file: str, table: Any, causes: Sequence[Cause]) -> Settings:
 
 def _words(file: str, name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise UsageError(f"{file}: {name} is a list of words, not {value!r}")
+        raise UsageError(f"{file}: {name} must be a list of strings, not {value!r}")
     return tuple(value)
 
 
@@ -143,7 +143,7 @@ def check_codes(words: Sequence[str], causes: Sequence[Cause], where: str | Opti
     for word in words:
         if not any(_names([word], cause) for cause in causes):
             raise UsageError(
-                where, f": {word!r} is no cause that lint looks for; `whygpu rule` lists them"
+                where, f": {word!r} is not a cause that lint checks; `whygpu rule` lists them"
             )
 
 
@@ -151,5 +151,7 @@ def tensorflow_line(text: object, where: str | Option) -> TensorFlowLine:
     """1.15 -> "1"."""
     found = re.fullmatch(r"([12])(\.\d+)*(\.x)?", str(text))
     if not found:
-        raise UsageError(where, f': tensorflow is a version such as "1.15" or "2.16", not {text!r}')
+        raise UsageError(
+            where, f': tensorflow must be a version such as "1.15" or "2.16", not {text!r}'
+        )
     return "1" if found.group(1) == "1" else "2"
