@@ -65,7 +65,7 @@ def test_an_old_release_gets_its_cuda_from_conda() -> None:
     assert shell_texts(found.preparations, found.installer) == (
         "conda install -c conda-forge cudatoolkit=11.8 'cudnn>=8.6,<9'",
     )
-    assert any("brings no CUDA libraries" in note for note in found.notes)
+    assert any("does not include the CUDA libraries" in note for note in found.notes)
     assert advised("tensorflow").preparations == ()
 
 
@@ -104,8 +104,8 @@ def test_pytorch_has_an_index_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("where", "note"),
     [
-        (machine(python="3.9"), "Python 3.9 gets no more security fixes since 2025-10"),
-        (machine(driver="535.54.03"), "driver branch 535 is at the end of its life since 2026-06"),
+        (machine(python="3.9"), "Python 3.9 has had no security fixes since 2025-10"),
+        (machine(driver="535.54.03"), "driver branch 535 reached its end of life in 2026-06"),
     ],
 )
 def test_what_is_at_its_end_of_life(where: MachineSpec, note: str) -> None:

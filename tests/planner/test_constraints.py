@@ -118,14 +118,14 @@ JAX_13 = candidate("jax", "0.7.2", "cuda13")
             JAX_13,
             machine(gpu=GTX_1080),
             "breaks",
-            "is built for CUDA 13, which needs 7.5: not GeForce GTX 1080 (6.1)",
+            "is built for CUDA 13, which needs 7.5 and excludes GeForce GTX 1080 (6.1)",
         ),
         (
             "defect",
             candidate("tensorflow", "2.21.0"),
             machine(),
             "breaks",
-            "does not search the folder of its own cusolver, and so finds no GPU as installed",
+            "does not search the folder of its own cusolver, so it finds no GPU as installed",
         ),
     ],
 )

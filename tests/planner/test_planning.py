@@ -280,7 +280,7 @@ def test_why_not_in_company() -> None:
     assert chain[-1].outcome == "breaks"
     assert chain[-1].reason.startswith("needs nvidia-cudnn-cu12==8.9.4.25; jax-cuda12-plugin")
     chain = why_not(machine(), parse("tensorflow==2.20"), parse_all(["jax"]), TABLE).chain
-    assert chain[-1].reason == "goes together with jax 0.7.2"
+    assert chain[-1].reason == "is compatible with jax 0.7.2"
 
 
 @each("wishes", ["tensorflow", "torch", "jax", "keras"])

@@ -8,7 +8,7 @@ from tests.cases import each
 from tests.planner.small_table import GTX_1080, RTX_5090, machine
 from whygpu.model.install_plan import PlanAnswer
 from whygpu.model.machine_spec import MachineSpec, PlannedGpu
-from whygpu.planner.candidate_cache import Shelf
+from whygpu.planner.candidate_cache import CandidateCache
 from whygpu.planner.candidates import Table, candidates
 from whygpu.planner.planning import make_plan
 from whygpu.planner.wishes import FRAMEWORKS, parse_all
@@ -91,14 +91,14 @@ def test_what_a_plan_installs_meets_every_need_of_what_it_installs() -> None:
     answer = plan("tensorflow jax torch keras", where)
     assert answer.plan is not None
     versions = dict(answer.plan.solution.packages)
-    shelf = Shelf(where, TABLE)
+    cache = CandidateCache(where, TABLE)
     checked = 0
     for name, version in versions.items():
         row = next(row for row in versions_of(name) if row.version == version)
-        for need in shelf.needs_of(name, row):
+        for need in cache.needs_of(name, row):
             package = need.name.partition("[")[0]
             if package in versions:
-                allowed = {item.version for item in shelf.allowed(package, {need.specifier})}
+                allowed = {item.version for item in cache.allowed(package, {need.specifier})}
                 assert versions[package] in allowed, need
                 checked += 1
     assert checked > 20

@@ -10,7 +10,7 @@ from tests.cases import each
 from tests.planner.small_table import TABLE, machine
 from whygpu.model.install_plan import Candidate, Solution
 from whygpu.planner import release_search as searching
-from whygpu.planner.candidate_cache import Shelf, _exact
+from whygpu.planner.candidate_cache import CandidateCache, _exact
 from whygpu.planner.candidates import candidates
 from whygpu.planner.planning import make_plan, why_not
 from whygpu.planner.release_search import Nothing, search
@@ -19,10 +19,10 @@ from whygpu.planner.wishes import parse_all
 
 
 def by_trying_all(
-    options: list[tuple[str, list[Candidate]]], shelf: Shelf
+    options: list[tuple[str, list[Candidate]]], cache: CandidateCache
 ) -> tuple[Candidate, ...] | None:
     for company in product(*(items for _, items in options)):
-        found = resolve([(item.framework, [item]) for item in company], shelf)
+        found = resolve([(item.framework, [item]) for item in company], cache)
         if isinstance(found, Solution):
             return found.chosen
     return None
@@ -34,10 +34,10 @@ def by_trying_all(
 )
 @each("python", ["3.9", "3.11", "3.12"])
 def test_the_search_finds_what_trying_every_combination_finds(names: str, python: str) -> None:
-    shelf = Shelf(machine(python=python), TABLE)
+    cache = CandidateCache(machine(python=python), TABLE)
     options = [(name, list(candidates(name, TABLE))) for name in names.split()]
-    expected = by_trying_all(options, shelf)
-    found = search(options, shelf)
+    expected = by_trying_all(options, cache)
+    found = search(options, cache)
     if expected is None:
         assert isinstance(found, Nothing)
     else:

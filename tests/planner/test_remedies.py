@@ -54,7 +54,7 @@ def test_after_a_log_that_tells_nothing_it_is_the_newest_release_without_a_defec
 
 def test_what_is_not_known_of_the_machine_is_said() -> None:
     told = after(InstallFramework("torch"), python="3.11.9")
-    assert told.text.startswith("Install it. Not known here: its driver and GPU;")
+    assert told.text.startswith("Install it. Not known here: its driver and GPU.")
     assert "`whygpu plan torch`" in told.text
 
 
@@ -137,7 +137,7 @@ def test_what_is_installed_beside_it_has_to_go_on_working() -> None:
 def test_what_does_not_go_together_is_said() -> None:
     old = '[target.frameworks.torch]\nversion = "1.13.1"\n'
     found = on(f'only = ["torch"]\n{old}', InstallFramework("jax"))
-    assert "does not go together with PyTorch 1.13.1" in found.text
+    assert "is not compatible with PyTorch 1.13.1" in found.text
     assert shell_text(found.action) is not None
 
 

@@ -73,5 +73,5 @@ def test_keras_computes_with_its_default_if_that_is_wished_for_else_with_the_fir
 
 
 def test_a_framework_wished_for_twice_is_an_error() -> None:
-    with pytest.raises(UsageError, match="wished for twice"):
+    with pytest.raises(UsageError, match="given twice"):
         parse_all(["tf>=2.14", "tensorflow<2.17"])

@@ -48,8 +48,8 @@ Check:
    whygpu check
 
 Good to know:
-   - tensorflow 2.12.1 brings no CUDA libraries: CUDA 11.8 and cuDNN 8.6 have to
-     be on the machine, from conda as shown or from NVIDIA's installers
+   - tensorflow 2.12.1 does not include the CUDA libraries: CUDA 11.8 and cuDNN
+     8.6 must be on the machine, from conda as shown or from NVIDIA's installers
 
 Releases of TensorFlow:
    2.15.1 to 2.21.0  needs driver 525.60.13 or newer, you have 470.82
@@ -113,7 +113,7 @@ CHAIN = """\
   ✓  architecture  has machine code for RTX A6000 (8.6): sm_60 to sm_90 and PTX
                    for 9.0
   ✓  defect        has no defect on record
-  ✓  conflict      finds all that it requires
+  ✓  conflict      has all its requirements available
 
 Read from tensorflow-2.20.0.whl
 """
@@ -151,7 +151,7 @@ def test_json_has_the_documented_shape() -> None:
         "extra": "and-cuda",
         "fits": False,
         "breaks": "defect",
-        "reason": "does not search the folder of its own cusolver, and so finds no GPU as "
+        "reason": "does not search the folder of its own cusolver, so it finds no GPU as "
         "installed",
     }
     assert data["candidates"][1]["fits"] is True

@@ -1,1 +1,1 @@
-"""What fits a machine: from its facts, the wishes and the tables to a plan, without I/O."""
+"""Plans which releases fit a machine, from its facts, the wishes and the tables, without I/O."""

@@ -1,4 +1,4 @@
-"""What to do with a plan: the commands, what to know about them, and what to check afterwards."""
+"""How to carry out a plan: the commands, notes on them, and a check afterwards."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PYTORCH_INDEX = "https://download.pytorch.org/whl/"
 
 
 def advice(answer: PlanAnswer, plan: Plan, today: str, target: Installer | None = None) -> Advice:
-    """`target` is the environment that the plan is for; without it, any with that Python."""
+    """`target` is the environment for the plan; without it, any environment with that Python."""
     python = answer.machine.python_minor
     wanted = Install(requirements(plan))
     system_cuda = [_system_cuda(item) for item in plan.chosen]
@@ -41,7 +41,7 @@ def advice(answer: PlanAnswer, plan: Plan, today: str, target: Installer | None 
 
 
 def requirements(plan: Plan) -> tuple[str, ...]:
-    """What the command asks for: the choices, and what their metadata fail to exclude."""
+    """The requirements in the command: the choices, and pins that their metadata lack."""
     pins = (requirement for requirement, _ in plan.solution.pins)
     return tuple(dict.fromkeys((*(item.requirement for item in plan.chosen), *pins)))
 
@@ -55,7 +55,7 @@ def _any_with(python: str | None) -> Installer:
 
 
 def _with_uv(wanted: Install, python: str | None) -> Action:
-    """Into a fresh environment, which uv makes with that Python."""
+    """Install into a new environment that uv creates with that Python."""
     words = [word for item in wanted.requirements for word in (" ", a_requirement(item))]
     if python is None:
         return shell_script("uv pip install", *words)
@@ -69,12 +69,12 @@ def _newer_pip(python: str | None) -> Action | None:
 
 
 def _system_cuda(candidate: Candidate) -> Action | None:
-    """Releases without an extra for CUDA find it on the machine, or in a conda environment."""
+    """Releases without an extra for CUDA use the machine's CUDA or that of a conda environment."""
     if candidate.framework != "tensorflow" or candidate.extra:
         return None
     cuda = ".".join(candidate.cuda.split(".")[:2])
     floor = cudnn_floor(candidate.version) or candidate.cudnn
-    # Any later one of the same major release will do.
+    # Any later release with the same major number works.
     limit = f"cudnn>={floor},<{int(floor.partition('.')[0]) + 1}" if floor else ""
     cudnn = (" ", a_requirement(limit)) if limit else ()
     toolkit = ("conda install -c conda-forge cudatoolkit=", a_number(cuda))
@@ -97,7 +97,7 @@ def _search_remedy(candidate: Candidate) -> Action | None:
 
 
 def _folder(library: str) -> str:
-    """The wheels' folder of a library; what is a folder already stays one."""
+    """The folder of a library in the wheels; a folder is returned as it is."""
     plain = library.removeprefix("lib").partition(".so")[0]
     return {"cublasLt": "cublas", "cudart": "cuda_runtime", "cupti": "cuda_cupti"}.get(plain, plain)
 
@@ -122,14 +122,14 @@ def _about(candidate: Candidate) -> Iterator[str]:
         )
     if _system_cuda(candidate):
         yield (
-            f"{name} brings no CUDA libraries: CUDA {candidate.cuda} and cuDNN "
-            f"{cudnn_floor(candidate.version) or candidate.cudnn} have to be on the machine, "
+            f"{name} does not include the CUDA libraries: CUDA {candidate.cuda} and cuDNN "
+            f"{cudnn_floor(candidate.version) or candidate.cudnn} must be on the machine, "
             "from conda as shown or from NVIDIA's installers"
         )
     if candidate.framework in ("onnxruntime", "cupy"):
         cudnn = f" and cuDNN {candidate.cudnn}" if candidate.cudnn else ""
         wanted = f"CUDA {candidate.cuda}{cudnn}"
-        yield f"{name} brings no CUDA libraries: those of {wanted} have to be on the machine"
+        yield f"{name} does not include the CUDA libraries: {wanted} must be on the machine"
     if candidate.framework == "torch":
         yield (
             f"{name} from the package index is built for CUDA {candidate.cuda}; builds for other "
@@ -140,7 +140,7 @@ def _about(candidate: Candidate) -> Iterator[str]:
 def _keras_backend(frameworks: list[str]) -> Iterator[str]:
     backends = [name for name in frameworks if name in BACKENDS]
     if "keras" in frameworks and "tensorflow" not in backends:
-        yield f"set KERAS_BACKEND={backends[0]}: without it, Keras looks for TensorFlow"
+        yield f"set KERAS_BACKEND={backends[0]}: without it, Keras uses TensorFlow"
 
 
 def _ends_of_life(machine: MachineSpec, today: str) -> Iterator[str]:
@@ -148,11 +148,11 @@ def _ends_of_life(machine: MachineSpec, today: str) -> Iterator[str]:
     python = machine.python_minor
     release = python_release(python) if python else None
     if release is not None and release.end_of_life < month:
-        yield f"Python {release.version} gets no more security fixes since {release.end_of_life}"
+        yield f"Python {release.version} has had no security fixes since {release.end_of_life}"
     if isinstance(machine.driver, Known):
         branch = branch_of(machine.driver.value)
         if branch is not None and branch.end_of_life and branch.end_of_life < month:
             yield (
-                f"driver branch {release_numbers(machine.driver.value)[0]} is at the end of its "
-                f"life since {branch.end_of_life}"
+                f"driver branch {release_numbers(machine.driver.value)[0]} reached its end of life "
+                f"in {branch.end_of_life}"
             )

@@ -1,4 +1,4 @@
-"""What the release table has for one machine: usable releases, and what each asks for."""
+"""The releases of the table that are usable on one machine, and their requirements, cached."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from whygpu.tables.keras_backends import BackendLimit, backend_limit
 from whygpu.tables.undeclared_limits import undeclared_limits
 
 SHARED_FOLDERS = ("cudnn", "nccl", "cusparselt", "nvshmem")
-"""NVIDIA's wheels of these write the same files whatever CUDA release they are for."""
+"""NVIDIA's wheels of these install the same files for every CUDA release."""
 _ASSUMED_PYTHON = "3.12"
 _ZEROS = re.compile(r"(?:\.0)+$")
 _SYSTEMS = {
@@ -33,22 +33,22 @@ _SYSTEMS = {
 
 
 class Need(NamedTuple):
-    """A requirement: of the user, or of a package."""
+    """A requirement of the user or of a package."""
 
     name: str
     """A package, one with an extra, a wish ("wish:jax"), or a shared folder ("folder:cudnn")."""
     specifier: str
     owner: str = ""
-    """The release whose metadata say so: jax-cuda12-plugin 0.7.2."""
+    """The release whose metadata contain it: jax-cuda12-plugin 0.7.2."""
 
 
-class Shelf:
-    """Remembers what it has worked out: a plan asks for the same things many times over."""
+class CandidateCache:
+    """Caches its results, because a plan needs the same ones many times."""
 
     def __init__(
         self, machine: MachineSpec, table: Table, keras_backend: str | None = None
     ) -> None:
-        """`keras_backend` is what Keras, if it is wished for, is to compute with."""
+        """`keras_backend` is the backend of Keras, if Keras is among the wishes."""
         self.machine = machine
         self.keras_backend = keras_backend
         self.table = table
@@ -59,12 +59,12 @@ class Shelf:
         self._needs: dict[tuple[str, str], list[Need]] = {}
         self._closures: dict[str, list[Need]] = {}
         self.met: dict[tuple[str, frozenset[str]], bool] = {}
-        """Needs, by name and specifiers, that something here meets, or nothing."""
+        """Whether some release satisfies a need, by its name and specifiers."""
 
     def rows(self, package: str, specifiers: Iterable[str] = ()) -> Iterator[Release]:
-        """The releases of a package that can be installed and serve the GPU, newest first.
+        """The releases of a package that can be installed and support the GPU, newest first.
 
-        Where a specifier is an exact pin, only that one: the rest would be looked at for nothing.
+        If a specifier is an exact pin, only that release, to save time.
         """
         exact = next((_exact(specifier) for specifier in specifiers if _exact(specifier)), None)
         if exact is not None:
@@ -87,7 +87,7 @@ class Shelf:
         return self._usable[key]
 
     def cudnn_refuses(self, row: Release) -> bool:
-        """cuDNN drops old GPUs within a major release, which no metadata say."""
+        """cuDNN drops old GPUs within a major release, and no metadata declare it."""
         gpus = self.machine.gpus
         if not row.package.startswith("nvidia-cudnn-cu") or not isinstance(gpus, Known):
             return False
@@ -95,10 +95,10 @@ class Shelf:
         return served is not None and any(gpu.capability < served.oldest for gpu in gpus.value)
 
     def closure(self, candidate: Candidate) -> list[Need]:
-        """All that a candidate asks for through exact pins, at once.
+        """All requirements that a candidate has through exact pins, at once.
 
-        The resolver then sees a conflict between two wishes when it tries them, not after having
-        tried every version of everything in between.
+        The resolver then detects a conflict between two wishes at once, without trying every
+        version of the packages in between.
         """
         key = candidate.requirement
         if key not in self._closures:
@@ -117,11 +117,11 @@ class Shelf:
                 found = [item for item in self.needs_of(need.name, row) if item not in needs]
                 needs.update(dict.fromkeys(found))
                 waiting += found
-        # Shared folders first: they are the quickest way to see that two builds do not mix.
+        # Shared folders first: they show most quickly that two builds conflict.
         return sorted(needs, key=lambda need: not need.name.startswith("folder:"))
 
     def needs_of(self, name: str, row: Release) -> list[Need]:
-        """What a package asks for, or a package with an extra; undeclared limits included."""
+        """The requirements of a package, or of a package with an extra, with undeclared limits."""
         key = (name, row.version)
         if key not in self._needs:
             if "[" in name:
@@ -145,13 +145,13 @@ class Shelf:
             yield on_backend.requirement
 
     def backend_limit(self, package: str, version: str) -> BackendLimit | None:
-        """What is known against this release of Keras on the backend that it is to have."""
+        """The known problem of this release of Keras with the chosen backend."""
         if package != "keras" or self.keras_backend is None:
             return None
         return backend_limit(version, self.keras_backend)
 
     def declared(self, row: Release, extra: str) -> list[Need]:
-        """What the metadata ask for: without an extra, or only what the extra adds."""
+        """The requirements in the metadata: without an extra, or only those that the extra adds."""
         owner = f"{row.package} {row.version}"
         return [
             Need(name, specifier, owner)
@@ -161,7 +161,7 @@ class Shelf:
         ]
 
     def _asked(self, line: str, extra: str) -> list[tuple[str, str]]:
-        """What one line of metadata comes to here; releases have most of their lines in common."""
+        """What one line of metadata means here. It is cached: releases share most lines."""
         key = (line, extra)
         if key not in self._lines:
             wanted = _parsed(line)
@@ -183,7 +183,7 @@ class Shelf:
         return [(name, specifier), *shared]
 
     def allowed(self, package: str, specifiers: set[str]) -> list[Release]:
-        """The releases that pip could take, which knows metadata only."""
+        """The releases that pip could choose. pip knows metadata only."""
         return [
             row
             for row in self.table.versions(package)
@@ -193,13 +193,13 @@ class Shelf:
 
 
 def _shortest(version: str) -> str:
-    """Zeros at the end do not count: ==13.0.3 is met by 13.0.3.0."""
+    """Trailing zeros do not count: 13.0.3.0 satisfies ==13.0.3."""
     return _ZEROS.sub("", version)
 
 
 @cache
 def _exact(specifier: str) -> str | None:
-    """The one version that a specifier leaves: "==1.2", or "<=1.2,>=1.2" as JAX has it."""
+    """The only version that a specifier allows: "==1.2", or "<=1.2,>=1.2" as in JAX."""
     parts = specifier.split(",")
     versions = {part.lstrip("<>=!~ ") for part in parts}
     operators = {part[: len(part) - len(part.lstrip("<>=!~ "))].strip() for part in parts}

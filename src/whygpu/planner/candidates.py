@@ -1,4 +1,4 @@
-"""The releases that can fulfil a wish, each with what its GPU build is made for."""
+"""The releases that can satisfy a wish, each with the requirements of its GPU build."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _tensorflow(table: Table) -> Iterator[Candidate]:
 
 
 def _exact_cuda(row: Release) -> str:
-    """Binaries that link their libraries show only the major CUDA release."""
+    """The exact CUDA release: linked binaries show only the major number."""
     known = build_of(row.version)
     if known is None or not row.cuda or "." in row.cuda:
         return row.cuda
@@ -107,7 +107,7 @@ def _jax_with(row: Release, extra: str, cuda: int, table: Table) -> Candidate:
 
 
 def _companion(rows: Sequence[Release], version: str) -> Release | None:
-    """The newest release of a plugin that is not newer than the framework's."""
+    """The newest release of a plugin that is not newer than the framework."""
     limit = release_numbers(version)
     return next((row for row in reversed(rows) if release_numbers(row.version) <= limit), None)
 

@@ -1,4 +1,4 @@
-"""Impossible wishes: the smallest change to the machine or the wishes that makes them possible."""
+"""Finds the smallest change to the machine or the wishes that makes a plan possible."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from whygpu.tables.versions import release_numbers
 
 
 class Relaxed(NamedTuple):
-    """One change: of facts of the machine, or of the wishes."""
+    """One change to the facts of the machine or to the wishes."""
 
     kind: ChangeKind
     what: str
-    """The change, as the end of a sentence that begins "Possible with"."""
+    """The change, as the end of a sentence that starts with "Possible with"."""
     facts: dict[str, Known[str]]
     wishes: tuple[Wish, ...] | None = None
 
 
 def changes(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> tuple[Change, ...]:
-    """One change of each kind that suffices; two at a time only where no single one does."""
+    """One sufficient change of each kind; pairs of changes only if no single one suffices."""
     kinds = [options for options in _relaxations(machine, wishes, table) if options]
 
     def first(options: Iterable[tuple[Relaxed, ...]]) -> Change | None:
@@ -114,7 +114,7 @@ def _pythons(machine: MachineSpec) -> list[str]:
 
 
 def _drivers(machine: MachineSpec) -> list[str]:
-    """Newer drivers that matter, as far as they still serve the GPU; the smallest step first."""
+    """Newer drivers that make a difference and still support the GPU, smallest step first."""
     if not isinstance(machine.driver, Known):
         return []
     mine = release_numbers(machine.driver.value)
@@ -130,7 +130,7 @@ def _drivers(machine: MachineSpec) -> list[str]:
 
 
 def _glibcs(machine: MachineSpec, wishes: tuple[Wish, ...], table: Table) -> list[str]:
-    """The floors above this machine's glibc that releases have."""
+    """The minimum glibc versions of releases that are above this machine's glibc."""
     if not isinstance(machine.glibc, Known):
         return []
     floors = {

@@ -20,7 +20,7 @@ from whygpu.tables.windows_driver_floors import windows_driver_floors
 
 
 def checks(candidate: Candidate, machine: MachineSpec) -> Iterator[FitCheck]:
-    """Every constraint that the release alone meets or breaks, one by one."""
+    """The check of the release alone against every constraint."""
     yield _python(candidate, machine)
     yield _platform(candidate, machine)
     yield _glibc(candidate, machine)
@@ -32,7 +32,7 @@ def checks(candidate: Candidate, machine: MachineSpec) -> Iterator[FitCheck]:
 
 
 def usable(row: Release, machine: MachineSpec) -> bool:
-    """Whether a package has a wheel for the machine; what is not known excludes nothing."""
+    """Whether a package has a wheel for the machine. Unknown facts exclude nothing."""
     return (
         _python_problem(row, machine) is None
         and not (isinstance(machine.platform, Known) and not _on(row, machine.platform.value))
@@ -57,7 +57,7 @@ def _python_problem(row: Release, machine: MachineSpec) -> str | None:
     if row.pythons and machine.python_minor not in row.pythons:
         known = version_range(row.pythons)
         return f"has wheels for Python {known}, you have {machine.python_minor}"
-    # 3.11 alone stands for the newest of its patch releases.
+    # 3.11 alone means the newest of its patch releases.
     full = python.value if python.value.count(".") > 1 else f"{python.value}.99"
     if not contains(row.requires_python, full):
         return f"needs Python {row.requires_python}, you have {python.value}"
@@ -76,7 +76,7 @@ def _platform(candidate: Candidate, machine: MachineSpec) -> FitCheck:
             )
     if candidate.needs_cuda and tag.startswith("macosx"):
         return FitCheck(
-            "platform", "breaks", "has no GPU support on macOS: NVIDIA's CUDA ended there"
+            "platform", "breaks", "has no GPU support on macOS: CUDA no longer supports macOS"
         )
     row = build_without_cuda(candidate.package, candidate.version, tag)
     if row is not None:
@@ -95,10 +95,12 @@ def _on(row: Release, platform: str) -> bool:
 
 def _glibc(candidate: Candidate, machine: MachineSpec) -> FitCheck:
     if isinstance(machine.platform, Known) and machine.platform.value != "linux_x86_64":
-        return FitCheck("glibc", "holds", "is not on record for other systems than Linux on x86_64")
+        return FitCheck(
+            "glibc", "holds", "has no glibc requirement on record except for Linux on x86_64"
+        )
     floors = [part.glibc for part in candidate.parts if part.glibc]
     if not floors:
-        return FitCheck("glibc", "holds", "has no need of a certain glibc")
+        return FitCheck("glibc", "holds", "does not need a specific glibc")
     if isinstance(machine.glibc, Unknown):
         return FitCheck("glibc", "unchecked", _missing("glibc", machine.glibc))
     for part in candidate.parts:
@@ -134,7 +136,7 @@ def _driver(candidate: Candidate, machine: MachineSpec) -> FitCheck:
         known = f"no driver floor is on record for CUDA {candidate.cuda}"
         return FitCheck("driver", "unchecked", known)
     if isinstance(machine.driver, Absent):
-        reason = f"needs driver {floors[-1].driver} or newer, none is here"
+        reason = f"needs driver {floors[-1].driver} or newer, and there is none here"
         return FitCheck("driver", "unchecked", reason)
     if isinstance(machine.driver, Unknown):
         reason = f"needs driver {floors[-1].driver} or newer: {machine.driver.reason}"
@@ -150,7 +152,9 @@ def _against_floors(
     if mine < release_numbers(lowest):
         return FitCheck("driver", "breaks", f"needs driver {lowest} or newer, you have {driver}")
     if mine < release_numbers(highest):
-        reason = f"needs driver {lowest} or {highest}, by its exact CUDA; you have {driver}"
+        reason = (
+            f"needs driver {lowest} or {highest}, depending on its exact CUDA; you have {driver}"
+        )
         return FitCheck("driver", "unchecked", reason)
     further = _gpu_floor(machine, driver) or _ptx_floor(candidate, machine, driver)
     if further is not None:
@@ -159,7 +163,7 @@ def _against_floors(
 
 
 def _gpu_floor(machine: MachineSpec, driver: str) -> str | None:
-    """A driver older than the GPU does not know it, whatever is installed."""
+    """A driver that is older than the GPU does not support it."""
     for gpu in _gpus(machine):
         first = first_branch_knowing(gpu.capability)
         if first is not None and release_numbers(driver)[0] < first.branch:
@@ -168,7 +172,7 @@ def _gpu_floor(machine: MachineSpec, driver: str) -> str | None:
 
 
 def first_branch_knowing(gpu: tuple[int, int]) -> DriverBranch | None:
-    """The first driver branch for a GPU: the one that came with the first CUDA to build for it."""
+    """The first driver branch for a GPU: that of the first CUDA release that supports it."""
     if gpu in TEGRA:
         return None
     first = next((row.first for row in CUDA_ROWS if row.newest >= gpu), None)
@@ -176,7 +180,7 @@ def first_branch_knowing(gpu: tuple[int, int]) -> DriverBranch | None:
 
 
 def _ptx_floor(candidate: Candidate, machine: MachineSpec, driver: str) -> str | None:
-    """Compatibility between minor releases of CUDA leaves out PTX: an older driver refuses it."""
+    """Minor-version compatibility of CUDA does not include PTX: an older driver refuses it."""
     compiled = [gpu for gpu in _gpus(machine) if _fit(candidate, gpu) == "compiled"]
     built, branch = release_numbers(candidate.cuda)[:2], branch_of(driver)
     if not compiled or len(built) < 2 or branch is None or branch.cuda >= built:
@@ -210,34 +214,35 @@ def _on_gpu(candidate: Candidate, gpu: PlannedGpu) -> FitCheck:
         return FitCheck("architecture", "holds", f"has machine code for {gpu}: {has}")
     if result == "compiled":
         if candidate.framework == "jax":
-            text = f"has {has}: on {gpu} its few own kernels are compiled at first use"
+            text = f"has {has}: on {gpu} its few own kernels are compiled at their first use"
         else:
             text = f"has {has}: on {gpu} every kernel is compiled at first use; expect minutes"
         return FitCheck("architecture", "note", text)
     if result == "undocumented":
         text = f"has {has}: NVIDIA does not promise that this runs on {gpu}"
         return FitCheck("architecture", "unchecked", text)
-    age = "older than all of it" if result == "too-old" else "newer than any of it serves"
+    age = "older than all of it" if result == "too-old" else "too new for all of it"
     return FitCheck("architecture", "breaks", f"has {has}: {gpu} is {age}")
 
 
 def _by_cuda(candidate: Candidate, gpu: PlannedGpu) -> FitCheck:
-    """Where the binaries were not read, the CUDA release tells at least what they cannot have."""
+    """If the binaries were not read, the CUDA release at least shows what they cannot contain."""
     row = built_for(candidate.cuda)
     if row is None:
         reason = "its GPU code is not on record"
         return FitCheck("architecture", "unchecked", reason)
     if gpu.capability < row.oldest:
-        reason = f"is built for CUDA {candidate.cuda}, which needs {dotted(row.oldest)}: not {gpu}"
+        oldest = dotted(row.oldest)
+        reason = f"is built for CUDA {candidate.cuda}, which needs {oldest} and excludes {gpu}"
         return FitCheck("architecture", "breaks", reason)
     if gpu.capability > row.newest:
         reason = (
-            f"is built for CUDA {candidate.cuda}, which knows up to {dotted(row.newest)}: "
+            f"is built for CUDA {candidate.cuda}, which supports up to {dotted(row.newest)}: "
             f"whether it has PTX for {gpu} is not on record"
         )
         return FitCheck("architecture", "unchecked", reason)
     reason = (
-        f"is built for CUDA {candidate.cuda}, which serves {gpu}; "
+        f"is built for CUDA {candidate.cuda}, which supports {gpu}; "
         "the GPU code inside is not on record"
     )
     return FitCheck("architecture", "note", reason)
@@ -249,7 +254,7 @@ def _fit(candidate: Candidate, gpu: PlannedGpu) -> str:
 
 
 def _codes(names: tuple[str, ...]) -> str:
-    """Code in few words: sm_60 to sm_90 and PTX for 9.0."""
+    """A short description of the GPU code: sm_60 to sm_90 and PTX for 9.0."""
     codes = sorted(
         (code.capability, code.binary, name)
         for name in names
@@ -269,7 +274,7 @@ def _defect(candidate: Candidate) -> FitCheck:
     if not candidate.unsearched:
         return FitCheck("defect", "holds", "has no defect on record")
     libraries = ", ".join(candidate.unsearched)
-    reason = f"does not search the folder of its own {libraries}, and so finds no GPU as installed"
+    reason = f"does not search the folder of its own {libraries}, so it finds no GPU as installed"
     return FitCheck("defect", "breaks", reason)
 
 

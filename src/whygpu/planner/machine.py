@@ -1,4 +1,4 @@
-"""The facts of a machine that decide what fits it: seen in a snapshot, or told by options."""
+"""The facts of a machine that decide what fits it, from a snapshot or from options."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def from_snapshot(taken: Snapshot) -> MachineSpec:
 def _python(interpreter: Observed[Interpreter]) -> Observed[str]:
     if isinstance(interpreter, Known) and interpreter.value.implementation != "cpython":
         name = interpreter.value.implementation
-        return Unknown(f"the interpreter is {name}, and the table has CPython's wheels (--python)")
+        return Unknown(
+            f"the interpreter is {name}, but the table has only wheels for CPython (--python)"
+        )
     return transform(interpreter, lambda known: known.version)
 
 
@@ -56,32 +58,32 @@ def described(
     elif named is not None and named.kind == "jetson":
         machine = _moved(machine, "linux_aarch64", "gpu")
     if python is not None:
-        machine = machine._replace(python=_told(_version(python, "python", "3.11"), "python"))
+        machine = machine._replace(python=_given(_version(python, "python", "3.11"), "python"))
     if glibc is not None:
-        machine = machine._replace(glibc=_told(_version(glibc, "glibc", "2.31"), "glibc"))
+        machine = machine._replace(glibc=_given(_version(glibc, "glibc", "2.31"), "glibc"))
     if named is not None:
-        machine = machine._replace(gpus=_told((named,), "gpu"))
+        machine = machine._replace(gpus=_given((named,), "gpu"))
         if not isinstance(machine.driver, Known):
-            untold = Unknown("the driver of that machine was not told (--driver)")
-            machine = machine._replace(driver=untold)
+            missing = Unknown("the driver of that machine was not given (--driver)")
+            machine = machine._replace(driver=missing)
     if driver is not None:
-        machine = machine._replace(driver=_told(_version(driver, "driver", "535.54.03"), "driver"))
+        machine = machine._replace(driver=_given(_version(driver, "driver", "535.54.03"), "driver"))
         if not isinstance(machine.gpus, Known):
-            untold = Unknown("the GPU of that machine was not told (--gpu)")
-            machine = machine._replace(gpus=untold)
+            missing = Unknown("the GPU of that machine was not given (--gpu)")
+            machine = machine._replace(gpus=missing)
     return machine
 
 
 def _moved(machine: MachineSpec, platform: str, option: str) -> MachineSpec:
-    """Another system has another C library, which the options may go on to name."""
+    """Another system has another C library, which another option may name."""
     here = machine.platform
     if not isinstance(here, Known) or here.value != platform:
-        untold = Unknown("the C library of that machine was not told (--glibc)")
-        machine = machine._replace(glibc=untold)
-    return machine._replace(platform=_told(platform, option))
+        missing = Unknown("the C library of that machine was not given (--glibc)")
+        machine = machine._replace(glibc=missing)
+    return machine._replace(platform=_given(platform, option))
 
 
-def _told(value: object, option: str) -> Known:  # type: ignore[type-arg]
+def _given(value: object, option: str) -> Known:  # type: ignore[type-arg]
     return Known(value, f"--{option}")
 
 
@@ -116,7 +118,7 @@ def _named(text: str) -> PlannedGpu:
         )
     if len(capabilities) > 1:
         names = ", ".join(f"{model.name} ({dotted(model.capability)})" for model in found)
-        raise UsageError(f"this may be any of {names}: say which", option="gpu", value=text)
+        raise UsageError(f"this may be any of {names}; name one of them", option="gpu", value=text)
     name = found[0].name if len(found) == 1 else text
     return PlannedGpu(name, found[0].capability, found[0].kind)
 
@@ -150,15 +152,17 @@ def _gpus(driver: Driver, seen: Observed[str]) -> Observed[tuple[PlannedGpu, ...
             return unclear[0]
         return Known(tuple(gpu for gpu in known if isinstance(gpu, PlannedGpu)), listed.source)
     if isinstance(seen, Known):
-        return Unknown(f"{seen.value} is here, but only a working driver tells its model (--gpu)")
+        return Unknown(
+            f"there is {seen.value}, but only a working driver reports its model (--gpu)"
+        )
     return seen
 
 
 def _planned(gpu: Gpu) -> PlannedGpu | Unknown:
     models = gpus.find(gpu.name)
     kind = models[0].kind if models else None
-    told = gpu.compute_capability
-    capability = parse_capability(told.value) if isinstance(told, Known) else None
+    reported = gpu.compute_capability
+    capability = parse_capability(reported.value) if isinstance(reported, Known) else None
     if capability is None and len({model.capability for model in models}) == 1:
         capability = models[0].capability
     if capability is None:

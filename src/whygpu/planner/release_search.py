@@ -1,10 +1,10 @@
-"""Chooses one release for each wish, so that they go together; says so where it gave up.
+"""Chooses one compatible release for each wish, or says that it gave up.
 
-pip's resolver undoes its newest choice first. With many wishes it then tries every release of the
-last one before it doubts the first, and runs out of steps where a solution is at hand. So the
-wishes are chosen here: each choice takes away what does not go with it from the wishes that are
-left, and a wish with nothing left ends a branch at once. The resolver sees to all the rest, for one
-release of each wish at a time.
+pip's resolver undoes its newest choice first. With many wishes it tries every release of the last
+one before it changes the first, and can run out of steps although there is a simple solution.
+Therefore the releases of the wishes are chosen here. Each choice removes incompatible releases from
+the remaining wishes, and a wish without a release left ends a branch at once. The resolver handles
+all other packages, for one release of each wish at a time.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from whygpu.model.install_plan import Candidate, Solution
-from whygpu.planner.candidate_cache import Shelf
+from whygpu.planner.candidate_cache import CandidateCache
 from whygpu.planner.resolve import Conflict, TooDeep, can_meet, resolve
 
 MOST_TRIES = 200
-"""Companies that are given to the resolver. Most plans need one."""
+"""The most combinations that the resolver checks. Most plans need one."""
 MOST_STEPS = 5000
-"""Releases that are put beside what was chosen before."""
+"""The most releases that are compared with the earlier choices."""
 
 Options = Sequence[tuple[str, Sequence[Candidate]]]
-"""For each wish, what may be chosen, best first."""
+"""For each wish, the possible choices, best first."""
 Asked = Mapping[str, frozenset[str]]
-"""What was chosen asks for: specifiers by package."""
+"""The requirements of the chosen releases: specifiers by package."""
 
 
 class Nothing(NamedTuple):
@@ -32,27 +32,27 @@ class Nothing(NamedTuple):
 
 
 class GaveUp(NamedTuple):
-    """There may be a combination; it was not found."""
+    """There may be a combination, but it was not found."""
 
     steps: int
 
     def __str__(self) -> str:
-        return f"no combination was found in {self.steps} steps, and not every one was tried"
+        return f"no combination was found in {self.steps} steps, but not all were tried"
 
 
-def search(options: Options, shelf: Shelf) -> Solution | Nothing | GaveUp:
-    """The newest of each wish's candidates that go together, earlier wishes first."""
-    return _Search(shelf).run(options)
+def search(options: Options, cache: CandidateCache) -> Solution | Nothing | GaveUp:
+    """The newest compatible candidates of the wishes; earlier wishes have priority."""
+    return _Search(cache).run(options)
 
 
 class _Search:
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, cache: CandidateCache) -> None:
+        self._cache = cache
         self._steps = 0
         self._tries = 0
         self._is_complete = True
         self._refused: list[frozenset[str]] = []
-        """Releases that the resolver has refused together: nothing can be added to them."""
+        """Combinations that the resolver has refused. Adding releases to them does not help."""
 
     def run(self, options: Options) -> Solution | Nothing | GaveUp:
         for company in self._companies((), options, {}):
@@ -91,7 +91,7 @@ class _Search:
         return any(refused <= names for refused in self._refused)
 
     def _left(self, rest: Options, asked: Asked) -> Options | None:
-        """What may still be chosen for the other wishes; None where one has nothing left."""
+        """The remaining choices for the other wishes; None if one of them has none left."""
         still = []
         for framework, options in rest:
             kept = [candidate for candidate in options if self._goes_with(candidate, asked)]
@@ -102,19 +102,19 @@ class _Search:
 
     def _goes_with(self, candidate: Candidate, asked: Asked) -> bool:
         return all(
-            can_meet(need.name, asked[need.name] | {need.specifier}, self._shelf)
-            for need in self._shelf.closure(candidate)
+            can_meet(need.name, asked[need.name] | {need.specifier}, self._cache)
+            for need in self._cache.closure(candidate)
             if need.name in asked and need.specifier not in asked[need.name]
         )
 
     def _with(self, asked: Asked, candidate: Candidate) -> Asked:
         more = dict(asked)
-        for need in self._shelf.closure(candidate):
+        for need in self._cache.closure(candidate):
             more[need.name] = more.get(need.name, frozenset()) | {need.specifier}
         return more
 
     def _tried(self, company: tuple[Candidate, ...]) -> Solution | None:
-        """What the resolver says of it."""
+        """The result of the resolver for this combination."""
         self._tries += 1
         found = self._resolved(company)
         if isinstance(found, Solution):
@@ -127,7 +127,7 @@ class _Search:
         return None
 
     def _fewest_refused(self, company: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-        """Without those that the refusal does not depend on."""
+        """The smallest part of the combination that the resolver still refuses."""
         for candidate in company:
             fewer = tuple(item for item in company if item != candidate)
             if fewer and isinstance(self._resolved(fewer), Conflict):
@@ -135,4 +135,4 @@ class _Search:
         return company
 
     def _resolved(self, company: tuple[Candidate, ...]) -> Solution | Conflict | TooDeep:
-        return resolve([(item.framework, [item]) for item in company], self._shelf)
+        return resolve([(item.framework, [item]) for item in company], self._cache)

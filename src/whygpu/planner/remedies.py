@@ -1,7 +1,7 @@
-"""Fulfils the wishes of remedies: which release of a framework to install on this machine.
+"""Fills in the wishes of remedies: which release of a framework to install on this machine.
 
-A cause says that a GPU build is wanted (InstallFramework). What is left of the wish here is an
-Install with an exact release, or nothing to paste and the reason in the remedy's text.
+A cause says that a GPU build is needed (InstallFramework). This module replaces that wish with an
+Install of an exact release. If there is none, the remedy has no command and its text says why.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from whygpu.tables.versions import release_numbers
 
 _RELEASE = re.compile(r"\d{1,4}(?:\.\d{1,6}){0,3}")
 _CUDA_ELSEWHERE = ("onnxruntime",)
-"""Frameworks none of whose releases brings the CUDA libraries along."""
+"""Frameworks of which no release includes the CUDA libraries."""
 _OWN_BUILD = ("torch",)
 """Frameworks whose plain package is the GPU build, without an extra."""
 
 
 class Place(NamedTuple):
-    """Where something would be installed."""
+    """The machine and environment for an installation."""
 
     machine: MachineSpec
     beside: tuple[Wish, ...] = ()
-    """GPU builds of other frameworks that are there, and that have to go on working."""
+    """Installed GPU builds of other frameworks, which must continue to work."""
 
 
 def place_of(machine: Snapshot) -> Place:
@@ -57,21 +57,21 @@ def place_of(machine: Snapshot) -> Place:
 
 
 def place_of_log(log: Log) -> Place:
-    """All that a log tells of the machine that wrote it."""
-    unknown = Unknown("the log does not tell")
-    python, driver = (_told(log, name) for name in ("python", "driver"))
+    """What a log shows about the machine that wrote it."""
+    unknown = Unknown("the log does not say")
+    python, driver = (_version_in(log, name) for name in ("python", "driver"))
     windows = Known("win_amd64", "the log")
     platform = windows if log.platform == "windows" else unknown
     return Place(MachineSpec(python, platform, unknown, driver, unknown))
 
 
-def _told(log: Log, name: str) -> Observed[str]:
+def _version_in(log: Log, name: str) -> Observed[str]:
     version = _release(log.version_of(name) or "")
-    return Known(version, "the log") if version else Unknown("the log does not tell")
+    return Known(version, "the log") if version else Unknown("the log does not say")
 
 
 def fulfilled(findings: Sequence[Finding], place: Callable[[], Place]) -> tuple[Finding, ...]:
-    """The findings with each wish replaced; `place` is asked only if there is one."""
+    """The findings with each wish replaced; `place` is called only if there is a wish."""
     if not any(remedy.wishes for finding in findings for remedy in finding.remedies):
         return tuple(findings)
     known = place()
@@ -101,7 +101,7 @@ def _fulfil(remedy: Remedy, place: Place) -> Remedy:
 
 
 def _release_for(wish: InstallFramework, place: Place) -> tuple[Candidate, str] | str:
-    """The release with what to know about it, or why there is none."""
+    """The release with notes on it, or why there is none."""
     others = tuple(other for other in place.beside if other.framework != wish.framework)
     refused = ""
     for company in dict.fromkeys((others, ())):
@@ -115,7 +115,7 @@ def _release_for(wish: InstallFramework, place: Place) -> tuple[Candidate, str] 
 
 
 def _ranges(wish: InstallFramework) -> Iterator[str]:
-    """From what changes least: the same release, its patches, its major release."""
+    """Smallest change first: the same release, its patch releases, its major release."""
     numbers = release_numbers(_release(wish.installed)) if wish.installed else ()
     if not numbers:
         yield ""
@@ -155,7 +155,7 @@ def _chosen(answer: PlanAnswer | str) -> Candidate | str:
 
 
 def _modest(answer: PlanAnswer, chosen: Candidate) -> Candidate:
-    """Of the builds of one release, the one for the oldest CUDA, where the driver is not known."""
+    """If the driver is unknown, the build of that release for the oldest CUDA."""
     if isinstance(answer.machine.driver, Known):
         return chosen
     builds = [
@@ -183,20 +183,20 @@ def _notes(answer: PlanAnswer | str, left_out: tuple[Wish, ...]) -> str:
     notes = ""
     if left_out:
         names = and_list([f"{display_name(o.framework)} {o.specifier[2:]}" for o in left_out])
-        notes += f" It does not go together with {names}: use an environment of its own."
+        notes += f" It is not compatible with {names}: use a separate environment."
     machine = answer.machine
     facts = (("Python", machine.python), ("driver", machine.driver), ("GPU", machine.gpus))
     unknown = [name for name, fact in facts if isinstance(fact, Unknown)]
     if unknown and answer.unchecked:
         framework = answer.wishes[0].framework
         notes += (
-            f" Not known here: its {and_list(unknown)}; `whygpu plan {framework}`, run there, "
-            "finds the release that fits."
+            f" Not known here: its {and_list(unknown)}. Run `whygpu plan {framework}` on that "
+            "machine to find the release that fits."
         )
     return notes
 
 
 def _release(version: str) -> str:
-    """The public part of a version, if it is one: 2.8.0 of 2.8.0+cu126."""
+    """The public part of a version: 2.8.0 of 2.8.0+cu126."""
     match = _RELEASE.match(version)
     return match.group() if match else ""

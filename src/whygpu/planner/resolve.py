@@ -1,4 +1,4 @@
-"""Finds releases that go together: resolvelib, pip's own resolver, over the release table."""
+"""Finds compatible releases: runs resolvelib, pip's own resolver, on the release table."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from resolvelib import (
 from whygpu.model.install_plan import Candidate, Solution
 from whygpu.model.machine_spec import dotted
 from whygpu.model.release import Release
-from whygpu.planner.candidate_cache import Need, Shelf
+from whygpu.planner.candidate_cache import CandidateCache, Need
 from whygpu.planner.wishes import contains
 from whygpu.tables.cudnn_support import cudnn_support
 from whygpu.tables.undeclared_limits import undeclared_limits
 
 MOST_ROUNDS = 2000
 _ALWAYS_IN_TABLE = ("nvidia-", "cuda-", "tensorrt")
-"""Of these the table has every package that the index has: what it lacks cannot be installed."""
+"""The table has every package of the index with these prefixes; others cannot be installed."""
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
 
 
 class Choice(NamedTuple):
-    """One way to meet a need."""
+    """One release that satisfies a need."""
 
     name: str
     version: str
@@ -41,17 +41,17 @@ class Choice(NamedTuple):
 
 class Conflict(NamedTuple):
     needs: tuple[Need, ...]
-    """The resolver's own causes: what cannot be met together."""
+    """The resolver's own causes: needs that cannot be satisfied together."""
     end: str
-    """The end of the sentence that the causes begin."""
+    """The end of the sentence that starts with the causes."""
 
     @property
     def about_files(self) -> bool:
-        """Two packages install the same files, which no metadata say."""
+        """Whether two packages install the same files, which no metadata declare."""
         return any(need.name.startswith("folder:") for need in self.needs)
 
     def reason(self, candidate: Candidate | None = None) -> str:
-        """The causes as a sentence; about a candidate, what that one asks for comes first."""
+        """The causes as a sentence. With a candidate, its own requirements come first."""
         own = (
             {f"{part.package} {part.version}": part for part in candidate.parts}
             if candidate
@@ -68,19 +68,19 @@ class Conflict(NamedTuple):
 
 
 class TooDeep(NamedTuple):
-    """The resolver has given up, which says nothing about what is possible."""
+    """The resolver has given up. That does not mean that there is no solution."""
 
 
 def resolve(
-    wishes: Sequence[tuple[str, Sequence[Candidate]]], shelf: Shelf
+    wishes: Sequence[tuple[str, Sequence[Candidate]]], cache: CandidateCache
 ) -> Solution | Conflict | TooDeep:
-    """The newest of each wish's candidates that go together, earlier wishes first."""
-    provider = _Provider(dict(wishes), shelf)
+    """The newest compatible candidates of the wishes; earlier wishes have priority."""
+    provider = _Provider(dict(wishes), cache)
     roots = [Need(f"wish:{framework}", "") for framework, _ in wishes]
     try:
         result = Resolver(provider, BaseReporter()).resolve(roots, max_rounds=MOST_ROUNDS)
     except ResolutionImpossible as error:
-        return _conflict(error.causes, shelf)
+        return _conflict(error.causes, cache)
     except ResolutionTooDeep:
         return TooDeep()
     choices = tuple(result.mapping.values())
@@ -88,17 +88,17 @@ def resolve(
     return Solution(
         chosen=tuple(candidate for candidate in chosen if candidate is not None),
         packages=tuple(sorted((c.name, c.version) for c in choices if _is_package(c))),
-        pins=tuple(_pins(choices, shelf)),
+        pins=tuple(_pins(choices, cache)),
     )
 
 
 class _Provider(AbstractProvider[Need, Choice, str]):
-    """The shelf as the resolver asks for it."""
+    """Adapts the cache to the interface of the resolver."""
 
-    def __init__(self, wishes: Mapping[str, Sequence[Candidate]], shelf: Shelf) -> None:
+    def __init__(self, wishes: Mapping[str, Sequence[Candidate]], cache: CandidateCache) -> None:
         self._wishes = wishes
         self._order = {f"wish:{framework}": place for place, framework in enumerate(wishes)}
-        self._shelf = shelf
+        self._cache = cache
 
     def identify(self, requirement_or_candidate: Need | Choice) -> str:
         return requirement_or_candidate.name
@@ -111,7 +111,7 @@ class _Provider(AbstractProvider[Need, Choice, str]):
         information: Mapping[str, Iterator[Any]],
         backtrack_causes: Sequence[Any],
     ) -> tuple[int, str]:
-        """Wishes first; then what leaves the least choice."""
+        """Wishes first, then the need with the fewest choices."""
         if identifier in self._order:
             return (self._order[identifier] - len(self._order), "")
         pinned = any("==" in item.requirement.specifier for item in information[identifier])
@@ -138,10 +138,10 @@ class _Provider(AbstractProvider[Need, Choice, str]):
 
     def get_dependencies(self, candidate: Choice) -> Iterable[Need]:
         if candidate.candidate is not None:
-            return self._shelf.closure(candidate.candidate)
+            return self._cache.closure(candidate.candidate)
         if candidate.row is None:
             return []
-        return self._shelf.needs_of(candidate.name, candidate.row)
+        return self._cache.needs_of(candidate.name, candidate.row)
 
     def _choices(self, identifier: str, specifiers: set[str]) -> Iterator[Choice]:
         kind, _, name = identifier.partition(":")
@@ -152,40 +152,40 @@ class _Provider(AbstractProvider[Need, Choice, str]):
             for specifier in sorted(specifiers):
                 yield Choice(identifier, specifier.removeprefix("=="))
         else:
-            yield from _of_package(identifier, specifiers, self._shelf)
+            yield from _of_package(identifier, specifiers, self._cache)
 
 
-def _of_package(identifier: str, specifiers: set[str], shelf: Shelf) -> Iterator[Choice]:
+def _of_package(identifier: str, specifiers: set[str], cache: CandidateCache) -> Iterator[Choice]:
     package = identifier.partition("[")[0]
-    if package in shelf.table or package.startswith(_ALWAYS_IN_TABLE):
-        for row in shelf.rows(package, specifiers):
+    if package in cache.table or package.startswith(_ALWAYS_IN_TABLE):
+        for row in cache.rows(package, specifiers):
             yield Choice(identifier, row.version, row=row)
     else:
         for version in _possible(specifiers):
             yield Choice(identifier, version)
 
 
-def unmet(candidate: Candidate, shelf: Shelf) -> Conflict | None:
-    """What a release asks for and nothing on the shelf meets, whatever else is wished for."""
-    for need in shelf.closure(candidate):
-        if not can_meet(need.name, frozenset((need.specifier,)), shelf):
-            return Conflict((need,), _why_none(need.name, shelf))
+def unmet(candidate: Candidate, cache: CandidateCache) -> Conflict | None:
+    """A requirement of a release that nothing in the cache satisfies, whatever the other wishes."""
+    for need in cache.closure(candidate):
+        if not can_meet(need.name, frozenset((need.specifier,)), cache):
+            return Conflict((need,), _why_none(need.name, cache))
     return None
 
 
-def can_meet(name: str, specifiers: frozenset[str], shelf: Shelf) -> bool:
-    """Whether something on the shelf meets all of these at once."""
+def can_meet(name: str, specifiers: frozenset[str], cache: CandidateCache) -> bool:
+    """Whether some release satisfies all of these at once."""
     key = (name, specifiers)
-    if key not in shelf.met:
-        shelf.met[key] = (
+    if key not in cache.met:
+        cache.met[key] = (
             len(specifiers) == 1
             if name.startswith("folder:")
             else any(
                 all(_meets(specifier, choice) for specifier in specifiers)
-                for choice in _of_package(name, set(specifiers), shelf)
+                for choice in _of_package(name, set(specifiers), cache)
             )
         )
-    return shelf.met[key]
+    return cache.met[key]
 
 
 def _possible(specifiers: set[str]) -> Iterator[str]:
@@ -204,15 +204,15 @@ def _is_package(choice: Choice) -> bool:
     return choice.row is not None and "[" not in choice.name
 
 
-def _conflict(causes: Iterable[Any], shelf: Shelf) -> Conflict:
-    """The causes, each need once, whoever else has it."""
+def _conflict(causes: Iterable[Any], cache: CandidateCache) -> Conflict:
+    """The causes, each need once even if several packages have it."""
     needs = {(need.name, need.specifier): need for need in (cause.requirement for cause in causes)}
     first = next(iter(needs.values()))
     if first.name.startswith("folder:"):
         folder = first.name.partition(":")[2]
         end = f": these install the same files (nvidia/{folder})"
     else:
-        end = _why_none(first.name, shelf) if len(needs) == 1 else ""
+        end = _why_none(first.name, cache) if len(needs) == 1 else ""
     return Conflict(tuple(needs.values()), end)
 
 
@@ -223,50 +223,50 @@ def _wants(need: Need) -> str:
     if kind == "wish":
         return f"no release of {name} is left"
     if not need.owner:
-        return f"{need.name.partition('[')[0]} {need.specifier.removeprefix('==')} is asked for"
+        return f"{need.name.partition('[')[0]} {need.specifier.removeprefix('==')} is requested"
     return f"needs {need.name}{need.specifier}"
 
 
-def _why_none(name: str, shelf: Shelf) -> str:
-    rows = shelf.table.versions(name.partition("[")[0])
+def _why_none(name: str, cache: CandidateCache) -> str:
+    rows = cache.table.versions(name.partition("[")[0])
     if not rows:
         return ", which is not on the package index"
-    if any(shelf.cudnn_refuses(row) for row in rows):
-        return ", which does not serve this GPU"
+    if any(cache.cudnn_refuses(row) for row in rows):
+        return ", which does not support this GPU"
     return ", which has no wheel for this machine"
 
 
-def _pins(choices: Sequence[Choice], shelf: Shelf) -> Iterator[tuple[str, str]]:
-    """What the command has to add, because pip reads metadata only."""
+def _pins(choices: Sequence[Choice], cache: CandidateCache) -> Iterator[tuple[str, str]]:
+    """Pins that the command must add, because pip reads metadata only."""
     declared: dict[str, set[str]] = {}
     for choice in choices:
         if choice.row is not None:
-            for need in shelf.declared(choice.row, choice.name.rstrip("]").partition("[")[2]):
+            for need in cache.declared(choice.row, choice.name.rstrip("]").partition("[")[2]):
                 declared.setdefault(need.name, set()).add(need.specifier)
     for choice in choices:
         if choice.row is not None and _is_package(choice):
-            yield from _limits(choice.row, declared, shelf)
-            yield from _cudnn_pin(choice.row, declared, shelf)
+            yield from _limits(choice.row, declared, cache)
+            yield from _cudnn_pin(choice.row, declared, cache)
 
 
 def _limits(
-    row: Release, declared: Mapping[str, set[str]], shelf: Shelf
+    row: Release, declared: Mapping[str, set[str]], cache: CandidateCache
 ) -> Iterator[tuple[str, str]]:
     for limit in undeclared_limits(row.package, row.version):
         wanted = Requirement(limit.requirement)
-        known = wanted.name in shelf.table
-        open_to = shelf.allowed(wanted.name, declared.get(wanted.name, set()))
+        known = wanted.name in cache.table
+        open_to = cache.allowed(wanted.name, declared.get(wanted.name, set()))
         if not known or any(not wanted.specifier.contains(other.version) for other in open_to):
             yield limit.requirement, f"{row.package} {row.version}: {limit.because}"
 
 
 def _cudnn_pin(
-    row: Release, declared: Mapping[str, set[str]], shelf: Shelf
+    row: Release, declared: Mapping[str, set[str]], cache: CandidateCache
 ) -> Iterator[tuple[str, str]]:
     if not row.package.startswith("nvidia-cudnn-cu"):
         return
-    open_to = shelf.allowed(row.package, declared.get(row.package, set()))
-    served = [cudnn_support(other.version) for other in open_to if shelf.cudnn_refuses(other)]
+    open_to = cache.allowed(row.package, declared.get(row.package, set()))
+    served = [cudnn_support(other.version) for other in open_to if cache.cudnn_refuses(other)]
     if served and served[-1] is not None:
         first = f"{served[-1].first[0]}.{served[-1].first[1]}"
         yield (

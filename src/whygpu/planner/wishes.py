@@ -1,4 +1,4 @@
-"""What the user asks for: frameworks, and which of their releases will do."""
+"""What the user requests: frameworks, and which of their releases are acceptable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALIASES = {
     "onnxruntime-gpu": "onnxruntime",
 }
 BACKENDS = ("tensorflow", "jax", "torch")
-"""What Keras can compute with."""
+"""The backends of Keras."""
 
 _WISH = re.compile(r"\s*([A-Za-z][\w.-]*)\s*(?:\[[\w, -]*\])?\s*(.*)")
 _SHORT = re.compile(r"(==|!=)\s*(\d+(?:\.\d+)?)\s*(?=,|$)")
@@ -32,7 +32,7 @@ def specifier_set(text: str) -> SpecifierSet:
 
 @cache
 def contains(specifier: str, version: str) -> bool:
-    """Whether a range (>=1.2,<2) has a version in it; remembered, because it takes its time."""
+    """Whether a range (>=1.2,<2) contains a version. It is cached, because it is slow."""
     return not specifier or specifier_set(specifier).contains(version)
 
 
@@ -41,7 +41,7 @@ def allows(wish: Wish, version: str) -> bool:
 
 
 def parse(text: str) -> Wish:
-    """A wish in pip's notation. `==2.15` means any 2.15.x, as people mean it."""
+    """A wish in pip's notation. `==2.15` means any 2.15.x, because users mean that."""
     match = _WISH.fullmatch(text)
     name = match.group(1).lower().replace("_", "-") if match else ""
     framework = _ALIASES.get(name, name)
@@ -52,13 +52,13 @@ def parse(text: str) -> Wish:
         specifier_set(specifier)
     except InvalidSpecifier:
         raise UsageError(
-            f"{text!r}: {match.group(2)!r} names no versions; write it as in {framework}==2.15"
+            f"{text!r}: {match.group(2)!r} is not a version range; write {framework}==2.15 or so"
         ) from None
     return Wish(framework, specifier)
 
 
 def keras_backend(wishes: Sequence[Wish]) -> str | None:
-    """What Keras is to compute with: its default if that is wished for, else the first wish."""
+    """The backend of Keras: its default if that is among the wishes, else the first wish."""
     names = [wish.framework for wish in wishes if wish.framework in BACKENDS]
     if not names or "keras" not in [wish.framework for wish in wishes]:
         return None
@@ -71,9 +71,7 @@ def parse_all(texts: list[str]) -> tuple[Wish, ...]:
     names = [wish.framework for wish in wishes]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(
-                f"{name} is wished for twice; give one range, as in {name}>=2.14,<2.17"
-            )
+            raise UsageError(f"{name} is given twice; give one range, as in {name}>=2.14,<2.17")
     if "keras" in names and not set(names) & set(BACKENDS):
         return (*wishes, Wish("tensorflow", ""))
     return wishes
