@@ -78,8 +78,8 @@ SIDES: list[tuple[list[str], Callable[[], object], str, str]] = [
     (
         ["lint", "work.py", "--select", "WG999"],
         lambda: whygpu.lint("work.py", select="WG999"),
-        "--select WG999: 'WG999' is no cause that lint looks for",
-        "select='WG999': 'WG999' is no cause that lint looks for",
+        "--select WG999: 'WG999' is not a cause that lint checks",
+        "select='WG999': 'WG999' is not a cause that lint checks",
     ),
     (
         ["run", "--memory", "80 apples", "--", "true"],

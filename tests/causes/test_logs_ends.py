@@ -88,4 +88,4 @@ def test_memory_of_the_computer_that_ran_out(end: str, confidence: str) -> None:
 def test_what_is_only_possible_does_not_read_like_an_answer(status: str) -> None:
     explanation = explained(f"RuntimeError: {status}")
     assert explanation.root_causes[0].confidence == "possible"
-    assert "does not tell the cause" in explanation.headline
+    assert "does not show the cause" in explanation.headline

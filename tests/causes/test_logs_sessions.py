@@ -179,9 +179,9 @@ def test_the_word_of_a_parent_alone_leaves_everything_open(log: str) -> None:
 @each(
     ("log", "words"),
     [
-        ("", "nothing in it"),
+        ("", "it is empty"),
         ("hello", "nothing in it reports a failure"),
-        ("the widget failed", "look like trouble"),
+        ("the widget failed", "look like a problem"),
         ("Segmentation fault (core dumped)", "crashed at line 1"),
         ("AssertionError: Not enough GPU hardware devices available", "saw none"),
         ("RuntimeError: CUDA error: invalid argument", "CUDA error: invalid argument"),

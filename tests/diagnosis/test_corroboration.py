@@ -276,7 +276,7 @@ owner = ""
     [
         (
             ("libcudnn.so.8", "libcublas.so.11"),
-            "; this environment has libcudnn.so.9 instead, which cannot serve as libcudnn.so.8",
+            "; this environment has libcudnn.so.9 instead, which cannot replace libcudnn.so.8",
         ),
         (("libcuda.so.1", "libcudnn.so.8"), ""),
     ],

@@ -129,7 +129,7 @@ def test_information_alone_leaves_nothing_to_fix() -> None:
         ),
         (
             ("no /dev", "no /sys"),
-            "PyTorch uses the GPU; but not everything could be looked at: no /dev "
+            "PyTorch uses the GPU; but not everything could be checked: no /dev "
             "(and 1 more, below)",
         ),
         (

@@ -132,8 +132,9 @@ def test_what_a_command_printed_before_its_time_was_up_is_kept() -> None:
 
 def test_what_a_command_leaves_in_another_session_ends_with_it(tmp_path: pathlib.Path) -> None:
     command = tmp_path / "command"
-    command.write_text("#!/bin/sh\n(setsid sleep 7654 >/dev/null 2>&1 &)\nexit 0\n")
+    seconds = f"7654.{os.getpid()}"
+    command.write_text(f"#!/bin/sh\n(setsid sleep {seconds} >/dev/null 2>&1 &)\nexit 0\n")
     command.chmod(0o755)
     LocalHost().run([str(command)], timeout=20)
     alive = [path.read_bytes() for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")]
-    assert b"sleep\x007654\x00" not in alive
+    assert f"sleep\0{seconds}\0".encode() not in alive

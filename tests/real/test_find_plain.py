@@ -210,7 +210,7 @@ def test_a_limit_of_address_space(find: Find) -> None:
 def test_any_other_exception_is_shown_and_not_taken_for_memory(find: Find) -> None:
     said = find("breaks", "--limit", f"{LIMIT}MiB")
     assert said.code == 4
-    assert "failed, and not for want of memory" in said.out
+    assert "failed, but not because memory ran out" in said.out
     assert "KeyError: 'unheard of'" in said.out
     assert "in breaks" in said.out
     assert "whygpu_work" not in said.out

@@ -151,8 +151,7 @@ def test_json_has_the_documented_shape() -> None:
         "extra": "and-cuda",
         "fits": False,
         "breaks": "defect",
-        "reason": "does not search the folder of its own cusolver, so it finds no GPU as "
-        "installed",
+        "reason": "does not search the folder of its own cusolver, so it finds no GPU as installed",
     }
     assert data["candidates"][1]["fits"] is True
     assert data["candidates"][1]["breaks"] is None
