@@ -46,14 +46,14 @@ SIDES: list[tuple[list[str], Callable[[], object], str, str]] = [
     (
         ["memory", "estimate", MODEL, "--infer", "--optimizer", "sgd", "--limit", "8GiB"],
         lambda: whygpu.estimate_memory(MODEL, train=False, optimizer="sgd", limit="8GiB"),
-        "--optimizer sgd: inference has no optimizer; leave it out, or take --train",
-        "optimizer='sgd': inference has no optimizer; leave it out, or take train=True",
+        "--optimizer sgd: inference has no optimizer; omit it, or use --train",
+        "optimizer='sgd': inference has no optimizer; omit it, or use train=True",
     ),
     (
         ["memory", "find", MODEL, "--max", "4", "--multiple-of", "8"],
         lambda: whygpu.find_batch_size(MODEL, largest=4, multiple_of=8),
-        "--max 4: no multiple of 8 is so small; expected 8 or more",
-        "largest=4: no multiple of 8 is so small; expected 8 or more",
+        "--max 4: no multiple of 8 is that small; expected 8 or more",
+        "largest=4: no multiple of 8 is that small; expected 8 or more",
     ),
     (
         ["memory", "find", MODEL, "--margin", "all"],

@@ -65,7 +65,7 @@ def test_every_combination_can_be_said() -> None:
         ("gpu:xla+no-tf32,gpu:no-tf32+xla", "is the same lane as gpu:xla"),
     ],
 )
-def test_a_mistake_is_told_with_what_was_meant(words: str, message: str) -> None:
+def test_a_mistake_names_the_likely_meaning(words: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_lanes(words)
 

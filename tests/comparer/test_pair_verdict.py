@@ -114,9 +114,9 @@ def test_a_reference_that_shares_its_code_with_one_side_is_no_judge() -> None:
 def test_settings_weights_and_overflow_are_evidence() -> None:
     setting = SettingDifference("epsilon", "0.001", "1e-05")
     broken = layer("norm", WRONG, settings=(setting,), weights_differ=True)
-    said = judged([CPU, GPU], [pair("cpu", "gpu", [broken])]).pairs[0].reasons
-    assert "its setting epsilon is 0.001 on cpu and 1e-05 on gpu" in said
-    assert "its weights are not the same in the two lanes" in said
+    reasons = judged([CPU, GPU], [pair("cpu", "gpu", [broken])]).pairs[0].reasons
+    assert "its setting epsilon is 0.001 on cpu and 1e-05 on gpu" in reasons
+    assert "its weights are not the same in the two lanes" in reasons
     local = LocalDifference(0.0, FINE, not_finite_in_one=3)
     tensors = (tensor("norm", kind="layer", inf_b=3),)
     half = errors("gpu", norm=FINE)[0]._replace(not_finite=3, precision="float16")

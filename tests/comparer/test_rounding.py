@@ -69,7 +69,7 @@ def cut(array: Any, bits: int) -> Any:
 
 @each("n", [8, 100, 600])
 @each("offset", [0.0, 2.0])
-def test_tf32_and_bfloat16_are_told_from_float32_and_from_each_other(n: int, offset: float) -> None:
+def test_float32_tf32_and_bfloat16_are_distinguished(n: int, offset: float) -> None:
     x, w = factors(n, offset)
     exact, allowed = allowance_of(x, w)
     tf32 = allowed.units(product(cut(x, 13), cut(w, 13)) - exact)

@@ -23,7 +23,7 @@ def slower(**measured: Any) -> str:
 
 
 @each(
-    ("measured", "said"),
+    ("measured", "reason"),
     [
         ({"input_seconds": 0.015, "compute_seconds": 0.002}, "the work is input-bound: "),
         ({"transfer_seconds": 0.014, "compute_seconds": 0.002}, "the work is transfer-bound: "),
@@ -38,15 +38,15 @@ def slower(**measured: Any) -> str:
         ({}, "of something that was not measured"),
     ],
 )
-def test_the_reason(measured: dict[str, Any], said: str) -> None:
-    assert slower(**measured).startswith(said)
+def test_the_reason(measured: dict[str, Any], reason: str) -> None:
+    assert slower(**measured).startswith(reason)
 
 
 def test_input_is_no_excuse_for_the_rest() -> None:
-    """Making it takes as long for the CPU: what makes the GPU slower is said besides."""
-    said = slower(input_seconds=0.015, transfer_seconds=0.004, compute_seconds=0.001)
-    assert "input-bound: making the input on the host takes 15 ms of 21 ms" in said
-    assert "slower because the work is transfer-bound: moving input and output takes 4 ms" in said
+    """Making it takes as long for the CPU: what makes the GPU slower is reported too."""
+    reason = slower(input_seconds=0.015, transfer_seconds=0.004, compute_seconds=0.001)
+    assert "input-bound: making the input on the host takes 15 ms of 21 ms" in reason
+    assert "slower because the work is transfer-bound: moving input and output takes 4 ms" in reason
 
 
 def test_little_work_is_small_where_kernels_were_not_measured() -> None:

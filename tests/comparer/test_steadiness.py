@@ -89,7 +89,7 @@ FAR = (tensor(units=WRONG),)
         ([CPU, GPU, OTHER], {"gpu": FAR, "gpu:no-tf32": FAR}, "unseeded"),
     ],
 )
-def test_a_program_without_a_seed_is_told_from_a_gpu_that_is_at_fault(
+def test_a_missing_seed_and_a_faulty_gpu_are_different_reasons(
     lanes: list[LaneRun], own: dict[str, tuple[TensorDifference, ...]], kind: str
 ) -> None:
     assert judge(lanes, own)["gpu"].kind == kind
@@ -111,7 +111,7 @@ def test_a_lane_whose_products_are_unknown_is_judged_by_its_types() -> None:
 
 
 @each(
-    ("difference", "said"),
+    ("difference", "reason"),
     [
         (same(how="not-at-all"), "(shapes or names differ)"),
         (tensor(not_finite_in_one=1200), "(1,200 places are finite in one run only)"),
@@ -120,9 +120,9 @@ def test_a_lane_whose_products_are_unknown_is_judged_by_its_types() -> None:
     ],
 )
 def test_the_reason_says_where_two_runs_part_and_by_how_much(
-    difference: TensorDifference, said: str
+    difference: TensorDifference, reason: str
 ) -> None:
-    assert f"two runs part at output {said}" in steadiness(GPU, difference).reason
+    assert f"two runs part at output {reason}" in steadiness(GPU, difference).reason
 
 
 @each(("lane", "why"), [(CPU, "as threads make them"), (GPU, "kernels with atomic additions")])

@@ -75,7 +75,7 @@ def test_nobody_is_blamed_where_both_stray_or_neither_is_known_to() -> None:
         assert len(found.pairs[0].reasons) == 1
 
 
-def test_an_output_that_no_layer_gave_cannot_be_told() -> None:
+def test_an_output_that_no_layer_gave_is_unknown() -> None:
     found = with_outputs(FAR, BITS)
     assert found.verdict == "undetermined"
     assert "none of them gives it" in found.pairs[0].reasons[0]

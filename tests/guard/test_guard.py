@@ -13,7 +13,7 @@ def test_a_guard_of_nothing_is_refused() -> None:
         pass
 
 
-def test_a_module_whose_loop_was_not_guarded_is_told_at_the_end(
+def test_a_module_whose_loop_was_not_guarded_is_reported_at_the_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with whygpu.oom_guard(object()):

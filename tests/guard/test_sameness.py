@@ -39,7 +39,7 @@ def test_reduction(gaps: Gaps, found: str | None) -> None:
 
 
 @each(
-    ("before", "looks", "found", "told"),
+    ("before", "looks", "found", "messages"),
     [
         (None, ["mean", None], "mean", 0),
         ("sum", [None, None], "sum", 0),
@@ -48,11 +48,11 @@ def test_reduction(gaps: Gaps, found: str | None) -> None:
         (None, [], None, 0),
     ],
 )
-def test_looks_together(before: Look, looks: list[Look], found: Look, told: int) -> None:
+def test_looks_together(before: Look, looks: list[Look], found: Look, messages: int) -> None:
     words: list[str] = []
     assert before != "random"
     assert settled(before, looks, words.append) == found
-    assert len(words) == told
+    assert len(words) == messages
 
 
 def test_looks_that_contradict_each_other_are_a_refusal() -> None:

@@ -56,8 +56,8 @@ def test_the_report_has_the_first_refusal_and_the_last_attempt(
     assert (cut.step, cut.samples, cut.micro_batches, cut.micro_batch) == (2, 33, 4, 9)
     assert cut.asked == 33 << 30
     assert guard.record.report[:2] == (2, 1)
-    said = capsys.readouterr().err
-    assert said == (
+    printed = capsys.readouterr().err
+    assert printed == (
         "whygpu: training step 2: out of memory with 33 samples (33 GiB asked for); computed in 4 "
         "micro-batches of at most 9, as one step over all 33\n"
     )

@@ -144,7 +144,7 @@ def test_a_program_under_run_tells_what_is_in_use(tmp_path: Path) -> None:
     run.communicate()
     (holder,) = data["gpus"]["known"][0]["holders"]
     assert holder["in_use_bytes"]["known"] == 123456789
-    assert "only the program can tell" not in holder["what"]
+    assert "only the program knows" not in holder["what"]
 
 
 def test_a_process_of_ones_own_in_the_way_is_no_reason_to_read_its_secrets(

@@ -53,8 +53,8 @@ def test_the_forecast_needs_two_trials_that_ran_and_a_slope() -> None:
     [
         ((), ""),
         ((60,), ""),
-        ((50,), "50 did not fit in one trial, and it did in another"),
-        ((40, 45), "40 did not fit, and 50 did"),
+        ((50,), "50 did not fit in one trial but did in another"),
+        ((40, 45), "40 did not fit, but 50 did"),
     ],
 )
 def test_a_failure_that_contradicts_the_answer_is_a_note(

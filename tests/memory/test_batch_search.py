@@ -35,7 +35,7 @@ class Step(NamedTuple):
     limit: float
     before: float = 0.0
     gauge: GaugeName = "memory"
-    told: Callable[[int], float] | None = None
+    reported: Callable[[int], float] | None = None
     """What is measured, where that is not what is needed."""
     sample_seconds: float = 0.001
     known_up_to: float = 1.0
@@ -45,7 +45,7 @@ class Step(NamedTuple):
         needs, seconds = self.needs(batch), batch * self.sample_seconds
         fits = needs <= self.limit
         measured = needs <= self.limit * self.known_up_to
-        peak = int(self.told(batch) if fits and self.told is not None else needs)
+        peak = int(self.reported(batch) if fits and self.reported is not None else needs)
         gauges = (Gauge(self.gauge, int(self.before), peak, peak, int(self.limit)),)
         return Trial(
             batch,
@@ -136,11 +136,11 @@ def test_within_five_per_cent_in_seven_trials(
     def needs(batch: int) -> float:
         return waste * (overhead + slope * batch * (1 + bend * min(batch / most, 1.5)))
 
-    def told(batch: int) -> float:
+    def reported(batch: int) -> float:
         noise = random.Random(seed * 100_003 + batch).gauss(0.0, 0.002)
         return needs(batch) / waste * (1 + noise)
 
-    step = Step(needs, limit, held * overhead, gauge, told)
+    step = Step(needs, limit, held * overhead, gauge, reported)
     found, truth = search(step), step.truth()
     if truth == 0:
         assert found.result.outcome == "nothing-fits"
@@ -233,7 +233,7 @@ def test_an_update_of_the_weights_hides_what_small_batches_take(room: float) -> 
     assert off(step, step.truth()) <= 0.05
 
 
-def test_what_is_hidden_by_the_update_is_told_by_its_own_gauge() -> None:
+def test_a_separate_gauge_shows_what_the_update_hides() -> None:
     def tried(batch: int) -> Trial:
         gradients = int(1.3 * GIB + 0.45 * MIB * batch)
         peak, fits = max(int(2.2 * GIB), gradients), gradients <= 7 * GIB
@@ -259,14 +259,14 @@ def saving(limit: float, share: float, seed: int) -> Step:
     """A compiler that saves memory when there is too little, and asks for it in one piece."""
     numbers, before = random.Random(seed), 0.01 * limit
 
-    def told(batch: int) -> float:
+    def reported(batch: int) -> float:
         freely = before + 11 * MIB * batch
         return freely if freely < 0.93 * limit else limit * numbers.uniform(0.85, 0.95)
 
     def needs(batch: int) -> float:
         return before + share * 11 * MIB * batch
 
-    return Step(needs, limit, before, "gpu", told, known_up_to=math.inf)
+    return Step(needs, limit, before, "gpu", reported, known_up_to=math.inf)
 
 
 def test_a_compiler_that_saves_memory_when_it_must() -> None:
@@ -406,7 +406,7 @@ def test_a_margin_leaves_that_part_of_the_memory_free() -> None:
 def test_a_margin_on_a_gpu_counts_from_what_ran() -> None:
     """Where an allocator's holes end it at nine tenths, the margin is beyond those."""
     step = affine(200 * MIB, 2 * MIB, GIB)
-    holes = step._replace(needs=lambda b: 1.1 * step.needs(b), told=step.needs, gauge="gpu")
+    holes = step._replace(needs=lambda b: 1.1 * step.needs(b), reported=step.needs, gauge="gpu")
     found = search(holes).result
     result = with_margin(found, WISHES, 0.05)
     assert result.batch is not None

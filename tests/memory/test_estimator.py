@@ -34,7 +34,7 @@ WHAT = What("model-file", "/models/model.keras")
 OVERHEAD = overhead("torch", "train")
 
 
-def told(batch: int, needs: int, **more: Any) -> EstimateMessage:
+def estimate(batch: int, needs: int, **more: Any) -> EstimateMessage:
     return EstimateMessage(
         batch=batch,
         framework="torch",
@@ -84,15 +84,15 @@ def text(estimate: MemoryEstimate) -> str:
     ("more", "verdict", "code"), [(0, "fits", 0), (-1, "does-not-fit", 1), (20 * GIB, "fits", 0)]
 )
 def test_what_cuda_takes_counts_as_well(more: int, verdict: str, code: int) -> None:
-    found = judged(told(64, 2 * GIB), room=2 * GIB + OVERHEAD + more)
+    found = judged(estimate(64, 2 * GIB), room=2 * GIB + OVERHEAD + more)
     assert (found.verdict, found.exit_code) == (verdict, code)
     assert found.total_bytes == 2 * GIB + OVERHEAD
     # By a byte, nothing is certain.
-    assert ("That is close" in text(found)) == (more < GIB)
+    assert ("The margin is small" in text(found)) == (more < GIB)
 
 
 def test_without_a_gpu_there_is_nothing_to_fit_into() -> None:
-    found = judged(told(64, 2 * GIB))
+    found = judged(estimate(64, 2 * GIB))
     assert (found.verdict, found.exit_code) == ("not-asked", 0)
     shown = text(found)
     assert shown.startswith(
@@ -103,7 +103,7 @@ def test_without_a_gpu_there_is_nothing_to_fit_into() -> None:
 
 
 def test_parts_are_shown_with_how_they_are_known() -> None:
-    shown = text(judged(told(64, 2 * GIB)))
+    shown = text(judged(estimate(64, 2 * GIB)))
     assert "At its peak, in the backward pass:\n" in shown
     assert "   weights                  100 MiB   measured\n" in shown
     assert "   workspace                 64 MiB   modelled; cuBLAS's\n" in shown
@@ -114,7 +114,9 @@ def test_parts_are_shown_with_how_they_are_known() -> None:
 
 def test_the_largest_batch_and_the_one_beyond_it() -> None:
     largest = LargestMessage(batch=23, next_batch=24)
-    found = judged(told(64, 6 * GIB), told(23, GIB), told(24, 4 * GIB), largest, room=3 * GIB)
+    found = judged(
+        estimate(64, 6 * GIB), estimate(23, GIB), estimate(24, 4 * GIB), largest, room=3 * GIB
+    )
     assert found.largest is not None
     assert (found.largest.batch, found.next_batch, found.exit_code) == (23, 24, 1)
     assert "   - batch 23 is the largest that fits (1.74 GiB)\n" in text(found)
@@ -122,13 +124,13 @@ def test_the_largest_batch_and_the_one_beyond_it() -> None:
 
 def test_between_what_fits_and_what_does_not_there_may_be_others() -> None:
     largest = LargestMessage(batch=500, next_batch=504)
-    found = judged(told(64, GIB), told(500, 2 * GIB), largest, room=3 * GIB)
+    found = judged(estimate(64, GIB), estimate(500, 2 * GIB), largest, room=3 * GIB)
     assert "batch 500 fits; 504 does not" in text(found)
 
 
 def test_nothing_fits_and_what_would() -> None:
     found = judged(
-        told(64, 6 * GIB),
+        estimate(64, 6 * GIB),
         LargestMessage(batch=0, next_batch=1),
         WayMessage("mixed precision", batch=1, needs_bytes=GIB),
         WayMessage("SGD instead of adam", batch=1, needs_bytes=4 * GIB),
@@ -142,7 +144,7 @@ def test_nothing_fits_and_what_would() -> None:
 
 
 def test_a_function_is_called_and_not_trained() -> None:
-    found = judged(told(64, GIB, is_function=True, framework="jax", phase=""), room=8 * GIB)
+    found = judged(estimate(64, GIB, is_function=True, framework="jax", phase=""), room=8 * GIB)
     assert found.mode == "call"
     shown = text(found)
     assert shown.startswith("✓ model.keras, called once, fits")
@@ -154,11 +156,15 @@ def test_a_function_is_called_and_not_trained() -> None:
     [
         ("exception", "RuntimeError: aten::nonzero has no shape", "RuntimeError: aten::nonzero"),
         ("timed-out", "900 s", "it took longer than 900 s"),
-        ("signal", "SIGKILL", "its process was ended by SIGKILL"),
-        ("exit", "exit code 3", "it ended itself, with exit code 3; its last words: no data here"),
+        ("signal", "SIGKILL", "SIGKILL ended its process"),
+        (
+            "exit",
+            "exit code 3",
+            "it exited with exit code 3; the last line of its output: no data here",
+        ),
     ],
 )
-def test_what_cannot_be_told_is_said(ending: TaskEnding, how: str, words: str) -> None:
+def test_why_there_is_no_estimate(ending: TaskEnding, how: str, words: str) -> None:
     found = judged(
         ending=ending,
         how=how,
@@ -175,7 +181,7 @@ def test_what_cannot_be_told_is_said(ending: TaskEnding, how: str, words: str) -
 def test_a_crash_says_where() -> None:
     printed = 'Fatal Python error: x\n\nThread 1:\n  File "/a/net.py", line 3 in f\n  File "b"\n'
     found = judged(ending="signal", how="SIGSEGV", printed=printed)
-    assert found.why == 'its process was ended by SIGSEGV, at "/a/net.py", line 3 in f'
+    assert found.why == 'SIGSEGV ended its process, at "/a/net.py", line 3 in f'
 
 
 def test_the_place_is_shown_without_the_words_of_the_headline() -> None:
@@ -189,7 +195,7 @@ def test_the_place_is_shown_without_the_words_of_the_headline() -> None:
 
 
 def test_an_estimate_stands_even_if_the_search_after_it_fails() -> None:
-    found = judged(told(64, GIB), room=2 * GIB, ending="exception", how="ValueError: later")
+    found = judged(estimate(64, GIB), room=2 * GIB, ending="exception", how="ValueError: later")
     assert found.verdict == "fits"
     assert "The rest was not estimated: ValueError: later." in text(found)
 
@@ -254,7 +260,7 @@ def test_of_several_sizes_the_least_is_taken_and_it_is_said() -> None:
     assert gpu_rooms.of_name("RTX 3080 12GB").bytes > 11 * GIB
 
 
-@pytest.mark.parametrize(("name", "words"), [("Voodoo 2", "limit='24GiB'"), ("RTX", "which one")])
+@pytest.mark.parametrize(("name", "words"), [("Voodoo 2", "limit='24GiB'"), ("RTX", "ambiguous")])
 def test_names_that_tell_nothing(name: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         gpu_rooms.of_name(name)
@@ -275,7 +281,7 @@ def test_a_gpu_whose_memory_nobody_tells_is_not_a_machine_without_one() -> None:
         room = gpu_rooms.of_machine(machine(toml).driver.gpus)
         assert room == Unknown("NVML could not be asked")
     wanted = Wanted("model.keras", WHAT, 64, no_room="NVML could not be asked")
-    found = judge(wanted, ended(told(64, GIB)))
+    found = judge(wanted, ended(estimate(64, GIB)))
     assert (found.verdict, found.exit_code) == ("unknown", 4)
     text = render(found, width=200, color=False)
     assert text.startswith("? ")

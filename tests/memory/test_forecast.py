@@ -47,7 +47,7 @@ def seen(*trials: Trial) -> Forecast:
         (trial(8, gauge(500, limit=None)),),
     ],
 )
-def test_nothing_is_foretold_where_nothing_with_a_limit_was_measured(
+def test_no_forecast_if_nothing_with_a_limit_was_measured(
     trials: tuple[Trial, ...],
 ) -> None:
     assert forecast(trials) is None

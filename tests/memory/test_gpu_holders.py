@@ -1,4 +1,4 @@
-"""Who holds a GPU's memory: what is recognised, and what is said to be unknown."""
+"""Who holds a GPU's memory: what is recognised, and what is reported as unknown."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def holding(held: float, *frameworks: str, settings: str = "[]") -> Holder:
 def test_jax(held: float, settings: str, held_as: str) -> None:
     holder = holding(held, "jax", settings=settings)
     assert holder.held_as == held_as
-    assert "only the program can tell" in holder.what
-    assert ("reserves at its start" in holder.what) == (held_as == "reserved")
+    assert "only the program knows" in holder.what
+    assert ("reserved it at the start" in holder.what) == (held_as == "reserved")
 
 
 @pytest.mark.parametrize(("held", "held_as"), [(45.9, "reserved"), (30.0, "unknown")])
@@ -91,41 +91,41 @@ def test_what_a_program_tells_of_itself_is_shown_and_not_called_unknown() -> Non
     row = process(36.2, "jax").removesuffix("}") + f", in_use_bytes = {3 * GIB}}}"
     toml = f"[driver.gpus.0]\nmemory_used_bytes = {int(36.2 * GIB)}\nprocesses = [{row}]"
     (found,) = need(judged(toml).gpus)
-    assert "only the program can tell" not in found.holders[0].what
+    assert "only the program knows" not in found.holders[0].what
     assert "in use: 3 GiB (example)" in render(judged(toml), width=80, color=False)
 
 
-def test_two_frameworks_are_told_apart_where_the_amount_does_it() -> None:
-    assert "what JAX reserves" in holding(36.2, "tensorflow", "jax").what
+def test_the_amount_can_show_which_of_two_frameworks_holds_it() -> None:
+    assert "most likely JAX reserved it" in holding(36.2, "tensorflow", "jax").what
     both = holding(20.0, "tensorflow", "torch")
     assert (both.held_as, "TensorFlow and PyTorch are loaded" in both.what) == ("unknown", True)
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "reason"),
     [
         ('{unknown = "the process is another user\'s"}', "cannot tell: the process is another"),
-        ('{absent = "/proc/7"}', "not seen here (another container"),
+        ('{absent = "/proc/7"}', "not visible from here (another container"),
         ("[]", "no framework that whygpu knows"),
     ],
 )
-def test_what_cannot_be_told_of_a_process(facts: str, said: str) -> None:
+def test_why_a_process_cannot_be_judged(facts: str, reason: str) -> None:
     row = f'{{pid = 7, name = "python", memory_bytes = {GIB}, frameworks = {facts}}}'
     found = gpu(f"memory_used_bytes = {GIB}\nprocesses = [{row}]")
     (holder,) = found.holders
     assert (holder.held_as, holder.command) == ("unknown", "python")
-    assert said in holder.what
+    assert reason in holder.what
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "reason"),
     [
-        ("processes = []", "not seen from here"),
-        (f"processes = []\nmemory_reserved_bytes = {GIB}", "or left by one that is ending"),
+        ("processes = []", "not visible from here"),
+        (f"processes = []\nmemory_reserved_bytes = {GIB}", "or by a process that is ending"),
         ("processes = []\n[system.container]\nruntime = 'docker'\ndriver_mounts = []", "container"),
         (
             'processes = [{pid = 7, name = "x", memory_bytes = {unknown = "WSL"}}]',
-            "the driver does not tell who how much",
+            "the driver does not report how much each one holds",
         ),
         (
             'processes = {unknown = "NVML: Not Supported"}',
@@ -133,7 +133,7 @@ def test_what_cannot_be_told_of_a_process(facts: str, said: str) -> None:
         ),
     ],
 )
-def test_memory_that_no_process_accounts_for(toml: str, said: str) -> None:
+def test_memory_that_no_process_accounts_for(toml: str, reason: str) -> None:
     found = gpu(f"memory_used_bytes = {10 * GIB}\n{toml}")
     nobody = found.holders[-1]
     assert (nobody.pid, nobody.held_as, nobody.held_bytes) == (
@@ -141,7 +141,7 @@ def test_memory_that_no_process_accounts_for(toml: str, said: str) -> None:
         "nobody",
         Known(10 * GIB, "example"),
     )
-    assert said in nobody.what
+    assert reason in nobody.what
 
 
 def test_the_account_adds_up() -> None:
@@ -196,7 +196,7 @@ def test_what_keeps_a_process_off_the_gpu() -> None:
     assert {new.start for new in split.values()} == {"unknown"}
 
 
-def test_a_framework_that_is_not_installed_is_told_of_where_it_is_one_of_the_three() -> None:
+def test_the_three_main_frameworks_are_shown_even_if_not_installed() -> None:
     new = newcomers('only = ["torch"]')
     assert [(name, bool(one.version)) for name, one in new.items()] == [
         ("tensorflow", False),
@@ -224,7 +224,7 @@ def test_no_gpu_is_an_answer() -> None:
         '[driver.gpus.0]\nprocesses = {unknown = "processes are read through NVML only"}',
     ],
 )
-def test_what_cannot_be_told_ends_with_4(toml: str) -> None:
+def test_an_unknown_answer_ends_with_4(toml: str) -> None:
     assert judged(toml).exit_code == 4
 
 

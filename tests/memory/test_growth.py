@@ -1,4 +1,4 @@
-"""A leak is told from a program that is merely too big, by the course of its memory."""
+"""The course of its memory tells a leak from a program that is merely too big."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_rise_that_may_be_a_model_or_data_being_made_is_no_leak(shown: dict[st
     assert verdict(curve(building), **shown)[0] == "unknown"
 
 
-def test_what_cannot_be_told_is_said_with_the_question() -> None:
+def test_an_open_question_is_reported() -> None:
     found = judge(course(curve(building), rounds=80, kept=(RESULTS._replace(name="params"),)))
     assert "nothing shows whether rounds of work were completed" in found.because
     assert "`params` holds 400 arrays, 8 GiB of it" in found.because
@@ -106,7 +106,7 @@ def test_a_rise_in_the_first_round_is_one_large_step() -> None:
 def test_a_level_and_then_more_than_ever_is_too_big() -> None:
     found = judge(course(curve(level), steps=300))
     assert found.reason == "too-big"
-    assert "level at 2" in found.because
+    assert "constant at 2" in found.because
 
 
 def test_another_phase_at_the_end_is_no_leak() -> None:
@@ -133,7 +133,7 @@ def test_a_small_rise_does_not_account_for_a_large_request() -> None:
 
     found = judge(course(curve(slight), steps=300, asked=9 * GIB, free=6 * GIB))
     assert found.reason == "too-big"
-    assert "less than the 9 GiB that it asked for in the end" in found.because
+    assert "less than the 9 GiB of the request that failed" in found.because
 
 
 def test_more_than_all_there_is() -> None:
@@ -161,7 +161,7 @@ def test_a_piece_that_was_large_enough_is_no_gap() -> None:
     assert verdict(**known, largest_free=2 * GIB)[0] == "too-big"
 
 
-def test_a_leak_too_fast_for_a_curve_is_told_by_what_is_kept() -> None:
+def test_kept_results_show_a_leak_that_is_too_fast_for_a_curve() -> None:
     assert verdict(rounds=400, kept=(RESULTS,)) == ("leak", "likely")
     assert verdict(rounds=3, kept=(RESULTS,))[0] == "unknown"
     assert verdict(rounds=400, kept=(RESULTS._replace(bytes=GIB),))[0] == "unknown"
@@ -204,7 +204,7 @@ def test_nothing_known_is_cannot_tell() -> None:
     found = judge(Course("gpu"))
     assert (found.reason, found.because) == (
         "unknown",
-        "it ended before its use of memory showed a course",
+        "it ended before its memory use showed a trend",
     )
 
 

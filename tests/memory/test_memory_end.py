@@ -196,9 +196,9 @@ def tensorflow_run(policy: DevicePolicy, limit: int | None) -> MemoryEnd:
     return end_of(TENSORFLOW_ON_GPU, record(memory, "tensorflow"), gpus=gpu, policy=policy)
 
 
-@pytest.mark.parametrize("told", [3 * GIB, None], ids=["by TensorFlow", "by the policy alone"])
-def test_the_limit_of_a_policy_is_in_force_with_tensorflow(told: int | None) -> None:
-    found = tensorflow_run(DevicePolicy(memory=MemoryLimit("bytes", 3 * GIB)), told)
+@pytest.mark.parametrize("reported", [3 * GIB, None], ids=["by TensorFlow", "by the policy alone"])
+def test_the_limit_of_a_policy_is_in_force_with_tensorflow(reported: int | None) -> None:
+    found = tensorflow_run(DevicePolicy(memory=MemoryLimit("bytes", 3 * GIB)), reported)
     assert (found.limit, found.limit_is, found.free) == (3 * GIB, "--memory", GIB)
 
 

@@ -71,7 +71,7 @@ CASES = {
     "rather slow steps": Case(PLAIN._replace(sample_seconds=0.4), [8, 79, 350, 395], "too-slow"),
     "a GPU": Case(ON_GPU, [8, 275, 1305, 1533, 1589], "bracketed"),
     "a GPU with holes": Case(
-        ON_GPU._replace(needs=lambda b: 1.1 * ON_GPU.needs(b), told=ON_GPU.needs),
+        ON_GPU._replace(needs=lambda b: 1.1 * ON_GPU.needs(b), reported=ON_GPU.needs),
         [8, 275, 1305, 1533, 1425, 1365, 1395],
         "bracketed",
     ),
@@ -82,7 +82,7 @@ CASES = {
         jump(ON_GPU, 900, 5 * GIB), [8, 275, 1305, 599, 1259, 1170, 1006], "trials"
     ),
     "a GPU where counters exaggerate": Case(
-        ON_GPU._replace(told=lambda b: min(3 * ON_GPU.needs(b), 15.5 * GIB)),
+        ON_GPU._replace(reported=lambda b: min(3 * ON_GPU.needs(b), 15.5 * GIB)),
         [8, 41, 377, 442, 462, 1848, 478],
         "trials",
     ),
@@ -132,7 +132,7 @@ CASES = {
         Uncounted(*PLAIN), [900, 112, 317, 534, 411, 468, 438], "trials", WISHES._replace(start=900)
     ),
     "counters that exaggerate ever more": Case(
-        ON_GPU._replace(told=lambda b: 1.7 * ON_GPU.needs(b)),
+        ON_GPU._replace(reported=lambda b: 1.7 * ON_GPU.needs(b)),
         [8, 91, 732, 859, 891, 3564, 923],
         "trials",
     ),

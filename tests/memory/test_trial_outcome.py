@@ -120,7 +120,7 @@ def test_what_fails_of_something_else(end: TaskEnd, how: str) -> None:
 
 def test_what_takes_too_long() -> None:
     trial = judge(8, ended("timed-out", "600 s"), LIMITS)
-    assert (trial.outcome, trial.how) == ("too-slow", "not done within 600 s")
+    assert (trial.outcome, trial.how) == ("too-slow", "not finished within 600 s")
 
 
 def test_a_gpu_counts_what_the_compiled_step_needs() -> None:
@@ -230,7 +230,7 @@ def test_counters_of_32_bits_wrap_around() -> None:
     assert leak_of(rising(2, wrapped, anonymous=5 << 30)) == 2 * MIB
 
 
-def test_a_leak_is_told_whether_it_was_the_end_or_not() -> None:
+def test_a_leak_is_reported_however_the_trial_ended() -> None:
     rising = tuple(step(number, 200 + 30 * number, 400) for number in range(1, 9))
     for end in (
         ended(steps=rising),

@@ -40,7 +40,7 @@ END = MemoryEnd(
 )
 ON_CPU = END._replace(place="host", device="host", others=None)
 WORK = NotedWork(of="torch", name="Net", batch=64, optimizer="sgd")
-TOLD = MemoryEstimate(
+ESTIMATE = MemoryEstimate(
     what="Net",
     framework="torch",
     mode="train",
@@ -62,11 +62,11 @@ TOLD = MemoryEstimate(
 
 def taking(needs: int, beside: int = 0) -> MemoryEstimate:
     at = BatchMemory(64, needs, needs, "", ())
-    return TOLD._replace(at=at, overhead_bytes=beside)
+    return ESTIMATE._replace(at=at, overhead_bytes=beside)
 
 
 def test_the_whole_answer() -> None:
-    assert judge(END, WORK, Room(12 * GIB, None), TOLD) == FitEstimate(
+    assert judge(END, WORK, Room(12 * GIB, None), ESTIMATE) == FitEstimate(
         answer="too-big",
         model="Net",
         mode="train",
@@ -112,8 +112,8 @@ def test_on_the_computer_arrays_are_the_least(
     arrays: int, backend: str | None, answer: str, least: bool
 ) -> None:
     """The heap may take as much again; what the frameworks have is there once."""
-    told = taking(arrays, beside=GIB)
-    found = judge(ON_CPU, WORK._replace(backend=backend), Room(10 * GIB, GIB), told)
+    estimate = taking(arrays, beside=GIB)
+    found = judge(ON_CPU, WORK._replace(backend=backend), Room(10 * GIB, GIB), estimate)
     assert (found.answer, found.least) == (answer, least)
 
 
@@ -127,12 +127,12 @@ def test_on_the_computer_arrays_are_the_least(
     ids=["found", "not-even-one", "not-looked-for"],
 )
 def test_the_largest_batch(changes: dict[str, Any], largest: int | None) -> None:
-    assert judge(END, WORK, Room(GIB, None), TOLD._replace(**changes)).largest == largest
+    assert judge(END, WORK, Room(GIB, None), ESTIMATE._replace(**changes)).largest == largest
 
 
 def test_what_could_not_be_estimated_says_why() -> None:
-    told = TOLD._replace(at=None, why="it took longer than 30 s")
-    found = judge(END, WORK, Room(GIB, None), told)
+    estimate = ESTIMATE._replace(at=None, why="it took longer than 30 s")
+    found = judge(END, WORK, Room(GIB, None), estimate)
     assert (found.answer, found.why, found.needs) == (
         "cannot-tell",
         "it took longer than 30 s",
@@ -150,8 +150,8 @@ def test_what_could_not_be_estimated_says_why() -> None:
     ],
 )
 def test_an_optimiser_that_is_assumed_is_said(work: NotedWork, note: bool) -> None:
-    notes = judge(END, work, Room(GIB, None), TOLD).notes
-    assert any("Adam is assumed" in each for each in notes) == note
+    notes = judge(END, work, Room(GIB, None), ESTIMATE).notes
+    assert any("assumes Adam" in each for each in notes) == note
 
 
 @each(
@@ -204,7 +204,7 @@ def test_nobody_waits_for_what_cannot_help(changes: dict[str, Any], worth: bool)
 @pytest.mark.parametrize(
     ("work", "why"),
     [
-        (None, "the process ended without telling what it was at"),
+        (None, "the process ended without reporting what it was doing"),
         (NotedWork(why="a JAX function cannot be"), "a JAX function cannot be"),
         (WORK._replace(python="/nowhere/python"), "/nowhere/python: No such file or directory"),
         (

@@ -245,7 +245,7 @@ def test_what_is_no_step(find: Find, name: str, words: str) -> None:
         (("--limit", "50%"), "--limit 50%: expected an amount such as 8GiB"),
         (("--margin", "100%"), "--margin 100%: expected a part of the memory"),
         (("--max", "0"), "--max 0: expected 1 or more"),
-        (("--max", "4", "--multiple-of", "8"), "no multiple of 8 is so small"),
+        (("--max", "4", "--multiple-of", "8"), "no multiple of 8 is that small"),
         (("--timeout", "0"), "--timeout 0: expected more than 0 seconds"),
         (("--python", "/no/python"), "/no/python: there is no such file"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from tests.memory.test_estimator import GIB, judged, told
+from tests.memory.test_estimator import GIB, estimate, judged
 from tests.planner.small_table import TABLE, machine
 from tests.render.test_compare_text import fault
 from whygpu.model.code_finding import LintReport
@@ -39,7 +39,7 @@ def answers() -> Iterator[tuple[str, int]]:
         report = fault()._replace(verdict=verdict)
         yield compare_text.render(report, **PLAIN), report.exit_code
     for verdict in get_args(FitVerdict):
-        found = judged(told(64, GIB), room=8 * GIB)._replace(verdict=verdict)
+        found = judged(estimate(64, GIB), room=8 * GIB)._replace(verdict=verdict)
         yield memory_estimate.render(found, **PLAIN), found.exit_code
     for files in (0, 3):
         linted = LintReport(files, (), (), ())

@@ -78,7 +78,7 @@ def test_other_ends(reason: StopReason, last: Trial, words: str) -> None:
 
 
 def test_too_slow_for_more() -> None:
-    text = said(result("too-slow", FITS, trial(340, "too-slow", how="not done within 600 s")))
+    text = said(result("too-slow", FITS, trial(340, "too-slow", how="not finished within 600 s")))
     assert text.startswith("A batch of 8 fits; larger ones are too slow to try")
     assert "--timeout gives a trial more time" in text
 

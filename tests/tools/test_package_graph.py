@@ -31,7 +31,7 @@ from tools.package_graph import (
 KNOWN_VIOLATIONS: list[Violation] = []
 """Imports that still have to go. Add none."""
 
-packages = functools.cache(read_packages)
+our_packages = functools.cache(read_packages)
 """Reading every source file takes a second: once is enough."""
 
 SIZES_MAY_DIFFER_BY = 0.2
@@ -39,18 +39,18 @@ SIZES_MAY_DIFFER_BY = 0.2
 
 
 def test_every_package_has_one_place_in_the_order() -> None:
-    assert sorted(name for row in ORDER for name in row) == sorted(packages())
+    assert sorted(name for row in ORDER for name in row) == sorted(our_packages())
 
 
 def test_no_package_imports_against_the_order() -> None:
-    assert violations(graph_of(packages())) == KNOWN_VIOLATIONS
+    assert violations(graph_of(our_packages())) == KNOWN_VIOLATIONS
 
 
 def test_the_known_violations_are_the_only_reason_for_a_cycle() -> None:
     known = set(KNOWN_VIOLATIONS)
     graph = {
         name: frozenset(other for other in imports if Violation(name, other) not in known)
-        for name, imports in graph_of(packages()).items()
+        for name, imports in graph_of(our_packages()).items()
     }
     assert cycles(graph) == []
 
@@ -67,7 +67,7 @@ def test_what_runs_in_the_target_imports_nothing_of_whygpu() -> None:
 
 def test_the_drawing_is_current() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    now = block(packages())
+    now = block(our_packages())
     drawn = page[page.index(BEGIN) : page.index(END) + len(END)]
     size = re.compile(r"(?m)(?<=^.{12}) *(\d+)")
     assert size.sub("", drawn) == size.sub("", now), "run `make docs`"

@@ -52,13 +52,13 @@ def _notes(trials: Sequence[Trial], low: int) -> tuple[str, ...]:
     failed = [t.batch for t in trials if t.outcome == "does-not-fit" and t.batch <= low]
     if failed and min(failed) == low:
         return (
-            f"{low} did not fit in one trial, and it did in another: what this step takes differs "
+            f"{low} did not fit in one trial but did in another: the step's memory use differs "
             "from run to run",
         )
     if failed:
         return (
-            f"{min(failed)} did not fit, and {low} did: what this step takes differs from run to "
-            "run, or is less with some larger batches",
+            f"{min(failed)} did not fit, but {low} did: the step's memory use differs from run to "
+            "run, or some larger batches take less",
         )
     return ()
 

@@ -53,9 +53,9 @@ def _tensorflow(version: str, variables: Mapping[str, str], room: Room) -> Deman
         return _grows("TF_FORCE_GPU_ALLOW_GROWTH=true is set", room, cap)
     asks, why = _tensorflow_asks(version, variables, room)
     if asks <= 0:
-        return Demand("fails", "not even CUDA's own needs are met by what is free")
+        return Demand("fails", "the free memory does not even cover the CUDA context")
     if cap is not None and cap < asks:
-        limited = f"TF_PER_DEVICE_MEMORY_LIMIT_MB={cap // MIB} lets it have no more"
+        limited = f"TF_PER_DEVICE_MEMORY_LIMIT_MB={cap // MIB} limits it"
         return Demand("reserves", limited, _step_down(asks, cap), _step_down(asks, cap))
     return Demand("reserves", why, asks, asks)
 
@@ -65,12 +65,12 @@ def _tensorflow_asks(version: str, variables: Mapping[str, str], room: Room) -> 
     available = room.free - CUDA_CONTEXT
     left = _mebibytes(variables, "TF_DEVICE_MIN_SYS_MEMORY_IN_MB")
     if left is not None and left <= available:
-        why = f"TF_DEVICE_MIN_SYS_MEMORY_IN_MB={left // MIB} is what it leaves free"
+        why = f"it leaves TF_DEVICE_MIN_SYS_MEMORY_IN_MB={left // MIB} free"
         return available - left, why
     old = _is_before(version, TENSORFLOW_LOOKS_AT_CAPABILITY_SINCE)
     left = tensorflow_leaves(available, room.capability_major, old=old)
-    why = f"all that is free but CUDA's own part and {left // MIB} MiB"
-    return (available - left, why) if left < available else (available, "all that is free")
+    why = f"all free memory except the CUDA context and {left // MIB} MiB"
+    return (available - left, why) if left < available else (available, "all free memory")
 
 
 def _jax(version: str, variables: Mapping[str, str], room: Room) -> Demand:
@@ -78,14 +78,18 @@ def _jax(version: str, variables: Mapping[str, str], room: Room) -> Demand:
     if platforms and {"cuda", "gpu"}.isdisjoint(_words(platforms)):
         return Demand("nothing", f"JAX_PLATFORMS={platforms} does not let it use the GPU")
     if variables.get("TF_FORCE_UNIFIED_MEMORY", "").lower() in ("1", "true"):
-        return Demand("unknown", "with TF_FORCE_UNIFIED_MEMORY it may take more than there is")
+        return Demand(
+            "unknown", "with TF_FORCE_UNIFIED_MEMORY it may take more memory than the GPU has"
+        )
     allocator = variables.get("XLA_PYTHON_CLIENT_ALLOCATOR", "default").lower()
     if allocator == "platform":
         return _grows("XLA_PYTHON_CLIENT_ALLOCATOR=platform is set", room)
     if allocator not in ("", "default", "bfc"):
         return Demand("unknown", f"XLA_PYTHON_CLIENT_ALLOCATOR={allocator} decides how much")
     if _is_before(version, JAX_COUNTS_THE_TOTAL_SINCE):
-        return Demand("unknown", f"before {JAX_COUNTS_THE_TOTAL_SINCE}, JAX counted otherwise")
+        return Demand(
+            "unknown", f"JAX before {JAX_COUNTS_THE_TOTAL_SINCE} computed the amount differently"
+        )
     return _jax_part(variables, room)
 
 
@@ -109,7 +113,7 @@ def _jax_part(variables: Mapping[str, str], room: Room) -> Demand:
         return _grows("XLA_PYTHON_CLIENT_PREALLOCATE=false is set", room, asks)
     gets = _step_down(asks, room.free - CUDA_CONTEXT)
     if gets <= 0:
-        return Demand("fails", "not even CUDA's own needs are met by what is free", asks, 0)
+        return Demand("fails", "the free memory does not even cover the CUDA context", asks, 0)
     return Demand("reserves", why, asks, gets)
 
 

@@ -101,7 +101,7 @@ def check(wanted: Wanted) -> None:
         raise UsageError(f"expected {', '.join(BACKENDS)}", option="backend", value=wanted.backend)
     if wanted.mode == "infer" and wanted.optimizer is not None:
         raise UsageError(
-            "inference has no optimizer; leave it out, or take ",
+            "inference has no optimizer; omit it, or use ",
             Option("train", True),
             option="optimizer",
             value=wanted.optimizer,
@@ -204,7 +204,7 @@ def _notes(wanted: Wanted, asked: EstimateMessage | None, end: TaskEnd) -> tuple
     if wanted.room is not None and wanted.room.note:
         notes.append(wanted.room.note)
     if asked is not None and wanted.room is not None and _is_close(asked, wanted, wanted.room):
-        notes.append("That is close: the estimate may be off by more than what is left or missing")
+        notes.append("The margin is small: the error of the estimate may be larger than it")
     if asked is not None and end.ended != "finished":
         notes.append(f"The rest was not estimated: {_why(end)}")
     return tuple(notes)
@@ -223,21 +223,21 @@ def _why(end: TaskEnd) -> str:
 
         return too_much_memory(end)
     if end.ended == "signal":
-        return f"its process was ended by {end.how}{_last_words(end)}"
+        return f"{end.how} ended its process{_last_line(end)}"
     if end.ended == "exit":
-        return f"it ended itself, with {end.how}{_last_words(end)}"
+        return f"it exited with {end.how}{_last_line(end)}"
     if _cannot_tell(end) and end.exception is not None:
         return end.exception.text
-    return end.how or "its process ended without a word"
+    return end.how or "its process ended without a message"
 
 
-def _last_words(end: TaskEnd) -> str:
+def _last_line(end: TaskEnd) -> str:
     """The last line that it printed, or for a crash the place that faulthandler printed."""
     lines = [line.strip() for line in end.error_text.splitlines() if line.strip()]
     crash = [line for line in lines if line.startswith("File ")]
     if end.ended == "signal":
         return f", at {crash[0].removeprefix('File ')}" if crash else ""
-    return f"; its last words: {lines[-1]}" if lines else ""
+    return f"; the last line of its output: {lines[-1]}" if lines else ""
 
 
 def _cannot_tell(end: TaskEnd) -> bool:

@@ -79,7 +79,7 @@ def find(wanted: Wanted, environ: Mapping[str, str], on_progress: OnProgress) ->
     check(wanted)
     if sys.platform != "linux":
         raise UsageError(
-            f"batches are tried on Linux, or Windows with WSL 2; this is {sys.platform}"
+            f"the search runs only on Linux, or on Windows with WSL 2; this is {sys.platform}"
         )
     began = time.monotonic()
     machine = _look(wanted.python)
@@ -112,10 +112,10 @@ def _of_malloc(result: BatchResult, environ: Mapping[str, str]) -> tuple[str, ..
     if chosen or not is_irregular(result.trials):
         return ()
     return (
-        "near the limit, main memory does not simply rise with the batch, often because of holes "
-        f"that malloc leaves. {_REGULAR}, for this search and for your program, makes glibc give "
-        "large arrays back at once: PyTorch takes less then, and the same in every run, for some "
-        "time in each step",
+        "near the limit, the use of main memory does not simply grow with the batch, often because "
+        f"malloc leaves holes. Set {_REGULAR} for this search and for your program: glibc then "
+        "returns the memory of large arrays at once. PyTorch then takes less memory, and the same "
+        "amount in every run, but each step takes longer",
     )
 
 
@@ -130,7 +130,7 @@ def check(wanted: Wanted) -> None:
             raise UsageError("expected 1 or more", option=name, value=number)
     if wanted.largest is not None and wanted.largest < wanted.multiple_of:
         raise UsageError(
-            f"no multiple of {wanted.multiple_of} is so small; expected {wanted.multiple_of} or "
+            f"no multiple of {wanted.multiple_of} is that small; expected {wanted.multiple_of} or "
             "more",
             option="largest",
             value=wanted.largest,
@@ -302,12 +302,12 @@ class _Tries:
         """There is a GPU, and the step does not use it."""
         if self._wanted.wants_gpu:
             raise UsageError(
-                f"{self._wanted.name} computed on the CPU; `whygpu check` says why its framework "
+                f"{self._wanted.name} ran on the CPU; `whygpu check` says why its framework "
                 "does not use the GPU",
                 option="device",
                 value=self._words(),
             )
-        self._notes.append("the step does not use the GPU of this machine: main memory counts")
+        self._notes.append("the step does not use this machine's GPU: main memory is the limit")
         memory = self._limits.memory if self._wanted.limit is None else self._wanted.limit
         ceiling = _ceiling(memory, self._limits.memory)
         self._limits = self._limits._replace(gpu=None, memory=memory, ceiling=ceiling)

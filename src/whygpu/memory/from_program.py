@@ -30,8 +30,8 @@ class NamedStep(NamedTuple):
 def refuse_in_trial(environ: Mapping[str, str]) -> None:
     if environ.get(IN_TRIAL):
         raise UsageError(
-            "find_batch_size was called while its file was being loaded for a trial: put the call "
-            'under `if __name__ == "__main__":`, so that only the program itself makes it'
+            "a trial loaded this file, and the file called find_batch_size again: put the call "
+            'under `if __name__ == "__main__":`, so that only the main program makes it'
         )
 
 
@@ -76,8 +76,8 @@ def _pickled(step: Any, name: str) -> bytes:
         import cloudpickle
     except ImportError:
         raise UsageError(
-            f"{name} is not a function at the top level of a file, so that another process cannot "
-            "load it by its name: move it into a file (in a notebook: %%writefile step.py, then "
+            f"{name} is not a function at the top level of a file, so another process cannot "
+            "import it: move it into a file (in a notebook: %%writefile step.py, then "
             'find_batch_size("step.py:step")), or install cloudpickle'
         ) from None
     try:
@@ -86,7 +86,7 @@ def _pickled(step: Any, name: str) -> bytes:
         # Pickling runs code of the objects that the step refers to, which may raise anything.
         raise UsageError(
             f"{name} cannot be sent to another process ({type(error).__name__}: {error}): move it "
-            "into a file, at the top level, and let it make what it needs"
+            "to the top level of a file, and create what it needs inside it"
         ) from error
 
 
@@ -103,6 +103,6 @@ def held_by_this_program() -> tuple[str, ...]:
     if not (by_torch or by_jax or by_tensorflow):
         return ()
     return (
-        "this program had GPU memory itself while it looked: call find_batch_size before anything "
-        "is put on the GPU",
+        "this program itself held GPU memory during the search: call find_batch_size before the "
+        "program puts anything on the GPU",
     )

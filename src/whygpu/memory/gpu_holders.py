@@ -31,7 +31,7 @@ _WORTH_TELLING = 16 * MIB
 _DRIVERS_OWN = 256 * MIB
 _NEARLY = 0.98
 """Part of a reservation from which on it is recognised: the GPU's total is known roughly."""
-_HOLDERS_UNSEEN = "another container, another pid namespace"
+_HOLDERS_UNSEEN = "another container or another pid namespace"
 
 
 def judge(machine: Snapshot, only: Collection[int] | None = None) -> HoldersReport:
@@ -71,7 +71,7 @@ def _gpus(
     if not isinstance(there, Known):
         return there
     detail = f" ({machine.driver.detail})" if machine.driver.detail else ""
-    return Unknown(f"there is {there.value}, but no driver that shows it as a GPU{detail}")
+    return Unknown(f"there is {there.value}, but no driver shows it as a GPU{detail}")
 
 
 def _gpu(
@@ -125,16 +125,16 @@ def _holder(gpu: Gpu, process: GpuProcess) -> Holder:
 def _judged(gpu: Gpu, process: GpuProcess) -> tuple[HeldAs, str]:
     loaded, held = process.frameworks, process.memory_bytes
     if isinstance(loaded, Absent):
-        return "unknown", f"cannot tell: the process is not seen here ({_HOLDERS_UNSEEN})"
+        return "unknown", f"cannot tell: the process is not visible from here ({_HOLDERS_UNSEEN})"
     if isinstance(loaded, Unknown):
         return "unknown", f"cannot tell: {loaded.reason}"
     if not loaded.value:
-        return "unknown", "no framework that whygpu knows is loaded in it"
+        return "unknown", "it has loaded no framework that whygpu knows"
     if not isinstance(held, Known):
         return "unknown", f"cannot tell: {_reason(held)}"
     asked = _asked_at_start(gpu, process, loaded.value, held.value)
     if asked is None:
-        return "unknown", "cannot tell: the GPU's size is not known"
+        return "unknown", "cannot tell: the GPU's memory size is unknown"
     return _by_amount(asked, held.value, isinstance(process.in_use_bytes, Known))
 
 
@@ -155,22 +155,22 @@ def _by_amount(asked: Mapping[str, Demand], held: int, use_known: bool) -> tuple
     if reserving:
         names = " or ".join(display_name(name) for name in reserving)
         why = asked[reserving[0]].why if len(reserving) == 1 else "by default"
-        return "reserved", f"most likely what {names} reserves at its start ({why}){unknown}"
+        return "reserved", f"most likely {names} reserved it at the start ({why}){unknown}"
     names = and_list([display_name(name) for name in asked])
     if len(asked) > 1:
-        return "unknown", f"{names} are loaded, and which of them holds it is unknown{unknown}"
+        return "unknown", f"{names} are loaded; whygpu cannot tell which of them holds it{unknown}"
     if all(wants.start == "grows" for wants in asked.values()):
-        return "as-needed", f"taken by {names} as needed, freed blocks kept for later{unknown}"
+        return "as-needed", f"{names} took it as needed and keeps freed blocks for reuse{unknown}"
     return "unknown", (
-        f"not what {names} reserves by default: the program may have set a limit, or have it "
-        f"grow{unknown}"
+        f"{names} reserves another amount by default: the program may have set a limit or memory "
+        f"growth{unknown}"
     )
 
 
 def _use_unknown(frameworks: Sequence[str]) -> str:
     ways = [row.use for row in DEFAULTS if row.framework in frameworks and row.use]
     by_asking = f" ({' or '.join(ways)})" if ways else ""
-    return f"how much of it is in use, only the program can tell{by_asking}"
+    return f"only the program knows how much of it is in use{by_asking}"
 
 
 def _fits(wants: Demand, held: int) -> bool:
@@ -205,15 +205,16 @@ def _why_unaccounted(
     machine: Snapshot, gpu: Gpu, processes: Sequence[GpuProcess], rest: int
 ) -> str:
     if not isinstance(gpu.processes, Known):
-        return f"who holds it is unknown: {_reason(gpu.processes)}"
+        return f"the holder is unknown: {_reason(gpu.processes)}"
     silent = [str(p.pid) for p in processes if not isinstance(p.memory_bytes, Known)]
     if silent:
-        return f"held by pid {', '.join(silent)} and others: the driver does not tell who how much"
+        pids = ", ".join(silent)
+        return f"held by pid {pids} and others: the driver does not report how much each one holds"
     if rest < _DRIVERS_OWN:
-        return "the driver's own, for a context or a display"
+        return "used by the driver itself, for a context or a display"
     if isinstance(machine.system.container, Known):
-        return "held outside this container, by processes that the driver does not show in it"
-    unseen = f"held by processes that are not seen from here ({_HOLDERS_UNSEEN})"
+        return "held outside this container, by processes that the driver does not show here"
+    unseen = f"held by processes that are not visible from here ({_HOLDERS_UNSEEN})"
     if not isinstance(gpu.memory_reserved_bytes, Known):
-        return f"what the driver keeps for itself, or {unseen}"
-    return f"{unseen}, or left by one that is ending"
+        return f"kept by the driver for itself, or {unseen}"
+    return f"{unseen}, or by a process that is ending"

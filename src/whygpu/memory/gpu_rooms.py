@@ -31,13 +31,15 @@ def of_name(name: str) -> MemoryRoom:
     sizes = sorted({size for _, each in models for size in each})
     if len(models) > 1 and len(sizes) > 1:
         named = ", ".join(model for model, _ in models[:_MOST_NAMED])
-        raise UsageError(f"which one? there are {named}", option="gpu", value=name)
+        raise UsageError(
+            f"the name is ambiguous; expected one of {named}", option="gpu", value=name
+        )
     note = ""
     if len(sizes) > 1:
         words = [f"{size / (1 << 30):.3g}" for size in sizes]
         note = (
-            f"The {models[0][0]} was sold with {', '.join(words[:-1])} and {words[-1]} GB; the "
-            f'least is taken. Say which one: --gpu "{name} {words[-1]}GB".'
+            f"The {models[0][0]} was sold with {', '.join(words[:-1])} and {words[-1]} GB; whygpu "
+            f'assumes the smallest. To choose another: --gpu "{name} {words[-1]}GB".'
         )
     found = {model.capability for model in gpus.find(name)}
     capability = found.pop() if len(found) == 1 else None

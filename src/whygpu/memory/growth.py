@@ -178,7 +178,7 @@ def _more_than_there_is(course: Course) -> Judgement | None:
         return Judgement(
             "too-big",
             "certain",
-            f"a single request of {size_text(course.asked)} is more than all there is "
+            f"a single request of {size_text(course.asked)} is larger than the limit "
             f"({size_text(course.limit)})",
         )
     return None
@@ -203,8 +203,8 @@ def _others(course: Course) -> Judgement | None:
     return Judgement(
         "other-process",
         "certain" if own < limit // 4 else "likely",
-        f"other processes hold {size_text(others)} of {size_text(limit)}, and this one "
-        f"{size_text(own)}",
+        f"other processes hold {size_text(others)} of {size_text(limit)}, and this process "
+        f"holds {size_text(own)}",
     )
 
 
@@ -221,8 +221,8 @@ def _gaps(course: Course) -> Judgement | None:
     return Judgement(
         "fragmentation",
         "likely",
-        f"{size_text(unused)} are reserved and not in use, more than was asked for, but in pieces "
-        "that are too small",
+        f"{size_text(unused)} is reserved but unused: more than the request, but in blocks that "
+        "are too small",
     )
 
 
@@ -237,8 +237,8 @@ def _never_fitted(course: Course, trend: Trend | None) -> Judgement | None:
     return Judgement(
         "too-big",
         "likely",
-        f"{size_text(max(0, left))} were left when it had begun, less than the {size_text(asked)} "
-        "that it asked for in the end",
+        f"{size_text(max(0, left))} was free soon after the start, less than the "
+        f"{size_text(asked)} of the request that failed",
     )
 
 
@@ -250,7 +250,7 @@ def _worked(course: Course) -> str:
     if course.turnover is not None and course.turnover >= _TURNOVER:
         if rounds >= _ROUNDS:
             return f"over {rounds} rounds of work"
-        return "while most of what it was given was given back"
+        return "while it freed most of the memory that it had allocated"
     if course.progress >= _ROUNDS:
         return f"while it reported progress {course.progress} times"
     return ""
@@ -327,7 +327,7 @@ def _kept(course: Course) -> Judgement | None:
     return Judgement(
         "leak",
         "likely",
-        f"what was made {_rounds(course, holder)} is all there still{_naming(holder)}",
+        f"everything made {_rounds(course, holder)} is still in memory{_naming(holder)}",
     )
 
 
@@ -336,19 +336,19 @@ def _level(course: Course, trend: Trend | None) -> Judgement | None:
     worked = _worked(course)
     if trend is None or not trend.level or not worked:
         return None
-    was = f"the memory that stays in use was level at {size_text(trend.first)} {worked}"
+    was = f"the memory that stays in use was constant at {size_text(trend.first)} {worked}"
     if trend.surge <= max(course.asked or 0, _LEVEL * trend.peak_before):
         return Judgement(
             "too-big",
             "likely",
-            f"{was}, so nothing piles up: one request was larger than those before (a larger "
+            f"{was}, so nothing accumulates: one request was larger than those before (a larger "
             "batch, a longer input, another phase)",
         )
     if course.rounds == 0:
         return Judgement(
             "too-big",
             "likely",
-            f"{was}, so nothing piles up: what came after it failed in its first round",
+            f"{was}, so nothing accumulates: the next phase failed in its first round",
         )
     return None
 
@@ -369,32 +369,32 @@ def _one_request(course: Course) -> Judgement | None:
     asked, limit = course.asked, course.limit
     if asked and limit and asked >= _MOSTLY * limit:
         return Judgement(
-            "too-big", "likely", f"a single request is for {size_text(asked)} of {size_text(limit)}"
+            "too-big", "likely", f"a single request is {size_text(asked)} of {size_text(limit)}"
         )
     return None
 
 
 def _open_question(course: Course, trend: Trend | None) -> str:
     if trend is None:
-        return "it ended before its use of memory showed a course"
+        return "it ended before its memory use showed a trend"
     if trend.steady:
         return (
             f"the memory in use rose steadily, from {size_text(trend.first)} to "
             f"{size_text(trend.last)}, but nothing shows whether rounds of work were "
-            "completed: a leak, or one large step, "
-            f"or data and a model being made{_naming(_holder(course, course.held))}"
+            "completed: it may be a leak, one large step, "
+            f"or the making of data and a model{_naming(_holder(course, course.held))}"
         )
     if trend.level and trend.surge > _LEVEL * trend.peak_before:
         return (
-            f"the memory in use was level at {size_text(trend.first)}, and shortly before the end "
-            f"{size_text(trend.surge)} more came: one large step, or a fast leak"
+            f"the memory in use was constant at {size_text(trend.first)} and rose by "
+            f"{size_text(trend.surge)} shortly before the end: one large step, or a fast leak"
         )
     if trend.level:
         return (
-            f"the memory in use was level at {size_text(trend.first)}, and nothing shows how far "
-            "the work had come"
+            f"the memory in use was constant at {size_text(trend.first)}, and nothing shows how "
+            "much work was done"
         )
     return (
         f"the memory in use went from {size_text(trend.first)} to {size_text(trend.last)} without "
-        "a clear course"
+        "a clear trend"
     )

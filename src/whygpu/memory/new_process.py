@@ -35,9 +35,7 @@ def new_process(
 
 def _demand(gpu: Gpu, row: MemoryDefault, version: str, variables: Mapping[str, str]) -> Demand:
     if isinstance(gpu.mig, Known) and gpu.mig.value:
-        return Demand(
-            "unknown", "the GPU is split by MIG, and a process has one of the parts to itself"
-        )
+        return Demand("unknown", "MIG splits the GPU, and a process has one of the parts to itself")
     room = room_of(gpu)
     if not isinstance(room, Known):
         why = room.reason if isinstance(room, Unknown) else f"there is no {room.source}"
@@ -57,7 +55,7 @@ def _kept_off(machine: Snapshot, gpu: Gpu, framework: Observed[Framework]) -> De
         kind = framework.value.build.kind
         if isinstance(kind, Known) and kind.value != "cuda":
             name = display_name(framework.value.name)
-            return Demand("nothing", f"{name} here is a build without CUDA ({kind.value})")
+            return Demand("nothing", f"the installed {name} is a build without CUDA ({kind.value})")
     return _refused(gpu)
 
 
@@ -69,5 +67,7 @@ def _refused(gpu: Gpu) -> Demand | None:
         return Demand("fails", "the GPU's compute mode is prohibited: CUDA refuses every process")
     busy = isinstance(gpu.processes, Known) and gpu.processes.value
     if mode.value == "exclusive" and busy:
-        return Demand("fails", "the GPU's compute mode is exclusive, and a process has it")
+        return Demand(
+            "fails", "the GPU's compute mode is exclusive, and another process uses the GPU"
+        )
     return None

@@ -169,7 +169,7 @@ def _outcome(end: TaskEnd, gauges: Iterable[Gauge], near_limit: bool) -> tuple[T
     if end.ended == "finished":
         return "fits", ""
     if end.ended == "timed-out":
-        return "too-slow", f"not done within {end.how}"
+        return "too-slow", f"not finished within {end.how}"
     if end.ended == "exception":
         return _judged_by_text(_exception_text(end), end.how, near_limit)
     if end.ended == "signal" and end.how == "SIGKILL":

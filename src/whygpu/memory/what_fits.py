@@ -24,13 +24,13 @@ _SEARCH_SECONDS = 10.0
 _UNSURE = 0.15
 """Part of the room that is kept free for the error of the estimate."""
 _LONGEST_WHY = 300
-_SILENT = "the process ended without telling what it was at"
+_SILENT = "the process ended without reporting what it was doing"
 _GAPS = 2
 """Times the arrays, at most: the C library leaves gaps between arrays below 32 MiB, and does not
 reuse them for arrays of the same size."""
 _TELLS_OF_CPU = ("jax",)
 """Frameworks whose compiler says what a step takes on the CPU; others count arrays alone."""
-_ADAM = "No optimiser of PyTorch's was seen; Adam is assumed."
+_ADAM = "No PyTorch optimizer was found; the estimate assumes Adam."
 
 
 class Room(NamedTuple):

@@ -31,8 +31,8 @@ DEFAULTS: tuple[MemoryDefault, ...] = (
     MemoryDefault(
         "tensorflow",
         "all-that-is-free",
-        "nearly all that is free, on every GPU it sees, when it starts its devices; it keeps it "
-        "to its end",
+        "nearly all free memory on every GPU it sees, when it starts its devices; it holds this "
+        "memory until it exits",
         (
             "TF_FORCE_GPU_ALLOW_GROWTH=true",
             "tf.config.experimental.set_memory_growth(gpu, True)",
@@ -44,8 +44,8 @@ DEFAULTS: tuple[MemoryDefault, ...] = (
     MemoryDefault(
         "jax",
         "part-of-the-total",
-        "three quarters of the GPU's whole memory, on every GPU it sees, at its first operation; "
-        "it keeps it to its end",
+        "three quarters of the total memory of every GPU it sees, at its first operation; it holds "
+        "this memory until it exits",
         (
             "XLA_PYTHON_CLIENT_PREALLOCATE=false",
             "XLA_PYTHON_CLIENT_MEM_FRACTION=.25",
@@ -56,7 +56,7 @@ DEFAULTS: tuple[MemoryDefault, ...] = (
     MemoryDefault(
         "torch",
         "as-needed",
-        "what it needs, on the GPUs it uses; what is freed it keeps for later",
+        "what it needs, on the GPUs it uses; it keeps freed memory for reuse",
         ("torch.cuda.set_per_process_memory_fraction(0.25)",),
         "torch.cuda.memory_allocated()",
         "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
@@ -64,7 +64,7 @@ DEFAULTS: tuple[MemoryDefault, ...] = (
     MemoryDefault(
         "cupy",
         "as-needed",
-        "what it needs, on the GPUs it uses; what is freed it keeps for later",
+        "what it needs, on the GPUs it uses; it keeps freed memory for reuse",
         ("CUPY_GPU_MEMORY_LIMIT=25%",),
         "cupy.get_default_memory_pool().used_bytes()",
         "https://docs.cupy.dev/en/stable/user_guide/memory.html",
@@ -72,7 +72,7 @@ DEFAULTS: tuple[MemoryDefault, ...] = (
     MemoryDefault(
         "onnxruntime",
         "as-needed",
-        "what it needs, in blocks that double; what is freed it keeps for later",
+        "what it needs, in blocks that double; it keeps freed memory for reuse",
         ('("CUDAExecutionProvider", {"gpu_mem_limit": 4 << 30})',),
         "",
         "https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html",
