@@ -56,7 +56,7 @@ def test_a_log_whose_end_is_missing_is_not_said_to_be_fine(tmp_path: pathlib.Pat
     ended = bounded.whygpu("explain", "--json", given=packed[:-9])
     answer = json.loads(ended.stdout)
     assert (ended.code, answer["verdict"]) == (4, "unknown")
-    assert answer["unread"] == "the gzip data is cut short: its end is missing"
+    assert answer["unread"] == "the gzip data are truncated: the end is missing"
 
 
 def test_a_pipe_that_the_user_names_is_read(tmp_path: pathlib.Path) -> None:
@@ -77,10 +77,10 @@ def test_a_device_that_never_ends_is_refused(words: tuple[str, ...]) -> None:
 
 
 SNAPSHOTS = {
-    "nested lists": (b"[" * 100_000, "nests too deeply"),
+    "nested lists": (b"[" * 100_000, "is nested too deeply"),
     "nested in a snapshot": (
         b'{"schema": 1, "x": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
-        "nests too deeply",
+        "is nested too deeply",
     ),
     "millions of values": (b"[" + b"{}," * 5_000_000 + b"{}]", "more than 1,200,000 values"),
     "as many values as may be": (b"[" + b'{"a":1},' * 590_000 + b"1]", "expected schema"),

@@ -61,7 +61,7 @@ def test_what_can_be_unpacked_of_an_archive_that_is_cut_short(name: str) -> None
     packed = PACKERS[name](LOG * 30)
     text, unread = read(packed[: len(packed) - 8])
     assert (LOG * 30).startswith(text)
-    assert unread == f"the {name} data is cut short: its end is missing"
+    assert unread == f"the {name} data are truncated: the end is missing"
 
 
 def test_what_can_be_unpacked_of_a_damaged_archive() -> None:
@@ -77,7 +77,7 @@ def test_what_comes_behind_an_archive() -> None:
     packed = gzip.compress(LOG)
     assert read(packed + bytes(512)) == (LOG, "")
     text, unread = read(packed + b"not packed\n")
-    assert (text, unread) == (LOG, "what comes behind its gzip data was left out")
+    assert (text, unread) == (LOG, "the data after its gzip data were not read")
 
 
 @each("text", [b"", b"B", b"BZh9 is how a line may begin\n", b"\x1f\x8b", b"PK", LOG])
@@ -131,7 +131,7 @@ def test_a_bomb_is_read_up_to_a_limit(tmp_path: pathlib.Path, name: str) -> None
     path.write_bytes(bomb_of_zeros(name))
     ended = bounded.whygpu("explain", str(path))
     assert ended.code == 4
-    assert "only the first 2 GiB of it, unpacked, were read" in " ".join(ended.stdout.split())
+    assert "only the first 2 GiB of the unpacked log were read" in " ".join(ended.stdout.split())
 
 
 def test_zstd_is_read_or_the_command_is_said(tmp_path: pathlib.Path) -> None:

@@ -1,1 +1,1 @@
-"""From text to typed evidence: logs, and source code."""
+"""Turns text into typed evidence: logs and source code."""

@@ -1,4 +1,4 @@
-"""Memory that was asked for and not given, with the log's own numbers."""
+"""Failed requests for memory, with the figures in the log."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ABOUT_MEMORY = re.compile(
     re.I,
 )
 _WRAPPED = 3
-"""A terminal may have broken a long message into so many further lines."""
+"""The most further lines into which a terminal may have wrapped a long message."""
 _WIDEST = 400
-"""Of a line that is put together with its neighbour."""
+"""Characters of a line that are joined with its neighbour."""
 
 
 def allocations(lines: Sequence[Line]) -> tuple[Allocation, ...]:
@@ -85,14 +85,14 @@ def _over_the_lines_end(
         text = f"{head} {text}"
         found = out_of_memory(text)
         if found and found[1].start() < len(head):
-            # What lies within that line has been told there.
+            # A match within that line was already reported for it.
             return (before.number, found) if found[1].end() > len(head) else None
         following = before
     return None
 
 
 def _sizes(match: re.Match[str]) -> dict[str, int | None]:
-    """The named sizes of a form; alternatives of one form number theirs: asked, asked_2."""
+    """The named sizes of a form; alternatives of a form are numbered: asked, asked_2."""
     groups = match.groupdict()
     return {
         name.partition("_")[0]: logged_size(value, _unit(match, name))
@@ -112,10 +112,10 @@ def _unit(match: re.Match[str], name: str) -> str | None:
 
 
 def _of_torch(line: Line, match: re.Match[str]) -> Allocation:
-    said = (match["before"] or "") + match["rest"]
+    message = (match["before"] or "") + match["rest"]
     sizes: dict[str, int | None] = {}
     for name, pattern in TORCH_PARTS.items():
-        part = pattern.search(said)
+        part = pattern.search(message)
         sizes[name] = next(iter(_sizes(part).values()), None) if part else None
     held, unused, reserved = sizes["held"], sizes["unused"], sizes["reserved"]
     if reserved is None and held is not None and unused is not None:

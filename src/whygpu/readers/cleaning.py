@@ -1,7 +1,7 @@
-"""A raw line as its writer meant it: no colours, no wrapping, nothing put before it on its way.
+"""Restores the program's own line: no colours, no wrapping, no prefixes.
 
-Terminals, containers, schedulers, loggers and people who quote all add something to the front of a
-line. What is left here starts where the program's own line started.
+Terminals, containers, schedulers, loggers and people who quote add text to the front of a line. A
+cleaned line starts where the program's own line started.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from whygpu.model.outside_text import without_sequences
 
 _SEQUENCE_START = re.compile("[\x1b\x90-\x9f]")
 _LOST_ESCAPE = re.compile(
-    # Written out (^[[0;31m), or with the escape character lost on the way ([0;31m).
+    # Written as text (^[[0;31m), or without the escape character ([0;31m).
     r"(?:\^\[|\\x1b|\\u001b|\\033|\\e)\[[\d;]{0,16}m|\[(?:[01]|[349]\d|\d{1,2};[\d;]{1,12})m"
     # A word may begin with the same two characters: [multiproc_executor.py:783].
     r"|\[m(?![a-z_])"
@@ -51,7 +51,7 @@ _PREFIXES = tuple(
         r"|[\w :]{0,30}\[\d{1,5},[\w:,-]{1,60}\]<std(?:out|err)>: ?"
         r"|\((?:[\w.:-]{1,80} )?pid=\d{1,8}[^()\n]{0,80}\) ?|\((?:raylet|autoscaler|gcs_server)\) "
         r"|\[pod/[\w./-]{1,200}\] |\[?std(?:err|out)\]?:? ",
-        # GitHub's annotations, and pytest's mark before what an assertion or an exception says
+        # GitHub's annotations, and pytest's mark before the message of an exception
         r"##\[(?:error|warning)\]|E {2,12}(?=\S)",
         # quoted in a mail, a comment or a table; not Python's prompt
         r"[ \t]{0,8}(?:>{1,2}(?!>)[ \t]?|\|[ \t]|#[ \t]){1,8}",
@@ -59,9 +59,9 @@ _PREFIXES = tuple(
 )
 _MOST_PREFIXES = 4
 _ENDS = ("ed", "fault", "instruction", "error", "exception", "(core dumped)")
-"""Cheap to ask of every line, before the pattern."""
+"""A quick check for every line, before the pattern."""
 _LAST_BAR = re.compile(
-    # A progress bar ends without a newline, and the shell's word on the end is glued to it.
+    # A progress bar ends without a newline, so the shell's message follows it on the same line.
     r"^.{0,4000}(?:[\d\]%)>=|]|\d\.|(?<=\d)[mu]?s|/s|/it|/step|/epoch|/sample|nan|inf)"
     r"(?=(?:Killed|Terminated|Segmentation fault|Aborted|Illegal instruction|Bus error"
     r"|Floating point exception)(?: \(core dumped\))?$)"
@@ -77,7 +77,7 @@ _WINDOWS_PATH = re.compile(r"[A-Za-z]:\\[^\\]")
 
 
 def cleaned(raw: bytes) -> list[str]:
-    """The lines that a raw line holds: one, unless it wraps several in JSON or backspaces."""
+    """The lines in a raw line: one, unless it contains several in JSON or backspaces."""
     text = _without_colour(_decoded(raw))
     lines: list[str] = []
     for part in _OVERTYPED.split(text) if "\x08" in text else [text]:
@@ -88,7 +88,7 @@ def cleaned(raw: bytes) -> list[str]:
 
 
 def _decoded(raw: bytes) -> str:
-    """As UTF-8 where it is that, else byte by byte: no byte is lost, and none is an error."""
+    """As UTF-8 if it is valid, else byte by byte: no byte is lost or an error."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -109,12 +109,12 @@ def _without_entities(text: str) -> str:
 
 
 def _unpacked(text: str) -> list[str]:
-    """What a line of JSON says, or a string of a notebook's output; else the line itself."""
+    """The messages in a line of JSON, or in a string of a notebook's output; else the line."""
     start = text.lstrip()
     if start.startswith("{") and text.endswith("}") and '"' in text:
-        said = list(_said_in_json(text))
-        if said:
-            return [line for message in said for line in message.splitlines()]
+        messages = list(_messages_in_json(text))
+        if messages:
+            return [line for message in messages for line in message.splitlines()]
     if start.startswith('"') and "\\" in text:
         match = _JSON_STRING.fullmatch(text)
         if match:
@@ -130,7 +130,7 @@ def _with_breaks(text: str) -> str:
     return _ESCAPED.sub(lambda match: _UNESCAPED[match[1]], text).replace("\\\\", "\\")
 
 
-def _said_in_json(text: str) -> Iterator[str]:
+def _messages_in_json(text: str) -> Iterator[str]:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
@@ -138,9 +138,11 @@ def _said_in_json(text: str) -> Iterator[str]:
     inner = [value for value in record.values() if isinstance(value, dict)]
     for keys in (_TEXT_KEYS, _TRACE_KEYS):
         for mapping in (record, *inner):
-            said = next((mapping[key] for key in keys if isinstance(mapping.get(key), str)), None)
-            if said is not None:
-                yield said
+            message = next(
+                (mapping[key] for key in keys if isinstance(mapping.get(key), str)), None
+            )
+            if message is not None:
+                yield message
                 break
 
 

@@ -1,4 +1,4 @@
-"""Whether a log was cut in the middle of a traceback, so that what ended the program is missing."""
+"""Detects a log that was cut in the middle of a traceback, so that the final error is missing."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _HEADER = re.compile(
     r"^[\s|]{0,12}(?:\+ )?(?:[\w.]{0,80}\s{0,80})Traceback \(most recent call last\)"
 )
 _FRAME = re.compile(r"^[\s|]{0,16}File \"[^\"\n]{1,400}(?:\", line \d{1,9}(?:, in |$)|$)")
-"""Of a traceback, whole or cut short. Not faulthandler's, which has no comma before its `in`."""
+"""A frame of a traceback, complete or not. faulthandler's frames have no comma before `in`."""
 _BY_THE_USER = re.compile(r"^[\s|]{0,12}(?:KeyboardInterrupt|SystemExit)\b")
 _WHOLE_NAME = re.compile(
     r"(?:Error|Exception|Warning|Group|Iteration|Exit|Interrupt|Empty|Full|Timeout|Expired)$"
 )
-"""How names of exceptions end. Another one in the last line of a log may be the half of a name."""
+"""How names of exceptions end. Another ending in the last line of a log may be half a name."""
 
 
 def cut_off(log: Log) -> str:
-    """What is missing, as a sentence without its end; empty where no traceback lacks its end."""
+    """What is missing, as a sentence without a full stop; empty if every traceback is complete."""
     start = _last_traceback(log)
     if start is None:
         return ""
@@ -40,7 +40,7 @@ def _is_whole(name: str) -> bool:
 
 
 def _last_traceback(log: Log) -> int | None:
-    """The line that the last traceback begins with; one that begins the log may lack its first."""
+    """The first line of the last traceback. At the start of a log, that line may be missing."""
     headers = [line.number for line in log.lines if _HEADER.match(line.text)]
     if headers:
         return headers[-1]

@@ -1,4 +1,4 @@
-"""What a program says of the devices it has and uses: no GPU, a GPU, the CPU."""
+"""What a program reports about its devices: no GPU, a GPU, the CPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GAP = r"['\"]?[ ?:=>-]{1,8}"
 _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
     (
         "gpu-unused",
-        # Lightning, in both of its ways.
+        # Lightning, in both of its forms.
         re.compile(
             r"\bGPU available: True[^\n]{0,40}, used: False|\bGPU (?:is )?available,? but not used"
         ),
@@ -22,7 +22,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
         re.compile(
             r"(?<!\w)(?:CUDA|GPU)s?(?: devices?)?(?: (?:is|are|was|were))?"
             rf"[ _](?:available|enabled|found|detected|usable|support){_GAP}{_NO}"
-            # Not with a bare number, which is the GPU's own.
+            # Not with a plain number, which is the number of the GPU.
             r"|(?<!\w)(?:CUDA|GPU)s?(?: devices?)?['\"]? ?[:=] ?(?:False\b|None\b|\[\])"
             rf"|is_available\(\){_GAP}False\b|is_gpu_available\([^)\n]{{0,40}}\){_GAP}False\b"
             rf"|(?:physical|logical)_devices\(['\"]GPU['\"]\){_GAP}\[\]"
@@ -73,7 +73,7 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
     ),
 )
 _SOURCE = "    "
-"""What a traceback quotes of a program begins with it."""
+"""The indentation of source lines in a traceback."""
 
 
 def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
@@ -81,7 +81,7 @@ def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
 
 
 def _of_line(line: Line) -> Iterator[DeviceReport]:
-    """The first word that fits; a line that says two things says the stronger one first."""
+    """The first pattern that matches; the patterns with the strongest statement come first."""
     if line.text.startswith(_SOURCE):
         return
     for says, pattern in _WORDS:

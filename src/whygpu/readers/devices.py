@@ -1,4 +1,4 @@
-"""The GPUs a log tells about: found, passed over, or ready for use."""
+"""The GPUs that a log mentions: found, skipped, or ready for use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _READY = re.compile(
     r"(?:[^\n]{0,80}compute capability: (?P<capability>\d+\.\d))?"
 )
 _CUT_SHORT = re.compile(r"Created TensorFlow device \(/job\S{0,80}GPU:\d+")
-"""A console that cuts its lines leaves the name out; that it was made is what counts."""
+"""A console that truncates lines may lose the name; it is enough that the device was created."""
 _IGNORED = re.compile(
     r"Ignoring (?:visible )?gpu device \(device: \d+, name: (?P<name>[^,\n]{1,80})"
     r"[^\n]{0,120}compute capability:? (?P<capability>\d+\.\d)"
@@ -26,11 +26,11 @@ _FOUND = re.compile(
     r"| computeCapability: (?P<capability>\d+\.\d))"
     # XLA: StreamExecutor device (0): GeForce RTX 2080 Ti, Compute Capability 7.5
     r"|StreamExecutor device \(\d+\): (?P<xla>[^,\n]{3,60}), Compute Capability (?P<xla_cc>\d+\.\d)"
-    # llama.cpp and its kin: Device 0: NVIDIA GeForce RTX 3090, compute capability 8.6
+    # llama.cpp and similar: Device 0: NVIDIA GeForce RTX 3090, compute capability 8.6
     r"|Device \d+: (?P<ggml>[^,\n]{3,60}), compute capability (?P<ggml_cc>\d+\.\d)"
-    # PyTorch's complaints about a card: Found GPU0 GeForce GT 750M which is of cuda capability 3.0
+    # PyTorch's warning about a card: Found GPU0 GeForce GT 750M which is of cuda capability 3.0
     r"|Found GPU\d+ (?P<torch>[^\n]{3,60}?) which is of cuda capability (?P<torch_cc>\d+\.\d)"
-    # nvidia-smi -L, and PyTorch's report on its surroundings
+    # nvidia-smi -L, and PyTorch's report on its environment
     r"|GPU \d+: (?P<listed>(?:NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|A\d{2,3}|[HLTVP]\d{1,3}\b)"
     r"[^(\n]{0,60})"
     # YOLO: CUDA:0 (Tesla T4, 15102MiB)
@@ -59,7 +59,7 @@ def devices(lines: Sequence[Line]) -> tuple[Device, ...]:
     before = ""
     for line in lines:
         text = line.text
-        device = next(_told(line, before), None)
+        device = next(_of_line(line, before), None)
         if device is not None:
             found.append(device)
         elif found and (match := _FREE.search(text)) is not None:
@@ -74,8 +74,8 @@ def devices(lines: Sequence[Line]) -> tuple[Device, ...]:
     return tuple(found)
 
 
-def _told(line: Line, before: str) -> Iterator[Device]:
-    """What one line tells; TensorFlow 1 spreads a device over two."""
+def _of_line(line: Line, before: str) -> Iterator[Device]:
+    """The devices in one line; TensorFlow 1 uses two lines for a device."""
     text = line.text
     if (match := _READY.search(text)) is not None:
         memory = int(match["memory"]) << 20 if match["memory"] else None

@@ -84,17 +84,17 @@ _OPERATION = re.compile(
 _CUDA_ERROR = re.compile(r"\bCUDA_ERROR_[A-Z]|\bCU(?:DNN|BLAS)_STATUS_[A-Z]")
 
 _ENOUGH_PROGRESS = 2
-"""After an exception: one bar is often drawn once more when its program dies."""
+"""After an exception, a progress bar is often drawn once more."""
 _CLOSE = 6
-"""Lines between what ended a program and what the shell says about it."""
+"""The most lines between what ended a program and the shell's message about it."""
 
 
 def failures(
     lines: Sequence[Line], raised: Sequence[Raised], worked: Sequence[int] = ()
 ) -> tuple[Failure, ...]:
-    """What ended it, first things first.
+    """What ended the program, in order.
 
-    Not what it survived: exceptions that were handled, or after which it went on working.
+    Without what it survived: handled exceptions, and those after which it continued to work.
     """
     found = [*_of_exceptions(lines, raised), *_of_lines(lines)]
     if not raised:
@@ -112,7 +112,7 @@ def _about_gpu(lines: Sequence[Line], failure: Failure, follows_code: bool) -> b
     place = bisect_left(lines, failure.line, key=lambda line: line.number)
     if message_is_about_gpu(failure.text) or message_is_about_gpu(lines[place].source):
         return True
-    # A traceback shows the statement last. Newer Pythons underline it in one more line.
+    # The statement is the last line of a traceback. Newer Pythons add a line that underlines it.
     code = [line for line in lines[max(place - 2, 0) : place] if line.number >= failure.line - 2]
     return follows_code and any(code_is_about_gpu(line.text) for line in code)
 
@@ -141,9 +141,9 @@ def _of_lines(lines: Sequence[Line]) -> Iterator[Failure]:
 
 
 def _of_operations(lines: Sequence[Line]) -> Iterator[Failure]:
-    """What TensorFlow's kernels complained of; the exception that follows it was not pasted.
+    """Errors of TensorFlow's kernels whose exception is not in the log.
 
-    Where CUDA fails after that, the complaint was not the end, and often no more than its sign.
+    If CUDA fails after that, the error did not end the program, and is often only a symptom.
     """
     last = max((line.number for line in lines if _of_cuda(line)), default=0)
     for line in lines:
@@ -158,7 +158,7 @@ def _of_cuda(line: Line) -> bool:
 
 
 def _with_reason(lines: Sequence[Line], place: int, kind: FailureKind) -> Failure:
-    """C++ says what it threw on the line below."""
+    """C++ prints the thrown exception on the next line."""
     line = lines[place]
     below = lines[place + 1] if place + 1 < len(lines) else None
     if below is None or not below.text.lstrip().startswith("what():") or _far(line, below):
@@ -177,7 +177,7 @@ def _survived(failure: Failure, worked: Sequence[int]) -> bool:
 
 
 def _without_echoes(found: Sequence[Failure]) -> Iterator[Failure]:
-    """A shell's or a launcher's word about an end that the log has told of is a part of it."""
+    """Drop a shell's or a launcher's message about a failure that is already in the log."""
     kept: Failure | None = None
     for failure in found:
         if kept is not None and failure.line <= kept.last:
@@ -196,10 +196,11 @@ def _without_echoes(found: Sequence[Failure]) -> Iterator[Failure]:
 
 
 def _with_reasons(lines: Sequence[Line], found: Sequence[Failure]) -> Iterator[Failure]:
-    """Failures that do not say why, joined with what does.
+    """Join failures without a reason with the message that gives it.
 
-    That is the error record of the native code that failed, where the log has it: the two are one
-    failure, from the record to the exception. Else it is an earlier failure, which is told already.
+    That is the error record of the native code that failed, if the log has it. Both are one
+    failure, from the record to the exception. Otherwise it is an earlier failure, which is already
+    reported.
     """
     last = 0
     for failure in found:

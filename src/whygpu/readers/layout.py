@@ -1,4 +1,4 @@
-"""Lines as they were before something cut them, or put the same words before each of them."""
+"""Undoes line wrapping, and prefixes that are the same on many lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_TRACEBACK = 300
 
 
 def joined(lines: Sequence[Numbered]) -> list[Numbered]:
-    """Undo the wrapping of a console, which gives nearly every long line one width."""
+    """Undo the wrapping of a console, which makes nearly every long line equally wide."""
     width = _console_width([text for _, text in lines])
     if width is None:
         return list(lines)
@@ -45,17 +45,17 @@ def _console_width(texts: Sequence[str]) -> int | None:
 
 
 def _goes_on(text: str, following: Sequence[str]) -> bool:
-    """The next line starts in the middle of something; rows of a table are as wide, and do not."""
+    """Whether the next line continues this one. Rows of a table are as wide, but do not."""
     if not following or not following[0] or text[-1] in "|+-=_#*]" or following[0][0].isupper():
         return False
     return _DIGITS.sub("", text[:12]) != _DIGITS.sub("", following[0][:12])
 
 
 def unprefixed(lines: Sequence[Numbered]) -> list[Numbered]:
-    """Tracebacks without what a logger put before each of their lines, whatever it was.
+    """Tracebacks without the prefix that a logger added to each line, whatever it is.
 
-    A traceback's first line is known word for word, so what stands before it is the prefix; the
-    lines that follow have the same one, but for its numbers.
+    The first line of a traceback is always the same, so the text before it is the prefix. The next
+    lines have the same prefix, except for its numbers.
     """
     shortened = list(lines)
     for index, (_, text) in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Shared libraries in a log: which were opened, which were not, and what the loader said."""
+"""Shared libraries in a log: which were opened, which were not, and the loader's message."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _STOPPING = ("ImportError", "OSError", "NotFoundError", "RuntimeError", "ModuleN
 
 
 def events(lines: Sequence[Line], raised: Sequence[Raised]) -> tuple[LibraryEvent, ...]:
-    """Each library's fate, line by line; the same words are told once for each line."""
+    """The result for each library, line by line; each once per line."""
     fatal = {exception.line for exception in raised if exception.type in _STOPPING}
     return tuple(event for line in lines for event in _of_line(line, line.number in fatal))
 
@@ -112,7 +112,7 @@ def identify(library: str) -> tuple[str, str]:
     stem, _, version = base.partition(".so")
     if not _ and base.endswith(".dylib"):
         stem, _, version = base[: -len(".dylib")].partition(".")
-    # Wheels rename what they bring along: libcudnn-a2b758a6.so.7.0.3.
+    # Wheels rename the libraries that they include: libcudnn-a2b758a6.so.7.0.3.
     name = _RENAMED.sub("", stem.removeprefix("lib"))
     return name, version.strip(".")
 

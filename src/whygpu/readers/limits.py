@@ -1,7 +1,7 @@
-"""How much of a source file or a log is read and followed: every limit of the readers.
+"""Every limit on what is read from a source file or a log.
 
-Source and logs are input that whygpu does not control: a few hundred bytes can describe a value of
-gigabytes. What exceeds a limit is unknown, or the file is reported as not looked at.
+whygpu does not control source and logs: a few hundred bytes can describe a value of gigabytes. If
+something exceeds a limit, it is unknown, or the file is reported as not checked.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 SOURCE_FILE = 8 << 20
 """Bytes of a source file or notebook."""
 SOURCE_TOKENS = 200_000
-"""Words, signs and line ends in the code of a file. Each takes up to 900 bytes as a syntax tree;
-the largest modules of TensorFlow have about 130,000."""
+"""Tokens in the code of a file. Each takes up to 900 bytes in the syntax tree; the largest modules
+of TensorFlow have about 130,000."""
 JSON_VALUES = 1_200_000
 """Values in a notebook or snapshot. Each takes up to 120 bytes once it is parsed."""
 
@@ -19,16 +19,16 @@ TEXT_VALUE = 10_000
 NAME_LENGTH = 500
 """Characters of an imported name with all its parts: tensorflow.config.list_physical_devices."""
 VALUE_PARTS = 2_000
-"""Parts of a value that is made of values. `b = (a, a)`, repeated, doubles them with each line."""
+"""Parts of a compound value. `b = (a, a)`, repeated, doubles them with each line."""
 VALUE_DEPTH = 40
 """How deep such a value may nest: two of them are compared recursively."""
 FOLLOWED_NODES = 1_000_000
 """Nodes of function bodies that are walked again because they are called."""
 CONTEXT_FRAMES = 2_000_000
-"""Conditions that all events of a file stand under, together. With every `assert`, what follows
-stands under one more."""
+"""Total number of conditions of all events of a file. Every `assert` adds one condition to all
+events after it."""
 
 UNPACKED_LOG = 2 << 30
-"""Bytes of a compressed log that are read. Unpacking and reading so much takes some ten seconds."""
+"""Unpacked bytes of a compressed log that are read, which takes some ten seconds."""
 UNPACKING_MEMORY = 1 << 27
-"""Bytes that a decompressor may ask for; what xz -9 and zstd --long=27 need fits."""
+"""Bytes of memory for a decompressor; enough for xz -9 and zstd --long=27."""

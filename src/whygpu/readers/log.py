@@ -1,4 +1,4 @@
-"""From the bytes of a log to what it says."""
+"""Reads the bytes of a log into a Log."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ _FRAMEWORKS = (
 
 
 _SHARED_WITH_XLA = re.compile(r"\bcuda_dnn\.cc")
-"""A file that speaks in JAX as well: it is TensorFlow's where nothing else names a framework."""
+"""A source file that JAX also uses: it counts for TensorFlow if nothing else names a framework."""
 
 
 def read_text(text: str | bytes, name: str = "") -> Log:
-    """A log that is there as a whole."""
+    """A complete log in memory."""
     return read_pieces(
         [text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text], name
     )
 
 
 def read_pieces(pieces: Iterable[bytes], name: str = "") -> Log:
-    """A log of any size, as it comes, compressed or not."""
+    """A log of any size in pieces, compressed or not."""
     sieve = Sieve()
     unpacked = Unpacked(pieces, name)
     for piece in unpacked:
@@ -81,12 +81,12 @@ def read_pieces(pieces: Iterable[bytes], name: str = "") -> Log:
 
 
 def read(sifted: Sifted, name: str = "") -> Log:
-    """From the lines that a sieve has kept to what they say."""
+    """Read the lines that a sieve has kept."""
     numbered = unprefixed(
         joined([(number, text) for number, raw in sifted.lines for text in cleaned(raw)])
     )
     every = [record for number, text in numbered for record in records(number, text)]
-    # Empty lines end a message, and say nothing else.
+    # Empty lines only end a message.
     exceptions = with_programs(every, raised(every))
     lines = [line for line in every if line.text.strip() or line.level != "none"]
     worked = progress(lines)
@@ -108,7 +108,7 @@ def read(sifted: Sifted, name: str = "") -> Log:
         failures=failures(lines, exceptions, worked),
         progress=worked,
         platform=_platform(text),
-        # With the paths of the files that wrote records, which say more than their names.
+        # Include the paths of the files that wrote records, which say more than their names.
         framework=_framework("\n".join(text for _, text in numbered)),
         name=name,
         lines_read=sifted.lines_read,
@@ -124,7 +124,7 @@ def _platform(text: str) -> Literal["linux", "windows", "macos", "unknown"]:
 
 
 def _framework(text: str) -> str:
-    """The one that is mentioned most; others are often only passing by."""
+    """The framework that is mentioned most."""
     counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in _FRAMEWORKS}
     name = max(counts, key=lambda each: counts[each])
     if not counts[name]:

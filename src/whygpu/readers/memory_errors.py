@@ -33,7 +33,7 @@ Python releases."""
 _PINNING = late(r"pin_memory|[Pp]in memory thread|cu(?:da)?(?:Mem)?(?:HostAlloc|AllocHost)")
 _SAYS_GPU = late(r"GPU|CUDA|on device \d")
 _NEAR_LIMIT = 0.8
-"""From this part of its limit on, a process may well have been refused memory."""
+"""Above this fraction of its limit, a process may have been refused memory."""
 
 
 def shortage_in(error: BaseException) -> Shortage | None:
@@ -181,7 +181,7 @@ def _shortage(refused: Allocation, lines: list[str]) -> Shortage:
 
 
 def _exact_place(found: Shortage, error: Exception) -> MemoryPlace:
-    """The place of the memory, where the process knows more than the message says."""
+    """The place of the memory, if the process knows more than the message says."""
     if found.place != "gpu" or found.of == "torch":
         return found.place
     if found.of == "cuda" and _is_about_pinning(error):

@@ -1,4 +1,4 @@
-"""Lines to log records: the formats of TensorFlow, XLA, glog, ONNX Runtime and Python's logging."""
+"""Parses log records in the formats of TensorFlow, XLA, glog, ONNX Runtime and Python's logging."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _PYTHON = re.compile(
 
 
 def records(number: int, text: str) -> list[Line]:
-    """The records of a line: usually one, more where a bar or a paste ran them together."""
+    """The records of a line: usually one, more if a progress bar or a paste joined them."""
     starts = list(_NATIVE.finditer(text)) if "]" in text else []
     if not starts:
         return [_plain(number, text)]

@@ -1,8 +1,8 @@
-"""Which lines of a log can matter: one pass, constant memory, at about the speed of grep.
+"""Selects the lines of a log that can matter: one pass, constant memory, about as fast as grep.
 
-Gigabytes of training output consist of few kinds of lines. With everything but letters taken out,
-lines of one kind become equal, so that the C code behind sets and split() does nearly all of the
-work, and only a kind of line that has not been seen before is looked at.
+Gigabytes of training output consist of few kinds of lines. If everything except letters is removed,
+lines of one kind become equal. Then the C code of sets and split() does nearly all of the work, and
+only new kinds of lines are examined.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ WORDS = (
     *(b"device", b"dlopen", b"dlerror", b"dll", b"glibc", b"ptxas", b"libdevice", b"xla", b"xid"),
     *(b"lossnan", b"lossinf", b"oncpu", b"onthecpu", b"usingcpu", b"usingthecpu"),
 )
-"""A line that holds none of these, in whatever case, tells nothing about a GPU or a failure."""
+"""A line without any of these words, in any case, says nothing about a GPU or a failure."""
 
 HEAD_BYTES = 1 << 15
-"""So much of the beginning is kept whole: versions, devices, set-up."""
+"""How much of the beginning is kept completely: versions, devices, set-up."""
 TAIL_BYTES = 1 << 14
-"""And so much of the end, which is where programs die."""
+"""How much of the end is kept, where most programs fail."""
 KEPT_BYTES = 1 << 18
-"""So much of what lies between is kept, early and late lines in equal parts."""
+"""How much is kept in between, half of it early lines and half late ones."""
 KEPT_OF_A_KIND = 12
-"""Lines that differ in numbers only; more of them add nothing."""
+"""How many lines of one kind (which differ only in numbers) are kept."""
 LINES_BEFORE = 2
 LINES_AFTER = 8
 """Kept around a line that matters, because messages run over several lines."""
 TRACEBACK_LINES = 100
 """Kept after the first line of a traceback, whose last line is the one that matters."""
 LONGEST_LINE = 1 << 16
-"""A longer one is taken in as several, all with its number."""
+"""A longer line is split into several pieces with the same line number."""
 LONGEST_PART = 1 << 14
 MOST_PARTS = 16
-"""Of a line longer than one part, so many of those that can matter are kept."""
+"""How many pieces of a very long line are kept, if they can matter."""
 BLOCK_BYTES = 1 << 16
-"""Taken in at a time: what fits into a processor's cache is handled twice as fast."""
+"""The size of a block: data that fit into a processor's cache are handled twice as fast."""
 KINDS_BYTES = 1 << 23
-"""So much of the kinds is remembered; with more, they are forgotten and learnt again."""
+"""How much memory the known kinds may use; above that, they are forgotten and learnt again."""
 
 _COST_OF_A_LINE = 64
 _NOT_LETTERS = bytes(
@@ -57,7 +57,7 @@ _BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Piece(NamedTuple):
-    """A line, or a part of a long one, or what a carriage return later overwrote."""
+    """A line, a part of a long line, or text that a carriage return later overwrote."""
 
     place: int
     """Among all pieces of the log, so that none is kept twice."""
@@ -74,21 +74,21 @@ class Sifted(NamedTuple):
 
 
 class Sieve:
-    """Feed it the log in pieces of any size, then ask for what is left."""
+    """Takes the log in pieces of any size, and then returns the selected lines."""
 
     def __init__(self) -> None:
         self._decoder: codecs.IncrementalDecoder | None = None
         self._started = False
         self._pending = bytearray()
-        """Small pieces, until they are worth the trouble."""
+        """Small pieces, collected until they fill a block."""
         self._carry = b""
-        """The line that the last block broke off in."""
+        """The unfinished line at the end of the last block."""
         self._number = 1
-        """Of the line that the next piece begins or goes on with."""
+        """The number of the line that the next piece begins or continues."""
         self._place = 0
-        """Of the next piece."""
+        """The position of the next piece."""
         self._inside = False
-        """The next piece goes on with a line of which a part has been taken in."""
+        """Whether the next piece continues a line that was read in part."""
         self._head: list[Piece] = []
         self._head_room = HEAD_BYTES
         self._early: list[Piece] = []
@@ -101,10 +101,10 @@ class Sieve:
         self._counts: dict[bytes, int] = {}
         self._kinds_bytes = 0
         self._owed = 0
-        """Lines to keep yet of what follows."""
+        """How many of the next lines must still be kept."""
 
     def feed(self, data: bytes) -> None:
-        """Take in the next piece."""
+        """Read the next piece."""
         data = self._in_utf8(data)
         if self._pending or len(data) < BLOCK_BYTES:
             self._pending += data
@@ -117,13 +117,13 @@ class Sieve:
 
     def _feed_block(self, data: bytes) -> None:
         if b"\0" in data:
-            # UTF-16 appended to another encoding, or a hole in a file: the zeros say nothing.
+            # UTF-16 appended to another encoding, or a hole in a file: ignore the zeros.
             data = data.translate(None, b"\0")
         if self._carry:
             data = self._carry + data
         end = data.rfind(b"\n") + 1
         if len(data) - end > LONGEST_LINE:
-            # Between two words, because one that is cut in two is not recognised.
+            # Split between two words, because half a word is not recognised.
             end = data.rfind(b" ", len(data) - LONGEST_PART) + 1 or len(data)
         self._carry = data[end:]
         if end:
@@ -160,7 +160,7 @@ class Sieve:
         overwritten = 0
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
-            # What a carriage return overwrites is a piece of the same line: it keeps the number.
+            # Text that a carriage return overwrites is a piece of the same line, with its number.
             data = data.replace(b"\r", b"\n\r")
             overwritten = data.count(b"\n\r")
         self._inside = not data.endswith(b"\n")
@@ -253,7 +253,7 @@ class Sieve:
             self._late_room += len(self._late.popleft().text) + _COST_OF_A_LINE
 
     def _remember(self, block: _Block) -> None:
-        """The end of what has been read so far, in case it is the end of all."""
+        """Remember the end of what has been read so far, in case the log ends here."""
         self._recent.append(block)
         self._recent_bytes += block.cost
         while self._recent_bytes - self._recent[0].cost >= TAIL_BYTES:
@@ -271,7 +271,7 @@ class Sieve:
 
 
 class _Block:
-    """Some lines that were read together; what they are is worked out when it is asked for."""
+    """Some lines that were read together. They are split only if needed."""
 
     def __init__(self, body: bytes, number: int, place: int) -> None:
         self.body = body
@@ -298,7 +298,7 @@ class _Block:
 
 
 def _shortened(text: bytes) -> bytes:
-    """A long line without those of its parts that cannot matter."""
+    """A long line without the parts that cannot matter."""
     if len(text) <= LONGEST_PART:
         return text
     parts = [text[at : at + LONGEST_PART] for at in range(0, len(text), LONGEST_PART)]

@@ -1,4 +1,4 @@
-"""Error codes of CUDA's libraries in a log: by name, by number, or by their sentence."""
+"""Error codes of CUDA's libraries in a log: by name, by number, or by message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PREFIXES: tuple[tuple[str, Api], ...] = (
     ("cudaError", "runtime"),
 )
 _NOT_STATUSES = ("cudaErrorCudartUnloading",)
-"""The process is ending; checks name it beside the error that they met."""
+"""The process is ending. Checks name this code next to the actual error."""
 _NAME = re.compile(
     # "e == cudaErrorCudartUnloading" is what a check allows, not what happened.
     r"(?<![=!]= )\b(?:CUDA_ERROR_[A-Z][A-Z_0-9]{2,60}|CUDNN_STATUS_[A-Z][A-Z_0-9]{2,60}"
@@ -121,7 +121,7 @@ _SENTENCES: tuple[tuple[str, Api, str], ...] = (
 _FOLDED_SENTENCES = tuple((sentence.lower(), api, name) for sentence, api, name in _SENTENCES)
 """Banners of containers write them with a capital."""
 _DRIVER_NUMBERS = {
-    # What the toolkit's stub returned before it had a code of its own.
+    # What the toolkit's stub returned before it had its own code.
     -1: "CUDA_ERROR_STUB_LIBRARY",
     2: "CUDA_ERROR_OUT_OF_MEMORY",
     3: "CUDA_ERROR_NOT_INITIALIZED",
@@ -223,7 +223,7 @@ def _of_line(line: Line) -> Iterator[Status]:
         if sentence in folded:
             yield Status(line.number, sentence_api, name, called)
             return
-    # A number that no table has says less than the words beside it.
+    # A number that is in no table says less than the words next to it.
     yield from nameless
 
 

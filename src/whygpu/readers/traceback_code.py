@@ -1,7 +1,7 @@
-"""The code that a traceback shows, as a program that code detectors can ask.
+"""Turns the code that a traceback shows into a program for code detectors.
 
-A traceback quotes the statement that failed. What `lint` knows of such a statement in a file, the
-reader of a log can know as well, where the exception is of a kind that the statement explains.
+A traceback quotes the statement that failed. The checks of `lint` for such a statement also work
+here, if the exception is of a kind that the statement explains.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TELLING = ("IndexError",)
 _WORDS = ("_devices", "device_configuration", "set_memory_growth", "jax.devices")
 """Parsing a statement without any of these would find nothing."""
 _CONVENTIONS = "import tensorflow\nimport tensorflow as tf\nimport jax\n"
-"""What these names stand for in programs, unless the shown code says otherwise."""
+"""The usual meaning of these names in programs, unless the shown code defines them."""
 _UNDERLINE = re.compile(r"[\s^~]{1,400}")
 _FRAME = re.compile(r"\s{0,16}File \"|[~/\w<]\S{0,300} in \S|(?:File|Cell|Input) (?:In ?)?\S")
 _NUMBERED = re.compile(r"\s{0,12}(?P<arrow>-{1,6}> ?)?\d{1,6}(?:[ \t](?P<code>[^\n]{0,400}))?")
@@ -31,7 +31,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def with_programs(lines: Sequence[Line], raised: Sequence[Raised]) -> tuple[Raised, ...]:
-    """The exceptions, with the code that failed where it is worth a look."""
+    """The exceptions, with the failed code if it can matter."""
     return tuple(
         exception._replace(program=_program(lines, exception))
         if exception.type in _TELLING
@@ -80,7 +80,7 @@ def _shown(lines: Sequence[Line], raised_at: int) -> list[str]:
 
 
 def _readings(shown: Sequence[str]) -> Iterator[str]:
-    """What the lines may say as Python: as they stand, completed, or the last statement alone."""
+    """The lines as Python: unchanged, completed, or the last statement alone."""
     from textwrap import dedent
 
     whole = dedent("\n".join(shown))
@@ -90,7 +90,7 @@ def _readings(shown: Sequence[str]) -> Iterator[str]:
 
 
 def _completed(text: str) -> str:
-    """A statement whose end is not shown, brought to one: brackets closed, a body added."""
+    """Complete a statement whose end is not shown: close brackets, add a body."""
     opened: list[str] = []
     for character in text:
         if character in _CLOSING:

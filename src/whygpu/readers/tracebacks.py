@@ -1,4 +1,4 @@
-"""Python's exceptions: tracebacks, chained causes, groups, IPython's way, bare last lines."""
+"""Python's exceptions: tracebacks, chained causes, groups, IPython's format, single last lines."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from whygpu.readers.work_progress import shows_work
 _NAME = (
     r"(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}?(?:Error|Exception)"
     r"|(?:Base)?ExceptionGroup|SystemExit"
-    # Without "Error" in it, a name is one only together with its module.
+    # Without "Error" in it, a name counts only together with its module.
     r"|(?:[A-Za-z_]\w{0,60}\.){1,8}[A-Z]\w{0,60}?(?:NotFound|Conflict|Expired|Timeout|NotMet)"
-    # Exceptions of extension modules have names of their own.
+    # Exceptions of extension modules have special names.
     r"|(?:[A-Za-z_]\w{0,60}\.){0,4}onnxruntime_pybind11_state\.[A-Z]\w{2,30}"
     r"|(?:cv2|struct|zlib|socket|shutil|sqlite3)\.(?:[Ee]rror|timeout))"
 )
@@ -22,7 +22,7 @@ _LAST = re.compile(
     rf"{_NAME}(?:\(\w{{1,60}}\))?(?: \(see above for traceback\))?(?::(?!:)\s?(?P<message>.*)|$)"
 )
 _LAST_OF_TRACEBACK = re.compile(
-    # Below frames, whatever stands at the margin is the exception: cv2.error: , queue.Empty
+    # Below frames, any text without indentation is the exception: cv2.error: , queue.Empty
     r"^(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60})(?::\s(?P<message>.*)|:?$)"
 )
 _HEADER = re.compile(
@@ -41,18 +41,19 @@ _CHAINED = re.compile(
 )
 _IGNORED = re.compile(r"^(?:Exception ignored (?:in|on)\b|--- Logging error ---)")
 _GOES_ON = re.compile(
-    # What follows an empty line and belongs to the message above it all the same.
+    # Text after an empty line that still belongs to the message above it.
     r"^\s{0,12}(?:Detected at node|Node:|\(\d\) |\[\[|Original |OOM when|Hint:|Use `|-- Process"
     r"|CUDA kernel|Errors may have|Arguments received by)"
 )
 _OF_KERAS = re.compile(r"\bException encountered when calling \S")
-"""The first line of what Keras makes of an exception; its own words follow below an empty line."""
+"""The first line of an exception that Keras re-raises; the message follows after an empty line."""
 _STACK_OF_NODE = re.compile(r"\bdefined at \(most recent call last\)|^Original stack trace for")
 _WRAPPERS = ("ChildFailedError", "CalledProcessError", "ProcessExitedException")
-"""Raised by a launcher because a program that it launched has failed."""
+"""A launcher raises these because a program that it launched has failed."""
 _BY_THE_USER = ("KeyboardInterrupt",)
 _WIDEST_GAP = 8
-"""Between the numbers of lines that belong together; more, and ordinary lines were left out."""
+"""The largest gap between the numbers of lines that belong together. A larger gap means that
+ordinary lines were left out."""
 _MOST_MESSAGE_LINES = 30
 _MOST_STACK_LINES = 120
 
@@ -60,7 +61,8 @@ _MOST_STACK_LINES = 120
 def raised(lines: Sequence[Line]) -> tuple[Raised, ...]:
     """Every exception, in the order of the log.
 
-    One that led to another, that Python ignored or a logger merely warned of is marked handled.
+    An exception is marked as handled if it led to another, if Python ignored it, or if a logger
+    only warned about it.
     """
     reader = _Reader(lines)
     index = 0
@@ -76,12 +78,12 @@ class _Reader:
         self.found: list[Raised] = []
         self._frames: list[str] = []
         self._header: Line | None = None
-        """Of an IPython traceback that has not come to its end; it names the exception."""
+        """The header of an unfinished IPython traceback; it names the exception."""
         self._ignored = False
         self._after_frame = False
 
     def take(self, index: int) -> int:
-        """Read one line, and say how many were used up."""
+        """Read one line; returns how many lines were used."""
         line = self._lines[index]
         text = line.text
         if _HEADER.match(text):
@@ -135,7 +137,7 @@ class _Reader:
         return 1 + len(more)
 
     def end_traceback(self) -> None:
-        """A traceback has ended without its last line: the paste was cut."""
+        """A traceback has ended without its last line: the log was cut."""
         if self._header is not None:
             named = _IPYTHON_HEADER.match(self._header.text)
             if named is not None and named["type"] not in _BY_THE_USER:
@@ -154,7 +156,7 @@ class _Reader:
 
 
 def _wraps(exception: Raised) -> bool:
-    """A traceback follows that is this exception's own message: the worker's, or a replica's."""
+    """Whether the message of this exception is itself a traceback, of a worker or replica."""
     return (
         exception.message.startswith("Caught ")
         or "terminated with the following error" in exception.message

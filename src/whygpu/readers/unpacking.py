@@ -1,7 +1,7 @@
-"""Compressed logs as plain bytes, unpacked as they come and never more than a limit of them.
+"""Unpacks compressed logs while they are read, up to a limit.
 
-A format is recognised by its first bytes, not by a file's name: logs come through pipes, and are
-renamed. What could be unpacked of a damaged or endless archive is read, and the rest is reported.
+A format is recognised by its first bytes, not by a file's name, because logs come through pipes and
+are renamed. If an archive is damaged or too large, its first part is read and the rest is reported.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from whygpu.model.units import size_text
 from whygpu.readers import limits
 
 _PEEK = 512
-"""Bytes that tell every format; a tar archive by its first block."""
+"""Bytes that are enough to recognise every format; a tar archive needs its first block."""
 _PIECE = 1 << 18
 _ZSTD_INPUT = 1 << 10
-"""Bytes given to a decompressor that knows no limit of its output. They become 32 MB at most."""
+"""Bytes per call for a decompressor without a limit on its output. They become 32 MB at most."""
 _TAR = slice(257, 262)
 
 
 class Unpacked:
-    """The bytes of a log. Go through them once; then `unread` says what was not read, and why."""
+    """The bytes of a log. Iterate once; then `unread` says what was not read, and why."""
 
     def __init__(self, pieces: Iterable[bytes], name: str = "") -> None:
         self._pieces = iter(pieces)
@@ -49,11 +49,11 @@ class Unpacked:
             left -= len(piece)
             if left < 0:
                 most = size_text(limits.UNPACKED_LOG)
-                self.unread = f"only the first {most} of it, unpacked, were read"
+                self.unread = f"only the first {most} of the unpacked log were read"
                 return
 
     def _unpacked(self, form: _Format, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """All members of an archive, one after the other, as their tools write them out."""
+        """All members of an archive, one after the other, as its command-line tool writes them."""
         decoder = self._decoder(form)
         begun = False
         held = b""
@@ -65,20 +65,20 @@ class Unpacked:
                         held = data
                         break
                     if data.strip(b"\0"):
-                        self.unread = f"what comes behind its {form.name} data was left out"
+                        self.unread = f"the data after its {form.name} data were not read"
                     return
                 begun = True
                 try:
                     yield from decoder.feed(data)
                 except Exception as error:
-                    # Each library has exceptions of its own; none of them is a bug of ours.
+                    # Each library has its own exceptions; none of them is a bug of whygpu.
                     self.unread = f"the rest cannot be unpacked ({form.name}: {error})"
                     return
                 data = b""
                 if decoder.ended:
                     data, decoder, begun = decoder.behind, self._decoder(form), False
         if begun or held:
-            self.unread = f"the {form.name} data is cut short: its end is missing"
+            self.unread = f"the {form.name} data are truncated: the end is missing"
 
     def _decoder(self, form: _Format) -> _Decoder:
         decoder = form.decoder()
@@ -104,7 +104,7 @@ class Unpacked:
 
 
 def _piped(tool: str) -> str:
-    """Without the name: a message is prose, and what is removed from prose can break quotes."""
+    """Without the file's name, because removing private data from it could break the quotes."""
     return f"{tool} FILE | whygpu explain"
 
 
@@ -118,7 +118,7 @@ def _peeked(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
 
 
 class _Decoder(Protocol):
-    """Unpacks one member. Its output comes in pieces, however much the input becomes."""
+    """Unpacks one member. Its output comes in pieces of limited size."""
 
     def feed(self, data: bytes) -> Iterator[bytes]: ...
 
@@ -127,7 +127,7 @@ class _Decoder(Protocol):
 
     @property
     def behind(self) -> bytes:
-        """What was fed beyond the member's end."""
+        """Input after the end of the member."""
 
 
 class _Zlib:
@@ -192,7 +192,7 @@ class _Limited:
 
 
 class _Zstandard:
-    """The package of that name, for Pythons that have no zstd themselves."""
+    """The package zstandard, for Pythons without zstd."""
 
     def __init__(self) -> None:
         import zstandard  # type: ignore[import-not-found, unused-ignore]
@@ -257,7 +257,7 @@ def _zstd() -> _Decoder | None:
 class _Format(NamedTuple):
     name: str
     marks: tuple[bytes, ...]
-    """What it begins with."""
+    """Its first bytes."""
     tool: str
     """The command that unpacks it to standard output."""
     decoder: Callable[[], _Decoder | None] = lambda: None

@@ -1,4 +1,4 @@
-"""Whether the program of a log got any work done."""
+"""Detects lines that show that the program did some work."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _WORK = re.compile(
 )
 _NOT_A_NUMBER = re.compile(r"\b(?:\w{1,20}_)?[Ll]oss['\"]?[ :=]{1,3}-?(?:nan|inf)\b", re.IGNORECASE)
 _SOURCE = "    "
-"""What a traceback quotes of a program begins with it."""
+"""The indentation of source lines in a traceback."""
 
 
 def shows_work(text: str) -> bool:
-    """Whether a line tells of steps, results, or a service that has started."""
+    """Whether a line reports steps, results, or a service that has started."""
     return not text.startswith(_SOURCE) and _WORK.search(text) is not None
 
 
 def lost_numbers(lines: Sequence[Line]) -> tuple[int, ...]:
-    """Where a loss is no number any more: the program works on, and to no purpose."""
+    """Lines where a loss is no longer a number: the program continues, but its work is useless."""
     return tuple(line.number for line in lines if _NOT_A_NUMBER.search(line.text))
 
 
 def progress(lines: Sequence[Line]) -> tuple[int, ...]:
-    """The numbers of the lines that show work being done."""
+    """The numbers of the lines that show work."""
     return tuple(sorted({line.number for line in lines if shows_work(line.text)}))

@@ -1,1 +1,1 @@
-"""From source code to the program that it tells."""
+"""Turns source code into a Program."""

@@ -1,4 +1,4 @@
-"""What expressions stand for, and the calls that they make."""
+"""Evaluates expressions to values, and records the calls that they make."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _ENVIRON = Name("os.environ")
 
 
 class TooComplex(Exception):
-    """Following the program would take more than a reader may take; the message says what."""
+    """Following the program would exceed a limit; the message says which."""
 
 
 class Evaluator:
-    """Walks expressions in the order of evaluation and notes what they do."""
+    """Walks expressions in the order of evaluation and records what they do."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.sizes = ValueSizes()
@@ -81,7 +81,7 @@ class Evaluator:
         return None
 
     def quietly(self, node: ast.expr) -> Value:
-        """The value of an expression that has been walked already."""
+        """The value of an expression that was already walked."""
         length, quiet = len(self.events), self._quiet
         self._quiet = True
         value = self.value(node)
@@ -90,15 +90,15 @@ class Evaluator:
         return value
 
     def facts(self, test: ast.expr, holds: bool) -> tuple[Fact, ...]:
-        """What is known where a test holds, or where it does not.
+        """What is known if a test holds, or if it does not.
 
-        Events that are thrown away need no facts. To look for them all the same would double the
-        work with every level of nesting.
+        Discarded events need no facts. Computing them anyway would double the work with every
+        level of nesting.
         """
         return () if self._quiet else facts_of(test, holds, self.quietly)
 
     def run_definition(self, target: Defined, call: Call) -> Value:
-        """Walk the body of a function of this file where it is called."""
+        """Walk the body of a function of this file at its call."""
         raise NotImplementedError
 
     # One method for each kind of expression.
@@ -116,7 +116,7 @@ class Evaluator:
         return value
 
     def chain(self, node: ast.expr) -> Value:
-        """The value of a name or a chain of attributes, without a note of its being read."""
+        """The value of a name or a chain of attributes, without recording that it was read."""
         if type(node) is ast.Name:
             return self.scope.lookup(node.id)
         if type(node) is not ast.Attribute:
@@ -366,11 +366,11 @@ class Evaluator:
 
 
 _TRANSPARENT = frozenset(f"builtins.{name}" for name in ("list", "tuple", "sorted", "reversed"))
-"""Functions that hand on what they are given, in another wrapping."""
+"""Functions that return their argument in another container."""
 
 
 def not_empty(value: Value) -> tuple[Fact, ...]:
-    """What a loop over a value tells of it, inside."""
+    """What is known about a value inside a loop over it."""
     return (Fact(value, 1),) if value is not None else ()
 
 

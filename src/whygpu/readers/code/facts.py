@@ -1,4 +1,4 @@
-"""What a condition tells about lengths: `if gpus`, `len(gpus) > 1`, and their opposites."""
+"""What a condition implies about lengths: `if gpus`, `len(gpus) > 1`, and their opposites."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 def facts_of(test: ast.expr, holds: bool, value_of: Evaluate) -> tuple[Fact, ...]:
-    """What is known where the test holds, or where it does not."""
+    """What is known if the test holds, or if it does not."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return facts_of(test.operand, not holds, value_of)
     if isinstance(test, ast.BoolOp):
@@ -67,7 +67,7 @@ def _comparison(test: ast.Compare, holds: bool, value_of: Evaluate) -> tuple[Fac
     if not isinstance(left, Length):
         return ()
     if not isinstance(right, Constant):
-        # Compared with something that is not written out: the author has thought of it.
+        # Compared with an unknown value: assume that the author has checked the length.
         return (Fact(left.of, 1 << 30),)
     number = right.value
     if not isinstance(number, int):

@@ -1,4 +1,4 @@
-"""A Jupyter notebook as one Python text, with the way back from its lines to its cells."""
+"""Reads a Jupyter notebook as one Python text, and maps its lines back to cells."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _STRINGS = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#.*")
 
 
 class NotANotebook(ValueError):
-    """The file is no notebook that can be read; the message says why."""
+    """The file is not a readable notebook; the message says why."""
 
 
 class Cell(NamedTuple):
     place: int
-    """Among all cells, in the notebook's own list, counted from 0."""
+    """Its index in the notebook's own list of cells, counted from 0."""
     first_line: int
     """Its first line in the joined text."""
     lines: tuple[str, ...]
-    """As they are written, magics included."""
+    """The original lines, including magics."""
     indent: int
-    """How far all of it is indented, which IPython overlooks."""
+    """The common indentation of all lines, which IPython ignores."""
 
     @property
     def number(self) -> int:
-        """As readers are told, counted from 1."""
+        """The number in reports, counted from 1."""
         return self.place + 1
 
 
@@ -44,11 +44,11 @@ class Notebook(NamedTuple):
     data: dict[str, Any]
     cells: tuple[Cell, ...]
     text: str
-    """The code of all cells; what is not Python is left blank, or is `pass`."""
+    """The code of all cells; what is not Python is empty or `pass`."""
     magics: str
     """The lines that are left out of the text."""
     broken: tuple[tuple[Cell, SyntaxError], ...] = ()
-    """Cells that are left out of the text, because they are no Python."""
+    """Cells that are left out of the text, because they are not Python."""
 
     def cell_of(self, line: int) -> Cell:
         """The cell that a line of the joined text is in."""
@@ -69,7 +69,7 @@ def parse(content: bytes) -> Notebook:
     try:
         data = bounded_json.loads(content)
     except ValueError as error:
-        raise NotANotebook(f"it is no JSON: {error}") from error
+        raise NotANotebook(f"it is not JSON: {error}") from error
     cells = data.get("cells") if isinstance(data, dict) else None
     if not isinstance(cells, list):
         raise NotANotebook('it has no list "cells" (formats before 4 are not read)')
@@ -110,8 +110,8 @@ def syntax_error(text: str) -> SyntaxError | None:
     except SyntaxError as error:
         return error
     except (ValueError, RecursionError, MemoryError) as error:
-        # The last two: it nests too deeply.
-        return SyntaxError(str(error) or "it nests too deeply")
+        # The last two mean that it is nested too deeply.
+        return SyntaxError(str(error) or "it is nested too deeply")
     return None
 
 
@@ -123,7 +123,7 @@ def _indent(lines: list[str]) -> int:
 
 
 def _python(lines: list[str], magics: list[str]) -> list[str]:
-    """The same number of lines, with shell commands and magics taken out."""
+    """The same number of lines, without shell commands and magics."""
     first = next((i for i in lines if i.strip() and not i.lstrip().startswith("#")), "")
     cell_magic = _CELL_MAGIC.match(first)
     if cell_magic is not None and cell_magic.group(1) not in _PYTHON_CELLS:
@@ -139,7 +139,7 @@ def _python(lines: list[str], magics: list[str]) -> list[str]:
     for line in lines:
         if continued or (depth <= 0 and _MAGIC.match(line)):
             magics.append(line)
-            # `pass` keeps a block whole that has nothing else in it.
+            # `pass` keeps a block valid that contains nothing else.
             indent = line[: len(line) - len(line.lstrip())]
             result.append("" if continued else f"{indent}pass")
             continued = line.rstrip().endswith("\\")

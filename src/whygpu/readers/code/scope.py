@@ -1,4 +1,4 @@
-"""Names in scope while a program is walked, and what becomes of them where branches meet."""
+"""The names in scope while a program is walked, and how branches are merged."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Scope:
 
 
 def joined(arms: list[dict[str, Value]]) -> dict[str, Value]:
-    """The names after branches meet: what they disagree on is unknown."""
+    """The names after branches are merged: a name with different values is unknown."""
     if len(arms) == 1:
         return arms[0]
     first, *others = arms
@@ -61,7 +61,7 @@ def joined(arms: list[dict[str, Value]]) -> dict[str, Value]:
 
 
 def recovered(body: dict[str, Value], handler: dict[str, Value]) -> dict[str, Value]:
-    """The names after a try: a handler that only says None leaves what the body said."""
+    """The names after a try: if a handler sets a name to None, the body's value stays."""
     result = dict(body)
     for name, value in handler.items():
         if name not in result:

@@ -1,4 +1,4 @@
-"""Python source and notebooks as programs: read, parsed, walked, and what could not be read."""
+"""Reads, parses and walks Python source and notebooks, and reports what could not be read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Source(NamedTuple):
 
 
 class SourceProblem(Exception):
-    """A file that cannot be analysed. This is reported, and is no end."""
+    """A file cannot be analysed. This is reported, and the other files are still checked."""
 
     def __init__(self, kind: ProblemKind, message: str, line: int = 1) -> None:
         super().__init__(message)
@@ -45,17 +45,17 @@ _PYTHON_2 = re.compile(
     r"|except[ \t]+[\w.]+[ \t]*,[ \t]*\w+[ \t]*:)|\A#!.*python2",
     re.MULTILINE,
 )
-"""Statements that only Python 2 knows."""
+"""Statements that exist only in Python 2."""
 _PYTHON_2_HERE = re.compile(
     r"\b0[0-7]{1,20}\b(?![.\w])|\bur['\"]|<>|`[^`\n]{1,200}`|\b\d{1,20}L\b"
     r"|^[ \t]{0,80}exec[ \t]{1,9}[\w'\"]|^[ \t]{0,80}print[ \t]{0,9}$|>>[ \t]{0,9}sys\.",
     re.MULTILINE,
 )
-"""What else Python 2 knows, in a line that does not parse."""
+"""Other syntax of Python 2, in a line that does not parse."""
 
 
 def load(path: str, content: bytes) -> Source:
-    """The text of a file, by its own declaration of how it is encoded."""
+    """The text of a file, decoded as the file declares."""
     if len(content) > limits.SOURCE_FILE:
         raise SourceProblem("too-large", f"it is larger than {size_text(limits.SOURCE_FILE)}")
     if path.endswith(".ipynb"):
@@ -78,7 +78,7 @@ def parse(source: Source) -> ast.Module:
     try:
         check_tokens(source.text)
         with warnings.catch_warnings():
-            # An old escape sequence in somebody's file is not our message.
+            # Do not print a warning about an old escape sequence in the user's file.
             warnings.simplefilter("ignore")
             return ast.parse(source.text)
     except TooManyTokens as error:
@@ -86,8 +86,8 @@ def parse(source: Source) -> ast.Module:
     except SyntaxError as error:
         raise _syntax_problem(source, error) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        # The parser's own words, but for a MemoryError, which has none: its stack was full.
-        why = str(error) or "it nests too deeply"
+        # The parser's own message. A MemoryError has none: the parser's stack was full.
+        why = str(error) or "it is nested too deeply"
         raise SourceProblem("syntax", f"it cannot be parsed: {why}") from error
 
 
@@ -97,11 +97,11 @@ def _syntax_problem(source: Source, error: SyntaxError) -> SourceProblem:
         return SourceProblem(
             "python2", f"it is written for Python 2 (line {line}: {error.msg})", line
         )
-    return SourceProblem("syntax", f"it is no Python that can be parsed: {error.msg}", line)
+    return SourceProblem("syntax", f"it is not valid Python: {error.msg}", line)
 
 
 def is_python_2(text: str, error: SyntaxError) -> bool:
-    """Whether what does not parse looks like good Python 2."""
+    """Whether a text that does not parse looks like valid Python 2."""
     if _PYTHON_2.search(text):
         return True
     line = error.lineno or 1
@@ -112,12 +112,12 @@ def program(
     source: Source,
     tree: ast.Module,
     target: TensorFlowLine | None = None,
-    said: Callable[[], TensorFlowLine | None] = lambda: None,
+    hint: Callable[[], TensorFlowLine | None] = lambda: None,
 ) -> Program:
-    """The program that a source tells.
+    """The Program of a source file.
 
-    `target` is the TensorFlow that the user says it is for. Where neither the user nor the source
-    tells, `said` is asked what the project's own words speak of.
+    `target` is the TensorFlow version that the user gave. If neither the user nor the source says
+    it, `hint` returns what the project's README or requirements suggest.
     """
     magics = source.notebook.magics if source.notebook is not None else ""
     return Program(
@@ -125,5 +125,5 @@ def program(
         source.text,
         tree,
         walk(tree),
-        lambda made: target or line_of(made, magics, said),
+        lambda made: target or line_of(made, magics, hint),
     )

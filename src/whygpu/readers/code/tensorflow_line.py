@@ -1,4 +1,4 @@
-"""Which TensorFlow a file is written for: 1, 2, either of them, or no telling."""
+"""Which TensorFlow a file is written for: 1, 2, either of them, or unknown."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _VERSION = re.compile(r"tensorflow\.(?:__version__|VERSION|version\.VERSION)(\.\
 
 _A_FEW = 4
 _FROM_END_TO_END = 10
-"""So many uses of names of TensorFlow 1, and none of 2: no slip, but a program for TensorFlow 1."""
+"""This many names of TensorFlow 1 and none of 2 mean a program for TensorFlow 1, not a mistake."""
 
 
 def line_of(
     program: Program,
     magics: str = "",
-    said: Callable[[], TensorFlowLine | None] = lambda: None,
+    hint: Callable[[], TensorFlowLine | None] = lambda: None,
 ) -> TensorFlowLine:
-    """`said` is asked what the project's README speaks of, where the program does not tell."""
+    """`hint` returns what the project's README suggests; it is called if the program is unclear."""
     if "tensorflow" not in program.imports:
         return "unknown"
     asserted = _asserted(program)
@@ -54,12 +54,12 @@ def line_of(
         for event, path in zip(used, paths, strict=True)
         if path.partition(".")[0] in REMOVED
     }
-    # tf.compat.v1 alone says little: 1.13 and later have it, too.
+    # tf.compat.v1 alone says little: 1.13 and later have it as well.
     if not removed:
         return "2"
     if len(removed) >= _FROM_END_TO_END or _serves_python_2(program):
         return "1"
-    words = said()
+    words = hint()
     return "1" if words == "1" or (words == "either" and len(removed) >= _A_FEW) else "unknown"
 
 
@@ -99,7 +99,7 @@ def _looks_at_version(program: Program) -> bool:
 
 
 def _serves_python_2(program: Program) -> bool:
-    """It is to run under Python 2 as well, which only TensorFlow 1 did for long."""
+    """Whether it also runs on Python 2, which mostly TensorFlow 1 supported."""
     return any(
         isinstance(statement, ast.ImportFrom)
         and statement.module == "__future__"
@@ -115,7 +115,7 @@ def _says_1(program: Program) -> bool:
     """A comment or the module's docstring names TensorFlow 1, and none names TensorFlow 2."""
     docstring = ast.get_docstring(program.tree, clean=False) or ""
     comments = [line for line in program.lines if line.lstrip().startswith("#")]
-    said = "\n".join([docstring, *comments])
-    return bool(_COMMENT_SAYS_1.search(said)) and not re.search(
-        r"\b(?:tensorflow|tf)[- _]?(?:version)?[ v=>]*2", said, re.IGNORECASE
+    text = "\n".join([docstring, *comments])
+    return bool(_COMMENT_SAYS_1.search(text)) and not re.search(
+        r"\b(?:tensorflow|tf)[- _]?(?:version)?[ v=>]*2", text, re.IGNORECASE
     )

@@ -1,4 +1,4 @@
-"""Whether a text is small enough to be parsed: its syntax tree takes a hundred times its size."""
+"""Checks that a text is small enough to parse: its syntax tree takes a hundred times its size."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _TOKEN = re.compile(r"\w+|[^\w \t]")
 
 
 class TooManyTokens(ValueError):
-    """The code has more words and signs than can be parsed in bounded memory."""
+    """The code has more tokens than can be parsed in bounded memory."""
 
     def __init__(self) -> None:
-        super().__init__(f"its code has more than {limits.SOURCE_TOKENS:,} words and signs")
+        super().__init__(f"its code has more than {limits.SOURCE_TOKENS:,} tokens")
 
 
 def check_tokens(*texts: str) -> None:
-    """Raise TooManyTokens where the texts have too many together."""
+    """Raise TooManyTokens if the texts have too many together."""
     if sum(map(len, texts)) <= limits.SOURCE_TOKENS:
         return
     if _count(texts) > limits.SOURCE_TOKENS:

@@ -1,7 +1,7 @@
-"""How large the values of a program are, so that none is followed that grows without end.
+"""Limits the size of a program's values, because a value may grow without end.
 
-Values share their parts. As a tree, which is how two of them are compared, a value that is made in
-sixty lines can have more parts than there are atoms; so that is what is counted.
+Values share their parts, but comparing two values treats them as trees. As a tree, a value that is
+built in sixty lines can have more parts than there are atoms. So the size of the tree is counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from whygpu.model.values import (
 from whygpu.readers import limits
 
 _SMALL = 16
-"""Parts that are counted anew each time; the size of a larger value is remembered."""
+"""Values up to this size are counted each time; the size of a larger value is cached."""
 
 
 class Size(NamedTuple):
@@ -39,10 +39,10 @@ class ValueSizes:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Value, Size]] = {}
-        """By identity, with the value itself, so that no other gets its identity."""
+        """By identity, with the value itself, so that no other value can reuse the identity."""
 
     def bounded(self, value: Value) -> Value:
-        """The value, or None (unknown) where it is larger than what is followed."""
+        """The value, or None (unknown) if it is larger than the limit."""
         kind = type(value)
         if kind is Name:
             return value if len(value.path) <= limits.NAME_LENGTH else None  # type: ignore[union-attr]

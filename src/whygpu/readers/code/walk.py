@@ -1,4 +1,4 @@
-"""A module's statements in the order of execution, with functions walked where they are called."""
+"""Walks a module's statements in the order of execution, and functions at their calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whygpu.readers.code.scope import Scope, joined, recovered
 DEEPEST = 3
 """How many calls deep functions of the file are followed."""
 MOST_EVENTS = 30_000
-"""Where following calls becomes too much of a good thing."""
+"""The limit on following calls."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ENDINGS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -24,7 +24,7 @@ _EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
 
 
 def walk(tree: ast.Module) -> tuple[Event, ...]:
-    """Everything the module does, then what its functions do that it never calls itself."""
+    """Everything that the module does, then what the functions do that it does not call."""
     walker = Walker(tree)
     walker.block(tree.body)
     walker.uncalled()
@@ -41,11 +41,11 @@ class Walker(Evaluator):
         self.returned: list[Value] = []
         self.owning_class: Definition | None = None
         self.nodes: dict[ast.AST, int] = {}
-        """How many nodes the functions have that were called."""
+        """The total number of nodes of the functions that were called."""
         self.followed = 0
 
     def block(self, body: list[ast.stmt]) -> bool:
-        """Walk statements; whether the end of the block cannot be reached."""
+        """Walk statements; returns whether the end of the block cannot be reached."""
         before = self.context
         ended = False
         for statement in body:
@@ -62,7 +62,7 @@ class Walker(Evaluator):
         return ended
 
     def uncalled(self) -> None:
-        """Each function that nothing here has called: it may be called once the module is read."""
+        """Each function that nothing here has called; it may be called after the module is read."""
         done = 0
         while done < len(self.definitions):
             definition = self.definitions[done]
@@ -95,7 +95,7 @@ class Walker(Evaluator):
         return value
 
     def _may_follow(self, node: ast.AST) -> bool:
-        """Whether walking this function once more stays within the limit for all calls."""
+        """Whether walking this function again stays within the limit for all calls."""
         if node not in self.nodes:
             self.nodes[node] = sum(1 for _ in ast.walk(node))
         self.followed += self.nodes[node]
@@ -250,7 +250,7 @@ class Walker(Evaluator):
         names.update(merged)
         for arm, ended in enumerate(ends):
             if ended and not all(ends):
-                # What follows is reached through the other arm alone.
+                # Only the other branch reaches what follows.
                 facts = self.facts(node.test, arm == 1)
                 self.context = (*before, Frame("if", node, 1 - arm, facts, node.test))
         return all(ends)
