@@ -390,7 +390,7 @@ def test_an_exception_that_passes_no_reason_on_is_not_said_to_have_nothing_to_do
     log = failing(1, 1, "it broke", says_why=False, text="InternalError: Failed to create session.")
     explanation = explain(log, ())
     assert explanation.verdict == "unknown"
-    assert "TensorFlow could not create a session; the reason stands in" in explanation.headline
+    assert "TensorFlow could not create a session; the reason is in" in explanation.headline
 
 
 def test_of_several_failures_the_last_with_a_reason_of_its_own_is_named() -> None:

@@ -139,7 +139,7 @@ def _without_reason(failure: Failure) -> Guidance:
     row = unexplained(failure.text)
     assert row is not None, failure.text
     return Guidance(
-        f"{row.happened}; the reason {row.reason_stands}, and this log does not have it",
+        f"{row.happened}; the reason {row.where_the_reason_is}, and this log does not have it",
         candidates=row.candidates,
         ask="What is the first error above it in the whole output?",
         steps=(_WHOLE_OUTPUT, _CHECK),

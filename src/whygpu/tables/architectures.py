@@ -13,8 +13,8 @@ SOURCES = (
 )
 
 TEGRA = frozenset({(3, 2), (5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)})
-"""Capabilities of the Jetson and Drive chips. NVIDIA promises no exchange of machine code between
-these and other GPUs, whatever their numbers say."""
+"""Capabilities of the Jetson and Drive chips. NVIDIA does not promise that machine code for other
+GPUs runs on these, or the reverse, whatever their numbers say."""
 
 Fit = Literal["binary", "compiled", "undocumented", "too-old", "too-new"]
 """How a GPU is served by a set of code: by machine code, by code compiled from PTX on first use,
@@ -53,7 +53,7 @@ def parse_capability(text: str) -> tuple[int, int] | None:
 
 
 def runs(code: Code, gpu: tuple[int, int]) -> bool:
-    """Whether a GPU of this capability can use this code, leaving Tegra's exception aside."""
+    """Whether a GPU of this capability can use this code, without the exception for Tegra."""
     if code.scope == "a":
         return code.capability == gpu
     if code.binary or code.scope == "f":

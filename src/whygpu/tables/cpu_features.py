@@ -1,4 +1,4 @@
-"""Instruction sets that framework binaries use without asking whether the processor has them."""
+"""Instruction sets that framework binaries use without checking that the processor has them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROWS: tuple[CpuFeatures, ...] = (
 
 
 def features_of(distribution: str, version: str, machine: str) -> CpuFeatures | None:
-    """The row for a distribution's release on a machine; None when nothing is on record."""
+    """The row for a distribution's release on a machine; None if nothing is on record."""
     numbers = release_numbers(version)
     return next(
         (

@@ -36,7 +36,7 @@ ROWS: tuple[CudaArchitectures, ...] = (
 
 
 def built_for(cuda: str) -> CudaArchitectures | None:
-    """What a CUDA release can build for; None when it is not on record.
+    """What a CUDA release can build for; None if it is not on record.
 
     A version without its minor number ("12") gets the whole range of its major release.
     """

@@ -1,4 +1,4 @@
-"""The sonames of each CUDA release's libraries: the names a loader is asked for."""
+"""The sonames of each CUDA release's libraries: the names that programs request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CudaRelease(NamedTuple):
 
 
 def _all_alike(suffix: str) -> Mapping[str, str]:
-    """Up to 10.0 every library of a toolkit carried the toolkit's own version."""
+    """Up to 10.0 every library of a toolkit has the toolkit's own version."""
     names = ("cudart", "cublas", "cufft", "curand", "cusolver", "cusparse", "cupti", "nvrtc")
     return dict.fromkeys(names, suffix)
 
@@ -176,7 +176,7 @@ def soname(library: str, cuda: str) -> str | None:
 
 
 def cudnn_soname(cudnn: str) -> str:
-    """cuDNN carries its major version: cudnn_soname("9.1") is libcudnn.so.9."""
+    """cuDNN has its major version in the name: cudnn_soname("9.1") is libcudnn.so.9."""
     return f"libcudnn.so.{cudnn.partition('.')[0]}"
 
 
@@ -185,9 +185,9 @@ _NVIDIA = late(
     r"|cutensor\w*|cudss\w*|nccl|nvrtc\S*|nvJitLink|nvToolsExt|nvshmem\w*|nvinfer\w*|nvidia-ml)"
     r"(-[0-9a-f]+)?\.so(\..*)?"
 )
-"""Wheels that bring their own copies put part of the file's digest after the name."""
+"""Wheels that contain their own copies append a part of the file's digest to the name."""
 
 
 def is_cuda_library(name: str) -> bool:
-    """Whether a name that a file asks for is one of NVIDIA's libraries."""
+    """Whether a requested name is one of NVIDIA's libraries."""
     return _NVIDIA.fullmatch(name) is not None

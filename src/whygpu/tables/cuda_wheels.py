@@ -1,4 +1,4 @@
-"""Which wheel on the package index brings which CUDA library."""
+"""Which wheel on the package index contains which CUDA library."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _BY_LIBRARY = {(row.library, row.cuda): row.distribution for row in WHEELS}
 
 
 def wheel_of(library: str, cuda_major: int) -> str | None:
-    """The distribution with a library (cusolver) of a CUDA release; None where there is none.
+    """The distribution with a library (cusolver) of a CUDA release; None if there is none.
 
     cuDNN's parts (cudnn_ops, cudnn_cnn) come with cuDNN.
     """

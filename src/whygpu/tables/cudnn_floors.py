@@ -32,6 +32,6 @@ TENSORFLOW: tuple[CudnnFloor, ...] = (
 
 
 def cudnn_floor(tensorflow: str) -> str | None:
-    """The cuDNN that a TensorFlow release needs at least; None when it is not on record."""
+    """The cuDNN that a TensorFlow release needs at least; None if it is not on record."""
     numbers = release_numbers(tensorflow)[:2]
     return next((row.cudnn for row in TENSORFLOW if row.first <= numbers <= row.last), None)

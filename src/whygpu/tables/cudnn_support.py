@@ -25,7 +25,7 @@ class CudnnSupport(NamedTuple):
     cuda: tuple[int, ...]
     """CUDA major releases it is published for."""
     oldest: tuple[int, int]
-    """The lowest compute capability it serves."""
+    """The lowest compute capability that it supports."""
     source: str
 
 
@@ -41,7 +41,7 @@ ROWS: tuple[CudnnSupport, ...] = (
 
 
 def cudnn_support(cudnn: str) -> CudnnSupport | None:
-    """What a cuDNN release supports; None when it is not on record.
+    """What a cuDNN release supports; None if it is not on record.
 
     A version without its minor number ("8") is served by what any release of that major one serves.
     """

@@ -1,4 +1,4 @@
-"""Names that do not exist in the device interface of a framework, and what is meant by them.
+"""Names that do not exist in the device interface of a framework, and the right names.
 
 A name counts as wrong only where no release has it: TensorFlow's names are those of 1.15.5 and
 2.21.0 together, PyTorch's those of 2.13.0. It is corrected where there is a right name for it: the
@@ -32,18 +32,18 @@ ROWS: dict[str, str] = {
     "torch.is_cuda_available": "torch.cuda.is_available",
     "keras.backend.set_backend": "keras.config.set_backend",
 }
-"""What is meant by names that are no mere misplacing."""
+"""The right names for those that are not just in the wrong module."""
 
 _MODULES = {f"tensorflow.{name}": names for name, names in EVER.items()}
 
 
 _COMPLETE = ("tensorflow.config", "tensorflow.errors")
-"""Modules that have had no other names in any release: what is not there, never was."""
+"""Modules whose names are complete for all releases: a name that is not listed never existed."""
 
 
 @lru_cache(maxsize=4096)
 def right_name(path: str) -> str | None:
-    """The name that is meant, for one that no release has, or empty; None for all others."""
+    """The right name, or empty, for a name that no release has; None for all others."""
     if path in ROWS:
         return ROWS[path]
     module, _, name = path.rpartition(".")

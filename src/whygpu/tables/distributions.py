@@ -1,4 +1,4 @@
-"""Which distribution on the package index brings which module, and which of them matter to GPUs."""
+"""Which distribution contains which module, and which distributions matter to GPU use."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _ONNX = "https://onnxruntime.ai/docs/install/"
 
 
 class Distribution(NamedTuple):
-    """A distribution that brings a framework's module."""
+    """A distribution that contains a framework's module."""
 
     name: str
     module: str
-    """What `import` calls it."""
+    """The name in an `import`."""
     framework: FrameworkName
     kind: BuildKind | None
-    """The build that this name always means; None when the files have to be asked."""
+    """The build that this name always means; None if only the files show it."""
     source: str
 
 
@@ -148,12 +148,12 @@ _BY_NAME = {provider.name: provider for provider in PROVIDERS}
 
 
 def normalised(name: str) -> str:
-    """The one spelling of a distribution's name: lower case, single dashes."""
+    """The normalised name of a distribution: lower case, single dashes."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def provider(name: str) -> Distribution | None:
-    """The row of a distribution, if it brings a framework."""
+    """The row of a distribution, if it contains a framework."""
     return _BY_NAME.get(name)
 
 

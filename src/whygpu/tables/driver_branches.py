@@ -1,4 +1,4 @@
-"""NVIDIA's driver branches: the CUDA each brings, its end of life, and the GPUs it still serves."""
+"""NVIDIA's driver branches: their CUDA, their end of life, and the GPUs that they support."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _LEGACY_580 = "https://wiki.nixos.org/wiki/NVIDIA"
 class DriverBranch(NamedTuple):
     branch: int
     cuda: tuple[int, int]
-    """The newest CUDA release that its drivers know."""
+    """The newest CUDA release that its drivers support."""
     end_of_life: str
-    """The month, as 2028-06; empty where NVIDIA's page on record does not say."""
+    """The month, such as 2028-06; empty if NVIDIA's page does not say."""
     source: str
 
 
@@ -75,16 +75,16 @@ LAST_BRANCHES: tuple[LastBranch, ...] = (
 
 
 def branch_of(driver: str) -> DriverBranch | None:
-    """The branch of a driver version (470.82.01); None when it is not on record."""
+    """The branch of a driver version (470.82.01); None if it is not on record."""
     number = release_numbers(driver)[:1]
     return next((row for row in BRANCHES if (row.branch,) == number), None)
 
 
 def first_branch_for(cuda: tuple[int, int]) -> DriverBranch | None:
-    """The oldest branch that knows a CUDA release itself, without compatibility between minors."""
+    """The oldest branch that supports a CUDA release without minor-version compatibility."""
     return next((row for row in BRANCHES if row.cuda >= cuda), None)
 
 
 def last_branch_for(gpu: tuple[int, int]) -> LastBranch | None:
-    """The branch after which a GPU is no longer served; None for GPUs that still are."""
+    """The last branch that supports a GPU; None for GPUs that are still supported."""
     return next((row for row in LAST_BRANCHES if gpu < row.below), None)

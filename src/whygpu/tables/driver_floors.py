@@ -13,7 +13,7 @@ _COMPATIBILITY = (
 _TOOLKIT_12 = "https://docs.nvidia.com/cuda/archive/12.5.1/cuda-toolkit-release-notes/index.html"
 
 FAMILIES_FROM = 11
-"""From this major release on, one driver floor serves every minor release of a major one."""
+"""From this major release on, all minor releases of a major release need the same driver."""
 
 
 class DriverFloor(NamedTuple):
@@ -45,7 +45,7 @@ FLOORS: tuple[DriverFloor, ...] = (
 
 
 def driver_floors(cuda: str) -> tuple[DriverFloor, ...]:
-    """The rows that may hold for a CUDA version, lowest driver first; none when not on record.
+    """The rows that may hold for a CUDA version, lowest driver first; none if not on record.
 
     A version without its minor number ("10") may be any of several releases.
     """

@@ -1,4 +1,4 @@
-"""Failures that look like a GPU's and are not, with what to do about them."""
+"""Failures that look related to the GPU but are not, and what to do about them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whygpu.model.remedy import Action, command_line
 class Elsewhere(NamedTuple):
     words: re.Pattern[str]
     happened: str
-    """As a sentence without its end."""
+    """As a sentence without a full stop."""
     advice: str
     action: Action | None
 
@@ -20,7 +20,7 @@ class Elsewhere(NamedTuple):
 ADDRESS_IN_USE = late(
     r"[Aa]ddress already in use|EADDRINUSE|\[WinError 10048\]|Only one usage of each socket address"
 )
-"""A process wants to listen on a port, and another one does already."""
+"""A process wants to listen on a port that another process already uses."""
 
 FAILURES: tuple[Elsewhere, ...] = (
     Elsewhere(

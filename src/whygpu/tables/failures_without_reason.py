@@ -13,19 +13,19 @@ from whygpu.model.lazy_regex import late
 
 _NO_FILES: frozenset[str] = frozenset()
 _OF_A_SESSION = frozenset({"direct_session.cc", "session.cc", "c_api.cc"})
-"""They write an error for the status that ends the call; files of devices complain of other things
-as well, such as a NUMA node that cannot be read."""
+"""These files write an error for the status that ends the call. Files of devices also report other
+problems, such as a NUMA node that cannot be read."""
 
 
 class Unexplained(NamedTuple):
     """One such failure."""
 
     words: re.Pattern[str]
-    """In the exception's type and message."""
+    """A pattern for the exception's type and message."""
     happened: str
-    """What it does say, as a sentence without its end."""
-    reason_stands: str
-    """Where the reason stands, as the rest of a sentence that begins with "the reason"."""
+    """What it does say, as a sentence without a full stop."""
+    where_the_reason_is: str
+    """Where the reason is, as the rest of a sentence that begins with "the reason"."""
     candidates: tuple[str, ...]
     """The usual reasons, most common first."""
     written_by: frozenset[str] = _NO_FILES
@@ -34,7 +34,7 @@ class Unexplained(NamedTuple):
 
 _LAUNCHED = (
     "an exception in the program that was started",
-    "memory that ran out, which ends a process without a word",
+    "lack of memory, which ends a process without a message",
 )
 
 FAILURES: tuple[Unexplained, ...] = (
@@ -43,10 +43,10 @@ FAILURES: tuple[Unexplained, ...] = (
             r"\A[^\n]{0,80}\b(?:[Kk]ernel (?:appears to have )?died|Dead kernel|[Ww]orker died)\b"
         ),
         "the process that runs the code has died",
-        "stands in the output of the server that started it (a terminal, Jupyter's log), or in the "
+        "is in the output of the server that started it (a terminal, Jupyter's log), or in the "
         "log of the operating system",
         (
-            "memory of the computer that ran out",
+            "the computer ran out of memory",
             "a crash in native code, such as a CUDA or cuDNN library",
         ),
     ),
@@ -54,12 +54,12 @@ FAILURES: tuple[Unexplained, ...] = (
         # TensorFlow 1.0 to 1.15; TensorFlow 2 passes the reason on.
         late(r"\b[Ff]ailed to create session\.?[ \t]{0,9}$", re.MULTILINE),
         "TensorFlow could not create a session",
-        "stands in an error line that TensorFlow wrote to standard error before the traceback",
+        "is in an error line that TensorFlow wrote to standard error before the traceback",
         (
             "another process holds the GPU's memory",
             "the driver is too old for the CUDA of this TensorFlow",
-            "the GPU is in an exclusive compute mode and taken",
-            "a GPU was asked for that does not exist",
+            "the GPU is in an exclusive compute mode and in use",
+            "the program requested a GPU that does not exist",
         ),
         _OF_A_SESSION,
     ),
@@ -72,11 +72,11 @@ FAILURES: tuple[Unexplained, ...] = (
             r"|Background loop (?:has errored already|is stopped)"
         ),
         "vLLM's engine process ended",
-        "stands in the first error of the engine process, above this one",
+        "is in the first error of the engine process, above this one",
         (
-            "GPU memory that ran out or is held by others",
+            "GPU memory ran out or is held by other processes",
             "an error in loading the model",
-            "processes that cannot reach each other",
+            "processes that cannot connect to each other",
         ),
     ),
     Unexplained(
@@ -87,7 +87,7 @@ FAILURES: tuple[Unexplained, ...] = (
             r"|^ProcessExitedException: process \d{1,6} terminated with exit code"
         ),
         "a launcher reports that the program it started has failed",
-        "stands in the output of that program, above this error",
+        "is in the output of that program, above this error",
         _LAUNCHED,
     ),
     Unexplained(
@@ -97,23 +97,23 @@ FAILURES: tuple[Unexplained, ...] = (
             r"|^(?:RayActorError|ActorDiedError|WorkerCrashedError)\b[^\n]{0,200}"
             r"(?:died|crashed) unexpectedly"
         ),
-        "a worker process ended without telling its parent why",
-        "stands in the output of the worker, or in the kernel's log",
-        ("memory of the computer that ran out", "a crash in native code"),
+        "a worker process ended without giving a reason",
+        "is in the output of the worker, or in the kernel's log",
+        ("the computer ran out of memory", "a crash in native code"),
     ),
     Unexplained(
         late(
             r"^(?:Internal|Unknown|ResourceExhausted|(?:Xla|Jax)?Runtime|Accelerator)Error:?\s*\Z"
         ),
         "an exception was raised whose message is not shown",
-        "stands in that message",
+        "is in that message",
         ("anything that a framework reports: memory, the driver, a kernel, its input",),
     ),
     Unexplained(
         late(r"^(?:\w{1,40}Error): Graph execution error:?\s*\Z"),
         "TensorFlow stopped while it ran a graph",
-        "stands in the lines below this one, which are not in the log",
-        ("GPU memory that ran out", "data that does not fit the model", "cuDNN that cannot start"),
+        "is in the lines below this one, which are not in the log",
+        ("GPU memory ran out", "the data do not match the model", "cuDNN cannot start"),
     ),
 )
 

@@ -129,14 +129,14 @@ SIZES: dict[str, tuple[int, ...]] = {
 """In GB, by the driver's name for the model without its maker."""
 
 KEPT_FOR_ERRORS = frozenset({"Tesla T4", "A2", "A10", "A10G", "A40", "L4", "L40", "L40S"})
-"""Their memory has no room of its own for error correction, which takes a sixteenth of it."""
+"""Their memory has no extra space for error correction, which takes a sixteenth of it."""
 
 _MAKER = late(r"^(?:NVIDIA |GeForce )+")
 _IN_NAME = late(r"[ -](\d{1,3}) ?GB?\b")
 _OF_PROCESSOR = late(r"\bGH200 \d+ ?GB\b")
-"""The size in this name is that of the processor's memory beside the GPU: GH200 480GB."""
+"""The size in this name is that of the processor's memory, not the GPU's: GH200 480GB."""
 _PART = late(r"\bMIG \d")
-"""A part of a GPU, after whose name it stands."""
+"""A part of a GPU; this follows the name of the GPU."""
 
 
 def sizes_of(name: str) -> tuple[int, int] | None:

@@ -52,11 +52,11 @@ DISPLAY_ONLY = (
 )
 
 INTEL_INTEGRATED = "00:02.0"
-"""Where Intel's own graphics sit on every board: function 0 of device 2 on the first bus."""
+"""The address of Intel's integrated graphics on every board: function 0 of device 2, first bus."""
 
 
 def display_only(vendor: str, device_id: str) -> DisplayOnly | None:
-    """The row of a chip that only draws; None for one that may well compute."""
+    """The row of a chip that is only for graphics; None for one that may compute."""
     try:
         number = int(device_id, 16)
     except ValueError:

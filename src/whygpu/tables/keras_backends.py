@@ -1,4 +1,4 @@
-"""Which releases of Keras work on which backends: what its metadata do not say."""
+"""Which releases of Keras work on which backends, which its metadata do not say."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BackendLimit(NamedTuple):
     first: tuple[int, ...]
     last: tuple[int, ...]
     requirement: str | None
-    """The releases of the backend that work; None where there are none."""
+    """The releases of the backend that work; None if there are none."""
     because: str
     """The rest of a sentence that begins with the release of Keras."""
     source: str
@@ -33,7 +33,7 @@ ROWS: tuple[BackendLimit, ...] = (
 
 
 def backend_limit(keras: str, backend: str) -> BackendLimit | None:
-    """What is known against a release of Keras on a backend; None when nothing is."""
+    """The known problem of a release of Keras on a backend; None if there is none."""
     numbers = release_numbers(keras)
     return next(
         (row for row in ROWS if row.backend == backend and row.first <= numbers <= row.last), None

@@ -23,4 +23,4 @@ GPU_LIBRARIES = (
 DRIVER_LIBRARY = late(
     r"/libcuda\.so|/libnvidia-|/libGLX_nvidia|/libEGL_nvidia|/dev/nvidia|/dev/dxg"
 )
-"""What every process that reaches an NVIDIA GPU has loaded or mapped."""
+"""What every process that uses an NVIDIA GPU has loaded or mapped."""

@@ -1,4 +1,4 @@
-"""How much of a GPU's memory each framework takes by itself, when, and what changes that.
+"""How much of a GPU's memory each framework takes by default, when, and what changes that.
 
 TensorFlow's figures are those of MinSystemMemory in gpu_device.cc; the published 2.21.0 has these
 numbers in its binary. JAX's three quarters, of CUDA's total and not of what is free, and its steps
@@ -19,11 +19,11 @@ class MemoryDefault(NamedTuple):
     framework: FrameworkName
     habit: Habit
     says: str
-    """What it does by itself, on any machine."""
+    """What it does by default, on any machine."""
     changed_by: tuple[str, ...]
-    """Its own settings, each as one would write it."""
+    """Its own settings, each in the form that a user writes."""
     use: str
-    """How a program of this framework learns what it really uses; empty where there is no way."""
+    """How a program of this framework finds out what it really uses; empty if it cannot."""
     source: str
 
 
@@ -80,7 +80,7 @@ DEFAULTS: tuple[MemoryDefault, ...] = (
 )
 
 ALWAYS_TOLD: tuple[FrameworkName, ...] = ("tensorflow", "jax", "torch")
-"""Of the others it is told where they are installed."""
+"""The other frameworks are reported only if they are installed."""
 
 VARIABLES = frozenset(
     (
@@ -101,16 +101,16 @@ VARIABLES = frozenset(
 
 JAX_FRACTION = 0.75
 JAX_COUNTS_THE_TOTAL_SINCE = "0.4.1"
-"""Before it, JAX took a part of what was free:
+"""Before this release, JAX took a fraction of the free memory:
 <https://github.com/jax-ml/jax/releases/tag/jaxlib-v0.4.1>"""
 STEP_DOWN = 0.9
-"""What XLA asks for next when the driver refuses, as a part of what it asked for before."""
+"""If the driver refuses, XLA's next request is this fraction of the one before."""
 
 CUDA_CONTEXT = 500 * MIB
 """About what CUDA takes for each process before the framework has anything. It depends on the GPU
 and on what is loaded: PyTorch's processes on the H200 had 0.58 GiB beside their tensors."""
 LARGEST_OVERHEAD = 2 * GIB
-"""More than that beside a reservation is not CUDA's context and libraries alone."""
+"""More memory than this next to a reservation is not only CUDA's context and libraries."""
 
 _SMALL = 2 * GIB
 _LEFT_FREE_OF_SMALL = 225 * MIB
@@ -123,7 +123,7 @@ TENSORFLOW_LOOKS_AT_CAPABILITY_SINCE = "2.6"
 
 
 def tensorflow_leaves(free: int, capability_major: int | None, *, old: bool) -> int:
-    """What TensorFlow leaves free of so much; for a GPU that is not known, as of the newest."""
+    """How much memory TensorFlow leaves free; for an unknown GPU, as for the newest."""
     if free < _SMALL:
         return _LEFT_FREE_OF_SMALL
     if old:

@@ -1,4 +1,4 @@
-"""What each value of ONEDNN_MAX_CPU_ISA lets oneDNN use of an x86 processor."""
+"""The instruction sets that each value of ONEDNN_MAX_CPU_ISA allows oneDNN on x86."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 VARIABLES = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
-"""oneDNN reads the first that is set. The second is its name of before 2021."""
+"""oneDNN reads the first that is set. The second is the name before 2021."""
 
 USERS = ("tensorflow", "torch")
 """Frameworks whose builds for x86 compute with oneDNN on the CPU."""
@@ -15,7 +15,7 @@ USERS = ("tensorflow", "torch")
 class Limit(NamedTuple):
     value: str
     features: frozenset[str]
-    """Kernel flags of what it allows."""
+    """Kernel flags of the instruction sets that it allows."""
     other_names: tuple[str, ...] = ()
 
 
@@ -44,7 +44,7 @@ ROWS: tuple[Limit, ...] = (
 
 
 def limit_without(unusable: Collection[str]) -> Limit:
-    """The highest limit that keeps oneDNN from these instructions.
+    """The highest limit that prevents oneDNN from using these instructions.
 
     What the processor lacks need not be left out: oneDNN asks the processor for it.
     """

@@ -1,4 +1,4 @@
-"""What running out of memory looks like: the words of each framework and library for it."""
+"""The out-of-memory messages of each framework and library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whygpu.model.lazy_regex import late
 from whygpu.model.shortage import MemoryPlace
 
 Outcome = Literal["refused", "retried"]
-"""The program did not get the memory; or it tried again with less, or did without."""
+"""The request failed for good; or the program tried again with less, or continued without."""
 
 _NUMBER = r"\d[\d.,]{0,20}"
 _UNIT = r"[KMGT]?i?[bB](?:ytes)?|[KMGT]|bytes"
@@ -24,20 +24,20 @@ def _size(name: str) -> str:
 
 
 def _bytes(name: str) -> str:
-    """A count of bytes that the writer does not call so: its unit is the empty word."""
+    """A count of bytes without a unit in the message: its unit is the empty word."""
     return rf"(?P<{name}>\d{{1,20}})(?P<{name}_unit>)"
 
 
 SECOND_OF_PAIR = late(rf" ?/ ?{_NUMBER} ?(?P<unit>{_UNIT})")
-"""What follows the first number of a pair that shares one unit: 31.44/47.38 GiB."""
+"""The text after the first number of a pair with one unit: 31.44/47.38 GiB."""
 
 
 class Form(NamedTuple):
-    """One way to say it. Named groups give sizes: asked, free, total, held, reserved, unused; each
-    may have a unit beside it, and a shape may stand in for the size that was asked for."""
+    """One form of message. Named groups are sizes: asked, free, total, held, reserved, unused. Each
+    may have a unit, and a shape may replace the requested size."""
 
     of: str
-    """Who says it."""
+    """The source of the message."""
     place: MemoryPlace
     outcome: Outcome
     pattern: re.Pattern[str]
@@ -375,7 +375,7 @@ HANDLE_FAILED = late(
     r"|[Cc]reate (?:cublas|cudnn|CURAND|curand) handle failed"
     r"|cublas runtime error : (?:resource allocation failed|library not initialized)"
 )
-"""A CUDA library could not set itself up. It seldom says why; mostly it is want of memory."""
+"""A CUDA library could not initialise. It seldom says why; usually memory is lacking."""
 
 
 LIBRARY_REFUSED = Form(
@@ -389,8 +389,8 @@ LIBRARY_REFUSED = Form(
         r"|HIPBLAS_STATUS_ALLOC_FAILED|rocblas_status_memory_error|miopenStatusAllocFailed"
     ),
 )
-"""The part of HANDLE_FAILED that does say why, and AMD's words for it: the library got no memory
-from the driver."""
+"""The part of HANDLE_FAILED that does say why, and AMD's messages for it: the driver gave the
+library no memory."""
 
 PERHAPS = Form(
     "cpu kernels",
@@ -409,7 +409,7 @@ _TYPE = late(r"and type (?P<name>\w{1,20})")
 
 
 def bytes_of_shape(shape: str, text: str) -> int | None:
-    """The size of the tensor that TensorFlow had no room for, by the words around its shape."""
+    """The size of the tensor that TensorFlow could not allocate, by the text around its shape."""
     numbers = [int(number) for number in shape.strip("[]").split(",") if number]
     if not numbers:
         return None
@@ -418,7 +418,7 @@ def bytes_of_shape(shape: str, text: str) -> int | None:
 
 
 def out_of_memory(text: str) -> tuple[Form, re.Match[str]] | None:
-    """What these words say of memory; None where they say nothing of it."""
+    """The out-of-memory form of this text; None if it has none."""
     for form in FORMS:
         match = form.pattern.search(text)
         if match:

@@ -1,4 +1,4 @@
-"""Which wheels for systems other than Linux on x86_64 have CUDA in them."""
+"""Which wheels for systems other than Linux on x86_64 contain CUDA."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ROWS: tuple[PlatformBuild, ...] = (
 
 
 def build_without_cuda(package: str, version: str, platform: str) -> PlatformBuild | None:
-    """The row that says that a release has no CUDA on a platform; None when nothing says so."""
+    """The row that says that a release has no CUDA on a platform; None if nothing says so."""
     return next(
         (
             row

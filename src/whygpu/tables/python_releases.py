@@ -1,4 +1,4 @@
-"""Python releases and the end of each one's support."""
+"""Python releases and the end of their support."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ RELEASES: tuple[PythonRelease, ...] = (
 )
 
 OLD_PIP_UP_TO = (3, 6)
-"""Environments of these get pip 18 or older, which sees no wheel newer than manylinux1; pip 20.3
-sees them all and is the last for Python 2.7 and 3.5 (https://pip.pypa.io/en/stable/news/)."""
+"""Environments of these get pip 18 or older, which knows no wheel newer than manylinux1. pip 20.3
+knows them all and is the last for Python 2.7 and 3.5 (https://pip.pypa.io/en/stable/news/)."""
 
 _BY_VERSION = {row.version: row for row in RELEASES}
 
 
 def python_release(version: str) -> PythonRelease | None:
-    """The row of a version (3.11, 3.11.9); None when it is not on record."""
+    """The row of a version (3.11, 3.11.9); None if it is not on record."""
     return _BY_VERSION.get(".".join(version.split(".")[:2]))

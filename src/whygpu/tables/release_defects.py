@@ -9,7 +9,7 @@ from whygpu.tables.releases import versions_of
 
 
 class SearchListDefect(NamedTuple):
-    """A release whose binaries leave folders of its own wheels out of their RUNPATH."""
+    """A release whose RUNPATH does not contain folders of its own wheels."""
 
     framework: str
     version: str
@@ -22,7 +22,7 @@ class SearchListDefect(NamedTuple):
 
 
 def search_list_defect(framework: str, version: str) -> SearchListDefect | None:
-    """What is known against a release; None when nothing is."""
+    """The known defect of a release; None if there is none."""
     rows = versions_of(framework)
     place = next((i for i, row in enumerate(rows) if row.version == version), None)
     if place is None or not rows[place].unsearched:
@@ -34,7 +34,7 @@ def search_list_defect(framework: str, version: str) -> SearchListDefect | None:
 
 
 def _nearest_sound(rows: tuple[Release, ...], place: int) -> str:
-    """A later release for the same CUDA if there is one: it is what the defect was mended in."""
+    """A later release for the same CUDA, in which the defect is fixed, if there is one."""
     later = [row for row in rows[place + 1 :] if row.cuda == rows[place].cuda]
     earlier = rows[:place][::-1]
     return next(row.version for row in (*later, *earlier) if not row.unsearched)

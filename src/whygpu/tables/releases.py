@@ -19,7 +19,7 @@ def releases() -> tuple[Release, ...]:
 
 @cache
 def versions_of(package: str) -> tuple[Release, ...]:
-    """The rows of one package, from old to new; the others are not looked at."""
+    """The rows of one package, from old to new; other rows are not parsed."""
     lines = _lines().get(package, ())
     return _rows(json.loads(f"[{''.join(lines).rstrip(',')}]"))
 

@@ -25,7 +25,7 @@ TENSORFLOW_LOOKS = frozenset(
         "python.client.device_lib.list_local_devices",
     ]
 )
-"""They make TensorFlow look at devices, and with that CUDA read its variables."""
+"""Calls that make TensorFlow query devices, so that CUDA reads its variables."""
 
 TENSORFLOW_STARTS = frozenset(
     [
@@ -64,17 +64,17 @@ TENSORFLOW_STARTS = frozenset(
         "data.Dataset.from_tensors",
     ]
 )
-"""They initialise TensorFlow's runtime at once, in eager mode."""
+"""Calls that initialise TensorFlow's runtime at once, in eager mode."""
 
 KERAS_STARTS = late(
     r"(?:applications\.(?:\w+\.)?[A-Z]\w+|optimizers\.(?:legacy\.)?[A-Z]\w+|models\.load_model)"
 )
-"""Functions of Keras that make variables, which initialises the runtime."""
+"""Functions of Keras that create variables, which initialises the runtime."""
 
 KERAS_METHODS = frozenset(
     {"build", "compile", "fit", "predict", "evaluate", "fit_generator", "train_on_batch"}
 )
-"""Methods of a Keras model that do."""
+"""Methods of a Keras model that initialise the runtime."""
 
 JAX_STARTS = late(
     r"jax\.(?:devices|local_devices|device_count|local_device_count|device_put|default_backend"
@@ -95,6 +95,6 @@ TORCH_LOOKS = frozenset(
         "torch.cuda.mem_get_info",
     ]
 )
-"""They start CUDA, which reads its variables; torch.cuda.device_count does not."""
+"""Calls that start CUDA, which reads its variables; torch.cuda.device_count does not."""
 
 SOURCE = "https://www.tensorflow.org/guide/gpu"

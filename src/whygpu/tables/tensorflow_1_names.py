@@ -17,7 +17,7 @@ BEFORE_1_0 = _names(
     neg pack scalar_summary select sub unpack
     """
 )
-"""Gone already in 1.x."""
+"""Removed before the end of 1.x."""
 REMOVED = {
     "tensorflow": _names(
         """

@@ -11,7 +11,7 @@ _TABLE = "https://www.tensorflow.org/install/source#gpu"
 
 
 class TensorflowBuild(NamedTuple):
-    """What the CUDA builds of a range of minor releases were made for."""
+    """The CUDA and cuDNN of the CUDA builds of a range of minor releases."""
 
     first: tuple[int, int]
     last: tuple[int, int]
@@ -38,7 +38,7 @@ BUILDS: tuple[TensorflowBuild, ...] = (
 
 
 class Load(NamedTuple):
-    """A library that TensorFlow opens by name, in which releases, and whether it can do without."""
+    """A library that TensorFlow opens by name, in which releases, and whether it is required."""
 
     library: str
     """As in lib<library>.so."""
@@ -71,7 +71,7 @@ LOADS: tuple[Load, ...] = (
 
 
 def build_of(version: str) -> TensorflowBuild | None:
-    """The row of a release; None when it is not on record."""
+    """The row of a release; None if it is not on record."""
     minor = release_numbers(version)[:2]
     return next((row for row in BUILDS if row.first <= minor <= row.last), None)
 

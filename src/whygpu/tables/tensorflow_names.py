@@ -17,7 +17,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 REMOVED = _GONE["tensorflow"] - BEFORE_1_0 - {"estimator"}
-"""What TensorFlow 2 has only under tf.compat.v1, or not at all. It had tf.estimator until 2.15."""
+"""Names that TensorFlow 2 has only under tf.compat.v1, or not at all; tf.estimator until 2.15."""
 REMOVED_TRAIN = _GONE["train"]
 """The same for tf.train."""
 
@@ -28,7 +28,7 @@ SESSION_API = _names(
     placeholder placeholder_with_default reset_default_graph
     """
 )
-"""Those of the removed names that sessions are made and fed with."""
+"""The removed names that create and feed sessions."""
 
 SINCE_2 = frozenset(
     {

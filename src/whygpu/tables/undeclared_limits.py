@@ -1,4 +1,4 @@
-"""Limits that a release has and its metadata do not declare: newer companions break it."""
+"""Limits of a release that its metadata do not declare: newer packages break it."""
 
 from __future__ import annotations
 

@@ -9,17 +9,17 @@ from typing import NamedTuple, Union
 
 
 class Text(NamedTuple):
-    """Any value goes."""
+    """Any value is valid."""
 
     meaning: str
 
 
 class Words(NamedTuple):
-    """One of some words. Several words with one meaning stand together, with spaces between."""
+    """One of some words. Words with the same meaning are in one string, separated by spaces."""
 
     meanings: tuple[tuple[str, str], ...]
     otherwise: str
-    """What happens with another word; empty where that is no trouble."""
+    """What happens with another word; empty if that is harmless."""
     any_case: bool = False
     empty_is_unset: bool = True
 
@@ -33,23 +33,23 @@ class Number(NamedTuple):
     unlimited_with: str = ""
     """A variable that lifts the upper limit when it is set."""
     clashes_with: str = ""
-    """A variable beside which this one is an error."""
+    """A variable together with which this one is an error."""
 
 
 class Folder(NamedTuple):
-    """One folder, which must exist for the variable to be of use."""
+    """One folder, which must exist for the variable to have an effect."""
 
     meaning: str
 
 
 class Folders(NamedTuple):
-    """Folders with colons between them; some may be missing without harm."""
+    """Folders separated by colons; missing ones are harmless."""
 
     meaning: str
 
 
 class Files(NamedTuple):
-    """Files with colons or spaces between them; the loader skips a missing one with an error."""
+    """Files separated by colons or spaces; the loader skips a missing one with an error."""
 
     meaning: str
 
@@ -66,18 +66,18 @@ class Flags(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """key:value with commas between them."""
+    """key:value pairs separated by commas."""
 
     meaning: str
     otherwise: str
 
 
 class Members(NamedTuple):
-    """Words with commas between them."""
+    """Words separated by commas."""
 
     meaning: str
     alone: tuple[tuple[str, str], ...] = ()
-    """What the value means when it is this one word."""
+    """The meaning of the value if it is only this word."""
     required: tuple[str, ...] = ()
     """At least one of these must be among them."""
     otherwise: str = ""
@@ -92,6 +92,6 @@ Reading = Union[Text, Words, Number, Folder, Folders, Files, Flags, Pairs, Membe
 
 class Row(NamedTuple):
     name: str
-    """A whole name, or a family's beginning, which ends with an underscore."""
+    """A whole name, or the prefix of a family, which ends with an underscore."""
     reading: Reading
     source: str

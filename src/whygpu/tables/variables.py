@@ -401,13 +401,14 @@ FAMILIES: tuple[Row, ...] = (
     Row("PYTORCH_", Text("read by PyTorch"), TORCH_VARIABLES),
     Row("TORCH_", Text("read by PyTorch"), TORCH_VARIABLES),
 )
-"""Families whose members are told even where no row says more of them."""
+"""Families whose members are reported even if they have no row of their own."""
 
 FOREIGN = late(
     r"TF_(VAR|CLI|LOG|DATA_DIR|WORKSPACE|PLUGIN|REGISTRY|INPUT|IN_AUTOMATION|CONFIG)(_.*)?"
     r"|JAX_COORDINATOR.*|KERAS_REMOTE.*|NVIDIA_REQUIRE_.*"
 )
-"""Members in name only (TF_ is Terraform's, too), of no use here, or that name other computers."""
+"""Names that only look like members (Terraform also uses TF_), are irrelevant here, or name other
+computers."""
 
 SECRET_NAME = late(r"TOKEN|KEY|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|PRIVATE", re.IGNORECASE)
 
@@ -416,11 +417,11 @@ SECRET_VALUE = late(
     r"|\b(sk|pk|nvapi|ghp|gho|ghs|hf|glpat|pypi|xox[abp])[-_][\w-]{8}|\bgithub_pat_|\bAKIA[0-9A-Z]{12}"
 )
 RANDOM_WORD = late(r"(?=[^\s,:;=/]*\d)(?=[^\s,:;=/]*[A-Za-z])[A-Za-z0-9+_-]{32,}={0,2}")
-"""A long run of letters and digits. Folders may be called so (Nix, Spack); other values may not."""
+"""A long run of letters and digits, which only names of folders may contain (Nix, Spack)."""
 
 
 def row_of(name: str) -> Row | None:
-    """What we know of a variable; None for one that is not ours to look at."""
+    """The row of a variable; None if whygpu must not read it."""
     if SECRET_NAME.search(name) or FOREIGN.fullmatch(name):
         return None
     row = _BY_NAME.get(name)

@@ -25,7 +25,7 @@ WINDOWS_FLOORS: tuple[DriverFloor, ...] = (
 
 
 def windows_driver_floors(cuda: str) -> tuple[DriverFloor, ...]:
-    """The rows that may hold for a CUDA version, lowest driver first; none when not on record."""
+    """The rows that may hold for a CUDA version, lowest driver first; none if not on record."""
     wanted = release_numbers(cuda)[:2]
     if not wanted:
         return ()
