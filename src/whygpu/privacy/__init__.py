@@ -1,9 +1,9 @@
-"""The one gate through which everything passes that leaves the machine.
+"""Removes private data from everything that leaves the machine.
 
-A snapshot is made to be posted in a public issue. Home folders become ~, and names of users and
-hosts, network addresses, hardware identifiers and anything shaped like a key are removed from
-values; names of fields are never touched, and neither is a word in prose that happens to equal a
-user's name, unless a text of the same answer shows that it is one (`learnt.py`).
+Users post snapshots in public issues. Home folders become ~. Names of users and hosts, network
+addresses, hardware identifiers and anything that looks like a key are removed from values. Names of
+fields never change. A word in prose that equals a user's name stays, unless a text of the same
+answer shows that it is a name (`learnt.py`).
 """
 
 from __future__ import annotations
@@ -35,40 +35,40 @@ from whygpu.privacy.rules import REMOVED, Rule, RuleBook, apply
 T = TypeVar("T")
 
 _HARMLESS = re.compile(r"[a-z_.-]{0,15}|(?:[a-z-]{1,40} )?\d{0,6}(?:[.+]\d{1,6}){0,2}")
-"""Short words and versions, which are most of a snapshot and cannot hold anything private. Four
-numbers with dots may be an address."""
+"""Short words and versions, which are most of a snapshot and cannot be private. Four numbers with
+dots may be an address."""
 _VERSION_FIELDS = frozenset(
     ("version", "requires", "requirement", "owner", "found", "cuda", "cudnn")
 )
-"""Fields that hold versions: NVIDIA's packages have four numbers (12.9.2.10), as addresses do."""
+"""Fields with versions: NVIDIA's packages have four numbers (12.9.2.10), like addresses."""
 _SAME_FIELD = frozenset(("known",))
-"""The codec puts a value that is known into an object of its own."""
+"""The codec puts a known value into an object."""
 
 
 def _tells_something(name: str) -> bool:
-    """A machine may be called gpu and its user nvidia; a snapshot without these words is none."""
+    """A machine may be called gpu and its user nvidia, but a snapshot needs these words."""
     return len(name) > 1 and name not in NOBODYS_NAMES | vocabulary(Snapshot)
 
 
 GENERAL = RuleBook((*URLS, *KEYS, NAMED, *PEOPLE, *HARDWARE, *NETWORK))
 _LINE_BREAKS = {"\\n": "\x1d", "\\r": "\x1e", "\\t": "\x1f"}
-"""Escapes, and blanks that no text uses, which stand for them while the text is cleaned."""
+"""Escapes, and rare space characters that replace them while the text is cleaned."""
 _COLOURS = re.compile(r"\x1b(?:\[[0-9;:?]{0,40}[A-Za-z])?")
 _PASSES = 4
-"""What one rule leaves can be the business of another; two passes are the rule, more are rare."""
+"""The result of one rule can match another rule. Two passes are usual, more are rare."""
 
 
 class Redactor:
-    """Cleans text. Knows whose machine it is, to recognise its user and its name in paths."""
+    """Cleans text. Knows the user and the name of the machine, to recognise them in paths."""
 
     def __init__(self, platform: Platform, *, keeps_other_homes: bool = False) -> None:
-        """`keeps_other_homes`: for commands, in which ~ would lead into one's own home."""
+        """`keeps_other_homes`: for commands, in which ~ would mean the user's own home."""
         host_name = platform.host_name.partition(".")[0]
-        # Folders of Windows hold \\n and \\t, which mean something else in all other texts.
+        # Folders of Windows contain \\n and \\t, which mean something else in all other texts.
         own = _own(platform.home, platform.user, host_name)
         self._folders = (*own, *(() if keeps_other_homes else HOMES), *NETWORK_SHARES)
         self._cleaned: dict[tuple[str, bool], tuple[str, dict[str, str]]] = {}
-        # A command in which a plain word is replaced does something else.
+        # A command with a replaced word would do something else.
         self._learns = not keeps_other_homes
         self._learnt: dict[str, str] = {}
         self._fixed_words: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ class Redactor:
             return self._names[text]
         if _HARMLESS.fullmatch(text):
             return self._learnt.get(text, text)
-        # Two thirds of a snapshot's strings are said more than once.
+        # Two thirds of a snapshot's strings occur more than once.
         found = self._cleaned.get((text, versions))
         if found is None:
             found = self._cleaned[text, versions] = self._clean(text, versions)
@@ -91,18 +91,18 @@ class Redactor:
         return without(self._learnt, cleaned) if self._learnt else cleaned
 
     def for_one_answer(self) -> Redactor:
-        """One that has learnt no names yet, and need not clean again what this one has cleaned."""
+        """A redactor without learnt names that shares the texts which this one has cleaned."""
         fresh = copy(self)
         fresh._learnt = {}
         return fresh
 
     @property
     def has_learnt(self) -> bool:
-        """Whether texts that were cleaned earlier may say names that were learnt later."""
+        """Whether texts that were cleaned earlier may contain names that were learnt later."""
         return bool(self._learnt)
 
     def _clean(self, text: str, versions: bool) -> tuple[str, dict[str, str]]:
-        """The text without what is private, and the names that were removed from it."""
+        """The text without private data, and the names that were removed from it."""
         if "\x1b" in text:
             plain = _COLOURS.sub("", text)
             cleaned, names = self._clean(plain, versions)
@@ -157,9 +157,9 @@ class Redactor:
         return cleaned
 
     def value(self, value: T, context: str = "") -> T:
-        """A frozen value of the model, cleaned; one value is one answer.
+        """A cleaned value of the model; one value is one answer.
 
-        `context` is what the answer quotes from: names are learnt from all of it.
+        `context` is the text that the answer quotes from: names are learnt from all of it.
         """
         self._learnt = {}
         kind: Any = type(value)
@@ -183,7 +183,7 @@ def _clean_plain(text: str, versions: bool) -> str:
 
 
 def _with_line_breaks(text: str, clean: Callable[[str], str]) -> str:
-    """JSON and repr() write a line break as two characters; no word goes on across one."""
+    """JSON and repr() write a line break as two characters; no word continues across it."""
     if any(break_ in text for break_ in _LINE_BREAKS.values()):
         return clean(text)
     for escape, break_ in _LINE_BREAKS.items():
@@ -195,19 +195,19 @@ def _with_line_breaks(text: str, clean: Callable[[str], str]) -> str:
 
 
 def _own(home: str, user: str, host_name: str) -> list[Rule]:
-    """Rules for the names of the user and the machine at hand, wherever they stand."""
+    """Rules for the names of this user and this machine, anywhere in a text."""
     rules = []
     home = home.rstrip("/")
     if len(home) > 1:
         rules.append(_literal(home, rf"(?<![\w.-]){re.escape(home)}(?![\w.-])", "~"))
     if _tells_something(user):
         name = re.escape(user)
-        # Only where a path or an address names a person: prose may use the same word.
+        # Only if a path or an address names a person: prose may use the same word.
         rules.append(_literal(user, rf"(?<=[/\\]){name}(?=[/\\:;,'\")\s]|$)", "<user>"))
         rules.append(_literal(user, rf"(?<![\w.-]){name}(?=@)", "<user>"))
     if len(host_name) > 2 and _tells_something(host_name):
         name = re.escape(host_name)
-        # With its domain, whether or not the machine itself knows it.
+        # With its domain, even if the machine itself does not know it.
         pattern = rf"(?<![\w-]){name}(?:\.[A-Za-z][\w-]{{0,62}}){{0,8}}(?![\w-])"
         rules.append(_literal(host_name, pattern, "<host>"))
     return rules

@@ -33,13 +33,13 @@ _ANACONDA = late(r"(?i)(?:[\w-]{1,60}\.)?anaconda\.\w{2,10}$")
 
 
 def _channel(match: re.Match[str]) -> str:
-    """https://host/t/token/channel of conda; forums have their topics under /t/."""
+    """https://host/t/token/channel of conda. Forums use /t/ for topics."""
     is_token = is_key_like(match["token"]) or _ANACONDA.match(match["host"])
     return f"{match['before']}{REMOVED}" if is_token else match[0]
 
 
 URLS = (
-    # user:password@ and token@; a password may hold @ itself
+    # user:password@ and token@; a password may contain @ itself
     pattern_rule("://", r"(?<=://)([^\s/\"'`<>]{1,512})@", _credentials),
     # variables and options for a proxy need no scheme
     pattern_rule(
@@ -54,7 +54,7 @@ URLS = (
         r"(?P<before>://(?P<host>[^\s/\"'`]{1,200})/t/)(?P<token>[\w-]{6,200})(?![\w-])",
         _channel,
     ),
-    # signed addresses: the signature alone opens what they point to
+    # signed URLs: the signature alone gives access
     pattern_rule(
         "= %3d",
         r"(?i)((?:[?&;]|\\u0026|%3F|%26)(?:amp;)?"
@@ -63,7 +63,7 @@ URLS = (
         r"[^&\s\"'`<>#\\]{2,4096}",
         rf"\1{REMOVED}",
     ),
-    # the host in an address of one's own network: without a domain, or with one of no registry
+    # the host in a URL of a private network: without a domain, or with an unregistered one
     pattern_rule(
         "://",
         rf"(?i)(?P<scheme>\b(?:{_NETWORK_SCHEMES})://(?:<[a-z]{{1,10}}>@|[\w.-]{{1,40}}@)?)"
@@ -78,7 +78,7 @@ URLS = (
         r"\.(?:internal|local|lan|corp|intra|intranet|localdomain)(?=:\d)",
         "<host>",
     ),
-    # hosts of Amazon are called by their address; network shares by their host
+    # Amazon names hosts by their address; network shares contain the host
     pattern_rule(
         "ip-",
         r"\bip-\d{1,3}(?:-\d{1,3}){3}\b(?:\.[a-z0-9-]{1,63}){0,5}",
@@ -88,7 +88,7 @@ URLS = (
 
 
 def _share(match: re.Match[str]) -> str:
-    """\\\\host\\share: whatever escapes it, the first separator is twice as long as the second."""
+    """\\\\host\\share: with any escaping, the first separator is twice as long as the second."""
     first, second = match["first"], match["second"]
     if len(first) != 2 * len(second):
         return match[0]
@@ -149,7 +149,7 @@ _PART_OF_VERSIONS = 100
 
 
 def _ipv4(match: re.Match[str]) -> str:
-    """Four numbers are an address, unless they start with 0 or what is around names software."""
+    """Four numbers are an address, unless they start with 0 or the context names software."""
     before = match.string[max(0, match.start() - 40) : match.start()]
     if _NOBODYS.match(match[0]) or _BEFORE_VERSION.search(before):
         return match[0]
@@ -165,7 +165,7 @@ def _ipv4(match: re.Match[str]) -> str:
 
 
 def _can_be_version(match: re.Match[str]) -> bool:
-    """Whether nothing on the line speaks of machines, and the words or the numbers of versions."""
+    """Whether the line mentions no machine, and its words or numbers suggest a version."""
     parts = [int(part) for part in match[0].split(".")]
     if parts[0] >= _FIRST_OF_VERSIONS:
         return False
@@ -177,7 +177,7 @@ def _can_be_version(match: re.Match[str]) -> bool:
 
 
 def _around(match: re.Match[str]) -> tuple[str, str]:
-    """What stands near on the same line."""
+    """The text before and after it on the same line."""
     text = match.string
     before = text[max(0, match.start() - _NEAR) : match.start()]
     after = text[match.end() : match.end() + _NEAR]
@@ -197,7 +197,7 @@ _TAIL = late(r"/\d{1,3}|\]")
 
 
 def _ipv6(match: re.Match[str]) -> str:
-    """Slices (1::2), times and names of C++ (c10::) are written with colons as well."""
+    """Slices (1::2), times and C++ names (c10::) also contain colons."""
     import ipaddress  # takes a millisecond, and most texts have no such address
 
     address = match[0].partition("%")[0]
@@ -218,7 +218,7 @@ _BEFORE_MAC = late(r"(?i)(?:address|mac|ether|hwaddr)[\s:=\"']{0,24}$")
 
 
 def _mac(match: re.Match[str]) -> str:
-    """Dates are written with dashes and versions with dots; neither has letters."""
+    """Dates have dashes and versions have dots, but neither has letters."""
     before = match.string[max(0, match.start() - 24) : match.start()]
     mixed = _LETTER.search(match[0]) and _DIGIT.search(match[0])
     return "<mac removed>" if mixed or _BEFORE_MAC.search(before) else match[0]

@@ -10,7 +10,7 @@ from whygpu.model.lazy_regex import late
 _LESS = r"(?:<|&(?:amp;)?(?:lt|#60|#x3[cC]);|\\{1,4}(?:u00|x)3[cC])"
 _GREATER = r"(?:>|&(?:amp;)?(?:gt|#62|#x3[eE]);|\\{1,4}(?:u00|x)3[eE])"
 _BLANKS = r"[\s\\\"',]{0,80}"
-"""Between elements, and around a text. They may be on lines of their own, and those in quotes."""
+"""Space between elements and around a text, including line breaks and quoted line breaks."""
 QUOTE = r"(?:\\{0,7}[\"'`]|&(?:amp;)?(?:quot|apos|#3[49]);)"
 
 _OPENS_TAG = late(rf"{_LESS}(?:[\w.-]{{1,40}}:|[^<>\n]{{1,60}}\b(?:name|key|id)={QUOTE})?$")
@@ -30,14 +30,14 @@ _WORD = late(r"\w[^\s,;…]{0,8191}")
 
 class Element(NamedTuple):
     start: int
-    """Where the text begins."""
+    """The offset of the text."""
     text: str
-    """Without the blanks around it; the first word only if there is no closing tag."""
+    """The text without surrounding spaces; only the first word if there is no closing tag."""
     is_closed: bool
 
 
 def element_text(text: str, name_start: int, name_end: int, longest: int) -> Element | None:
-    """The text of the element whose tag holds the name at this place; at most so many characters.
+    """The text of the element whose tag contains the name at this place, up to a length.
 
     An excerpt may have been cut before the closing tag, so that tag is not required.
     """
@@ -50,7 +50,7 @@ def element_text(text: str, name_start: int, name_end: int, longest: int) -> Ele
         return None
     if tag is None:
         return None
-    # In a tag of plain brackets, an escaped bracket is part of the text.
+    # If the tag has plain brackets, an escaped bracket is part of the text.
     inside = _TEXT if ">" in tag[0] else _ESCAPED_TEXT
     found = inside.match(text, tag.end(), tag.end() + longest)
     if found is None:

@@ -1,4 +1,4 @@
-"""Identifiers of hardware. They name one machine in the world; addresses on its bus do not."""
+"""Identifiers of hardware, which identify one machine. Addresses on its bus do not."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from whygpu.privacy.rules import REMOVED, pattern_rule
 _DIGIT = late(r"\d")
 _LETTER = late(r"[A-Fa-f]")
 _TELLING = 6
-"""Fewer digits of a UUID than this do not tell one GPU from all others (GPU-1a2b)."""
+"""Fewer digits of a UUID than this do not identify a GPU (GPU-1a2b)."""
 _WHOLE = 8
-"""Shorter words of the right letters, and shorter numbers, are no UUIDs (GPU-added, GPU-1080)."""
+"""Shorter words and numbers of hexadecimal digits are not UUIDs (GPU-added, GPU-1080)."""
 
 
 def _gpu(match: re.Match[str]) -> str:
@@ -25,7 +25,7 @@ def _gpu(match: re.Match[str]) -> str:
 
 
 def _uuid(match: re.Match[str]) -> str:
-    """A date and a time can be written with dashes too, but have no letters."""
+    """A date and a time can also have dashes, but have no letters."""
     is_whole = match["rest"].count("-") == 3
     return "<uuid removed>" if is_whole or _LETTER.search(match[0]) else match[0]
 

@@ -1,4 +1,4 @@
-"""Keys that show by themselves what they are: their beginning, their frame, or pure randomness."""
+"""Keys that can be recognised by themselves: by a prefix, a frame, or randomness."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _WORD = "[A-Za-z0-9]"
 _URL_SAFE = "[A-Za-z0-9_-]"
 _LONGEST = 4096
 _CUT = 12
-"""An excerpt may end in the middle of a key: this many characters of it are still recognised."""
+"""An excerpt may end in the middle of a key: this many characters are enough to recognise it."""
 
 
 class _Shape(NamedTuple):
-    """How the keys of a service begin, and what follows."""
+    """The prefixes of a service's keys, and the characters that follow."""
 
     beginnings: str
-    """Words with blanks between them."""
+    """Prefixes separated by spaces."""
     body: str = _URL_SAFE
     common: bool = False
-    """Other things begin like this too (sk-learn, hf_config): what follows must look random."""
+    """Other words begin like this too (sk-learn, hf_config): the rest must look random."""
 
 
 _SHAPES = (
@@ -79,18 +79,18 @@ _SPELT = late(r"[a-z]{1,20}(?:[_.-]?[a-z]{1,20}){0,8}[_.-]?\d{0,4}")
 
 
 _UNBROKEN = late(r"[A-Za-z0-9]{22}")
-"""Longer than any word; keys in documents are often the alphabet, which is not random at all."""
+"""Longer than any word. Keys in documentation are often the alphabet, which is not random."""
 
 
 def _is_random(body: str) -> bool:
-    """Not spelt like words: small letters, perhaps with a number at the end."""
+    """Not spelt like words, which are small letters, perhaps with a number at the end."""
     return _UNBROKEN.search(body) is not None or (
         not _SPELT.fullmatch(body) and changes(body) >= 0.25
     )
 
 
 LONG_ENOUGH = 32
-"""Shorter texts have no room for a key without a name."""
+"""Shorter texts cannot contain a key without a name."""
 _NEAR = 80
 
 
@@ -107,7 +107,7 @@ _OTHER_P = late(
     r"micromamba|virtualenv|tox|uv|pytest|cp|tar|ps|top|kill|lsof|ssh|scp|nvidia-smi|ninja|perf|make)"
     r"\b[^\n|;]{0,200}$"
 )
-"""Commands of which -p is no password, but a partition, port, folder or process."""
+"""Commands whose -p is not a password, but a partition, port, folder or process."""
 _NO_PASSWORD = late(r"(?i)(?:py|python|pypy|cuda|gpu|cpu|node|rtx|port)[-_]?[\d.]{1,8}")
 
 
@@ -155,7 +155,7 @@ _PATTERNS = (
         rf"{BOUNDARY}[MNO][DTjz][AEIMQUYcgk][\w-]{{20,25}}\.{_URL_SAFE}{{6}}\.{_URL_SAFE}{{4,60}}",
         REMOVED,
     ),
-    # addresses that are themselves the key
+    # URLs that are themselves the key
     pattern_rule(
         "hooks.slack.com", r"(hooks\.slack\.com/[a-z]{1,20}/)[\w/-]{1,200}", rf"\1{REMOVED}"
     ),
@@ -169,7 +169,7 @@ _PATTERNS = (
         rf"AAAA[A-Za-z0-9+/=]{{8,{_LONGEST}}}",
         rf"\1{REMOVED}",
     ),
-    # what is sent with requests
+    # headers of requests
     pattern_rule(
         "bearer basic",
         rf"(?i)\b(bearer|basic)[ \t]{{1,4}}(?P<body>[A-Za-z0-9._~+/=-]{{8,{_LONGEST}}})",
@@ -234,7 +234,7 @@ _FRAME_LINE = late(r"[\s\"'`,]{0,40}[A-Za-z0-9+/=]{1,100}(?:\\{1,7}[nrt]|[\s\"'`
 
 
 def _without_frames(text: str) -> str:
-    """Removes PEM blocks, and what is left of one that was cut."""
+    """Removes PEM blocks, also incomplete ones."""
     parts = []
     done = 0
     while frame := _FRAME.search(text, done):
@@ -258,12 +258,12 @@ def _end_of_frame(text: str, start: int) -> int:
 
 
 def opens_frame(text: str) -> bool:
-    """Whether a PEM block begins in this text and goes on after it."""
+    """Whether a PEM block begins in this text and continues after it."""
     return text.rfind("-----BEGIN ") > text.rfind("-----END ")
 
 
 def continues_frame(text: str) -> bool:
-    """Whether this line can be one of a PEM block that began before it."""
+    """Whether this line can belong to a PEM block that began before it."""
     return closes_frame(text) or _FRAME_LINE.fullmatch(text) is not None
 
 
@@ -290,5 +290,5 @@ KEYS = (FRAMES, *_PATTERNS, *map(_shape_rule, _SHAPES))
 
 
 def without_random_runs(text: str) -> str:
-    """Removes keys that nobody has listed: long runs of letters and digits that name nothing."""
+    """Removes keys of unknown kinds: long random runs of letters and digits."""
     return _RUN.sub(_random_run, text)

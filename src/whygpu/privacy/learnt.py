@@ -1,8 +1,8 @@
-"""Names that a text gives away by a form, and then says as plain words.
+"""Names that a text reveals in one place and repeats as plain words in another.
 
 `alice@gpubox42:~$` names a user and a host. "out of memory on gpubox42" does so only for somebody
-who has read the prompt. What the rules have removed is found by laying the cleaned text over the
-original; names among it are then removed as whole words from everything in the same answer.
+who has read the prompt. Comparing the cleaned text with the original shows what the rules have
+removed. Names among that are then removed as whole words from everything in the same answer.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ USER, HOST = "<user>", "<host>"
 NOBODYS_NAMES = frozenset(
     ("", "root", "localhost", "nvidia", "python", "lib", "bin", "numpy", "conda", "ubuntu", "user")
 )
-"""Names that tell nothing of anyone, and parts of every path and package name."""
+"""Names that identify nobody, and common parts of paths and package names."""
 _PLACEHOLDER = late(rf"({PLACEHOLDER}|~)")
 _NAME = late(r"[A-Za-z][\w.-]{2,62}[A-Za-z0-9]")
-"""Shorter ones are too often a part of something else."""
+"""Shorter names are too often a part of something else."""
 _WORD = late(r"[a-z][\w-]{3,40}")
 _SEPARATORS = late(r"[/\\,]")
 _MAY_NAME = late(r"(?i)@|host|user|node|/home|/scratch|srun|slurm|mpi|\*\*\*|NVRM|NCCL")
 _LONGEST_LINE = 400
 _MOST_LINES = 300
 MOST_NAMES = 64
-"""Names to learn from one answer; a list of a cluster's nodes is longer."""
+"""The most names to learn from one answer; a list of a cluster's nodes may have more."""
 
 
 def learnt_from(original: str, cleaned: str) -> dict[str, str]:
-    """Names that were removed from a text, with what stands in their place."""
+    """Names that were removed from a text, with their placeholders."""
     if not (USER in cleaned or HOST in cleaned or "~" in cleaned):
         return {}
     before, after = original.split("\n"), cleaned.split("\n")
@@ -49,13 +49,13 @@ def learnt_from(original: str, cleaned: str) -> dict[str, str]:
 
 
 def lines_with_names(text: str) -> list[str]:
-    """The lines that may name somebody or a machine by a form; of a long log not all are needed."""
+    """The lines that may reveal a name, because a long log need not be cleaned completely."""
     found = (line for line in text.splitlines() if _MAY_NAME.search(line))
     return list(islice(dict.fromkeys(line[:_LONGEST_LINE] for line in found), _MOST_LINES))
 
 
 def _removed(original: str, cleaned: str) -> Iterator[tuple[str, str]]:
-    """What each placeholder stands for. Where the texts do not fit, nothing is learnt."""
+    """The text that each placeholder replaced. If the texts do not match, nothing is learnt."""
     parts = re.split(_PLACEHOLDER.pattern, cleaned)
     if not original.startswith(parts[0]):
         return
@@ -75,16 +75,16 @@ def _removed(original: str, cleaned: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_a_name(text: str) -> bool:
-    """Whether it can be nothing else: machines are called gpu, and people Will."""
+    """Whether it can only be a name: machines may be called gpu, and people Will."""
     if not _NAME.fullmatch(text):
         return False
     lowered = text.lower()
-    return lowered not in NOBODYS_NAMES | COMMON_FOLDERS and lowered not in _words_of_our_own()
+    return lowered not in NOBODYS_NAMES | COMMON_FOLDERS and lowered not in _ordinary_words()
 
 
 @cache
-def _words_of_our_own() -> frozenset[str]:
-    """The words of the pages about causes: English, and what this tool speaks about."""
+def _ordinary_words() -> frozenset[str]:
+    """The words of the pages about causes: English words and technical terms."""
     from whygpu.causes import catalogue  # most answers name nobody
 
     pages = (f"{cause.slug} {cause.page}".lower() for cause in catalogue())
@@ -93,7 +93,7 @@ def _words_of_our_own() -> frozenset[str]:
 
 
 def without(names: Mapping[str, str], text: str) -> str:
-    """The text without these names where they are whole words."""
+    """The text without these names as whole words."""
     for name, placeholder in names.items():
         if name in text:
             text = _whole_word(name, placeholder).sub(placeholder, text)

@@ -1,8 +1,8 @@
-"""Values that only their name gives away: password=..., "api_key": "...", --token ..., USER=...
+"""Values that their name reveals: password=..., "api_key": "...", --token ..., USER=...
 
-Three small patterns find a name, what stands between it and its value, and the value. Whether the
-value is private is then a question to the kind of name that it is: after `password` everything is,
-after `token` only what can be a key, because models have tokens too.
+Three small patterns find a name, the separator, and the value. The kind of the name decides whether
+the value is private: after `password` every value is, after `token` only a value that can be a key,
+because models have tokens too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from whygpu.privacy.randomness import is_key_like
 from whygpu.privacy.rules import CONTAINER, REMOVED, Rule
 
 _LOOKED_AT = 128
-"""A value is judged by its beginning; only one that goes is followed to its end."""
+"""A value is judged by its beginning; only a private one is read to its end."""
 _LONGEST = 8192
 
 
@@ -29,14 +29,14 @@ class Mention(NamedTuple):
     """A name and its value, as found in a text or as a field of a record."""
 
     name: str
-    """In small letters, words joined by _."""
+    """In lower case, words joined by _."""
     value: str
     between: str = "="
-    """What stands between them, without blanks and quotes; empty for blanks alone."""
+    """The separator without spaces and quotes; empty if there are only spaces."""
     quoted: bool = True
     is_option: bool = False
     is_spaced: bool = False
-    """Whether blanks stand around what is between them."""
+    """Whether there are spaces around the separator."""
     after: str = ""
     """The character after the value."""
 
@@ -47,10 +47,10 @@ class Kind(NamedTuple):
     is_private: Callable[[Mention], bool]
     replacement: str = REMOVED
     value: re.Pattern[str] | None = None
-    """The shape of a value that is not quoted, for kinds with a narrower one than a password's."""
+    """The form of an unquoted value, for kinds with a narrower form than a password."""
 
     def accepts(self, function: str | None) -> bool:
-        """Whether the value may stand in a call of this function; a password may in any."""
+        """Whether the value may be in a call of this function; a password may be in any call."""
         return (
             not function or self.is_private is _is_password or _WRAPPER.search(function) is not None
         )
@@ -75,14 +75,14 @@ _HARMLESS = late(
     r"[a-z_.]{1,80}[\[(][\w.,:\[( -]{0,80}[\])]{0,4}|"
     r"(?:self|args|config|cfg|settings|os|env|process)\.[\w.]{1,80})"
 )
-"""Placeholders, types and code: what stands in place of a value."""
+"""Placeholders, types and code, which are not real values."""
 _PLACE = late(
     r"(?:~|\.{1,2}|file:/|[A-Za-z]:)?[/\\][\w.-]{0,80}(?:[/\\]|$)|[\w-]{1,80}\.(?:json|pem|txt|ya?ml)$"
 )
 _ABOUT_A_KEY = late(
     r"(?:file|path|dir|name|length|len|size|count|policy|type|url|uri|timeout|ttl|fd|stdin|prompt|field|label|hint)$"
 )
-"""Names that speak of a key and do not hold one: password_file, secret_name."""
+"""Names that mention a key but do not contain one: password_file, secret_name."""
 _OF_A_MODEL = late(
     r"tokeni[sz]|tokens|(?:^|_)(?:n|num|max|min|pad|eos|bos|unk|oov|sep|cls|mask|image|audio|video|"
     r"special|stop|start|end|new|next|prev|prompt|completion|input|output|total|first|last|class|"
@@ -128,7 +128,7 @@ def _is_token(mention: Mention) -> bool:
         return False
     if mention.quoted or mention.is_option:
         return True
-    # Prose and code speak of tokens and passes too; a variable of the environment does not.
+    # Prose and code also mention tokens and passes; an environment variable does not.
     is_variable = mention.between == "=" and not mention.is_spaced
     if mention.name.endswith("pass"):
         return is_variable or not (_VARIABLE.fullmatch(value) or _WORDS_ONLY.fullmatch(value))
@@ -136,7 +136,7 @@ def _is_token(mention: Mention) -> bool:
 
 
 def _is_named_key(mention: Mention) -> bool:
-    """KAGGLE_KEY, encryptionKey, auth, session: keys by name, and much else that is not random."""
+    """KAGGLE_KEY, encryptionKey, auth, session: names of keys and of other, not random, values."""
     return is_key_like(mention.value) and not _PLACE.match(mention.value)
 
 
@@ -160,7 +160,7 @@ _USER_FIELDS = late(r"(?:\w{1,80}_)?(?:username|user_name|logname|login_name)|(?
 def _is_person(mention: Mention) -> bool:
     if not _USER_FIELDS.fullmatch(mention.name) or mention.value.lower() in _NOBODY:
         return False
-    # In a conversation with a model, "user" is who speaks; in a record it is a field with a name.
+    # In a conversation with a model, "user" is a role; in a record it is a field with a name.
     is_field = mention.quoted and mention.value.lower() not in _SAID
     is_speaker = mention.name.endswith("user") and mention.between != "=" and not is_field
     is_code = not mention.quoted and mention.after and mention.after in "([."
@@ -210,7 +210,7 @@ def _is_host(mention: Mention) -> bool:
 
 
 def _names_a_host(mention: Mention, value: str) -> bool:
-    """Whether a word without digits is a host's name, and no variable or part of a sentence."""
+    """Whether a word without digits is a host's name, not a variable or part of a sentence."""
     if mention.after and mention.after in "([" and not mention.quoted:
         return False
     if "." in value and not _DOMAIN.fullmatch(value.rpartition(".")[2]):
@@ -257,7 +257,7 @@ _WORDS = _words(
     "user logname login_name host node computer machine addr endpoint "
     "serial uuid guid boot asset wwn"
 )
-"""Every name of every kind holds one of these."""
+"""Every name of every kind contains one of these."""
 
 _NAME = late(
     rf"(?i)(?P<word>{'|'.join(_WORDS)})(?P<rest>[\w-]{{0,40}}(?:[ -](?:number|name|id|tag)\b)?)"
@@ -269,7 +269,7 @@ _BETWEEN = late(
     rf"|[ \t]{{0,40}}(?P<mark>=>|:=|==?|:(?:[ \t]{{0,4}}{_TYPE}[ \t]{{0,4}}=)?|,"
     r"|is(?=[ \t])|(?<=[ \t])))"
     r"[ \t]{0,40}"
-    # what a value is wrapped in: SecretStr('...'), b'...'
+    # wrappers of a value: SecretStr('...'), b'...'
     rf"(?:(?:(?P<wrapper>[A-Za-z_.]{{1,40}})\()?[bBrRuUfF]{{0,2}}(?P<open>{QUOTE}))?"
 )
 _BARE = late(
@@ -287,13 +287,13 @@ _NETRC = late(r"\b(?:login|machine)[ \t]{1,8}\S{1,120}[\s\"',\\]{1,16}$")
 
 @cache
 def _quoted(quote: str) -> re.Pattern[str]:
-    """What stands in quotes of this kind, up to the end of the line if they do not close."""
+    """The text in quotes of this kind, up to the end of the line if they are not closed."""
     return re.compile(rf"(?:(?!{re.escape(quote)})(?:\\{{1,7}}[\"'`\\]|[^\n])){{0,{_LONGEST}}}")
 
 
 @lru_cache(maxsize=4096)
 def _kinds_of(name: str) -> tuple[Kind, ...]:
-    """The kinds that a name may be of, the strictest first."""
+    """The possible kinds of a name, strictest first."""
     normal = _normal(name)
     return tuple(kind for kind in KINDS if re.search(kind.words, normal))
 
@@ -304,7 +304,7 @@ def _normal(name: str) -> str:
 
 
 def replacement_for(field: str, value: str) -> str | None:
-    """What to write in place of a field's value; None for a value that may stay."""
+    """The replacement of a field's value; None for a value that may stay."""
     for kind in _kinds_of(field):
         if kind.is_private(Mention(_normal(field), value, between=":")):
             return kind.replacement
@@ -381,7 +381,7 @@ def _after(text: str, written: str, name: re.Match[str], kinds: tuple[Kind, ...]
 
 @cache
 def _complaints() -> tuple[str, ...]:
-    """What the system says about a file that cannot be used."""
+    """The system's error messages about files."""
     return tuple(
         message for code in errno.errorcode if " " in (message := os.strerror(code).lower())
     )
@@ -409,7 +409,7 @@ def _is_a_value(mention: Mention) -> bool:
 
 
 def _belongs(mention: Mention, between: re.Match[str], before: str) -> bool:
-    """Whether that is a value of this name, and not merely what follows it."""
+    """Whether it is the value of this name, and not just the next word."""
     if mention.between == ",":
         names_follow = _PLAIN_WORD.fullmatch(mention.value) and not mention.is_option
         return bool(between["close"] and mention.quoted and not names_follow)
@@ -421,7 +421,7 @@ def _belongs(mention: Mention, between: re.Match[str], before: str) -> bool:
 
 
 def _follows_directly(mention: Mention, before: str) -> bool:
-    """Whether the value belongs to the name although only blanks are between them."""
+    """Whether the value belongs to the name although only spaces are between them."""
     if mention.is_option:
         return not mention.value.startswith("-")
     if mention.name == "password" and _NETRC.search(before):

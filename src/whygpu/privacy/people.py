@@ -16,9 +16,9 @@ _REACH = 200
 
 
 def _home(match: re.Match[str]) -> str:
-    """/home/somebody becomes ~, unless it lies in another folder.
+    """/home/somebody becomes ~, unless it is inside another folder.
 
-    Of others the folder stays: it tells a Mac and Windows from Linux.
+    For other systems the folder stays, because it distinguishes macOS and Windows from Linux.
     """
     before = match.string[max(0, match.start() - _REACH) : match.start()]
     if match["name"].lower() in _NO_HOME or _IN_A_URL.search(before):
@@ -44,7 +44,7 @@ COMMON_FOLDERS = frozenset(
     nfs work archive backup downloads documents desktop list login me all
     """.split()  # noqa: SIM905
 )
-"""Folders that are called by what is in them."""
+"""Folders that are named after their contents."""
 
 
 def _folder_of_somebody(match: re.Match[str]) -> str:
@@ -69,7 +69,7 @@ HOMES = (
     ),
     pattern_rule("/root", r"(?<![\w./-])/root(?=/|\b(?![\w.-]))", "~"),
     pattern_rule("~", r"(?<![\w/~.])~[a-z_][a-z0-9_-]{1,31}(?=/)", "~"),
-    # disks of clusters, where everybody has a folder
+    # disks of clusters, where every user has a folder
     pattern_rule(
         "/users/ /user/ /home /scratch /gscratch /lscratch /work /u/ /people/ /staff/ /students/",
         r"(?<![\w.~/-])(?!/(?:usr|var|sys|proc|etc|dev|run)/)(?P<folder>(?:/[\w.-]{1,32}){0,4}/(?:users?|home[-_]?\w{1,8}|"
@@ -115,7 +115,7 @@ _CODE = late(r"(?:[=+*(-]|\breturn) {0,4}$|\b(?:pip|uv|npm|npx|yarn|spack|brew|u
 
 
 def _login_alone(match: re.Match[str]) -> str:
-    """user@host in a sentence; package@revision and products of matrices look the same."""
+    """user@host in a sentence; package@revision and matrix products look the same."""
     before = match.string[max(0, match.start() - 60) : match.start()].rpartition("\n")[2]
     is_code = _REVISION.fullmatch(match["host"]) or _CODE.search(before)
     return match[0] if is_code else _login(match)
@@ -135,7 +135,7 @@ def _mail(match: re.Match[str]) -> str:
 
 
 _MAILS = (
-    # the person's name stands before the address
+    # the person's name is before the address
     pattern_rule(
         "@",
         r"(?:(?<![\w.])[^\W\d_][\w.'’-]{0,40},?[ ]){1,4}<(?P<user>[\w.+-]{1,64})@"
@@ -252,7 +252,7 @@ HOST_LINES = (
     pattern_rule(
         "srun slurm",
         rf"((?:srun|slurmstepd|slurmd|sbatch)(?:-[\w.-]{{1,60}})?: (?:error: )?)"
-        # levels and names of functions stand there too; no host has _ in its name
+        # levels and names of functions are there too; no host has _ in its name
         r"(?!(?:error|fatal|warning|info|verbose|debug\d?)\b|[A-Za-z0-9]{0,60}_)(?!Warning\b)"
         rf"{_SOME_HOST}(?=: )",
         r"\1<host>",

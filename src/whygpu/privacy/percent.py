@@ -1,4 +1,4 @@
-"""Private data in words that are percent-encoded, as in the query of a URL."""
+"""Private data in percent-encoded words, as in the query of a URL."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from whygpu.model.lazy_regex import late
 from whygpu.privacy.rules import PLACEHOLDER
 
 _ESCAPE = late(r"%(?:[2-7][0-9A-Fa-f]|0[9aAdD])")
-"""Of the characters that private data consist of: printable ones, and line breaks."""
+"""Escapes of the characters in private data: printable ones, and line breaks."""
 _WORD = late(r"[^\s\"'`<>\\]{3,8192}")
 _UNFIT = late(rf"({PLACEHOLDER})|[\s\"'`<>\\{{}}]")
-"""What a word cannot hold and an escape can; placeholders stay readable."""
+"""Characters that a word cannot contain unescaped; placeholders stay readable."""
 _LEVELS = 3
 """A URL in the query of a URL is encoded twice."""
 

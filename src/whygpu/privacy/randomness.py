@@ -1,4 +1,4 @@
-"""Tells keys from words: a key changes between small letters, capitals and digits all the time."""
+"""Distinguishes keys from words: a key often changes between lower case, upper case and digits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CLASSES = {
     **dict.fromkeys(map(ord, "+/_-.=~"), " "),
 }
 _CHANGES = {"aA": 1, "Aa": 1, "a0": 2, "0a": 2, "A0": 2, "0A": 2}
-"""Names in camel case have capitals everywhere, but few digits between letters."""
+"""Names in camel case have many capitals, but few digits between letters."""
 _LOOKED_AT = 256
 _SPELT = late(r"[a-z]{4,64}")
 _UNSPEAKABLE = late(r"[bcdfghjklmnpqrstvwxz]{4}")
@@ -26,7 +26,7 @@ _LETTERS = late(r"[a-z]{3}")
 _ENOUGH_WORDS = 2
 _TILE = late(r"\dx\d")
 _ENOUGH_TILES = 3
-"""Names of GPU kernels list the sizes of their tiles: MT128x128x32."""
+"""Names of GPU kernels contain the sizes of their tiles: MT128x128x32."""
 
 
 def changes(text: str) -> float:
@@ -37,10 +37,10 @@ def changes(text: str) -> float:
 
 
 def is_software(text: str, spelt: float) -> bool:
-    """Names of functions, symbols, types and kernels look random and are not.
+    """Names of functions, symbols, types and kernels look random but are not.
 
-    Names are spelt: more than the given part of them is runs of small letters that can be
-    spoken. In a key it is less than a tenth.
+    In names, more than the given fraction consists of pronounceable runs of small letters. In a key
+    it is less than a tenth.
     """
     head = text[:_LOOKED_AT]
     words = (word for word in _SPELT.findall(head) if not _UNSPEAKABLE.search(word))
@@ -52,7 +52,7 @@ def is_software(text: str, spelt: float) -> bool:
 
 
 def _is_mangled(text: str) -> bool:
-    """C++ spells out the length of each word: N5torch8autograd6EngineE."""
+    """C++ writes the length of each word before it: N5torch8autograd6EngineE."""
     at = words = 0
     while words < _ENOUGH_WORDS and (length := _LENGTH.match(text, at)):
         at = length.end() + int(length[1])
@@ -80,11 +80,11 @@ def has_every_class(text: str) -> bool:
 
 
 _SECRET = late(r"(?=[A-Za-z0-9]{0,44}[+/])[A-Za-z0-9+/]{38,44}")
-"""The secrets of clouds are forty characters of base64, in which paths have _, - and dots."""
+"""Secrets of cloud services are forty characters of base64; paths also contain _, - and dots."""
 
 
 def is_surely_random(text: str) -> bool:
-    """For a run of letters and digits that stands alone: nothing but a key looks like this."""
+    """For a run of letters and digits without a name: only a key looks like this."""
     if _SECRET.fullmatch(text) and _is_random(text, enough=0.3, spelt=0.15):
         return True
     shortest = 40 if "/" in text else 32

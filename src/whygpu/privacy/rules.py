@@ -1,8 +1,8 @@
-"""What a rule of the gate is, and how the few that can matter to a text are found.
+"""The type of a redaction rule, and an index that finds the rules which can match a text.
 
-There are about a hundred rules, and nearly no text is the business of any. So each rule names words
-that it cannot match without, and an index of their beginnings says which rules to try. A pattern
-that no text needs is never compiled.
+There are about a hundred rules, and most texts match none. So each rule lists words without which
+it cannot match, and an index of their prefixes shows which rules to try. A pattern that no text
+needs is never compiled.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from whygpu.model.lazy_regex import late
 REMOVED = "<removed>"
 
 PLACEHOLDER = r"<(?:user|host|removed|ip removed|mac removed|e-mail removed)>"
-"""What stands in place of private data."""
+"""The placeholders of private data."""
 
 BOUNDARY = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-F][0-9A-F]))"
 """Where a word may begin: also after a character that is escaped in a URL."""
 
 CONTAINER = r"(?=[a-f]{0,11}\d)[0-9a-f]{12}"
-"""How Docker calls its containers. That names nobody's machine, and shows that it is one."""
+"""The host names of Docker containers. They identify no machine, but show a container."""
 
 _START = 3
-"""Characters of a word that the index goes by."""
+"""How many characters of a word the index uses."""
 
 
 class Rule(NamedTuple):
     needs: tuple[str, ...]
-    """Lower-case words; the rule leaves a text alone that holds none of them in any case."""
+    """Lower-case words; the rule does not change a text that contains none of them."""
     clean: Callable[[str], str]
     pattern: re.Pattern[str] | None = None
     """For tests; what `clean` looks for."""
@@ -39,14 +39,14 @@ class Rule(NamedTuple):
 def pattern_rule(
     needs: str | tuple[str, ...], pattern: str, replacement: str | Callable[[re.Match[str]], str]
 ) -> Rule:
-    """A rule that replaces what a pattern finds; a text as `needs` has blanks between its words."""
+    """A rule that replaces the matches of a pattern; `needs` as a text is split at spaces."""
     expression = late(pattern)
     words = tuple(needs.split()) if isinstance(needs, str) else needs
     return Rule(words, lambda text: expression.sub(replacement, text), expression)
 
 
 def apply(rules: Iterable[Rule], text: str) -> str:
-    """For a few rules: an index would cost more than asking each."""
+    """Apply a few rules without an index, which would take longer than trying each."""
     lowered = text.lower()
     for rule in rules:
         if any(word in lowered for word in rule.needs):
