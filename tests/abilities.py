@@ -1,9 +1,9 @@
-"""What the frameworks of the targets can compute on this machine, found out once in a test run.
+"""Which number formats the targets can compute in on this machine, checked once per test run.
 
-A processor may list instructions that trap: the process of a framework then dies in the middle of a
-product in bfloat16. Tests must not depend on that. `settle` finds it out in processes of the
-targets and, where that helps, limits what oneDNN uses of the processor for everything that tests
-start. `need` skips a test that this machine cannot run even so, with the reason.
+A processor may list instructions that trap, which ends the process of a framework in the middle of
+a product in bfloat16. Tests must not depend on that. `settle` checks it in processes of the
+targets. If it helps, `settle` limits the instruction sets that oneDNN may use in all processes of
+the tests. `need` skips a test that this machine still cannot run, with the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests import targets
 
 VARIABLE = "ONEDNN_MAX_CPU_ISA"
 LIMITS = ("AVX512_CORE_FP16", "AVX2", "SSE41")
-"""From the most that oneDNN may use to the least."""
+"""Limits for oneDNN, from the weakest to the strictest."""
 FORMATS = ("bfloat16", "float16")
 
 _PROGRAMS = {
@@ -55,12 +55,12 @@ _SAME_AS = {"keras-all": ("torch", "tensorflow-2.21", "jax")}
 _LIMIT_SECONDS = 300
 
 Found = dict[str, str]
-"""Why a target cannot compute in a format, by "target format"; and the variable, where it helps."""
+"""Why a target cannot compute in a format, by "target format"; and the variable, if it helps."""
 _found: Found = {}
 
 
 def settle(folder: pathlib.Path) -> None:
-    """Find out, or read what another worker of the test run has found out; `folder` is shared."""
+    """Check, or read the result of another worker of the test run; `folder` is shared."""
     with open(folder / "abilities.json", "a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
@@ -73,7 +73,7 @@ def settle(folder: pathlib.Path) -> None:
 
 
 def need(target: str, number_format: str) -> None:
-    """Skip the calling test where the target cannot compute in this format."""
+    """Skip the calling test if the target cannot compute in this format."""
     import pytest
 
     for each in _SAME_AS.get(target, (target,)):
@@ -102,7 +102,7 @@ def _failing(names: Mapping[str, str] | set[str], changes: Mapping[str, str]) ->
 
 
 def _failing_of(target: str, changes: Mapping[str, str]) -> Found:
-    """One process for all formats; where it ends in one of them, the others have their own."""
+    """One process for all formats; if it ends in one of them, another process does the rest."""
     found: Found = {}
     waiting = list(FORMATS)
     while waiting:

@@ -1,7 +1,7 @@
-"""Runs something in a process of its own, and measures the most memory that it had.
+"""Runs a program in a separate process and measures its peak memory.
 
-The address space is capped as well, so that a test of a memory bomb that is no longer defused fails
-with a MemoryError and does not take the machine down.
+The address space is limited as well: if whygpu no longer stops a memory bomb, the test fails with a
+MemoryError and does not use up the machine's memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import textwrap
 from typing import NamedTuple
 
 LARGEST = 300 << 20
-"""whygpu itself stays below this, whatever it is given."""
+"""whygpu itself stays below this for any input."""
 _ADDRESS_SPACE = 4 << 30
 _SECONDS = 120
 
@@ -41,7 +41,7 @@ class Ended(NamedTuple):
     stdout: str
     stderr: str
     peak: int
-    """The most resident memory, in bytes."""
+    """Peak resident memory, in bytes."""
 
 
 def run(program: str, *words: str, folder: pathlib.Path | None = None, given: bytes = b"") -> Ended:
@@ -65,7 +65,7 @@ def run(program: str, *words: str, folder: pathlib.Path | None = None, given: by
 
 
 def whygpu(*words: str, folder: pathlib.Path | None = None, given: bytes = b"") -> Ended:
-    """Run the command line, and see that it stays within bounds."""
+    """Run the command line and check that it stays below the limit."""
     ended = run(_CLI, *words, folder=folder, given=given)
     assert ended.peak < LARGEST, f"{ended.peak >> 20} MiB; {ended.stderr[-2000:]}"
     assert "Traceback" not in ended.stderr, ended.stderr[-2000:]

@@ -1,8 +1,8 @@
-"""Many cases of one question as one test: what is asked in a moment costs more to be counted.
+"""Runs many quick cases as one test, because pytest's overhead per test is larger than a case.
 
-`@each` is written as `@pytest.mark.parametrize` is. Every case is asked, whatever became of those
-before, and the failure names each that failed. For cases that take their time, or that want
-something of their own (a folder, an environment), there is parametrize.
+`@each` has the arguments of `@pytest.mark.parametrize`. It runs every case, even after a failure,
+and the error names each case that failed. Use parametrize for slow cases, and for cases that need
+their own folder or environment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 _FAILURES = (Exception, pytest.fail.Exception, pytest.skip.Exception)
-"""To skip one case would leave out the others without a word."""
+"""Skipping one case would silently skip the others."""
 _LONGEST = 60
 
 Test = Callable[..., None]
@@ -27,7 +27,7 @@ def each(
     ids: Callable[[Any], object] | Iterable[object] | None = None,
 ) -> Callable[[Test], Test]:
     wanted = (names,) if isinstance(names, str) else names
-    # The values of a case are a sequence only where there are several of them.
+    # The values of a case are a sequence only if there are several of them.
     values = [(case,) if isinstance(names, str) else tuple(case) for case in cases]
     assert values, "a test without cases proves nothing"
     titles = _titles(values, ids)
@@ -42,9 +42,9 @@ def each(
                 except _FAILURES as error:
                     failures.append((title, error))
             if failures:
-                told = "\n".join(f"{title}: {error or type(error)}" for title, error in failures)
+                listed = "\n".join(f"{title}: {error or type(error)}" for title, error in failures)
                 count = f"{len(failures)} of {len(values)} cases failed"
-                raise AssertionError(f"{count}; above is the first.\n{told}") from failures[0][1]
+                raise AssertionError(f"{count}; above is the first.\n{listed}") from failures[0][1]
 
         asked = inspect.signature(test)
         left = [one for name, one in asked.parameters.items() if name not in wanted]

@@ -1,4 +1,4 @@
-"""What tests share: a machine that differs from a healthy one, and a page's examples."""
+"""Helpers for tests: a machine that differs from a healthy one, and the examples of a page."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _TEMPLATES: tuple[Any, ...] = (
     SearchedFolder("/example", "default", "", "not-there"),
     OtherCopy("/example", "an example"),
 )
-"""What a new item of a list starts from, by its type."""
+"""The default for a new item of a list, by its type."""
 
 _KEYS = ("number", "pid", "name", "library", "path")
 """The field that names an item of a list, so that an example can say which one it changes."""
@@ -57,14 +57,14 @@ _KEYS = ("number", "pid", "name", "library", "path")
 
 @cache
 def machine(toml: str = "") -> Snapshot:
-    """A snapshot that differs from a healthy machine in what the TOML text says.
+    """A snapshot of a healthy machine with the changes that the TOML text describes.
 
-    Tables follow the snapshot's fields. An observed fact is given by its bare value, or as
+    Tables follow the snapshot's fields. An observed fact is given by its plain value, or as
     `{unknown = "reason"}` or `{absent = "where"}`. An item of a list is addressed by its name
-    (`[target.frameworks.torch]`, `[driver.gpus.0]`) and added if it is not there; `remove = true`
-    takes it away. Three words steer the start: `start = "no-gpu"`; `only = ["torch"]`, which keeps
-    just those frameworks; and `nothing_seen = true`, which makes every fact unknown. Setting
-    `probes_left_out` takes the probes away.
+    (`[target.frameworks.torch]`, `[driver.gpus.0]`) and added if it does not exist; `remove = true`
+    removes it. Three keys change the starting point: `start = "no-gpu"`; `only = ["torch"]`, which
+    keeps only those frameworks; and `nothing_seen = true`, which makes every fact unknown. Setting
+    `probes_left_out` removes the probes.
     """
     changes = tomllib.loads(toml)
     start = _STARTS[changes.pop("start", "healthy")]()
@@ -96,20 +96,20 @@ def _unseen(kind: Any, data: Any) -> Any:
 
 
 def run(cause: Cause, snapshot: Snapshot) -> Outcome:
-    """What one cause says of a machine."""
+    """The outcome of one cause on a machine."""
     return outcome_of(cause, snapshot)
 
 
 @cache
 def explained(log: str) -> Explanation:
-    """What a log means, by the whole catalogue."""
+    """The explanation of a log by the whole catalogue."""
     return explain(read_text(log), catalogue())
 
 
 def command_of(
     remedy: Remedy, seen: Snapshot | None = None, planned_for: Snapshot | None = None
 ) -> str | None:
-    """What is printed for a remedy: on a machine, or after a log that tells nothing of one."""
+    """The command for a remedy on a machine, or without facts about the machine."""
     chosen = planned_for or seen
     remedy = _fulfilled(remedy, place_of_log(Log(())) if chosen is None else place_of(chosen))
     return shell_text(remedy.action, PLAIN_PIP if seen is None else installer_of(seen))
@@ -123,7 +123,7 @@ def _fulfilled(remedy: Remedy, place: Place) -> Remedy:
 
 
 def lint(text: str, *causes: Cause, path: str = "example.py") -> list[CodeFinding]:
-    """What these causes, or all of them, find in a piece of source."""
+    """The findings of these causes, or of all, in a piece of source."""
     chosen = causes or tuple(cause for cause in catalogue() if cause.code_detector is not None)
     loaded = source.load(path, text.encode())
     made = source.program(loaded, source.parse(loaded))
@@ -133,7 +133,7 @@ def lint(text: str, *causes: Cause, path: str = "example.py") -> list[CodeFindin
 
 
 def machine_causes() -> tuple[Cause, ...]:
-    """The causes that look at a machine."""
+    """The causes with a machine detector."""
     return tuple(cause for cause in catalogue() if cause.machine_detector is not None)
 
 

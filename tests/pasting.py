@@ -1,4 +1,4 @@
-"""A shell that runs pasted commands without their programs, and tells what it would have run."""
+"""Runs pasted commands in a shell without their programs, and reports what it would have run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXPECTED = (
     *("grep", "tr", "paste", "tail", "cat", "dmesg", "dpkg", "ldd", "ldconfig", "mokutil"),
     *("systemctl", "wsl", "where", "winget"),
 )
-"""The programs that remedies name. Any other word that a shell takes for a command is a defect."""
+"""The programs that remedies name. If the shell runs any other command, that is a defect."""
 
 _SHELL = r"""
 log() { printf '%s\0' "$#" "$@" >&3; }
@@ -41,14 +41,14 @@ done
 class Pasted(NamedTuple):
     command: str
     ran: tuple[tuple[str, ...], ...]
-    """Programs that are expected, with their arguments."""
+    """Expected programs, with their arguments."""
     unexpected: tuple[tuple[str, ...], ...]
     broken: bool
     """The shell could not parse it."""
 
 
 def paste(commands: Iterable[str], folder: pathlib.Path) -> list[Pasted]:
-    """Each command in a bash of its own, in `folder`, with no program to be found."""
+    """Each command in a separate bash, in `folder`, without any program on PATH."""
     commands = list(commands)
     records = folder.parent / "records"
     with open(records, "wb") as file:

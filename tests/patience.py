@@ -1,8 +1,8 @@
 """How long tests wait for a program that should end by itself.
 
-Only a program that hangs is to be given up. How long others take depends on the machine and on what
-else it does, so no test says it for itself: pytest ends a test after 300 seconds, and this is less
-so that the test can still tell what it waited for.
+The limit is only for programs that hang. The time of others depends on the machine and its load, so
+no test has its own limit. pytest ends a test after 300 seconds; this limit is shorter, so that the
+test can still report what it waited for.
 """
 
 PATIENCE = 280.0

@@ -1,6 +1,6 @@
-"""A value of any type of the model, made from its type alone, with one text wherever text is free.
+"""Builds a value of any type of the model from its type, with the same text in every free field.
 
-For tests of what must hold for every field, also for those that are added later.
+For tests of properties of every field, including fields that are added later.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Random private data of every kind, for tests: what must not come out of the gate.
+"""Random private data of every kind, for tests: the data that redaction must remove.
 
-`KINDS` maps the name of a kind to a function that makes one specimen. A specimen shows the private
-data the way it usually appears (`text`) and says what of it must not come out (`core`).
-`CONTEXTS` maps the name of a place (a JSON document, a traceback, ...) to a function that puts a
-text there. Nothing here is a real key: each specimen is made from random characters.
+`KINDS` maps the name of a kind to a function that makes one specimen. A specimen has the private
+data in their usual context (`text`) and the part that must be removed (`core`). `CONTEXTS` maps the
+name of a place (a JSON document, a traceback, ...) to a function that puts a text there. Nothing
+here is a real key: each specimen consists of random characters.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ BASE32 = UPPER + "234567"
 
 class Planted(NamedTuple):
     text: str
-    """How it appears, with the words that usually stand beside it."""
+    """The private data with the words that usually surround them."""
     core: str
-    """What must not come out, in whole or in a piece of eight characters."""
+    """What must be removed: no eight characters of it may remain."""
 
     def leaks_into(self, output: str) -> str:
         """The first piece of the core that is in the output; empty if there is none."""
@@ -40,7 +40,7 @@ Maker = Callable[[Random], Planted]
 
 
 def chars(random: Random, alphabet: str, count: int) -> str:
-    """Random characters, in which no class of the alphabet is missing: keys are like that."""
+    """Random characters with every class of the alphabet, as in real keys."""
     classes = [have for one in (LOWER, UPPER, DIGITS) if (have := set(one) & set(alphabet))]
     while True:
         text = "".join(random.choices(alphabet, k=count))
@@ -49,7 +49,7 @@ def chars(random: Random, alphabet: str, count: int) -> str:
 
 
 def name(random: Random) -> str:
-    """A name of a person that is no word of any language."""
+    """A name of a person that is not a word of any language."""
     syllables = [random.choice("bdgkmpvz") + random.choice("aeiou") for _ in range(4)]
     return "".join(syllables) + random.choice("bkvz")
 
@@ -63,7 +63,7 @@ def password(random: Random) -> str:
 
 
 def octet(random: Random) -> str:
-    """Not 127: addresses of one's own machine are nobody's."""
+    """Not 127: a loopback address identifies nobody."""
     return str(random.randrange(130, 250))
 
 
@@ -99,7 +99,7 @@ def of(alphabet: str, count: int) -> Callable[[Random], str]:
 
 
 def base64_of(count: int) -> Callable[[Random], str]:
-    """Base64 as it ends: with the padding that its length asks for."""
+    """Base64 with the padding that its length requires."""
     return lambda random: chars(random, BASE64, count) + "=" * (-count % 4)
 
 
@@ -180,7 +180,7 @@ KEY_SHAPES: dict[str, tuple[str, Callable[[Random], str]]] = {
     "unlisted key": ("{}", of(ALPHANUMERIC, 40)),
     "unlisted base64 key": ("{}", base64_of(64)),
 }
-"""Keys that show by themselves what they are: a template and its random part."""
+"""Keys that can be recognised by themselves: a template and its random part."""
 
 NAMED: dict[str, tuple[str, Callable[[Random], str]]] = {
     "password": ("password", password),
@@ -223,7 +223,7 @@ NAMED: dict[str, tuple[str, Callable[[Random], str]]] = {
     "encryption key": ("ENCRYPTION_KEY", of(BASE64, 43)),
     "session cookie": ("session_cookie", of(ALPHANUMERIC, 32)),
 }
-"""Keys that only their name gives away: the name and the value."""
+"""Keys that only their name reveals: the name and the value."""
 
 NAMED_FORMS: dict[str, str] = {
     "variable": "{key}={value}",
@@ -263,7 +263,7 @@ NAMED_FORMS: dict[str, str] = {
     "escaped attribute": "&lt;x {key}=&quot;{value}&quot; /&gt;",
     "xml in json": "\\u003c{key}\\u003e{value}\\u003c/{key}\\u003e",
 }
-"""How a name and its value are written down."""
+"""Formats of a name and its value."""
 
 ADDRESSES: dict[str, Maker] = {
     "user and password in a URL": shaped("https://{name}:{}@example.com/x", password),
