@@ -114,7 +114,7 @@ def test_a_cell_that_nests_too_deeply_is_left_out(tmp_path: pathlib.Path) -> Non
     ]
     (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
     ended = bounded.whygpu("lint", "a.ipynb", folder=tmp_path)
-    assert "cell 1 is left out" in ended.stdout
+    assert "cell 1 was skipped" in ended.stdout
     assert "WG715" in ended.stdout
 
 
