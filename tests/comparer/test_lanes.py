@@ -57,9 +57,9 @@ def test_every_combination_can_be_said() -> None:
         ("gpus", "no lane 'gpus'; there are cpu, gpu, keras:jax and the like; did you mean gpu"),
         ("keras:theano", "no backend 'theano'; there are tensorflow, jax, torch"),
         ("keras:jax@tpu", "no device 'tpu'; there are cpu, gpu"),
-        ("cpu:no-tf32", "no-tf32 is about GPUs; expected gpu:no-tf32"),
-        ("gpu:xla+xla", "an option is there twice"),
-        ("cpu,,gpu", "nothing between two commas"),
+        ("cpu:no-tf32", "no-tf32 is an option for GPUs; expected gpu:no-tf32"),
+        ("gpu:xla+xla", "an option is given twice"),
+        ("cpu,,gpu", "an empty lane between commas"),
         ("cpu,gpu,cpu", "'cpu': it is given twice"),
         ("keras:jax,keras:jax@cpu", "'keras:jax@cpu': it is the same lane as keras:jax"),
         ("gpu:xla+no-tf32,gpu:no-tf32+xla", "is the same lane as gpu:xla"),
@@ -113,10 +113,12 @@ def test_a_lane_has_its_backend_and_leaves_the_rest() -> None:
         ("keras:jax", {"keras": "3.15.0", "jax": "0.10"}, ""),
         ("keras:jax", {"keras": "3.15.0"}, "JAX is not installed in this environment"),
         ("keras:jax", {"jax": "0.10"}, "Keras is not installed in this environment"),
-        ("keras:jax", {"keras": "2.15.0", "jax": "0.4"}, "Keras 2.15.0 runs on TensorFlow alone"),
+        ("keras:jax", {"keras": "2.15.0", "jax": "0.4"}, "Keras 2.15.0 runs only on TensorFlow"),
         ("keras:tensorflow", {"keras": "2.15.0", "tensorflow": "2.15.0"}, ""),
     ],
 )
-def test_what_is_not_installed_is_said(lane: str, installed: dict[str, str], reason: str) -> None:
+def test_a_missing_framework_is_the_reason(
+    lane: str, installed: dict[str, str], reason: str
+) -> None:
     found = unable(parse_lane(lane), installed)
     assert (found.reason if found else "") == reason

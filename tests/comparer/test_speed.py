@@ -29,13 +29,13 @@ def slower(**measured: Any) -> str:
         ({"transfer_seconds": 0.014, "compute_seconds": 0.002}, "the work is transfer-bound: "),
         (
             {"launches": 4000, "busy_seconds": 0.004, "compute_seconds": 0.02},
-            "the work is too small: its 4,000 kernels take 4 ms of 20 ms, and starting them ",
+            "the work is too small: its 4,000 kernels take 4 ms of 20 ms, and launching them ",
         ),
         (
             {"launches": 3, "busy_seconds": 0.019, "compute_seconds": 0.02},
-            "of the computing itself: ",
+            "the computation itself takes ",
         ),
-        ({}, "of something that was not measured"),
+        ({}, "of something that whygpu did not measure"),
     ],
 )
 def test_the_reason(measured: dict[str, Any], reason: str) -> None:
@@ -54,7 +54,7 @@ def test_little_work_is_small_where_kernels_were_not_measured() -> None:
     gpu = run("gpu", timing=Timing(0.1, (0.004, 0.004)))
     summary = speed.summary(gpu, cpu)
     assert summary is not None
-    assert "the CPU is done in 1 ms" in summary.slower_because
+    assert "the CPU needs 1 ms" in summary.slower_because
 
 
 def test_no_reason_where_it_is_not_slower_for_certain() -> None:

@@ -114,17 +114,19 @@ def test_a_lane_whose_products_are_unknown_is_judged_by_its_types() -> None:
     ("difference", "reason"),
     [
         (same(how="not-at-all"), "(shapes or names differ)"),
-        (tensor(not_finite_in_one=1200), "(1,200 places are finite in one run only)"),
-        (tensor(units=WRONG, max_abs=None, unequal=3), "(3 places differ)"),
+        (tensor(not_finite_in_one=1200), "(1,200 values are finite in one run only)"),
+        (tensor(units=WRONG, max_abs=None, unequal=3), "(3 values differ)"),
         (tensor(units=WRONG, max_abs=0.5, scale=2.0), "(up to 0.5 where values reach 2)"),
     ],
 )
-def test_the_reason_says_where_two_runs_part_and_by_how_much(
+def test_the_reason_says_where_two_runs_differ_and_by_how_much(
     difference: TensorDifference, reason: str
 ) -> None:
-    assert f"two runs part at output {reason}" in steadiness(GPU, difference).reason
+    assert f"two runs differ at output {reason}" in steadiness(GPU, difference).reason
 
 
-@each(("lane", "why"), [(CPU, "as threads make them"), (GPU, "kernels with atomic additions")])
+@each(
+    ("lane", "why"), [(CPU, "threads sum in another order"), (GPU, "kernels with atomic additions")]
+)
 def test_rounding_has_a_reason_of_its_device(lane: LaneRun, why: str) -> None:
     assert why in steadiness(lane, tensor(units=FINE)).reason

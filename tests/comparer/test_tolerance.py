@@ -42,7 +42,9 @@ def test_a_tolerance_is_auto_or_a_part_of_the_largest_value(
 
 @each("text", ["1", "1.5", "-0.1", "nan", "inf", "much", ""])
 def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="expected auto, or a part of the largest value"):
+    with pytest.raises(
+        UsageError, match="expected auto, or a fraction of an output's largest value"
+    ):
         parse(text)
 
 

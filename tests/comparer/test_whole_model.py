@@ -36,8 +36,12 @@ def test_what_only_the_whole_model_gets_wrong_is_no_rounding() -> None:
     found = with_outputs(FAR, BITS, cpu=same(), gpu=FAR)
     assert (found.verdict, found.pairs[0].off) == ("different", "gpu:no-tf32")
     assert found.pairs[0].first_layer == "output"
-    assert found.pairs[0].reasons[0].startswith("output differs by 8 % of its size, and by 4.0e-06")
-    assert "gets it wrong, and not the program" in found.pairs[0].reasons[1]
+    assert (
+        found.pairs[0]
+        .reasons[0]
+        .startswith("output differs by 8 % of its size, but only by 4.0e-06")
+    )
+    assert "is wrong, not the program" in found.pairs[0].reasons[1]
     assert found.headline.startswith("gpu:no-tf32 is different from cpu, first at output")
 
 
@@ -78,11 +82,11 @@ def test_nobody_is_blamed_where_both_stray_or_neither_is_known_to() -> None:
 def test_an_output_that_no_layer_gave_is_unknown() -> None:
     found = with_outputs(FAR, BITS)
     assert found.verdict == "undetermined"
-    assert "none of them gives it" in found.pairs[0].reasons[0]
+    assert "No layer returns it" in found.pairs[0].reasons[0]
     assert with_outputs(BITS, BITS).verdict == "rounding"
 
 
-def test_lanes_that_are_right_say_what_it_hangs_on() -> None:
+def test_lanes_without_the_fault_are_named() -> None:
     runs = [CPU, GPU, NO_CUDNN]
     rough = tensor("head", kind="layer", rms=1e-5)
     head = layer("head", TF32, tensors=(rough,))
@@ -94,7 +98,7 @@ def test_lanes_that_are_right_say_what_it_hangs_on() -> None:
     gaps = {"cpu": whole(same()), "gpu": whole(FAR), "gpu:no-cudnn": whole(BITS)}
     found: ComparisonReport = judged(runs, pairs, whole=gaps)
     assert [each.off for each in found.pairs] == ["gpu", None, "gpu"]
-    assert found.pairs[0].reasons[-1] == "it is not so in gpu:no-cudnn"
+    assert found.pairs[0].reasons[-1] == "the fault does not occur in gpu:no-cudnn"
     assert found.headline.startswith("gpu is different from cpu and gpu:no-cudnn")
     assert advice(found)[0].startswith("whygpu run --cudnn off -- python train.py")
 

@@ -252,7 +252,7 @@ def test_a_gpu_by_its_name(name: str, where: str, gib: float, capability: tuple[
     assert 0.98 * gib * GIB < room.bytes <= gib * GIB
 
 
-def test_of_several_sizes_the_least_is_taken_and_it_is_said() -> None:
+def test_a_note_says_that_the_smallest_of_several_sizes_is_assumed() -> None:
     room = gpu_rooms.of_name("RTX 3080")
     assert room.bytes < 10 * GIB
     assert "10 and 12 GB" in room.note

@@ -165,7 +165,7 @@ def newcomers(toml: str) -> dict[str, NewProcess]:
     return {new.framework: new for new in found.new_processes}
 
 
-def test_a_full_gpu_is_too_small_for_jax_and_it_is_said() -> None:
+def test_a_full_gpu_is_reported_as_too_small_for_jax() -> None:
     toml = f"[driver.gpus.0]\nmemory_used_bytes = {45 * GIB}"
     new = newcomers(toml)
     assert (new["jax"].falls_short, new["torch"].falls_short) == (True, False)

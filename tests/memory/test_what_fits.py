@@ -149,7 +149,7 @@ def test_what_could_not_be_estimated_says_why() -> None:
         (WORK._replace(optimizer=None, of="keras"), False),
     ],
 )
-def test_an_optimiser_that_is_assumed_is_said(work: NotedWork, note: bool) -> None:
+def test_a_note_says_that_an_optimizer_is_assumed(work: NotedWork, note: bool) -> None:
     notes = judge(END, work, Room(GIB, None), ESTIMATE).notes
     assert any("assumes Adam" in each for each in notes) == note
 

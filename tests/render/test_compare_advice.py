@@ -84,9 +84,9 @@ def test_a_tolerance_that_was_given() -> None:
     report = judged([run("cpu"), run("gpu")], [pair("cpu", "gpu", outputs=[apart])], tolerance=1e-4)
     (said,) = advice(report)
     assert "--tolerance auto" in said
-    assert "by more than the tolerance 0.0001 that was given" in report.headline
+    assert "by more than the given tolerance 0.0001" in report.headline
     within = judged([run("cpu"), run("gpu")], [pair("cpu", "gpu", outputs=[apart])], tolerance=1.0)
-    assert within.headline == "The lanes differ by no more than the tolerance 1 that was given."
+    assert within.headline == "The lanes differ by no more than the given tolerance 1."
 
 
 @pytest.mark.parametrize(

@@ -51,12 +51,12 @@ FAULT = """\
 
 Because:
  ✗ cpu and gpu: different; gpu is wrong
-   - norm (BatchNormalization) differs by up to 6.0e-08, 500 times what rounding
-     explains, with the difference of its inputs taken out
+   - given the same input, norm (BatchNormalization) differs by up to 6.0e-08,
+     500 times what rounding explains
    - its setting epsilon is 0.001 on cpu and 1e-05 on gpu
-   - against float64: cpu 0.05 of what rounding explains, gpu 500 times what
-     rounding explains
-   - every other layer, given the same input, agrees
+   - compared with float64: cpu differs by 0.05 of what rounding explains, gpu
+     differs by 500 times what rounding explains
+   - given the same input, every other layer agrees
 
 What to do:
    - give norm the same epsilon everywhere: it is 0.001 on cpu, and 1e-05 on gpu
@@ -68,7 +68,7 @@ Lanes:
    - run twice, each lane repeats exactly; the GPU is NVIDIA H200
    - gpu:no-cudnn cannot run here: JAX has no way to do without cuDNN
    - gpu is slower than the CPU here because the work is too small: its 9,000
-     kernels take 10 ms of 40 ms, and starting them takes the rest; a larger
+     kernels take 10 ms of 40 ms, and launching them takes the rest; a larger
      batch would use the GPU better (computing 40 ms)
 
 Differences:
@@ -97,7 +97,7 @@ def test_the_whole_text() -> None:
 
 def test_tf32_in_the_text_and_every_layer_where_asked_for() -> None:
     text = compare_text.render(rounded(), width=100, color=False, verbose=True)
-    assert "✓ The lanes differ by rounding only. TF32 is in it, and named below." in text
+    assert "✓ The lanes differ by rounding only. Some of it comes from TF32; see below." in text
     assert "rounding (TF32)" in text
     assert "60 (0.3 of TF32)" in text
     assert "whygpu run --tf32 off" in text
@@ -215,10 +215,10 @@ def test_what_is_true_of_several_lanes_is_said_once() -> None:
 
 def test_why_nothing_was_compared_comes_first() -> None:
     runs = [run("cpu"), run("gpu")]
-    report = judged(runs, [], notes=("what was recorded could not be compared: a disk is full",))
+    report = judged(runs, [], notes=("the recorded results could not be compared: a disk is full",))
     unknown = [lane._replace(determinism=Determinism("unknown", "once")) for lane in report.lanes]
     text = compare_text.render(report._replace(lanes=tuple(unknown)), width=100, color=False)
-    assert "Because:\n   - what was recorded could not be compared: a disk is full\n" in text
+    assert "Because:\n   - the recorded results could not be compared: a disk is full\n" in text
     assert text.count("a disk is full") == 1
     assert "repeats" in text
     assert "run twice" not in text

@@ -51,7 +51,7 @@ def compare(
     wanted = parse_lanes(lanes) if lanes is not None else None
     _check(inputs, batch, repeat, train)
     with tempfile.TemporaryDirectory(prefix="whygpu-compare-") as folder:
-        on_progress("looking at this machine")
+        on_progress("examining this machine")
         seen = preflight.examine(python, os.environ, proving=False)
         job = Job(
             named,
@@ -92,7 +92,7 @@ def _check(inputs: str | None, batch: int | None, repeat: int | None, train: int
         raise UsageError("expected a number of steps", option="train", value=train)
     if inputs is not None and not os.path.isfile(inputs):
         raise UsageError(
-            "there is no such file; expected one of numpy.savez", option="inputs", value=inputs
+            "there is no such file; expected a file of numpy.savez", option="inputs", value=inputs
         )
 
 
@@ -101,7 +101,7 @@ def _interpreter(seen: Report) -> str:
     if isinstance(target, Known):
         return target.value.path
     why = target.source if isinstance(target, Absent) else target.reason
-    raise UsageError(f"the Python to run the work with does not start: {why}")
+    raise UsageError(f"the Python that should run the work does not start: {why}")
 
 
 def _installed(seen: Report) -> dict[str, str]:
@@ -114,8 +114,8 @@ def _installed(seen: Report) -> dict[str, str]:
 def _check_keras(job: Job) -> None:
     if job.what.kind == "model-file" and "keras" not in job.installed:
         raise UsageError(
-            f"{job.what.path} is a Keras model, and {job.python} has no Keras; name the "
-            "environment to use with ",
+            f"{job.what.path} is a Keras model, but {job.python} has no Keras; choose an "
+            "environment with ",
             Option("python"),
         )
 

@@ -115,10 +115,10 @@ def headline(
             "does not agree with itself" if len(unseeded) == 1 else "do not agree with themselves"
         )
         return (
-            f"The program's random numbers are not seeded: {and_list(unseeded)} {disagree}. This "
+            f"The program does not seed its random numbers: {and_list(unseeded)} {disagree}. This "
             "is not a difference between devices."
         )
-    limit = _ROUNDING if tolerance == "auto" else f"the tolerance {tolerance} that was given"
+    limit = _ROUNDING if tolerance == "auto" else f"the given tolerance {tolerance}"
     if verdict == "different":
         return _different(lanes, pairs, limit)
     missing = [each.run for each in lanes if each.run.end != "ran"]
@@ -132,9 +132,9 @@ def headline(
             f"Cannot tell: {first.reasons[0]}." if first else "Cannot tell: nothing was compared."
         )
     if verdict == "equal":
-        return "All lanes give the same to the last bit."
+        return "All lanes give identical results, bit for bit."
     levels = {each.level for each in pairs if each.verdict == "rounding"}
-    coarse = " TF32 is in it, and named below." if "tf32" in levels else ""
+    coarse = " Some of it comes from TF32; see below." if "tf32" in levels else ""
     return f"The lanes differ by {_small(limit)}.{coarse}"
 
 
@@ -147,7 +147,7 @@ def _agreement(pairs: Sequence[PairVerdict], limit: str) -> str:
         return ""
     worst = pair_verdict.overall_verdict([each.verdict for each in pairs], all_ran=True)
     return {
-        "equal": " The others give the same to the last bit.",
+        "equal": " The others give identical results, bit for bit.",
         "rounding": f" The others differ by {_small(limit)}.",
     }.get(worst, "")
 

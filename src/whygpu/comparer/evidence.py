@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from whygpu.comparer.layer_verdict import Lanes, LayerJudgement
-from whygpu.comparer.output_evidence import all_the_same
+from whygpu.comparer.output_evidence import all_the_same, precision_not_allowed
 from whygpu.model.comparison import (
     LaneRun,
     LayerDifference,
@@ -85,7 +85,7 @@ def parting(
         for each in first.layer.settings[:5]
     ]
     if first.layer.weights_differ:
-        reasons.append("its weights are not the same in the two lanes")
+        reasons.append("the two lanes have different weights for it")
     off, who = _who_is_off(name, lanes, witnesses)
     set_up_alike = not first.layer.settings and not first.layer.weights_differ
     reasons += who if set_up_alike else who[:1]
@@ -94,9 +94,10 @@ def parting(
     if others:
         shown = and_list(others[:3])
         more = f", and {len(others) - 3:,} more" if len(others) > 3 else ""
-        reasons.append(f"they part by themselves in {shown} too{more}")
+        verb = "differs" if len(others) == 1 else "differ"
+        reasons.append(f"given the same input, {shown}{more} also {verb}")
     else:
-        reasons.append("every other layer, given the same input, agrees")
+        reasons.append("given the same input, every other layer agrees")
     return off, reasons
 
 
@@ -104,12 +105,12 @@ def _how_far(judged: LayerJudgement, lanes: Lanes) -> str:
     layer, local = judged.layer, judged.layer.local
     title = f"{layer.layer} ({layer.kind})"
     if local is None:
-        return f"{title} is not the same: {layer.local_unknown or 'other outputs'}"
+        return f"{title} is not the same: {layer.local_unknown or 'its outputs differ'}"
     if local.not_finite_in_one:
         return f"{title} is {_not_finite_lanes(layer, lanes)}"
     return (
-        f"{title} differs by up to {figure(local.max_abs)}, {times(local.units.own)} what rounding "
-        "explains, with the difference of its inputs taken out"
+        f"given the same input, {title} differs by up to {figure(local.max_abs)}, "
+        f"{times(local.units.own)} what rounding explains"
     )
 
 
@@ -127,8 +128,8 @@ def _not_finite_lanes(layer: LayerDifference, lanes: Lanes) -> str:
             continue
         text = f"NaN or infinite in {count:,} places on {run.lane.name}"
         if error is not None and error.not_finite:
-            half = ", beyond the range of float16" if error.precision == "float16" else ""
-            text += f", where float64 of the same input is finite{half}"
+            half = "; float16 cannot hold such values" if error.precision == "float16" else ""
+            text += f"; in float64 the same input gives finite values{half}"
         reasons.append(text)
     return " and ".join(reasons) or "finite in one lane only"
 
@@ -143,11 +144,12 @@ def _who_is_off(
         return None, []
     bad = [run for run, error in known if is_off(run, error)]
     good = [run for run, error in known if not is_off(run, error)]
-    reasons = [f"against float64: {', '.join(_error_words(run, error) for run, error in known)}"]
+    sizes = (_error_words(run, error) for run, error in known)
+    reasons = [f"compared with float64: {', '.join(sizes)}"]
     if any(error.finite_alone for _, error in known):
         reasons.append(
-            f"float64 of the same program, computed by {lanes.reference_backend}, is not finite "
-            "there either"
+            f"the float64 reference, computed by {lanes.reference_backend}, is not finite there "
+            "either"
         )
         return None, reasons
     if len(bad) != 1:
@@ -161,15 +163,15 @@ def _who_is_off(
     backend = lanes.reference_backend
     if not third:
         reasons.append(
-            f"the reference was computed by {backend} too, as {fine.lane.name}: a third backend "
-            "would tell which of the two is right"
+            f"{backend} computed both the reference and {fine.lane.name}: a third backend would "
+            "show which of the two lanes is right"
         )
         return None, reasons
     if any(is_off(each.run, each.errors[layer]) for each in third):
         names = and_list([each.run.lane.name for each in third])
         reasons.append(
-            f"the reference was computed by {backend} too, as {fine.lane.name}, and {names} is not "
-            f"with it either: {fine.lane.name} may be the one that is off"
+            f"{backend} computed both the reference and {fine.lane.name}, and {names} does not "
+            f"agree with the reference: {fine.lane.name} may be the wrong one"
         )
         return None, reasons
     return off.lane.name, reasons
@@ -190,10 +192,10 @@ def _shares(run: LaneRun, lanes: Lanes) -> bool:
 
 def _error_words(run: LaneRun, error: LayerError) -> str:
     if error.not_finite:
-        return f"{run.lane.name} not finite in {error.not_finite:,} places"
+        return f"{run.lane.name} is not finite in {error.not_finite:,} places"
     if error.finite_alone:
-        return f"{run.lane.name} finite in {error.finite_alone:,} places where that is not"
-    return f"{run.lane.name} {share(error.units.own)} what rounding explains"
+        return f"{run.lane.name} is finite in {error.finite_alone:,} places where float64 is not"
+    return f"{run.lane.name} differs by {share(error.units.own)} what rounding explains"
 
 
 def _looks_like(judged: LayerJudgement, lanes: Lanes) -> list[str]:
@@ -201,8 +203,7 @@ def _looks_like(judged: LayerJudgement, lanes: Lanes) -> list[str]:
     fits = local.units.looks_like if local is not None else None
     if fits is None or local is None or local.not_finite_in_one:
         return []
-    name = PRECISIONS.get(fits, fits)
-    return [f"the size is that of products made in {name}, which no setting of either lane allows"]
+    return [precision_not_allowed(fits)]
 
 
 def unknown_layers(
@@ -212,7 +213,7 @@ def unknown_layers(
     count = len(judged) - len(unknown)
     return [
         f"{first.layer.layer} ({first.layer.kind}) differs and cannot be judged: {first.unknown}",
-        f"{count:,} of {len(judged):,} layers can be judged, and none of those parts",
+        f"{count:,} of {len(judged):,} layers can be judged, and none of these differs",
     ]
 
 
@@ -232,14 +233,14 @@ def rounding(
     if plain:
         most, worst = max(plain, key=lambda pair: pair[0])
         reasons.append(
-            f"{_each_of(len(plain), other=bool(coarse))}, given the same input, differs by at most "
+            f"given the same input, {_each_of(len(plain), other=bool(coarse))} differs by at most "
             f"{figure(most)} of what rounding explains ({worst.layer.layer})"
         )
     alone = [each for each, found in local if found is None]
     if alone:
         reasons.append(
-            f"there is no float64 of {len(alone):,} of {len(judged):,} layers; what they differ by "
-            "is last bits"
+            f"{len(alone):,} of {len(judged):,} layers have no float64 reference; they differ only "
+            "in their last bits"
         )
     made = [each for each in measured.outputs if each.kind == "output"]
     return reasons + all_the_same(made)
@@ -247,21 +248,21 @@ def rounding(
 
 def _each_of(count: int, *, other: bool) -> str:
     if count == 1:
-        return "the other layer" if other else "the one layer"
+        return "the other layer" if other else "the only layer"
     return f"each of {'the other ' if other else ''}{count:,} layers"
 
 
 def _coarse(coarse: Sequence[LayerJudgement], lanes: Lanes) -> str:
     name = PRECISIONS.get(coarse[0].precision or "", coarse[0].precision or "")
     users = [run.lane.name for run in (lanes.a, lanes.b) if run.products not in ("float32", None)]
-    who = and_list(users) if users else "the GPU lane, as far as its settings are known,"
+    who = and_list(users) if users else "the GPU lane, by its known settings,"
     worst = max(coarse, key=lambda each: each.layer.local.units.own if each.layer.local else 0.0)
     units = worst.layer.local.units if worst.layer.local else None
     ratio = (units.tf32 if worst.precision == "tf32" else units.bfloat16) if units else None
     return (
         f"{_layers_multiply(len(coarse))} in {name}, which {who} may use: "
         f"{worst.layer.layer} differs by {times(units.own if units else 0.0)} what float32 "
-        f"explains, and {figure(ratio or 0.0)} of what {name} does"
+        f"explains, and {figure(ratio or 0.0)} of what {name} explains"
     )
 
 
@@ -277,5 +278,5 @@ def _gone_without(
             errors = [witness.errors.get(each.layer.layer) for each in coarse]
             known = [error.units.own for error in errors if error is not None]
             if known and max(known) <= 1:
-                return [f"it is gone in {witness.run.lane.name}"]
+                return [f"the difference is gone in {witness.run.lane.name}"]
     return []

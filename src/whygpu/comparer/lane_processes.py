@@ -253,7 +253,7 @@ def unable(lane: Lane, installed: Mapping[str, str]) -> LaneRun | None:
             reason = f"{display_name(name)} is not installed in this environment"
             return LaneRun(lane, "cannot-run", reason, missing=name)
     if lane.backend != "tensorflow" and not has_backends(installed):
-        return LaneRun(lane, "cannot-run", f"Keras {installed['keras']} runs on TensorFlow alone")
+        return LaneRun(lane, "cannot-run", f"Keras {installed['keras']} runs only on TensorFlow")
     return None
 
 
@@ -280,7 +280,7 @@ def _gone_wrong(lane: Lane, end: Ended, prepared: Prepared) -> Collected | None:
     if lane.device == "gpu":
         reason = _not_on_gpu(end.used, message, prepared)
     elif end.used == "gpu" or "gpu" in message.arrays_on:
-        reason = "it was to use the CPU and used a GPU"
+        reason = "it was asked to use the CPU, but used a GPU"
     if not reason:
         return None
     return Collected(LaneRun(lane, "wrong-device", reason, message.framework))
@@ -289,12 +289,12 @@ def _gone_wrong(lane: Lane, end: Ended, prepared: Prepared) -> Collected | None:
 def _not_on_gpu(used: DeviceUsed, message: LaneMessage, prepared: Prepared) -> str:
     """Why a GPU lane did not use the GPU; empty if it did."""
     if used == "none":
-        return "nothing shows that it used the GPU: it has started no framework"
+        return "nothing shows that it used the GPU: it started no framework"
     if used == "cpu":
-        return f"it was to use the GPU and ran on the CPU{prepared.because}"
+        return f"it was asked to use the GPU, but ran on the CPU{prepared.because}"
     # A function may copy its results to main memory; the weights of a model stay on its device.
     if message.work in ("keras", "torch") and message.arrays_on == ("cpu",):
-        return "it was to use the GPU, and its weights are in main memory"
+        return "it was asked to use the GPU, but its weights are in main memory"
     return ""
 
 
@@ -313,13 +313,13 @@ def _failure(task: TaskEnd) -> str:
         case "exception":
             return _main_line(how)
         case "timed-out":
-            return f"it was not done after {how}; --timeout gives it more"
+            return f"it was not finished after {how}; --timeout allows more time"
         case "over-limit":
             return too_much_memory(task)
         case "signal":
-            return f"it died of {how}{_last_words(task)}"
+            return f"{how} ended it{_last_line(task)}"
         case _:
-            return f"it ended with {how}{_last_words(task)}"
+            return f"it ended with {how}{_last_line(task)}"
 
 
 def _main_line(words: str) -> str:
@@ -331,7 +331,7 @@ def _main_line(words: str) -> str:
     )
 
 
-def _last_words(task: TaskEnd) -> str:
+def _last_line(task: TaskEnd) -> str:
     lines = [line.strip() for line in task.error_text.splitlines() if line.strip()]
     return f": {excerpt(lines[-1], 200)}" if lines else ""
 

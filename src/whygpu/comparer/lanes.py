@@ -36,7 +36,7 @@ def parse_lanes(text: str) -> tuple[Lane, ...]:
         if key in seen:
             before = seen[key]
             same = "given twice" if before == lane.name else f"the same lane as {before}"
-            raise _wrong(lane.name, f"it is {same}; every lane runs twice by itself")
+            raise _wrong(lane.name, f"it is {same}; each lane already runs twice")
         seen[key] = lane.name
     return tuple(lanes)
 
@@ -44,7 +44,7 @@ def parse_lanes(text: str) -> tuple[Lane, ...]:
 def parse_lane(text: str) -> Lane:
     word = text.strip().lower()
     if not word:
-        raise _wrong(word, "there is nothing between two commas; expected cpu,gpu")
+        raise _wrong(word, "there is an empty lane between commas; expected cpu,gpu")
     several = word.replace(";", " ").split()
     if len(several) > 1:
         raise _wrong(word, f"expected commas between lanes: {','.join(several)}")
@@ -58,10 +58,10 @@ def parse_lane(text: str) -> Lane:
         _one_of(option, OPTIONS, "option", word) for option in option_words.split("+") if option
     )
     if len(set(options)) < len(options):
-        raise _wrong(word, "an option is there twice")
+        raise _wrong(word, "an option is given twice")
     for option in options:
         if device == "cpu" and option in _ON_GPU_ONLY:
-            raise _wrong(word, f"{option} is about GPUs; expected gpu:{option}")
+            raise _wrong(word, f"{option} is an option for GPUs; expected gpu:{option}")
     return Lane(word, device, options, backend)
 
 

@@ -46,9 +46,9 @@ def pair(
     if unsteady:
         return result.verdict("undetermined", *_because_unsteady(unsteady, steadiness))
     if not measured.outputs and not measured.layers:
-        return result.verdict("undetermined", "neither lane gave anything to compare")
+        return result.verdict("undetermined", "neither lane returned anything to compare")
     if all(map(_same, result.everything)):
-        return result.verdict("equal", "every number is the same to the last bit")
+        return result.verdict("equal", "all numbers are identical, bit for bit")
     if tolerance.relative is not None:
         return _by_number(result, tolerance.relative)
     structure = evidence.structure(measured)
@@ -97,7 +97,7 @@ def _same(tensor: TensorDifference) -> bool:
 def _because_unsteady(names: Sequence[str], steadiness: Mapping[str, Determinism]) -> list[str]:
     if any(steadiness[name].kind == "unseeded" for name in names):
         return [
-            "the program's random numbers are not seeded, so that no two runs agree; this is not a "
+            "the program does not seed its random numbers, so no two runs agree; this is not a "
             "difference between devices",
             *(f"{name}: {steadiness[name].reason}" for name in names),
         ]
@@ -125,9 +125,7 @@ def _by_layers(result: _Pair, witnesses: Sequence[evidence.Witness]) -> PairVerd
         return result.verdict("undetermined", *evidence.unknown_layers(unknown, judged))
     odd = [each for each in result.measured.outputs if each.not_finite_in_one]
     if odd:
-        reason = (
-            f"{output_evidence.not_finite(odd[0])}, though every layer by itself is as it should be"
-        )
+        reason = f"{output_evidence.not_finite(odd[0])}, although each layer by itself is correct"
         return result.verdict("different", reason, first=odd[0].name)
     stray = whole_model.stray(result.measured, lanes)
     if stray is not None:

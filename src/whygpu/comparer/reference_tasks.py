@@ -25,8 +25,8 @@ from whygpu.model.task_wire import (
 from whygpu.work.task_process import run_task, too_much_memory
 
 NO_MODEL = (
-    "float64 needs a model whose layers can be computed again, or (function, arguments), and this "
-    "is a program"
+    "a float64 reference needs a model whose layers can be computed again, or (function, "
+    "arguments), and this is a program"
 )
 
 
@@ -137,7 +137,7 @@ def notes(found: Found) -> list[str]:
     """A note, if comparing itself failed."""
     if found.end is None or found.end.ended == "finished":
         return []
-    return [f"what was recorded could not be compared: {why_ended(found.end)}"]
+    return [f"the recorded results could not be compared: {why_ended(found.end)}"]
 
 
 def why_ended(end: TaskEnd) -> str:

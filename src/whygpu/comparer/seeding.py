@@ -30,13 +30,13 @@ from whygpu.model.comparison import ComparisonReport, PairVerdict, Reference
 from whygpu.model.task_wire import LaneRequest
 
 OWN_NUMBERS = (
-    "its results hang on random numbers that the program does not seed: with another seed they are "
-    "others, and every device and backend makes numbers of its own of the same seed; so this is "
-    "not a difference between devices; seed them in the program, or draw them with NumPy"
+    "its results depend on random numbers that the program does not seed. Another seed gives other "
+    "results, and each device and backend makes different numbers from the same seed. So this is "
+    "not a difference between devices. Seed the numbers in the program, or draw them with NumPy"
 )
 SAME_NUMBERS = (
-    "the program's random numbers are not seeded: by itself it gives other results each time; here "
-    "every lane was given seed {}"
+    "the program does not seed its random numbers, so its results differ from run to run; here "
+    "every lane used seed {}"
 )
 
 

@@ -64,8 +64,7 @@ def why_slower(gpu: Timing, cpu_seconds: float) -> str:
     if made >= MOST * median:
         reason = (
             f"the work is input-bound: making the input on the host takes {seconds(made)} of "
-            f"{seconds(median)}, and the GPU waits for it; in the rest it is slower because "
-            f"{reason}"
+            f"{seconds(median)}, and the GPU waits for it; the rest is slower because {reason}"
         )
     return reason + _parts(gpu)
 
@@ -81,20 +80,20 @@ def _reason(gpu: Timing, rest: float, cpu_rest: float) -> str:
     if gpu.busy_seconds is not None and compute is not None and gpu.busy_seconds < MOST * compute:
         return (
             f"the work is too small: its {gpu.launches:,} kernels take {seconds(gpu.busy_seconds)} "
-            f"of {seconds(compute)}, and starting them takes the rest; a larger batch would use "
+            f"of {seconds(compute)}, and launching them takes the rest; a larger batch would use "
             "the GPU better"
         )
     if gpu.busy_seconds is None and cpu_rest < SMALL_SECONDS:
         return (
-            f"the work is too small: the CPU is done in {seconds(cpu_rest)}, about what "
-            "starting it on a GPU takes; a larger batch would use the GPU better"
+            f"the work is too small: the CPU needs {seconds(cpu_rest)}, about as long as it takes "
+            "to start the work on a GPU; a larger batch would use the GPU better"
         )
     if compute is not None and compute > cpu_rest > 0:
         return (
-            f"of the computing itself: it takes {seconds(compute)} on the GPU, "
+            f"the computation itself takes {seconds(compute)} on the GPU, "
             f"{times(compute / cpu_rest)} as long as the CPU needs for everything"
         )
-    return "of something that was not measured"
+    return "of something that whygpu did not measure"
 
 
 def _parts(gpu: Timing) -> str:

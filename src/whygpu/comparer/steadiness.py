@@ -83,30 +83,30 @@ def _of_lane(
         return Determinism("unknown", "it ran only once")
     found = own[name]
     if not found:
-        return Determinism("same", "two runs gave the same to the last bit")
+        return Determinism("same", "two runs gave identical results, bit for bit")
     first = found[0]
     size = _size(first)
     if not beyond:
         cause = (
-            "sums in another order, as kernels with atomic additions make them, or another kernel, "
-            "where a compiler takes the one that was faster this time"
+            "kernels with atomic additions sum in another order each time, or a compiler chose "
+            "another kernel that was faster this time"
             if run.lane.device == "gpu"
-            else "sums in another order, as threads make them"
+            else "threads sum in another order each time"
         )
         return Determinism(
-            "rounding", f"two runs part at {first.name} by rounding ({size}): {cause}", first
+            "rounding", f"two runs differ at {first.name} by rounding ({size}): {cause}", first
         )
     if unseeded:
         return Determinism(
             "unseeded",
-            f"two runs part at {first.name} ({size}) by far more than rounding: the program's "
-            "random numbers are not seeded",
+            f"two runs differ at {first.name} ({size}) by far more than rounding: the program does "
+            "not seed its random numbers",
             first,
         )
     return Determinism(
         "different",
-        f"two runs part at {first.name} ({size}) by more than rounding, though the CPU's do not: "
-        "a kernel that races, or memory that is faulty",
+        f"two runs differ at {first.name} ({size}) by more than rounding, but two runs on the CPU "
+        "do not: a kernel has a race, or the memory is faulty",
         first,
     )
 
@@ -115,7 +115,7 @@ def _size(each: TensorDifference) -> str:
     if each.how == "not-at-all":
         return "shapes or names differ"
     if each.not_finite_in_one:
-        return f"{each.not_finite_in_one:,} places are finite in one run only"
+        return f"{each.not_finite_in_one:,} values are finite in one run only"
     if each.max_abs is None:
-        return f"{each.unequal:,} places differ"
+        return f"{each.unequal:,} values differ"
     return f"up to {figure(each.max_abs)} where values reach {figure(each.scale or 0.0)}"

@@ -39,7 +39,7 @@ def parse(text: str) -> Tolerance:
         number = -1.0
     if not 0 <= number < 1:
         raise UsageError(
-            "expected auto, or a part of the largest value of an output such as 1e-4",
+            "expected auto, or a fraction of an output's largest value, such as 1e-4",
             option="tolerance",
             value=text,
         )

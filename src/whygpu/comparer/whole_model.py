@@ -96,16 +96,16 @@ def gap(output: str, whole: Sequence[WholeOutput]) -> float | None:
 
 def reasons(found: Stray, lanes: Lanes, witnesses: Sequence[Witness]) -> list[str]:
     reasons = [
-        f"{found.output} differs by {_percent(found.apart)} of its size, and by "
-        f"{_percent(found.by_layers)} where what every layer gives is kept: no layer explains it"
+        f"{found.output} differs by {_percent(found.apart)} of its size, but only by "
+        f"{_percent(found.by_layers)} if each layer's result is kept: no layer explains it"
     ]
     if found.off is None:
         return reasons
     whole = lanes.whole_a if found.off == lanes.a.lane.name else lanes.whole_b
     reasons.append(
-        f"computed as a whole, {found.off} comes to something else than with every layer's result "
-        f"kept ({_percent(gap(found.output, whole) or 0.0)} apart), and the other lane does not: a "
-        "compiler, or a library that it calls, gets it wrong, and not the program"
+        f"on {found.off}, the whole model gives another result than the model with each layer's "
+        f"result kept ({_percent(gap(found.output, whole) or 0.0)} apart); on the other lane both "
+        "agree: a compiler, or a library that it calls, is wrong, not the program"
     )
     fine = [
         each.run.lane.name
@@ -113,7 +113,7 @@ def reasons(found: Stray, lanes: Lanes, witnesses: Sequence[Witness]) -> list[st
         if akin(each.run, lanes) and _follows(found.output, each.whole, found.within)
     ]
     if fine:
-        reasons.append(f"it is not so in {and_list(fine)}")
+        reasons.append(f"the fault does not occur in {and_list(fine)}")
     return reasons
 
 
