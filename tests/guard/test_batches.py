@@ -48,7 +48,7 @@ def test_rows_must_agree() -> None:
 
 @pytest.mark.parametrize("batch", [object(), ({1, 2},), {"graph": object()}])
 def test_what_is_unknown_is_refused(batch: Any) -> None:
-    with pytest.raises(UsageError, match="cannot cut"):
+    with pytest.raises(UsageError, match="cannot split"):
         samples_in(leaves(batch))
 
 

@@ -94,7 +94,7 @@ def test_a_refusal_to_split_leaves_the_error_that_there_was() -> None:
         splitter(micro_batch=4).run(8, step)
 
 
-def test_an_error_that_only_parts_have_is_said_under_the_one_that_there_was() -> None:
+def test_an_error_that_only_parts_have_is_a_note_on_the_first_error() -> None:
     def step(sizes: Sizes) -> None:
         if len(sizes) == 1:
             raise MemoryError
@@ -103,8 +103,8 @@ def test_an_error_that_only_parts_have_is_said_under_the_one_that_there_was() ->
     with pytest.raises(MemoryError) as caught:
         splitter().run(8, step)
     assert isinstance(caught.value.__cause__, ValueError)
-    notes = getattr(caught.value, "__notes__", ["in parts it fails: ValueError: Expected more"])
-    assert "in parts it fails: ValueError: Expected more" in notes[0]
+    notes = getattr(caught.value, "__notes__", ["it fails in parts: ValueError: Expected more"])
+    assert "it fails in parts: ValueError: Expected more" in notes[0]
 
 
 def test_a_failed_attempt_holds_nothing() -> None:

@@ -125,7 +125,7 @@ def test_a_copy_that_does_not_fit_is_taken_off_the_search_list(make: Make) -> No
     repaired = machine.run()
     assert repaired.facts["gpus"] == ["NVIDIA A100-SXM4-40GB"], repaired.said
     assert "toolkit" not in repaired.facts["environ"]["LD_LIBRARY_PATH"]
-    assert "taken off LD_LIBRARY_PATH" in repaired.said
+    assert "removed from LD_LIBRARY_PATH" in repaired.said
 
 
 def test_what_cannot_be_mended_is_left_alone(make: Make) -> None:

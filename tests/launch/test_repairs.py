@@ -56,8 +56,8 @@ def test_a_folder_with_copies_that_do_not_fit_goes() -> None:
     environ = {"LD_LIBRARY_PATH": "/opt/driver:/opt/cuda/lib64/"}
     repairs = mended(MIXED, environ)
     assert after(repairs, environ) == {"LD_LIBRARY_PATH": "/opt/driver"}
-    assert repairs[0].what == "/opt/cuda/lib64/ taken off LD_LIBRARY_PATH"
-    assert mended(MIXED, {}) == (), "it is not on the variable, and cannot be taken off it"
+    assert repairs[0].what == "/opt/cuda/lib64/ removed from LD_LIBRARY_PATH"
+    assert mended(MIXED, {}) == (), "it is not on the variable, and cannot be removed from it"
 
 
 def test_a_stub_in_the_drivers_place_goes() -> None:

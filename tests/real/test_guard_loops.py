@@ -69,7 +69,7 @@ def test_work_in_few_digits_is_not_taken_for_another_loss(
         ("torch", "over chosen", "neither the mean nor the sum"),
         ("torch", "exact", "batch normalisation (2)"),
         ("torch", "over chosen, in bfloat16", "neither the mean nor the sum"),
-        ("torch", "steps within backward", "as soon as their gradient is there"),
+        ("torch", "steps within backward", "as soon as their gradient is ready"),
         ("jax", "between samples", "neither the mean nor the sum"),
         ("jax", "over chosen", "neither the mean nor the sum"),
         ("jax", "auxiliary", "the auxiliary value"),
@@ -107,7 +107,7 @@ def test_a_loss_that_shows_its_kind_later_is_refused_then(torch: Any) -> None:
 
 
 def test_gradients_that_nobody_told_of_are_not_left_half_done(torch: Any) -> None:
-    assert "1 tensors that the guard was not given (shapes (3,))" in torch["strangers"]
+    assert "1 tensors that the guard does not know (shapes (3,))" in torch["strangers"]
 
 
 def test_processes_that_train_together_are_refused(torch: Any) -> None:

@@ -27,7 +27,7 @@ def leaves(tree: Any, place: str = "batch") -> Iterator[tuple[str, Any]]:
             yield from leaves(value, f"{place}[{index}]")
     elif not isinstance(tree, _KEPT_WHOLE):
         raise UsageError(
-            f"{place} is a {type(tree).__name__}, which whygpu cannot cut: expected tensors in "
+            f"{place} is a {type(tree).__name__}, which whygpu cannot split: expected tensors in "
             "lists, tuples or dicts, with one sample per row"
         )
 
@@ -53,12 +53,12 @@ def samples_in(arrays: Iterable[tuple[str, Any]]) -> int:
     """How many samples these arrays hold; it must be the same number for all."""
     counts = {place: int(array.shape[0]) for place, array in arrays if len(array.shape)}
     if not counts:
-        raise UsageError("the batch holds no array with a first axis to cut along")
+        raise UsageError("the batch has no array with a first axis to split along")
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{place} has {count}" for place, count in counts.items())
         raise UsageError(
-            f"the arrays of a batch must have one row per sample, as many each: {sizes}. What is "
-            "not cut with the batch belongs into the function, not into the batch"
+            f"all arrays of a batch need one row per sample, but their lengths differ: {sizes}. "
+            "Arrays that must not be split belong in the function, not in the batch"
         )
     return next(iter(counts.values()))
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from whygpu.model.derived import and_list
 
 RANDOM_NUMBERS = (
-    "random numbers, as for dropout, are drawn for each micro-batch: the same distribution, and "
-    "not always the same numbers"
+    "random numbers, for example for dropout, are drawn for each micro-batch: the distribution is "
+    "the same, the numbers may differ"
 )
 
 
 def batch_norm_words(names: Sequence[str]) -> str:
     return (
-        f"batch normalisation ({_some(names)}) uses the statistics of each micro-batch, so that "
+        f"batch normalisation ({_some(names)}) uses the statistics of each micro-batch, so the "
         "gradients are not those of the whole batch"
     )
 

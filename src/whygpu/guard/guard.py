@@ -17,8 +17,8 @@ from whygpu.guard.torch_gradients import Work
 from whygpu.guard.torch_loop import TorchLoop
 
 _GUARDS_NOTHING = (
-    "oom_guard() has guarded nothing: give it the Keras model, `with whygpu.oom_guard(model):`; a "
-    "loop of one's own calls guard.backward() (PyTorch) or guard.value_and_grad() (JAX)"
+    "oom_guard() has guarded nothing: pass it the Keras model, `with whygpu.oom_guard(model):`. In "
+    "your own loop, call guard.backward() (PyTorch) or guard.value_and_grad() (JAX)"
 )
 
 
@@ -89,7 +89,7 @@ class Guard:
         if self._torch_loop is None:
             if "torch" not in sys.modules or not self._others:
                 raise UsageError(
-                    "backward() needs the PyTorch module that is trained: whygpu.oom_guard(model)"
+                    "backward() needs the PyTorch module that you train: whygpu.oom_guard(model)"
                 )
             self._torch_loop = TorchLoop(self._training, self._others, check=self._check)
         return self._torch_loop.backward(Work(loss_fn, batch, weight))
@@ -110,7 +110,7 @@ class Guard:
         not cut, and each part gets one of its own. About the loss see `backward`.
         """
         if "jax" not in sys.modules:
-            raise UsageError("value_and_grad() is for programs that have imported JAX")
+            raise UsageError("value_and_grad() needs JAX, and the program has not imported it")
         self._guards_a_loop = True
         return JaxLoop(
             self._training,

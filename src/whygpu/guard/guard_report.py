@@ -39,10 +39,10 @@ class GuardReport(NamedTuple):
 
     def __str__(self) -> str:
         if not self.steps_in_parts and not self.cuts:
-            return f"{self.steps} steps, none of them short of memory"
+            return f"{self.steps} steps, and none ran out of memory"
         lines = [f"{self.steps} steps, {self.steps_in_parts} of them in micro-batches"]
         lines += [f"  {cut_words(cut)}" for cut in self.cuts]
-        lines += [f"  not the same: {text}" for text in self.differences]
+        lines += [f"  difference from the whole batch: {text}" for text in self.differences]
         return "\n".join(lines)
 
 
@@ -56,10 +56,10 @@ def cut_words(cut: Cut) -> str:
 
 
 def shortage_words(shortage: Shortage) -> str:
-    """The numbers in an error: asked for 2 GiB, free 1.1 GiB, in all 8 GiB."""
-    numbers = (("asked for", shortage.asked), ("free", shortage.free), ("in all", shortage.total))
+    """The numbers in an error: asked for 2 GiB, free 1.1 GiB, total 8 GiB."""
+    numbers = (("asked for", shortage.asked), ("free", shortage.free), ("total", shortage.total))
     known = [f"{name} {size_text(count)}" for name, count in numbers if count is not None]
-    return ", ".join(known) or "no numbers are given"
+    return ", ".join(known) or "the error gives no numbers"
 
 
 class Record:
@@ -83,7 +83,7 @@ class Record:
     def differs(self, text: str) -> None:
         if text not in self._differences:
             self._differences.append(text)
-            say(f"not the same as the whole batch: {text}")
+            say(f"difference from the whole batch: {text}")
 
 
 def say(text: str) -> None:

@@ -26,7 +26,7 @@ class AuxRules:
             if not ways:
                 raise CannotSplit(
                     f"the auxiliary value {self._jax.tree_util.keystr(path) or 'of the loss'} of a "
-                    "batch is neither the rows, nor the mean, nor the sum of those of its halves"
+                    "batch is not the rows, the mean or the sum of the values of its halves"
                 )
             found.append(ways)
         self._rules = found

@@ -71,8 +71,8 @@ class Call(NamedTuple):
         leaves = self.jax.tree_util.tree_leaves(self.arguments)
         if any(isinstance(leaf, self.jax.core.Tracer) for leaf in leaves):
             raise UsageError(
-                "the guarded value_and_grad was called inside jax.jit or another transformation, "
-                "where memory cannot run out yet. Call it outside: it compiles the loss itself"
+                "the guarded value_and_grad was called inside jax.jit or another transformation. "
+                "Memory cannot run out there yet. Call it outside: it compiles the loss itself"
             )
 
     def _mapped(self, change: Callable[[Any], Any]) -> Call:

@@ -32,8 +32,8 @@ class JaxLoop:
     ) -> None:
         if has_aux and not check:
             raise UsageError(
-                "has_aux=True needs check=True: what the parts' auxiliary values make up together "
-                "is seen in the check"
+                "has_aux=True needs check=True: the check shows how to combine the parts' "
+                "auxiliary values"
             )
         jax: Any = sys.modules["jax"]
         self._jax = jax

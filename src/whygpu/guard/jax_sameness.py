@@ -107,6 +107,6 @@ def _norm(jax: Any, tree: Any) -> float:
 
 
 _ABOUT_KEYS = (
-    "Where random numbers are the reason, pass a key made by jax.random.key() as an argument, or "
+    "If random numbers are the reason, pass a key made by jax.random.key() as an argument, or use "
     "check=False"
 )

@@ -53,15 +53,15 @@ def examine(keras: Any, engine: Engine, batch: Batch, differs: Callable[[str], N
     except Exception as error:
         if shortage_in(error) is not None:
             raise
-        raise CannotSplit(f"the model fails on a few samples by themselves: {error}") from error
+        raise CannotSplit(f"the model fails on a batch of only a few samples: {error}") from error
 
 
 def _examined(keras: Any, engine: Engine, batch: Batch, differs: Callable[[str], None]) -> Plan:
     look = _looked(keras, engine, batch, training=False)
     if not _predictions_apart(keras, engine, batch, look):
         differs(
-            "what the model predicts for a sample depends on the other samples of its batch, so "
-            "that gradients are not those of the whole batch"
+            "the model's prediction for a sample depends on the other samples of its batch, so the "
+            "gradients are not those of the whole batch"
         )
     plan = Plan(_loss_apart(keras, engine.model, look), _metrics_apart(keras, engine, look))
     _refuse_added_losses(keras, engine, look, plan)
@@ -187,13 +187,13 @@ def _refuse_added_losses(keras: Any, engine: Engine, look: _Look, plan: Plan) ->
         return
     if not plan.loss_apart:
         raise CannotSplit(
-            "layers add losses of their own (add_loss, activity regularisers), and the model's "
-            "loss is not a plain mean over samples besides"
+            "layers add their own losses (add_loss, activity regularisers), and the model's loss "
+            "is not a plain mean over samples"
         )
     if len(in_training) != len(look.whole.losses):
         raise CannotSplit(
-            "layers add losses in training only, where it cannot be seen whether they are means "
-            "over the samples"
+            "layers add losses only in training, and there whygpu cannot check whether they are "
+            "means over the samples"
         )
     for index, together in enumerate(look.whole.losses):
         parts = [keras.ops.sum(group.losses[index]) * group.samples for group in look.groups]
@@ -235,5 +235,5 @@ def seed_states(model: Any) -> list[Any]:
 def _refuse_written_over(model: Any) -> None:
     if any(getattr(v, "overwrite_with_gradient", False) for v in model.trainable_variables):
         raise CannotSplit(
-            "float8 training computes scales in place of gradients, and those do not add up"
+            "float8 training computes scales instead of gradients, and scales cannot be summed"
         )

@@ -189,25 +189,27 @@ def refuse_old_keras(item: Any) -> None:
     """Keras 2, as tf_keras or under its own name, has training functions of another kind."""
     for kind in type(item).__mro__:
         if kind.__module__.startswith(("tf_keras.", "keras.engine.", "keras.src.engine.")):
-            raise UsageError("this is a model of Keras 2: the guard works with Keras 3")
+            raise UsageError("this is a Keras 2 model: the guard needs Keras 3")
 
 
 def refuse_unguardable(keras: Any, model: Any) -> None:
     name = type(model).__name__
     backend = keras.backend.backend()
     if backend not in ("jax", "tensorflow", "torch"):
-        raise UsageError(f"Keras runs on {backend}, which does not train")
+        raise UsageError(f"Keras runs on {backend}, which cannot train")
     for method in ("train_step", "make_train_function", "compute_loss_and_updates"):
         if not is_keras_own(model, method):
             raise UsageError(
-                f"{name} defines {method}() itself, and only Keras's own training step is known "
-                "to give the same result in parts. Write what is special about the loss into "
-                "compute_loss(), which the guard calls as Keras does"
+                f"{name} defines its own {method}(). Only Keras's own training step is known to "
+                "give the same result in parts. Put your own loss into compute_loss(): the guard "
+                "calls it as Keras does"
             )
     if backend == "tensorflow" and _has_strategy(model):
-        raise UsageError("the model trains under tf.distribute: the guard works on one device")
+        raise UsageError("the model trains under tf.distribute: the guard works only on one device")
     if backend == "jax" and keras.distribution.distribution() is not None:
-        raise UsageError("the model trains under keras.distribution: the guard works on one device")
+        raise UsageError(
+            "the model trains under keras.distribution: the guard works only on one device"
+        )
     if model.compiled and model.optimizer is None:
         raise UsageError(f"{name} has no optimizer: there is no training to guard")
 

@@ -226,7 +226,7 @@ class KerasStep:
         for leaves, part in zip(flat, of, strict=True):
             rows = part.stop - part.start
             if any(len(leaf.shape) == 0 or leaf.shape[0] != rows for leaf in leaves):
-                raise CannotSplit("an output of the model has not one row per sample")
+                raise CannotSplit("an output of the model does not have one row per sample")
         concatenate = self._keras.ops.concatenate
         values = [concatenate(pieces, axis=0) for pieces in zip(*flat, strict=True)]
         masks = [
@@ -239,7 +239,7 @@ class KerasStep:
     def _refuse_whole_numbers(self, predictions: Predictions) -> None:
         for leaf in self._keras.tree.flatten(predictions.values):
             if "float" not in self._keras.backend.standardize_dtype(leaf.dtype):
-                raise CannotSplit("an output of the model is no floating-point number")
+                raise CannotSplit("an output of the model is not a floating-point number")
 
 
 class _Averages:
@@ -281,7 +281,7 @@ def _batch_norms(keras: Any, model: Any) -> list[Any]:
 
 
 _NOT_REPEATABLE = (
-    "the loss is not a mean over samples, so that predictions are needed twice, and they came out "
-    "differently the second time: the model draws random numbers that Keras does not keep, or "
-    "remembers something between calls"
+    "the loss is not a mean over samples, so the predictions are computed twice, and the second "
+    "time they were different: the model draws random numbers that Keras does not keep, or it has "
+    "state between calls"
 )

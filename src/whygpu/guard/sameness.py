@@ -113,7 +113,9 @@ class LossCheck:
 def quotient(part: float, whole: float) -> float:
     """The weight of a part, relative to that of the whole, as weight= gives it."""
     if not math.isfinite(part) or not math.isfinite(whole) or part > whole:
-        raise UsageError(f"weight= gave {part} for a part of a batch, and {whole} for all of it")
+        raise UsageError(
+            f"weight= returned {part} for a part of a batch, and {whole} for the whole batch"
+        )
     return part / whole if whole else 0.0
 
 
@@ -124,17 +126,17 @@ def is_power_of_two(count: int) -> bool:
 
 NEITHER = (
     "the gradient of a batch is neither the mean nor the sum of the gradients of its halves, so "
-    "micro-batches would train something else. That is so where samples of a batch are compared "
-    "with each other, and where the loss is a mean over something that samples have in different "
-    "numbers, such as tokens: then tell what a part counts for, for example "
+    "micro-batches would train something else. This happens if the loss compares samples of a "
+    "batch with each other, or if it is a mean over items such as tokens, and samples have "
+    "different numbers of them. In the second case pass the weight of a part, for example "
     "weight=lambda tokens, labels: (labels != -100).sum()"
 )
-_TAKEN = "it is taken for a mean over samples"
-RANDOM = f"the loss is random, so that it could not be checked; {_TAKEN}"
-NOTHING = f"the samples looked at have no gradient, so that nothing was checked; {_TAKEN}"
-NO_ROOM = f"two samples do not fit together, so that the loss could not be checked; {_TAKEN}"
+_TAKEN = "whygpu assumes a mean over samples"
+RANDOM = f"the loss is random, so it could not be checked; {_TAKEN}"
+NOTHING = f"the samples of the check have no gradient, so nothing was checked; {_TAKEN}"
+NO_ROOM = f"two samples together do not fit, so the loss could not be checked; {_TAKEN}"
 BATCH_NORM = (
-    "the loss exists in training only, with batch normalisation in it, so that it could not be "
+    "the loss exists only in training and contains batch normalisation, so it could not be "
     f"checked; {_TAKEN}"
 )
 UNCHECKED = f"the loss was not checked (check=False); {_TAKEN}"

@@ -58,7 +58,7 @@ class Splitter:
             except Exception as error:
                 shortage = _shortage_in(error)
                 if shortage is None and refused is not None:
-                    failure = CannotSplit(f"in parts it fails: {type(error).__name__}: {error}")
+                    failure = CannotSplit(f"it fails in parts: {type(error).__name__}: {error}")
                     raise self._given_up(refused[0], failure) from error
                 if shortage is None:
                     raise
@@ -102,18 +102,18 @@ class Splitter:
         )
 
     def _given_up(self, error: Exception, reason: CannotSplit) -> Exception:
-        words = f"the batch was not cut into micro-batches: {reason}"
+        words = f"the batch was not split into micro-batches: {reason}"
         say(words)
         add_note(error, words)
         return error
 
     def _even_one(self, error: Exception, shortage: Shortage, samples: int) -> None:
         words = (
-            f"even one sample at a time does not fit ({shortage_words(shortage)}); a smaller batch "
-            f"cannot help, what is there besides the batch is too large"
+            f"even one sample at a time does not fit ({shortage_words(shortage)}). A smaller batch "
+            "cannot help: what is in memory besides the batch is too large"
         )
         if samples == 1:
-            words = f"the batch has one sample and cannot be cut ({shortage_words(shortage)})"
+            words = f"the batch has one sample and cannot be split ({shortage_words(shortage)})"
         say(words)
         add_note(error, words)
 

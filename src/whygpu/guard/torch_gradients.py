@@ -51,9 +51,9 @@ class Gradients:
         """What runs when a gradient is complete would run for every part, and after a failure."""
         if any(getattr(p, "_post_accumulate_grad_hooks", None) for p in self._parameters):
             raise UsageError(
-                "parameters have hooks that run as soon as their gradient is there "
-                "(register_post_accumulate_grad_hook), as an optimizer that steps within backward "
-                "does: a step that fails halfway could not be taken back. Let the optimizer step "
+                "parameters have hooks that run as soon as their gradient is ready "
+                "(register_post_accumulate_grad_hook), as in an optimizer that steps within "
+                "backward: a step that fails halfway could not be undone. Let the optimizer step "
                 "after guard.backward()"
             )
 
@@ -107,8 +107,8 @@ class Gradients:
         if strangers:
             shapes = ", ".join(str(tuple(leaf.shape)) for leaf in strangers[:5])
             raise CannotSplit(
-                f"the loss also trains {len(strangers)} tensors that the guard was not given "
-                f"(shapes {shapes}); give it all that is trained: "
+                f"the loss also trains {len(strangers)} tensors that the guard does not know "
+                f"(shapes {shapes}); pass everything that you train: "
                 "whygpu.oom_guard(model, optimizer)"
             )
 

@@ -89,7 +89,7 @@ class TorchLoop:
             return
         if distributed.get_world_size() > 1:
             raise UsageError(
-                "this process trains together with others (torch.distributed): where one of them "
-                "runs out of memory, the others are already waiting for its gradients, and a "
-                "second attempt would not meet them. Find a batch that fits instead"
+                "this process trains together with others (torch.distributed): if one of them "
+                "runs out of memory, the others are already waiting for its gradients, so a "
+                "second attempt does not work. Use a batch that fits (whygpu memory find)"
             )

@@ -156,8 +156,8 @@ def _without_all(
         yield Repair(
             finding.code,
             finding.subject,
-            f"{and_list(here)} taken off {LIBRARY_PATH}",
-            f"{display_name(framework.name)} finds a CUDA library there that does not fit: "
+            f"{and_list(here)} removed from {LIBRARY_PATH}",
+            f"{display_name(framework.name)} finds an unsuitable CUDA library there: "
             f"{finding.cause}",
             tuple(Action("remove", LIBRARY_PATH, entry, finding.cause) for entry in here),
         )
@@ -168,8 +168,8 @@ def _without(finding: Finding, environ: Mapping[str, str], place: str, what: str
         yield Repair(
             finding.code,
             finding.subject,
-            f"{place} taken off {LIBRARY_PATH}",
-            f"it has {what} of libcuda.so.1 in the driver's place",
+            f"{place} removed from {LIBRARY_PATH}",
+            f"it has {what} of libcuda.so.1, which hides the driver's library",
             (Action("remove", LIBRARY_PATH, place, finding.cause),),
         )
 
@@ -194,9 +194,9 @@ def _searching(
     return Repair(
         finding.code,
         finding.subject,
-        f"{and_list(places)} put first on {LIBRARY_PATH}",
+        f"{and_list(places)} put first in {LIBRARY_PATH}",
         f"{display_name(framework.name)} {framework.version} needs {and_list(libraries)}, and the "
-        "loader does not look there by itself",
+        "loader does not search there by default",
         tuple(
             Action("prepend", LIBRARY_PATH, place, f"{and_list(libraries)} for {framework.name}")
             for place in reversed(places)
@@ -226,8 +226,8 @@ def _xla_files(machine: Snapshot, finding: Finding, environ: Mapping[str, str]) 
         yield Repair(
             finding.code,
             finding.subject,
-            f"XLA is shown the CUDA files in {place}",
-            "it compiles with libdevice.10.bc and ptxas, and does not look there by itself",
+            f"XLA uses the CUDA files in {place}",
+            "XLA needs libdevice.10.bc and ptxas to compile, and does not search there by default",
             tuple(actions),
         )
 
@@ -257,8 +257,8 @@ def _xla_variable(machine: Snapshot, finding: Finding, environ: Mapping[str, str
     yield Repair(
         finding.code,
         finding.subject,
-        f"{XLA_DATA} taken out of XLA_FLAGS",
-        "the folder that it names does not exist, and XLA then finds nothing",
+        f"{XLA_DATA} removed from XLA_FLAGS",
+        "the folder that it names does not exist, so XLA finds nothing",
         (wrong,),
     )
 
