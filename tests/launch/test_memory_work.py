@@ -191,9 +191,9 @@ def test_a_variable_tells_the_batch_where_the_call_does_not(
 
 @pytest.mark.parametrize(
     ("framework", "why"),
-    [("jax", "a JAX function cannot be"), ("tensorflow", "nothing shows which Keras model")],
+    [("jax", "cannot recreate a JAX function"), ("tensorflow", "nothing shows which Keras model")],
 )
-def test_what_cannot_be_taken_out_of_a_program_is_said(
+def test_why_work_cannot_be_recreated(
     part: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, framework: str, why: str
 ) -> None:
     seen = frames(part, tmp_path, "raise MemoryError")

@@ -81,7 +81,7 @@ def test_what_became_of_each_call(part: Any, tmp_path: pathlib.Path) -> None:
     assert calls[1]["reason"].startswith("AttributeError: ")
     name = "tf.config.experimental.enable_tensor_float_32_execution"
     assert calls[3]["reason"] == f"this TensorFlow has no {name}"
-    assert calls[4]["reason"] == "XLA knows --a from release 0.3 on"
+    assert calls[4]["reason"] == "XLA knows --a only since release 0.3"
 
 
 class Cuda:

@@ -124,8 +124,8 @@ def test_what_would_fit_by_the_estimate(changes: dict[str, Any], said: str) -> N
     ("changes", "said"),
     [
         (
-            {"answer": "cannot-tell", "why": "nothing shows what the module was given"},
-            "cannot be made: nothing shows what the module was given",
+            {"answer": "cannot-tell", "why": "nothing shows the inputs of the module"},
+            "cannot be made: nothing shows the inputs of the module",
         ),
         (
             {"answer": "no-room-known", "room": None, "mode": "infer", "optimizer": None},

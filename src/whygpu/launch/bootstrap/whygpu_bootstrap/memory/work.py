@@ -24,9 +24,9 @@ MOST_NAMES = 1000
 LONGEST_WHY = 300
 PARTS = ("keras", "torch")
 NOT_FOLLOWED = (
-    ("jax", "a JAX function cannot be taken out of the program that has died"),
-    ("tensorflow", "nothing shows which Keras model it was at, and what TensorFlow computes beside "
-     "one cannot be taken out of the program that has died"),
+    ("jax", "whygpu cannot recreate a JAX function after the program has failed"),
+    ("tensorflow", "nothing shows which Keras model was running, and whygpu cannot recreate other "
+    "TensorFlow code after the program has failed"),
 )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def noted(frames: "Frames", batch: "Any") -> "dict[str, Any] | None":
         return None
     calls = _calls(frames)
     if calls and int(keras.__version__.split(".")[0]) < 3:
-        raise CannotNote("estimates are made for Keras 3, and this is Keras " + keras.__version__)
+        raise CannotNote("estimates need Keras 3, and this is Keras " + keras.__version__)
     for call, frame in calls:
         model = value_of(call.func.value, frame)
         if isinstance(model, keras.Model):
@@ -207,7 +207,7 @@ def _config(model: "Any") -> "Any":
         return model.get_config()
     except NotImplementedError:
         raise CannotNote(
-            "Keras cannot make a %s again, for it has no get_config()" % type(model).__name__
+            "Keras cannot recreate a %s, because it has no get_config()" % type(model).__name__
         )
 
 

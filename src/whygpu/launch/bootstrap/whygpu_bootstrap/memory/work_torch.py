@@ -60,12 +60,12 @@ def noted(frames: "Frames", batch: "Any") -> "dict[str, Any] | None":
     call = _under_way(torch, frames) or _in_source(torch, frames)
     if call is None:
         if any(isinstance(value, torch.nn.Module) for _, value in belongings(frames)):
-            raise CannotNote("nothing shows which PyTorch module was called, and with what")
+            raise CannotNote("nothing shows which PyTorch module was called, or with which inputs")
         return None
     module = getattr(call.module, "_orig_mod", call.module)
     keras = sys.modules.get("keras")
     if keras is not None and isinstance(module, getattr(keras, "Model", ())):
-        raise CannotNote("the program calls its Keras model in a loop of its own")
+        raise CannotNote("the program calls its Keras model in its own loop")
     if type(module).__name__ in OVER_GPUS:
         raise CannotNote("%s spreads the work over GPUs" % type(module).__name__)
     train = _trains(torch, frames, call)
@@ -120,7 +120,7 @@ def _in_source(torch: "Any", frames: "Frames") -> "Call | None":
     args = [_given(torch, each, frame) for each in call.args]
     kwargs = {each.arg: _given(torch, each.value, frame) for each in call.keywords}
     if None in kwargs or any(each is UNKNOWN for each in [*args, *kwargs.values()]):
-        raise CannotNote("nothing shows what the module was given")
+        raise CannotNote("nothing shows the inputs of the module")
     written = [(each, found) for each, found in zip(call.args, args)]
     written += [(each.value, kwargs[each.arg]) for each in call.keywords]
     # x.to(device) has the shape of x, but need not be on its device; neither need what was made
@@ -216,10 +216,10 @@ def _rows(torch: "Any", call: "Call", by_name: "Any") -> "int | None":
     """The size of the first axis, unless the program has a variable that says otherwise."""
     given = [each for each in _tensors(torch, [call.args, call.kwargs]) if each.dim()]
     if not given:
-        raise CannotNote("the module is given no arrays")
+        raise CannotNote("the module has no arrays as inputs")
     rows = given[0].shape[0]
     if by_name is not None and by_name != rows and by_name in given[0].shape[1:]:
-        raise CannotNote("the batch is not the first axis of what the module is given")
+        raise CannotNote("the batch is not the first axis of the module's inputs")
     return rows
 
 
@@ -254,13 +254,13 @@ class _Pickler(pickle.Pickler):
         if type(value).__name__ == "ndarray" and value.nbytes > LARGEST:
             raise CannotNote("the module holds an array of %d MiB" % (value.nbytes >> 20))
         if time.time() > self._until:
-            raise CannotNote("noting the module took more than %g s" % LONGEST)
+            raise CannotNote("recording the module took more than %g s" % LONGEST)
         return None
 
 
 def _described(torch: "Any", tensor: "Any", placed: "Any") -> "dict[str, Any]":
     if tensor.layout is not torch.strided:
-        raise CannotNote("a tensor of the module's is sparse")
+        raise CannotNote("the module has a sparse tensor")
     whole = not (tensor.is_floating_point() or tensor.is_complex())
     there = tensor.device.type == "cpu" and tensor.numel() <= LONGEST_LIST
     return {

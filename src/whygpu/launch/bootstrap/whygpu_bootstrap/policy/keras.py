@@ -44,7 +44,7 @@ def disable_jit(keras: "Any") -> None:
         raise CannotCall("Keras runs on %s" % keras.backend.backend())
     trainer: "Any" = sys.modules.get("keras.src.trainers.trainer")
     if trainer is None or not hasattr(trainer, "model_supports_jit"):
-        raise CannotCall("this Keras compiles no model unless the program asks for it")
+        raise CannotCall("this Keras compiles a model only if the program asks for it")
 
     def model_supports_jit(model: "Any") -> bool:
         answers_on_jit.append(False)

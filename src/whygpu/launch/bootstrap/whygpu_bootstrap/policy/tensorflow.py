@@ -120,9 +120,11 @@ def _configure(tensorflow: "Any", bytes: "int | None", bytes_by_gpu: "Any") -> N
     limits = bytes_by_gpu if len(bytes_by_gpu) == len(gpus) else [bytes] * len(gpus)
     for gpu, limit in zip(gpus, limits):
         if limit is None:
-            raise CannotCall("the size of the GPU is not known")
+            raise CannotCall("the memory size of the GPU is unknown")
         if get(gpu) is not None:
-            process_record.note("the program divides %s itself: its own limits stay" % gpu.name)
+            process_record.note(
+                "the program itself divides %s: its own limits stay in force" % gpu.name
+            )
             continue
         set_(gpu, [Configuration(memory_limit=limit // MIB)])
 
@@ -141,7 +143,7 @@ def _limit_sessions(module: "Any", attempt: "Attempt", fraction: "float | None")
     ) -> None:
         with attempt:
             if fraction is None:
-                raise CannotCall("the size of the GPU is not known")
+                raise CannotCall("the memory size of the GPU is unknown")
             config = _limited(module, config, fraction)
         create(self, target, graph, config, *more, **options)
 

@@ -12,7 +12,7 @@ def add(flag: str, version: str, first_release: "tuple[int, ...]") -> None:
     numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
     if numbers < first_release:
         release = ".".join(str(number) for number in first_release)
-        raise CannotCall("XLA knows %s from release %s on" % (flag.partition("=")[0], release))
+        raise CannotCall("XLA knows %s only since release %s" % (flag.partition("=")[0], release))
     flags = os.environ.get("XLA_FLAGS", "")
     # A flag that the user has given keeps its value.
     if flag.partition("=")[0] not in flags:

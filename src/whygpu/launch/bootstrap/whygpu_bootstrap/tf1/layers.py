@@ -30,7 +30,7 @@ class BatchNormalizationParts:
         size = tf.TensorShape(input_shape).dims[self.axis].value
         if size is None:
             raise ValueError(
-                "The axis %d of the inputs of `%s` is to be normalized, and its size is not known: "
+                "The size of axis %d of the inputs of `%s`, which is normalized, is unknown: "
                 "the inputs have shape %s." % (self.axis, self.name, input_shape)
             )
         self.gamma = self._weight("gamma", size, self.scale)

@@ -220,8 +220,8 @@ _NO_COUNTERPART = "TensorFlow 2 has no counterpart of it"
 _REASONS = (
     (
         "tf.estimator",
-        "TensorFlow 2.16 and later have no estimators; under --tf1 there are Estimator and the "
-        "linear and deep ones (TensorFlow 2.15 is the last that has them all)",
+        "TensorFlow 2.16 and later have no estimators; --tf1 provides Estimator and the linear "
+        "and deep ones (TensorFlow 2.15 is the last release that has them all)",
     ),
     (
         "tf.contrib.slim.nets",
@@ -230,12 +230,12 @@ _REASONS = (
     ("tf.keras.applications", "the models of tf.keras need tf_keras: `pip install tf_keras`"),
     (
         "tf.keras",
-        "the Keras 2 inside TensorFlow has no such part, and Keras 3 cannot work in a graph; "
-        "with `pip install tf_keras` the program gets the whole of Keras 2",
+        "the Keras 2 inside TensorFlow does not have it, and Keras 3 cannot work in a graph; "
+        "`pip install tf_keras` gives the program the complete Keras 2",
     ),
     (
         "tf.layers",
-        "this TensorFlow has lost the layers of TensorFlow 1; `pip install tf_keras` has them",
+        "this TensorFlow no longer has TensorFlow 1 layers; `pip install tf_keras` adds them",
     ),
     ("tf.contrib.tensorboard", "it is a part of TensorBoard: `pip install tensorboard`"),
     ("tf.contrib", _NO_COUNTERPART + ": tf.contrib was removed in TensorFlow 2.0"),

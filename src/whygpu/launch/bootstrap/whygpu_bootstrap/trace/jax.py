@@ -289,7 +289,7 @@ def _say_how_counted(programs: "list[Program]", unknown: "Any", notes: "list[str
     if any(program.has_loop for program in programs):
         notes.append("operations in a loop (scan, while_loop) are counted once per execution")
     if unknown:
-        notes.append("%d executions of JAX could not be looked into" % unknown)
+        notes.append("%d executions of JAX could not be examined" % unknown)
 
 
 def _backends() -> "dict[str, Any]":
@@ -303,7 +303,7 @@ def _has_gpu() -> bool:
 def _why_no_gpu(jax: "Any") -> str:
     chosen = getattr(jax.config, "jax_platforms", None)
     if chosen:
-        return "JAX was told to use the platforms %s only" % chosen
+        return "a setting limits JAX to the platforms %s" % chosen
     errors = getattr(_part("xla_bridge"), "_backend_errors", None) or {}
     for platform, error in errors.items():
         lines = str(error).splitlines()

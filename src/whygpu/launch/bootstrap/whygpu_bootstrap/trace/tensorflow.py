@@ -32,7 +32,7 @@ def _watch_sessions() -> "Sessions | None":
     module = _module("client.session")
     protos = _core_module("protobuf.config_pb2")
     if module is None or protos is None:
-        process_record.note("this TensorFlow keeps its sessions where whygpu does not look")
+        process_record.note("whygpu does not find the sessions of this TensorFlow release")
         return None
     sessions = session_part.Sessions(module, protos)
     sessions.install()
@@ -43,7 +43,7 @@ def _watch_eager() -> "Eager | None":
     context = _module("eager.context")
     extension = eager_part.extension_module(context)
     if context is None or extension is None:
-        process_record.note("this TensorFlow executes eagerly where whygpu does not look")
+        process_record.note("whygpu does not find the eager execution of this TensorFlow release")
         return None
     eager = eager_part.Eager(context, extension)
     eager.install()
@@ -136,16 +136,16 @@ def _say_how_functions_count(functions: "Any", eager: "Eager", notes: "list[str]
             "their time is that of the function as a whole"
         )
     if any("Dataset" in op for op, _, _ in list(eager.operations)):
-        notes.append("what runs inside tf.data, always on the CPU, is not counted")
+        notes.append("operations inside tf.data, which always run on the CPU, are not counted")
     if any(function.placement.has_loop for function in functions):
         notes.append("operations in a loop inside a tf.function are counted once per call")
     if any(function.placement.has_xla for function in functions):
         notes.append("functions that XLA compiles are counted as they were before compilation")
     if eager.lent_once:
-        notes.append("graphs that the program collected itself were left to it")
+        notes.append("graphs that the program collected itself were not examined")
     if len(eager.functions) >= eager_part.MOST_FUNCTIONS:
         notes.append(
-            "more than %d tf.functions: the later ones were not looked into"
+            "more than %d tf.functions: the later ones were not examined"
             % eager_part.MOST_FUNCTIONS
         )
 
@@ -165,7 +165,7 @@ def _count_sessions(
             "counts and times in sessions are estimates from %d of %d runs" % (sampled, runs)
         )
     if sessions.uncounted:
-        notes.append("%d runs of sessions could not be looked into" % sessions.uncounted)
+        notes.append("%d runs of sessions could not be examined" % sessions.uncounted)
 
 
 def _gpus(eager: "Eager | None", sessions: "Sessions | None") -> "list[str] | None":
@@ -182,7 +182,7 @@ def _explain(sights: "dict[Any, Sight]", gpus: "list[str] | None", reasons: "Rea
         asked = sorted({s.requested for s in sights.values() if why.kind(s.requested) == "gpu"})
         text = "TensorFlow has no GPU, so everything ran on the CPU"
         if asked:
-            text += ", also what asked for %s" % ", ".join(asked)
+            text += ", even operations placed on %s" % ", ".join(asked)
         reasons.add(results.EVERYTHING, results.NO_GPU, text)
         return
     for sight in sights.values():

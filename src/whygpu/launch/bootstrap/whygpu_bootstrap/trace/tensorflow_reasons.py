@@ -77,7 +77,10 @@ def explain(sight: "Sight", known: "Knowledge", gpus: "list[str]") -> "tuple[str
     `gpus` are the labels of the GPUs that TensorFlow has.
     """
     if kind(sight.requested) == "cpu":
-        return results.EXPLICIT, "asked for %s, as with tf.device" % sight.requested
+        return (
+            results.EXPLICIT,
+            "the program asked for %s, for example with tf.device" % sight.requested,
+        )
     if not known.on_gpu:
         return results.NO_KERNEL, "TensorFlow has no GPU kernel for it"
     types = sight.types or ()
@@ -85,7 +88,10 @@ def explain(sight: "Sight", known: "Knowledge", gpus: "list[str]") -> "tuple[str
     if not usable:
         return _no_kernel_for_types(types, known)
     if kind(sight.requested) == "gpu" and not _is_there(sight.requested, gpus):
-        missing = "asked for %s; TensorFlow has %s" % (sight.requested, ", ".join(gpus))
+        missing = "the program asked for %s, but TensorFlow has %s" % (
+            sight.requested,
+            ", ".join(gpus),
+        )
         return results.SOFT, missing
     if sight.types is None:
         return None
@@ -94,18 +100,18 @@ def explain(sight: "Sight", known: "Knowledge", gpus: "list[str]") -> "tuple[str
     if sight.colocated:
         return results.CPU_RESOURCE, "placed together with %s" % ", ".join(sight.colocated)
     if known.uses_resource:
-        return results.CPU_RESOURCE, "it goes where its variable or iterator is"
-    return results.UNEXPLAINED, "a GPU kernel is there; TensorFlow chose the CPU"
+        return results.CPU_RESOURCE, "it runs on the device of its variable or iterator"
+    return results.UNEXPLAINED, "a GPU kernel exists, but TensorFlow chose the CPU"
 
 
 def _stays_in_host_memory(
     types: "tuple[Any, ...]", usable: "Any", known: "Knowledge"
 ) -> "tuple[str, str]":
     if all(known.results_in_host_memory(kernel) for kernel in known.on_gpu):
-        return results.HOST_RESULT, "also on a GPU its result would be in the host's memory"
+        return results.HOST_RESULT, "on a GPU too, its result would be in host memory"
     constrained = {constraint.name for kernel in usable for constraint in kernel.constraint}
     names = sorted({known.type_name(number) for name, number in types if name in constrained})
-    text = "with %s also a GPU's kernel works in the host's memory" % ", ".join(names)
+    text = "with %s the GPU kernel works in host memory too" % ", ".join(names)
     return results.HOST_DTYPE, text
 
 

@@ -190,7 +190,8 @@ _tracers: "list[Any]" = []
 def start(torch: "Any", settings: "dict[str, Any]") -> None:
     if not hasattr(torch._C, "_push_on_torch_dispatch_stack"):
         process_record.note(
-            "operations of PyTorch %s cannot be traced: from 2.0 on" % torch.__version__
+            "operations of PyTorch %s cannot be traced: PyTorch 2.0 or newer is needed"
+            % torch.__version__
         )
         return
     from whygpu_bootstrap.trace import torch_window as windows
@@ -336,7 +337,7 @@ def _say_how_counted(watch: "Watch", exact: bool, notes: "list[str]") -> None:
             % (watch.seen, watch.samples)
         )
     if _has_compiled():
-        notes.append("what torch.compile has fused is not seen as operations")
+        notes.append("operations that torch.compile has fused are not counted")
 
 
 def _has_compiled() -> bool:
