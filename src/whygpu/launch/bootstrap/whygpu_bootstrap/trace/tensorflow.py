@@ -182,7 +182,7 @@ def _explain(sights: "dict[Any, Sight]", gpus: "list[str] | None", reasons: "Rea
         asked = sorted({s.requested for s in sights.values() if why.kind(s.requested) == "gpu"})
         text = "TensorFlow has no GPU, so everything ran on the CPU"
         if asked:
-            text += ", even operations placed on %s" % ", ".join(asked)
+            text += ", even operations that asked for %s" % ", ".join(asked)
         reasons.add(results.EVERYTHING, results.NO_GPU, text)
         return
     for sight in sights.values():
