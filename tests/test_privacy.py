@@ -19,6 +19,7 @@ from whygpu.host.base import Platform
 from whygpu.model.codec import decode, encode
 from whygpu.model.explanation import Explanation
 from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Package
 from whygpu.privacy import GENERAL, Redactor
 
 ALICE = Platform(
@@ -548,3 +549,18 @@ def test_an_answer_does_not_say_a_name_that_only_the_rest_of_the_log_shows() -> 
 def test_a_command_keeps_its_plain_words() -> None:
     redactor = Redactor(ALICE, keeps_other_homes=True)
     assert redactor.text("chown alice /home/alice/x") == "chown alice ~/x"
+
+
+@each(
+    ("requirement", "shown"),
+    [
+        ("nvidia-cublas-cu12==12.9.2.10", True),
+        ("nvidia-cudnn-cu12 (>=9.10.2.21) ; platform_system == 'Linux'", True),
+        ("numpy NCCL INFO Bootstrap : Using eth0:230.147.200.203<0>", False),
+        ("numpy; platform_release == '10.1.2.3'", False),
+    ],
+)
+def test_four_numbers_are_a_version_only_in_a_requirement(requirement: str, shown: bool) -> None:
+    package = Package("example", "1.0", "/example", False, (requirement,), ())
+    kept = Redactor(ALICE).value(package).requires == (requirement,)
+    assert kept is shown

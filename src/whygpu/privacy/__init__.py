@@ -41,8 +41,21 @@ _VERSION_FIELDS = frozenset(
     ("version", "requires", "requirement", "owner", "found", "cuda", "cudnn")
 )
 """Fields with versions: NVIDIA's packages have four numbers (12.9.2.10), like addresses."""
+_VERSION_WORD = re.compile(r"[\w.\[\],<>=!~()+*-]{1,100}")
+_FOUR_NUMBERS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 _SAME_FIELD = frozenset(("known",))
 """The codec puts a known value into an object."""
+
+
+def _is_requirement(text: str) -> bool:
+    """Whether a text is a version, or a package and its version, and nothing else."""
+    head, _, marker = text.partition(";")
+    words = head.split()
+    return (
+        len(words) <= 3
+        and all(map(_VERSION_WORD.fullmatch, words))
+        and _FOUR_NUMBERS.search(marker) is None
+    )
 
 
 def _tells_something(name: str) -> bool:
@@ -143,7 +156,8 @@ class Redactor:
         return value
 
     def _named(self, text: str, field: str) -> str:
-        return replacement_for(field, text) or self.text(text, versions=field in _VERSION_FIELDS)
+        versions = field in _VERSION_FIELDS and _is_requirement(text)
+        return replacement_for(field, text) or self.text(text, versions=versions)
 
     def _lines(self, items: list[object], field: str) -> list[object]:
         """The items of a list may be the lines of one text, and a key may have many lines."""
