@@ -48,13 +48,13 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert [holder["pid"] for holder in gpu["holders"]] == [2016]
 
 
-def test_a_machine_without_gpu_is_told_as_such(
+def test_a_machine_without_gpu_is_reported_as_such(
     saved: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["memory", "--snapshot", saved('start = "no-gpu"')]) == 0
     text = capsys.readouterr().out
     assert text.startswith("No NVIDIA GPU is seen on this machine")
-    assert "three quarters of the GPU's whole memory" in text
+    assert "three quarters of the total memory" in text
 
 
 def test_a_driver_that_does_not_answer_ends_with_4_and_the_cause(
