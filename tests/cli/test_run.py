@@ -78,7 +78,7 @@ def test_a_mistake_in_our_own_words_does_not_look_like_the_programs() -> None:
 def test_one_line_at_the_end_or_none() -> None:
     command = ["--device", "cpu", "--", PYTHON, "-c", "pass"]
     (line,) = run([*WHYGPU, *command]).stderr.splitlines()
-    assert line == "whygpu: no deep-learning framework was seen; exit code 0"
+    assert line == "whygpu: no process reported a deep-learning framework; exit code 0"
     assert run([*WHYGPU, "--quiet", *command]).stderr == ""
 
 

@@ -123,7 +123,16 @@ def test_a_framework_without_a_switch() -> None:
 
 
 def test_frameworks_that_the_program_did_not_import_are_left_out() -> None:
-    assert parts_in_force(planned("cudnn=off tf32=off"), []) == ()
+    states = parts_in_force(planned("cudnn=off tf32=off"), [process(framework="torch")])
+    assert {state.framework for state in states} == {"torch"}
+
+
+def test_nothing_can_be_told_of_a_program_that_reported_nothing() -> None:
+    states = parts_in_force(planned("cudnn=off tf32=off"), [])
+    assert [(each.part, each.framework, each.state) for each in states] == [
+        ("cudnn", "", "cannot-tell"),
+        ("tf32", "", "cannot-tell"),
+    ]
 
 
 def test_flags_are_whole_words() -> None:

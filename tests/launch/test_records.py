@@ -160,7 +160,7 @@ def test_the_line_at_the_end() -> None:
         "ran on the CPU (PyTorch 1.0 and JAX 1.0); peak memory 2 GiB; a fallback: the GPU was not "
         "used (WG101)"
     )
-    assert end_text(report()) == "no deep-learning framework was seen; exit code 0"
+    assert end_text(report()) == "no process reported a deep-learning framework; exit code 0"
     assert "used no device" in end_text(report(record(use())))
     killed = report(record(use(), complete=False), exit_code=137)
     assert "before it could tell" in end_text(killed)

@@ -222,6 +222,13 @@ def without_times(probe: Probe) -> Probe:
     return probe._replace(seconds=0.0, log=tuple(lines))
 
 
+def test_keras_on_numpy_computes_and_does_not_train(tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path), "KERAS_BACKEND": "numpy"}
+    result = probe("keras-all", "keras", {**HIDDEN, **home})
+    assert (result.ended, result.fact("backend")) == ("finished", "numpy")
+    assert work(result) == [("forward-pass", "default", "cpu", "cpu")]
+
+
 def test_keras_reads_the_users_configuration(tmp_path: Path) -> None:
     (tmp_path / ".keras").mkdir()
     (tmp_path / ".keras" / "keras.json").write_text('{"backend": "torch"}')

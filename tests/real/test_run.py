@@ -102,7 +102,7 @@ def test_tensorflow(tmp_path: Path) -> None:
         "deterministic": "in-force",
         "tf32": "in-force",
     }
-    assert "policy in force: deterministic (TensorFlow), tf32 (TensorFlow)" in seen.said
+    assert "policy in force at the end: deterministic (TensorFlow), tf32 (TensorFlow)" in seen.said
 
 
 def test_torch(tmp_path: Path) -> None:

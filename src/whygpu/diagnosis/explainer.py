@@ -75,7 +75,7 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
         verdict=verdict,
         headline=_work_on_cpu(reasons)
         if on_cpu
-        else _headline(verdict, roots, unexplained, guidance, log),
+        else _headline(verdict, roots, unexplained, guidance, noise),
         root_causes=tuple(roots),
         symptoms=tuple(symptoms),
         noise=noise,
@@ -242,7 +242,7 @@ def _headline(
     roots: Sequence[Finding],
     unexplained: Sequence[Failure],
     guidance: Guidance | None,
-    log: Log,
+    noise: Sequence[Finding],
 ) -> str:
     if verdict == "found":
         return _root_headline(roots)
@@ -252,7 +252,8 @@ def _headline(
         failure = _stranger(unexplained)
         message = guidance.understood if guidance else excerpt(failure.text)
         return f"the failure is unrelated to the GPU; see line {failure.line}: {message}"
-    return "nothing in this log shows a fault; the lines that look like a problem are harmless"
+    harmless = "; the lines that look like a problem are harmless" if noise else ""
+    return f"nothing in this log shows a fault{harmless}"
 
 
 def _root_headline(roots: Sequence[Finding]) -> str:

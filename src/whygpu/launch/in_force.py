@@ -24,6 +24,11 @@ State = Literal["in-force", "not-in-force", "cannot-tell"]
 
 def parts_in_force(plan: LaunchPlan, records: Sequence[ProcessRecord]) -> tuple[PartState, ...]:
     """For each part of the policy and each framework that the program imported."""
+    if not records:
+        # It may use no framework, or keep whygpu's part out, as `python -I` does.
+        reason = "no process reported a framework"
+        parts = dict.fromkeys(each.part for each in plan.expectations)
+        return tuple(PartState(part, "", "cannot-tell", (), (), reason) for part in parts)
     imported = {use.name for record in records for use in record.frameworks}
     keys = dict.fromkeys(
         (each.part, each.framework) for each in plan.expectations if each.framework in imported
@@ -73,7 +78,9 @@ def _without_reading(expectation: Expectation, users: Sequence[ProcessRecord]) -
         if use.name == expectation.framework
         for device in use.devices
     ]
-    if expectation.on_gpu_only and devices and not any(map(_is_gpu, devices)):
+    if not devices:
+        return "cannot-tell", f"{expectation.reason}, and it started no device"
+    if expectation.on_gpu_only and not any(map(_is_gpu, devices)):
         return "cannot-tell", f"{expectation.reason}, and used no GPU"
     return "not-in-force", expectation.reason
 

@@ -190,6 +190,7 @@ class PartState(NamedTuple):
 
     part: PolicyPart
     framework: str
+    """Empty if no process reported a framework."""
     state: Literal["in-force", "not-in-force", "cannot-tell"]
     readings: tuple[ComparedReading, ...]
     """What the framework reported, each value once."""

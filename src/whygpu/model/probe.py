@@ -31,9 +31,9 @@ class ProbeDevice(NamedTuple):
 
 
 class ProbeOperation(NamedTuple):
-    """One operation that was run: a matrix product, a convolution, a training step."""
+    """One operation that was run, with a result that was known before."""
 
-    operation: Literal["matmul", "convolution", "training-step"]
+    operation: Literal["matmul", "convolution", "training-step", "forward-pass"]
     requested: str
     """The device asked for."""
     ran_on: Observed[str]

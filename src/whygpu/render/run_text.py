@@ -69,7 +69,7 @@ def in_force_lines(report: RunReport) -> Iterator[str]:
 _STATES = (
     ("not-in-force", "policy NOT in force"),
     ("cannot-tell", "policy, cannot tell whether in force"),
-    ("in-force", "policy in force"),
+    ("in-force", "policy in force at the end"),
 )
 
 
@@ -109,7 +109,7 @@ def _seen(report: RunReport) -> str:
         for use in record.frameworks
     )
     if not names:
-        return "no deep-learning framework was seen;"
+        return "no process reported a deep-learning framework;"
     if not all(record.complete for record in report.records):
         return f"{and_list(list(names))} ended before it could tell its device;"
     verb = "was" if len(names) == 1 else "were"

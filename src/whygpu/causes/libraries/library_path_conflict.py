@@ -1,5 +1,4 @@
-"""A CUDA library is installed, but the loader does not find it, or finds a copy that does not
-match.
+"""A CUDA library is installed, but the loader does not find it, or finds one that does not match.
 
 ## Why it happens
 
