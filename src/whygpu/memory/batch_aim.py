@@ -24,6 +24,10 @@ Simulated: with 0.9 there are 7 % fewer close answers where memory jumps; 0.8 is
 _FAR_BELOW = 0.3
 """If what ran is below this part of what failed, the line from it says little. Simulated: without
 it there are 12 % fewer close answers where an optimizer's update hides what small batches take."""
+_UNEXPLAINED = 1.25
+"""Times what failed. If the forecast is higher than this, something ran out that is not measured,
+and the line says nothing about it. Simulated, with a refusal at 15 to 95 % of the forecast: without
+it, the answer is 9 % too low on average, with it 6 %."""
 _FAILED_AGAIN = 2.0
 """How many times further below a failure to aim, for each failure since the line was drawn.
 Simulated: 3 and 4 are no better."""
@@ -54,6 +58,8 @@ def upwards(trials: Sequence[Trial], wishes: SearchWishes, low: int) -> float:
 def between(trials: Sequence[Trial], low: int, high: int) -> float:
     """The aim between what ran and what failed without being measured."""
     seen = forecast(trials)
+    if seen is not None and seen.batch > _UNEXPLAINED * high:
+        return (low + high) / 2
     if seen is None:
         aim = math.sqrt(low * high)
     elif _smaller_that_ran(trials, low):
