@@ -89,7 +89,7 @@ def test_a_link_that_leaves_the_folder_is_not_followed(
         assert cli.main(["lint", "--fix", given]) == 2
         said = capsys.readouterr().err
         assert "link.py is left as it is: it is a link to " in said
-        assert "outside.py, outside of what was given" in said
+        assert "outside.py, outside the given folders" in said
         assert outside.read_text() == DEFECT
     assert cli.main(["lint", "--fix", ".", str(outside)]) == 0
     assert outside.read_text() == FIXED
