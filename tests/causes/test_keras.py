@@ -6,6 +6,7 @@ import pytest
 
 from tests.cases import each
 from tests.kit import cause_named, command_of, machine, run
+from whygpu.api import diagnose
 from whygpu.model.finding import Finding
 from whygpu.model.observed import Known, need
 from whygpu.model.snapshot import Snapshot
@@ -362,3 +363,26 @@ def test_a_variable_outranks_the_file() -> None:
     snapshot = configured_in_file(machine(text), "torch")
     (found,) = run(cause_named("keras-backend-without-gpu"), snapshot).findings
     assert "selected by KERAS_BACKEND=jax" in found.message
+
+
+def test_tensorflow_fails_with_the_keras_that_it_imports() -> None:
+    failed = """
+        ended = "exception"
+        stage = "import"
+        how = "ValueError: Unable to import backend : nonsense"
+        facts = []
+    """
+    found = machine(f"""
+        [environment.variables.KERAS_BACKEND]
+        value = "nonsense"
+        [target.frameworks.keras.keras]
+        backend = "nonsense"
+        [probes.keras]{failed}
+        [probes.tensorflow]{failed}
+    """)
+    report = diagnose(found)
+    roots = [finding for finding in report.findings if finding.explained_by is None]
+    assert {(root.cause, root.subject) for root in roots} == {
+        ("keras-backend-missing", "keras"),
+        ("keras-backend-missing", "tensorflow"),
+    }

@@ -43,6 +43,7 @@ def kinds(text: str) -> list[str]:
         ("E: Unable to locate package libcudnn8", "fatal"),
         ("bash: nvcc: command not found", "fatal"),
         ("python: can't open file 'train.py': [Errno 2] No such file or directory", "fatal"),
+        ("/usr/bin/python3: No module named trainer", "fatal"),
         ("train.py: error: unrecognized arguments: --gpu", "fatal"),
         ("Process finished with exit code 1", "exit"),
         ("command terminated with exit code 2", "exit"),

@@ -120,4 +120,5 @@ def _in_words(progress: Progress) -> str:
     )
     number = len(progress.trials) + 1
     so_far = f"; so far {done}" if done else ""
-    return f"trial {number}, batch {progress.batch}: {progress.stage}{so_far}"
+    where = "GPU" if progress.on_gpu else "main"
+    return f"{where} memory, trial {number}, batch {progress.batch}: {progress.stage}{so_far}"

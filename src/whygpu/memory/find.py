@@ -69,6 +69,8 @@ class Progress(NamedTuple):
     stage: str
     trials: tuple[Trial, ...]
     """Those that are done."""
+    on_gpu: bool
+    """Whether a GPU's memory is filled, or the computer's main memory."""
 
 
 OnProgress = Callable[[Progress], None]
@@ -261,7 +263,9 @@ class _Tries:
         from whygpu.work.task_process import run_task
 
         def tell(stage: str) -> None:
-            self._on_progress(Progress(batch, stage, tuple(self._trials)))
+            self._on_progress(
+                Progress(batch, stage, tuple(self._trials), self._limits.gpu is not None)
+            )
 
         tell("starting")
         wanted = self._wanted

@@ -60,7 +60,7 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|^ERROR: (?!pip's dependency resolver|After October)\S"
             r"|^E: (?:Unable|Package|Failed|The)|^[\w./: -]{1,120}: command not found$"
             r"|^/bin/sh: (?:line )?\d+: [\w./-]{1,80}: not found$"
-            r"|^python[\d.]{0,5}: can't open file "
+            r"|^(?:\S{0,200}/)?python[\d.]{0,5}: (?:can't open file|No module named) "
             r"|: error: (?:unrecognized|the following) arguments"
             r"|^PackagesNotFoundError|^ResolvePackageNotFound|^UnsatisfiableError"
         ),

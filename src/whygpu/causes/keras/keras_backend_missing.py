@@ -135,16 +135,28 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
     choice = choice_of(machine, keras, backend)
     with_gpu = not isinstance(nvidia_gpu(machine), Absent)
     exists = backend in _PACKAGES
+    setting = (
+        f"backend is {backend}, {choice.sentence}, which is "
+        f"{'not installed' if exists else 'not a backend of Keras'} (installed: "
+        f"{and_list([display_name(name) for name in installed]) if installed else 'none'})"
+    )
+    remedies = tuple(_remedies(choice, installed, with_gpu=with_gpu))
     yield CAUSE.finding(
         subject="keras",
-        message=(
-            f"{titled(keras)} cannot be imported: its backend is {backend}, {choice.sentence}, "
-            f"which is {'not installed' if exists else 'not a backend of Keras'} (installed: "
-            f"{and_list([display_name(name) for name in installed]) if installed else 'none'})"
-        ),
+        message=f"{titled(keras)} cannot be imported: its {setting}",
         evidence=(*_line(probe), choice.evidence),
-        remedies=tuple(_remedies(choice, installed, with_gpu=with_gpu)),
+        remedies=remedies,
     )
+    # TensorFlow imports Keras, and fails with it.
+    tensorflow, its_probe = machine.framework("tensorflow"), machine.probe("tensorflow")
+    evidence = _line(its_probe)
+    if evidence and isinstance(tensorflow, Known):
+        yield CAUSE.finding(
+            subject="tensorflow",
+            message=f"{titled(tensorflow.value)} cannot be imported: it imports Keras, whose {setting}",
+            evidence=(*evidence, choice.evidence),
+            remedies=remedies,
+        )
 
 
 def _installed(machine: Snapshot) -> list[str]:
