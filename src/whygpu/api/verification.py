@@ -50,16 +50,16 @@ def _outcome(name: str, done: Completed) -> Verified:
     if done.code == 0:
         return Verified(f"{name} finds every package and no conflict", False)
     words = " ".join((done.stderr or done.stdout).split())
-    said = words[-LONGEST_WORDS:]
+    ending = words[-LONGEST_WORDS:]
     if "No module named pip" in words or "no such option" in words:
-        return Verified(f"{name} is not available here: {said}", False)
+        return Verified(f"{name} is not available here: {ending}", False)
     # An index that cannot be reached looks to pip like one that has nothing.
     refuted = "(from versions: none)" not in words and any(
         text in words
         for text in ("ResolutionImpossible", "No matching distribution", "No solution found")
     )
     verb = "refuses the plan" if refuted else "failed"
-    return Verified(f"{name} {verb}: {said}", refuted)
+    return Verified(f"{name} {verb}: {ending}", refuted)
 
 
 def _uv(uv: str, wanted: Sequence[str], machine: MachineSpec, folder: str) -> tuple[str, ...]:

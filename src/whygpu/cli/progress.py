@@ -82,12 +82,12 @@ def showing(first: str, *, log: bool = True) -> Iterator[Callable[[str], None]]:
     A log gets each step once, without the details after a colon.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        said: set[str] = set()
+        shown: set[str] = set()
 
         def say(text: str) -> None:
             whole = text.partition(": ")[0]
-            if log and whole not in said:
-                said.add(whole)
+            if log and whole not in shown:
+                shown.add(whole)
                 output.say(whole)
 
         yield say

@@ -84,12 +84,12 @@ def for_unknown(log: Log, failures: Sequence[Failure], *, suspicious: bool) -> G
             ask="Did the output go elsewhere, to standard error or to a file?",
             steps=(_WHOLE_OUTPUT,),
         )
-    told = next((row for line in log.lines if (row := elsewhere(line.text))), None)
-    if not failures and told is not None:
+    known = next((row for line in log.lines if (row := elsewhere(line.text))), None)
+    if not failures and known is not None:
         return Guidance(
-            told.happened,
+            known.happened,
             ask="Did the program end after that? Then this is the reason, and not the GPU.",
-            steps=(Remedy(told.advice, told.action), _WHOLE_OUTPUT),
+            steps=(Remedy(known.advice, known.action), _WHOLE_OUTPUT),
         )
     if not failures:
         return Guidance(

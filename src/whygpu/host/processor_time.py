@@ -30,7 +30,7 @@ class ProcessorTime(NamedTuple):
 def processor_time(pid: int) -> ProcessorTime | None:
     """The kernel's count so far; None if the kernel does not report it."""
     ran = waited = 0.0
-    told = False
+    is_known = False
     for folder in _threads(pid):
         try:
             with open(f"{folder}/schedstat", encoding="ascii") as file:
@@ -38,8 +38,8 @@ def processor_time(pid: int) -> ProcessorTime | None:
             ran, waited = ran + int(numbers[0]) / 1e9, waited + int(numbers[1]) / 1e9
         except (OSError, ValueError, IndexError):
             continue
-        told = True
-    return ProcessorTime(ran, waited) if told else None
+        is_known = True
+    return ProcessorTime(ran, waited) if is_known else None
 
 
 def _threads(pid: int) -> Iterator[str]:

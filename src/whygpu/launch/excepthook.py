@@ -38,10 +38,10 @@ def _hook_program() -> None:
 def _hook_threads() -> None:
     before = threading.excepthook
 
-    def hook(told: threading.ExceptHookArgs) -> None:
-        before(told)
-        if told.exc_value is not None:
-            _show(told.exc_value)
+    def hook(arguments: threading.ExceptHookArgs) -> None:
+        before(arguments)
+        if arguments.exc_value is not None:
+            _show(arguments.exc_value)
 
     threading.excepthook = hook
 

@@ -88,7 +88,7 @@ def run(
         from whygpu.launch.host_memory import watch
 
         seen = watch(process.pid)
-        status, told = _wait(process, stream, waited)
+        status, reported_peak = _wait(process, stream, waited)
         memory = seen()
         at_end()
         _drop(waited)
@@ -99,17 +99,17 @@ def run(
         stream.hand_over()
     died = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     code = 128 + died if died else os.WEXITSTATUS(status)
-    peak = _own_peak(told, inherited, memory.peak)
+    peak = _own_peak(reported_peak, inherited, memory.peak)
     return Ended(code, died, stream.text(), peak, memory._replace(peak=peak or None))
 
 
-def _own_peak(told: int, inherited: int, seen: int | None) -> int:
+def _own_peak(reported_peak: int, inherited: int, seen: int | None) -> int:
     """The peak memory of the program; 0 if it is not known.
 
     The kernel's peak of a process includes the time before exec, when it was a copy of us. If the
     peak is no larger than ours, take the largest size that was seen of the program.
     """
-    return told if told > inherited + _BEFORE_EXEC else seen or 0
+    return reported_peak if reported_peak > inherited + _BEFORE_EXEC else seen or 0
 
 
 def _start(
@@ -161,18 +161,18 @@ def _wait(
     process: subprocess.Popen[bytes], stream: ErrorStream, waited: set[signal.Signals]
 ) -> tuple[int, int]:
     while True:
-        told = signal.sigtimedwait(waited, _LONGEST_WAIT)
-        if told is None or told.si_signo == signal.SIGCHLD:
+        received = signal.sigtimedwait(waited, _LONGEST_WAIT)
+        if received is None or received.si_signo == signal.SIGCHLD:
             pid, status, used = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 # So that Popen does not wait for it a second time.
                 process.returncode = os.waitstatus_to_exitcode(status)
                 return status, used.ru_maxrss * 1024
-        elif told.si_signo == signal.SIGWINCH:
+        elif received.si_signo == signal.SIGWINCH:
             stream.resized()
             _send(process, signal.SIGWINCH)
-        elif told.si_code != _FROM_KERNEL:
-            _send(process, told.si_signo)
+        elif received.si_code != _FROM_KERNEL:
+            _send(process, received.si_signo)
 
 
 def _drop(waited: set[signal.Signals]) -> None:

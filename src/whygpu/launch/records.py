@@ -62,13 +62,13 @@ def _record(folder: str, name: str) -> ProcessRecord:
     except _Unreadable as error:
         return _without_content(pid, f"the record of process {pid} cannot be read: {error}")
     entry, errors = decode_parts(ProcessEntry, {"pid": pid, **data})
-    told = entry.memory
-    if not told:
+    noted = entry.memory
+    if not noted:
         try:
-            told = _begun(folder, pid)
+            noted = _begun(folder, pid)
         except _Unreadable as error:
             errors = (*errors, f"the work that it had begun: {error}")
-    memory, broken = decode_parts(ProcessMemory, told, "memory.")
+    memory, broken = decode_parts(ProcessMemory, noted, "memory.")
     kept = [excerpt(note, LONGEST_NOTE) for note in entry.notes[:MOST_NOTES]]
     kept += [
         f"a part of the record of process {pid} cannot be read: {error}"
@@ -82,7 +82,7 @@ def _record(folder: str, name: str) -> ProcessRecord:
         trace={name: encode(trace) for name, trace in entry.trace.items()},
         imported=entry.imported,
         ended=entry.ended,
-        memory=memory._replace(work=_with_exact_texts(memory.work, told)),
+        memory=memory._replace(work=_with_exact_texts(memory.work, noted)),
         calls=entry.calls,
         readings=entry.readings,
     )

@@ -57,14 +57,14 @@ class Conflict(NamedTuple):
             if candidate
             else {}
         )
-        said: dict[str, None] = {}
+        needs: dict[str, None] = {}
         for need in sorted(self.needs, key=lambda need: need.owner not in own):
             owner = need.owner
             if candidate is not None and owner in own:
                 part = own[owner]
                 owner = "" if part.package == candidate.package else f"its {part.package}"
-            said[f"{owner} {_wants(need)}".strip()] = None
-        return "; ".join(said) + self.end
+            needs[f"{owner} {_wants(need)}".strip()] = None
+        return "; ".join(needs) + self.end
 
 
 class TooDeep(NamedTuple):

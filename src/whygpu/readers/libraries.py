@@ -75,13 +75,13 @@ def events(lines: Sequence[Line], raised: Sequence[Raised]) -> tuple[LibraryEven
 def _of_line(line: Line, stops: bool) -> Iterator[LibraryEvent]:
     if ".so" not in line.text and ".dll" not in line.text and ".dylib" not in line.text:
         return
-    told: set[str] = set()
+    seen: set[str] = set()
     for pattern, outcome in _EVENTS:
         for match in pattern.finditer(line.text):
             name = match["library"]
-            if name in told:
+            if name in seen:
                 continue
-            told.add(name)
+            seen.add(name)
             component, version = identify(name)
             yield LibraryEvent(
                 line=line.number,

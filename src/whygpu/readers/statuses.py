@@ -199,24 +199,24 @@ def _of_line(line: Line) -> Iterator[Status]:
     text = line.text
     call = _CALL.search(text)
     called = next((name for name in call.groups() if name), "") if call else ""
-    told: set[str] = set()
+    found: set[str] = set()
     nameless: list[Status] = []
     for match in _NAME.finditer(text):
         name = match.group()
-        if name not in told and not name.endswith("_SUCCESS") and name not in _NOT_STATUSES:
-            told.add(name)
+        if name not in found and not name.endswith("_SUCCESS") and name not in _NOT_STATUSES:
+            found.add(name)
             api = next(api for prefix, api in _PREFIXES if name.startswith(prefix))
             yield Status(line.number, api, name, called)
     for match in _NUMBERED.finditer(text):
         numbered = _by_number(match)
-        if numbered and numbered[1] not in told and not (told and match["numba"]):
+        if numbered and numbered[1] not in found and not (found and match["numba"]):
             status = Status(line.number, numbered[0], numbered[1], called)
             if numbered[1][-1].isdigit():
                 nameless.append(status)
                 continue
-            told.add(numbered[1])
+            found.add(numbered[1])
             yield status
-    if told:
+    if found:
         return
     folded = text.lower()
     for sentence, sentence_api, name in _FOLDED_SENTENCES:

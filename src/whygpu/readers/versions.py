@@ -46,14 +46,14 @@ _LONGEST = 2000
 
 def versions(lines: Sequence[Line]) -> tuple[Version, ...]:
     found: list[Version] = []
-    told: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str]] = set()
     for line in lines:
         text = line.text[:_LONGEST]
         if not _TELLING.search(text):
             continue
         for of, pattern in _PATTERNS:
             for match in pattern.finditer(text):
-                if (of, match[1]) not in told:
-                    told.add((of, match[1]))
+                if (of, match[1]) not in seen:
+                    seen.add((of, match[1]))
                     found.append(Version(line.number, of, match[1]))
     return tuple(found)

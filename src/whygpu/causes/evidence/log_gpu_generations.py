@@ -30,7 +30,7 @@ _SERIES = dict(
 """GeForce numbers without their last two digits, for models that are in no table."""
 _TORCH_BUILD = late(r"\btorch\S{0,12}[=-]{1,2}\d[\d.]{1,8}\+cu(?P<torch>\d{2,3})\b")
 _TOOLKIT = late(
-    r"\bcudatoolkit[ =]{1,4}v?(?P<conda>\d{1,2}\.\d)|\bcuda[ :-]?v?(?P<said>\d{1,2}\.\d)\b", re.I
+    r"\bcudatoolkit[ =]{1,4}v?(?P<conda>\d{1,2}\.\d)|\bcuda[ :-]?v?(?P<named>\d{1,2}\.\d)\b", re.I
 )
 
 

@@ -172,6 +172,6 @@ def _torch_call(saved: "dict[str, Any]", program: "Program") -> "tuple[Any, Any]
     unpickler = _Unpickler(file, tensors, program)
     unpickler.names = unpickler.load()
     module, args, kwargs = unpickler.load()
-    devices = {id(each): told["device"] for each, told in zip(tensors, saved["tensors"])}
+    devices = {id(each): entry["device"] for each, entry in zip(tensors, saved["tensors"])}
     call = NotedCall(module, args, kwargs, devices)
     return call, call.examples

@@ -49,11 +49,11 @@ def result(watched: "Any") -> "dict[str, Any]":
     `watched` has for each framework the module that asks its allocators, and the framework itself.
     """
     error: "Any" = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    told = _told(error)
-    if not told:
+    described = _description(error)
+    if not described:
         return {}
     found: "dict[str, Any]" = {
-        "error": told,
+        "error": described,
         "steps": None,
         "rounds": [],
         "kept": [],
@@ -79,7 +79,7 @@ def result(watched: "Any") -> "dict[str, Any]":
     return found
 
 
-def _told(error: "BaseException | None") -> str:
+def _description(error: "BaseException | None") -> str:
     """What the exception says, if it may be about memory; whygpu judges it later."""
     texts: "list[str]" = []
     links = [error]

@@ -94,13 +94,13 @@ def _argument(call: "ast.Call", frame: "types.FrameType", name: str, place: int)
 
 def _batch(call: "Any", frame: "types.FrameType", given: "Any", by_name: "Any") -> "Any":
     place = BATCH_AT.get(call.func.attr)
-    told = _argument(call, frame, "batch_size", place) if place is not None else None
+    size = _argument(call, frame, "batch_size", place) if place is not None else None
     rows = _rows(given)
     if place is None:
         found = rows
-    elif type(told) is int:
-        found = told if rows is None else min(told, rows)
-    elif told is None and rows is not None:
+    elif type(size) is int:
+        found = size if rows is None else min(size, rows)
+    elif size is None and rows is not None:
         found = min(DEFAULT_BATCH, rows)
     else:
         found = _batch_of_data(given)
@@ -125,10 +125,10 @@ def _rows(given: "Any") -> "int | None":
 def _batch_of_data(data: "Any") -> "int | None":
     """The batch size that a data set or loader reports."""
     spec = _first_spec(data)
-    told = spec.shape[0] if spec is not None and spec.shape.rank else None
-    if told is None:
-        told = getattr(data, "batch_size", None)
-    return told if type(told) is int else None
+    size = spec.shape[0] if spec is not None and spec.shape.rank else None
+    if size is None:
+        size = getattr(data, "batch_size", None)
+    return size if type(size) is int else None
 
 
 def _first_spec(data: "Any") -> "Any":

@@ -42,8 +42,8 @@ def run(request: "dict[str, Any]", channel: "Channel") -> None:
         notes += [note for note in [work.record_steps(writer)] if note]
         if given["train"]:
             channel.tell("training")
-            first, call, said = work.train(writer, given["train"])
-            notes += said
+            first, call, more_notes = work.train(writer, given["train"])
+            notes += more_notes
     devices.check_backend(given["backend"])
     devices.check_options(given["options"])
     writer.close()

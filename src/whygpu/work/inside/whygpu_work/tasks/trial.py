@@ -163,15 +163,15 @@ def malloc_in_use() -> "int | None":
     """
     try:
         library = ctypes.CDLL(None)
-        told = getattr(library, "mallinfo2", None) or library.mallinfo
+        mallinfo = getattr(library, "mallinfo2", None) or library.mallinfo
     except (OSError, AttributeError):
         return None
-    kind = ctypes.c_size_t if told.__name__ == "mallinfo2" else ctypes.c_uint
+    kind = ctypes.c_size_t if mallinfo.__name__ == "mallinfo2" else ctypes.c_uint
     fields = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
-    told.restype = type(
-        "Told", (ctypes.Structure,), {"_fields_": [(n, kind) for n in fields.split()]}
+    mallinfo.restype = type(
+        "MallocInfo", (ctypes.Structure,), {"_fields_": [(n, kind) for n in fields.split()]}
     )
-    found = told()
+    found = mallinfo()
     return found.uordblks + found.hblkhd
 
 
@@ -195,8 +195,8 @@ def device_name() -> str:
         return sys.modules["jax"].local_devices()[0].device_kind
     details = getattr(sys.modules["tensorflow"].config.experimental, "get_device_details", None)
     gpus = sys.modules["tensorflow"].config.list_physical_devices("GPU")
-    told = details(gpus[0]) if details is not None and gpus else {}
-    return told.get("device_name", "GPU")
+    facts = details(gpus[0]) if details is not None and gpus else {}
+    return facts.get("device_name", "GPU")
 
 
 def device_limit() -> "int | None":
@@ -225,11 +225,11 @@ def compiled_need() -> "int | None":
     needs = []
     try:
         for program in client.live_executables():
-            told = program.get_compiled_memory_stats()
-            beside = max(0, stats["bytes_in_use"] - told.argument_size_in_bytes)
-            new = told.output_size_in_bytes - told.alias_size_in_bytes
+            compiled = program.get_compiled_memory_stats()
+            beside = max(0, stats["bytes_in_use"] - compiled.argument_size_in_bytes)
+            new = compiled.output_size_in_bytes - compiled.alias_size_in_bytes
             needs.append(
-                beside + told.argument_size_in_bytes + max(0, new) + told.temp_size_in_bytes
+                beside + compiled.argument_size_in_bytes + max(0, new) + compiled.temp_size_in_bytes
             )
     except (AttributeError, RuntimeError, NotImplementedError):
         return None
