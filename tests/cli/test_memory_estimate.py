@@ -48,8 +48,8 @@ def estimate(*words: str) -> int:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("program.py:nothing", "--limit", "1GiB"), "int is no model: expected a Keras model"),
-        (("program.py:wants", "--limit", "1GiB"), "wants wants width, height"),
+        (("program.py:nothing", "--limit", "1GiB"), "int is not a model: expected a Keras model"),
+        (("program.py:wants", "--limit", "1GiB"), "wants needs the arguments width, height"),
         (("program.py:absent",), "program.py has no 'absent'"),
         (("program.py",), "which function of it? expected program.py:function"),
         (("model.keras",), "model.keras does not exist"),

@@ -152,7 +152,7 @@ def test_what_is_drawn_anew_at_every_call_is_no_rounding(tmp_path: pathlib.Path)
     (pair,) = found.pairs
     assert (found.verdict, found.exit_code) == ("undetermined", 4)
     assert "layer7 (Layer) differs and cannot be judged" in pair.reasons[0]
-    assert "draws random numbers" in pair.reasons[0]
+    assert "uses random numbers" in pair.reasons[0]
 
 
 def test_rounding_that_is_amplified_to_every_digit_is_rounding(tmp_path: pathlib.Path) -> None:

@@ -35,7 +35,7 @@ def archive(path: pathlib.Path, members: dict[str, int]) -> None:
     ("members", "why"),
     [
         ({"config.json": 70 << 20}, "its config.json unpacks to 73.4 MB"),
-        ({"model.weights.h5": 1200 << 20}, "unpack to 1.26 GB, which is no size of real data"),
+        ({"model.weights.h5": 1200 << 20}, "unpack to 1.26 GB, which real data never does"),
         ({str(number): 0 for number in range(20_001)}, "it has 20001 members"),
     ],
 )

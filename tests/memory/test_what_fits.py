@@ -53,7 +53,7 @@ ESTIMATE = MemoryEstimate(
     largest=BatchMemory(40, 9 * GIB, 9 * GIB, "backward", ()),
     next_batch=41,
     others=(),
-    notes=("the loss is taken to be a cross-entropy",),
+    notes=("the loss is assumed to be a cross-entropy",),
     source="PyTorch",
     traceback="",
     seconds=3.0,
@@ -77,7 +77,7 @@ def test_the_whole_answer() -> None:
         room=12 * GIB,
         largest=40,
         largest_needs=10 * GIB,
-        notes=("the loss is taken to be a cross-entropy",),
+        notes=("the loss is assumed to be a cross-entropy",),
         source="PyTorch",
         seconds=3.0,
     )

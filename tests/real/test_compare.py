@@ -157,7 +157,7 @@ def test_a_layer_that_draws_in_inference_too_is_not_called_rounding() -> None:
     report = run("always_dropping", "keras-all", "keras:tensorflow,keras:jax")
     (pair,) = report.pairs
     assert (report.verdict, report.exit_code) == ("undetermined", 4)
-    assert "draws random numbers" in pair.reasons[0]
+    assert "uses random numbers" in pair.reasons[0]
 
 
 def test_randomness_that_is_not_seeded_is_no_difference_of_devices() -> None:

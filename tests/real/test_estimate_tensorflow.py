@@ -173,7 +173,7 @@ def told() -> dict[str, Any]:
 def test_auto_is_what_it_would_be_on_a_gpu(told: dict[str, Any]) -> None:
     """On this machine Keras has answered it with no."""
     assert told["auto"] == told["on"]
-    assert "would give XLA" in told["auto"]["note"]
+    assert "would give to XLA" in told["auto"]["note"]
 
 
 def test_xla_is_modelled_as_for_jax(told: dict[str, Any]) -> None:
@@ -187,7 +187,7 @@ def test_xla_is_modelled_as_for_jax(told: dict[str, Any]) -> None:
         ("off", "jit_compile is off"),
         ("off, inference", "jit_compile is off"),
         ("augmented", "its layer random_rotation does not allow it"),
-        ("deterministic", "operations are to be deterministic"),
+        ("deterministic", "deterministic operations are required"),
         ("decorated", "jit_compile is off"),
     ],
 )
@@ -213,7 +213,7 @@ def test_the_gradients_need_what_every_layer_gave(told: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("what", "why"),
     [
-        ("eager", "it is told to run eagerly"),
+        ("eager", "run_eagerly is set"),
         ("recurrent", "its layer lstm goes to cuDNN"),
         ("loop", "a loop or a branch"),
         ("mask", "depends on values"),

@@ -228,7 +228,10 @@ def test_time_is_a_limit(find: Find) -> None:
     [
         ("returns_nothing", "returns_nothing() returned None; expected a Keras model, a PyTorch"),
         ("no_step", "no_step() returned a dict; expected a Keras model"),
-        ("wants", "wants wants first, second: expected a function of nothing, or of batch_size"),
+        (
+            "wants",
+            "wants needs the arguments first, second: expected a function without arguments",
+        ),
         ("kept", "kept is a list; expected a Keras model"),
     ],
 )

@@ -41,9 +41,7 @@ def check(path: str) -> None:
     size = sum(member.file_size for member in members)
     packed = os.path.getsize(path)
     if size > HARMLESS and size > LARGEST_RATIO * packed:
-        raise Bomb(
-            "its %s unpack to %s, which is no size of real data" % (_size(packed), _size(size))
-        )
+        raise Bomb("its %s unpack to %s, which real data never does" % (_size(packed), _size(size)))
 
 
 def _size(count: float) -> str:

@@ -149,7 +149,7 @@ def batch_parameter(function: "Callable[..., Any]") -> "str | None":
     ]
     if len(required) > 1:
         raise Unusable(
-            "%s wants %s: expected a function of nothing, or of batch_size"
+            "%s needs the arguments %s: expected a function without arguments, or with batch_size"
             % (function.__name__, ", ".join(each.name for each in required))
         )
     return required[0].name if required else None

@@ -52,7 +52,7 @@ def configurations(path: str) -> "list[Any]":
     except (OSError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile) as error:
         raise Unusable("%s cannot be read: %s: %s" % (path, type(error).__name__, error))
     if found is None:
-        raise Unusable("%s is no file of Keras: expected a .keras archive or HDF5" % path)
+        raise Unusable("%s is not a Keras file: expected a .keras archive or HDF5" % path)
     return found
 
 

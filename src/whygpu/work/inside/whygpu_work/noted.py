@@ -57,7 +57,7 @@ def definitions(program: "Program", names: "dict[str, Any]") -> "types.ModuleTyp
     """The program's file as a module that knows its constants, and has done nothing."""
     path = program.path
     if path is None:
-        raise Unusable("the program's own classes are in no file")
+        raise Unusable("the program's own classes are not in a file")
     with open(path, "rb") as stream:
         tree = ast.parse(stream.read(), path)
     flags = compile(tree, path, "exec", 0, True).co_flags & _FROM_FUTURE
@@ -107,8 +107,8 @@ def _check_shapes(model: "Any", shapes: "Any", given: "Any") -> None:
     KerasWork(model, None, given)
     if [list(each.shape) for each in model.variables] != shapes:
         raise Unusable(
-            "what Keras makes of the configuration of %s is another model: its class needs a "
-            "get_config() with all that it is made with" % type(model).__name__
+            "the configuration of %s gives a different model: its class needs a get_config() with "
+            "all its arguments" % type(model).__name__
         )
 
 
@@ -160,7 +160,9 @@ class _Unpickler(pickle.Unpickler):
             found = getattr(found, part, None)
         if found is None:
             why = getattr(self._own, "whygpu_failed", "its file does not define it")
-            raise Unusable("the program's %s cannot be had without running it (%s)" % (name, why))
+            raise Unusable(
+                "the program's %s cannot be loaded without running the program (%s)" % (name, why)
+            )
         return found
 
 

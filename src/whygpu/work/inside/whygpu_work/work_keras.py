@@ -164,7 +164,7 @@ def input_specs(model: "Any", shapes: "str | None") -> "list[tuple[tuple[int, ..
         specs = [(tuple(shape[1:]), "float32") for shape in known]
     if any(dtype == "string" for _, dtype in specs):
         raise Unusable(
-            "the model takes text, which cannot be made up for it; name a function that builds it "
+            "the model takes text, which whygpu cannot generate; name a function that builds it "
             "without the layer that reads the text"
         )
     if any(size is None for shape, _ in specs for size in shape):

@@ -22,14 +22,14 @@ FEW = 2
 CAPABILITY = (9, 0)
 """The compute capability that is assumed if none is given."""
 NOT_MEASURED = (
-    "The figures for TensorFlow are a model's, of the program that it would give XLA; they are not "
-    "held against a GPU."
+    "The figures for TensorFlow come from a model of the program that it would give to XLA. They "
+    "were not compared with a GPU."
 )
 NOT_COMPILED = (
-    "XLA does not compile this model (%s). TensorFlow then runs it operation by operation, and "
-    "that is modelled: the arrays that are held at once. What cuDNN works in is not among them; "
-    "TensorFlow chooses that on the GPU, and it can be large for convolutions. The figures are not "
-    "held against a GPU."
+    "XLA does not compile this model (%s). TensorFlow then runs it operation by operation, and the "
+    "figures are for the arrays that exist at the same time. The working memory of cuDNN is not "
+    "included: TensorFlow chooses it on the GPU, and it can be large for convolutions. The figures "
+    "were not compared with a GPU."
 )
 
 
@@ -188,10 +188,10 @@ def _size(shape: "Iterable[int]", dtype: "Any") -> int:
 def _obstacle(model: "Any") -> str:
     """What cannot be modelled without a GPU; empty if there is nothing."""
     if getattr(model, "run_eagerly", False):
-        return "it is told to run eagerly"
+        return "run_eagerly is set"
     for layer in all_layers(model):
         if _is_for_cudnn(layer):
-            return "its layer %s goes to cuDNN" % layer.name
+            return "its layer %s uses cuDNN" % layer.name
     return ""
 
 
@@ -209,7 +209,7 @@ def _why_not_compiled(model: "Any") -> str:
         warnings.simplefilter("ignore")
         before, model.jit_compile = model.jit_compile, True
         taken, model.jit_compile = model.jit_compile, before
-    return "" if taken else "operations are to be deterministic"
+    return "" if taken else "deterministic operations are required"
 
 
 def _is_for_cudnn(layer: "Any") -> bool:

@@ -98,8 +98,8 @@ class _Estimator(object):
     def _answer(self, parts: "list[dict[str, Any]]", how: str) -> "dict[str, Any]":
         if how == "modelled" and self.compiler.without:
             self._note(
-                "XLA's GPU compiler would tell rather than be modelled: it comes with JAX's CUDA "
-                "plugin, for which no GPU is needed (%s)." % self.compiler.without
+                "XLA's GPU compiler gives exact figures. It comes with JAX's CUDA plugin, which "
+                "needs no GPU (%s)." % self.compiler.without
             )
         return {
             "parts": parts,
@@ -148,12 +148,12 @@ class KerasEstimator(_Estimator):
             if not model.trainable_variables:
                 raise Unusable("the model has no weights to train: give --infer")
             if not getattr(model, "compiled", False):
-                self._note("The model is not compiled; its loss is taken to be mean squared error.")
+                self._note("The model was not compiled with a loss; mean squared error is assumed.")
             work.prepare_training()
             self._targets = work.targets(self._inputs)
             _build_optimizer(model)
         if getattr(model, "run_eagerly", False) or getattr(model, "jit_compile", True) is False:
-            self._note("The model is told not to be compiled; the figures are for a compiled one.")
+            self._note("The model has jit_compile=False; the figures are for a compiled model.")
 
     def at(self, batch: int) -> "dict[str, Any]":
         import jax
@@ -200,12 +200,14 @@ class KerasEstimator(_Estimator):
         gradients = temporary.gradients(shapes) if self.train else 0
         parts = [_part("weights", weights, "measured")]
         if self.train:
-            words = "those that are there at the peak; each is used up as soon as it is known"
+            words = "those that exist at the peak; each is used as soon as it is computed"
             parts.append(_part("gradients", gradients, "modelled", words))
             parts.append(_part("optimizer", optimizer, "measured"))
         parts.append(_part("activations", temporary.size - gradients, temporary.how))
         parts.append(_part("inputs", inputs, "measured", "this batch and the next"))
-        words = "" if self.train else "of one batch; predict keeps them all until the last is done"
+        words = (
+            "" if self.train else "for one batch; predict keeps those of all batches until the end"
+        )
         parts.append(_part("results", results, "measured", words))
         parts.append(_part("workspace", temporary.workspace, "modelled", WORKSPACE))
         return parts

@@ -102,7 +102,7 @@ def _check(exact: "Any") -> None:
     narrow = [name for name, array in exact if array.dtype.kind == "f" and array.itemsize < 8]
     if narrow:
         raise CannotLift(
-            "{} is {} whatever precision the function is given".format(
+            "{} is {} whatever precision the function gets".format(
                 narrow[0], dict(exact)[narrow[0]].dtype.name
             )
         )
@@ -115,7 +115,7 @@ def _check_repeats(exact: "Any", again: "Any") -> None:
     for name, values in exact:
         if not _comparable(again.get(name), values) or not floats.same(values, again[name]):
             raise CannotLift(
-                "{} is something else each time for the same arguments: the function draws random "
+                "{} differs each time for the same arguments: the function uses random "
                 "numbers".format(name)
             )
 

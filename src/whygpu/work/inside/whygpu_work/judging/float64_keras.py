@@ -42,7 +42,7 @@ def lifted(
     return result
 
 
-_WORDS = "the model cannot be made again {} ({})"
+_WORDS = "the model cannot be built again {} ({})"
 
 
 def _first_line(error: "BaseException") -> str:
@@ -101,7 +101,7 @@ def _take_names(made: "Any", model: "Any") -> None:
     """Copy the names of layers: user code gives them new names, and steps are found by name."""
     pairs = list(zip(_named_parts(made), _named_parts(model)))
     if [type(new).__name__ for new, _ in pairs] != [type(old).__name__ for _, old in pairs]:
-        raise ValueError("it has other layers then")
+        raise ValueError("it then has other layers")
     for new, old in pairs:
         if new.name == old.name:
             continue
@@ -131,7 +131,7 @@ def _check(model: "Any") -> None:
 
 def give_weights(model: "Any", weights: "Any") -> None:
     if len(model.get_weights()) != len(weights):
-        raise CannotLift("made again in float64, the model has other weights than before")
+        raise CannotLift("built again in float64, the model has other weights than before")
     model.set_weights([_wide(array) for array in weights])
     for layer in _inner(model):
         if hasattr(layer, "finalize_state"):

@@ -32,7 +32,7 @@ the sums of each step."""
 CODE_BETWEEN = 256
 """Code of the user between two steps is assumed to sum that many products."""
 INDEX = "steps.json"
-DRAWS = "it gives something else each time: it, or the code before it, draws random numbers"
+DRAWS = "its result differs each time: it, or the code before it, uses random numbers"
 
 StepError = collections.namedtuple("StepError", "gap own products")
 """What a lane has less what float64 has, see _gap; what rounding explains, see Allowance."""

@@ -51,8 +51,8 @@ def record(
     notes = []
     if silenced:
         notes.append(
-            "random numbers in training are switched off (%s): devices and backends draw other ones"
-            % ", ".join(silenced[:5] + (["..."] if len(silenced) > 5 else []))
+            "random numbers in training are switched off (%s), because devices and backends draw "
+            "different ones" % ", ".join(silenced[:5] + (["..."] if len(silenced) > 5 else []))
         )
     return first, lambda: work.train_step(inputs, targets), notes
 

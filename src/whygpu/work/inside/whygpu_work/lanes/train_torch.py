@@ -35,7 +35,7 @@ def record(
     _write(writer, "weight", work.module.named_parameters())
     notes = ["the loss is the mean of what the module returns"]
     if silenced:
-        notes.append("dropout is switched off: devices draw other random numbers")
+        notes.append("dropout is switched off, because devices draw different random numbers")
     return first, lambda: work.train_step(inputs), notes
 
 

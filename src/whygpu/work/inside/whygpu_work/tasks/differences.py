@@ -263,13 +263,13 @@ def local_difference(a: "Lane", b: "Lane", name: str) -> "tuple[dict[str, Any] |
     for lane in (a, b):
         step = lane.local.steps.get(name) if lane.local is not None else None
         if step is None or step["unknown"]:
-            return None, step["unknown"] if step else "there is no float64 of it"
+            return None, step["unknown"] if step else "it has no float64 reference"
         pairs.append(lane.local.read(name))
     one, other = pairs
     if [error.gap.shape for error in one] != [error.gap.shape for error in other]:
         return None, "its outputs have other shapes"
     if not one:
-        return None, "it gives no floating-point numbers"
+        return None, "it returns no floating-point numbers"
     with numpy.errstate(all="ignore"):
         gaps = [p.gap.astype(numpy.float64) - q.gap for p, q in zip(one, other)]
     allowances = [

@@ -190,7 +190,7 @@ def _as_work(value: "Any", request: "dict[str, Any]", channel: "Channel") -> "Wo
         if callable(value[0]):
             return _function(value, request, channel)
     raise Unusable(
-        "%s is no model: expected a Keras model, a PyTorch module, (module, example_inputs) or, "
+        "%s is not a model: expected a Keras model, a PyTorch module, (module, example_inputs) or, "
         "for JAX, (function, arguments)" % type(value).__name__
     )
 
@@ -218,7 +218,7 @@ def _keras(model: "Any", request: "dict[str, Any]", channel: "Channel") -> "Work
 
     backend = keras.backend.backend()
     if backend not in _KERAS_ESTIMATORS:
-        raise Unusable("Keras's backend %s does not compute on a GPU of NVIDIA's" % backend)
+        raise Unusable("the Keras backend %s does not compute on NVIDIA GPUs" % backend)
     if request["optimizer"]:
         try:
             keras.optimizers.get(request["optimizer"])

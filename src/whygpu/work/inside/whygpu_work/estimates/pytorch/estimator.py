@@ -27,8 +27,8 @@ HALF = torch.bfloat16
 PARTS = ("weights", "gradients", "optimizer", "activations", "inputs", "workspace")
 MODELLED = ("workspace",)
 NOTES = {
-    "optimizer": "its state, and what its update works in",
-    "workspace": "what cuBLAS and cuDNN work in",
+    "optimizer": "its state and the working memory of its update",
+    "workspace": "the working memory of cuBLAS and cuDNN",
 }
 
 
@@ -85,7 +85,9 @@ class Estimator(object):
         with torch.autograd.set_multithreading_enabled(False), pretence, self.recorder:
             self.step(batch)
         for place in pretence.asked_at:
-            self._add_note("%s asks for a tensor's value, which has none here" % place)
+            self._add_note(
+                "%s reads the value of a tensor, which has no value in an estimate" % place
+            )
 
     def _add_note(self, text: str) -> None:
         if text not in self.notes:
@@ -169,7 +171,9 @@ class ModuleEstimator(Estimator):
             raise Unusable("the module returns no tensor that depends on its weights")
         if tensors[0].dim() == 0:
             return tensors[0]
-        self._add_note("the loss is taken to be a cross-entropy over the first output's last axis")
+        self._add_note(
+            "the loss is assumed to be a cross-entropy over the last axis of the first output"
+        )
         scores = tensors[0].reshape(-1, tensors[0].shape[-1])
         classes = torch.zeros(scores.shape[:1], dtype=torch.int64).to("cuda")
         return torch.nn.functional.cross_entropy(scores, classes)

@@ -42,7 +42,7 @@ def model(text: str, capability: "tuple[int, int]") -> "Modelled":
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
         # The format of the text is not stable: another release may use syntax unknown here.
         raise CannotTell(
-            "the program's text is not understood (%s: %s)" % (type(error).__name__, error)
+            "the text of the program cannot be read (%s: %s)" % (type(error).__name__, error)
         )
     results = sum(node.size for node in graph.roots)
     return Modelled(peak.size, raised.size - peak.size, results, peak.live)
