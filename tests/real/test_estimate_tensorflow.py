@@ -214,7 +214,7 @@ def test_the_gradients_need_what_every_layer_gave(told: dict[str, Any]) -> None:
     ("what", "why"),
     [
         ("eager", "run_eagerly is set"),
-        ("recurrent", "its layer lstm goes to cuDNN"),
+        ("recurrent", "its layer lstm uses cuDNN"),
         ("loop", "a loop or a branch"),
         ("mask", "depends on values"),
     ],
