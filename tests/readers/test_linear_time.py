@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import pkgutil
 import re
-import sys
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -14,12 +13,8 @@ from typing import Any
 
 import pytest
 
+from tools.phrase_words import constants, parser, patterns_in
 from whygpu import causes, privacy, readers
-from whygpu.model.lazy_regex import compiled
-
-NEW = sys.version_info >= (3, 11)
-parser = import_module("re._parser" if NEW else "sre_parse")
-constants = import_module("re._constants" if NEW else "sre_constants")
 
 SIZE = 4_000
 QUICK = 0.003
@@ -46,17 +41,6 @@ def modules() -> Iterator[str]:
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield found.name
     yield from (f"whygpu.tables.{name}" for name in TABLES)
-
-
-def patterns_in(value: Any) -> Iterator[re.Pattern[str]]:
-    if isinstance(compiled(value), re.Pattern):
-        yield compiled(value)
-    elif isinstance(value, tuple | list | set | frozenset):
-        for item in value:
-            yield from patterns_in(item)
-    elif isinstance(value, dict):
-        for item in (*value.keys(), *value.values()):
-            yield from patterns_in(item)
 
 
 def patterns_of(module: str) -> list[re.Pattern[str]]:

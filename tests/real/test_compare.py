@@ -8,7 +8,7 @@ import pathlib
 import pytest
 
 from tests.targets import python_of
-from whygpu.comparer.comparing import compare
+from whygpu.api import compare
 from whygpu.comparer.lane_processes import Job, on_one_backend
 from whygpu.comparer.lanes import parse_lanes
 from whygpu.errors import UsageError

@@ -57,7 +57,13 @@ def compare(
         raise UsageError("expected more than 0 seconds", option="timeout", value=timeout)
     if what.endswith(".py"):
         _refuse_for_a_script(what, inputs=inputs, batch=batch, shapes=shapes)
-    _check_inputs(inputs)
+    for option, number in (("batch", batch), ("repeat", repeat)):
+        if number is not None and number < 1:
+            raise UsageError("expected 1 or more", option=option, value=number)
+    if train < 0:
+        raise UsageError("expected a number of steps", option="train", value=train)
+    if inputs is not None:
+        _check_inputs(inputs)
     from whygpu.comparer import comparing
     from whygpu.memory.amounts import in_bytes
 
@@ -89,12 +95,13 @@ def _refuse_for_a_script(what: str, **options: object) -> None:
             )
 
 
-def _check_inputs(inputs: str | None) -> None:
-    if inputs is None or not os.path.isfile(inputs):
-        # The comparer refuses a file that does not exist.
-        return
+def _check_inputs(inputs: str) -> None:
     import zipfile
 
+    if not os.path.isfile(inputs):
+        raise UsageError(
+            "there is no such file; expected a file of numpy.savez", option="inputs", value=inputs
+        )
     if not zipfile.is_zipfile(inputs):
         raise UsageError(
             'not a file of numpy.savez; make one with numpy.savez("inputs.npz", array), or several '

@@ -27,7 +27,7 @@ _ASKED_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Watch(NamedTuple):
-    """What to call during a run, for whoever shows it."""
+    """What `api.run` calls during a run, so that the caller can show it."""
 
     before: Callable[[Prepared], None] = lambda prepared: None
     """With the plan, before the program starts."""

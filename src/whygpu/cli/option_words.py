@@ -9,7 +9,7 @@ from whygpu.errors import Option, UserError
 
 
 def message(error: UserError, words: Sequence[str]) -> str:
-    """The error's message for whoever typed these words."""
+    """The error's message, with its option as the user typed it."""
     from whygpu.cli.main import parser
 
     actions = list(_options(parser(words[0] if words else "check"), words))

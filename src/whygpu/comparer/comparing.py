@@ -24,32 +24,30 @@ from whygpu.model.report import Report
 from whygpu.model.work import WhatKind
 from whygpu.work.named_work import parse_what
 
-TIMEOUT = 1800.0
 REFERENCE_IS_LARGER = 3
 """float64 takes twice the memory, and for a while there are two models."""
 
 
 def compare(
     what: str,
-    lanes: str | None = None,
+    lanes: str | None,
     *,
-    inputs: str | None = None,
-    random: int = 0,
-    batch: int | None = None,
-    shapes: str | None = None,
-    tolerance: str = "auto",
-    repeat: int | None = None,
-    train: int = 0,
-    python: str | None = None,
-    timeout: float = TIMEOUT,
-    host_limit: int | None = None,
-    on_progress: Progress = lambda text: None,
+    inputs: str | None,
+    random: int,
+    batch: int | None,
+    shapes: str | None,
+    tolerance: str,
+    repeat: int | None,
+    train: int,
+    python: str | None,
+    timeout: float,
+    host_limit: int | None,
+    on_progress: Progress,
 ) -> ComparisonReport:
-    """The report on the same work on several lanes. `api.compare` describes the arguments."""
+    """The report on the same work on several lanes. `api.compare` checks and describes these."""
     named = parse_what(what, get_args(WhatKind))
     within = parse(tolerance)
     wanted = parse_lanes(lanes) if lanes is not None else None
-    _check(inputs, batch, repeat, train)
     with tempfile.TemporaryDirectory(prefix="whygpu-compare-") as folder:
         on_progress("examining this machine")
         seen = preflight.examine(python, os.environ, proving=False)
@@ -82,18 +80,6 @@ def _one_at_a_time(progress: Progress) -> Progress:
             progress(text)
 
     return locked
-
-
-def _check(inputs: str | None, batch: int | None, repeat: int | None, train: int) -> None:
-    for option, number in (("batch", batch), ("repeat", repeat)):
-        if number is not None and number < 1:
-            raise UsageError("expected 1 or more", option=option, value=number)
-    if train < 0:
-        raise UsageError("expected a number of steps", option="train", value=train)
-    if inputs is not None and not os.path.isfile(inputs):
-        raise UsageError(
-            "there is no such file; expected a file of numpy.savez", option="inputs", value=inputs
-        )
 
 
 def _interpreter(seen: Report) -> str:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 Level = Literal["fatal", "error", "warning", "info", "none"]
 """The severity that the writer gave it; "none" for lines that are not log records."""
 
-LONGEST_QUOTE = 300
-
 
 class Line(NamedTuple):
     number: int
@@ -237,7 +235,7 @@ class Log(NamedTuple):
 
     def _quoted(self, number: int) -> Evidence:
         where = f"{self.name}:{number}" if self.name else f"line {number}"
-        text = excerpt(self.line(number).text.strip(), LONGEST_QUOTE)
+        text = excerpt(self.line(number).text.strip())
         return Evidence("log", where, text, number)
 
     def without_gpu(self) -> tuple[DeviceReport, ...]:

@@ -33,11 +33,13 @@ ESCAPE_SEQUENCE = re.compile(
 )
 """A whole command to a terminal. The repeats are bounded: time stays linear in the text."""
 
+LONGEST_QUOTE = 300
+"""Characters of a line that is shown as evidence."""
 _TOKEN = re.compile(r"[A-Za-z0-9_+/=.~%:@&?#-]")
 """A character of a path, an address or a key."""
 
 
-def excerpt(text: str, longest: int) -> str:
+def excerpt(text: str, longest: int = LONGEST_QUOTE) -> str:
     """The beginning of a text, cut between words.
 
     Half of a key is a key that the privacy gate does not recognise any more.

@@ -67,12 +67,13 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.framework_builds import titled
 from whygpu.causes.evidence.framework_installs import same_release
 from whygpu.causes.evidence.illegal_instructions import accounted_for, looked_at
-from whygpu.causes.evidence.probe_ends import own_probes, quoted, shortened
+from whygpu.causes.evidence.probe_ends import own_probes, quoted
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, stopped_from_outside
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, Unknown
+from whygpu.model.outside_text import excerpt
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import (
     PYTHON,
@@ -116,7 +117,7 @@ def _crashed(machine: Snapshot, framework: Framework, probe: Probe) -> bool:
 def _finding(machine: Snapshot, framework: Framework, probe: Probe) -> Finding:
     words = next((line for line in reversed(probe.log) if FATAL.search(line)), None)
     how = f"is ended by {probe.how}" if probe.ended == "signal" else f"ends with {probe.how}"
-    why = f": {shortened(words.strip())}" if words else _silence(machine, probe)
+    why = f": {excerpt(words.strip())}" if words else _silence(machine, probe)
     last = probe.log[-1:] if words is None else (words,)
     return CAUSE.finding(
         subject=framework.name,

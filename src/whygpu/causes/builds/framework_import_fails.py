@@ -56,13 +56,13 @@ from whygpu.causes.evidence.probe_ends import (
     imported,
     own_probes,
     quoted,
-    shortened,
 )
 from whygpu.model.cause import cause
 from whygpu.model.derived import nvidia_gpu
 from whygpu.model.finding import Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.observed import Known, Unknown
+from whygpu.model.outside_text import excerpt
 from whygpu.model.probe import Probe
 from whygpu.model.remedy import Pip
 from whygpu.model.snapshot import Snapshot
@@ -94,7 +94,7 @@ def _fails_on_the_gpu(machine: Snapshot, probe: Probe) -> bool:
 
 
 def _finding(framework: Framework, probe: Probe) -> Finding:
-    first, last = shortened(first_error(probe)), shortened(probe.how)
+    first, last = excerpt(first_error(probe)), excerpt(probe.how)
     what = f"fails at {probe.stage}" if imported(probe) else "cannot be imported"
     hidden = "" if first == last else f", which hides the first error: {first}"
     return CAUSE.finding(

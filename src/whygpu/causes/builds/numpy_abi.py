@@ -261,7 +261,7 @@ BINARY = late(
     r"|Importing the (?:numpy|multiarray numpy) C-extensions? (?:module )?failed"
     r"|[Cc]annot convert a symbolic (?:tf\.)?Tensor \([\w/.]{0,200}strided_slice:0\) to a numpy array"
 )
-"""The two binaries do not match, whoever reports it."""
+"""The two binaries do not match, in the words of any package that reports it."""
 REMOVED = late(
     r"module 'numpy(?:\.\w{2,30}){0,3}' has no attribute '\w{2,40}'|np\.\w{2,20}`? was removed in the NumPy 2"
     r"|module 'numpy' has no attribute '(?:exceptions|dtypes|_core|_no_nep50_warning)'"

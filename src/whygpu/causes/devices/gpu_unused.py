@@ -103,13 +103,14 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_cuda_start import lines_with
 from whygpu.causes.evidence.log_subjects import framework_title, subject_of
-from whygpu.causes.evidence.probe_ends import GPU_USERS, imported, shortened
+from whygpu.causes.evidence.probe_ends import GPU_USERS, imported
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Effect, Evidence, Finding, Gap, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.observed import Absent, Known, Unknown, need
+from whygpu.model.outside_text import excerpt
 from whygpu.model.probe import Probe, ProbeOperation
 from whygpu.model.remedy import PYTHON, command_line, shell_script
 from whygpu.model.snapshot import Snapshot
@@ -141,7 +142,7 @@ def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
 
 def _judge(probe: Probe) -> Iterator[Finding | Gap]:
     if probe.ended == "exception" and imported(probe):
-        what = f"{_title(probe)} imports, but fails at {probe.stage}: {shortened(probe.how)}"
+        what = f"{_title(probe)} imports, but fails at {probe.stage}: {excerpt(probe.how)}"
         yield _finding(probe, what, "broken")
         return
     if probe.ended != "finished" or gpu_proven_by(probe):

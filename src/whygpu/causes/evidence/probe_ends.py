@@ -101,8 +101,4 @@ def _find(message: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | Non
 
 def quoted(probe: Probe, text: str) -> Evidence:
     """A line of the probe as evidence."""
-    return Evidence("probe", f"{probe.name} probe, stage {probe.stage}", shortened(text.strip()))
-
-
-def shortened(text: str, longest: int = 300) -> str:
-    return excerpt(text, longest)
+    return Evidence("probe", f"{probe.name} probe, stage {probe.stage}", excerpt(text.strip()))

@@ -98,17 +98,8 @@ def torch_devices() -> "list[str]":
 
 def train(report: "Report", keras: "Any", sums: "Sums") -> "tuple[str, bool]":
     """Train a model whose loss is known beforehand for one step; where its result is."""
-    import numpy as np
-
-    image = np.array(sums.image, dtype="float32")
-    kernel = np.array(sums.kernel, dtype="float32")
-    convolved = sums.expected("convolution")
-    dense = np.full((len(convolved), 1), DENSE_WEIGHT, dtype="float32")
-    output = sum(convolved) * DENSE_WEIGHT
-    target = np.array([[output - ERROR]], dtype="float32")
-
-    model, metadata = build(keras, image.shape[1:], kernel.shape[-1])
-    model.set_weights([kernel, dense])
+    model, metadata, image, output = known_model(keras, sums)
+    target = output - ERROR
     first = loss_of(model.train_on_batch(image, target))
     second = loss_of(model.test_on_batch(image, target))
     report.fact("loss", "%g, after one step %g; %g was expected" % (first, second, ERROR**2))
@@ -125,16 +116,23 @@ def train(report: "Report", keras: "Any", sums: "Sums") -> "tuple[str, bool]":
 
 def predict(keras: "Any", sums: "Sums") -> "tuple[str, bool]":
     """Compute the output of a model, which is known beforehand."""
+    model, _, image, output = known_model(keras, sums)
+    expected = float(output[0, 0])
+    received = float(model(image)[0, 0])
+    return "cpu", abs(received - expected) <= 0.01 * abs(expected)
+
+
+def known_model(keras: "Any", sums: "Sums") -> "tuple[Any, Any, Any, Any]":
+    """A model, its session's metadata, an input, and the output for that input."""
     import numpy as np
 
     image = np.array(sums.image, dtype="float32")
     kernel = np.array(sums.kernel, dtype="float32")
     convolved = sums.expected("convolution")
-    model, _ = build(keras, image.shape[1:], kernel.shape[-1])
-    model.set_weights([kernel, np.full((len(convolved), 1), DENSE_WEIGHT, dtype="float32")])
-    expected = sum(convolved) * DENSE_WEIGHT
-    output = float(np.asarray(model(image)).ravel()[0])
-    return "cpu", bool(abs(output - expected) <= 0.01 * abs(expected))
+    model, metadata = build(keras, image.shape[1:], kernel.shape[-1])
+    dense = np.full((len(convolved), 1), DENSE_WEIGHT, dtype="float32")
+    model.set_weights([kernel, dense])
+    return model, metadata, image, np.array([[sum(convolved) * DENSE_WEIGHT]], dtype="float32")
 
 
 def build(keras: "Any", shape: "tuple[int, ...]", channels: int) -> "tuple[Any, Any]":
