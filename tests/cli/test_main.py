@@ -18,6 +18,7 @@ import pytest
 
 from tests.kit import machine
 from tests.patience import PATIENCE
+from whygpu.cli import help_page, parser
 from whygpu.cli import main as cli
 from whygpu.model.codec import encode
 from whygpu.version import VERSION
@@ -143,12 +144,11 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_help_fits_the_width(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["--help"])
+    assert cli.main(["--help"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("verb", cli.VERBS)
+@pytest.mark.parametrize("verb", parser.VERBS)
 def test_every_verb_has_help_with_examples(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main([verb, "--help"])
@@ -166,7 +166,7 @@ def a_verb_that(monkeypatch: pytest.MonkeyPatch) -> Any:
         verb = types.SimpleNamespace(
             __doc__="A verb.", EXAMPLES="", add_arguments=lambda parser: None, run=action
         )
-        monkeypatch.setitem(cli.VERBS, "made-up", verb)
+        monkeypatch.setitem(parser.VERBS, "made-up", verb)
 
     return install
 
@@ -220,9 +220,9 @@ def test_no_crash_has_the_exit_code_of_a_finding(
 
 
 def test_the_list_of_verbs_is_that_of_their_modules() -> None:
-    assert list(cli.VERBS) == list(cli.SUMMARIES)
-    for name, summary in cli.SUMMARIES.items():
-        assert cli.VERBS[name].__doc__.partition("\n")[0] == summary
+    assert list(parser.VERBS) == list(help_page.SUMMARIES)
+    for name, summary in help_page.SUMMARIES.items():
+        assert parser.VERBS[name].__doc__.partition("\n")[0] == summary
 
 
 def test_an_interrupt_is_clean(a_verb_that: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from tests.cases import each
 from tests.samples import sample
 from whygpu.causes import catalogue
 from whygpu.cli import main as cli
-from whygpu.cli import output
+from whygpu.cli import output, parser
 from whygpu.model.batch import BatchResult
 from whygpu.model.code_finding import LintReport
 from whygpu.model.commands import shell_text, shell_texts
@@ -264,7 +264,7 @@ def test_a_bug_while_a_failure_is_told_is_still_a_bug(
     def fail(options: object) -> int:
         raise Worse
 
-    monkeypatch.setattr(cli.VERBS["rule"], "run", fail)
+    monkeypatch.setattr(parser.VERBS["rule"], "run", fail)
     assert cli.main(["rule"]) == 3
     assert "this is a bug in whygpu: Worse" in capsys.readouterr().err
 

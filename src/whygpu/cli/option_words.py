@@ -10,7 +10,7 @@ from whygpu.errors import Option, UserError
 
 def message(error: UserError, words: Sequence[str]) -> str:
     """The error's message, with its option as the user typed it."""
-    from whygpu.cli.main import parser
+    from whygpu.cli.parser import parser
 
     actions = list(_options(parser(words[0] if words else "check"), words))
     return error.written(lambda option: _written(option, actions))

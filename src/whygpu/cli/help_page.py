@@ -1,0 +1,89 @@
+"""The page that `whygpu --help` prints, without argparse, whose import takes longest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+SUMMARIES = {
+    "check": "Does each framework use the GPU? If not: the root cause, the evidence, the fix.",
+    "compare": "The same work on CPU, GPU and other lanes: the same results, and how fast?",
+    "explain": "What does this log mean? The root cause, the lines that prove it, the fix.",
+    "lint": "Which lines of my program mishandle devices?",
+    "memory": "Who holds GPU memory, and what would a new process take?",
+    "plan": "Which releases can use the GPU of this machine, or of one that options describe?",
+    "rule": "The page of one cause: why it happens, what it looks like, how to fix it.",
+    "run": "Run a program under a device policy, with repairs, and prove where it ran.",
+    "snapshot": "Save what is seen of this machine and environment, private data removed.",
+}
+"""The first line of each verb's module: the modules themselves take too long to import for it."""
+
+USAGE = "whygpu [-h] [--version] VERB ..."
+
+_TOP = f"""\
+usage: {USAGE}
+
+Tells why a deep-learning program does or does not use its GPU.
+
+options:
+  -h, --help  show this help message and exit
+  --version   show program's version number and exit
+
+verbs:
+"""
+
+_BOTTOM = """
+examples:
+  whygpu                              does each framework here use the GPU?
+  whygpu --python ~/venv/bin/python   the same for another environment
+  whygpu check --json | jq .verdict   for scripts
+  whygpu snapshot -o machine.json     save what was seen, safe to post
+  whygpu check --snapshot FILE        diagnose a machine from its snapshot
+  whygpu explain train.log            what a log or traceback means
+  whygpu plan tensorflow jax          which releases fit this machine
+  whygpu run -- python train.py       run it, repaired, and prove where it ran
+  whygpu compare model.keras          do CPU, GPU and others agree?
+  whygpu lint train.py                which lines mishandle devices
+  whygpu memory                       who holds GPU memory, what is left
+  whygpu rule WG203                   what one code means
+
+`whygpu VERB --help` lists the options of a verb.
+
+exit codes:
+  0 nothing wrong   1 something found   2 wrong usage   3 a bug   4 cannot tell
+"""
+
+_NAMES_WIDE = 12
+_MOST_COLUMNS = 100
+
+
+def columns() -> int:
+    """How wide a page of help may be. shutil's function would import compression libraries."""
+    try:
+        return min(os.get_terminal_size().columns, _MOST_COLUMNS) - 2
+    except OSError:
+        return 78
+
+
+def help_page() -> str:
+    rows = (row for name, summary in SUMMARIES.items() for row in _rows(name, summary))
+    return _TOP + "\n".join(rows) + "\n" + _BOTTOM
+
+
+def _rows(name: str, summary: str) -> Iterator[str]:
+    """The verb, and its summary in a column of its own."""
+    first = f"  {name}"
+    for line in _wrapped(summary.split(), max(columns() - _NAMES_WIDE, 20)):
+        yield f"{first:{_NAMES_WIDE}}{line}"
+        first = ""
+
+
+def _wrapped(words: Iterable[str], width: int) -> Iterator[str]:
+    line = ""
+    for word in words:
+        if line and len(line) + 1 + len(word) > width:
+            yield line
+            line = word
+        else:
+            line = f"{line} {word}".lstrip()
+    yield line
