@@ -143,11 +143,16 @@ class Cause:
         severity: Severity | None = None,
         effect: Effect | None = None,
         ask: str | None = None,
+        kind_of: str | None = None,
     ) -> Finding:
-        """A finding of this cause; severity and effect default to those of the cause."""
+        """A finding of this cause; severity and effect default to those of the cause.
+
+        `kind_of` is the slug of a broader cause, which the finding is then counted as: the page
+        and the remedies are this cause's.
+        """
         return Finding(
             code=self.code,
-            cause=self.slug,
+            cause=kind_of or self.slug,
             severity=severity or self.severity,
             subject=subject,
             message=message,

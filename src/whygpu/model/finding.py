@@ -38,7 +38,9 @@ class Remedy(NamedTuple):
 
 class Finding(NamedTuple):
     code: str
+    """Names the page."""
     cause: str
+    """The slug of the page's cause, or of the broader cause that it is a special case of."""
     severity: Severity
     subject: str
     """A framework's name, or MACHINE."""
