@@ -241,31 +241,60 @@ def test_what_pytorch_2_puts_below_every_error_changes_nothing(error: str, cause
 
 
 @each(
+    ("log", "port"),
+    [
+        (
+            "torch.distributed.DistNetworkError: The server socket has failed to listen on any "
+            "local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, "
+            "message: address already in use",
+            "29500",
+        ),
+        (
+            "[W socket.cpp:401] [c10d] The server socket has failed to bind to 0.0.0.0:47531 "
+            "(errno: 98 - Address already in use).\n"
+            "[E socket.cpp:435] [c10d] The server socket has failed to listen on any local network "
+            "address.\n"
+            "RuntimeError: The server socket has failed to listen on any local network address. "
+            "The server socket has failed to bind to 0.0.0.0:47531 (errno: 98 - Address already in "
+            "use).",
+            "47531",
+        ),
+        (
+            "[W socket.cpp:436] [c10d] The server socket has failed to bind to [::]:29400 (errno: "
+            "98 - Address already in use).\n"
+            "[E socket.cpp:472] [c10d] The server socket has failed to listen on any local network "
+            "address.\n",
+            "29400",
+        ),
+        (
+            "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: Failed to start coordination service: "
+            "Failed to bind to address [::]:1234: Address already in use",
+            "1234",
+        ),
+    ],
+)
+def test_the_port_where_a_training_meets_is_named(log: str, port: str) -> None:
+    (found,) = explained(log).root_causes
+    assert found.cause == "rendezvous-port-taken"
+    assert f"({port})" in found.message
+    assert f":{port}" in str(command_of(found.remedies[0]))
+
+
+@each(
     "log",
     [
         "RuntimeError: Address already in use",
         "OSError: [Errno 98] Address already in use",
-        "torch.distributed.DistNetworkError: The server socket has failed to listen on any local "
-        "network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: "
-        "address already in use",
-        "[W socket.cpp:401] [c10d] The server socket has failed to bind to 0.0.0.0:47531 (errno: "
-        "98 - Address already in use).\n"
-        "[E socket.cpp:435] [c10d] The server socket has failed to listen on any local network "
-        "address.\n"
-        "RuntimeError: The server socket has failed to listen on any local network address. The "
-        "server socket has failed to bind to 0.0.0.0:47531 (errno: 98 - Address already in use).",
         "OSError: [WinError 10048] Only one usage of each socket address (protocol/network "
         "address/port) is normally permitted",
-        "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: Failed to start coordination service: "
-        "Failed to bind to address [::]:1234: Address already in use",
     ],
 )
-def test_a_port_that_is_taken_is_not_the_gpus_matter(log: str) -> None:
+def test_a_port_of_any_other_program_is_not_the_gpus_matter(log: str) -> None:
     explanation = explained(log)
     assert explanation.verdict == "not-gpu"
     assert "port" in explanation.headline
     assert explanation.guidance is not None
-    assert "torchrun" in explanation.guidance.steps[0].text
+    assert "port" in explanation.guidance.steps[0].text
 
 
 def test_processes_that_do_not_reach_each_other_are() -> None:
@@ -273,17 +302,6 @@ def test_processes_that_do_not_reach_each_other_are() -> None:
         "torch.distributed.DistNetworkError: The client socket has timed out after 60s while "
         "trying to connect to (10.0.0.1, 29500)."
     ) == [NCCL]
-
-
-def test_a_port_that_is_taken_is_named_where_no_end_is_shown() -> None:
-    explanation = explained(
-        "[W socket.cpp:436] [c10d] The server socket has failed to bind to [::]:29400 (errno: 98 - "
-        "Address already in use).\n"
-        "[E socket.cpp:472] [c10d] The server socket has failed to listen on any local network "
-        "address.\n"
-    )
-    assert explanation.verdict == "unknown"
-    assert "port" in explanation.headline
 
 
 def test_an_address_that_nccl_itself_cannot_bind_is_nccls() -> None:

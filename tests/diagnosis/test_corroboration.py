@@ -123,7 +123,7 @@ def weighed(
         verdict=verdict, root_causes=tuple(roots), headline="before"
     )
     catalogue_of_both = [*causes, *(make(root.code, root.cause) for root in roots)]
-    known = {cause.slug: cause for cause in reversed(catalogue_of_both)}
+    known = {cause.code: cause for cause in reversed(catalogue_of_both)}
     return corroborate(before, read, engine.diagnose(machine(toml), causes), list(known.values()))
 
 

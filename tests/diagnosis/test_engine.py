@@ -122,14 +122,14 @@ def test_one_crash_hides_nothing_of_the_other_causes() -> None:
         assert [o.cause for o in report.undetermined] == ["crashing"]
 
 
-def by_slug(*causes: Cause) -> dict[str, Cause]:
-    return {item.slug: item for item in causes}
+def by_code(*causes: Cause) -> dict[str, Cause]:
+    return {item.code: item for item in causes}
 
 
 ROOT = make("WG101", "root", explains=("middle",))
 MIDDLE = make("WG201", "middle", explains=("leaf",))
 LEAF = make("WG404", "leaf")
-CHAIN = by_slug(ROOT, MIDDLE, LEAF)
+CHAIN = by_code(ROOT, MIDDLE, LEAF)
 
 
 def folded(findings: Sequence[Finding], causes: dict[str, Cause]) -> dict[str, str | None]:
@@ -194,7 +194,7 @@ def test_folding_a_circle_comes_to_an_end() -> None:
         make("WG101", "one", explains=("other",)),
         make("WG102", "other", explains=("one",)),
     )
-    findings = fold([find("WG101", "one"), find("WG102", "other")], by_slug(one, other))
+    findings = fold([find("WG101", "one"), find("WG102", "other")], by_code(one, other))
     assert len(arrange(findings)) == 2
 
 
@@ -236,7 +236,7 @@ def test_what_a_cause_explains_stands_right_behind_it() -> None:
         find("WG201", "middle"),
         find("WG101", "root"),
     ]
-    causes = {**CHAIN, "other": other}
+    causes = {**CHAIN, **by_code(other)}
     for order in itertools.permutations(findings):
         arranged = arrange(fold(order, causes))
         assert [finding.cause for finding in arranged] == ["root", "leaf", "middle", "other"]
@@ -327,14 +327,14 @@ def test_of_two_explanations_the_one_about_the_same_framework_is_chosen() -> Non
         find("WG201", "middle", MACHINE),
         find("WG404", "leaf", "torch"),
     ]
-    assert folded(findings, {**CHAIN, "second": second})["leaf"] == "WG102"
+    assert folded(findings, {**CHAIN, **by_code(second)})["leaf"] == "WG102"
 
 
 def test_what_follows_from_a_circle_comes_to_an_end_too() -> None:
     one = make("WG101", "one", explains=("other", "leaf"))
     other = make("WG102", "other", explains=("one",))
     findings = [find("WG101", "one"), find("WG102", "other"), find("WG404", "leaf")]
-    assert len(arrange(fold(findings, by_slug(one, other, LEAF)))) == 3
+    assert len(arrange(fold(findings, by_code(one, other, LEAF)))) == 3
 
 
 def test_what_a_probe_has_shown_is_not_taken_back_by_a_probe() -> None:

@@ -23,7 +23,7 @@ def corroborate(
     explanation: Explanation, log: Log, report: Report, causes: Sequence[Cause]
 ) -> Explanation:
     """The explanation, with the facts of the machine added to each root cause."""
-    by_slug = {cause.slug: cause for cause in causes}
+    by_code = {cause.code: cause for cause in causes}
     if explanation.verdict == "unknown":
         return _from_machine_alone(explanation, log, report)
     confirmed: list[Finding] = []
@@ -35,7 +35,7 @@ def corroborate(
             continue
         root = _with_library_facts(root, log, report.snapshot)
         same = next((f for f in report.findings if f.cause == root.cause), None)
-        deeper = _deeper(root, report, by_slug)
+        deeper = _deeper(root, report, by_code)
         if same is not None and same.explained_by is None:
             confirmed.append(_confirmed(root, same))
         elif deeper is not None:
@@ -111,7 +111,7 @@ def _deeper(root: Finding, report: Report, causes: Mapping[str, Cause]) -> Findi
         (
             finding
             for finding in report.root_causes
-            if finding.severity == "error" and root.cause in causes[finding.cause].explains
+            if finding.severity == "error" and root.cause in causes[finding.code].explains
         ),
         None,
     )

@@ -28,9 +28,9 @@ def diagnose(snapshot: Snapshot, causes: Sequence[Cause]) -> Report:
     outcomes = tuple(
         outcome_of(cause, snapshot) for cause in causes if cause.machine_detector is not None
     )
-    by_slug = {cause.slug: cause for cause in causes}
+    by_code = {cause.code: cause for cause in causes}
     found = [finding for outcome in outcomes for finding in outcome.findings]
-    findings = arrange(fold(reconcile(found, snapshot), by_slug, _kin(snapshot)))
+    findings = arrange(fold(reconcile(found, snapshot), by_code, _kin(snapshot)))
     frameworks = judge_frameworks(snapshot, findings)
     gaps = tuple(dict.fromkeys(reason for outcome in outcomes for reason in outcome.gaps))
     verdict, headline = judge_machine(snapshot, findings, frameworks, gaps)
@@ -129,7 +129,7 @@ def _root_of(
             (
                 other
                 for other in findings
-                if root.cause in causes[other.cause].explains
+                if root.cause in causes[other.code].explains
                 # The whole chain must concern the explained finding: a fault of one framework may
                 # follow from a fault of the machine, but does not explain another framework's.
                 and _concerns(other, root, kin)

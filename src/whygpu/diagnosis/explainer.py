@@ -38,10 +38,10 @@ _MOST_UNEXPLAINED = 8
 def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
     """The whole judgement. It is pure: the same log and catalogue give the same answer."""
     found, crashed = _detect(log, causes)
-    by_slug = {cause.slug: cause for cause in causes}
+    by_code = {cause.code: cause for cause in causes}
     noise = tuple(finding for finding in found if finding.code[2] == _NOISE_FAMILY)
     real = [finding for finding in found if finding.code[2] != _NOISE_FAMILY]
-    folded = _folded(real, by_slug)
+    folded = _folded(real, by_code)
     roots = sorted((f for f in folded if f.explained_by is None), key=lambda f: _rank(f, log))
     symptoms = [f for f in folded if f.explained_by is not None]
     unexplained = _unexplained_failures(log, found)

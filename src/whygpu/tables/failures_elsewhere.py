@@ -19,6 +19,7 @@ class Elsewhere(NamedTuple):
 
 ADDRESS_IN_USE = late(
     r"[Aa]ddress already in use|EADDRINUSE|\[WinError 10048\]|Only one usage of each socket address"
+    r"|on port \W?\d{2,5}\W{1,3}but another process is utilizing it"
 )
 """A process wants to listen on a port that another process already uses."""
 
@@ -27,8 +28,7 @@ FAILURES: tuple[Elsewhere, ...] = (
         ADDRESS_IN_USE,
         "another process listens on the port that this one wants: an earlier run that has not "
         "ended, or a second job with the same port",
-        "End the earlier run, or give this one a port of its own (torchrun --master-port, "
-        "MASTER_PORT); torchrun --standalone chooses a free one.",
+        "End the earlier run, or give this one a port of its own.",
         command_line("ss -ltnp"),
     ),
     Elsewhere(

@@ -104,12 +104,6 @@ The host name is a container's, and there is no driver.
 2020-06-09 07:30:11.100043: I tensorflow/stream_executor/cuda/cuda_diagnostics.cc:156] kernel driver does not appear to be running on this host (9c1e5f60ab37): /proc/driver/nvidia/version does not exist
 ```
 
-Kubernetes has no node with a free GPU for the pod.
-
-```
-Warning  FailedScheduling  12s   default-scheduler  0/4 nodes are available: 4 Insufficient nvidia.com/gpu.
-```
-
 It worked until systemd reloaded its rules.
 
 ```
@@ -484,7 +478,7 @@ def _ways_to_pass_in(runtime: ContainerRuntime) -> tuple[Remedy, ...]:
 _ENGINE_SAYS = late(
     r"nvidia-(?:docker|container-cli): (?:command )?not found|volume plugin \"?nvidia-docker"
     r"|Unsupported config option for services[^\n]{0,60}'runtime'|'devices' was unexpected"
-    r"|stat nvidia\.com/gpu=\w{1,8}: no such file|no runtime for \"?nvidia\"? is configured"
+    r"|stat nvidia\.com/gpu=\w{1,8}: no such file"
     r"|could not select device driver \"?\w{0,20}\"? ?with capabilities: \[\[[^\]\n]{0,80}(?:gpu"
     r"|nvidia)"
     r"|[Uu]nknown (?:or invalid )?runtime (?:name|specified):? \"?nvidia|unknown flag: --gpus"
@@ -494,8 +488,6 @@ _ENGINE_SAYS = late(
     r"|runtime \"?nvidia\"? (?:is )?not (?:found|installed)"
     r"|nvidia-container-cli: (?:initialization|detection|mount|ldcache|device|container"
     r"|permission) error"
-    r"|(?:[Ii]nsufficient|didn't have enough resource) nvidia\.com/gpu"
-    r"|nvidia\.com/gpu[^\n]{0,60}(?:cannot be scheduled|Insufficient)"
     r"|The NVIDIA Driver was not detected\.\s{1,3}GPU functionality will not be available"
     r"|Use (?:the NVIDIA Container Toolkit|'?nvidia-docker"
     r"|Docker with NVIDIA Container)[^\n]{0,40} (?:to start|run|')"
@@ -509,7 +501,7 @@ _NOT_ABOUT_CONTAINERS = late(
     r"version mismatch|requirement error|unsatisfied condition|rpc error: timed out"
     r"|forward compatibility was attempted"
 )
-_ON_A_CLUSTER = late(r"nvidia\.com/gpu|kubelet|[Kk]ubernetes|FailedScheduling")
+_ON_A_CLUSTER = late(r"\bkubelet\b|[Kk]ubernetes|\bkubectl\b|kubepods")
 _LOST_ACCESS = late(r"NVML: Unknown Error|nvml error: unknown error|NVMLError_Unknown")
 _HOST_DRIVER = late(r"driver not loaded|load library failed: libnvidia-ml|no nv (?:files|lib)")
 
@@ -549,8 +541,6 @@ def _log_message(log: Log, text: str) -> str:
             "the container may no longer open the GPU's device nodes, as after a reload of "
             "systemd on the host (NVML: Unknown Error)"
         )
-    if _ON_A_CLUSTER.search(text):
-        return f"the cluster has no GPU for this pod: {text.strip()[:140]}"
     if _HOST_DRIVER.search(text):
         end = text.strip()[-120:]
         return f"the container engine finds no working NVIDIA driver on the host: {end}"
@@ -567,7 +557,7 @@ _RENEW_ACCESS = Remedy(
 def _log_remedies(log: Log, text: str) -> tuple[Remedy, ...]:
     if _LOST_ACCESS.search(text):
         return (_RENEW_ACCESS,)
-    if _ON_A_CLUSTER.search(text):
+    if log.says(_ON_A_CLUSTER):
         return _ways_to_pass_in("kubernetes")
     host = Remedy("First check that the driver works on the host.", command_line("nvidia-smi"))
     if _HOST_DRIVER.search(text):

@@ -31,7 +31,6 @@ WITHOUT_GPU = late(
     r"|Environment for task type \[GPU\] not found|\(-216:No CUDA support\)"
     r"|Cannot initialize CUDA without ATen_cuda library|wasn't build with CUDA support"
     r"|RuntimeError: Unknown backend (?:gpu|cuda)$"
-    r"|Cannot use GPU, CuPy is not installed"
     r"|no usable GPU found, --gpu-layers option will be ignored"
     r"|xFormers was built for:\s{1,12}PyTorch [^\n]{1,60}\(you have [\d.]{3,12}\+cpu\)",
     re.MULTILINE,

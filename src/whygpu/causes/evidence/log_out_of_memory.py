@@ -430,9 +430,21 @@ def _without_figures(log: Log, figures: Figures) -> Judgement:
     return "too-big", "likely", because, "other-process" if small else None
 
 
+_SERVERS = frozenset(("vllm", "serving"))
+"""Sources of messages about a server's own share of the memory, not about an allocation."""
+
+
+def server_share(log: Log) -> Shortage | None:
+    """The shortage, if all that was refused is a part of a server's share."""
+    found = shortage(log)
+    if found is None or not found.refused:
+        return None
+    return found if all(a.of in _SERVERS for a in found.refused) else None
+
+
 def seen_in(log: Log, reason: Reason) -> Shortage | None:
     """The shortage, if it has this reason or does not exclude it."""
-    found = shortage(log)
+    found = None if server_share(log) else shortage(log)
     if found is None:
         return None
     if found.reason == reason:
@@ -448,8 +460,13 @@ def how_far(found: Shortage) -> str:
         return ""
     if found.free is None:
         return f"requested {size_text(found.requested)}"
-    asked, free = size_text(found.requested), size_text(found.free)
-    if asked == free:
-        # More digits, if rounding hides the difference.
-        asked, free = (size_text(size, digits=5) for size in (found.requested, found.free))
+    asked, free = told_apart(found.requested, found.free)
     return f"requested {asked} with {free} free"
+
+
+def told_apart(asked: int, free: int) -> tuple[str, str]:
+    """Both sizes as text, with more digits if rounding hides the difference."""
+    texts = size_text(asked), size_text(free)
+    return (
+        texts if texts[0] != texts[1] else (size_text(asked, digits=5), size_text(free, digits=5))
+    )

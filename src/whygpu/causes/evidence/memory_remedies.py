@@ -18,12 +18,6 @@ ANOTHER_GPU = Remedy(
 
 def share_remedy(log: Log) -> Remedy:
     """How programs of this framework can share one GPU."""
-    check = next((a for a in log.allocations if a.of == "vllm" and a.free and a.total), None)
-    if check is not None and check.free and check.total:
-        share = int(100 * check.free / check.total) / 100
-        return Remedy(
-            f"Or let vLLM use no more than is free: --gpu-memory-utilization {share:.2f} or less."
-        )
     if log.framework == "jax":
         return Remedy(
             "To share a GPU, let JAX allocate memory as needed.",

@@ -69,12 +69,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from whygpu.causes.evidence.log_subjects import gpu_ends_after, subject_of
+from whygpu.causes.evidence.rendezvous import port_taken
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
 from whygpu.model.remedy import SetVariable, command_line
-from whygpu.tables.failures_elsewhere import ADDRESS_IN_USE
 
 CAUSE = cause(
     "WG210",
@@ -124,7 +124,6 @@ _HARMLESS_WARNING = late(
     r"NET/Plugin|MNNVL|NCCL_\w+ set by environment|Could not enable P2P|Missing \"|cudaHostRegister"
     r"|Failed to open libibverbs|ibv_|No plugin found|libnccl-net|NUMA|Setting affinity"
 )
-_BY_NCCL = late(r"NCCL (?:error|WARN)|nccl[A-Z]\w{4,30}Error")
 _ABOUT_NCCL = late(
     r"nccl|rccl|collective|c10d|ProcessGroup|distributed|DistBackend|rendezvous", re.I
 )
@@ -178,7 +177,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     warned = [m for m in log.find(_WARNED) if not _HARMLESS_WARNING.search(m.text)]
     if not failed and not waited and not (warned and log.failures):
         return
-    if _port_taken(log):
+    if port_taken(log) is not None:
         return
     first = min(match.line for match in (*failed, *waited, *warned))
     if not failed and _unrelated_failure_before(log, first):
@@ -195,16 +194,6 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         confidence="possible" if consequence and _other_fault(log) else "likely",
         ask="What is the first `NCCL WARN` line with NCCL_DEBUG=INFO, and are all processes still "
         "running at that point?",
-    )
-
-
-def _port_taken(log: Log) -> bool:
-    """The processes did not start to train: another program uses the port where they meet."""
-    if not log.failures:
-        return log.says(ADDRESS_IN_USE)
-    return any(
-        ADDRESS_IN_USE.search(failure.text) and not _BY_NCCL.search(failure.text)
-        for failure in log.failures
     )
 
 
@@ -250,6 +239,7 @@ def _reason(
 
 
 _PATHS = Remedy(
-    "Find out which path is broken: set one of these variables at a time.",
-    command_line("export NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1 NCCL_SHM_DISABLE=1"),
+    "Find out which path is broken: set one variable at a time, this one first, then "
+    "NCCL_IB_DISABLE and NCCL_SHM_DISABLE.",
+    SetVariable("NCCL_P2P_DISABLE", "1"),
 )
