@@ -11,8 +11,10 @@ import re
 from collections.abc import Sequence
 
 from whygpu.causes.evidence.log_subjects import excerpt
+from whygpu.causes.evidence.log_utilisation import low_utilisation
 from whygpu.diagnosis.engine import fold
 from whygpu.diagnosis.guidance import (
+    for_idle_gpu,
     for_incomplete,
     for_lost_numbers,
     for_other_failure,
@@ -94,6 +96,9 @@ def _doubt(log: Log, roots: Sequence[Finding]) -> Guidance | None:
     lost = lost_numbers(log.lines)
     if lost:
         return for_lost_numbers(lost[0])
+    idle = low_utilisation(log)
+    if idle is not None:
+        return for_idle_gpu(idle)
     reports = log.without_gpu()
     return for_work_without_gpu(log, reports) if reports and not _explains_cpu(roots) else None
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from whygpu.causes.evidence.log_cuda_start import story_of
 from whygpu.causes.evidence.log_subjects import excerpt, framework_title
+from whygpu.causes.evidence.log_utilisation import Utilisation
 from whygpu.model.explanation import Guidance
 from whygpu.model.finding import Remedy
 from whygpu.model.log import DeviceReport, Failure, Log
@@ -53,6 +54,22 @@ def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
         candidates=("the program was told to use the CPU", *_WHY_NONE_IS_SEEN),
         ask="Does the program or its configuration ask for the CPU?",
         steps=(_CHECK, _WHOLE_OUTPUT),
+    )
+
+
+def for_idle_gpu(idle: Utilisation) -> Guidance:
+    """For a program that works while its GPU is hardly used, in too few samples to be sure."""
+    return Guidance(
+        f"the program works, but its GPU was busy for only {idle.most} % of the time at line "
+        f"{idle.lines[0]}; the log does not say what it waits for",
+        candidates=(
+            "input that is read or decoded too slowly",
+            "a batch that is too small for this GPU",
+            "a sample between two steps",
+            "work that is done on the CPU",
+        ),
+        ask="How busy is the GPU over a minute of training?",
+        steps=(Remedy("Sample it every second.", command_line("nvidia-smi dmon -s u")),),
     )
 
 

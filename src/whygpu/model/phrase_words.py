@@ -270,6 +270,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     'b4204d5b430': (".decode('utf", 'backend', 'keras_version', 'layer_names', 'model_config'),
     'b42f9a306b0': ('flow version',),
     'b46f705c7d0': ('could not find cuda drivers on your machine, gpu will not be used', 'ignore above cudart dlerror if you do not have a gpu set up'),
+    'b4c77221c30': (' %, ', 'mib', 'util'),
     'b54931aa840': (" does not provide the extra '",),
     'b65da9b0f60': (" 'jaxlib", ' is newer than and incompatible with jax version', ', but this version of jax requires version', 'this version of jax requires jaxlib version'),
     'b6afc0c3490': ('tf_use_legacy_keras set to true, but you do not have the tf_keras package',),

@@ -25,12 +25,31 @@ CPU time: 0.412 s
 GPU time: 1.873 s
 ```
 
+```
+Epoch 1/10: 120/1000 [01:20<09:40, 1.52it/s, loss=0.41]
+GPU utilization: 3%
+Epoch 1/10: 320/1000 [03:20<07:40, 1.52it/s, loss=0.40]
+GPU utilization: 5%
+Epoch 1/10: 520/1000 [05:20<05:40, 1.52it/s, loss=0.39]
+GPU utilization: 2%
+```
+
 ## Quiet on (log)
 
 ```
 2022-01-05 10:00:01.000000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1525] Created device /job:localhost/replica:0/task:0/device:GPU:0 with 9649 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 2080 Ti, pci bus id: 0000:0a:00.0, compute capability: 7.5
 CPU time: 11.412 s
 GPU time: 0.873 s
+```
+
+The samples are from before the first step, or the GPU is busy.
+
+```
+GPU utilization: 0%
+GPU utilization: 0%
+GPU utilization: 0%
+Epoch 1/10: 120/1000 [01:20<09:40, 1.52it/s, loss=0.41]
+GPU utilization: 93%
 ```
 
 ## Sources
@@ -47,6 +66,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.log_utilisation import ENOUGH, Utilisation, low_utilisation
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
@@ -73,16 +93,50 @@ _START = late(
 _SCALES = {"ms": 1e-3, "milliseconds": 1e-3, "us": 1e-6, "min": 60.0, "minutes": 60.0}
 
 
+_MOST_LINES = 6
+
+
 class _Comparison(NamedTuple):
     gpu: float
     cpu: float
     lines: tuple[int, int]
 
 
+_REMEDIES = (
+    Remedy("Give the GPU more work at once: a larger batch, several inputs per call."),
+    Remedy(
+        "Read and decode input in parallel and ahead of time: tf.data's map with "
+        "num_parallel_calls and prefetch, or DataLoader's num_workers and pin_memory."
+    ),
+    Remedy("Check how busy the GPU is.", command_line("nvidia-smi dmon -s u")),
+)
+
+
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    if log.failures or not any(device.event == "ready" for device in log.devices):
+    if log.failures:
         return
+    idle = low_utilisation(log)
+    if idle is not None and len(idle.lines) >= ENOUGH:
+        yield _idle(log, idle)
+    elif any(device.event == "ready" for device in log.devices):
+        yield from _slower_than_cpu(log)
+
+
+def _idle(log: Log, idle: Utilisation) -> Finding:
+    return CAUSE.finding(
+        subject=subject_of(log),
+        message=f"the GPU was busy for at most {idle.most} % of the time in {len(idle.lines)} "
+        "samples while the program worked: it waits for input or for the program, or gets too "
+        "little work at once",
+        evidence=log.evidence(*idle.lines[:_MOST_LINES]),
+        remedies=_REMEDIES,
+        confidence="likely",
+        ask="Is the GPU busier with a batch ten times as large?",
+    )
+
+
+def _slower_than_cpu(log: Log) -> Iterator[Finding]:
     found = _named(log) or _by_run(log)
     if found is None or found.gpu < found.cpu:
         return
@@ -94,12 +148,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(ready.line, *found.lines),
         remedies=(
             Remedy("Do not measure the first call: it sets up the GPU."),
-            Remedy("Give the GPU more work at once: a larger batch, several inputs per call."),
-            Remedy(
-                "Read and decode input in parallel and ahead of time: tf.data's map with "
-                "num_parallel_calls and prefetch, or DataLoader's num_workers and pin_memory."
-            ),
-            Remedy("Check how busy the GPU is.", command_line("nvidia-smi dmon -s u")),
+            *_REMEDIES,
         ),
         confidence="likely",
         ask="Is the GPU still slower with a batch ten times as large, without the first call?",
