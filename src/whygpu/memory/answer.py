@@ -103,7 +103,7 @@ def with_margin(result: BatchResult, wishes: SearchWishes, margin: float) -> Bat
     if seen is None or seen.slope <= 0:
         batch = low * (1 - margin)
     else:
-        peak, limit = seen.gauge.peak, seen.gauge.limit or 0
+        peak, limit = seen.gauge.peak, seen.limit
         # A batch that did not run needs at least all there is, whatever the counters say.
         top = low + 1 if result.smallest_not is None else result.smallest_not
         edge = limit if seen.gauge.decides else min(limit, peak + seen.slope * (top - low))

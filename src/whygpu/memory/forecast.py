@@ -35,6 +35,8 @@ class Forecast(NamedTuple):
 
     gauge: Gauge
     """What runs out first, with the largest batch that ran."""
+    limit: int
+    """The limit of `gauge`, which is known where there is a forecast."""
     slope: float
     """Bytes for each sample."""
     surely: float
@@ -62,7 +64,7 @@ def forecast(trials: Sequence[Trial]) -> Forecast | None:
     if low is None:
         return None
     found = [
-        _along_line(trials, low.batch, gauge, of)
+        _along_line(trials, gauge, gauge.limit, of)
         for gauge in low.gauges
         if gauge.limit is not None
         for of in ((_whole, _steady) if gauge.decides else (_steady,))
@@ -94,7 +96,7 @@ def _steady(gauge: Gauge) -> int:
 
 
 def _along_line(
-    trials: Sequence[Trial], low: int, gauge: Gauge, of: Callable[[Gauge], int]
+    trials: Sequence[Trial], gauge: Gauge, limit: int, of: Callable[[Gauge], int]
 ) -> Forecast:
     points = [
         (trial.outcome, _Point(trial.batch, found.before, of(found)))
@@ -102,61 +104,61 @@ def _along_line(
         if (found := _measured(trial, gauge.name)) is not None
     ]
     fits = [point for outcome, point in points if outcome == "fits"]
-    above = [point for outcome, point in points if outcome != "fits" and point.batch > low]
+    low = fits[-1]
+    above = [point for _, point in points if point.batch > low.batch]
     if not above:
-        return _from_below(fits, gauge)
-    if not gauge.decides and _has_fallen(fits, gauge):
-        return _in_proportion(above[0], fits[-1], gauge)
-    least, most = (times * low for times in _SAME_PLACE)
+        return _from_below(fits, gauge, limit)
+    if not gauge.decides and _has_fallen(fits, limit):
+        return _in_proportion(above[0], gauge, limit)
+    least, most = (times * low.batch for times in _SAME_PLACE)
     if above[0].batch > most:
-        return _across([fits[-1], above[0]], fits, gauge)
+        return _across([low, above[0]], fits, gauge, limit)
     near = [point for _, point in points if least <= point.batch <= most]
-    return _across(near, fits, gauge)
+    return _across(near, fits, gauge, limit)
 
 
-def _has_fallen(fits: Sequence[_Point], gauge: Gauge) -> bool:
+def _has_fallen(fits: Sequence[_Point], limit: int) -> bool:
     return any(
-        _SAVES_FROM * (gauge.limit or 0) < larger.took <= smaller.took
+        _SAVES_FROM * limit < larger.took <= smaller.took
         for smaller, larger in pairwise(fits)
         if larger.batch > smaller.batch
     )
 
 
-def _in_proportion(above: _Point, low: _Point, gauge: Gauge) -> Forecast:
+def _in_proportion(above: _Point, gauge: Gauge, limit: int) -> Forecast:
     """By the batch that did not fit alone: those that ran took whatever there was."""
-    slope = (above.took - low.before) / above.batch
-    at = _reach(above.batch, (gauge.limit or 0) - above.took, slope)
+    slope = (above.took - gauge.before) / above.batch
+    at = _reach(above.batch, limit - above.took, slope)
     return Forecast(
-        gauge, slope=slope, surely=at, batch=at, perhaps=at, both_sides=True, fallen=True
+        gauge, limit, slope=slope, surely=at, batch=at, perhaps=at, both_sides=True, fallen=True
     )
 
 
-def _from_below(fits: Sequence[_Point], gauge: Gauge) -> Forecast:
+def _from_below(fits: Sequence[_Point], gauge: Gauge, limit: int) -> Forecast:
     """By the batches that ran, from the largest of them."""
     batch, before, took = fits[-1]
     noise = max(NOISE * (took - before), _SMALLEST_NOISE)
-    room = (gauge.limit or 0) - took
+    room = limit - took
     smaller = [point for point in fits if point.batch < batch]
     if not smaller:
         # As if all that the step took beside what was there before were the batch's.
         slope = max(took - before, _SMALLEST_NOISE) / batch
         reach = _reach(batch, room, slope)
-        return Forecast(gauge, slope=slope, surely=reach, batch=reach, perhaps=math.inf)
+        return Forecast(gauge, limit, slope=slope, surely=reach, batch=reach, perhaps=math.inf)
     distance = batch - smaller[-1].batch
-    slope, error = (took - smaller[-1].took) / distance, noise / distance
-    if slope <= 0:
-        slope = _steepest(fits)
+    slope, error = _rising((took - smaller[-1].took) / distance, fits), noise / distance
     return Forecast(
         gauge,
+        limit,
         slope=slope,
         surely=_reach(batch, room, slope + error),
         batch=_reach(batch, room, slope),
         perhaps=_reach(batch, room + noise, slope - error),
-        fallen=not gauge.decides and _has_fallen(fits, gauge),
+        fallen=not gauge.decides and _has_fallen(fits, limit),
     )
 
 
-def _across(near: Sequence[_Point], fits: Sequence[_Point], gauge: Gauge) -> Forecast:
+def _across(near: Sequence[_Point], fits: Sequence[_Point], gauge: Gauge, limit: int) -> Forecast:
     """By what was measured on both sides of the limit: the line through each trial reaches the
     limit somewhere, and these places differ by as much as runs do."""
     batch, took = fmean(map(_batch, near)), fmean(point.took for point in near)
@@ -167,17 +169,16 @@ def _across(near: Sequence[_Point], fits: Sequence[_Point], gauge: Gauge) -> For
         slope = (took - below[-1].took) / (batch - below[-1].batch)
     else:
         slope = (took - fmean(point.before for point in near)) / batch
+    slope = _rising(slope, [*fits, *near])
     if slope <= 0:
-        slope = _steepest([*fits, *near])
-    if slope <= 0:
-        return _from_below(fits, gauge)
-    limit = gauge.limit or 0
+        return _from_below(fits, gauge, limit)
     places = [_reach(point.batch, limit - point.took, slope) for point in near]
     noise = max(NOISE * (took - near[-1].before), _SMALLEST_NOISE) / slope
     error = max(noise, stdev(places)) / math.sqrt(len(places))
     at = fmean(places)
     return Forecast(
         gauge,
+        limit,
         slope=slope,
         surely=at - error,
         batch=at,
@@ -187,15 +188,16 @@ def _across(near: Sequence[_Point], fits: Sequence[_Point], gauge: Gauge) -> For
     )
 
 
-def _steepest(points: Sequence[_Point]) -> float:
-    """The steepest rise so far: memory fell with the last batch, and will rise again."""
-    ordered = sorted(points)
-    rises = [
+def _rising(slope: float, points: Sequence[_Point]) -> float:
+    """The slope, or the steepest rise so far: if memory fell with the last batch, it will rise
+    again."""
+    if slope > 0:
+        return slope
+    return max(
         (right.took - left.took) / (right.batch - left.batch)
-        for left, right in pairwise(ordered)
+        for left, right in pairwise(sorted(points))
         if right.batch > left.batch
-    ]
-    return max(rises, default=0.0)
+    )
 
 
 def _reach(batch: float, room: float, slope: float) -> float:
