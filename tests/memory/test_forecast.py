@@ -107,6 +107,19 @@ def test_a_compiler_that_begins_to_save_memory_near_the_limit(last: int, fallen:
     assert not seen(*on_cpu).fallen
 
 
+@each(("smaller", "larger", "fallen"), [(700, 700, False), (701, 701, True), (750, 701, True)])
+def test_memory_that_falls_is_saved_memory_only_above_seven_tenths_of_the_limit(
+    smaller: int, larger: int, fallen: bool
+) -> None:
+    trials = fits(10, 400, "gpu"), fits(50, smaller, "gpu"), fits(60, larger, "gpu")
+    assert seen(*trials).fallen is fallen
+
+
+def test_a_batch_that_takes_less_when_it_runs_again_shows_no_saving() -> None:
+    trials = fits(10, 400, "gpu"), fits(50, 800, "gpu"), fits(50, 790, "gpu")
+    assert not seen(*trials).fallen
+
+
 def test_the_first_limit_to_be_reached_decides() -> None:
     trials = [
         trial(10, gauge(200, "gpu", 4000), gauge(110), gauge(500, "address-space", None)),
@@ -143,6 +156,7 @@ def test_what_is_too_large_and_was_measured_is_the_other_end_of_the_line() -> No
         (fails(100, 1100)._replace(outcome="too-slow"), False),
         (fails(40, 1100), False),
         (trial(100, outcome="does-not-fit"), False),
+        (trial(100, gauge(1100, limit=None), outcome="does-not-fit"), False),
     ],
 )
 def test_an_end_that_was_not_measured_is_no_point_of_the_line(end: Trial, known: bool) -> None:
@@ -150,8 +164,11 @@ def test_an_end_that_was_not_measured_is_no_point_of_the_line(end: Trial, known:
 
 
 def test_a_gpus_refusal_says_how_much_was_asked_for_whenever_it_came() -> None:
-    trials = (fits(10, 200, "gpu"), fits(50, 600, "gpu"), fails(100, 1100, "gpu", steps=0))
-    assert seen(*trials).both_sides
+    trials = (fits(10, 300, "gpu"), fits(50, 600, "gpu"), fails(100, 1100, "gpu", steps=0))
+    refused = seen(*trials)
+    assert refused.both_sides
+    assert not refused.fallen
+    assert (refused.slope, refused.batch) == (10 * MIB, 90)
 
 
 def test_points_near_the_limit_are_taken_together_and_differ_by_chance() -> None:
@@ -174,3 +191,81 @@ def test_where_memory_has_fallen_what_was_refused_decides_alone() -> None:
     assert fallen.batch == fallen.surely == fallen.perhaps == pytest.approx(100 - 200 / 11)
     assert fallen.both_sides
     assert fallen.fallen
+
+
+def test_main_memory_that_has_fallen_follows_the_line_all_the_same() -> None:
+    """It is never saved when it runs short: what was measured on both sides counts."""
+    line = seen(fits(10, 200), fits(70, 800), fits(80, 780), fails(140, 1380))
+    assert not line.fallen
+    assert (line.slope, line.batch) == (10 * MIB, 102)
+
+
+@each(
+    ("trials", "near"),
+    [
+        ([fits(94, 950), fits(100, 960), fails(120, 1040)], [1, 2]),
+        ([fits(95, 950), fits(100, 960), fails(120, 1040)], [0, 1, 2]),
+        ([fits(98, 950), fits(100, 960), fails(130, 1040)], [0, 1, 2]),
+        ([fits(98, 950), fits(100, 960), fails(131, 1040)], [1, 2]),
+        ([fits(100, 960), fails(120, 1040), fails(130, 1100)], [0, 1, 2]),
+        ([fits(100, 960), fails(120, 1040), fails(131, 1100)], [0, 1]),
+    ],
+)
+def test_trials_at_0_95_to_1_3_times_what_ran_show_the_same_place(
+    trials: list[Trial], near: list[int]
+) -> None:
+    """The line goes from a small batch through the middle of these trials."""
+    places = [trials[place] for place in near]
+    batch = sum(each.batch for each in places) / len(places)
+    took = sum(each.gauges[0].peak for each in places) / len(places)
+    slope = (took - 200 * MIB) / (batch - 10)
+    assert seen(fits(10, 200), *trials).slope == pytest.approx(slope)
+
+
+@each(("apart", "slope"), [(78, 20), (79, (950 - 200) / (104 - 10))])
+def test_near_the_limit_the_slope_is_from_a_batch_at_three_quarters_or_less(
+    apart: int, slope: float
+) -> None:
+    """The middle of the trials near the limit is at 104, where 950 are taken."""
+    trials = fits(10, 200), fits(apart, 430), fits(100, 880), fails(108, 1020)
+    assert seen(*trials).slope == pytest.approx(slope * MIB)
+
+
+@each(
+    ("trials", "slope"),
+    [
+        ((fits(75, 800), fails(100, 1050)), 10),
+        ((fits(76, 800), fails(100, 1040)), (920 - 300) / (88 - 10)),
+        ((fits(95, 860), fits(100, 980), fails(130, 1100)), 120 / (325 / 3 - 95)),
+    ],
+)
+def test_trials_far_apart_on_both_sides_need_no_smaller_batch_for_the_slope(
+    trials: tuple[Trial, ...], slope: float
+) -> None:
+    assert seen(fits(10, 300), *trials).slope == pytest.approx(slope * MIB)
+
+
+def test_memory_that_is_less_at_the_limit_than_at_a_small_batch_rises_as_before() -> None:
+    fell = seen(fits(10, 800), fits(100, 500), fails(110, 1010))
+    assert fell.slope == 51 * MIB
+    assert fell.batch == pytest.approx(100 + 500 / 51)
+    assert fell.both_sides
+
+
+@each(("steady", "slope"), [((500, 500, 500), 0), ((600, 510, 500), -1)])
+def test_a_refusal_that_the_steps_do_not_explain_shows_no_limit(
+    steady: tuple[int, int, int], slope: int
+) -> None:
+    """Compiling was refused: the steps of larger batches take no more."""
+
+    def tried(batch: int, took: int, peak: int, outcome: TrialOutcome) -> Trial:
+        one = Gauge("gpu", BEFORE * MIB, peak * MIB, took * MIB, LIMIT * MIB)
+        return trial(batch, one, outcome=outcome)
+
+    small, low, high = steady
+    flat = seen(
+        tried(10, small, 600, "fits"),
+        tried(100, low, 600, "fits"),
+        tried(110, high, 1100, "does-not-fit"),
+    )
+    assert (flat.slope, flat.batch, flat.both_sides) == (slope * MIB, math.inf, False)
