@@ -62,13 +62,12 @@ def next_move(trials: Sequence[Trial], wishes: SearchWishes) -> Try | Stop:
     if last == "leaks" or last == "failed" or last == "too-slow":
         return Stop(last)
     low, high = bracket(trials)
+    if low is None:
+        return _downwards(trials, wishes)
     stop = _reason_to_stop(trials, wishes, low, high)
     if stop is not None:
         beyond = _beyond(trials, wishes, low) if stop in ("bracketed", "predicted") else None
         return Stop(stop) if beyond is None else Try(beyond)
-    if low is None:
-        assert high is not None
-        return Try(on_grid(high // _SHRINK, wishes))
     batch = _next_batch(trials, wishes, low, high)
     slowest = _largest_in_time(trials, wishes, low)
     if batch > slowest:
@@ -81,11 +80,7 @@ def next_move(trials: Sequence[Trial], wishes: SearchWishes) -> Try | Stop:
 def bracket(trials: Sequence[Trial]) -> tuple[int | None, int | None]:
     """The largest batch that ran, and the smallest larger one that did not."""
     low = max((trial.batch for trial in trials if trial.outcome == "fits"), default=None)
-    above = [
-        trial.batch
-        for trial in trials
-        if trial.outcome != "fits" and (low is None or trial.batch > low)
-    ]
+    above = [trial.batch for trial in trials if low is None or trial.batch > low]
     return low, min(above, default=None)
 
 
@@ -98,21 +93,27 @@ def comes_near_refusal(trials: Sequence[Trial], batch: int) -> bool:
     return batch >= _NEAR_REFUSAL * seen.batch
 
 
+def _downwards(trials: Sequence[Trial], wishes: SearchWishes) -> Try | Stop:
+    """What to do while nothing has fitted."""
+    smallest = min(trial.batch for trial in trials)
+    if smallest == wishes.multiple_of:
+        return Stop("nothing-fits")
+    if len(trials) >= wishes.trials:
+        return Stop("trials")
+    return Try(on_grid(smallest // _SHRINK, wishes))
+
+
 def _reason_to_stop(
-    trials: Sequence[Trial], wishes: SearchWishes, low: int | None, high: int | None
+    trials: Sequence[Trial], wishes: SearchWishes, low: int, high: int | None
 ) -> StopReason | None:
-    step = wishes.multiple_of
-    none_left = len(trials) >= wishes.trials
-    if low is None:
-        return "nothing-fits" if high == step else "trials" if none_left else None
-    if wishes.largest is not None and low + step > wishes.largest:
+    if wishes.largest is not None and low + wishes.multiple_of > wishes.largest:
         return "at-largest"
     if high is not None and _is_narrow(wishes, low, high):
         return None if _is_doubtful(trials, wishes, low) else "bracketed"
     seen = forecast(trials)
     if seen is not None and seen.gauge.decides and low >= seen.perhaps * (1 - CLOSE):
         return "predicted"
-    if not none_left:
+    if len(trials) < wishes.trials:
         return None
     near = seen is not None and seen.both_sides and low >= seen.batch * (1 - CLOSE)
     return "predicted" if near else "trials"
@@ -156,14 +157,14 @@ def _above(trials: Sequence[Trial], wishes: SearchWishes, high: int) -> int:
     return batch if wishes.largest is None or batch <= wishes.largest else high
 
 
-def _beyond(trials: Sequence[Trial], wishes: SearchWishes, low: int | None) -> int | None:
+def _beyond(trials: Sequence[Trial], wishes: SearchWishes, low: int) -> int | None:
     """A batch above the answer, if none was tried there yet.
 
     A larger batch can take less main memory: from 32 MiB on, malloc returns an array to the system
     as soon as it is freed, and it keeps smaller ones.
     """
     seen = forecast(trials)
-    if low is None or seen is None or seen.gauge.on_gpu:
+    if seen is None or seen.gauge.on_gpu:
         return None
     nearest, furthest = (low * times for times in _LOOKED_BEYOND)
     batch = on_grid(low * _LOOK_BEYOND, wishes)
@@ -197,10 +198,11 @@ def _is_doubtful(trials: Sequence[Trial], wishes: SearchWishes, low: int) -> boo
 
 
 def _largest_in_time(trials: Sequence[Trial], wishes: SearchWishes, low: int) -> float:
-    """The largest batch that is done in time, if a step takes time in proportion to its batch."""
+    """The largest batch that is done in time, if a step takes time in proportion to its batch.
+    Below 0 if everything else takes longer than that."""
     trial = next(trial for trial in trials if trial.batch == low and trial.outcome == "fits")
     if not trial.step_seconds:
         return math.inf
     working = trial.steps * trial.step_seconds
     left = _USABLE_TIME * wishes.timeout - (trial.seconds - working)
-    return low * max(left, 0.0) / working
+    return low * left / working
