@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.cases import each
 from tests.memory.test_batch_search import WISHES
 from tests.memory.test_forecast import fails, fits
-from whygpu.memory.batch_search import Stop, Try, bracket, comes_near_refusal, next_move
+from whygpu.memory.batch_search import Stop, StopReason, Try, bracket, comes_near_refusal, next_move
 from whygpu.model.batch import SearchWishes, Trial
 
 
@@ -80,16 +80,62 @@ def test_a_failure_beside_what_ran_is_doubted_where_both_were_measured_and_do_no
     assert next_move([SMALL, *ODD, *more], wishes) == move
 
 
-def test_both_ends_that_agree_are_the_answer_once_somebody_has_looked_beyond() -> None:
-    agree = [SMALL, fits(89, 990), fails(90, 1001)]
-    assert next_move(agree, WISHES) == Try(102)
-    for looked, move in ((96, Try(102)), (97, STOP), (102, STOP), (115, STOP), (116, Try(102))):
-        assert next_move([*agree, unmeasured(looked)], WISHES) == move, looked
+def test_a_forecast_above_what_failed_is_tried_below_it() -> None:
+    """80 took little and 90 took much by chance: by the line there is room for 102."""
+    assert next_move([SMALL, fits(80, 700), fails(90, 1001)], WISHES) == Try(89)
 
 
-def test_on_a_gpu_nobody_looks_beyond() -> None:
-    trials = [fits(10, 200, "gpu"), fits(88, 980, "gpu"), fails(90, 1001, "gpu")]
-    assert next_move(trials, WISHES) == Stop("bracketed")
+AGREE = [fits(10, 180), fits(100, 990), fails(102, 1008)]
+
+
+@each(
+    ("looked", "move"),
+    [(107, Try(114)), (108, STOP), (114, STOP), (130, STOP), (131, Try(114))],
+)
+def test_both_ends_that_agree_are_the_answer_once_somebody_has_looked_beyond(
+    looked: int, move: Try | Stop
+) -> None:
+    assert next_move(AGREE, WISHES) == Try(114)
+    assert next_move([*AGREE, unmeasured(looked)], WISHES) == move
+
+
+@each(("seconds", "move"), [(473.0, Try(114)), (474.0, STOP)])
+def test_nobody_looks_beyond_if_that_takes_too_long(seconds: float, move: Try | Stop) -> None:
+    """Of the 480 s that may be used, 57 are left for steps that take 50 with 100 samples."""
+    low = fits(100, 990)._replace(steps=5, step_seconds=10.0, seconds=seconds)
+    assert next_move([AGREE[0], low, AGREE[2]], WISHES) == move
+
+
+def test_on_a_gpu_nobody_looks_beyond_and_nobody_doubts_a_failure() -> None:
+    agree = [fits(10, 200, "gpu"), fits(88, 980, "gpu"), fails(90, 1001, "gpu")]
+    assert next_move(agree, WISHES) == STOP
+    odd = [fits(10, 200, "gpu"), fits(80, 850, "gpu"), fails(82, 1010, "gpu")]
+    assert next_move(odd, WISHES) == STOP
+
+
+@each(("low", "move"), [(193, STOP), (192, Try(196))])
+def test_without_counters_a_failure_within_3_5_per_cent_is_the_end(
+    low: int, move: Try | Stop
+) -> None:
+    """201 failed, so 200 is the largest that may still fit."""
+    ran = fits(low, 0)._replace(gauges=())
+    assert next_move([ran, unmeasured(201)], WISHES) == move
+
+
+@each(("low", "reason"), [(87, "predicted"), (86, "trials")])
+def test_the_last_trial_settles_it_if_what_ran_is_close_to_a_forecast_from_both_sides(
+    low: int, reason: StopReason
+) -> None:
+    """By the line 90 is the limit."""
+    small, high = fits(10, 200, "gpu"), fails(100, 1100, "gpu")
+    trials = [small, fits(low, 100 + 10 * low, "gpu"), high]
+    assert next_move(trials, WISHES._replace(trials=3)) == Stop(reason)
+
+
+def test_a_search_that_found_nothing_by_its_last_trial_leaves_smaller_batches_open() -> None:
+    trials = [unmeasured(512), unmeasured(64)]
+    assert next_move(trials, WISHES._replace(trials=2)) == Stop("trials")
+    assert next_move(trials, WISHES._replace(trials=2, multiple_of=64)) == Stop("nothing-fits")
 
 
 @each(
@@ -107,6 +153,12 @@ def test_a_step_whose_time_is_unknown_is_not_limited_by_time() -> None:
     slow = fits(10, 200)._replace(seconds=599.0)
     assert next_move([slow._replace(step_seconds=None)], WISHES) == Try(76)
     assert next_move([slow._replace(step_seconds=1.0)], WISHES) == Stop("too-slow")
+
+
+def test_the_time_of_a_batch_is_from_the_trial_in_which_it_ran() -> None:
+    failed = unmeasured(50)._replace(step_seconds=None)
+    slow = fits(50, 600)._replace(step_seconds=1.0, seconds=599.0)
+    assert next_move([SMALL, failed, slow], WISHES) == Stop("too-slow")
 
 
 @each(("batch", "near"), [(71, False), (72, True), (90, True)])
