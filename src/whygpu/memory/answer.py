@@ -42,25 +42,32 @@ def answer(what: str, trials: Sequence[Trial], stop: StopReason) -> BatchResult:
         frameworks=(),
         trials=tuple(trials),
         traceback="",
-        notes=_notes(trials, low or 0),
+        notes=_notes(trials),
         seconds=0.0,
     )
 
 
-def _notes(trials: Sequence[Trial], low: int) -> tuple[str, ...]:
+def _notes(trials: Sequence[Trial]) -> tuple[str, ...]:
     """What contradicts the answer."""
-    failed = [t.batch for t in trials if t.outcome == "does-not-fit" and t.batch <= low]
-    if failed and min(failed) == low:
+    low, _ = batch_search.bracket(trials)
+    failed = _failed_below(trials)
+    if not failed:
+        return ()
+    if min(failed) == low:
         return (
             f"{low} did not fit in one trial but did in another: the step's memory use differs "
             "from run to run",
         )
-    if failed:
-        return (
-            f"{min(failed)} did not fit, but {low} did: the step's memory use differs from run to "
-            "run, or some larger batches take less",
-        )
-    return ()
+    return (
+        f"{min(failed)} did not fit, but {low} did: the step's memory use differs from run to "
+        "run, or some larger batches take less",
+    )
+
+
+def _failed_below(trials: Sequence[Trial]) -> list[int]:
+    """The batches that did not fit in some trial, although as large a batch ran."""
+    low, _ = batch_search.bracket(trials)
+    return [t.batch for t in trials if t.outcome == "does-not-fit" and t.batch <= (low or 0)]
 
 
 def is_irregular(trials: Sequence[Trial]) -> bool:
@@ -68,9 +75,7 @@ def is_irregular(trials: Sequence[Trial]) -> bool:
     seen = forecast(trials)
     if seen is None or seen.gauge.on_gpu:
         return False
-    low, _ = batch_search.bracket(trials)
-    fell = any(t.outcome == "does-not-fit" and t.batch <= (low or 0) for t in trials)
-    return fell or seen.scatter > _IRREGULAR
+    return bool(_failed_below(trials)) or seen.scatter > _IRREGULAR
 
 
 def _fits(trials: Sequence[Trial]) -> list[Trial]:
@@ -96,8 +101,8 @@ def _limit(trials: Sequence[Trial]) -> Gauge | None:
 
 def with_margin(result: BatchResult, wishes: SearchWishes, margin: float) -> BatchResult:
     """The largest batch that leaves so much of the memory free, by the line through the trials."""
-    low = result.largest_run
-    if not margin or low is None or result.batch is None:
+    low = result.batch
+    if not margin or low is None:
         return result._replace(margin=margin)
     seen = forecast(result.trials)
     if seen is None or seen.slope <= 0:
