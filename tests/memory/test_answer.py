@@ -68,11 +68,11 @@ def test_a_failure_that_contradicts_the_answer_is_a_note(
 
 
 def test_trials_near_the_limit_that_disagree_are_irregular_in_main_memory_only() -> None:
-    for took, irregular in ((1001, False), (1200, True)):
+    for took, irregular in ((1050, False), (1060, True)):
         trials = [fits(10, 200), fits(89, 990), fails(90, took)]
         assert is_irregular(trials) is irregular
     assert not is_irregular([fits(10, 200, "gpu"), fits(89, 990, "gpu"), fails(90, 1200, "gpu")])
-    assert not is_irregular([])
+    assert is_irregular([]) is False
 
 
 def test_what_runs_out_first_is_the_limit() -> None:
@@ -86,17 +86,16 @@ def test_what_runs_out_first_is_the_limit() -> None:
 
 
 def test_where_nothing_fits_what_came_nearest_to_its_limit_ran_out() -> None:
-    first = fails(8, 1200)
-    last = trial(
-        1,
-        gauge(2000, "gpu", 4000),
-        gauge(900),
-        gauge(5000, "address-space", None),
-        outcome="does-not-fit",
-    )
-    shown = answer("step", [first, last], "nothing-fits").limit
-    assert shown is not None
-    assert shown.name == "memory"
+    unlimited = gauge(5000, "address-space", None)
+    for gauges, name in (
+        ((gauge(2000, "gpu", 4000), gauge(900), unlimited), "memory"),
+        ((gauge(900), gauge(5, "gpu", 0)), "gpu"),
+        ((gauge(1200, "gpu"), gauge(1200, "gpu-gradients")), "gpu"),
+    ):
+        last = trial(1, *gauges, outcome="does-not-fit")
+        shown = answer("step", [fails(8, 1200), last], "nothing-fits").limit
+        assert shown is not None
+        assert shown.name == name
     assert answer("step", [unmeasured(1)], "nothing-fits").limit is None
     assert answer("step", [], "failed").limit is None
 
@@ -122,8 +121,20 @@ def test_without_a_line_the_margin_is_a_part_of_the_batch() -> None:
     assert on_grid.batch == 24
 
 
+@each("took", [(600, 600), (650, 600)])
+def test_if_memory_does_not_rise_the_margin_is_a_part_of_the_batch(took: tuple[int, int]) -> None:
+    flat = [fits(10, took[0], "gpu"), fits(50, took[1], "gpu")]
+    assert with_margin(answer("step", flat, "trials"), WISHES, 0.25).batch == 37
+
+
+def test_without_a_margin_what_ran_is_the_answer_although_counters_exceed_the_limit() -> None:
+    over = answer("step", [fits(10, 200, "gpu"), fits(50, 1100, "gpu")], "bracketed")
+    assert with_margin(over, WISHES, 0.0).batch == 50
+
+
 def test_there_is_no_margin_of_nothing() -> None:
     nothing = answer("step", [unmeasured(1)], "nothing-fits")
+    assert nothing.notes == ()
     assert with_margin(nothing, WISHES, 0.1).batch is None
     leaking = answer("step", LINE, "leaks")
     assert with_margin(leaking, WISHES, 0.1).batch is None
