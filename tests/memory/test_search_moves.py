@@ -46,13 +46,61 @@ def test_a_first_batch_is_no_larger_than_the_largest() -> None:
 
 @each(
     ("high", "move"),
-    [(80, Try(45)), (100, Try(87)), (60, Try(35))],
+    [(80, Try(45)), (90, Try(50)), (100, Try(87)), (60, Try(35))],
 )
 def test_between_a_first_success_and_a_failure_the_line_decides_if_it_explains_the_failure(
     high: int, move: Try
 ) -> None:
     """By the line from the first trial, 90 is the limit."""
     assert next_move([fits(10, 200), unmeasured(high)], WISHES) == move
+
+
+@each(("low", "move"), [(29, Try(53)), (30, Try(93)), (44, Try(93))])
+def test_a_failure_that_the_line_does_not_explain_was_close_if_three_tenths_of_it_ran(
+    low: int, move: Try
+) -> None:
+    """By the line 105 would fit, and 100 failed."""
+    trials = [fits(10, 525), fits(low, 475 + 5 * low), unmeasured(100)]
+    assert next_move(trials, WISHES) == move
+
+
+@each(("high", "move"), [(100, Try(50)), (99, Try(62))])
+def test_a_failure_below_four_fifths_of_the_forecast_is_of_something_else_than_memory(
+    high: int, move: Try
+) -> None:
+    """By the line 125 would fit."""
+    assert next_move([fits(10, 80), fits(25, 200), unmeasured(high)], WISHES) == move
+
+
+@each(("more", "move"), [((), Try(89)), ((95,), Try(88)), ((95, 92), Try(86))])
+def test_below_a_measured_failure_each_further_one_doubles_the_reserve(
+    more: tuple[int, ...], move: Try
+) -> None:
+    """By the line 90 would fit; the reserve is 1, 2 and 4 per cent of it."""
+    failed = [fails(batch, 100 + 10 * batch) for batch in (100, *more)]
+    assert next_move([fits(10, 200), fits(50, 600), *failed], WISHES) == move
+
+
+def test_one_batch_that_ran_makes_no_line_whatever_failed_below_it() -> None:
+    assert next_move([unmeasured(20), fits(40, 500)], WISHES) == Try(160)
+
+
+def test_a_slope_that_may_be_noise_does_not_keep_the_search_in_its_place() -> None:
+    """52 took 1 more than 50 did, and two runs differ by 5."""
+    assert next_move([fits(50, 600), fits(52, 601)], WISHES) == Try(4 * 52)
+
+
+@each(("low", "move"), [(25, Try(97)), (24, Try(85))])
+def test_a_line_that_reaches_further_than_four_times_what_ran_is_rough(low: int, move: Try) -> None:
+    """By the line 100 would fit: almost all of that is tried, or 85 per cent."""
+    assert next_move([fits(10, 280), fits(low, 200 + 8 * low)], WISHES) == move
+
+
+@each(("low", "move"), [(90, Try(95)), (91, Try(4 * 91))])
+def test_on_a_gpu_a_line_is_dropped_once_more_ran_than_it_allows(low: int, move: Try) -> None:
+    """By the line through the smaller batches 90 would fit."""
+    trials = [fits(10, 200, "gpu"), fits(50, 600, "gpu"), fits(low, 950, "gpu")]
+    assert next_move(trials, WISHES) == move
 
 
 STOP = Stop("bracketed")
