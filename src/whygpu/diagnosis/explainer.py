@@ -197,13 +197,18 @@ def _verdict(
             return "found" if weighty else "unknown"
         # The program continued after the messages about the GPU, and something else stopped it.
         return "not-gpu"
-    if weighty:
+    if weighty and (log.failures or not log.progress or not _only_possible(weighty)):
         return "found"
     if unexplained:
         return "unknown"
     if roots:
         return "nothing-wrong" if _worked(log, roots) else "found"
     return "nothing-wrong" if noise or log.progress or _has_gpu(log) else "unknown"
+
+
+def _only_possible(roots: Sequence[Finding]) -> bool:
+    """A guess about a program that works is no answer."""
+    return all(root.confidence == "possible" for root in roots)
 
 
 def _gives_reason(failure: Failure) -> bool:
@@ -218,7 +223,9 @@ def _worked(log: Log, roots: Sequence[Finding]) -> bool:
 
 
 def _has_gpu(log: Log) -> bool:
-    return any(device.event != "ignored" for device in log.devices)
+    return any(device.event != "ignored" for device in log.devices) or any(
+        report.says in ("gpu", "on-gpu") for report in log.reports
+    )
 
 
 def _guidance(

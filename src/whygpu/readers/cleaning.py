@@ -42,7 +42,9 @@ _PREFIXES = tuple(
         # docker compose and pm2: app-1  |
         r"(?:\d{1,3}\|)?[A-Za-z_][\w.-]{0,60}\s{0,20}\| ",
         # syslog: Nov 15 01:02:03 host kernel:
-        r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,60} [\w.@/-]{1,60}(?:\[\d{1,10}\])?: ",
+        r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]{1,60} [\w.@/-]{1,60}(?:\[\d{1,10}\])?"
+        # Some journals leave out the host.
+        r"|[\w.@/-]{1,60}\[\d{1,10}\]):(?: |$)",
         # dmesg: [  123.456] or [Fri Mar  3 04:23:22 2023]
         r"(?:<\d{1,3}>)?\[ {0,8}\d{1,8}\.\d{3,9}\] "
         r"|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}\] ",

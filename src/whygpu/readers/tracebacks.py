@@ -18,7 +18,9 @@ _NAME = (
     r"|(?:cv2|struct|zlib|socket|shutil|sqlite3)\.(?:[Ee]rror|timeout))"
 )
 _LAST = re.compile(
-    r"^(?:[\s|+]{0,12}|[^\n]{0,60}?\b(?:[Rr]aised|[Ee]xception|E(?:rror|RROR)|error|Caused by):? )"
+    # Those who write in Markdown emphasise the exception.
+    r"^(?:[\s|+*_`]{0,12}"
+    r"|[^\n]{0,60}?\b(?:[Rr]aised|[Ee]xception|E(?:rror|RROR)|error|Caused by):? )"
     rf"{_NAME}(?:\(\w{{1,60}}\))?(?: \(see above for traceback\))?(?::(?!:)\s?(?P<message>.*)|$)"
 )
 _LAST_OF_TRACEBACK = re.compile(

@@ -182,7 +182,8 @@ def cudnn_soname(cudnn: str) -> str:
 
 _NVIDIA = late(
     r"lib(cuda|cudart|cudnn\w*|cublas\w*|cufftw?|cufile\w*|curand|cusolver\w*|cusparse\w*|cupti"
-    r"|cutensor\w*|cudss\w*|nccl|nvrtc\S*|nvJitLink|nvToolsExt|nvshmem\w*|nvinfer\w*|nvidia-ml)"
+    r"|cutensor\w*|cudss\w*|nccl|nvrtc\S*|nvJitLink|nvToolsExt|nvshmem\w*|nvinfer\w*|nvidia-ml"
+    r"|custatevec|cutensornet|cudensitymat|nvonnxparser)"
     r"(-[0-9a-f]+)?\.so(\..*)?"
 )
 """Wheels that contain their own copies append a part of the file's digest to the name."""

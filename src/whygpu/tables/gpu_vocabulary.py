@@ -29,6 +29,8 @@ _SURELY = re.compile(
     r"|/(?:device:)?(?:XLA_)?(?:GPU|gpu):[\d*]"
 )
 """Source files of PyTorch's GPU code and TensorFlow's names of devices, which look like paths."""
+_TENSOR = re.compile(r"\bTensor\([^()\n]{1,400}\)|<tf\.(?:Tensor|Variable)[^<>\n]{1,400}>")
+"""A message that shows a tensor also shows where it is; it may be about its shape or type."""
 _PATH = re.compile(r"[^\s'\"(]{0,400}[/\\][^\s'\"),]{0,400}")
 """The names of a user's folders say nothing about the failure."""
 
@@ -44,4 +46,5 @@ def code_is_about_gpu(text: str) -> bool:
 
 
 def _uses(words: re.Pattern[str], text: str) -> bool:
+    text = _TENSOR.sub("Tensor", text)
     return _SURELY.search(text) is not None or words.search(_PATH.sub("", text)) is not None

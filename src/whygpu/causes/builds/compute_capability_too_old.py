@@ -191,6 +191,7 @@ STATEMENTS = late(
     r"|FlashAttention only supports \w+ GPUs or newer"
     r"|requires device with capability >=? ?\(\d+, \d\) but your GPU has capability \(\d+, \d\) \(too old"
     r"|architecture or newer is required\.\s{1,8}Detected GPU"
+    r"|\(Compute Capability [\d.]{1,4}\) or newer architecture is required"
     r"|[Dd]evice with compute capability lower than"
     r"|is only supported on (?:GPUs|devices) with compute capability (?:of at least|>=) ?[\d.]+"
     r"|requires? (?:a )?(?:GPU|device) with compute capability (?:of )?(?:at least |>=? ?)[\d.]+"

@@ -218,7 +218,8 @@ def _inside_generated_code(log: Log) -> Match | None:
         generated = any(_GENERATED.search(frame) for frame in raised.frames[-4:])
         below = raised_by(raised, _GENERATED) or (generated and raised_by(raised, _PROTOBUF))
         absent = raised.message in _ABSENT and raised_by(raised, INSTALLED)
-        if raised.type in _AT_IMPORT and (below or absent):
+        native = "DLL load failed" in raised.message
+        if raised.type in _AT_IMPORT and (below or absent) and not native:
             return match_at(log, raised)
     return None
 

@@ -95,6 +95,8 @@ STATEMENTS = late(
     r"|Could not find module '[^'\n]{1,300}\.dll' \(or one of its dependencies\)"
     r"|No module named '?_pywrap_tensorflow(?:_internal)?'?"
 )
+_ABOVE = 3
+_INNERMOST = 8
 _PAGING = late(PAGING_FILE)
 _ACCESS = late(r"WinError 5\b|Access is denied")
 FRAMEWORKS = late(
@@ -135,7 +137,11 @@ def _of_a_framework(log: Log, statement: Match) -> bool:
     if raised is not None and not raised.frames and "DLL load failed" in statement.text:
         # Only the last line was kept, without a name: usually it is a framework's.
         return True
-    frames = raised.frames[-6:] if raised else ()
+    if raised is None:
+        # A warning that the program printed before it failed: the line above names the module.
+        above = [line.text for line in log.lines if 0 < statement.line - line.number <= _ABOVE]
+        return bool(log.failures) and any(FRAMEWORKS.search(text) for text in above)
+    frames = raised.frames[-_INNERMOST:]
     return any(FRAMEWORKS.search(frame) for frame in frames)
 
 

@@ -249,7 +249,7 @@ def _remedy(framework: Framework, vendor: str) -> Remedy:
 
 
 _ROCM = late(
-    r"rocBLAS error|HIP error: (?!out of memory)|hipError(?!OutOfMemory"
+    r"rocBLAS error|ROCm error|HIP error: (?!out of memory)|hipError(?!OutOfMemory"
     r"|InvalidDevice\b)[A-Z]\w{4,40}"
     r"|HIP_ERROR_NO_DEVICE|No HIP GPUs are available|ROCk module is NOT loaded"
     r"|[Nn]o ROCm-capable device|[Uu]nable to open /dev/kfd|HSA_STATUS_ERROR"
@@ -276,7 +276,9 @@ _ROCM_LIBRARIES = (
     "onnxruntime_providers_rocm",
 )
 _METAL = late(
-    r"not (?:current(?:ly)? )?implemented for the MPS device|not supported (?:on|for"
+    r"ggml_metal\w{0,30}: (?:error|[^\n]{0,60}\bfailed)|kIOGPUCommandBuffer\w{4,40}"
+    r"|MTLLibraryErrorDomain|MTLCommandBufferErrorDomain"
+    r"|not (?:current(?:ly)? )?implemented for the MPS device|not supported (?:on|for"
     r"|by) (?:the )?MPS(?! backend and)"
     r"|(?:MPS|mps) (?:framework|backend|device)[^\n]{0,30}(?:doesn't|does not|is not) support"
     r"|(?:does not|doesn't) support[^\n]{0,40} in (?:the )?MPS backend|on (?:MPS|mps) works only"

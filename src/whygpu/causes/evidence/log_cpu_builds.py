@@ -31,6 +31,8 @@ WITHOUT_GPU = late(
     r"|Environment for task type \[GPU\] not found|\(-216:No CUDA support\)"
     r"|Cannot initialize CUDA without ATen_cuda library|wasn't build with CUDA support"
     r"|RuntimeError: Unknown backend (?:gpu|cuda)$"
+    r"|(?:module 'faiss'|'module' object) has no attribute '(?:StandardGpuResources|GpuIndex\w{1,30}"
+    r"|index_cpu_to_(?:all_gpus|gpu\w{0,20}))'"
     r"|no usable GPU found, --gpu-layers option will be ignored"
     r"|xFormers was built for:\s{1,12}PyTorch [^\n]{1,60}\(you have [\d.]{3,12}\+cpu\)",
     re.MULTILINE,

@@ -33,6 +33,17 @@ TOOLKIT = frozenset(
 )
 """Libraries of the CUDA toolkit, by the name between lib and .so."""
 
+PACKAGES = {
+    "nvinfer": "tensorrt",
+    "nvinfer_plugin": "tensorrt",
+    "nvonnxparser": "tensorrt",
+    "custatevec": "cuquantum-python",
+    "cutensornet": "cuquantum-python",
+    "cudensitymat": "cuquantum-python",
+}
+"""NVIDIA's libraries that are no part of the toolkit, by the package that installs them. They
+matter only to a program that fails without them."""
+
 _PROFILER_ONLY = ("cupti", "nvToolsExt")
 NO_DLOPEN = late(r"Cannot dlopen some GPU libraries|Error loading CUDA libraries")
 """TensorFlow prints the first only after it has found a GPU."""
@@ -113,7 +124,7 @@ def missing_libraries(log: Log) -> Missing | None:
     lost = [
         event
         for event in log.library_events("not-found")
-        if (event.component in TOOLKIT or is_cudnn(event)) and not _is_bundled(log, event)
+        if _matters(event) and not _is_bundled(log, event)
     ]
     opened_since = {event.library: event.line for event in log.library_events("opened")}
     # If a library opens later, the loader only searched the wrong folder first.
@@ -139,7 +150,7 @@ def missing_libraries(log: Log) -> Missing | None:
         or WITHOUT_GPU.search(failure.text)
     ]
     return Missing(
-        toolkit=tuple(e for e in lost if e.component in TOOLKIT),
+        toolkit=tuple(e for e in lost if not is_cudnn(e)),
         cudnn=tuple(e for e in lost if is_cudnn(e)),
         opened=tuple(e for e in log.library_events("opened") if e.component in TOOLKIT),
         installed=_installed(log),
@@ -177,6 +188,11 @@ def _is_bundled(log: Log, event: LibraryEvent) -> bool:
     """PyTorch for Windows names its own DLL that fails, but not the file that is missing."""
     text = log.line(event.line).text
     return "site-packages" in text and _BUNDLED.search(text) is not None
+
+
+def _matters(event: LibraryEvent) -> bool:
+    needed = event.component in PACKAGES and event.stops
+    return needed or event.component in TOOLKIT or is_cudnn(event)
 
 
 def is_cudnn(event: LibraryEvent) -> bool:
@@ -298,6 +314,16 @@ def needed_release(log: Log, missing: Missing) -> str:
 
 def cuda_remedies(log: Log, missing: Missing) -> tuple[Remedy, ...]:
     """How to install the libraries, the simplest way first."""
+    package = next((PACKAGES[e.component] for e in missing.toolkit if e.component in PACKAGES), "")
+    if package:
+        return (
+            Remedy("Install the package that contains it.", Install((package,))),
+            Remedy(
+                "If it is installed, check whether the loader finds it, and add its folder to "
+                "LD_LIBRARY_PATH if not.",
+                shell_script("ldconfig -p | grep -E 'nvinfer|custatevec|cutensornet'"),
+            ),
+        )
     release = needed_release(log, missing)
     of = f"CUDA {release}" if release else "the CUDA release that this build was made for"
     major = int(release.partition(".")[0] or 0) if release else 0

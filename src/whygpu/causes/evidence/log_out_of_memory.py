@@ -23,6 +23,10 @@ _CONTEXT = GIB // 2
 """Memory of a process in addition to its tensors: context, kernels, library workspaces."""
 _SMALL = 64 << 20
 _SMALLEST_NOTE = 10 << 20
+_MUCH_UNUSED = 0.1
+_SOME_UNUSED = 0.02
+"""Shares of the GPU's memory. An allocator always keeps some blocks that nothing uses at the
+moment; only if they are many, a program with the same tensors in better order would fit."""
 _WORKED = 2
 """This many lines of progress show that the program continued."""
 _AT_ONCE = 4
@@ -69,7 +73,7 @@ _EVALUATION = late(r"\b(?:eval|predict|test|valid|infer|accuracy)", re.I)
 _ABOUT_MEMORY = late(
     r"memory|oom|resource[ _]?exhausted|alloc|cudnn|cublas|DNN library|Blas \w{1,12} launch", re.I
 )
-_PIN = late(r"pin_memory")
+_PIN = late(r"pin_memory|allocate_cpu_cache|cpu_cache\b")
 
 
 class Shortage(NamedTuple):
@@ -247,13 +251,21 @@ def _by_gaps(figures: Figures) -> Judgement | None:
     if not asked or held is None or total is None or free is None:
         return None
     unused = (reserved or held) - held
-    if unused >= asked and unused >= total // 50:
+    if unused >= asked and unused >= _MUCH_UNUSED * total:
         return (
             "fragmentation",
             "likely",
             f"{size_text(unused)} are reserved but not in use, more than was requested, but in "
             "pieces that are too small",
             "too-big",
+        )
+    if unused >= asked and unused >= _SOME_UNUSED * total:
+        return (
+            "too-big",
+            "likely",
+            f"this process holds {size_text(held)} of {size_text(total)}; {size_text(unused)} more "
+            "are reserved in pieces that are too small",
+            "fragmentation",
         )
     if asked < free // 2:
         return (

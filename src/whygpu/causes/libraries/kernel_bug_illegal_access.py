@@ -143,6 +143,7 @@ _PHRASES = late(
     r"|Unexpected Event status: 1\b|Memory access fault by GPU node|HSA_STATUS_ERROR_MEMORY"
     r"|(?:src|dst|[Ss]ource|[Dd]estination) pointer is not actually on (?:GPU|CPU)"
     r"|(?:CUDA|HIP|ROCm) kernel (?:launch )?failed"
+    r"|out of resources?: (?:shared memory|registers|threads), Required: \d"
 )
 _PROGRAMS_XID = late(r"NVRM: Xid \([^)\n]{1,80}\): (?:13|31),")
 """The driver reports an error in a program's kernel. Alone it is weak evidence."""

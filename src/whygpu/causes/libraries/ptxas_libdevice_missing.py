@@ -173,7 +173,7 @@ MISSING = late(
 )
 OUTDATED = late(
     r"Unsupported \.version (?P<wanted>[\d.]+); current version is '(?P<there>[\d.]+)'"
-    r"|You are using ptxas [\d.]+, which is(?: in range| older)"
+    r"|You are using ptxas [\d.x]{1,8}, (?:which is(?: in range| older)|but TF requires)"
     r"|ptxas does not support CC [\d.]+|ptxas ptxas too old"
     r"|requires ptxas version [\d.]+\d or (?:higher|newer)"
 )

@@ -164,7 +164,7 @@ _NOT_ALIKE = late(
     r"[Mm]emory growth cannot differ between GPU devices"
     r"|Cannot set memory growth on device when virtual devices configured"
 )
-_TWO_MAPPINGS = late(r"is being mapped to multiple (?:CUDA|GPU) devices")
+_TWO_MAPPINGS = late(r"is being mapped to multiple (?:\w{1,8} )?devices")
 _MOST_LINES = 4
 
 
