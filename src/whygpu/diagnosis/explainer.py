@@ -20,6 +20,7 @@ from whygpu.diagnosis.guidance import (
     for_other_failure,
     for_unknown,
     for_work_without_gpu,
+    health,
 )
 from whygpu.model.cause import Cause
 from whygpu.model.explanation import Explanation, Guidance, LogVerdict
@@ -27,6 +28,7 @@ from whygpu.model.finding import MACHINE, Evidence, Finding
 from whygpu.model.log import Failure, Log
 from whygpu.readers.cut_off import cut_off
 from whygpu.readers.work_progress import lost_numbers
+from whygpu.tables.gpu_vocabulary import message_is_about_gpu
 
 _CONFIDENCE = ("certain", "likely", "possible")
 _NOISE_FAMILY = "9"
@@ -77,7 +79,7 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
         verdict=verdict,
         headline=_work_on_cpu(reasons)
         if on_cpu
-        else _headline(verdict, roots, unexplained, guidance, noise),
+        else _headline(log, verdict, roots, unexplained, guidance, noise),
         root_causes=tuple(roots),
         symptoms=tuple(symptoms),
         noise=noise,
@@ -203,7 +205,23 @@ def _verdict(
         return "unknown"
     if roots:
         return "nothing-wrong" if _worked(log, roots) else "found"
+    if _open_error(log, noise):
+        return "unknown"
     return "nothing-wrong" if noise or log.progress or _has_gpu(log) else "unknown"
+
+
+def _open_error(log: Log, noise: Sequence[Finding]) -> bool:
+    """Whether a record marked as an error is about the GPU, is in no finding, and work did not
+    follow it."""
+    claimed = {evidence.line for finding in noise for evidence in finding.evidence}
+    last = max(log.progress, default=0)
+    return any(
+        line.level in ("error", "fatal")
+        and line.number not in claimed
+        and line.number > last
+        and message_is_about_gpu(line.text)
+        for line in log.lines
+    )
 
 
 def _only_possible(roots: Sequence[Finding]) -> bool:
@@ -250,6 +268,7 @@ def _stranger(unexplained: Sequence[Failure]) -> Failure:
 
 
 def _headline(
+    log: Log,
     verdict: LogVerdict,
     roots: Sequence[Finding],
     unexplained: Sequence[Failure],
@@ -265,7 +284,8 @@ def _headline(
         message = guidance.understood if guidance else excerpt(failure.text)
         return f"the failure is unrelated to the GPU; see line {failure.line}: {message}"
     harmless = "; the lines that look like a problem are harmless" if noise else ""
-    return f"nothing in this log shows a fault{harmless}"
+    works = health(log)
+    return f"nothing in this log shows a fault{': ' + works if works else ''}{harmless}"
 
 
 def _root_headline(roots: Sequence[Finding]) -> str:

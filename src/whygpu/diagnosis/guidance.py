@@ -57,6 +57,26 @@ def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
     )
 
 
+def health(log: Log) -> str:
+    """What a log shows to work: a sentence without a full stop, or nothing."""
+    ready = next((device for device in log.devices if device.event == "ready"), None)
+    found = next((device for device in log.devices if device.event == "found"), None)
+    on_gpu = next((report for report in log.reports if report.says == "on-gpu"), None)
+    if ready is not None:
+        name = f" ({ready.name})" if ready.name else ""
+        return f"{framework_title(log)} can use the GPU{name}, line {ready.line}"
+    if on_gpu is not None:
+        quoted = excerpt(log.line(on_gpu.line).text.strip(), 60)
+        return f"the program says that it works on the GPU, line {on_gpu.line} ({quoted})"
+    if found is not None:
+        return f"it shows a GPU ({found.name}), line {found.line}"
+    if log.progress:
+        return (
+            f"the program does its work, line {log.progress[0]}, and does not say on which device"
+        )
+    return ""
+
+
 def for_idle_gpu(idle: Utilisation) -> Guidance:
     """For a program that works while its GPU is hardly used, in too few samples to be sure."""
     return Guidance(

@@ -225,6 +225,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     '968ab72b3d0': ('cannot dlopen some gpu libraries', 'error loading cuda libraries'),
     '9795b664430': ('-packages', 'from keras', 'keras-'),
     '97f79cc1590': ('fallen off the bus', 'nvrm: xid', 'uncorrectable ecc'),
+    '985c3bcc540': ('warning: ',),
     '98675f5b1b0': ('could not start grpc server',),
     '9895c91f330': ('cuda_launch_blocking=1',),
     '98ee2a576f0': ('cuda_visible_devices', 'cuda_visible_devices is set to ', 'this hides all gpus'),

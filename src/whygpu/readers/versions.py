@@ -44,13 +44,26 @@ _TELLING = re.compile(r"version|Module|==|\d\.\d|[Pp]ython3", re.I)
 _LONGEST = 2000
 
 
+_SHOWN = re.compile(r"Name: (?P<of>[\w.-]{2,40})\s{0,4}")
+_SHOWN_VERSION = re.compile(rf"Version: {_NUMBER}\s{{0,4}}")
+"""`pip show` prints the name and the version on two lines."""
+
+
 def versions(lines: Sequence[Line]) -> tuple[Version, ...]:
     found: list[Version] = []
     seen: set[tuple[str, str]] = set()
+    shown = ""
     for line in lines:
         text = line.text[:_LONGEST]
-        if not _TELLING.search(text):
+        if (name := _SHOWN.fullmatch(text)) is not None:
+            shown = name["of"].lower()
             continue
+        if not _TELLING.search(text):
+            shown = ""
+            continue
+        if shown and (version := _SHOWN_VERSION.fullmatch(text)) is not None:
+            found.append(Version(line.number, shown, version[1]))
+        shown = ""
         for of, pattern in _PATTERNS:
             for match in pattern.finditer(text):
                 if (of, match[1]) not in seen:

@@ -18,6 +18,8 @@ _WORK = re.compile(
             r"\d ?(?:FPS|fps)\b|\bFPS for\b|global_step/sec: [1-9]|\[#\d{3,8}\]\[\d{2,6}ms\]",
             r"Saving (?:checkpoint|model|summar)|[Ss]aved (?:model|checkpoint)",
             r"Successfully (?:saved|trained)|Test (?:loss|accuracy|score)",
+            # progress bars: 120/1000 [01:20<09:40, and YOLO's rows: 3/100  4.2G  0.085
+            r"\b[1-9]\d{0,8}/\d{1,9} \[\d{1,4}:\d\d<|^\s{1,12}\d{1,4}/\d{1,4}\s{2,12}[\d.]{1,6}G\s",
             # ends
             r"[Ff]inished training|[Tt]raining (?:finished|complete|done)\b|[Tt]ime taken\b",
             r"\b[Ii]nference time\b|\b(?:[Ee]lapsed time|[Tt]ime elapsed)\b[^\n\d]{0,12}\d",
