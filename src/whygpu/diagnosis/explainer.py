@@ -37,6 +37,8 @@ _SUSPICIOUS = re.compile(
     re.IGNORECASE,
 )
 _MOST_UNEXPLAINED = 8
+_ENOUGH_RECORDS = 2
+"""So many records of the program's own logger show that it went on."""
 
 
 def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
@@ -201,13 +203,27 @@ def _verdict(
         return "not-gpu"
     if weighty and (log.failures or not log.progress or not _only_possible(weighty)):
         return "found"
-    if unexplained:
+    if unexplained and not _leads_to(roots, unexplained):
         return "unknown"
+    if unexplained:
+        return "found"
     if roots:
         return "nothing-wrong" if _worked(log, roots) else "found"
     if _open_error(log, noise):
         return "unknown"
     return "nothing-wrong" if noise or log.progress or _has_gpu(log) else "unknown"
+
+
+def _leads_to(roots: Sequence[Finding], failures: Sequence[Failure]) -> bool:
+    """Whether something was found about the GPU before each of these failures, which are all about
+    it: a program that goes on without a library fails where it needs it."""
+    first = min(failure.line for failure in failures)
+    return any(
+        root.confidence != "possible"
+        and root.effect != "none"
+        and any(e.line is not None and e.line <= first for e in root.evidence)
+        for root in roots
+    )
 
 
 def _open_error(log: Log, noise: Sequence[Finding]) -> bool:
@@ -237,7 +253,9 @@ def _gives_reason(failure: Failure) -> bool:
 def _worked(log: Log, roots: Sequence[Finding]) -> bool:
     """Whether the program did its work after the last message about the GPU."""
     last = max((e.line or 0 for root in roots for e in root.evidence), default=0)
-    return any(line > last for line in log.progress)
+    records = [line for line in log.lines if line.number > last and line.level == "info"]
+    own = sum(1 for line in records if line.source.endswith(".py"))
+    return any(line > last for line in log.progress) or own >= _ENOUGH_RECORDS
 
 
 def _has_gpu(log: Log) -> bool:

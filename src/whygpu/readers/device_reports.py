@@ -47,7 +47,8 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"(?: the)?(?: device)?\W{0,3}cpu\b(?! (?:cores?|threads?|instructions?|offload))"
             r"|\[(?:Tfrt)?CpuDevice\(|default_backend\(\)\W{1,8}cpu\b"
             r"|\[PhysicalDevice\(name='/physical_device:CPU:0', device_type='CPU'\)\]"
-            r"|torch\W{1,3}(?:version\W{1,4})?\d+\.\d[\d.]{0,8}\+cpu\b",
+            r"|torch\W{1,3}(?:version\W{1,4})?\d+\.\d[\d.]{0,8}\+cpu\b"
+            r"|FP16 is not supported on CPU",
             re.IGNORECASE,
         ),
     ),
@@ -55,7 +56,8 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
         "on-gpu",
         re.compile(
             r"\bused: True\b|\[(?:Cuda|Gpu|Rocm)Device\(|default_backend\(\)\W{1,8}(?:gpu|cuda)\b"
-            r"|(?<![/\w.])(?:device|accelerator|backend|platform)(?: (?:is|used|name|type))?"
+            r"|(?<![/\w.])(?<!initialize )(?:device|accelerator|backend|platform)"
+            r"(?: (?:is|used|name|type))?"
             r"['\"]?[ :=>-]{1,4}(?:device\(type=)?['\"]?(?:cuda|gpu|mps|tpu|xpu|rocm)\b"
             r"|\b(?:using|running on|training on)(?: the)?(?: device)?\W{0,3}"
             r"(?:cuda(?! (?:is|toolkit|version|\d))|gpu|mps|tpu)\b(?! (?:is|was) not)",
@@ -76,8 +78,26 @@ _SOURCE = "    "
 """The indentation of source lines in a traceback."""
 
 
+_ASKED = re.compile(
+    r"(?:cuda\.is_available|is_gpu_available|(?:physical|logical)_devices|cuda\.device_count)"
+    r"\([^()\n]{0,60}\)\)?$|^(?:torch\.)?cuda(?:\.is_available| available):$"
+)
+"""An expression of an interactive session, or of a notebook; its value follows on the next line."""
+_VALUES: dict[str, DeviceWord] = {"False": "no-gpu", "[]": "no-gpu", "0": "no-gpu", "True": "gpu"}
+
+
 def device_reports(lines: Sequence[Line]) -> tuple[DeviceReport, ...]:
-    return tuple(report for line in lines for report in _of_line(line))
+    reports: list[DeviceReport] = []
+    asked = False
+    for line in lines:
+        text = line.text.strip()
+        if asked and text in _VALUES:
+            reports.append(DeviceReport(line.number, _VALUES[text]))
+        elif text:
+            reports += _of_line(line)
+        # An empty line may stand between the expression and its value.
+        asked = _ASKED.search(text) is not None if text else asked
+    return tuple(reports)
 
 
 def _of_line(line: Line) -> Iterator[DeviceReport]:

@@ -45,7 +45,7 @@ _ENDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|no Qt platform plugin could be initialized|^qt\.qpa\.xcb: could not connect"
             r"|[Kk]ernel (?:appears to have )?died|\bDead kernel\b|[Ww]orker died"
             r"|^thread '[^'\n]{1,80}' panicked|^panic: |^Exception in thread \"main\""
-            r"|\bOMP: (?:System )?[Ee]rror #\d"
+            r"|\bOMP: (?:System )?[Ee]rror #\d|^LLVM ERROR: "
         ),
     ),
     (
@@ -83,6 +83,7 @@ _OPERATION = re.compile(
 
 _CUDA_ERROR = re.compile(r"\bCUDA_ERROR_[A-Z]|\bCU(?:DNN|BLAS)_STATUS_[A-Z]")
 
+_REASONS_BELOW = ("what():", "nvidia-container-cli: ")
 _ENOUGH_PROGRESS = 2
 """After an exception, a progress bar is often drawn once more."""
 _CLOSE = 6
@@ -158,10 +159,10 @@ def _of_cuda(line: Line) -> bool:
 
 
 def _with_reason(lines: Sequence[Line], place: int, kind: FailureKind) -> Failure:
-    """C++ prints the thrown exception on the next line."""
+    """C++ prints the thrown exception on the next line, and Docker what a hook has printed."""
     line = lines[place]
     below = lines[place + 1] if place + 1 < len(lines) else None
-    if below is None or not below.text.lstrip().startswith("what():") or _far(line, below):
+    if below is None or not below.text.lstrip().startswith(_REASONS_BELOW) or _far(line, below):
         return Failure(line.number, line.number, kind, line.text)
     return Failure(line.number, below.number, kind, f"{line.text}\n{below.text.strip()}")
 

@@ -104,6 +104,7 @@ _SENTENCES: tuple[tuple[str, Api, str], ...] = (
     ("too many resources requested for launch", "runtime", "cudaErrorLaunchOutOfResources"),
     ("peer access is not supported", "runtime", "cudaErrorPeerAccessUnsupported"),
     ("Driver/library version mismatch", "nvml", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
+    ("NVML/RM version mismatch", "nvml", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
     ("Failed to initialize NVML: Unknown Error", "nvml", "NVML_ERROR_UNKNOWN"),
     ("NVMLError_Unknown", "nvml", "NVML_ERROR_UNKNOWN"),
     ("nvml error: unknown error", "nvml", "NVML_ERROR_UNKNOWN"),

@@ -13,7 +13,14 @@ UNMISTAKABLE = ("cuda", "gpu", "nccl", "nvml")
 
 LIBRARIES = ("cudnn", "cublas", "cusolver", "cufft", "cusparse", "curand", "libcu", "ptx", "rocm")
 HARDWARE = ("nvidia", "vram", "driver")
-FRAMEWORK_PARTS = ("streamexecutor", "triton", "engine config", "kernel image", "kv cache")
+FRAMEWORK_PARTS = (
+    "streamexecutor",
+    "triton",
+    "llvm error",
+    "engine config",
+    "kernel image",
+    "kv cache",
+)
 PHRASES = (
     *("stream did not", "error state", "out of memory", "prefill"),
     *(r"\bxla\b", r"\bdevice\b", r"\boom\b", r"\bdnn\b", r"\bblas\b", r"hip\w*error"),
@@ -29,8 +36,11 @@ _SURELY = re.compile(
     r"|/(?:device:)?(?:XLA_)?(?:GPU|gpu):[\d*]"
 )
 """Source files of PyTorch's GPU code and TensorFlow's names of devices, which look like paths."""
-_TENSOR = re.compile(r"\bTensor\([^()\n]{1,400}\)|<tf\.(?:Tensor|Variable)[^<>\n]{1,400}>")
-"""A message that shows a tensor also shows where it is; it may be about its shape or type."""
+_TENSOR = re.compile(
+    r"\bTensor\([^()\n]{1,400}\)|<tf\.(?:Tensor|Variable)[^<>\n]{1,400}>"
+    r"|\[\[(?:\{\{)?[Nn]ode [^\n]{1,600}\]\]"
+)
+"""A message that shows a tensor or a node also shows where it is; it may be about its shape."""
 _PATH = re.compile(r"[^\s'\"(]{0,400}[/\\][^\s'\"),]{0,400}")
 """The names of a user's folders say nothing about the failure."""
 

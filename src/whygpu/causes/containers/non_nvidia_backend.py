@@ -249,7 +249,7 @@ def _remedy(framework: Framework, vendor: str) -> Remedy:
 
 
 _ROCM = late(
-    r"rocBLAS error|ROCm error|HIP error: (?!out of memory)|hipError(?!OutOfMemory"
+    r"with AMDGPU version ?: gfx|rocBLAS error|ROCm error|HIP error: (?!out of memory)|hipError(?!OutOfMemory"
     r"|InvalidDevice\b)[A-Z]\w{4,40}"
     r"|HIP_ERROR_NO_DEVICE|No HIP GPUs are available|ROCk module is NOT loaded"
     r"|[Nn]o ROCm-capable device|[Uu]nable to open /dev/kfd|HSA_STATUS_ERROR"
@@ -295,6 +295,7 @@ _DIRECTML = late(
     r"(?:[Ff]ailed|[Ee]rror|not (?:supported|implemented)|HRESULT|887[aA]00)"
     r"|(?:not (?:supported|implemented)|[Ff]ailed|HRESULT)[^\n]{0,120}"
     r"\b(?:dml_\w|[Dd]irect[Mm][Ll]|DML_|tfdml|privateuseone)|PrivateUse1[^\n]{0,60}(?:not|[Ff]ail)"
+    r"|GetDeviceRemovedReason|DXGI_ERROR_DEVICE_(?:REMOVED|HUNG)"
     r"|lib(?:d3d12|directml)\w{0,12}\.so[\w.]{0,12}: cannot open shared object"
     r"|(?:Could not find|Failed to load|could not load)[^\n]{0,40}\b(?:DirectML|d3d12)\w{0,12}\.dll"
 )

@@ -251,6 +251,13 @@ _STATEMENTS = late(
     r"|/usr/lib/wsl/lib/nvidia-smi: (?:command )?not found"
     r"|WSL[^\n]{0,60}(?:does not support|no) GPU"
 )
+_OTHER_LIBCUDA = late(
+    r"Python platform: [^\n]{0,60}microsoft-standard-WSL2[^\n]{0,80}\n(?:[^\n]{0,120}\n){0,4}?"
+    r"[^\n]{0,12}Is CUDA available: False\n(?:[^\n]{0,120}\n){0,6}?"
+    r"[^\n]{0,12}Nvidia driver version: Could not collect"
+    r"|CUDA Version: ERR!(?=(?:[^\n]{0,200}\n){1,20}[^\n]{0,80}microsoft-standard-WSL2)"
+)
+"""Under WSL, PyTorch's report or nvidia-smi does not get to the driver that Windows provides."""
 _PLAIN_LIBCUDA = late(
     r"libcudnn\w{0,30}\.so[.\d]{0,8}[^\n]{0,40} libcuda\.so: cannot open shared object file"
 )
@@ -261,7 +268,13 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     blocked = lines_with(log, _STATEMENTS)
     plain = lines_with(log, _PLAIN_LIBCUDA)
     suspect = suspected(log, CAUSE.slug)
-    lines = (*blocked, *plain, *ends_after(log, plain), *(suspect.lines if suspect else ()))
+    lines = (
+        *blocked,
+        *plain,
+        *ends_after(log, plain),
+        *(suspect.lines if suspect else ()),
+        *lines_with(log, _OTHER_LIBCUDA),
+    )
     if not lines:
         return
     here = story_of(log).place == "wsl"

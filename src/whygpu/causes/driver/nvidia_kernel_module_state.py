@@ -403,6 +403,7 @@ def _fabric_manager(machine: Snapshot, answer: Known[CuInit]) -> Finding:
 
 _MODULE_ERRORS = late(
     r"modprobe: (?:ERROR|FATAL): [^\n]{0,80}nvidia|could not insert '?nvidia"
+    r"|Unable to load the kernel module 'nvidia|Kernel module load error: "
     r"|nvidia[^\n]{0,40}: Key was rejected by service|RmInitAdapter failed|rm_init_adapter failed"
     r"|The NVIDIA probe routine (?:failed|was not called)|No NVIDIA (?:graphics adapter"
     r"|devices) found"

@@ -51,7 +51,7 @@ CPU_VERSION = late(
     r"|(?i:torch|pytorch)\W{1,3}(?:version\W{1,4})?(?P<version>\d+\.\d[\d.]*\+cpu)"
 )
 NO_GPU_THERE = late(
-    r"is_available\(\)\W{0,8}False|^False$|CUDA available\W{1,4}False|Found no NVIDIA"
+    r"is_available\(\)(?:\W{0,8}| (?:returned|returns|is) )False|^False$|CUDA available\W{1,4}False|Found no NVIDIA"
     r"|expected (?:a )?cuda|device type[^\n]{0,20}cuda|invalid device string: 'cuda",
     re.MULTILINE | re.IGNORECASE,
 )

@@ -165,7 +165,7 @@ def _finding(framework: Framework) -> Finding:
 
 
 MISSING = late(
-    r"Can't find libdevice directory|libdevice not found at|libdevice is required by this HLO module"
+    r"Can't find libdevice directory|libdevice(?:\.\S{1,40}\.bc)? not found|libdevice is required by this HLO module"
     r"|Missing libdevice file|Failed to launch ptxas|ptxas returned an error during compilation"
     r"|Couldn't invoke ptxas(?! --version)|No PTX compilation provider is available"
     r"|[Cc]annot find [`'\"]?ptxas|ptxas(?:\.exe)?:? not found|Couldn't find a suitable version of ptxas"
