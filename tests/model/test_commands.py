@@ -51,6 +51,10 @@ EVERY_KIND: list[tuple[Action, str]] = [
         "python -m pip uninstall -y torch && python -m pip install --no-deps torch --index-url "
         "https://download.pytorch.org/whl/cu126",
     ),
+    (
+        Install(("flash-attn",), options=("no-build-isolation", "no-cache")),
+        "python -m pip install --no-build-isolation --no-cache-dir flash-attn",
+    ),
     (Install((), removes=("jax",)), "python -m pip uninstall jax"),
     (Pip(("check",)), "python -m pip check"),
     (LinkFile(("/a b/x.so", "~/y"), "~/to"), "ln -s '/a b/x.so' ~/y ~/to/"),

@@ -43,6 +43,8 @@ _OPTIONS = {
     "force-reinstall": ("--force-reinstall",),
     "no-deps": ("--no-deps",),
     "only-wheels": ("--only-binary", ":all:"),
+    "no-build-isolation": ("--no-build-isolation",),
+    "no-cache": ("--no-cache-dir",),
 }
 
 

@@ -81,7 +81,9 @@ class DropPath(NamedTuple):
     kind: Literal["drop-path"] = "drop-path"
 
 
-InstallOption = Literal["upgrade", "force-reinstall", "no-deps", "only-wheels"]
+InstallOption = Literal[
+    "upgrade", "force-reinstall", "no-deps", "only-wheels", "no-build-isolation", "no-cache"
+]
 
 
 class Install(NamedTuple):
