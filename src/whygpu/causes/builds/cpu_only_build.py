@@ -67,10 +67,6 @@ RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.i
 ```
 
 ```
-RuntimeError: modulated_deform_conv_forward_impl: implementation for device cuda:0 not found.
-```
-
-```
 DGLError: [10:11:12] /opt/dgl/src/runtime/c_runtime_api.cc:88: Check failed: allow_missing: Device API cuda is not enabled. Please install the cuda version of dgl.
 ```
 
@@ -111,6 +107,7 @@ from whygpu.causes.evidence.log_cpu_builds import (
     UNAVAILABLE,
     WITHOUT_GPU,
 )
+from whygpu.causes.evidence.log_extensions import lines_about_extensions
 from whygpu.causes.evidence.log_subjects import (
     ended_after,
     excerpt,
@@ -205,7 +202,8 @@ def _remedies(framework: Framework) -> tuple[Remedy, ...]:
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    statement = log.first(WITHOUT_GPU)
+    elsewhere = lines_about_extensions(log)
+    statement = next((m for m in log.find(WITHOUT_GPU) if m.line not in elsewhere), None)
     if _plugin_is_there(log) or log.says(LOOKED_FOR_CUDA):
         statement = None
     if log.framework == "torch" and log.says(TORCH_STARTED_CUDA) and log.statuses:
@@ -236,9 +234,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         yield _without(log, without)
 
 
-_TORCH_MESSAGES = late(
-    r"Torch not compiled with CUDA|Cannot initialize CUDA without ATen_cuda|torchvision::"
-)
+_TORCH_MESSAGES = late(r"Torch not compiled with CUDA|Cannot initialize CUDA without ATen_cuda")
 
 
 def _plugin_is_there(log: Log) -> bool:

@@ -76,6 +76,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.log_extensions import lines_about_extensions
 from whygpu.causes.evidence.log_libraries import missing_libraries
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
 from whygpu.model.cause import cause
@@ -117,7 +118,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if missing is not None and missing.stops:
         # The log names the missing CUDA library, which is more specific.
         return
+    elsewhere = lines_about_extensions(log)
     for statement in log.find(STATEMENTS):
+        if statement.line in elsewhere:
+            continue
         if _PAGING.search(statement.text) or not _of_a_framework(log, statement):
             continue
         yield _finding(log, statement)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from whygpu.causes.evidence.framework_installs import gpu_build_in_log
+from whygpu.causes.evidence.log_extensions import lines_about_extensions
 from whygpu.causes.evidence.log_subjects import failed_elsewhere, framework_title, is_tensorflow
 from whygpu.causes.evidence.missing_gpu_statements import lines_lacking_a_gpu
 from whygpu.model.commands import shell_text
@@ -121,10 +122,13 @@ class Missing(NamedTuple):
 
 def missing_libraries(log: Log) -> Missing | None:
     """None if the log reports no missing CUDA library, or if the driver itself is the problem."""
+    elsewhere = lines_about_extensions(log)
     lost = [
         event
         for event in log.library_events("not-found")
-        if _matters(event) and not _is_bundled(log, event)
+        if _matters(event)
+        and not _is_bundled(log, event)
+        and event.line not in elsewhere
     ]
     opened_since = {event.library: event.line for event in log.library_events("opened")}
     # If a library opens later, the loader only searched the wrong folder first.

@@ -138,6 +138,7 @@ from whygpu.causes.evidence.library_faults import (
 )
 from whygpu.causes.evidence.library_installs import install_remedies
 from whygpu.causes.evidence.library_search import dlopen_warning, listed, requests_seen
+from whygpu.causes.evidence.log_extensions import lines_about_extensions
 from whygpu.causes.evidence.log_libraries import (
     NO_CUDART,
     Missing,
@@ -230,7 +231,8 @@ NO_PROVIDER = late(r"Failed to create CUDAExecutionProvider")
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     missing = missing_libraries(log)
-    statement = log.first(_STATEMENTS)
+    elsewhere = lines_about_extensions(log)
+    statement = next((m for m in log.find(_STATEMENTS) if m.line not in elsewhere), None)
     ends = statement is not None and bool(ended_after(log, statement.line))
     if not ends and missing is not None and (missing.toolkit or not missing.cudnn):
         if not other_release_opened(missing) and not foreign_releases(missing):

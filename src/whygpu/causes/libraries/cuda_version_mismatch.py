@@ -76,10 +76,10 @@ RuntimeError: The detected CUDA version (10.1) mismatches the version that was u
 PyTorch (11.3). Please make sure to use the same CUDA versions.
 ```
 
-An extension was compiled for another PyTorch:
+Libraries of two installations of PyTorch are mixed:
 
 ```
-ImportError: /opt/env/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZN3c104cuda9SetDeviceEi
+ImportError: /opt/env/lib/python3.10/site-packages/torch/lib/libtorch_python.so: undefined symbol: _ZN3c104cuda9SetDeviceEi
 ```
 
 A report that contains only versions, and they do not match:
@@ -90,15 +90,6 @@ A report that contains only versions, and they do not match:
 - CUDA/cuDNN version: 10.2/7.6
 >>> tf.config.list_physical_devices()
 [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
-```
-
-An extension needs another CUDA than the one the installed PyTorch was built for:
-
-```
->>> torch.__version__
-'1.8.1+cu111'
->>> import torch_cluster
-OSError: libcudart.so.10.1: cannot open shared object file: No such file or directory
 ```
 
 ## Quiet on (log)
@@ -113,7 +104,7 @@ OSError: libcudart.so.10.1: cannot open shared object file: No such file or dire
 ImportError: /opt/env/lib/python3.8/site-packages/cv2/cv2.abi3.so: undefined symbol: _ZN2cv3MatC1Ev
 ```
 
-This error is unrelated to a GPU:
+An extension that was built for another PyTorch has its own page:
 
 ```
 OSError: /opt/env/lib/python3.9/site-packages/torchtext/lib/libtorchtext.so: undefined symbol: _ZN3c107WarningC1ERKS0_
@@ -228,15 +219,9 @@ _STATEMENTS = late(
     r"compile\s{0,8}PyTorch(?: \((?P<wanted>[\d.]+)\))?"
     r"|Installed CUDA version (?P<there2>[\d.]+) does not match the version torch was compiled with "
     r"(?P<wanted2>[\d.]*\d)"
-    r"|PyTorch and torch\w{2,20} were compiled with\s{1,8}different\s{1,8}CUDA"
-    r"|undefined symbol: _ZNK?(?:2at|3c10|5torch|6caffe2)\d"
-    r"|libtorch_cuda_(?:cu|cpp)\.so: cannot open shared object file"
-    r"|operator torchvision::\w{2,30} does not exist|No such operator torchvision::"
-    r"|Couldn't load custom C\+\+ ops\. This can happen if your PyTorch and torchvision versions"
-    r"|xFormers was built for:\s{1,12}PyTorch [^\n]{1,60}\(you have (?![\d.]{3,12}\+cpu)"
+    r"|\blib(?:torch(?:_(?:cpu|cuda|python))?|c10(?:_cuda)?)\.so: undefined symbol: "
+    r"_ZNK?(?:2at|3c10|5torch|6caffe2)\d"
     r"|Triton only support CUDA [\d.]{1,5} or higher, but got CUDA version"
-    r"|Could not find the bitsandbytes CUDA binary at"
-    r"|Required library version not found: libbitsandbytes_cuda"
     r"|Cuda extensions are being compiled with a version of Cuda that does not match"
     r"|Outdated (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) installation found"
     r"|Found (?:CUDA|cu(?!DNN)[A-Za-z]{2,8}) version \d{3,6}, but JAX was built against version \d{3,6}"
@@ -244,12 +229,8 @@ _STATEMENTS = late(
 )
 
 
-_EXTENSION = late(r"undefined symbol|libtorch_cuda|torchvision::|custom C\+\+ ops|xFormers")
-"""An extension compiled against another PyTorch. The error does not name the CUDA of either."""
-_WITHOUT_CUDA_CODE = late(
-    r"(?:torchtext|torchaudio|torchdata|torch_sox)[^\n]{0,200}undefined symbol: (?!\w{0,200}4cuda)"
-)
-"""PyTorch packages for text and audio. With the wrong PyTorch release they fail on any CPU too."""
+_MIXED_PYTORCH = late(r"undefined symbol")
+"""Libraries of two installations of PyTorch. The error does not name the CUDA of either."""
 _STATED = late(r"CUDA/cuDNN version[*: \n]{0,8}(?:CUDA )?v?(?P<release>\d{1,2}\.\d)")
 """The form field of a bug report. The "CUDA Version" of nvidia-smi is the driver's: not this."""
 _FILLED_IN = late(
@@ -267,10 +248,7 @@ _MINORS_FIT = 11
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    statement = next(
-        (m for m in log.find(_STATEMENTS) if not _WITHOUT_CUDA_CODE.search(log.line(m.line).text)),
-        None,
-    )
+    statement = log.first(_STATEMENTS)
     if statement is not None:
         yield _stated_mismatch(log, statement)
         return
@@ -291,7 +269,7 @@ def _stated_mismatch(log: Log, statement: Match) -> Finding:
     groups = statement.groups
     there, wanted = groups["there"] or groups["there2"], groups["wanted"] or groups["wanted2"]
     versions = f": CUDA {there} is installed, CUDA {wanted} is needed" if there and wanted else ""
-    what = "CUDA" if _EXTENSION.search(statement.text) is None else "PyTorch or CUDA"
+    what = "CUDA" if _MIXED_PYTORCH.search(statement.text) is None else "PyTorch or CUDA"
     return CAUSE.finding(
         subject=subject_of(log),
         effect="broken",

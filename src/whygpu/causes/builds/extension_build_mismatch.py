@@ -1,0 +1,531 @@
+"""A compiled extension of PyTorch was built for another PyTorch or CUDA, or without GPU code.
+
+## Why it happens
+
+Packages such as torchvision, xFormers, FlashAttention, mmcv or detectron2 contain native code that
+is compiled against one release of PyTorch and one CUDA release. PyTorch does not keep its binary
+interface stable between minor releases. If PyTorch is installed again in another release, or from
+another index, the extension stays as it was.
+
+An extension that was compiled where `nvcc` or a GPU was not found has no code for the GPU, or no
+native code at all.
+
+## What it looks like
+
+PyTorch itself works. Importing the extension fails: `undefined symbol: _ZN3c10...`, `DLL load
+failed while importing _C`, `No module named 'flash_attn_2_cuda'`, `operator torchvision::nms does
+not exist`. Or it imports, and fails at its first use: `Could not run 'torchvision::nms' with
+arguments from the 'CUDA' backend`, `Not compiled with GPU support`.
+
+## Fix
+
+Install the extension again, for the installed PyTorch. Do not let pip replace PyTorch meanwhile
+(`--no-deps`), and let the build see the installed PyTorch (`--no-build-isolation`). Building needs
+the CUDA toolkit of the release that PyTorch was built for.
+
+## Fires on (machine)
+
+torchvision was installed from the index for another CUDA:
+
+```toml
+only = ["torch"]
+[[target.packages]]
+name = "torchvision"
+version = "0.23.0+cu118"
+```
+
+torchvision has no GPU code:
+
+```toml
+only = ["torch"]
+[[target.packages]]
+name = "torchvision"
+version = "0.23.0+cpu"
+```
+
+A wheel that was built for another PyTorch:
+
+```toml
+only = ["torch"]
+[[target.packages]]
+name = "torch-scatter"
+version = "2.1.2+pt25cu128"
+```
+
+## Quiet on (machine)
+
+Code for an older CUDA of the same major release works.
+
+```toml
+only = ["torch"]
+[[target.packages]]
+name = "torchvision"
+version = "0.23.0+cu126"
+```
+
+A version without such a label does not say what it was built for.
+
+```toml
+only = ["torch"]
+[[target.packages]]
+name = "flash-attn"
+version = "2.8.3"
+```
+
+A build without CUDA fits a PyTorch without CUDA.
+
+```toml
+only = ["torch"]
+[target.frameworks.torch.build]
+kind = "cpu"
+[[target.packages]]
+name = "torchvision"
+version = "0.23.0+cpu"
+```
+
+## Cannot tell on (machine)
+
+```toml
+[target.packages]
+unknown = "~/venv/lib/python3.11/site-packages: permission denied"
+```
+
+```toml
+only = ["torch"]
+[target.frameworks.torch.build]
+cuda = {unknown = "version.py: permission denied"}
+[[target.packages]]
+name = "torchvision"
+version = "0.23.0+cu126"
+```
+
+## Fires on (log)
+
+```
+Traceback (most recent call last):
+  File "/opt/env/lib/python3.10/site-packages/flash_attn/flash_attn_interface.py", line 10, in <module>
+    import flash_attn_2_cuda as flash_attn_cuda
+ImportError: /opt/env/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZN3c104cuda9SetDeviceEi
+```
+
+The extension states what it was built for:
+
+```
+WARNING[XFORMERS]: xFormers can't load C++/CUDA extensions. xFormers was built for:
+    PyTorch 2.1.0+cu121 with CUDA 1201 (you have 2.2.0+cu118)
+    Python  3.10.13 (you have 3.10.12)
+```
+
+```
+RuntimeError: Detected that PyTorch and torchvision were compiled with different CUDA major versions. PyTorch has CUDA Version=12.1 and torchvision has CUDA Version=11.8. Please reinstall the torchvision that matches your PyTorch install.
+```
+
+PyTorch does not know an operator, because the library that registers it was not loaded:
+
+```
+RuntimeError: operator torchvision::nms does not exist
+```
+
+The extension was compiled without GPU code:
+
+```
+NotImplementedError: Could not run 'torchvision::nms' with arguments from the 'CUDA' backend. This could be because the operator doesn't exist for this backend
+```
+
+```
+Traceback (most recent call last):
+  File "/opt/env/lib/python3.8/site-packages/detectron2/layers/roi_align.py", line 58, in forward
+    return roi_align(
+  File "/opt/env/lib/python3.8/site-packages/torch/autograd/function.py", line 200, in apply
+    return super().apply(*args)
+RuntimeError: Not compiled with GPU support
+```
+
+```
+RuntimeError: modulated_deform_conv_forward_impl: implementation for device cuda:0 not found.
+```
+
+It was not compiled:
+
+```
+ModuleNotFoundError: No module named 'mmcv._ext'
+```
+
+On Windows, the name of the module says nothing, but the traceback does:
+
+```
+  File "C:\\Users\\me\\env\\lib\\site-packages\\torchvision\\ops\\__init__.py", line 1, in <module>
+    from torchvision import _C
+ImportError: DLL load failed while importing _C: The specified procedure could not be found.
+```
+
+It needs another CUDA than the one the installed PyTorch was built for:
+
+```
+>>> torch.__version__
+'1.8.1+cu111'
+>>> import torch_cluster
+OSError: libcudart.so.10.1: cannot open shared object file: No such file or directory
+```
+
+The library for the CUDA of the installed PyTorch is not in this release:
+
+```
+RuntimeError: Could not find the bitsandbytes CUDA binary at PosixPath('/opt/env/lib/python3.11/site-packages/bitsandbytes/libbitsandbytes_cuda128.so')
+```
+
+## Quiet on (log)
+
+Libraries of CUDA are mixed, not an extension and PyTorch:
+
+```
+ImportError: /opt/venv/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so: undefined symbol: cublasLtGetEnvironmentMode, version libcublasLt.so.12
+```
+
+An extension that is not PyTorch's:
+
+```
+ImportError: /opt/env/lib/python3.8/site-packages/cv2/cv2.abi3.so: undefined symbol: _ZN2cv3MatC1Ev
+```
+
+The package is not installed, which is unrelated to its build:
+
+```
+ModuleNotFoundError: No module named 'flash_attn'
+```
+
+The installed PyTorch cannot use a GPU, whichever xFormers is installed:
+
+```
+WARNING[XFORMERS]: xFormers can't load C++/CUDA extensions. xFormers was built for:
+    PyTorch 2.1.0+cu121 with CUDA 1201 (you have 2.2.0+cpu)
+```
+
+## Sources
+
+- <https://github.com/pytorch/vision#installation>
+- <https://pytorch.org/docs/stable/cpp_extension.html>
+- <https://pip.pypa.io/en/stable/cli/pip_install/#cmdoption-no-build-isolation>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from whygpu.causes.evidence.framework_builds import titled
+from whygpu.causes.evidence.framework_installs import pytorch_index
+from whygpu.causes.evidence.log_extensions import BrokenExtension, broken_extensions, ends_with
+from whygpu.model.cause import cause
+from whygpu.model.finding import Finding, Gap, Remedy, seen
+from whygpu.model.lazy_regex import late
+from whygpu.model.log import Log
+from whygpu.model.observed import Known, Unknown, need
+from whygpu.model.remedy import PYTHON, Install, Pip, SetVariable, Steps, shell_script
+from whygpu.model.snapshot import Snapshot
+from whygpu.model.target import Framework, Package, active
+from whygpu.tables.torch_extensions import TorchExtension, companion_release, extension_named
+from whygpu.tables.versions import release_numbers
+
+CAUSE = cause("WG322", __name__, __doc__, severity="error", effect="broken")
+
+_COUNTED_AS = {"other-cuda": "cuda-version-mismatch"}
+"""Faults that are also of a broader cause."""
+_MINORS_FIT = 11
+"""From this CUDA release on, code works with every release of its major version."""
+_LABEL = re.compile(
+    r"(?:(?P<cuda>cu\d{2,3})|(?P<cpu>cpu)|(?:pt|torch)(?P<torch>\d(?:\.?\d{1,2}){1,2}))",
+    re.IGNORECASE,
+)
+
+
+class BuiltFor(NamedTuple):
+    """What the label of a version says: 0.16.0+cu118, 2.1.2+pt21cu121, 2.6.3+cu12torch2.3."""
+
+    cuda: tuple[int, ...] = ()
+    cpu: bool = False
+    torch: tuple[int, ...] = ()
+
+
+@CAUSE.on_machine
+def detect(machine: Snapshot) -> Iterator[Finding | Gap]:
+    packages = need(machine.target.packages)
+    torch = need(machine.framework("torch"))
+    for package in active(packages):
+        built = _label_of(package)
+        if built is None:
+            continue
+        difference = _difference(torch, built)
+        if isinstance(difference, Gap):
+            yield difference
+        elif difference:
+            yield _installed_beside(machine, torch, package, difference)
+
+
+def _label_of(package: Package) -> BuiltFor | None:
+    label = package.version.partition("+")[2]
+    if not label or extension_named(package.name) is None:
+        return None
+    cuda: tuple[int, ...] = ()
+    torch: tuple[int, ...] = ()
+    cpu = False
+    for part in _LABEL.finditer(label):
+        if part["cuda"]:
+            cuda = _cuda_of(part["cuda"])
+        elif part["torch"]:
+            torch = _torch_of(part["torch"])
+        else:
+            cpu = True
+    return BuiltFor(cuda, cpu, torch)
+
+
+def _cuda_of(label: str) -> tuple[int, ...]:
+    """cu118 is 11.8, cu92 is 9.2, and cu12 is any release of CUDA 12."""
+    digits = label[2:]
+    if len(digits) == 2 and int(digits) >= _MINORS_FIT and int(digits) < 20:
+        return (int(digits),)
+    return (int(digits[:-1]), int(digits[-1]))
+
+
+def _torch_of(digits: str) -> tuple[int, ...]:
+    """2.3 and 2.3.0 are 2.3; pt21 is 2.1, pt113 is 1.13, torch240 is 2.4."""
+    if "." in digits:
+        return release_numbers(digits)[:2]
+    if digits[0] == "1":
+        return (1, int(digits[1:3]))
+    return (
+        int(digits[0]),
+        int(digits[1]) if len(digits) == 3 and digits[2] == "0" else int(digits[1:]),
+    )
+
+
+def _difference(torch: Framework, built: BuiltFor) -> str | Gap:
+    """How the build differs from the installed PyTorch; "" if it does not."""
+    release = release_numbers(torch.version)[:2]
+    if built.torch and built.torch != release:
+        return f"was built for PyTorch {_dotted(built.torch)}"
+    kind, cuda = torch.build.kind, torch.build.cuda
+    if isinstance(kind, Unknown):
+        return Gap(f"whether {titled(torch)} uses CUDA: {kind.reason}")
+    if not isinstance(kind, Known) or kind.value != "cuda":
+        return ""
+    if built.cpu:
+        return "was built without GPU code"
+    if isinstance(cuda, Unknown):
+        return Gap(f"the CUDA release of {titled(torch)}: {cuda.reason}")
+    if not built.cuda or not isinstance(cuda, Known):
+        return ""
+    there = release_numbers(cuda.value)[:2]
+    fits = built.cuda[0] == there[0] and (built.cuda[0] >= _MINORS_FIT or built.cuda == there)
+    return "" if fits else f"was built for CUDA {_dotted(built.cuda)}"
+
+
+def _dotted(numbers: tuple[int, ...]) -> str:
+    return ".".join(map(str, numbers))
+
+
+def _installed_beside(
+    machine: Snapshot, torch: Framework, package: Package, difference: str
+) -> Finding:
+    row = extension_named(package.name)
+    cuda = torch.build.cuda
+    release = cuda.value if isinstance(cuda, Known) else ""
+    return CAUSE.finding(
+        subject="torch",
+        severity="warning",
+        effect="none",
+        message=f"{package.name} {package.version} {difference}, but {titled(torch)}"
+        + (f" for CUDA {release}" if release else "")
+        + " is installed; importing it, or its functions for the GPU, will fail",
+        evidence=(
+            seen(machine.target.packages, f"{package.name} {package.version}"),
+            seen(machine.target.packages, titled(torch)),
+        ),
+        remedies=_remedies(
+            row,
+            package.name,
+            _Torch(
+                torch.version.partition("+")[0], f"cu{release.replace('.', '')}" if release else ""
+            ),
+            without_cuda=difference.endswith("GPU code"),
+        ),
+        confidence="likely",
+    )
+
+
+class _Torch(NamedTuple):
+    """The installed PyTorch; empty texts if it is not known."""
+
+    release: str = ""
+    """2.1.0"""
+    build: str = ""
+    """cu121"""
+
+
+_INSTALLED = late(
+    r"\b(?:torch|[Pp]y[Tt]orch)(?: version|\.__version__)?[=:\s'\"()-]{1,6}(?P<release>\d\.\d{1,2}\.\d)"
+    r"(?:\+(?P<build>cu\d{2,3}))?\b"
+)
+_IN_TEXT = re.compile(r"PyTorch (?P<release>\d+\.\d+\.\d+)(?:\+(?P<build>cu\d{2,3}))?")
+_FOR_CUDA = re.compile(r"PyTorch for CUDA (?P<cuda>[\d.]+)")
+_ASK = (
+    "Which PyTorch is installed? `python -c 'import torch; print(torch.__version__, "
+    "torch.version.cuda)'`; and which release of the extension? `python -m pip list`"
+)
+_ASK_BITSANDBYTES = (
+    "Does PyTorch find the GPU? `python -c 'import torch; print(torch.cuda.is_available())'`. If "
+    "not, bitsandbytes uses its library for the CPU for that reason."
+)
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    faults = broken_extensions(log)
+    if not faults:
+        return
+    fault = faults[0]
+    ended = ends_with(log, fault)
+    torch = _torch_in(log, fault)
+    doubtful = fault.fault == "without-cuda" and fault.name == "bitsandbytes"
+    proven = fault.fault == "other-cuda" or bool(fault.built_for and fault.installed)
+    yield CAUSE.finding(
+        subject="torch",
+        severity="error" if ended else "info" if log.failures or log.progress else "warning",
+        effect="broken" if ended else "none",
+        message=_message(fault, torch),
+        evidence=log.evidence(
+            *(line for other in faults if other.name == fault.name for line in _lines(other)),
+            *ended,
+        ),
+        remedies=_remedies(
+            fault.row,
+            fault.name,
+            torch,
+            without_cuda=fault.fault == "without-cuda",
+            cache=fault.cache,
+        ),
+        confidence="certain" if proven else "possible" if doubtful else "likely",
+        ask=_ASK_BITSANDBYTES if doubtful else _ASK,
+        kind_of=_COUNTED_AS.get(fault.fault),
+    )
+
+
+def _lines(fault: BrokenExtension) -> tuple[int, ...]:
+    return (fault.line, fault.library_line) if fault.library else (fault.line,)
+
+
+def _torch_in(log: Log, fault: BrokenExtension) -> _Torch:
+    stated = _IN_TEXT.search(fault.installed)
+    if stated:
+        return _Torch(stated["release"], stated["build"] or "")
+    release, build = "", ""
+    for match in log.find(_INSTALLED):
+        if match.line != fault.line:
+            release, build = match.groups["release"] or "", match.groups["build"] or ""
+            break
+    cuda = _FOR_CUDA.search(fault.installed)
+    return _Torch(release, f"cu{cuda['cuda'].replace('.', '')}" if cuda else build)
+
+
+def _message(fault: BrokenExtension, torch: _Torch) -> str:
+    name = fault.row.distribution if fault.row else fault.name or "a compiled extension of PyTorch"
+    installed = fault.installed or (
+        f"PyTorch {torch.release}{'+' if torch.build else ''}{torch.build}" if torch.release else ""
+    )
+    with_it = f" ({installed})" if installed else ""
+    built = f": it was built for {fault.built_for}" if fault.built_for else ""
+    if fault.fault == "other-build":
+        missing = f"; it needs the symbol {fault.detail}" if fault.detail else ""
+        return f"{name} was compiled for another PyTorch than the installed one{with_it}{built}{missing}"
+    if fault.fault == "other-cuda":
+        if fault.name == "bitsandbytes":
+            return f"{name} has no library for the installed {installed or 'CUDA'}"
+        return f"{name} was compiled for another CUDA than the installed PyTorch{with_it}{built}"
+    if fault.fault == "without-cuda":
+        what = f" ({fault.detail})" if fault.detail else ""
+        return f"{name} has no code for the GPU{what}: it was compiled without CUDA"
+    if fault.fault == "not-built":
+        what = f": the module {fault.detail} is missing" if fault.detail else ""
+        return f"the native code of {name} was not compiled{what}"
+    what = f" ({fault.detail} is missing)" if fault.detail else ""
+    if fault.library:
+        return f"the native code of {name} was not loaded: it needs {fault.library}, which is not found"
+    return (
+        f"the native code of {name} was not loaded{what}; most often it was compiled for another "
+        f"PyTorch than the installed one{with_it}"
+    )
+
+
+def _remedies(
+    row: TorchExtension | None,
+    name: str,
+    torch: _Torch,
+    *,
+    without_cuda: bool,
+    cache: str = "",
+) -> tuple[Remedy, ...]:
+    if cache:
+        usual = "/.cache/torch_extensions" in cache
+        return (
+            Remedy(
+                f"Delete {cache}: PyTorch then compiles {name} again at its next use.",
+                shell_script("rm -r ~/.cache/torch_extensions") if usual else None,
+            ),
+        )
+    first = _reinstall(row, name, torch, without_cuda=without_cuda)
+    if row is not None and row.fitting in ("companion", "pinned") and not torch.release:
+        version = shell_script(PYTHON, " -c 'import torch; print(torch.__version__)'")
+        return (Remedy("Find out which PyTorch is installed.", version), first)
+    return (first,)
+
+
+def _reinstall(
+    row: TorchExtension | None, name: str, torch: _Torch, *, without_cuda: bool
+) -> Remedy:
+    """Install the extension again. PyTorch itself stays as it is."""
+    if row is None or row.fitting == "by-hand":
+        where = f", as {row.source} describes" if row else ""
+        title = row.distribution if row else name or "the extension"
+        return Remedy(
+            f"Compile {title} in this environment, for the installed PyTorch{where}."
+        )
+    index = pytorch_index(torch.build) if torch.build and row.has_cuda_builds else ""
+    if row.fitting == "companion":
+        release = companion_release(row.distribution, torch.release)
+        text = (
+            f"Install the release of {row.distribution} that belongs to the installed PyTorch, for "
+            f"the same CUDA ({row.source})."
+        )
+        wanted = (f"{row.distribution}=={release}.*",)
+        install = Install(wanted, index, options=("force-reinstall", "no-deps"))
+        return Remedy(text, install if release else None)
+    if row.fitting == "pinned":
+        text = f"Install the release of {row.distribution} that requires the installed PyTorch."
+        both = (row.distribution, f"torch=={torch.release}")
+        return Remedy(text, Install(both, index, options=("upgrade",)) if torch.release else None)
+    if row.fitting == "by-cuda":
+        return Remedy(
+            f"Install the newest {row.distribution}, which has code for more CUDA releases.",
+            Install((row.distribution,), options=("upgrade",)),
+        )
+    text = (
+        f"Compile {row.distribution} for the installed PyTorch. This needs nvcc of the CUDA "
+        "release that PyTorch was built for."
+    )
+    build = _build(row)
+    if without_cuda:
+        text += " FORCE_CUDA makes it compile GPU code if the build does not see a GPU."
+        return Remedy(text, Steps((SetVariable("FORCE_CUDA", "1"), build)))
+    return Remedy(text, build)
+
+
+def _build(row: TorchExtension) -> Install | Pip:
+    """Without a cached wheel, which may be the one that does not fit."""
+    if row.address:
+        options = ("--no-build-isolation", "--force-reinstall", "--no-deps", "--no-cache-dir")
+        return Pip(("install", *options, row.address))
+    return Install(
+        (row.distribution,),
+        options=("no-build-isolation", "force-reinstall", "no-deps", "no-cache"),
+    )
