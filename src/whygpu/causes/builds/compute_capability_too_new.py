@@ -114,6 +114,7 @@ from whygpu.causes.evidence.log_gpu_generations import (
     judged_by_list,
 )
 from whygpu.causes.evidence.log_subjects import ended_after, excerpt, framework_title, subject_of
+from whygpu.causes.evidence.log_triton import outdated_compiler
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
@@ -241,6 +242,10 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if listed is not None:
         if listed.age == "too-new":
             yield _from_log(log, [listed.line], str(listed), "certain")
+        return
+    compiler = outdated_compiler(log)
+    if compiler is not None and compiler.refuses == "gpu":
+        # Triton's compiler does not know the GPU, which says nothing about the framework's code.
         return
     statement = log.first(STATEMENTS)
     if statement is not None and not log.says(REFUSED_AND_OLD):

@@ -99,6 +99,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.framework_builds import cuda_builds, titled
 from whygpu.causes.evidence.library_faults import cuda_major
 from whygpu.causes.evidence.log_subjects import ended_after, framework_title, subject_of
+from whygpu.causes.evidence.log_triton import outdated_compiler
 from whygpu.model.cause import cause
 from whygpu.model.derived import gpu_proven_by, nvidia_gpu
 from whygpu.model.finding import Evidence, Finding, Gap, Remedy
@@ -186,6 +187,10 @@ _NO_REASON = late(r"JIT compilation failed\.")
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
+    compiler = outdated_compiler(log)
+    if compiler is not None and compiler.refuses == "code":
+        # Triton ran it, not XLA.
+        return
     missing = log.first(MISSING)
     # The driver's own compiler uses this name for its input: then the driver is too old.
     outdated = next((m for m in log.find(OUTDATED) if "application ptx input" not in m.text), None)
