@@ -6,15 +6,22 @@ Python imports the first copy on its path. The folders of `PYTHONPATH` come befo
 own folder. For an interpreter outside a virtual environment, so does the user's folder
 `~/.local/lib/python3.x/site-packages`, where `pip install --user` puts packages.
 
+The folder of the started script, or the current folder, comes before all of them. A file
+`torch.py` there, or a copy of PyTorch's source without compiled files, is imported instead of the
+installed package.
+
 ## What it looks like
 
 `pip list` of the environment shows one version, but the program uses another: an old CPU build from
 the home folder instead of the GPU build, or a NumPy that no longer matches.
 
+A copy of the source fails with `No module named 'torch._C'`, the user's own `torch.py` with
+`partially initialized module 'torch' has no attribute 'cuda'`. The traceback shows the folder.
+
 ## Fix
 
-Remove the unwanted copy, or remove its folder from the path: unset `PYTHONPATH`, or set
-`PYTHONNOUSERSITE=1`.
+Remove or rename the unwanted copy, or remove its folder from the path: start the program in another
+folder, unset `PYTHONPATH`, or set `PYTHONNOUSERSITE=1`.
 
 ## Fires on (machine)
 
@@ -53,9 +60,60 @@ shadowed = true
 unknown = "~/.local/lib/python3.11/site-packages: permission denied"
 ```
 
+## Fires on (log)
+
+```
+Traceback (most recent call last):
+  File "/home/me/pytorch/torch/__init__.py", line 197, in <module>
+    from torch._C import *
+ModuleNotFoundError: No module named 'torch._C'
+```
+
+```
+Traceback (most recent call last):
+  File "train.py", line 1, in <module>
+    import torch
+  File "/home/me/project/torch.py", line 4, in <module>
+    print(torch.cuda.is_available())
+AttributeError: partially initialized module 'torch' has no attribute 'cuda' (most likely due to a circular import)
+```
+
+A folder without Python files has the name of the package:
+
+```
+ImportError: cannot import name 'nn' from 'torch' (unknown location)
+```
+
+```
+ImportError: Error importing numpy: you should not try to import numpy from
+        its source directory; please exit the numpy source tree, and relaunch
+        your python interpreter from there.
+```
+
+## Quiet on (log)
+
+The installed package is imported; it is damaged:
+
+```
+Traceback (most recent call last):
+  File "/opt/env/lib/python3.10/site-packages/torch/__init__.py", line 197, in <module>
+    from torch._C import *
+ModuleNotFoundError: No module named 'torch._C'
+```
+
+The program uses a name that this release does not have:
+
+```
+Traceback (most recent call last):
+  File "/home/me/project/train.py", line 4, in <module>
+    tf.Session()
+AttributeError: module 'tensorflow' has no attribute 'Session'
+```
+
 ## Sources
 
 - <https://docs.python.org/3/library/site.html>
+- <https://docs.python.org/3/library/sys_path_init.html>
 - <https://docs.python.org/3/using/cmdline.html#envvar-PYTHONNOUSERSITE>
 """
 
@@ -63,11 +121,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whygpu.causes.evidence.log_shadowed import Shadow, shadow_in
+from whygpu.causes.evidence.log_subjects import ended_after
 from whygpu.causes.evidence.packages import framework_name_of
 from whygpu.model.cause import cause
+from whygpu.model.derived import DISPLAY_NAMES
 from whygpu.model.finding import MACHINE, Finding, Gap, Remedy, seen
+from whygpu.model.log import Log
 from whygpu.model.observed import Known, need
-from whygpu.model.remedy import Install, SetVariable, UnsetVariable
+from whygpu.model.remedy import (
+    PYTHON,
+    Install,
+    SetVariable,
+    UnsetVariable,
+    a_name,
+    shell_script,
+)
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Interpreter, Package
 from whygpu.tables.distributions import matters, provider
@@ -149,4 +218,57 @@ def _remedies(
     return (
         Remedy(f"Remove {location} from the path.", UnsetVariable(("PYTHONPATH",))),
         Remedy("Or find what else adds it: a .pth file, or a script that changes sys.path."),
+    )
+
+
+@CAUSE.on_log
+def detect_in_log(log: Log) -> Iterator[Finding]:
+    shadow = shadow_in(log)
+    if shadow is None:
+        return
+    yield CAUSE.finding(
+        subject=shadow.name if shadow.name in DISPLAY_NAMES else MACHINE,
+        severity="error",
+        effect="broken",
+        message=_what_is_imported(shadow),
+        evidence=log.evidence(shadow.line, *ended_after(log, shadow.line)),
+        remedies=_log_remedies(shadow),
+        confidence="certain" if shadow.kind == "file" else "likely",
+        ask="Which copy does Python find? The second command shows it.",
+    )
+
+
+def _what_is_imported(shadow: Shadow) -> str:
+    where = shadow.path or "another folder"
+    if shadow.kind == "file":
+        return f"Python imports {where} instead of the installed package {shadow.name}"
+    if shadow.kind == "empty-folder":
+        return (
+            f"Python finds only a folder with the name {shadow.name} that has no __init__.py: the "
+            "rest of an old installation, or a folder beside the program"
+        )
+    return (
+        f"Python imports {shadow.name} from {where} instead of the installed package; most often "
+        "that is a copy of its source, which has no compiled files"
+    )
+
+
+def _log_remedies(shadow: Shadow) -> tuple[Remedy, ...]:
+    if shadow.kind == "file":
+        first = Remedy(f"Rename {shadow.path}, and delete the folder __pycache__ beside it.")
+    else:
+        first = Remedy(
+            "Start the program in another folder, and remove the folder that contains this copy "
+            "from PYTHONPATH."
+        )
+    return (
+        first,
+        Remedy(
+            "Check which copy Python finds.",
+            shell_script(
+                PYTHON,
+                " -c 'import importlib.util, sys; print(importlib.util.find_spec(sys.argv[1]))' ",
+                a_name(shadow.name),
+            ),
+        ),
     )
