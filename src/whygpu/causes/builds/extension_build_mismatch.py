@@ -487,7 +487,10 @@ def _reinstall(
     if row is None or row.fitting == "by-hand":
         where = f", as {row.source} describes" if row else ""
         title = row.distribution if row else name or "the extension"
-        return Remedy(f"Compile {title} in this environment, for the installed PyTorch{where}.")
+        return Remedy(
+            f"Compile {title} in this environment, for the installed PyTorch{where}. Delete its "
+            "folder build first: the old result would be used again."
+        )
     index = pytorch_index(torch.build) if torch.build and row.has_cuda_builds else ""
     if row.fitting == "companion":
         release = companion_release(row.distribution, torch.release)
