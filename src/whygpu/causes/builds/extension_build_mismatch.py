@@ -230,8 +230,13 @@ from whygpu.tables.versions import release_numbers
 
 CAUSE = cause("WG322", __name__, __doc__, severity="error", effect="broken")
 
-_COUNTED_AS = {"other-cuda": "cuda-version-mismatch"}
-"""Faults that are also of a broader cause."""
+_COUNTED_AS = {
+    "other-build": "cuda-version-mismatch",
+    "other-cuda": "cuda-version-mismatch",
+    "without-cuda": "cpu-only-build",
+}
+"""Faults that are special cases of a broader cause: a binary that was built for other libraries
+than the installed ones, or without GPU code."""
 _MINORS_FIT = 11
 """From this CUDA release on, code works with every release of its major version."""
 _LABEL = re.compile(

@@ -126,9 +126,7 @@ def missing_libraries(log: Log) -> Missing | None:
     lost = [
         event
         for event in log.library_events("not-found")
-        if _matters(event)
-        and not _is_bundled(log, event)
-        and event.line not in elsewhere
+        if _matters(event) and not _is_bundled(log, event) and event.line not in elsewhere
     ]
     opened_since = {event.library: event.line for event in log.library_events("opened")}
     # If a library opens later, the loader only searched the wrong folder first.
