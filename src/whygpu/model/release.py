@@ -31,3 +31,12 @@ class Release(NamedTuple):
     """Requires-Dist lines that matter to GPU use, extras and markers included."""
     unsearched: tuple[str, ...]
     """Libraries that its own extra installs but its RUNPATH does not search: a defect."""
+
+    def has_wheel_for(self, platform: str) -> bool:
+        """Whether one of its wheels is for a platform: linux_x86_64, macosx_arm64, win_amd64."""
+        system, _, machine = platform.partition("_")
+        prefixes = ("manylinux", "linux") if system == "linux" else (system,)
+        return not self.platforms or any(
+            tag == "any" or (tag.startswith(prefixes) and tag.endswith((machine, "universal2")))
+            for tag in self.platforms
+        )

@@ -35,7 +35,7 @@ def usable(row: Release, machine: MachineSpec) -> bool:
     """Whether a package has a wheel for the machine. Unknown facts exclude nothing."""
     return (
         _python_problem(row, machine) is None
-        and not (isinstance(machine.platform, Known) and not _on(row, machine.platform.value))
+        and (not isinstance(machine.platform, Known) or row.has_wheel_for(machine.platform.value))
         and _glibc_problem(row, machine) is None
     )
 
@@ -70,7 +70,7 @@ def _platform(candidate: Candidate, machine: MachineSpec) -> FitCheck:
     tag = machine.platform.value
     name = PLATFORMS[tag]
     for part in candidate.parts:
-        if not _on(part, tag):
+        if not part.has_wheel_for(tag):
             return FitCheck(
                 "platform", "breaks", f"{_whose(candidate, part)}has no wheel for {name}"
             )
@@ -82,15 +82,6 @@ def _platform(candidate: Candidate, machine: MachineSpec) -> FitCheck:
     if row is not None:
         return FitCheck("platform", "breaks", f"has no GPU support on {name}: {row.instead}")
     return FitCheck("platform", "holds", f"has wheels for {name}")
-
-
-def _on(row: Release, platform: str) -> bool:
-    system, _, machine = platform.partition("_")
-    prefixes = ("manylinux", "linux") if system == "linux" else (system,)
-    return not row.platforms or any(
-        tag == "any" or (tag.startswith(prefixes) and tag.endswith((machine, "universal2")))
-        for tag in row.platforms
-    )
 
 
 def _glibc(candidate: Candidate, machine: MachineSpec) -> FitCheck:
