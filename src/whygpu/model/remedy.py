@@ -115,6 +115,9 @@ class InstallFramework(NamedTuple):
     options: tuple[InstallOption, ...] = ()
     newer: bool = False
     """Only a release newer than the installed one works."""
+    python: str = ""
+    """The Python of the environment and its platform, if the evidence shows them: 3.12."""
+    platform: str = ""
     kind: Literal["install-framework"] = "install-framework"
 
 

@@ -103,15 +103,25 @@ def _fulfil(remedy: Remedy, place: Place) -> Remedy:
 def _release_for(wish: InstallFramework, place: Place) -> tuple[Candidate, str] | str:
     """The release with notes on it, or why there is none."""
     others = tuple(other for other in place.beside if other.framework != wish.framework)
+    machine = _with_evidence(place.machine, wish)
     refused = ""
     for company in dict.fromkeys((others, ())):
         for versions in _ranges(wish):
-            answer = _asked(place.machine, (Wish(wish.framework, versions), *company))
+            answer = _asked(machine, (Wish(wish.framework, versions), *company))
             found = _chosen(answer)
             if isinstance(found, Candidate):
                 return found, _notes(answer, () if company == others else others)
             refused = found
     return refused
+
+
+def _with_evidence(machine: MachineSpec, wish: InstallFramework) -> MachineSpec:
+    """The machine, with what the finding knows about it."""
+    if wish.python:
+        machine = machine._replace(python=Known(wish.python, "the finding"))
+    if wish.platform:
+        machine = machine._replace(platform=Known(wish.platform, "the finding"))
+    return machine
 
 
 def _ranges(wish: InstallFramework) -> Iterator[str]:
