@@ -41,7 +41,7 @@ LOADED_WITHOUT = late(
     r"torch\.cuda\.is_available\(\) is False"
 )
 NO_SUCH_EXTRA = late(
-    r"(?P<package>jax|tensorflow|jaxlib|onnxruntime-gpu) \S{1,24} does not provide the extra "
+    r"(?P<package>jax|jaxlib|onnxruntime-gpu) \S{1,24} does not provide the extra "
     r"'(?P<extra>(?:cuda|gpu|and-cuda)[\w-]{0,20})'"
 )
 CPU_VERSION = late(
