@@ -121,6 +121,30 @@ POETRY = (
             "python -m pip install torch==2.2.2",
         ),
         (
+            pip(
+                "tensorflow==2.8.0", "2.13.0, 2.13.1, 2.14.0, 2.15.0", "jo@Jos-MacBook-Pro ~ % pip"
+            ),
+            "tensorflow==2.8.0 has no build for macOS on Apple silicon",
+            "python -m pip install tensorflow==2.21.0",
+        ),
+        (
+            pip("onnxruntime-gpu==1.16.0", around="jo@Jos-MacBook-Pro ~ % pip"),
+            "onnxruntime-gpu==1.16.0 does not exist for macOS",
+            "python -m pip install onnxruntime",
+        ),
+        (
+            "$ uv pip install torch==2.1.0+cu121 --index-url https://download.pytorch.org/whl/cu118\n"
+            f"{UV}there is no version of torch==2.1.0+cu121 and you require torch==2.1.0+cu121",
+            "the index that was searched has no torch==2.1.0+cu121",
+            "python -m pip install torch==2.1.0 --index-url https://download.pytorch.org/whl/cu121",
+        ),
+        (
+            "$ uv pip install --index-url https://download.pytorch.org/whl/cu121 torch==2.6.0\n"
+            f"{UV}only torch<=2.5.1+cu121 is available and\n      you require torch==2.6.0, we can",
+            "no build of torch==2.6.0 for CUDA 12.1",
+            "python -m pip install torch==2.6.0 --index-url https://download.pytorch.org/whl/cu118",
+        ),
+        (
             pip("torch==1.6.0", "1.7.0, 1.7.1"),
             "has no build for Windows (known from the list of offered releases) on PyPI",
             "python -m pip install torch==1.6.0+cu102 "
@@ -209,6 +233,10 @@ def test_the_reason_is_shown_by_the_log(log: str, message: str, command: str) ->
         (
             pip("nvidia-cublas-cu12", around="ann@Mac-mini ~ % pip"),
             "does not exist for macOS, because CUDA does not",
+        ),
+        (
+            pip("tensorflow==2.9.0", around="Linux jetson 4.9.253-tegra aarch64 GNU/Linux"),
+            "tensorflow==2.9.0 has no build for Linux on aarch64",
         ),
         (pip("tensorflow-gpu==2.13.0", "2.12.0"), "tensorflow-gpu no longer exists"),
         (pip("tensorflow==2.4.9", "2.4.0, 2.4.1, 2.5.0"), "there is no release 2.4.9"),

@@ -117,6 +117,9 @@ STATEMENTS = late(
             r"[^\n]{0,300}(?:\n[^\n]{0,300}){0,40})",
             r"(?P<solver>Because (?:there (?:is|are) no versions? of|no versions of|only the following versions"
             rf" of) (?P<solved>{_NAME})(?P<solved_rest>{_TAIL}))",
+            rf"Because\s{{1,12}}only\s{{1,12}}(?P<only>{_NAME})\S{{0,60}}\s{{1,12}}"
+            + _wrapped(r"(?:is|are) available and (?:you require|your project depends on) ")
+            + rf"{_NAME}(?P<only_rest>{_TAIL})",
             r"Requested (?P<metadata>[A-Za-z][\w.-]{1,60})[^\n]{1,400}has (?:different|inconsistent) version",
             rf"(?P<registry>{_NAME})\S{{0,30}}\s{{1,12}}"
             + _wrapped(r"was not found in the (?:package registry|cache)"),
@@ -138,9 +141,9 @@ _UNREACHABLE = late(
 )
 _NAMES = (
     *("asked", "none", "package", "poetry", "removed", "renamed", "without"),
-    *("nowheels", "solved", "metadata", "registry", "lacking"),
+    *("nowheels", "solved", "only", "metadata", "registry", "lacking"),
 )
-_RESTS = ("asked_rest", "none_rest", "nowheels_rest", "solved_rest")
+_RESTS = ("asked_rest", "none_rest", "nowheels_rest", "solved_rest", "only_rest")
 _EXTRAS = late(r"\[(?P<extras>[\w.,-]{1,80})\]")
 _LISTED = late(
     r"(?:- (?:package |nothing provides \S{1,60} (?:\S{1,60} )?needed by )?|`|::"
@@ -282,7 +285,7 @@ def _installer(log: Log, first: Match) -> Installer:
         return "pixi" if log.says(_PIXI) else "conda"
     if groups["poetry"] or groups["lacking"]:
         return "poetry"
-    if groups["nowheels"] or groups["registry"] or groups["current"]:
+    if groups["nowheels"] or groups["registry"] or groups["current"] or groups["only"]:
         return "uv"
     if groups["solved"]:
         return "uv" if log.says(_UV) or not log.says(_POETRY) else "poetry"

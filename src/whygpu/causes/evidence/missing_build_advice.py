@@ -8,6 +8,7 @@ from whygpu.causes.evidence.log_installs import Attempt
 from whygpu.causes.evidence.missing_builds import Reason, runs_anywhere
 from whygpu.model.derived import and_list
 from whygpu.model.finding import Remedy
+from whygpu.model.machine_spec import PLATFORMS
 from whygpu.model.remedy import (
     PYTHON,
     Action,
@@ -19,6 +20,7 @@ from whygpu.model.remedy import (
     command_line,
 )
 from whygpu.tables.package_names import other_name
+from whygpu.tables.platform_builds import build_without_cuda
 from whygpu.tables.torch_indexes import INDEX_ROOT, INDEXES, torch_release
 
 Text = tuple[str, tuple[Remedy, ...]]
@@ -260,8 +262,19 @@ def _no_cuda_there(attempt: Attempt, reason: Reason) -> Text:
     )
 
 
+_MPS = ": PyTorch uses the GPU of a Mac through MPS"
+_ON_MACOS = {
+    "torch": _MPS,
+    "torchvision": _MPS,
+    "torchaudio": _MPS,
+    "tensorflow": ", and tensorflow-metal for the GPU of the Mac",
+    "onnxruntime": "",
+    "jax": "",
+}
+
+
 def _no_cuda_on_macos(attempt: Attempt) -> Text:
-    name = "tensorflow" if attempt.package == "tensorflow-gpu" else attempt.package
+    name = attempt.package.removesuffix("-gpu")
     if attempt.local:
         message = (
             f"there is no {attempt.requirement} for macOS: builds with +{attempt.local} in their "
@@ -269,12 +282,8 @@ def _no_cuda_on_macos(attempt: Attempt) -> Text:
         )
     else:
         message = f"{attempt.requirement} does not exist for macOS, because CUDA does not"
-    if name in _FRAMEWORKS or name in ("torchvision", "torchaudio"):
-        remedy = Remedy(
-            f"Install the usual {name}. PyTorch then uses the GPU of the Mac through MPS; "
-            "TensorFlow also needs tensorflow-metal.",
-            Install((name,)),
-        )
+    if name in _ON_MACOS:
+        remedy = Remedy(f"Install the usual {name}{_ON_MACOS[name]}.", Install((name,)))
     else:
         remedy = Remedy("Remove this requirement on a Mac: no program there can use it.")
     return message, (remedy,)
@@ -309,12 +318,15 @@ def _on_windows(attempt: Attempt) -> tuple[Remedy, ...]:
 def _older_release(attempt: Attempt, reason: Reason) -> tuple[Remedy, ...]:
     if not reason.name:
         return ()
-    return (
-        Remedy(
-            f"The newest release with a build for it is {reason.name}.",
-            Install((f"{attempt.package}=={reason.name}",)),
-        ),
+    install = Remedy(
+        f"The newest release with a build for it is {reason.name}.",
+        Install((f"{attempt.package}=={reason.name}",)),
     )
+    platform = "linux_aarch64" if reason.platform == PLATFORMS["linux_aarch64"] else ""
+    without_cuda = build_without_cuda(attempt.package, reason.name, platform)
+    if without_cuda is None:
+        return (install,)
+    return (install, Remedy(f"This build does not use a GPU: for that, {without_cuda.instead}."))
 
 
 def _musl(attempt: Attempt, _: Reason) -> Text:

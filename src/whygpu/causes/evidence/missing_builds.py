@@ -330,7 +330,7 @@ def _platform(attempt: Attempt) -> Reason | None:
     if not environment.system and _only_placeholders(attempt):
         return Reason("no-build-there", "likely", platform="Windows or macOS")
     _, inferred = _inferred(attempt)
-    here = _platforms(environment) if environment.system else inferred
+    here = inferred or (_platforms(environment) if environment.system else ())
     if here and not any(row.has_wheel_for(platform) for row in rows for platform in here):
         return _no_build_on(attempt, here)
     floors = [row.glibc for row in rows if row.glibc]
@@ -421,7 +421,9 @@ def _index_not_asked(attempt: Attempt) -> Reason | None:
     if not attempt.local.startswith("cu") or attempt.offered == ():
         return None
     asked = any(page in url for url in attempt.indexes for page in _CUDA_PAGES)
-    if asked or any("+cu" in version for version in attempt.offered or ()):
+    asked = asked or any("+cu" in version for version in attempt.offered or ())
+    # An index of PyTorch has the builds for one CUDA release only.
+    if asked and _index_tag(attempt) in ("", attempt.local):
         return None
     shown = bool(attempt.offered or attempt.indexes)
     release = _torch_release(attempt)
