@@ -185,7 +185,10 @@ def _python_here(attempt: Attempt) -> tuple[str, bool]:
     return (pythons[0], True) if len(pythons) == 1 else ("", False)
 
 
-_FILE = late(r"[^-]+-[^-]+(?:-\d[^-]*)?-(?P<python>[\w.]+)-(?P<abi>[\w.]+)-(?P<platform>[\w.]+)")
+_FILE = late(
+    r"[\w.]{1,80}-[\w.+]{1,60}(?:-\d\w{0,20})?-(?P<python>[\w.]{1,40})-(?P<abi>[\w.]{1,40})"
+    r"-(?P<platform>[\w.]{1,120})"
+)
 _FILE_SYSTEMS = {"win": "windows", "macosx": "macos", "manylinux": "linux", "linux": "linux"}
 
 
