@@ -198,7 +198,7 @@ def test_without_the_release_of_pytorch_there_is_a_question_first() -> None:
         ),
         (
             BUILT_FOR + "(you have 2.2.0+cu121)",
-            "extension-build-mismatch",
+            "cuda-version-mismatch",
             "xformers was compiled for another PyTorch than the installed one (PyTorch "
             "2.2.0+cu121): it was built for PyTorch 2.1.0+cu121 and CUDA 12.1",
         ),
