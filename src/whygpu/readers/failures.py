@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from whygpu.model.log import Failure, FailureKind, Line, Raised
+from whygpu.tables.failures_elsewhere import elsewhere
 from whygpu.tables.failures_without_reason import unexplained
 from whygpu.tables.gpu_vocabulary import code_is_about_gpu, message_is_about_gpu
 
@@ -110,6 +111,8 @@ def failures(
 
 
 def _about_gpu(lines: Sequence[Line], failure: Failure, follows_code: bool) -> bool:
+    if elsewhere(failure.text):
+        return False
     place = bisect_left(lines, failure.line, key=lambda line: line.number)
     if message_is_about_gpu(failure.text) or message_is_about_gpu(lines[place].source):
         return True

@@ -34,6 +34,28 @@ ROWS: dict[str, str] = {
 }
 """The right names for those that are not just in the wrong module."""
 
+_CONFIG = "tensorflow.config"
+BEFORE: dict[str, str] = {
+    **{
+        f"{_CONFIG}.{name}": f"{_CONFIG}.experimental.{name}"
+        for name in (
+            "get_visible_devices",
+            "list_logical_devices",
+            "list_physical_devices",
+            "set_visible_devices",
+        )
+    },
+    f"{_CONFIG}.LogicalDeviceConfiguration": f"{_CONFIG}.experimental.VirtualDeviceConfiguration",
+    f"{_CONFIG}.get_logical_device_configuration": (
+        f"{_CONFIG}.experimental.get_virtual_device_configuration"
+    ),
+    f"{_CONFIG}.set_logical_device_configuration": (
+        f"{_CONFIG}.experimental.set_virtual_device_configuration"
+    ),
+}
+"""Names that tf.config of TensorFlow 1.14, 1.15 and 2.0 does not have yet, and those that it has.
+The old names still exist in 2.21."""
+
 _MODULES = {f"tensorflow.{name}": names for name, names in EVER.items()}
 
 

@@ -67,6 +67,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_placement import misplaced, placements
 from whygpu.causes.evidence.log_subjects import subject_of
+from whygpu.causes.evidence.log_tensorflow_api import soft_placement
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
@@ -101,11 +102,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         "not for its data type",
         evidence=log.evidence(*(n for n in lines if _is_kept(log, n))),
         remedies=(
-            Remedy(
-                "Let TensorFlow run on the CPU what the GPU cannot run: "
-                "tf.config.set_soft_device_placement(True), in TensorFlow 1 "
-                "ConfigProto(allow_soft_placement=True)."
-            ),
+            soft_placement(log, "Let TensorFlow run on the CPU what the GPU cannot run"),
             Remedy("Or put only operations with a GPU kernel under tf.device('/gpu:0')."),
             Remedy(
                 "If no device has a kernel, the operation is for TPUs or from an extension: use "

@@ -69,6 +69,7 @@ from collections.abc import Iterator
 from whygpu.causes.evidence.log_cuda_start import failed_at
 from whygpu.causes.evidence.log_placement import misplaced, placements
 from whygpu.causes.evidence.log_subjects import excerpt, subject_of
+from whygpu.causes.evidence.log_tensorflow_api import soft_placement
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
@@ -90,6 +91,8 @@ _STATEMENTS = late(
     r"|[Uu]nknown device[ :'\"]{1,4}\S{0,60}[GT]PU:\d"
     r"|(?:devices? in|requested) [^\n]{0,60}(?:is"
     r"|are) not visible to TensorFlow: (?P<strategy>\S{3,80})"
+    r"|Unable to find any devices for spec \S{0,60}[GT]PU:"
+    r"|No matching devices found for '\S{0,60}GPU:"
     r"|Device (?P<absent>\S{0,60}(?:GPU|gpu):\d+) (?:is )?not found"
     r"|not find (?:a )?valid device for node"
     r"|No registered '(?:Nccl|Cudnn|Cuda|_CopyFromGpu)\w{0,40}' OpKernel for '?CPU'? devices"
@@ -160,11 +163,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 command_line("whygpu check"),
             ),
             *(_LIBRARIES if without and _ONLY_XLA.search(without[0].has) else ()),
-            Remedy(
-                "Let operations run on another device if theirs is missing: "
-                "tf.config.set_soft_device_placement(True), in TensorFlow 1 "
-                "ConfigProto(allow_soft_placement=True)."
-            ),
+            soft_placement(log, "Let operations run on another device if theirs is missing"),
             Remedy("Or use a device that exists; a single GPU is /gpu:0."),
         ),
         # If there is no GPU at all, this is certain, but hardly the root cause.

@@ -128,6 +128,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if status.call not in _ONLY_COUNTS and not _IN_A_KERNEL.search(log.line(status.line).text)
     ]
     if not statements and not statuses:
+        yield from _none_of_the_list(log)
         return
     if not statements and all(status.call in MAKES_CONTEXT for status in statuses):
         yield _refused_when_opened(log, statuses)
@@ -174,6 +175,33 @@ def _refused_when_opened(log: Log, statuses: list[Status]) -> Finding:
         confidence="likely",
         ask="Is the compute mode of that GPU Exclusive_Process (`nvidia-smi -q -d COMPUTE`)? Then "
         "another process holds it. If it is Default, the number is wrong.",
+    )
+
+
+_NONE_LEFT = late(r"handling error Internal: no supported devices found for platform CUDA")
+_REFUSED = late(r"unable to create StreamExecutor|insufficient compute capability")
+
+
+def _none_of_the_list(log: Log) -> Iterator[Finding]:
+    """XLA, which TensorFlow 1.15 starts first, skips a GPU that is not in visible_device_list.
+
+    It reports every other reason to skip a GPU, but as information or as a warning.
+    """
+    fatal = log.first(_NONE_LEFT)
+    if fatal is None or log.says(_REFUSED):
+        return
+    complete = any(line.level == "info" for line in log.lines)
+    yield CAUSE.finding(
+        subject=subject_of(log),
+        message="none of the GPUs is in visible_device_list: it probably contains only numbers "
+        "that do not exist",
+        evidence=log.evidence(fatal.line, *gpu_ends_after(log, fatal.line)),
+        remedies=(
+            Remedy("Check how many GPUs there are.", command_line("nvidia-smi -L")),
+            Remedy("Write a lower number into gpu_options.visible_device_list; the first is 0."),
+        ),
+        confidence="likely" if complete else "possible",
+        ask="Which numbers are in gpu_options.visible_device_list?",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from whygpu.causes.evidence.log_tensorflow_api import api_of
 from whygpu.model.finding import Remedy
 from whygpu.model.log import Log
 from whygpu.model.remedy import SetVariable, command_line, set_variables
@@ -27,6 +28,12 @@ def share_remedy(log: Log) -> Remedy:
         return Remedy(
             "To share a GPU, give each process its share: "
             "torch.cuda.set_per_process_memory_fraction(0.5)."
+        )
+    if log.framework == "tensorflow" and api_of(log) == "sessions":
+        # TensorFlow reads the variable below only since 1.12.
+        return Remedy(
+            "To share a GPU, let every program allocate memory as needed: give its Session a "
+            "ConfigProto(gpu_options=GPUOptions(allow_growth=True))."
         )
     return Remedy(
         "To share a GPU, let every program allocate memory as needed.",

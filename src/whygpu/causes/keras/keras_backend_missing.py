@@ -183,11 +183,23 @@ def _remedies(choice: Choice, installed: list[str], *, with_gpu: bool) -> Iterat
 
 _INSIDE_KERAS = late(r"[/\\]keras[/\\]src[/\\]")
 _MODULE = late(r"No module named '(?P<name>tensorflow|jax|torch|openvino)'")
+_NO_BACKEND = late(r"(?:Unable to import backend|Unknown backend) ?: ?(?P<name>\w{1,40})")
+_OF_KERAS = late(r"[/\\]keras[/\\](?:src[/\\])?backend[/\\]")
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
     for raised in log.raised:
+        unknown = _NO_BACKEND.match(raised.message)
+        if unknown is not None and raised.frames and _OF_KERAS.search(raised.frames[-1]):
+            yield CAUSE.finding(
+                subject="keras",
+                message=f"Keras is set to use the backend {unknown['name']}, which this Keras does "
+                "not have",
+                evidence=log.evidence(raised.line, *ended_after(log, raised.line)),
+                remedies=(_switch(unknown["name"]),),
+            )
+            return
         match = _MODULE.match(raised.message)
         if match is None or not raised.frames or not _INSIDE_KERAS.search(raised.frames[-1]):
             continue
@@ -200,9 +212,12 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
                 Remedy(
                     f"Install {name}.", gpu_build(name) if name in BACKENDS else Install((name,))
                 ),
-                Remedy(
-                    "Or choose a backend that is installed.", SetVariable("KERAS_BACKEND", "torch")
-                ),
+                _switch(name, "Or choose"),
             ),
         )
         return
+
+
+def _switch(refused: str, verb: str = "Choose") -> Remedy:
+    other = "torch" if refused == "tensorflow" else "tensorflow"
+    return Remedy(f"{verb} a backend that is installed.", SetVariable("KERAS_BACKEND", other))

@@ -1,10 +1,11 @@
-"""The program configures the GPUs too late, or not all in the same way.
+"""The program configures the GPUs too late, or with settings that contradict each other.
 
 ## Why it happens
 
 The runtime starts with the first operation. It then fixes which GPUs the process sees, how it
 allocates their memory and how it divides them, and refuses later calls. TensorFlow also has one
-allocator policy for all GPUs: it refuses memory growth on one and not on another.
+allocator policy for all GPUs: it refuses memory growth on one and not on another. A GPU has either
+growth, a share or a fixed limit, appears once in a list, and has one number in all sessions.
 
 ## What it looks like
 
@@ -12,6 +13,10 @@ allocator policy for all GPUs: it refuses memory growth on one and not on anothe
 - `RuntimeError: Visible devices cannot be modified after being initialized`
 - `ValueError: Memory growth cannot differ between GPU devices`
 - `ValueError: Cannot set memory growth on device when virtual devices configured`
+- `ValueError: Unrecognized device: '/GPU:0'`: the name of a device instead of the device
+- `visible_device_list contained a duplicate entry: 0,0`
+- `TensorFlow device (GPU:0) is being mapped to multiple CUDA devices (1 now, and 0 previously)`
+- `It's invalid to set per_process_gpu_memory_fraction when virtual_devices is set.`
 - `jax.distributed.initialize() must be called before any JAX computations are executed`
 
 ## Fix
@@ -35,6 +40,15 @@ ValueError: Memory growth cannot differ between GPU devices
 
 ```
 RuntimeError: jax.distributed.initialize() must be called before any JAX computations are executed.
+```
+
+```
+    tf.config.set_visible_devices("/GPU:0", "GPU")
+ValueError: Unrecognized device: '/GPU:0'
+```
+
+```
+InvalidArgumentError: visible_device_list contained a duplicate entry: 0,0
 ```
 
 ## Quiet on (log)
@@ -133,7 +147,9 @@ def configure():
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from whygpu.causes.evidence.device_code import tf_name
 from whygpu.causes.evidence.device_selection import partial_growth
@@ -146,83 +162,149 @@ from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
 from whygpu.model.program import Edit, Place, Program, surely_before
-from whygpu.model.remedy import SetVariable, set_variables
+from whygpu.model.remedy import SetVariable
 
 CAUSE = cause("WG701", __name__, __doc__, severity="error", effect="broken")
 
-_DEVICES = r"(?:Physical|Visible|Virtual|Logical) devices?"
-_TOO_LATE = late(
-    rf"{_DEVICES} (?:cannot|must not) be (?:modified|set|configured|changed)"
-    rf"|{_DEVICES} (?:must|should) be (?:set|configured) (?:before|at program)"
-    r"|[Mm]emory growth must be set before (?:GPUs|devices)"
-    r"|must be called before any JAX (?:computations|calls)"
-    r"|must be called before any calls that might initiali[sz]e the JAX"
-    r"|Allocator backend parsed at runtime != allocator backend parsed at load"
-    r"|cannot set while device is active in this process"
-)
-_NOT_ALIKE = late(
-    r"[Mm]emory growth cannot differ between GPU devices"
-    r"|Cannot set memory growth on device when virtual devices configured"
-)
-_TWO_MAPPINGS = late(r"is being mapped to multiple (?:\w{1,8} )?devices")
 _MOST_LINES = 4
+
+
+class _Misuse(NamedTuple):
+    """One kind of refusal."""
+
+    words: re.Pattern[str]
+    what: str
+    """What the program does, as the rest of a sentence."""
+    remedies: tuple[Remedy, ...]
+
+
+_EARLIER = Remedy(
+    "Move the call to the beginning of the program, before any other call of the framework. "
+    "In a notebook, restart the kernel first."
+)
+_TOO_LATE = "after the runtime has started, which is too late"
+_ONE_GPU = SetVariable("CUDA_VISIBLE_DEVICES", "0")
+_GROWTH = SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+_MISUSES = (
+    _Misuse(
+        late(
+            r"Physical devices? (?:cannot|must not) be (?:modified|set|configured|changed)"
+            r"|[Mm]emory growth must be set before (?:GPUs|devices)"
+        ),
+        f"sets memory growth {_TOO_LATE}",
+        (_EARLIER, Remedy("Or set a variable before the program starts.", _GROWTH)),
+    ),
+    _Misuse(
+        late(
+            r"Visible devices? (?:cannot|must not) be (?:modified|set|configured|changed)"
+            r"|(?:Physical|Visible) devices? (?:must|should) be (?:set|configured) (?:before|at program)"
+        ),
+        f"chooses its GPUs {_TOO_LATE}",
+        (
+            _EARLIER,
+            Remedy("Or choose the GPU by a variable before the program starts.", _ONE_GPU),
+        ),
+    ),
+    _Misuse(
+        late(
+            r"(?:Virtual|Logical) devices? (?:cannot|must not) be (?:modified|set|configured|changed)"
+            r"|(?:Virtual|Logical) devices? (?:must|should) be (?:set|configured) (?:before|at program)"
+            r"|must be called before any JAX (?:computations|calls)"
+            r"|must be called before any calls that might initiali[sz]e the JAX"
+            r"|Allocator backend parsed at runtime != allocator backend parsed at load"
+            r"|cannot set while device is active in this process"
+        ),
+        f"changes how it uses its GPUs {_TOO_LATE}",
+        (_EARLIER,),
+    ),
+    _Misuse(
+        late(r"[Mm]emory growth cannot differ between GPU devices"),
+        "sets memory growth for some GPUs and not for others; all GPUs of a process must have the "
+        "same setting",
+        (
+            Remedy(
+                "Set it for every GPU: for gpu in "
+                "tf.config.experimental.list_physical_devices('GPU'): "
+                "tf.config.experimental.set_memory_growth(gpu, True)."
+            ),
+            Remedy("Or set a variable for all GPUs.", _GROWTH),
+            Remedy("Or let the process see only one GPU.", _ONE_GPU),
+        ),
+    ),
+    _Misuse(
+        late(r"Cannot set memory growth on device when virtual devices configured"),
+        "sets both memory growth and virtual devices with a fixed limit for one GPU; only one of "
+        "them is possible",
+        (Remedy("Remove one of the two calls: a limit needs no growth."),),
+    ),
+    _Misuse(
+        late(r"invalid to set per_process_gpu_memory_fraction when virtual_devices is set"),
+        "sets both per_process_gpu_memory_fraction and virtual devices with a fixed limit; only "
+        "one of them is possible",
+        (Remedy("Remove one of the two: the limits of the virtual devices are the share."),),
+    ),
+    _Misuse(
+        late(r"number of GPUs in visible_device_list doesn't match the number of elements"),
+        "divides another number of GPUs into virtual devices than visible_device_list names",
+        (Remedy("Give virtual_devices one element for each GPU in visible_device_list."),),
+    ),
+    _Misuse(
+        late(r"Unified memory on GPUs with compute capability lower than 6\.0"),
+        "requests more memory than the GPU has (per_process_gpu_memory_fraction above 1, or "
+        "unified memory), which only GPUs of compute capability 6.0 or higher support",
+        (Remedy("Set per_process_gpu_memory_fraction to 1 or less."),),
+    ),
+    _Misuse(
+        late(r"is being mapped to multiple (?:(?:CUDA|GPU) )?devices"),
+        "requests the same TensorFlow device on two different GPUs: sessions of one process have "
+        "different visible_device_list",
+        (
+            Remedy("Select the GPU once per process.", _ONE_GPU),
+            Remedy("Give every Session of the process the same gpu_options."),
+        ),
+    ),
+    _Misuse(
+        late(r"visible_device_list contained a duplicate entry"),
+        "lists the same GPU twice in visible_device_list",
+        (Remedy("List every GPU once, for example visible_device_list = '0,1'."),),
+    ),
+    _Misuse(
+        late(r"Cannot set memory growth on non-GPU"),
+        "sets memory growth for a device that is not a GPU",
+        (
+            Remedy(
+                "Set it only for the devices of tf.config.experimental.list_physical_devices('GPU')."
+            ),
+        ),
+    ),
+    _Misuse(
+        late(r"ValueError: Unrecognized device: (?:PhysicalDevice\(|LogicalDevice\(|['\"])"),
+        "configures something that is not one of TensorFlow's physical devices of that kind: a "
+        "device of another kind, or only the name of one",
+        (
+            Remedy(
+                "Pass a device of tf.config.experimental.list_physical_devices('GPU'), not its "
+                "name and not a CPU. To hide all GPUs, pass an empty list: "
+                "tf.config.experimental.set_visible_devices([], 'GPU')."
+            ),
+        ),
+    ),
+)
 
 
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
-    for pattern, message, remedies in (
-        (
-            _TOO_LATE,
-            "changes which GPUs it may use, or how, after the runtime has started, which is too "
-            "late",
-            _EARLIER,
-        ),
-        (
-            _NOT_ALIKE,
-            "sets memory growth for some GPUs and not for others, or together with a fixed limit; "
-            "all GPUs of a process must have the same setting",
-            _ALIKE,
-        ),
-        (
-            _TWO_MAPPINGS,
-            "requests the same TensorFlow device on two different GPUs: sessions of one process "
-            "have different visible_device_list",
-            _ONE_MAPPING,
-        ),
-    ):
-        lines = [match.line for match in log.find(pattern)]
+    for misuse in _MISUSES:
+        lines = [match.line for match in log.find(misuse.words)]
         if lines:
             yield CAUSE.finding(
                 subject=subject_of(log),
-                message=f"the program that uses {framework_title(log)} {message}",
+                message=f"the program that uses {framework_title(log)} {misuse.what}",
                 evidence=log.evidence(*lines[:_MOST_LINES], *lines[-_MOST_LINES:]),
-                remedies=remedies,
+                remedies=misuse.remedies,
             )
             return
 
-
-_EARLIER = (
-    Remedy(
-        "Move the call to the beginning of the program, before any other call of the framework. "
-        "In a notebook, restart the kernel first."
-    ),
-    Remedy(
-        "Or set a variable before the program starts.",
-        set_variables(TF_FORCE_GPU_ALLOW_GROWTH="true", CUDA_VISIBLE_DEVICES="0"),
-    ),
-)
-_ALIKE = (
-    Remedy(
-        "Set it for every GPU: for gpu in tf.config.list_physical_devices('GPU'): "
-        "tf.config.experimental.set_memory_growth(gpu, True)."
-    ),
-    Remedy("Or set a variable for all GPUs.", SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true")),
-    Remedy("Or let the process see only one GPU.", SetVariable("CUDA_VISIBLE_DEVICES", "0")),
-)
-_ONE_MAPPING = (
-    Remedy("Select the GPU once per process.", SetVariable("CUDA_VISIBLE_DEVICES", "0")),
-    Remedy("Give every Session of the process the same gpu_options."),
-)
 
 _SETTERS = (
     "config.set_memory_growth",

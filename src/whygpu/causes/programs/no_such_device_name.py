@@ -1,9 +1,10 @@
-"""The program uses a name of the device API that no release has.
+"""The program uses a name of the device API that no release has, or not the installed one.
 
 ## Why it happens
 
 The API moved: some functions are in tf.config, some in tf.config.experimental, and a few in both.
 Answers on the web and generated code confuse them, or invent an error class that sounds right.
+TensorFlow 1.14, 1.15 and 2.0 have in tf.config.experimental what later releases have in tf.config.
 
 ## What it looks like
 
@@ -52,6 +53,15 @@ Traceback (most recent call last):
   File "train.py", line 9, in <module>
     tf.config.set_memory_growth(gpu, True)
 AttributeError: module 'tensorflow._api.v2.config' has no attribute 'set_memory_growth'
+```
+
+TensorFlow 2.1 has this name, 1.15 does not.
+
+```
+Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    gpus = tf.config.list_physical_devices("GPU")
+AttributeError: module 'tensorflow._api.v1.config' has no attribute 'list_physical_devices'
 ```
 
 ## Quiet on (log)
@@ -106,9 +116,9 @@ from whygpu.model.cause import cause
 from whygpu.model.code_finding import CodeFinding
 from whygpu.model.finding import Finding, Remedy
 from whygpu.model.lazy_regex import late
-from whygpu.model.log import Log
+from whygpu.model.log import Log, Raised
 from whygpu.model.program import Edit, Program
-from whygpu.tables.device_names import right_name
+from whygpu.tables.device_names import BEFORE, right_name
 
 CAUSE = cause("WG711", __name__, __doc__, severity="error", effect="broken")
 
@@ -167,8 +177,11 @@ def _edit(program: Program, node: ast.AST, wrong: str, right: str) -> tuple[Edit
 
 
 _NO_ATTRIBUTE = late(r"module '(?P<module>[\w.]{2,80})' has no attribute '(?P<name>\w{2,80})'")
-_API = late(r"\._api\.v[12]\b")
-"""TensorFlow's own name for the folder of its public API."""
+_API = late(r"(?:_core)?\._api\.v[12]\b")
+"""TensorFlow's own name for the folder of its public API; 1.15 and 2.0 have it in a package of its
+own."""
+_INSIDE_TENSORFLOW = late(r"-packages[/\\]tensorflow(?:_core)?[/\\]")
+_INSIDE_A_PACKAGE = late(r"-packages[/\\]")
 
 
 @CAUSE.on_log
@@ -178,13 +191,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         if missed is None or raised.handled:
             continue
         path = f"{_API.sub('', missed['module'])}.{missed['name']}"
-        correction = right_name(path)
-        if correction is None:
+        older = BEFORE.get(path)
+        correction = older or right_name(path)
+        if correction is None or (older and _package_calls(raised)):
             continue
         written, right = (text.replace("tensorflow.", "tf.", 1) for text in (path, correction))
+        where = "in the installed release, only in later ones" if older else "in any release"
         yield CAUSE.finding(
             subject=path.partition(".")[0],
-            message=f"{written} does not exist in any release"
+            message=f"{written} does not exist {where}"
             + (f"; the right name is {right}" if right else ""),
             evidence=log.evidence(raised.line),
             remedies=(
@@ -192,3 +207,9 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
             ),
         )
         return
+
+
+def _package_calls(raised: Raised) -> bool:
+    """An installed package that needs a later TensorFlow: not the program's name to change."""
+    callers = [frame for frame in raised.frames if not _INSIDE_TENSORFLOW.search(frame)]
+    return bool(callers) and bool(_INSIDE_A_PACKAGE.search(callers[-1]))

@@ -221,8 +221,13 @@ def _called_by_keras(log: Log, match: Match) -> bool:
 
 
 def _same_end(log: Log, match: Match) -> list[int]:
+    """Also if the match is the statement that raises, which a traceback shows with its message."""
     text = match.text.strip()[-80:]
-    return [failure.line for failure in log.failures if text and text in failure.text][:_MOST_LINES]
+    return [
+        failure.line
+        for failure in log.failures
+        if (text and text in failure.text) or _EAGER.search(failure.text)
+    ][:_MOST_LINES]
 
 
 def _remedies(name: str | None) -> Iterator[Remedy]:
