@@ -1,0 +1,623 @@
+"""Common situations of TensorFlow and Keras programs, as each release words them.
+
+A row is a release, a situation, the log and the answer that an expert would give: the root causes,
+or the verdict if there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tests.cases import each
+from tests.causes.seed_logs import (
+    RELEASES,
+    devices,
+    gpu,
+    hidden,
+    no_driver,
+    old,
+    raised,
+    record,
+    tf_error,
+)
+from tests.kit import explained
+from whygpu.model.explanation import Explanation
+
+
+class Case(NamedTuple):
+    release: str
+    situation: str
+    log: str
+    answer: tuple[str, ...]
+    """The root causes in their order, or the verdict."""
+
+    def __str__(self) -> str:
+        return f"{self.release} {self.situation}"
+
+
+SESSION = "tensorflow/python/client/session.py"
+NEW_SESSION = (SESSION, "self._session = tf_session.TF_NewSessionRef(self._graph._c_graph, opts)")
+RUN = (SESSION, "raise type(e)(node_def, op, message)")
+EAGER = (
+    "tensorflow/python/framework/constant_op.py",
+    "return ops.EagerTensor(value, device, dtype)",
+)
+
+
+def without_driver(release: str) -> tuple[str, ...]:
+    """Where libcuda is missing too, it may be a container without access to the driver."""
+    loads = release in ("1.4", "1.8", "1.12")
+    return ("no-nvidia-driver",) if loads else ("no-nvidia-driver", "docker-no-gpu-runtime")
+
+
+def where_hidden(release: str) -> tuple[str, ...]:
+    """Only the newest release shows the variable; before, the GPU may also be in a bad state."""
+    shown = release == "2.21"
+    first = "visible-devices-hides-gpu"
+    return (first,) if shown else (first, "nvidia-kernel-module-state")
+
+
+def _pinned(release: str, device: str, has: str) -> str:
+    """An operation with a device that the process does not have, as the release refuses it."""
+    operation = {
+        "1.4": "operation 'a': Operation",
+        "1.8": "operation 'a': Operation",
+        "1.12": "operation a: Operation",
+        "1.15": "operation a: node a (defined at train.py:7) ",
+        "2.0": "operation a: {{node a}}",
+    }
+    if release in operation:
+        text = (
+            f"Cannot assign a device for {operation[release]} was explicitly assigned to "
+            f"/device:{device} but available devices are [ {has} ]. Make sure the device "
+            "specification refers to a valid device."
+        )
+        return raised(
+            release, "print(sess.run(a))", tf_error(release, "InvalidArgumentError", text), RUN
+        )
+    text = (
+        f"Could not satisfy device specification '/job:localhost/replica:0/task:0/device:{device}'."
+        f" enable_soft_placement=0. Supported device types [CPU]. All available devices [{has}]."
+    )
+    return raised(
+        release, "a = tf.constant(1.0)", tf_error(release, "InvalidArgumentError", text), EAGER
+    )
+
+
+def placements() -> Iterator[Case]:
+    for release in RELEASES:
+        yield Case(
+            release,
+            "a device beyond the last GPU",
+            f"{gpu(release)}\n{_pinned(release, 'GPU:2', devices(0))}",
+            ("device-placement-nonexistent",),
+        )
+        yield Case(
+            release,
+            "a GPU on a machine without a driver",
+            f"{no_driver(release)}\n{_pinned(release, 'GPU:0', devices())}",
+            without_driver(release),
+        )
+        yield Case(
+            release,
+            "a GPU that CUDA_VISIBLE_DEVICES hides",
+            f"{hidden(release)}\n{_pinned(release, 'GPU:0', devices())}",
+            where_hidden(release),
+        )
+    for release in ("2.4", "2.10", "2.16", "2.21"):
+        text = "Unable to find any devices for spec /device:GPU:0 [Op:__inference_step_6]"
+        end = raised(release, "step()", tf_error(release, "InvalidArgumentError", text))
+        yield Case(
+            release,
+            "a function for a GPU, no driver",
+            f"{no_driver(release)}\n{end}",
+            without_driver(release),
+        )
+        yield Case(
+            release,
+            "a function for the second GPU",
+            f"{gpu(release)}\n{end.replace('GPU:0', 'GPU:1')}",
+            ("device-placement-nonexistent",),
+        )
+        end = raised(
+            release,
+            "print(tf.config.experimental.get_memory_info('GPU:0'))",
+            "ValueError: No matching devices found for 'GPU:0'",
+        )
+        yield Case(
+            release,
+            "memory of a GPU, no driver",
+            f"{no_driver(release)}\n{end}",
+            without_driver(release),
+        )
+    for release in ("1.15", "2.0", "2.4", "2.10", "2.16", "2.21"):
+        text = (
+            "Cannot assign a device for operation joined: Could not satisfy explicit device "
+            "specification '/device:GPU:0' because no supported kernel for GPU devices is "
+            "available."
+        )
+        end = raised(
+            release, "sess.run(joined)", tf_error(release, "InvalidArgumentError", text), RUN
+        )
+        yield Case(
+            release,
+            "an operation that no GPU can do",
+            f"{gpu(release)}\n{end}",
+            ("device-placement-no-gpu-kernel",),
+        )
+    for release in ("2.0", "2.4"):
+        unknown = "/job:localhost/replica:0/task:0/device:GPU:1 unknown device."
+        kind = "RuntimeError: Error copying tensor to device: /device:GPU:1. " + unknown
+        if release == "2.4":
+            kind = tf_error(release, "InvalidArgumentError", unknown)
+        yield Case(
+            release,
+            "a tensor on an unknown device",
+            f"{gpu(release)}\n{raised(release, 'x = tf.constant([1.0])', kind, EAGER)}",
+            ("device-placement-nonexistent",),
+        )
+
+
+def sessions() -> Iterator[Case]:
+    """Session creation: what the runtime refuses, and where it says so."""
+    refusals = {
+        "listed beyond the last GPU": (
+            "InvalidArgumentError",
+            "Invalid argument",
+            "'visible_device_list' listed an invalid {} id '3' but visible device count is 1",
+            ("invalid-device-ordinal",),
+        ),
+        "a list that is no list of numbers": (
+            "InvalidArgumentError",
+            "Invalid argument",
+            "Could not parse entry in 'visible_device_list': 'gpu0'. visible_device_list = gpu0",
+            ("invalid-device-ordinal",),
+        ),
+        "a GPU that is listed twice": (
+            "InvalidArgumentError",
+            "Invalid argument",
+            "visible_device_list contained a duplicate entry: 0,0",
+            ("gpu-config-misuse",),
+        ),
+        "a GPU without room for a context": (
+            "InternalError",
+            "Internal",
+            "failed initializing StreamExecutor for CUDA device ordinal 0: Internal: failed call "
+            "to cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY: out of memory; total memory "
+            "reported: 11720982528",
+            ("oom-other-process",),
+        ),
+        "a GPU whose driver is too old": (
+            "InternalError",
+            "Internal",
+            "cudaGetDevice() failed. Status: CUDA driver version is insufficient for CUDA runtime "
+            "version",
+            ("driver-too-old-for-cuda",),
+        ),
+        "two sessions with different lists": (
+            "AlreadyExistsError",
+            "Already exists",
+            "TensorFlow device (GPU:0) is being mapped to multiple CUDA devices (1 now, and 0 "
+            "previously), which is not supported. This may be the result of providing different "
+            "GPU configurations (ConfigProto.gpu_options, for example different "
+            "visible_device_list) when creating multiple Sessions in the same process.",
+            ("gpu-config-misuse",),
+        ),
+        "a share of the memory beside virtual devices": (
+            "InvalidArgumentError",
+            "Invalid argument",
+            "It's invalid to set per_process_gpu_memory_fraction when virtual_devices is set.",
+            ("gpu-config-misuse",),
+        ),
+        "more than all memory on an old GPU": (
+            "InternalError",
+            "Internal",
+            "Unified memory on GPUs with compute capability lower than 6.0 (pre-Pascal class GPUs) "
+            "does not support oversubscription.",
+            ("gpu-config-misuse",),
+        ),
+    }
+    for situation, (kind, code, text, answer) in refusals.items():
+        for release in ("1.4", "1.8", "1.12", "1.15", "2.4", "2.10", "2.21"):
+            if release == "1.4" and ("virtual" in text or "Unified" in text):
+                continue
+            said = text.format("Device" if release in ("2.10", "2.21") else "GPU")
+            if release in ("2.10", "2.21"):
+                said = said.replace("multiple CUDA devices", "multiple devices")
+            if old(release):
+                statement = "sess = tf.Session(config=config)"
+            else:
+                statement = "sess = tf.compat.v1.Session(config=config)"
+            if release in ("1.4", "1.8"):
+                # These give the reason only to the record before the exception.
+                lines = [
+                    record(
+                        release,
+                        "E",
+                        "core/common_runtime/direct_session.cc",
+                        154,
+                        f"{code}: {said}",
+                    )
+                ]
+                error = tf_error(release, "InternalError", "Failed to create session.")
+            else:
+                lines = []
+                error = tf_error(release, kind, said)
+            end = raised(release, statement, error, NEW_SESSION)
+            yield Case(release, situation, "\n".join((*lines, end)), answer)
+
+
+def sessions_that_xla_ends() -> Iterator[Case]:
+    """TensorFlow 1.15 aborts: it asks XLA for its devices before it reports any error."""
+    fetch = "Attempting to fetch value instead of handling error "
+
+    def fatal(text: str) -> str:
+        return record("1.15", "F", "stream_executor/lib/statusor.cc", 34, fetch + text)
+
+    none = "Internal: no supported devices found for platform CUDA"
+    opened = record(
+        "1.15",
+        "I",
+        "stream_executor/platform/default/dso_loader.cc",
+        44,
+        "Successfully opened dynamic library libcuda.so.1",
+    )
+    service = record(
+        "1.15", "I", "compiler/xla/service/service.cc", 176, "  StreamExecutor device (0): Host"
+    )
+
+    def refused(error: str) -> str:
+        return record(
+            "1.15",
+            "W",
+            "compiler/xla/service/platform_util.cc",
+            256,
+            "unable to create StreamExecutor for CUDA:0: failed initializing StreamExecutor for "
+            f"CUDA device ordinal 0: Internal: failed call to cuDevicePrimaryCtxRetain: {error}",
+        )
+
+    aborted = "Aborted (core dumped)"
+    for situation, lines, answer in (
+        (
+            "visible_device_list without a driver",
+            (no_driver("1.15"), fatal("Not found: no CUDA devices found"), aborted),
+            without_driver("1.15"),
+        ),
+        (
+            "visible_device_list that is no list of numbers",
+            (
+                fatal(
+                    "Invalid argument: Could not parse entry in 'visible_device_list': 'gpu0'. "
+                    "visible_device_list = gpu0"
+                ),
+                aborted,
+            ),
+            ("invalid-device-ordinal",),
+        ),
+        (
+            "visible_device_list beyond the last GPU",
+            (service, opened, fatal(none), aborted),
+            ("invalid-device-ordinal",),
+        ),
+        (
+            "a GPU that is busy",
+            (
+                opened,
+                refused(
+                    "CUDA_ERROR_DEVICE_UNAVAILABLE: CUDA-capable device(s) is/are busy or "
+                    "unavailable"
+                ),
+                fatal(none),
+                aborted,
+            ),
+            ("nvidia-kernel-module-state", "compute-mode-blocks"),
+        ),
+        (
+            "a GPU without room for a context",
+            (
+                opened,
+                refused(
+                    "CUDA_ERROR_OUT_OF_MEMORY: out of memory; total memory reported: 8510701568"
+                ),
+                fatal(none),
+                aborted,
+            ),
+            ("oom-other-process",),
+        ),
+        (
+            "a GPU that is too old",
+            (
+                record(
+                    "1.15",
+                    "I",
+                    "core/common_runtime/gpu/gpu_device.cc",
+                    1721,
+                    "Ignoring visible gpu device (device: 0, name: Quadro K600, pci bus id: "
+                    "0000:01:00.0, compute capability: 3.0) with Cuda compute capability 3.0. The "
+                    "minimum required Cuda capability is 3.5.",
+                ),
+                record(
+                    "1.15",
+                    "I",
+                    "compiler/xla/service/platform_util.cc",
+                    197,
+                    "StreamExecutor cuda device (0) is of insufficient compute capability: 3.5 "
+                    "required, device is 3.0",
+                ),
+                fatal(none),
+                aborted,
+            ),
+            ("compute-capability-too-old",),
+        ),
+    ):
+        yield Case("1.15", situation, "\n".join(lines), answer)
+
+
+def removed_names() -> Iterator[Case]:
+    """Names of another TensorFlow than the installed one."""
+    for release, module in (
+        ("2.0", "tensorflow"),
+        ("2.4", "tensorflow"),
+        ("2.10", "tensorflow"),
+        ("2.16", "tensorflow"),
+        ("2.21", "tensorflow"),
+    ):
+        for statement, name in (
+            ("sess = tf.Session()", "Session"),
+            ("config = tf.ConfigProto()", "ConfigProto"),
+            ("options = tf.GPUOptions(per_process_gpu_memory_fraction=0.4)", "GPUOptions"),
+            ("graph = tf.get_default_graph()", "get_default_graph"),
+        ):
+            error = f"AttributeError: module '{module}' has no attribute '{name}'"
+            yield Case(
+                release,
+                f"tf.{name}",
+                raised(release, statement, error),
+                ("session-api-removed-in-tf2",),
+            )
+        frame = (SESSION, "raise RuntimeError('The Session graph is empty. Add operations to the '")
+        error = (
+            "RuntimeError: The Session graph is empty. Add operations to the graph before calling "
+            "run()."
+        )
+        yield Case(
+            release,
+            "a session beside eager execution",
+            f"{no_driver(release)}\n{raised(release, 'print(sess.run(a))', error, frame)}",
+            ("session-api-removed-in-tf2",),
+        )
+    listing = "gpus = tf.config.list_physical_devices('GPU')"
+    for release, module, name in (
+        ("1.15", "tensorflow._api.v1.config", "list_physical_devices"),
+        ("2.0", "tensorflow_core._api.v2.config", "list_physical_devices"),
+    ):
+        error = f"AttributeError: module '{module}' has no attribute '{name}'"
+        yield Case(
+            release,
+            "tf.config.list_physical_devices",
+            raised(release, listing, error),
+            ("no-such-device-name",),
+        )
+    for release in ("2.4", "2.10", "2.21"):
+        for statement, module, name in (
+            ("tf.config.set_memory_growth(gpu, True)", "config", "set_memory_growth"),
+            ("except tf.errors.CUDAOutOfMemoryError:", "errors", "CUDAOutOfMemoryError"),
+            (
+                "print(tf.config.experimental_list_physical_devices('GPU'))",
+                "config",
+                "experimental_list_physical_devices",
+            ),
+        ):
+            error = (
+                f"AttributeError: module 'tensorflow._api.v2.{module}' has no attribute '{name}'"
+            )
+            yield Case(
+                release,
+                f"tf.{module}.{name}",
+                raised(release, statement, error),
+                ("no-such-device-name",),
+            )
+
+
+def configuration() -> Iterator[Case]:
+    """tf.config: too late, not alike, or with something that is no GPU of the list."""
+    context = "tensorflow/python/eager/context.py"
+    cpu = "PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')"
+    for release in ("1.15", "2.0", "2.4", "2.10", "2.16", "2.21"):
+        for situation, statement, error in (
+            (
+                "growth too late",
+                "tf.config.experimental.set_memory_growth(gpu, True)",
+                "RuntimeError: Physical devices cannot be modified after being initialized",
+            ),
+            (
+                "visible devices too late",
+                "tf.config.experimental.set_visible_devices(gpus[0], 'GPU')",
+                "RuntimeError: Visible devices cannot be modified after being initialized",
+            ),
+            (
+                "virtual devices too late",
+                "tf.config.experimental.set_virtual_device_configuration(gpus[0], parts)",
+                "RuntimeError: Virtual devices cannot be modified after being initialized",
+            ),
+            (
+                "growth on one of two GPUs",
+                "x = tf.ones((2, 2))",
+                "ValueError: Memory growth cannot differ between GPU devices",
+            ),
+            (
+                "growth beside a limit",
+                "tf.config.experimental.set_memory_growth(gpus[0], True)",
+                "ValueError: Cannot set memory growth on device when virtual devices configured",
+            ),
+            (
+                "growth of the CPU",
+                "tf.config.experimental.set_memory_growth(device, True)",
+                "ValueError: Cannot set memory growth on non-GPU devices"
+                if release in ("1.15", "2.0", "2.4")
+                else "ValueError: Cannot set memory growth on non-GPU and non-Pluggable devices",
+            ),
+            (
+                "the CPU among the visible GPUs",
+                "tf.config.experimental.set_visible_devices(cpus, 'GPU')",
+                f"ValueError: Unrecognized device: {cpu}",
+            ),
+            (
+                "the name of a GPU instead of the GPU",
+                "tf.config.experimental.set_visible_devices('/GPU:0', 'GPU')",
+                "ValueError: Unrecognized device: '/GPU:0'",
+            ),
+        ):
+            end = raised(release, statement, error, (context, f"raise {error.split(':')[0]}("))
+            yield Case(release, situation, f"{gpu(release)}\n{end}", ("gpu-config-misuse",))
+        for before, answer in (
+            (no_driver(release), without_driver(release)),
+            (hidden(release), where_hidden(release)),
+        ):
+            end = raised(
+                release,
+                "tf.config.experimental.set_memory_growth(gpus[0], True)",
+                "IndexError: list index out of range",
+            )
+            yield Case(release, "the first of no GPUs", f"{before}\n{end}", answer)
+
+
+def programs_that_want_a_gpu() -> Iterator[Case]:
+    """The check of a program ends it; the log says further up why there is no GPU."""
+    for release in RELEASES:
+        for error in (
+            "SystemError: GPU device not found",
+            "AssertionError: No GPU found",
+            "RuntimeError: GPU not available, CPU used",
+        ):
+            end = raised(release, "require_gpu()", error)
+            yield Case(
+                release, f"{error}, hidden", f"{hidden(release)}\n{end}", where_hidden(release)
+            )
+            yield Case(
+                release,
+                f"{error}, no driver",
+                f"{no_driver(release)}\n{end}",
+                without_driver(release),
+            )
+
+
+def memory() -> Iterator[Case]:
+    for release in RELEASES:
+        place = (
+            ""
+            if release == "1.4"
+            else " and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator "
+            "GPU_0_bfc"
+        )
+        text = f"OOM when allocating tensor with shape[64000,64000]{place}"
+        end = raised(
+            release, "model.fit(x, y)", tf_error(release, "ResourceExhaustedError", text), RUN
+        )
+        yield Case(
+            release,
+            "a tensor larger than the GPU",
+            f"{gpu(release)}\n{end}",
+            ("oom-model-too-big",),
+        )
+        on_cpu = text.replace("GPU:0 by allocator GPU_0_bfc", "CPU:0 by allocator cpu")
+        if release != "1.4":
+            end = raised(
+                release, "model.fit(x, y)", tf_error(release, "ResourceExhaustedError", on_cpu), RUN
+            )
+            yield Case(
+                release,
+                "a tensor larger than the computer's memory",
+                f"{gpu(release)}\n{end}",
+                ("host-oom",),
+            )
+        end = raised(
+            release,
+            "a = tf.Variable(np.random.rand(5000, 5000, 5000), dtype=tf.float32)",
+            "MemoryError: Unable to allocate 931. GiB for an array with shape (5000, 5000, 5000) "
+            "and data type float64",
+        )
+        yield Case(
+            release,
+            "an array larger than the computer's memory",
+            f"{gpu(release)}\n{end}",
+            ("host-oom",),
+        )
+
+
+def keras() -> Iterator[Case]:
+    for backend, end, answer in (
+        ("torch", "ModuleNotFoundError: No module named 'torch'", "keras-backend-missing"),
+        ("jax", "ModuleNotFoundError: No module named 'jax'", "keras-backend-missing"),
+        ("theano", "ValueError: Unable to import backend : theano", "keras-backend-missing"),
+        ("cntk", "ValueError: Unable to import backend : cntk", "keras-backend-missing"),
+    ):
+        frame = (
+            "keras/src/backend/__init__.py",
+            'raise ValueError(f"Unable to import backend : {backend()}")',
+        )
+        yield Case(
+            "2.16",
+            f"KERAS_BACKEND={backend}",
+            raised("2.16", "import keras", end, frame),
+            (answer,),
+        )
+    frame = (
+        "keras/backend/load_backend.py",
+        "raise ValueError('Unknown backend: ' + str(_BACKEND))",
+    )
+    yield Case(
+        "1.15",
+        "KERAS_BACKEND=tensorflw",
+        raised("1.15", "import keras", "ValueError: Unknown backend: tensorflw", frame),
+        ("keras-backend-missing",),
+    )
+
+
+def others() -> Iterator[Case]:
+    """What is not the GPU's matter although a session or a GPU is named in the log."""
+    for release in ("1.4", "1.8", "1.12", "1.15"):
+        end = raised(
+            release, "print(sess.run(a))", "RuntimeError: Attempted to use a closed Session."
+        )
+        yield Case(release, "a closed session", f"{gpu(release)}\n{end}", ("not-gpu",))
+        text = (
+            "No session factory registered for the given session options: {target: "
+            '"grpc_near://h:1" config: device_count { key: "CPU" value: 1 } '
+            "gpu_options { experimental { } }} "
+            "Registered factories are {DIRECT_SESSION, GRPC_SESSION}."
+        )
+        end = raised(
+            release,
+            "sess = tf.Session('grpc_near://h:1')",
+            tf_error(release, "NotFoundError", text),
+            NEW_SESSION,
+        )
+        native = record(release, "E", "core/common_runtime/session.cc", 89, f"Not found: {text}")
+        yield Case(release, "a target that does not exist", f"{native}\n{end}", ("not-gpu",))
+
+
+CASES = (
+    *placements(),
+    *sessions(),
+    *sessions_that_xla_ends(),
+    *removed_names(),
+    *configuration(),
+    *programs_that_want_a_gpu(),
+    *memory(),
+    *keras(),
+    *others(),
+)
+
+
+def answer_of(explanation: Explanation) -> tuple[str, ...]:
+    assert not explanation.crashed
+    if explanation.verdict != "found":
+        return (explanation.verdict,)
+    return tuple(root.cause for root in explanation.root_causes)
+
+
+@each("case", CASES, ids=str)
+def test_the_answer_is_an_experts(case: Case) -> None:
+    assert answer_of(explained(case.log)) == case.answer, case.log
