@@ -63,7 +63,9 @@ def explain(log: Log, causes: Sequence[Cause]) -> Explanation:
             if log.unread
             else "a part of whygpu failed on it, which is a bug"
         )
-    doubt = _doubt(log, roots) if verdict == "nothing-wrong" else None
+    # A program that only reports its devices has not worked, and has not failed either.
+    silent = verdict == "unknown" and not (missing or log.failures or log.unread)
+    doubt = _doubt(log, roots) if verdict == "nothing-wrong" or silent else None
     if doubt is not None:
         verdict = "unknown"
     on_cpu = verdict == "nothing-wrong" and _explains_cpu(roots)

@@ -37,14 +37,18 @@ _WHY_NONE_IS_SEEN = (
 
 
 def for_work_without_gpu(log: Log, reports: Sequence[DeviceReport]) -> Guidance:
-    """For a program that works and says that it has no GPU, or uses none."""
+    """For a program that says that it has no GPU, or uses none, and does not fail."""
     sees_none = next((report for report in reports if report.says == "no-gpu"), None)
     report = sees_none or reports[0]
     quoted = f"line {report.line}: {excerpt(log.line(report.line).text.strip())}"
     if sees_none is not None:
+        sees = (
+            f"the program did its work without a GPU, because {framework_title(log)} sees none"
+            if log.progress
+            else f"{framework_title(log)} sees no GPU"
+        )
         return Guidance(
-            f"the program did its work without a GPU, because {framework_title(log)} sees none "
-            f"({quoted}); the log does not say why",
+            f"{sees} ({quoted}); the log does not say why",
             candidates=_WHY_NONE_IS_SEEN,
             ask="Does that machine have an NVIDIA GPU? If so, what does `nvidia-smi` print there?",
             steps=(_CHECK, _WHOLE_OUTPUT),

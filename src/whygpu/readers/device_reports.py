@@ -34,6 +34,9 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
             r"|\b[Nn]o (?:CUDA |NVIDIA |compatible |usable )?GPUs?(?:/TPU)? "
             r"(?:(?:is|are|was|were) )?(?:found|detected|available)"
             r"|\b(?:CUDA|GPU) (?:is |was )?not (?:available|found|detected|enabled)\b"
+            r"|\bdid not (?:find|detect|see) (?:a|any) GPUs?\b"
+            r"|\b[Pp]lease install GPU version of T(?:F|ensor[Ff]low)\b"
+            r"|^device_type: \"CPU\"$"
             r"|\bGPU will not be used\b|Device mapping: no known devices",
             re.IGNORECASE,
         ),
@@ -69,7 +72,8 @@ _WORDS: tuple[tuple[DeviceWord, re.Pattern[str]], ...] = (
         re.compile(
             r"(?<!\w)(?:CUDA|GPU)s? (?:is )?available['\"]?[ ?:=>-]{1,8}(?:True|Yes|[1-9])"
             r"|is_available\(\)\W{0,8}True\b"
-            r"|\bNum(?:ber of)? GPUs? Available: +[1-9]|/physical_device:GPU:\d",
+            r"|\bNum(?:ber of)? GPUs? Available: +[1-9]|/physical_device:GPU:\d"
+            r"|^device_type: \"GPU\"$",
             re.IGNORECASE,
         ),
     ),

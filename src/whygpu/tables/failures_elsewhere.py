@@ -37,6 +37,14 @@ FAILURES: tuple[Elsewhere, ...] = (
         "Leave the target out, or write it as grpc://host:port.",
         None,
     ),
+    Elsewhere(
+        late(r"CreateSession still waiting for response from worker"),
+        "the session waits for a worker of the cluster that does not answer",
+        "Start every worker and parameter server of the cluster, with the same addresses, and "
+        "check that this machine reaches their ports. With device_filters in ConfigProto, a worker "
+        "does not wait for the others.",
+        None,
+    ),
 )
 
 
