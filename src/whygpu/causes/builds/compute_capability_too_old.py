@@ -110,7 +110,7 @@ from whygpu.model.derived import display_name
 from whygpu.model.finding import Confidence, Finding, Gap, Remedy, seen
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log, Match
-from whygpu.model.remedy import Install
+from whygpu.model.remedy import Install, SetVariable
 from whygpu.model.snapshot import Snapshot
 from whygpu.model.target import Framework
 from whygpu.tables.architectures import parse_capability
@@ -280,7 +280,24 @@ def _ignored(log: Log, statement: Match, *, used: bool) -> Finding:
             *(match.line for match in log.find(WITHOUT_GPU) if match.line > statement.line),
             *(() if used else ended_after(log, statement.line)),
         ),
-        remedies=_old_remedies(log),
+        remedies=_limit_remedies(statement) or _old_remedies(log),
+    )
+
+
+_MULTIPROCESSORS = late(r"with Cuda multiprocessor count: (?P<count>\d{1,4})\b")
+
+
+def _limit_remedies(statement: Match) -> tuple[Remedy, ...]:
+    """TensorFlow leaves a GPU out that is much smaller than another; that is only a setting."""
+    small = _MULTIPROCESSORS.search(statement.text)
+    if small is None:
+        return ()
+    return (
+        Remedy(
+            "If TensorFlow should use this GPU too, lower its limit; otherwise nothing needs to be "
+            "done.",
+            SetVariable("TF_MIN_GPU_MULTIPROCESSOR_COUNT", small["count"]),
+        ),
     )
 
 

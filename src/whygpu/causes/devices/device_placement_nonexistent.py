@@ -67,7 +67,7 @@ import re
 from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_cuda_start import failed_at
-from whygpu.causes.evidence.log_placement import misplaced, placements
+from whygpu.causes.evidence.log_placement import Placement, misplaced, placements
 from whygpu.causes.evidence.log_subjects import excerpt, subject_of
 from whygpu.causes.evidence.log_tensorflow_api import soft_placement
 from whygpu.model.cause import cause
@@ -91,8 +91,8 @@ _STATEMENTS = late(
     r"|[Uu]nknown device[ :'\"]{1,4}\S{0,60}[GT]PU:\d"
     r"|(?:devices? in|requested) [^\n]{0,60}(?:is"
     r"|are) not visible to TensorFlow: (?P<strategy>\S{3,80})"
-    r"|Unable to find any devices for spec \S{0,60}[GT]PU:"
-    r"|No matching devices found for '\S{0,60}GPU:"
+    r"|Unable to find any devices for spec (?P<spec>\S{0,60}[GT]PU:[\d*]+)"
+    r"|No matching devices found for '(?P<listed>\S{0,60}GPU:\d+)'"
     r"|Device (?P<absent>\S{0,60}(?:GPU|gpu):\d+) (?:is )?not found"
     r"|not find (?:a )?valid device for node"
     r"|No registered '(?:Nccl|Cudnn|Cuda|_CopyFromGpu)\w{0,40}' OpKernel for '?CPU'? devices"
@@ -126,17 +126,21 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     form = log.first(_CPU_FORMAT)
     if without:
         lines = [without[0].line, without[0].last, *(p.line for p in without)]
-        has = f"; it has {without[0].has}" if without[0].has else ""
+        has = f"; it has {_short(without[0].has)}" if without[0].has else ""
         asked = (
-            f"operations are pinned to {without[0].device}, which"
+            f"operations are pinned to {_short(without[0].device)}, which"
             if without[0].device
             else f"the operation {without[0].operation} needs a device that"
         )
         what = f"{asked} this process does not have{has}"
     elif statement is not None:
         lines = [statement.line]
+        name = statement.groups["spec"] or statement.groups["listed"]
         what = (
-            f"the program needs a device that this process does not have: {excerpt(statement.text)}"
+            f"the program uses {name}, which this process does not have"
+            if name
+            else f"the program needs a device that this process does not have: "
+            f"{excerpt(statement.text)}"
         )
     elif form is not None:
         lines = [form.line]
@@ -157,18 +161,31 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         subject=subject_of(log),
         message=what,
         evidence=log.evidence(*(n for n in lines if any(line.number == n for line in log.lines))),
-        remedies=(
-            Remedy(
-                "Check which devices there are, and why the GPU is missing.",
-                command_line("whygpu check"),
-            ),
-            *(_LIBRARIES if without and _ONLY_XLA.search(without[0].has) else ()),
-            soft_placement(log, "Let operations run on another device if theirs is missing"),
-            Remedy("Or use a device that exists; a single GPU is /gpu:0."),
-        ),
+        remedies=tuple(_remedies(log, without)),
         # If there is no GPU at all, this is certain, but hardly the root cause.
         confidence="possible" if weak and statement else "likely" if weak or bare else "certain",
         effect="broken" if failed_at(log, lines) or without else "cpu",
         ask="Does `nvidia-smi` show a GPU there, and does the installed build have CUDA? "
         "`whygpu check` shows both.",
     )
+
+
+def _short(devices: str) -> str:
+    """Without the part that all devices of one process share."""
+    return devices.replace("/job:localhost/replica:0/task:0", "")
+
+
+def _remedies(log: Log, without: list[Placement]) -> Iterator[Remedy]:
+    soft = soft_placement(log, "Let operations run on another device if theirs is missing")
+    has = without[0].has if without else ""
+    if _HAS_GPU.search(has):
+        yield Remedy("Use a device that exists; a single GPU is /gpu:0.")
+        yield soft
+        return
+    yield Remedy(
+        "Check which devices there are, and why the GPU is missing.", command_line("whygpu check")
+    )
+    if _ONLY_XLA.search(has):
+        yield from _LIBRARIES
+    yield soft
+    yield Remedy("Or use a device that exists; a single GPU is /gpu:0.")

@@ -59,6 +59,12 @@ problem = "'maybe': JAX refuses it"
 F0312 10:11:12.345678   4711 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_gpu_enable_async_everything=true
 ```
 
+The variable has no effect, and the program continues.
+
+```
+2022-10-17 09:30:15.100200: E tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.cc:43] The TF_FORCE_GPU_ALLOW_GROWTH environment variable is set but could not be parsed: "1". Valid values are "true" or "false". Using original config value of 0.
+```
+
 ## Quiet on (log)
 
 ```
@@ -148,8 +154,23 @@ _UNKNOWN_FLAGS = late(
 )
 
 
+_NOT_PARSED = late(
+    r"The (?P<name>TF_[A-Z_]{3,60}) environment variable is set but could not be parsed: "
+    r"\"(?P<value>[^\"\n]{0,60})\"\. Valid values are (?P<valid>[^.\n]{1,80})"
+)
+
+
 @CAUSE.on_log
 def detect_in_log(log: Log) -> Iterator[Finding]:
+    ignored = log.first(_NOT_PARSED)
+    if ignored is not None:
+        variable, value, valid = (ignored.groups[key] or "" for key in ("name", "value", "valid"))
+        yield CAUSE.finding(
+            subject=subject_of(log),
+            message=f"TensorFlow ignores {variable}={value}: valid values are {valid}",
+            evidence=log.evidence(ignored.line),
+            remedies=(Remedy(f"Set it to {valid}, or unset it.", UnsetVariable((variable,))),),
+        )
     match = log.first(_UNKNOWN_FLAGS)
     if match is None:
         return

@@ -178,6 +178,10 @@ def _refused_when_opened(log: Log, statuses: list[Status]) -> Finding:
     )
 
 
+_IN_THE_LIST = Remedy(
+    "Write only numbers of GPUs into gpu_options.visible_device_list, separated by commas; the first "
+    "is 0."
+)
 _NONE_LEFT = late(r"handling error Internal: no supported devices found for platform CUDA")
 _REFUSED = late(r"unable to create StreamExecutor|insufficient compute capability")
 
@@ -198,7 +202,7 @@ def _none_of_the_list(log: Log) -> Iterator[Finding]:
         evidence=log.evidence(fatal.line, *gpu_ends_after(log, fatal.line)),
         remedies=(
             Remedy("Check how many GPUs there are.", command_line("nvidia-smi -L")),
-            Remedy("Write a lower number into gpu_options.visible_device_list; the first is 0."),
+            _IN_THE_LIST,
         ),
         confidence="likely" if complete else "possible",
         ask="Which numbers are in gpu_options.visible_device_list?",
@@ -245,6 +249,8 @@ def _remedies(statements: list[Match], *, many: bool) -> tuple[Remedy, ...]:
         return (
             Remedy("Load it onto a device that exists: torch.load(..., map_location='cuda:0')."),
         )
+    if any("visible_device_list" in match.text for match in statements):
+        return (count, _IN_THE_LIST)
     processes = Remedy("Start as many processes as there are GPUs: --nproc_per_node=NUMBER.")
     number = Remedy("Use a lower number (cuda:0 if there is one GPU).")
     return (processes, count, number) if many else (count, number, processes)

@@ -402,6 +402,13 @@ def _log_message(log: Log, groups: dict[str, str | None], cuda: str | None) -> s
     return f"{driver} is too old for {release or f'the CUDA release of {framework_title(log)}'}"
 
 
+_PLANS = {
+    "jax": command_line("whygpu plan jax"),
+    "tensorflow": command_line("whygpu plan tensorflow"),
+    "torch": command_line("whygpu plan torch"),
+}
+
+
 def _log_remedies(log: Log, cuda: str | None) -> tuple[Remedy, ...]:
     table = windows_driver_floors if log.platform == "windows" else driver_floors
     floors = table(cuda) if cuda else ()
@@ -417,7 +424,7 @@ def _log_remedies(log: Log, cuda: str | None) -> tuple[Remedy, ...]:
         ),
         Remedy(
             "Or install a build for an older CUDA release that this driver supports.",
-            command_line("whygpu plan torch tensorflow"),
+            _PLANS.get(log.framework, command_line("whygpu plan torch tensorflow")),
         ),
     )
 

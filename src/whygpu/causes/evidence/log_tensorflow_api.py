@@ -8,6 +8,7 @@ from typing import Literal
 from whygpu.model.finding import Remedy
 from whygpu.model.lazy_regex import late
 from whygpu.model.log import Log
+from whygpu.model.remedy import SetVariable
 
 _SESSIONS = late(
     r"python[/\\]client[/\\]session\.py|\b(?:sess|session)\.run\("
@@ -39,3 +40,12 @@ def soft_placement(log: Log, purpose: str) -> Remedy:
         "a ConfigProto(allow_soft_placement=True).",
     }
     return Remedy(f"{purpose}: {calls[api_of(log)]}")
+
+
+def grow_as_needed(log: Log, purpose: str) -> Remedy:
+    if api_of(log) == "sessions":
+        # TensorFlow reads the variable only since 1.12.
+        return Remedy(
+            f"{purpose}: give the Session a ConfigProto(gpu_options=GPUOptions(allow_growth=True))."
+        )
+    return Remedy(f"{purpose}.", SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whygpu.causes.evidence.log_tensorflow_api import api_of
+from whygpu.causes.evidence.log_tensorflow_api import api_of, grow_as_needed
 from whygpu.model.finding import Remedy
 from whygpu.model.log import Log
 from whygpu.model.remedy import SetVariable, command_line, set_variables
@@ -30,11 +30,7 @@ def share_remedy(log: Log) -> Remedy:
             "torch.cuda.set_per_process_memory_fraction(0.5)."
         )
     if log.framework == "tensorflow" and api_of(log) == "sessions":
-        # TensorFlow reads the variable below only since 1.12.
-        return Remedy(
-            "To share a GPU, let every program allocate memory as needed: give its Session a "
-            "ConfigProto(gpu_options=GPUOptions(allow_growth=True))."
-        )
+        return grow_as_needed(log, "To share a GPU, let every program allocate memory as needed")
     return Remedy(
         "To share a GPU, let every program allocate memory as needed.",
         set_variables(TF_FORCE_GPU_ALLOW_GROWTH="true", XLA_PYTHON_CLIENT_PREALLOCATE="false"),

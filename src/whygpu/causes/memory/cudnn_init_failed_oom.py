@@ -125,6 +125,7 @@ from whygpu.causes.evidence.log_subjects import (
     is_tensorflow,
     subject_of,
 )
+from whygpu.causes.evidence.log_tensorflow_api import grow_as_needed
 from whygpu.model.cause import cause
 from whygpu.model.derived import display_name, nvidia_gpu
 from whygpu.model.driver import Gpu
@@ -347,10 +348,7 @@ def _log_remedies(log: Log) -> tuple[Remedy, ...]:
             holders,
         )
     return (
-        Remedy(
-            "Make TensorFlow allocate memory as needed, so that some is left for cuDNN.",
-            SetVariable("TF_FORCE_GPU_ALLOW_GROWTH", "true"),
-        ),
+        grow_as_needed(log, "Let TensorFlow allocate memory as needed, so that cuDNN gets some"),
         holders,
         Remedy(
             "Or choose a GPU with more free memory, by its number in CUDA_VISIBLE_DEVICES.",

@@ -68,6 +68,7 @@ from collections.abc import Iterator
 
 from whygpu.causes.evidence.log_out_of_memory import Shortage, how_far, seen_in
 from whygpu.causes.evidence.log_subjects import framework_title, is_tensorflow, subject_of
+from whygpu.causes.evidence.log_tensorflow_api import api_of
 from whygpu.causes.evidence.memory_remedies import ANOTHER_GPU, SEE_HOLDERS
 from whygpu.model.cause import cause
 from whygpu.model.finding import Finding, Remedy
@@ -136,7 +137,7 @@ def _remedies(log: Log, found: Shortage) -> Iterator[Remedy]:
         )
     else:
         yield Remedy(_smaller_batch(found))
-        yield _half_precision(log)
+        yield from _half_precision(log)
         yield Remedy(
             "If the optimizer needs the larger batch, accumulate the gradients of several small "
             "ones."
@@ -157,13 +158,15 @@ def _smaller_batch(found: Shortage) -> str:
     return "Make the batch smaller: halve it until it fits; then images, sequences or the model."
 
 
-def _half_precision(log: Log) -> Remedy:
+def _half_precision(log: Log) -> Iterator[Remedy]:
     if log.framework == "torch":
-        return Remedy("Use mixed precision: run the model under torch.autocast('cuda').")
-    if log.framework == "jax":
-        return Remedy("Compute in bfloat16, and recompute activations with jax.checkpoint.")
-    if is_tensorflow(log):
-        return Remedy(
+        yield Remedy("Use mixed precision: run the model under torch.autocast('cuda').")
+    elif log.framework == "jax":
+        yield Remedy("Compute in bfloat16, and recompute activations with jax.checkpoint.")
+    elif not is_tensorflow(log):
+        yield Remedy("Use mixed precision: in 16 bits activations need half of the memory.")
+    elif api_of(log) != "sessions":
+        # Graphs have it only since TensorFlow 1.14, by another call.
+        yield Remedy(
             "Use mixed precision: tf.keras.mixed_precision.set_global_policy('mixed_float16')."
         )
-    return Remedy("Use mixed precision: in 16 bits activations need half of the memory.")

@@ -199,7 +199,7 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
         where = "in the installed release, only in later ones" if older else "in any release"
         yield CAUSE.finding(
             subject=path.partition(".")[0],
-            message=f"{written} does not exist {where}"
+            message=f"the name {written} does not exist {where}"
             + (f"; the right name is {right}" if right else ""),
             evidence=log.evidence(raised.line),
             remedies=(

@@ -188,12 +188,15 @@ def detect_in_log(log: Log) -> Iterator[Finding]:
     if match is None or (version is not None and _TENSORFLOW_1.match(version)):
         return
     name = match.groups.get("name") or match.groups.get("imported")
-    what = f"{_spelled(match.groups.get('module'))}.{name}" if name else "sessions and graphs"
     has = f"TensorFlow {version}" if version else "TensorFlow 2"
+    what = (
+        f"uses {_spelled(match.groups.get('module'))}.{name} of TensorFlow 1, which {has} no longer has"
+        if name
+        else f"uses sessions or graphs of TensorFlow 1 beside eager execution, with which {has} starts"
+    )
     yield CAUSE.finding(
         subject=subject_of(log),
-        message=f"the program uses {what} of TensorFlow 1, which {has} no longer has; this is "
-        "unrelated to the GPU",
+        message=f"the program {what}; this is unrelated to the GPU",
         evidence=log.evidence(match.line, *_same_end(log, match)),
         remedies=tuple(_remedies(name)),
     )
@@ -241,6 +244,11 @@ def _remedies(name: str | None) -> Iterator[Remedy]:
             command_line("python3.7 -m pip install 'tensorflow==1.15.*'"),
         )
         return
+    if name is None:
+        yield Remedy(
+            "Turn eager execution off right after the import: "
+            "`tf.compat.v1.disable_eager_execution()`."
+        )
     yield Remedy(
         "Use the old API: `import tensorflow.compat.v1 as tf`, then `tf.disable_v2_behavior()`."
     )
